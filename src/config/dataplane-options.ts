@@ -1,0 +1,71 @@
+// The dataplane's options as everything after start-up sees them: checked, defaulted, frozen, plain data that crosses
+// to the workers as one IPC message. Times are milliseconds, sizes bytes, files already read.
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export type RedisTls =
+  | { readonly mode: 'plain-text' }
+  | {
+      readonly mode: 'tls' | 'mtls';
+      /** PEM; `undefined` trusts the system's authorities. */
+      readonly trustBundle: string | undefined;
+      readonly clientCertificate: string | undefined;
+      readonly clientPrivateKey: string | undefined;
+    };
+
+export type StoreOptions =
+  | { readonly kind: 'embedded'; readonly path: string }
+  | {
+      readonly kind: 'redis';
+      readonly host: string;
+      readonly port: number;
+      readonly tls: RedisTls;
+      readonly username: string | undefined;
+      readonly password: string | undefined;
+      /** How long the last known configs serve while Redis is lost. */
+      readonly staleGraceMs: number;
+    };
+
+export interface TokenOptions {
+  /** PEM text, SPKI or PKCS#1. */
+  readonly publicKey: string | undefined;
+  /** HMAC secret. */
+  readonly secret: Uint8Array | undefined;
+  /** PEM text, PKCS#8 or PKCS#1; only bootstrap builds and the `token` command read it. */
+  readonly privateKey: string | undefined;
+  readonly issuer: string;
+  readonly audience: string;
+}
+
+export interface UpstreamOptions {
+  readonly mode: 'tls-only' | 'plain-text-or-tls';
+  readonly connectTimeoutMs: number;
+  readonly initializeTimeoutMs: number;
+  readonly listTimeoutMs: number;
+  /** A call's deadline between two bytes of its answer. */
+  readonly callIdleTimeoutMs: number;
+}
+
+export interface DataplaneOptions {
+  readonly address: ListenAddress;
+  readonly tls:
+    { readonly address: ListenAddress; readonly certificatePath: string; readonly privateKeyPath: string } | undefined;
+  /** Begins with `/`, does not end with one; may be empty. */
+  readonly pathPrefix: string;
+  readonly workerCount: number;
+  readonly store: StoreOptions;
+  readonly token: TokenOptions;
+  readonly upstream: UpstreamOptions;
+  /** Exact origins, as in `https://app.example`. */
+  readonly allowedOrigins: readonly string[];
+  /** `host` or `host:port`, lower-case; empty: decided by the listen address (decisions 2.2). */
+  readonly allowedHosts: readonly string[];
+  readonly bodyBytesMax: number;
+  readonly sessionIdleTimeoutMs: number;
+  readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
+  readonly accessLog: boolean;
+  readonly drainTimeoutMs: number;
+}

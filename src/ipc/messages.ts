@@ -1,0 +1,38 @@
+// The closed set of messages between the primary and a worker. Plain data, sent over Node's IPC channel with the
+// `advanced` serialization.
+import type { DataplaneOptions } from '../config/dataplane-options.js';
+
+/** The first message to a worker, once. */
+export interface StartMessage {
+  readonly kind: 'start';
+  readonly slot: number;
+  readonly slotCount: number;
+  readonly options: DataplaneOptions;
+  /** Private directory (mode 0700) that holds the slots' hop sockets, `slot-<n>.sock`. */
+  readonly hopDirectory: string;
+  /** 32 random bytes that both ends of a hop must know; made anew at each start of the primary. */
+  readonly hopSecret: Uint8Array;
+  /** Module URL of the bootstrap feature; `undefined` in a build without it. */
+  readonly bootstrapModule: string | undefined;
+}
+
+export type ToWorker =
+  | StartMessage
+  /** Stop accepting, finish what is in flight, answer `drained`. The worker goes on serving hops of the others. */
+  | { readonly kind: 'drain' }
+  /** Every worker has drained, or the time is up: end the upstream sessions and exit 0. */
+  | { readonly kind: 'stop' }
+  /** Another worker wrote this subject's config: forget what is cached of it and answer `forgotten`. */
+  | { readonly kind: 'forget'; readonly subject: string; readonly ticket: number }
+  /** Every worker has forgotten the subject that this worker announced. */
+  | { readonly kind: 'all-forgotten'; readonly ticket: number };
+
+export type FromWorker =
+  /** Every listener is open. */
+  | { readonly kind: 'listening' }
+  /** The worker cannot start; it exits by itself after this. One line, for a person. */
+  | { readonly kind: 'start-failed'; readonly reason: string }
+  | { readonly kind: 'drained' }
+  /** This worker wrote a subject's config: have every worker forget it, then answer `all-forgotten`. */
+  | { readonly kind: 'written'; readonly subject: string; readonly ticket: number }
+  | { readonly kind: 'forgotten'; readonly ticket: number };

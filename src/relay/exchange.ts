@@ -1,0 +1,60 @@
+// The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay knows no HTTP
+// server; the edge implements this over uWebSockets.js, the hop over a Unix socket, the control plane over Node's own
+// server. Hot: one object per request.
+
+/** Which answer shapes the caller's `Accept` header allows (decisions 2.2). */
+export type AnswerForms = 'json' | 'event-stream' | 'both';
+
+/** What the relay needs to know of a request. Values are copies: they stay valid after the handler returned. */
+export interface ExchangeRequest {
+  readonly method: 'POST' | 'DELETE' | 'GET';
+  /** `mcp-session-id`, or `''` when the header is absent. */
+  readonly sessionId: string;
+  readonly answerForms: AnswerForms;
+  /**
+   * The headers that some backend of the virtual host lists in `passthrough_headers`: lower-case name, value, name,
+   * value, … in the order received. Never anything else.
+   */
+  readonly passthroughHeaders: readonly string[];
+  /** The whole request body; empty when there is none. Owned by the exchange, must not be changed. */
+  readonly body: Buffer;
+}
+
+/**
+ * The answer is given in exactly one of two ways: `respond` once, or `openStream`, any number of `write`, `end`.
+ * Every call after an abort, or after the answer is complete, does nothing (`write` answers true).
+ */
+export interface Exchange {
+  readonly request: ExchangeRequest;
+  /** True once the caller went away. Being gone is not a cancellation (S12): the relay lets the call end by itself. */
+  readonly isAborted: boolean;
+
+  /**
+   * The whole answer at once.
+   * @param sessionId becomes the `mcp-session-id` response header (only on an `initialize` result, S18).
+   * @param headers more headers: name, value, name, value, …
+   */
+  respond(
+    status: number,
+    contentType: string,
+    body: Uint8Array | string,
+    sessionId?: string,
+    headers?: readonly string[],
+  ): void;
+
+  /** Opens an event stream answer: status 200, `text/event-stream`. The exchange itself sends keep-alive comments. */
+  openStream(sessionId?: string): void;
+  /**
+   * Writes bytes of an open stream.
+   * @returns false when the caller reads too slowly: the bytes are taken all the same, but the relay must write no
+   *   more until `onDrain` was called.
+   */
+  write(bytes: Uint8Array): boolean;
+  /** Ends an open stream. */
+  end(): void;
+
+  /** Called when a `write` that answered false has drained. Set by the relay. */
+  onDrain: (() => void) | undefined;
+  /** Called once when the caller goes away before the answer is complete. Set by the relay. */
+  onAbort: (() => void) | undefined;
+}

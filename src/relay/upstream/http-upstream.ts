@@ -1,0 +1,41 @@
+// The shape of the upstream HTTP client: one verb, `dispatch`, and a handler whose callbacks come in a fixed order:
+//
+//   onHead → onData* → onEnd          a complete answer, or
+//   (onHead → onData*)? → onFault     exactly one of onEnd and onFault, never both, never neither
+//
+// Nothing is called back after `abort`. Nothing is called back synchronously from within `dispatch`.
+import type { UpstreamTarget } from '../../shared/upstream-target.js';
+import type { UpstreamFault } from './upstream-fault.js';
+
+export interface UpstreamRequest {
+  readonly target: UpstreamTarget;
+  readonly method: 'POST' | 'DELETE' | 'GET';
+  /** Name, value, name, value, …; `host`, `connection` and `content-length` are the implementation's. */
+  readonly headers: readonly string[];
+  readonly body: Uint8Array | undefined;
+}
+
+export interface UpstreamHandler {
+  /** Status and the two headers that the relay reads; `''` when absent. `contentType` is lower-case, no parameters. */
+  onHead(status: number, contentType: string, sessionId: string): void;
+  /** A piece of the body. It is valid until the callback returns: copy what is kept. */
+  onData(chunk: Buffer): void;
+  onEnd(): void;
+  onFault(fault: UpstreamFault): void;
+}
+
+/** A request under way. */
+export interface UpstreamCall {
+  /** Gives up: closes or drains the connection, and calls nothing back any more. Safe to call at any time, twice too. */
+  abort(): void;
+  /** Stops reading the body (backpressure); `resume` goes on. Data already read may still be delivered. */
+  pause(): void;
+  resume(): void;
+}
+
+export interface HttpUpstream {
+  /** Never throws: a request that cannot be made calls `onFault`. */
+  dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall;
+  /** Closes every connection; what is in flight ends in a fault. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,39 @@
+// A user config as the dataplane uses it: checked once when its bytes change, looked up per request. Immutable; the
+// identity of a compiled virtual host changes if and only if the user config's bytes changed.
+import type { UpstreamTarget } from '../shared/upstream-target.js';
+
+/** Why a backend of a config can never be reached as configured (decisions 2.6, 2.7). */
+export type BackendObstacle = 'plain-text-refused' | 'transport-unsupported';
+
+export interface CompiledBackend {
+  /** The key in `backends`: the prefix of its tools, before the `-`. */
+  readonly name: string;
+  readonly target: UpstreamTarget;
+  /** Set when the backend is unavailable whatever its state. */
+  readonly obstacle: BackendObstacle | undefined;
+  /** Lower-case names that may be copied from the caller's request; what may never be copied is already out. */
+  readonly passthroughHeaders: ReadonlySet<string>;
+  /** Bare names; `undefined` allows all. */
+  readonly allowedToolNames: ReadonlySet<string> | undefined;
+}
+
+export interface CompiledVirtualHost {
+  readonly id: string;
+  readonly backends: ReadonlyMap<string, CompiledBackend>;
+  /** The same backends, longest name first (names of one length: in order of the config): the first that fits wins. */
+  readonly backendsByNameLength: readonly CompiledBackend[];
+  /** The union of all backends' `passthroughHeaders`. */
+  readonly passthroughHeaders: ReadonlySet<string>;
+}
+
+export interface CompiledUserConfig {
+  readonly virtualHosts: ReadonlyMap<string, CompiledVirtualHost>;
+}
+
+/** What a look-up of a user config comes to. */
+export type UserConfigRead =
+  | { readonly kind: 'found'; readonly config: CompiledUserConfig }
+  /** No value, or an empty one: 400. */
+  | { readonly kind: 'missing' }
+  /** Not decodable, or the store failed: 500. The reason is for the log. */
+  | { readonly kind: 'failed'; readonly reason: string };
