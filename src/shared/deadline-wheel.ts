@@ -1,0 +1,168 @@
+// Many deadlines on one coarse timer: a hashed wheel of linked lists. Hot: `restart` runs for every received chunk, so
+// it only notes the new due time, and the deadline is moved when its old slot comes up.
+
+/** Slots of the wheel. A deadline further away than a whole turn waits in the last slot and is placed again from there. */
+const SLOT_COUNT = 512;
+
+/** One callback. Every method is O(1), allocates nothing and may be called at any time. */
+export interface Deadline {
+  /** Due after the same delay, counted from now; arms it again when it has fired or was cancelled. */
+  restart(): void;
+  /** It does not fire, unless it is restarted. */
+  cancel(): void;
+}
+
+/**
+ * A deadline never fires early, and late by one tick (and the event loop's lag) at most. The one underlying timer does
+ * not keep the process alive, and runs only while something is armed.
+ */
+export class DeadlineWheel {
+  readonly #tickMs: number;
+  readonly #clock: () => number;
+  readonly #slots = Array.from({ length: SLOT_COUNT }, () => new Link());
+  /** Taken from the slots that came up and not yet looked at. A callback may cancel or restart what is in here. */
+  readonly #candidates = new Link();
+  /** The tick up to which slots came up. Its own slot comes up once more: deadlines late in that tick were not due. */
+  #lastTick = 0;
+  #armedCount = 0;
+  #interval: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  /** @param clock milliseconds that never go back. */
+  constructor(tickMs = 100, clock: () => number = () => performance.now()) {
+    this.#tickMs = tickMs;
+    this.#clock = clock;
+  }
+
+  /** Arms `callback`, which must not throw, to be called once after `delayMs`: anything from 0 to days. */
+  after(delayMs: number, callback: () => void): Deadline {
+    const entry = new Entry(this, Math.max(0, delayMs), callback);
+    entry.restart();
+    return entry;
+  }
+
+  /** Ends the timer for good; nothing fires any more. */
+  stop(): void {
+    this.#isStopped = true;
+    clearInterval(this.#interval);
+  }
+
+  /** Calls back what is due. The interval runs it; public for tests that bring their own clock. */
+  tick(): void {
+    if (this.#isStopped) return;
+    if (this.#armedCount === 0) {
+      // Stopped here and not in `disarm`: request after request would start and stop a timer each.
+      clearInterval(this.#interval);
+      this.#interval = undefined;
+      return;
+    }
+    const nowMs = this.#clock();
+    const tick = Math.floor(nowMs / this.#tickMs);
+    // After a gap of more than a whole turn (the machine slept) each slot comes up once.
+    const firstTick = Math.max(this.#lastTick, tick - SLOT_COUNT + 1);
+    this.#lastTick = tick;
+    for (let passed = firstTick; passed <= tick; passed += 1) this.#candidates.takeAll(this.#slotOf(passed));
+    this.#callBack(nowMs);
+  }
+
+  /** For `Entry`. */
+  arm(entry: Entry): void {
+    if (this.#isStopped) return;
+    const nowMs = this.#clock();
+    entry.dueMs = nowMs + entry.delayMs;
+    // Armed already: it only becomes due later, so its slot comes up in time to place it again.
+    if (entry.isLinked) return;
+    if (this.#interval === undefined) {
+      this.#interval = setInterval(() => this.tick(), this.#tickMs).unref();
+      this.#lastTick = Math.floor(nowMs / this.#tickMs);
+    }
+    this.#armedCount += 1;
+    this.#place(entry);
+  }
+
+  /** For `Entry`. */
+  disarm(entry: Entry): void {
+    if (!entry.isLinked) return;
+    entry.unlink();
+    this.#armedCount -= 1;
+  }
+
+  #callBack(nowMs: number): void {
+    for (let link = this.#candidates.next; link instanceof Entry; link = this.#candidates.next) {
+      link.unlink();
+      if (link.dueMs > nowMs) {
+        this.#place(link);
+      } else {
+        this.#armedCount -= 1;
+        link.callback();
+      }
+    }
+  }
+
+  #place(entry: Entry): void {
+    const dueTick = Math.floor(entry.dueMs / this.#tickMs);
+    this.#slotOf(Math.min(dueTick, this.#lastTick + SLOT_COUNT - 1)).append(entry);
+  }
+
+  #slotOf(tick: number): Link {
+    return this.#slots[tick % SLOT_COUNT]!;
+  }
+}
+
+/** A place in a circular list. A bare `Link` is the head of one; a link that points to itself is in none. */
+class Link {
+  next: Link = this;
+  previous: Link = this;
+
+  get isLinked(): boolean {
+    return this.next !== this;
+  }
+
+  /** On the head: `link` becomes the last of the list. */
+  append(link: Link): void {
+    link.previous = this.previous;
+    link.next = this;
+    this.previous.next = link;
+    this.previous = link;
+  }
+
+  /** On the head: everything in the other head's list is appended to this one. */
+  takeAll(head: Link): void {
+    if (!head.isLinked) return;
+    head.next.previous = this.previous;
+    this.previous.next = head.next;
+    head.previous.next = this;
+    this.previous = head.previous;
+    head.next = head;
+    head.previous = head;
+  }
+
+  unlink(): void {
+    this.previous.next = this.next;
+    this.next.previous = this.previous;
+    this.next = this;
+    this.previous = this;
+  }
+}
+
+class Entry extends Link implements Deadline {
+  readonly #wheel: DeadlineWheel;
+  readonly delayMs: number;
+  readonly callback: () => void;
+  dueMs = 0;
+
+  constructor(wheel: DeadlineWheel, delayMs: number, callback: () => void) {
+    super();
+    this.#wheel = wheel;
+    this.delayMs = delayMs;
+    this.callback = callback;
+  }
+
+  restart(): void {
+    this.#wheel.arm(this);
+  }
+
+  cancel(): void {
+    this.#wheel.disarm(this);
+  }
+}
