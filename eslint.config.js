@@ -18,6 +18,16 @@ export default tseslint.config(
     },
   },
   {
+    files: ['test/**/*.ts'],
+    rules: {
+      // tap runs and awaits its subtests by itself.
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        { allowForKnownSafePromises: [{ from: 'package', package: '@tapjs/core', name: 'PromiseWithSubtest' }] },
+      ],
+    },
+  },
+  {
     files: ['bench/**/*.ts', 'demo/**/*.ts'],
     rules: { 'no-console': 'off' },
   },
