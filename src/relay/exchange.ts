@@ -53,6 +53,12 @@ export interface Exchange {
   /** Ends an open stream. */
   end(): void;
 
+  /**
+   * Says what the request turned out to be, for the access log. Present only where one is kept.
+   * @param backend and `tool` are `''` where the method has none.
+   */
+  annotate?(method: string, backend: string, tool: string): void;
+
   /** Called when a `write` that answered false has drained. Set by the relay. */
   onDrain: (() => void) | undefined;
   /** Called once when the caller goes away before the answer is complete. Set by the relay. */

@@ -29,6 +29,8 @@ export const limits = {
 
   /** Bytes of one JSON answer or one event of a backend; above it the answer is invalid. */
   upstreamMessageBytesMax: 64 * MIB,
+  /** Bytes of an HTTP error answer that are read to find a JSON-RPC error in it; above it the status alone counts. */
+  upstreamRefusalBytesMax: 64 * KIB,
   /** Pages that one backend's `tools/list` may have; more is an invalid answer. */
   listPagesMax: 1_000,
   /** Connections per worker and backend origin; further requests wait for one. */

@@ -1,17 +1,8 @@
 // The closed list of ways in which a backend can fail, and their words for callers. No URL, host or port is ever in
 // them (decisions 2.6).
 
-/** A failure of one exchange with a backend. */
-export interface UpstreamFault {
-  readonly kind: UpstreamFaultKind;
-  /** True when no byte of the request was written to a connection: it can safely be sent again. */
-  readonly isUnsent: boolean;
-}
-
-export type UpstreamFaultKind = keyof typeof FAULT_REASONS;
-
-/** Words for callers and for `_meta["switchyard/unavailable"]`. */
-export const FAULT_REASONS = {
+/** Words for callers: in error messages and in `_meta["switchyard/unavailable"]`. */
+const FAULT_REASONS = {
   'connection-refused': 'connection refused',
   'connect-timeout': 'connecting took too long',
   'name-not-resolved': 'host name not resolved',
@@ -22,17 +13,37 @@ export const FAULT_REASONS = {
   'answer-invalid': 'invalid answer',
   'answer-too-large': 'answer too large',
   'answer-incomplete': 'stream ended without an answer',
-  'http-status': 'refused with an HTTP error status',
+  'http-status': 'refused with HTTP status',
   'session-lost': 'session lost',
   'initialize-refused': 'initialize refused',
   'version-unsupported': 'protocol version not supported',
   'plain-text-refused': 'plain-text HTTP needs --upstream-connection-mode plain-text-or-tls',
   'transport-unsupported': 'transport not supported: only STREAMABLEHTTP is',
-  'backend-busy': 'too many requests in flight to it',
   'session-ended': 'session ended',
 } as const;
 
-/** Frozen faults without a place of their own to be made in; `isUnsent` says whether the request left. */
+export type UpstreamFaultKind = keyof typeof FAULT_REASONS;
+
+/** A failure of one exchange with a backend. */
+export interface UpstreamFault {
+  readonly kind: UpstreamFaultKind;
+  /** True when no byte of the request was written to a connection: it can safely be sent again. */
+  readonly isUnsent: boolean;
+  /** The backend's HTTP status, with `http-status` only. */
+  readonly status?: number;
+}
+
+/** @param isUnsent whether the request certainly never left. */
 export function upstreamFault(kind: UpstreamFaultKind, isUnsent = false): UpstreamFault {
   return { kind, isUnsent };
+}
+
+export function httpStatusFault(status: number): UpstreamFault {
+  return { kind: 'http-status', isUnsent: false, status };
+}
+
+/** What a caller is told of a fault; names no address. */
+export function faultReason(fault: UpstreamFault): string {
+  const reason = FAULT_REASONS[fault.kind];
+  return fault.status === undefined ? reason : `${reason} ${fault.status}`;
 }

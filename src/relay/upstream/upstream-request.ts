@@ -1,0 +1,259 @@
+// One JSON-RPC request to a backend, from the bytes that go out to the one answer that ends it. It knows both forms an
+// answer can have (C03) and turns whatever else a backend does into one fault. Hot: one object per relayed call.
+//
+//   waiting ──head──> json ──────end──────────────────────────────> done
+//      │       └────> event-stream ──answer──> answered ──end/limit─> done
+//      └──────────> refused (4xx, 5xx) ──end─────────────────────────> done
+//   every state ──fault, deadline, abort──> done
+//
+// The handler hears `onAnswer` or `onFault` exactly once, unless the request is aborted.
+import { EventStreamParser } from '../../protocol/event-stream.js';
+import { readBackendMessage, sameId, type BackendMessage } from '../../protocol/json-rpc.js';
+import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import type { UpstreamTarget } from '../../shared/upstream-target.js';
+import type { HttpUpstream, UpstreamCall, UpstreamHandler } from './http-upstream.js';
+import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
+
+/** A JSON-RPC id where it stands in a message. */
+export interface IdSpan {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface RequestHandler {
+  /**
+   * The answer, a result or an error; `bytes` is the whole message, as the backend sent it, and may be kept.
+   * @param sessionId the `mcp-session-id` header of the answer, `''` when absent.
+   */
+  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void;
+  /** A notification, or a request of the backend's own, that came before the answer on its event stream. */
+  onMessage(bytes: Buffer, message: BackendMessage): void;
+  onFault(fault: UpstreamFault): void;
+}
+
+export interface RequestPlan {
+  readonly target: UpstreamTarget;
+  readonly headers: readonly string[];
+  readonly body: Uint8Array;
+  readonly id: IdSpan;
+  readonly deadlineMs: number;
+  /** True: the deadline counts silence, every byte puts it off. False: it counts the whole request. */
+  readonly isSilenceDeadline: boolean;
+  /** Whether the request carries a session id of the backend's: only then does 404 mean that it lost the session. */
+  readonly carriesSession: boolean;
+}
+
+type State = 'waiting' | 'json' | 'event-stream' | 'refused' | 'answered' | 'done';
+
+
+
+export class UpstreamRequest implements UpstreamHandler {
+  readonly #plan: RequestPlan;
+  readonly #handler: RequestHandler;
+  readonly #deadline: Deadline;
+  readonly #call: UpstreamCall;
+  #state: State = 'waiting';
+  #status = 0;
+  #sessionId = '';
+  #chunks: Buffer[] = [];
+  #bytesReceived = 0;
+  #events: EventStreamParser | undefined;
+
+  /** Sends the request. The handler is never called from within the constructor. */
+  constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
+    this.#plan = plan;
+    this.#handler = handler;
+    this.#deadline = deadlines.after(plan.deadlineMs, () => this.#onDeadline());
+    this.#call = http.dispatch(
+      { target: plan.target, method: 'POST', headers: plan.headers, body: plan.body },
+      this,
+    );
+  }
+
+  /** Gives up without a word to the handler. The backend is not told: see `UpstreamSession.cancel`. */
+  abort(): void {
+    if (this.#finish()) this.#call.abort();
+  }
+
+  /** Stops reading the answer until `resume`; the silence is ours, so the deadline rests too. */
+  pause(): void {
+    if (this.#state === 'done') return;
+    this.#deadline.cancel();
+    this.#call.pause();
+  }
+
+  resume(): void {
+    if (this.#state === 'done') return;
+    this.#deadline.restart();
+    this.#call.resume();
+  }
+
+  onHead(status: number, contentType: string, sessionId: string): void {
+    if (this.#state !== 'waiting') return;
+    this.#touch();
+    this.#status = status;
+    this.#sessionId = sessionId;
+    if (status === 200 && contentType === 'application/json') {
+      this.#state = 'json';
+    } else if (status === 200 && contentType === 'text/event-stream') {
+      this.#state = 'event-stream';
+      this.#events = new EventStreamParser((data) => this.#onEvent(data), limits.upstreamMessageBytesMax);
+    } else if (status >= 400) {
+      this.#state = 'refused';
+    } else {
+      // A redirect is not followed, and no other success can carry the answer to a request (S07).
+      this.#fail(status >= 300 ? httpStatusFault(status) : upstreamFault('answer-invalid'));
+    }
+  }
+
+  onData(chunk: Buffer): void {
+    switch (this.#state) {
+      case 'json':
+        this.#touch();
+        this.#collect(chunk, limits.upstreamMessageBytesMax);
+        break;
+      case 'event-stream':
+        this.#touch();
+        if (this.#events?.push(chunk) === false && this.#state === 'event-stream') {
+          this.#fail(upstreamFault('answer-too-large'));
+        }
+        break;
+      case 'refused':
+        this.#collect(chunk, limits.upstreamRefusalBytesMax);
+        break;
+      case 'waiting':
+      case 'answered':
+      case 'done':
+        break;
+    }
+  }
+
+  onEnd(): void {
+    switch (this.#state) {
+      case 'json':
+        this.#onJson();
+        break;
+      case 'refused':
+        this.#onRefusal();
+        break;
+      case 'answered':
+        this.#finish();
+        break;
+      case 'event-stream':
+      case 'waiting':
+        this.#fail(upstreamFault('answer-incomplete'));
+        break;
+      case 'done':
+        break;
+    }
+  }
+
+  onFault(fault: UpstreamFault): void {
+    // Once the answer is there, how its stream ends is of no interest.
+    if (this.#state === 'answered') this.#finish();
+    else this.#fail(fault);
+  }
+
+  #onJson(): void {
+    const bytes = this.#body();
+    const message = readBackendMessage(bytes);
+    if (message === undefined || !this.#isAnswer(bytes, message)) {
+      this.#fail(upstreamFault('answer-invalid'));
+      return;
+    }
+    this.#finish();
+    this.#handler.onAnswer(bytes, message, this.#sessionId);
+  }
+
+  #onEvent(data: Buffer): void {
+    if (this.#state !== 'event-stream') return;
+    const message = readBackendMessage(data);
+    if (message === undefined) {
+      this.#fail(upstreamFault('answer-invalid'));
+      return;
+    }
+    if (message.kind !== 'response') {
+      this.#handler.onMessage(data, message);
+      return;
+    }
+    if (!this.#isAnswer(data, message)) {
+      this.#fail(upstreamFault('answer-invalid'));
+      return;
+    }
+    // The stream should end now (S10). It may do so in its own time, so that the connection can be used again.
+    this.#state = 'answered';
+    this.#handler.onAnswer(data, message, this.#sessionId);
+    this.#deadline.restart();
+  }
+
+  /** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */
+  #onRefusal(): void {
+    const bytes = this.#body();
+    const message = readBackendMessage(bytes);
+    if (message?.isError === true && this.#isAnswer(bytes, message)) {
+      this.#finish();
+      this.#handler.onAnswer(bytes, message, this.#sessionId);
+      return;
+    }
+    this.#fail(this.#hasLostSession(bytes, message) ? upstreamFault('session-lost') : httpStatusFault(this.#status));
+  }
+
+  /**
+   * 404 to a session id means the backend no longer has it (C11). Backends made after the SDK's examples answer 400
+   * instead, with an error that belongs to no request and speaks of the session: a refusal just as definite.
+   */
+  #hasLostSession(bytes: Buffer, message: BackendMessage | undefined): boolean {
+    if (!this.#plan.carriesSession) return false;
+    if (this.#status === 404) return true;
+    const isUnattributed = message?.isError === true && message.idStart === -1;
+    return this.#status === 400 && isUnattributed && /session/i.test(bytes.toString());
+  }
+
+  #isAnswer(bytes: Buffer, message: BackendMessage): boolean {
+    const { id } = this.#plan;
+    return (
+      message.kind === 'response' &&
+      message.idStart !== -1 &&
+      sameId(bytes, message.idStart, message.idEnd, id.bytes, id.start, id.end)
+    );
+  }
+
+  #collect(chunk: Buffer, bytesMax: number): void {
+    this.#bytesReceived += chunk.length;
+    if (this.#bytesReceived > bytesMax) {
+      this.#fail(this.#state === 'refused' ? httpStatusFault(this.#status) : upstreamFault('answer-too-large'));
+      return;
+    }
+    this.#chunks.push(Buffer.from(chunk));
+  }
+
+  #body(): Buffer {
+    const [first] = this.#chunks;
+    return this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
+  }
+
+  #touch(): void {
+    if (this.#plan.isSilenceDeadline) this.#deadline.restart();
+  }
+
+  #onDeadline(): void {
+    if (this.#state === 'answered') this.abort();
+    else this.#fail(upstreamFault('answer-timeout'));
+  }
+
+  #fail(fault: UpstreamFault): void {
+    if (!this.#finish()) return;
+    this.#call.abort();
+    this.#handler.onFault(fault);
+  }
+
+  #finish(): boolean {
+    if (this.#state === 'done') return false;
+    this.#state = 'done';
+    this.#deadline.cancel();
+    this.#chunks = [];
+    return true;
+  }
+}

@@ -1,0 +1,137 @@
+// The one file that knows HTTP statuses and JSON-RPC codes of our own making (specification "Errors", decisions 2.2).
+// A refusal is a frozen value that is returned, never thrown: the hot path refuses without building anything.
+// docs/errors.md mirrors this file, and a test holds the two together.
+
+/** Our JSON-RPC error codes. Codes of backends are relayed as they are. */
+export const rpcCodes = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internalError: -32603,
+  /** Refused before JSON-RPC was looked at: transport and session rules. */
+  refused: -32000,
+} as const;
+
+export type RefusalCode =
+  | 'path-unknown'
+  | 'method-not-allowed'
+  | 'host-refused'
+  | 'origin-refused'
+  | 'token-missing'
+  | 'token-invalid'
+  | 'token-expired'
+  | 'config-missing'
+  | 'config-failed'
+  | 'virtual-host-unknown'
+  | 'header-duplicated'
+  | 'not-acceptable'
+  | 'content-type-unsupported'
+  | 'protocol-version-unsupported'
+  | 'body-too-large'
+  | 'session-missing'
+  | 'session-unknown'
+  | 'already-initialized'
+  | 'not-json'
+  | 'not-json-rpc'
+  | 'sessions-full'
+  | 'owner-lost'
+  | 'draining';
+
+export interface Refusal {
+  readonly code: RefusalCode;
+  /** HTTP status. */
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+  /** Name, value, name, value, … */
+  readonly headers: readonly string[];
+}
+
+const JSON_TYPE = 'application/json';
+
+function text(code: RefusalCode, status: number, body: string): Refusal {
+  return Object.freeze({ code, status, contentType: 'text/plain', body, headers: [] });
+}
+
+function detail(code: RefusalCode, status: number, words: string, headers: readonly string[] = []): Refusal {
+  return Object.freeze({ code, status, contentType: JSON_TYPE, body: JSON.stringify({ detail: words }), headers });
+}
+
+/** A JSON-RPC error without an `id` member: the request could not be attributed to one (S33: never `"id":null`). */
+function rpc(code: RefusalCode, status: number, rpcCode: number, message: string): Refusal {
+  const body = JSON.stringify({ jsonrpc: '2.0', error: { code: rpcCode, message } });
+  return Object.freeze({ code, status, contentType: JSON_TYPE, body, headers: [] });
+}
+
+function unauthorized(code: RefusalCode, words: string, challenge: string): Refusal {
+  return detail(code, 401, words, ['www-authenticate', `Bearer realm="switchyard"${challenge}`]);
+}
+
+const CONFIG_PROBLEM = 'Problem occurred retrieving the configuration';
+
+export const refusals = Object.freeze({
+  pathUnknown: detail('path-unknown', 404, 'Not Found'),
+  methodNotAllowed: detail('method-not-allowed', 405, 'Method Not Allowed', ['allow', 'POST, DELETE, OPTIONS']),
+  hostRefused: rpc('host-refused', 403, rpcCodes.refused, 'Host not allowed'),
+  originRefused: rpc('origin-refused', 403, rpcCodes.refused, 'Origin not allowed'),
+  tokenMissing: unauthorized('token-missing', 'Token missing', ''),
+  tokenInvalid: unauthorized('token-invalid', 'Token invalid', ', error="invalid_token"'),
+  tokenExpired: unauthorized(
+    'token-expired',
+    'Token expired',
+    ', error="invalid_token", error_description="The token expired"',
+  ),
+  configMissing: text('config-missing', 400, CONFIG_PROBLEM),
+  configFailed: text('config-failed', 500, CONFIG_PROBLEM),
+  virtualHostUnknown: detail('virtual-host-unknown', 404, 'Server not found'),
+  headerDuplicated: rpc(
+    'header-duplicated',
+    400,
+    rpcCodes.refused,
+    'Send content-length, host, authorization and mcp-session-id once each',
+  ),
+  notAcceptable: rpc(
+    'not-acceptable',
+    406,
+    rpcCodes.refused,
+    'Not acceptable: accept application/json or text/event-stream, best both',
+  ),
+  contentTypeUnsupported: rpc(
+    'content-type-unsupported',
+    415,
+    rpcCodes.refused,
+    'Unsupported content type: send application/json',
+  ),
+  protocolVersionUnsupported: rpc(
+    'protocol-version-unsupported',
+    400,
+    rpcCodes.refused,
+    'Unsupported mcp-protocol-version: 2025-11-25 and 2025-06-18 are supported',
+  ),
+  bodyTooLarge: rpc('body-too-large', 413, rpcCodes.refused, 'Request body too large'),
+  sessionMissing: rpc(
+    'session-missing',
+    400,
+    rpcCodes.refused,
+    'mcp-session-id missing: only initialize goes without a session',
+  ),
+  sessionUnknown: rpc('session-unknown', 404, rpcCodes.refused, 'Session not found: initialize again'),
+  alreadyInitialized: rpc(
+    'already-initialized',
+    400,
+    rpcCodes.invalidRequest,
+    'The session is initialized: send initialize without mcp-session-id for a new one',
+  ),
+  notJson: rpc('not-json', 400, rpcCodes.parseError, 'Parse error: the body is not JSON'),
+  notJsonRpc: rpc('not-json-rpc', 400, rpcCodes.invalidRequest, 'Invalid request: send one JSON-RPC 2.0 message'),
+  sessionsFull: detail('sessions-full', 503, 'Too many sessions', ['retry-after', '30']),
+  ownerLost: detail('owner-lost', 503, 'The process that held this session ended before it answered'),
+  draining: Object.freeze({
+    code: 'draining',
+    status: 503,
+    contentType: JSON_TYPE,
+    body: '{"status":"draining"}',
+    headers: [],
+  }) satisfies Refusal,
+});
