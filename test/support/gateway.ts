@@ -1,0 +1,267 @@
+// The built program as a child process: started with the options a test chooses, on a port of its own, its log lines
+// collected, and ended with the test. Nothing of src/ runs inside the test.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+import type { StoreOptions } from '../../src/config/dataplane-options.js';
+
+const START_MS_MAX = 30_000;
+const STOP_MS_MAX = 20_000;
+const WAIT_MS_MAX = 15_000;
+const SCAN_INTERVAL_MS = 20;
+
+/** The repository's root; this file runs as build/test/support/gateway.js. */
+export const projectRoot = fileURLToPath(new URL('../../..', import.meta.url));
+
+export type GatewayBuild = 'production' | 'bootstrap';
+
+export interface GatewaySetup {
+  readonly build?: GatewayBuild;
+  readonly workerCount?: number;
+  readonly storeOptions: StoreOptions;
+  /** Option value pairs that name keys, as `--token-verification-public-key`; see {@link verifyWith}. */
+  readonly keyOptions?: readonly string[];
+  /** Left out of the command line when `undefined`: the program's default, `tls-only`. */
+  readonly upstreamConnectionMode?: 'plain-text-or-tls' | undefined;
+  /** Any other options. */
+  readonly options?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export type LogLine = Readonly<Record<string, unknown>>;
+
+export interface ProgramExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** The script of a build; throws where it was not built, so that no test passes for want of a program. */
+export function programPath(build: GatewayBuild = 'production'): string {
+  const path = join(projectRoot, build === 'production' ? 'dist' : 'dist-bootstrap', 'main.js');
+  if (!existsSync(path)) throw new Error(`${path} is not there: run the ${build} build first`);
+  return path;
+}
+
+/** The variables that a child of a test sees: enough to run Node, none of the program's own. */
+export function childEnvironment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...more };
+}
+
+/** Options that have tokens verified with a public key. */
+export function verifyWith(key: { readonly publicKeyPath: string }): readonly string[] {
+  return ['--token-verification-public-key', key.publicKeyPath];
+}
+
+/** Starts a gateway and waits until it listens. It is stopped when the test ends. */
+export async function startGateway(t: Pick<Test, 'teardown'>, setup: GatewaySetup): Promise<Gateway> {
+  const child = spawn(process.execPath, [programPath(setup.build), 'dataplane', ...commandLine(setup)], {
+    cwd: projectRoot,
+    env: childEnvironment(setup.environment),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const gateway = new Gateway(child);
+  t.teardown(() => gateway.stop());
+  await gateway.waitUntilListening();
+  return gateway;
+}
+
+function commandLine(setup: GatewaySetup): string[] {
+  const line = ['--address', '127.0.0.1:0', '--number-of-cpus', String(setup.workerCount ?? 1)];
+  line.push(...storeOptionWords(setup.storeOptions), ...(setup.keyOptions ?? []));
+  if (setup.upstreamConnectionMode !== undefined) line.push('--upstream-connection-mode', setup.upstreamConnectionMode);
+  return [...line, ...(setup.options ?? [])];
+}
+
+/** Store options as words of the command line. */
+export function storeOptionWords(store: StoreOptions): string[] {
+  if (store.kind === 'embedded') return ['--store-path', store.path];
+  if (store.tls.mode !== 'plain-text') throw new Error('name the TLS files of a Redis among the other options');
+  return ['--redis-address', store.host, '--redis-port', String(store.port), '--redis-mode', store.tls.mode];
+}
+
+export class Gateway {
+  readonly #child: ChildProcess;
+  readonly logs: LogLine[] = [];
+  /** Lines of standard output that are not JSON objects; there should be none. */
+  readonly strayLines: string[] = [];
+  /** Everything written to standard error. */
+  errorOutput = '';
+  readonly exit: Promise<ProgramExit>;
+  #isExited = false;
+  #origin: string | undefined;
+  readonly #onLine = new Set<() => void>();
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    if (child.stdout === null || child.stderr === null) throw new Error('the gateway needs both output pipes');
+    createInterface({ input: child.stdout }).on('line', (line) => this.#takeLine(line));
+    child.stderr.on('data', (chunk: Buffer) => {
+      this.errorOutput += chunk.toString('utf8');
+    });
+    this.exit = new Promise((resolve) => {
+      child.once('close', (code, signal) => {
+        this.#isExited = true;
+        process.removeListener('exit', killWithTest);
+        for (const wake of this.#onLine) wake();
+        resolve({ code, signal });
+      });
+    });
+    // A test that dies half-way must not leave a gateway behind.
+    const killWithTest = (): void => void child.kill('SIGKILL');
+    process.once('exit', killWithTest);
+  }
+
+  /** Scheme, address and port of the plain listener. */
+  get origin(): string {
+    if (this.#origin === undefined) throw new Error('the gateway does not listen yet');
+    return this.#origin;
+  }
+
+  get pid(): number {
+    if (this.#child.pid === undefined) throw new Error('the gateway was never started');
+    return this.#child.pid;
+  }
+
+  /** Path of a virtual host's MCP endpoint, percent-encoded. */
+  path(virtualHostId: string): string {
+    return `/gw-rs/servers/${encodeURIComponent(virtualHostId)}/mcp`;
+  }
+
+  url(virtualHostId: string): string {
+    return this.origin + this.path(virtualHostId);
+  }
+
+  async waitUntilListening(): Promise<void> {
+    const line = await this.waitForLog(({ msg }) => msg === 'listening', START_MS_MAX);
+    if (typeof line['address'] !== 'string') throw new Error('the line "listening" carries no address');
+    this.#origin = `http://${line['address']}`;
+  }
+
+  /** The first log line that fits, past or to come. Rejects when the program ends or the time is up before it. */
+  async waitForLog(fits: (line: LogLine) => boolean, timeoutMs = WAIT_MS_MAX): Promise<LogLine> {
+    const deadline = Date.now() + timeoutMs;
+    for (;;) {
+      const found = this.logs.find(fits);
+      if (found !== undefined) return found;
+      const leftMs = deadline - Date.now();
+      if (this.#isExited || leftMs <= 0) {
+        const why = this.#isExited ? 'the gateway ended' : `no such log line in ${timeoutMs} ms`;
+        throw new Error(`${why}; its output: ${this.#describeOutput()}`);
+      }
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, leftMs);
+        const wake = (): void => {
+          clearTimeout(timer);
+          this.#onLine.delete(wake);
+          resolve();
+        };
+        this.#onLine.add(wake);
+      });
+    }
+  }
+
+  /** Process ids of the workers that run now. */
+  workerPids(): number[] {
+    return childPids(this.pid);
+  }
+
+  /** Waits until this many workers run. */
+  async waitForWorkers(fits: (pids: readonly number[]) => boolean): Promise<readonly number[]> {
+    const deadline = Date.now() + WAIT_MS_MAX;
+    for (;;) {
+      const pids = this.workerPids();
+      if (fits(pids)) return pids;
+      if (Date.now() > deadline) throw new Error(`the workers stay at ${pids.join(', ')}`);
+      await new Promise((resolve) => setTimeout(resolve, SCAN_INTERVAL_MS));
+    }
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Ends the gateway the way an operator does; by force, workers included, when that takes too long. */
+  async stop(): Promise<ProgramExit> {
+    if (this.#isExited) return this.exit;
+    this.signal('SIGTERM');
+    const timer = setTimeout(() => {
+      for (const pid of [...this.workerPids(), this.pid]) tryKill(pid);
+    }, STOP_MS_MAX);
+    try {
+      return await this.exit;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #takeLine(line: string): void {
+    const parsed = tryParseObject(line);
+    if (parsed === undefined) this.strayLines.push(line);
+    else this.logs.push(parsed);
+    for (const wake of this.#onLine) wake();
+  }
+
+  #describeOutput(): string {
+    return JSON.stringify({ logs: this.logs.slice(-20), stray: this.strayLines, errors: this.errorOutput }, null, 1);
+  }
+}
+
+function tryParseObject(line: string): LogLine | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? (value as LogLine) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Direct children of a process, whichever of its threads forked them. Linux only. */
+function childPids(pid: number): number[] {
+  const tasks = `/proc/${pid}/task`;
+  try {
+    return readdirSync(tasks)
+      .flatMap((task) => readFileSync(join(tasks, task, 'children'), 'utf8').split(' '))
+      .filter((word) => word !== '')
+      .map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function tryKill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself in the meantime.
+  }
+}
+
+/** What a run of the program to its end left behind. */
+export interface ProgramRun extends ProgramExit {
+  readonly output: string;
+  readonly errorOutput: string;
+}
+
+/** Runs the program with exactly these words until it ends. */
+export async function runProgram(
+  words: readonly string[],
+  { build = 'production', environment = {} }: Pick<GatewaySetup, 'build' | 'environment'> = {},
+): Promise<ProgramRun> {
+  const child = spawn(process.execPath, [programPath(build), ...words], {
+    cwd: projectRoot,
+    env: childEnvironment(environment),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: START_MS_MAX,
+  });
+  let output = '';
+  let errorOutput = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
+  child.stderr.on('data', (chunk: Buffer) => (errorOutput += chunk.toString('utf8')));
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => {
+    child.once('close', (...result) => resolve(result));
+  });
+  return { code, signal, output, errorOutput };
+}

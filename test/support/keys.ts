@@ -1,0 +1,47 @@
+// Key material of a test file: pairs of each kind that the gateway accepts, as objects to sign with and as PEM files to
+// name on its command line.
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { createScratchDirectory } from './scratch-directory.js';
+
+export interface KeyPair {
+  /** The JWS algorithm that tokens of this key are signed with by default. */
+  readonly algorithm: string;
+  readonly privateKey: KeyObject;
+  /** SPKI. */
+  readonly publicKeyPem: string;
+  readonly publicKeyPath: string;
+  /** PKCS#8. */
+  readonly privateKeyPath: string;
+}
+
+export type KeyKind = 'rsa' | 'ec' | 'ed25519';
+
+export function createKeyPair(t: Pick<Test, 'teardown'>, kind: KeyKind = 'rsa'): KeyPair {
+  const { algorithm, publicKey, privateKey } = generate(kind);
+  const directory = createScratchDirectory(t);
+  const publicKeyPem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  const pair = {
+    algorithm,
+    privateKey,
+    publicKeyPem,
+    publicKeyPath: join(directory, 'public.pem'),
+    privateKeyPath: join(directory, 'private.pem'),
+  };
+  writeFileSync(pair.publicKeyPath, publicKeyPem);
+  writeFileSync(pair.privateKeyPath, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  return pair;
+}
+
+function generate(kind: KeyKind): { algorithm: string; publicKey: KeyObject; privateKey: KeyObject } {
+  switch (kind) {
+    case 'rsa':
+      return { algorithm: 'RS256', ...generateKeyPairSync('rsa', { modulusLength: 2048 }) };
+    case 'ec':
+      return { algorithm: 'ES256', ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) };
+    case 'ed25519':
+      return { algorithm: 'EdDSA', ...generateKeyPairSync('ed25519') };
+  }
+}

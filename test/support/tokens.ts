@@ -1,0 +1,36 @@
+// Access tokens of the tests, signed with jose directly: what the gateway accepts must not be measured with what the
+// gateway mints. Every claim and the algorithm can be wrong or left out.
+import { SignJWT } from 'jose';
+import type { KeyObject } from 'node:crypto';
+
+export interface TokenRequest {
+  /** `null` leaves a claim out. */
+  readonly sub: string | null;
+  readonly iss?: string | null;
+  readonly aud?: string | readonly string[] | null;
+  /** Seconds from now; negative has expired. */
+  readonly expiresInSeconds?: number | null;
+  readonly algorithm: string;
+  readonly key: KeyObject | Uint8Array;
+  /** More claims, or others in place of the above. */
+  readonly claims?: Readonly<Record<string, unknown>>;
+}
+
+export async function mint(request: TokenRequest): Promise<string> {
+  const { sub, iss = 'mcpgateway', aud = 'mcpgateway-api', expiresInSeconds = 3600 } = request;
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  const payload: Record<string, unknown> = { iat: nowSeconds };
+  if (sub !== null) payload['sub'] = sub;
+  if (iss !== null) payload['iss'] = iss;
+  if (aud !== null) payload['aud'] = aud;
+  if (expiresInSeconds !== null) payload['exp'] = nowSeconds + expiresInSeconds;
+  return new SignJWT({ ...payload, ...request.claims })
+    .setProtectedHeader({ alg: request.algorithm, typ: 'JWT' })
+    .sign(request.key);
+}
+
+/** An unsigned token (`alg: none`), which no gateway may accept. */
+export function mintUnsigned(claims: Readonly<Record<string, unknown>>): string {
+  const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  return `${encode({ alg: 'none', typ: 'JWT' })}.${encode(claims)}.`;
+}
