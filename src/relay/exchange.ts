@@ -52,6 +52,11 @@ export interface Exchange {
   write(bytes: Uint8Array): boolean;
   /** Ends an open stream. */
   end(): void;
+  /**
+   * Ends the caller's connection without completing the answer, so that the caller notices: for an answer that broke
+   * half-way. The exchange is complete after it; `onAbort` is not called.
+   */
+  cut(): void;
 
   /**
    * Says what the request turned out to be, for the access log. Present only where one is kept.

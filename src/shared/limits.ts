@@ -17,8 +17,23 @@ export const limits = {
   userConfigBytesMax: 4 * MIB,
   /** UTF-8 bytes of a subject as a store key: LMDB takes 1,978 at most. A longer one cannot be encoded (500). */
   storeKeyBytesMax: 1_978,
-  /** Raw values kept by the Redis client-side cache per worker; the least recently used is dropped and read again. */
-  redisCacheEntriesMax: 50_000,
+  /** Bytes of the user configs, as stored, behind the compiled ones; above it the least recently used are dropped. */
+  userConfigCacheBytesMax: 128 * MIB,
+  /** Values of the store kept per worker; the least recently used are dropped and read again. */
+  storeCacheEntriesMax: 50_000,
+  /** Bytes of those values; above it the least recently used are dropped and read again. */
+  storeCacheBytesMax: 128 * MIB,
+  /** Reads of one worker that wait for Redis at once, one a subject; one more fails (500). */
+  redisReadsInFlightMax: 10_000,
+  /** How long a connection to Redis may take, ms; then it is tried again. */
+  redisConnectMsMax: 5_000,
+  /** How long Redis may take over one command, ms; then it counts as lost. */
+  redisCommandMsMax: 2_000,
+  /** Between two health checks of both connections to Redis, ms: a silent loss is noticed after this and one command. */
+  redisHealthCheckMs: 3_000,
+  /** First and longest wait before a lost Redis is connected to again, ms. */
+  redisRetryDelayMsMin: 50,
+  redisRetryDelayMsMax: 2_000,
 
   /** Sessions of one worker; an `initialize` above is answered 503. */
   sessionsMax: 200_000,
@@ -38,10 +53,12 @@ export const limits = {
   /** First and longest wait before an unavailable backend is tried again, ms. */
   upstreamRetryDelayMsMin: 100,
   upstreamRetryDelayMsMax: 5_000,
+  /** After the answer came on an event stream, how long the backend may take to end the stream, ms. Then it is cut. */
+  answeredStreamMsMax: 1_000,
   /** After a cancellation was passed on, how long a backend may take to end its answer, ms. Then it is cut. */
   cancelledAnswerMsMax: 5_000,
-  /** How long the end of an upstream session (DELETE) may take, ms. */
-  upstreamDeleteMsMax: 5_000,
+  /** How long a backend may take to accept a notification or the DELETE of its session, ms. Then it is cut. */
+  noticeMsMax: 5_000,
 
   /** Bytes written to a slow caller's stream that may wait in memory before the backend is no longer read. */
   streamBufferBytesMax: 256 * KIB,
@@ -50,8 +67,23 @@ export const limits = {
 
   /** Bytes that the owner may send ahead on one hopped answer before the receiver returns credit. */
   hopWindowBytes: 256 * KIB,
-  /** How long a connection to an owner may take, ms; a Unix socket answers at once or not at all. */
+  /** How long a connection to an owner, and the secret on it, may take, ms; a Unix socket answers at once or not at all. */
   hopConnectMsMax: 2_000,
+  /** Links that an owner accepts: one for each other worker, twice, as a restarted one may still have its old link. */
+  hopLinksMax: 2_048,
+  /** Hops on one link at once; one more fails as if the owner were lost, and at the owner it closes the link. */
+  hopsPerLinkMax: 65_536,
+  /**
+   * Payload bytes of one frame; a longer one is malformed and closes the link. Holds a request's head: its strings are
+   * at most the request's headers and the token's subject out of them, both in UTF-16.
+   */
+  hopFrameBytesMax: 256 * KIB,
+  /** Body bytes of one frame: a longer body is sent in parts, between which other hops have their turn. */
+  hopPartBytesMax: 64 * KIB,
+  /** Bytes of the buffer that a link's outgoing frames are gathered in; when it is full the link takes a new one. */
+  hopBatchBytes: 32 * KIB,
+  /** Bytes of a hopped answer given as a whole, which the receiver gathers; a longer one cuts the caller off. */
+  hopAnswerBytesMax: 256 * MIB,
 
   /** Tries to start a worker that has never listened before the program gives up. */
   workerStartTriesMax: 5,
