@@ -1,0 +1,76 @@
+// Session ids that name their owner: the slot of a session is a hash of its id, so every worker finds the owner with no
+// table to share. Hot: `ownerOf` runs once a request.
+import assert from 'node:assert';
+import { randomFillSync } from 'node:crypto';
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const ALPHABET_CODES = Array.from(ALPHABET, (char) => char.charCodeAt(0));
+
+/** 192 random bits, 32 characters: the part of an id that nobody can guess (X03). */
+const RANDOM_BYTES = 24;
+/** One call for random bytes costs far more than the bytes, so they are drawn for many ids at once. */
+const IDS_PER_DRAW = 256;
+/** Three characters of suffix: 2^18 tries, each landing on the wanted slot with a chance of 1 in `slotCount`. */
+const SUFFIX_TRIES = ALPHABET.length ** 3;
+
+const randomPool = Buffer.alloc(RANDOM_BYTES * IDS_PER_DRAW);
+let randomPoolUsed = randomPool.length;
+
+/** The slot that owns a session. Any string has an owner; only the owner knows whether the session exists. */
+export function ownerOf(sessionId: string, slotCount: number): number {
+  return slotOf(hashOf(sessionId), slotCount);
+}
+
+/**
+ * A new id that is owned by `slot`. The random part is left as drawn; only the suffix is searched, and it depends on
+ * nothing but the random part and the slot, so it gives nothing away.
+ */
+export function mintSessionId(slot: number, slotCount: number): string {
+  assert(slot >= 0 && slot < slotCount, 'a slot is below the slot count');
+  const random = nextRandomPart();
+  const randomHash = hashOf(random);
+  for (let suffix = 0; suffix < SUFFIX_TRIES; suffix++) {
+    const first = suffixCode(suffix >> 12);
+    const second = suffixCode(suffix >> 6);
+    const third = suffixCode(suffix);
+    const hash = addChar(addChar(addChar(randomHash, first), second), third);
+    if (slotOf(hash, slotCount) === slot) return random + String.fromCharCode(first, second, third);
+  }
+  // With 1,024 slots the chance to come here is e^-256.
+  assert.fail('no suffix leads to the slot');
+}
+
+function nextRandomPart(): string {
+  if (randomPoolUsed === randomPool.length) {
+    randomFillSync(randomPool);
+    randomPoolUsed = 0;
+  }
+  const from = randomPoolUsed;
+  randomPoolUsed += RANDOM_BYTES;
+  return randomPool.toString('base64url', from, randomPoolUsed);
+}
+
+function suffixCode(sixBits: number): number {
+  return ALPHABET_CODES[sixBits & 63] as number;
+}
+
+/** FNV-1a, 32 bits, over char codes. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = addChar(hash, text.charCodeAt(at));
+  return hash;
+}
+
+function addChar(hash: number, code: number): number {
+  return Math.imul(hash ^ code, 0x01000193);
+}
+
+/** MurmurHash3's final mix before the modulo: the low bits of FNV-1a alone follow those of the last characters. */
+function slotOf(hash: number, slotCount: number): number {
+  let mixed = hash ^ (hash >>> 16);
+  mixed = Math.imul(mixed, 0x85ebca6b);
+  mixed ^= mixed >>> 13;
+  mixed = Math.imul(mixed, 0xc2b2ae35);
+  mixed ^= mixed >>> 16;
+  return (mixed >>> 0) % slotCount;
+}
