@@ -7,8 +7,14 @@ const MIB = 1024 * KIB;
 export const limits = {
   /** Header bytes of one request; uWebSockets.js answers 431 above. A bearer token alone can pass its own 4 KiB. */
   requestHeaderBytesMax: 32 * KIB,
+  /** What `--max-body-bytes` may be set to; more is a fault at start-up, as a body is held in memory as a whole. */
+  requestBodyBytesMax: 1024 * MIB,
+  /** What `--expires-in` of a minted token may be set to, ms (ten years); more is a fault of the command line. */
+  tokenLifetimeMsMax: 10 * 365 * 24 * 3_600_000,
   /** Verified tokens remembered per worker; the oldest is dropped, and verified again when it comes back. */
   tokenCacheEntriesMax: 50_000,
+  /** Verifications under way that later requests with the same token may join; above it each verifies by itself. */
+  tokenVerificationsSharedMax: 10_000,
   /** An `authorization` header longer than this is not remembered: it is verified each time. */
   tokenCacheKeyCharsMax: 8 * KIB,
   /** Compiled user configs remembered per worker; the least recently used is dropped and compiled again. */
@@ -41,6 +47,11 @@ export const limits = {
   sessionRequestsInFlightMax: 1_024,
   /** Characters of a session id that a caller may send; a longer one is unknown (404). */
   sessionIdCharsMax: 128,
+
+  /** Objects and arrays that may be open at once in a JSON text; a deeper one is refused as not JSON. */
+  jsonDepthMax: 512,
+  /** Values whose place is written down in one JSON text (24 bytes each, kept for the next); more is refused. */
+  jsonNodesMax: 262_144,
 
   /** Bytes of one JSON answer or one event of a backend; above it the answer is invalid. */
   upstreamMessageBytesMax: 64 * MIB,
@@ -85,6 +96,8 @@ export const limits = {
   /** Bytes of a hopped answer given as a whole, which the receiver gathers; a longer one cuts the caller off. */
   hopAnswerBytesMax: 256 * MIB,
 
+  /** What `--number-of-cpus` may be set to; more is a fault at start-up. */
+  workersMax: 1_024,
   /** Tries to start a worker that has never listened before the program gives up. */
   workerStartTriesMax: 5,
   /** First and longest wait before a worker is started again, ms. */
@@ -92,6 +105,16 @@ export const limits = {
   workerRestartDelayMsMax: 800,
   /** How long a worker may take from its fork to listening, ms. */
   workerStartMsMax: 30_000,
-  /** How long the upstream DELETEs of a stopping worker may take, ms. */
+  /** A worker that listened this long has settled, ms: when it dies it is replaced without delay again. */
+  workerSettledMs: 10_000,
+  /** How long a worker may take from `stop` to its exit, its upstream DELETEs included, ms. Then it is killed. */
   workerStopMsMax: 5_000,
+  /** How long workers may take to forget a changed config, ms. Then its writer is answered, and the log says so. */
+  forgetRoundMsMax: 2_000,
+  /** Changed configs that workers are forgetting at once; one more ends the oldest round as if its time were up. */
+  forgetRoundsMax: 1_024,
+  /** Stop signals this soon after the first are the same wish, ms: npm repeats a Ctrl-C that the group already got. */
+  stopSignalRepeatMsMax: 500,
+  /** Bytes of a Unix socket's path (108 with its NUL, unix(7)); the primary does not start with a longer one. */
+  unixSocketPathBytesMax: 107,
 } as const;
