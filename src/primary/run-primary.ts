@@ -1,0 +1,108 @@
+// The primary's life: claim the addresses, start the fleet, wait for a signal or a fault, drain. It never sees a request.
+//
+// Exit status: 0 drained after a signal; 69 an address cannot be had; 70 a worker does not start; 73 no directory for
+// the hop sockets; 130 or 143 a second signal (SIGINT, SIGTERM) cut the drain short and killed the workers.
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:os';
+import type { DataplaneOptions } from '../config/dataplane-options.js';
+import { limits } from '../shared/limits.js';
+import { createLogger, type Logger } from '../shared/logger.js';
+import { Fleet } from './fleet.js';
+import { makeHopDirectory, removeHopDirectory } from './hop-directory.js';
+import { claimAddresses, formatAddress } from './listen-addresses.js';
+import { ServiceNotice } from './service-notice.js';
+import { exitStatus, StartFault } from './start-fault.js';
+import { StopSignals } from './stop-signals.js';
+
+export interface PrimaryEntry {
+  readonly workerModule: URL;
+  /** Module URL of the bootstrap feature; `undefined` in a build without it. */
+  readonly bootstrapModule: string | undefined;
+  readonly workerEnvironment: NodeJS.ProcessEnv;
+  /** systemd's NOTIFY_SOCKET, when there is one. */
+  readonly notifySocket: string | undefined;
+}
+
+/** Resolves with the program's exit status, when no worker is left. */
+export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry): Promise<number> {
+  const logger = createLogger(options.logLevel, { role: 'primary' });
+  warnOfOpenAndClosedDoors(options, entry, logger);
+  const signals = new StopSignals();
+  let hopDirectory: string | undefined;
+  try {
+    const claimed = await claimAddresses(options);
+    hopDirectory = makeHopDirectory(claimed.workerCount);
+    return await superviseFleet(claimed, entry, hopDirectory, signals, logger);
+  } catch (error) {
+    if (!(error instanceof StartFault)) throw error;
+    logger.fatal(error.message);
+    return error.exitStatus;
+  } finally {
+    if (hopDirectory !== undefined) removeHopDirectory(hopDirectory);
+    signals.release();
+  }
+}
+
+async function superviseFleet(
+  options: DataplaneOptions,
+  entry: PrimaryEntry,
+  hopDirectory: string,
+  signals: StopSignals,
+  logger: Logger,
+): Promise<number> {
+  const notice = new ServiceNotice(entry.notifySocket, entry.workerEnvironment, logger);
+  const start = {
+    slotCount: options.workerCount,
+    options,
+    hopDirectory,
+    hopSecret: randomBytes(32),
+    bootstrapModule: entry.bootstrapModule,
+  };
+  const fleet = new Fleet(
+    { module: entry.workerModule, environment: entry.workerEnvironment, start, bounds: limits },
+    logger,
+  );
+  void fleet.allListening.then(() => {
+    logger.info(listeningFields(options), 'listening');
+    notice.ready();
+  });
+  fleet.start();
+
+  const failed = fleet.failure.then((reason) => {
+    logger.fatal({ reason }, `no worker starts (${limits.workerStartTriesMax} tries): ${reason}`);
+    return true;
+  });
+  const signalled = signals.first.then((signal) => {
+    logger.info({ signal }, 'draining');
+    return false;
+  });
+  const hasFailed = await Promise.race([failed, signalled]);
+  notice.stopping();
+
+  let cutShortBy: keyof typeof constants.signals | undefined;
+  void signals.second.then((signal) => {
+    cutShortBy = signal;
+    logger.warn({ signal }, 'second signal: workers are killed');
+    fleet.kill();
+  });
+  await fleet.drain(options.drainTimeoutMs);
+  if (hasFailed) return exitStatus.software;
+  logger.info('stopped');
+  return cutShortBy === undefined ? exitStatus.ok : 128 + constants.signals[cutShortBy];
+}
+
+function listeningFields(options: DataplaneOptions): Record<string, string | number> {
+  const fields = { address: formatAddress(options.address), workers: options.workerCount };
+  return options.tls === undefined ? fields : { ...fields, tlsAddress: formatAddress(options.tls.address) };
+}
+
+function warnOfOpenAndClosedDoors(options: DataplaneOptions, entry: PrimaryEntry, logger: Logger): void {
+  if (entry.bootstrapModule !== undefined) {
+    logger.warn(
+      'UNAUTHENTICATED HELPER ENDPOINTS ARE ON: anyone who can connect mints tokens and writes user configs. Never expose this build',
+    );
+  }
+  if (options.token.publicKey === undefined && options.token.secret === undefined) {
+    logger.warn('no token verification key or secret is configured: every MCP request will be answered 401');
+  }
+}

@@ -1,0 +1,34 @@
+// SIGINT and SIGTERM as two promises: the first asks for a drain, the second no longer wants to wait for it. Cold.
+import { limits } from '../shared/limits.js';
+
+export type StopSignal = 'SIGINT' | 'SIGTERM';
+const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM'];
+
+export class StopSignals {
+  readonly first: Promise<StopSignal>;
+  readonly second: Promise<StopSignal>;
+  #resolveFirst!: (signal: StopSignal) => void;
+  #resolveSecond!: (signal: StopSignal) => void;
+  #firstAtMs: number | undefined;
+
+  constructor() {
+    this.first = new Promise((resolve) => (this.#resolveFirst = resolve));
+    this.second = new Promise((resolve) => (this.#resolveSecond = resolve));
+    for (const signal of stopSignals) process.on(signal, this.#onSignal);
+  }
+
+  /** Signals have their default effect again. */
+  release(): void {
+    for (const signal of stopSignals) process.off(signal, this.#onSignal);
+  }
+
+  readonly #onSignal = (signal: StopSignal): void => {
+    const nowMs = performance.now();
+    if (this.#firstAtMs === undefined) {
+      this.#firstAtMs = nowMs;
+      this.#resolveFirst(signal);
+    } else if (nowMs - this.#firstAtMs > limits.stopSignalRepeatMsMax) {
+      this.#resolveSecond(signal);
+    }
+  };
+}
