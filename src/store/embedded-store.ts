@@ -1,0 +1,73 @@
+// The store inside the machine: an LMDB folder that every worker, and other processes, open side by side. A read sees
+// what any process committed before it began, so nothing is invalidated; what is remembered only saves copying. Hot.
+import { mkdirSync } from 'node:fs';
+import { open, type Database, type RootDatabase } from 'lmdb';
+import { limits } from '../shared/limits.js';
+import type { Store, StoreRead } from './store.js';
+import { RecentMap } from './recent-map.js';
+import { encodeStoreKey, unencodable } from './store-key.js';
+
+/** User configs have a database of their own, so that no subject can reach a key of the gateway's. */
+const DATABASE_NAME = 'user-configs';
+
+interface Known {
+  readonly key: Buffer;
+  readonly read: { readonly kind: 'found'; readonly value: Buffer };
+}
+
+const missing: StoreRead = Object.freeze({ kind: 'missing' });
+
+export class EmbeddedStore implements Store {
+  readonly kind = 'embedded';
+  readonly #root: RootDatabase;
+  readonly #values: Database<Buffer, Buffer>;
+  readonly #known = new RecentMap<Known>(
+    limits.storeCacheEntriesMax,
+    limits.storeCacheBytesMax,
+    ({ key, read }) => key.length + read.value.length,
+  );
+
+  /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
+  constructor(path: string) {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    // Without `noSubdir: false` a path with a dot in its last part would be taken for a file.
+    this.#root = open({ path, noSubdir: false });
+    this.#values = this.#root.openDB({ name: DATABASE_NAME, encoding: 'binary', keyEncoding: 'binary' });
+  }
+
+  read(subject: string): StoreRead {
+    const known = this.#known.get(subject);
+    const key = known?.key ?? encodeStoreKey(subject);
+    if (key === undefined) return unencodable;
+    try {
+      // Left alone, lmdb reads from one snapshot for about a millisecond; without this, a commit of another process
+      // in that time would not be seen.
+      this.#values.resetReadTxn();
+      const lent = this.#values.getBinaryFast(key);
+      if (lent === undefined) return missing;
+      // What lmdb lends is overwritten by the next read, and may be longer than the value.
+      const value = lent.subarray(0, lent.length);
+      if (known !== undefined && known.read.value.equals(value)) return known.read;
+      const read = { kind: 'found', value: Buffer.from(value) } as const;
+      this.#known.set(subject, { key, read });
+      return read;
+    } catch (error) {
+      return { kind: 'failed', reason: `the embedded store cannot be read: ${String(error)}` };
+    }
+  }
+
+  async write(subject: string, value: Buffer): Promise<void> {
+    const key = encodeStoreKey(subject);
+    if (key === undefined) throw new Error('the subject cannot be encoded as a store key');
+    await this.#values.put(key, value);
+    // The commit is visible to every process by now; this waits until it is on the disk.
+    await this.#values.flushed;
+  }
+
+  /** Nothing to do: each read looks at the store. */
+  forget(_subject: string): void {}
+
+  async close(): Promise<void> {
+    await this.#root.close();
+  }
+}

@@ -1,0 +1,59 @@
+// A bounded map that forgets what was not used for longest, in two generations: when the young one is full the old one
+// is dropped and the young one takes its place. A hit costs one look-up where a strict least-recently-used order would
+// cost a delete and an insert. Hot.
+
+export class RecentMap<Value> {
+  readonly #entriesPerGeneration: number;
+  readonly #bytesPerGeneration: number;
+  readonly #bytesOf: (value: Value) => number;
+  #young = new Map<string, Value>();
+  #youngBytes = 0;
+  #old = new Map<string, Value>();
+
+  /**
+   * @param entriesMax entries held at most
+   * @param bytesMax bytes held at most, plus one value
+   * @param bytesOf what one value counts; the same for the same value each time
+   */
+  constructor(entriesMax: number, bytesMax: number, bytesOf: (value: Value) => number) {
+    this.#entriesPerGeneration = Math.max(1, Math.floor(entriesMax / 2));
+    this.#bytesPerGeneration = bytesMax / 2;
+    this.#bytesOf = bytesOf;
+  }
+
+  get(key: string): Value | undefined {
+    const young = this.#young.get(key);
+    if (young !== undefined) return young;
+    const old = this.#old.get(key);
+    if (old !== undefined) this.set(key, old);
+    return old;
+  }
+
+  set(key: string, value: Value): void {
+    this.delete(key);
+    const bytes = this.#bytesOf(value);
+    if (this.#young.size >= this.#entriesPerGeneration || this.#youngBytes + bytes > this.#bytesPerGeneration) {
+      this.#old = this.#young;
+      this.#young = new Map();
+      this.#youngBytes = 0;
+    }
+    this.#young.set(key, value);
+    this.#youngBytes += bytes;
+  }
+
+  delete(key: string): void {
+    const young = this.#young.get(key);
+    if (young === undefined) {
+      this.#old.delete(key);
+      return;
+    }
+    this.#young.delete(key);
+    this.#youngBytes -= this.#bytesOf(young);
+  }
+
+  clear(): void {
+    this.#young.clear();
+    this.#youngBytes = 0;
+    this.#old.clear();
+  }
+}

@@ -1,0 +1,159 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { EmbeddedStore } from '../../src/store/embedded-store.js';
+import type { StoreRead } from '../../src/store/store.js';
+import type { WriteOrder } from '../support/embedded-writer.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+function openAt(t: Test, path: string): EmbeddedStore {
+  const store = new EmbeddedStore(path);
+  t.teardown(() => store.close());
+  return store;
+}
+
+function valueOf(read: StoreRead): Buffer | undefined {
+  return read.kind === 'found' ? read.value : undefined;
+}
+
+/** Another process that writes; resolved by each write once it is committed. */
+async function startWriter(t: Test, path: string): Promise<(subject: string, value: Buffer) => Promise<void>> {
+  const writer = fork(fileURLToPath(new URL('../support/embedded-writer.js', import.meta.url)), [path]);
+  t.teardown(() => writer.kill('SIGKILL'));
+  await once(writer, 'message');
+  return async (subject, value) => {
+    const written = once(writer, 'message');
+    const order: WriteOrder = { subject, value: value.toString('base64') };
+    writer.send(order);
+    await written;
+  };
+}
+
+t.test('the folder is made for its owner alone, whatever its name', async (t) => {
+  const path = join(createScratchDirectory(t), 'deep', 'store.d');
+  openAt(t, path);
+  t.ok(statSync(path).isDirectory());
+  t.equal(statSync(path).mode & 0o777, 0o700);
+});
+
+t.test('what was written is read, by the same object while it does not change', async (t) => {
+  const store = openAt(t, createScratchDirectory(t));
+  t.same(store.read('alice'), { kind: 'missing' });
+  await store.write('alice', Buffer.from('one'));
+  const first = store.read('alice');
+  t.equal(valueOf(first)?.toString(), 'one');
+  t.equal(valueOf(store.read('alice')), valueOf(first));
+
+  await store.write('alice', Buffer.from('two'));
+  t.equal(valueOf(store.read('alice'))?.toString(), 'two');
+  t.equal(valueOf(first)?.toString(), 'one', 'an earlier answer is not overwritten');
+  t.same(store.read('bob'), { kind: 'missing' });
+});
+
+t.test('values of every size come back whole', async (t) => {
+  const store = openAt(t, createScratchDirectory(t));
+  const values = new Map<string, Buffer>();
+  for (const size of [0, 1, 4 * KIB, 33 * KIB, 70 * KIB, 4 * MIB, 2 * KIB, 5 * MIB, 12]) {
+    values.set(`size ${size}`, Buffer.alloc(size, `${size} `));
+  }
+  for (const [subject, value] of values) await store.write(subject, value);
+  const reads = [...values.keys()].map((subject) => [subject, valueOf(store.read(subject))] as const);
+  for (const [subject, value] of reads) t.ok(value?.equals(values.get(subject)!), subject);
+});
+
+t.test('the key is the subject exactly', async (t) => {
+  const store = openAt(t, createScratchDirectory(t));
+  const subjects = [
+    'user@example.com',
+    'USER@example.com',
+    'é',
+    'e\u0301',
+    '😀',
+    'a\0b',
+    'a',
+    '__proto__',
+    '\x01',
+    '*',
+  ];
+  for (const subject of subjects) await store.write(subject, Buffer.from(`of ${subject}`));
+  for (const subject of subjects)
+    t.equal(valueOf(store.read(subject))?.toString(), `of ${subject}`, JSON.stringify(subject));
+});
+
+t.test('a subject without a key is refused both ways', async (t) => {
+  const store = openAt(t, createScratchDirectory(t));
+  for (const subject of ['\ud800', 'a\udc00b', '', 'x'.repeat(1_979), 'é'.repeat(990)]) {
+    t.match(store.read(subject), { kind: 'failed', reason: /cannot be encoded/ });
+    await t.rejects(store.write(subject, Buffer.from('x')), /cannot be encoded/);
+  }
+  await store.write('x'.repeat(1_978), Buffer.from('longest'));
+  t.equal(valueOf(store.read('x'.repeat(1_978)))?.toString(), 'longest');
+});
+
+t.test('the very next read sees what another process committed', async (t) => {
+  const path = createScratchDirectory(t);
+  const store = openAt(t, path);
+  const writeElsewhere = await startWriter(t, path);
+  for (let round = 0; round < 200; round++) {
+    // A read just before, so that a snapshot that outlives its read would be caught.
+    store.read('shared');
+    await writeElsewhere('shared', Buffer.from(`round ${round}`));
+    const value = valueOf(store.read('shared'))?.toString();
+    if (value !== `round ${round}`) t.fail(`round ${round} read ${value}`);
+    store.read('shared');
+  }
+  t.equal(valueOf(store.read('shared'))?.toString(), 'round 199');
+});
+
+t.test('another process may grow the store far beyond what was mapped when it was opened', async (t) => {
+  const path = createScratchDirectory(t);
+  const store = openAt(t, path);
+  const writeElsewhere = await startWriter(t, path);
+  for (let n = 0; n < 24; n++) await writeElsewhere(`grown ${n}`, Buffer.alloc(MIB, n));
+  for (let n = 0; n < 24; n++) t.ok(valueOf(store.read(`grown ${n}`))?.equals(Buffer.alloc(MIB, n)), `value ${n}`);
+});
+
+t.test('one path may be open several times in one process', async (t) => {
+  const path = createScratchDirectory(t);
+  const store = openAt(t, path);
+  await Promise.all(
+    Array.from({ length: 10 }, async (_, n) => {
+      const other = new EmbeddedStore(path);
+      await other.write(`subject ${n}`, Buffer.from(`value ${n}`));
+      await other.close();
+    }),
+  );
+  for (let n = 0; n < 10; n++) t.equal(valueOf(store.read(`subject ${n}`))?.toString(), `value ${n}`);
+});
+
+t.test('values outlive the process, also one that is killed', async (t) => {
+  const path = createScratchDirectory(t);
+  const writer = fork(fileURLToPath(new URL('../support/embedded-writer.js', import.meta.url)), [path]);
+  await once(writer, 'message');
+  const written = once(writer, 'message');
+  writer.send({ subject: 'alice', value: Buffer.from('kept').toString('base64') } satisfies WriteOrder);
+  await written;
+  writer.kill('SIGKILL');
+  await once(writer, 'exit');
+  t.equal(valueOf(openAt(t, path).read('alice'))?.toString(), 'kept');
+});
+
+t.test('a closed store answers that it failed', async (t) => {
+  const store = new EmbeddedStore(createScratchDirectory(t));
+  await store.write('alice', Buffer.from('one'));
+  store.read('alice');
+  await store.close();
+  t.match(store.read('alice'), { kind: 'failed', reason: /cannot be read/ });
+});
+
+t.test('a folder that cannot be used is reported when it is opened', async (t) => {
+  const file = join(createScratchDirectory(t), 'file');
+  writeFileSync(file, '');
+  t.throws(() => new EmbeddedStore(join(file, 'store')), { code: 'ENOTDIR' });
+});

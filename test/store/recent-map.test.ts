@@ -1,0 +1,52 @@
+import t from 'tap';
+import { RecentMap } from '../../src/store/recent-map.js';
+
+const lengthOf = (value: string): number => value.length;
+
+t.test('what is used stays, what is not used for longest goes', async (t) => {
+  const map = new RecentMap<string>(100, 1_000_000, lengthOf);
+  map.set('used', 'kept');
+  map.set('unused', 'dropped');
+  for (let n = 0; n < 1_000; n++) {
+    map.set(`filler ${n}`, 'x');
+    t.equal(map.get('used'), 'kept');
+  }
+  t.equal(map.get('unused'), undefined);
+});
+
+t.test('never more entries than allowed', async (t) => {
+  const map = new RecentMap<string>(100, 1_000_000, lengthOf);
+  for (let n = 0; n < 1_000; n++) map.set(`entry ${n}`, 'x');
+  const held = Array.from({ length: 1_000 }, (_, n) => n).filter((n) => map.get(`entry ${n}`) !== undefined);
+  t.ok(held.length >= 50 && held.length <= 100, `${held.length} held`);
+  t.ok(held.includes(999), 'the last one among them');
+});
+
+t.test('never more bytes than allowed', async (t) => {
+  const map = new RecentMap<string>(1_000, 1_000, lengthOf);
+  const value = 'x'.repeat(100);
+  for (let n = 0; n < 500; n++) map.set(`entry ${n}`, value);
+  const held = Array.from({ length: 500 }, (_, n) => n).filter((n) => map.get(`entry ${n}`) !== undefined);
+  t.ok(held.length >= 5 && held.length <= 10, `${held.length} held`);
+});
+
+t.test('a value that is replaced is counted once', async (t) => {
+  const map = new RecentMap<string>(1_000, 1_000, lengthOf);
+  map.set('bystander', 'y'.repeat(100));
+  for (let n = 0; n < 500; n++) map.set('entry', 'x'.repeat(100));
+  t.equal(map.get('bystander'), 'y'.repeat(100));
+});
+
+t.test('what is deleted is gone from both generations', async (t) => {
+  const map = new RecentMap<string>(4, 1_000, lengthOf);
+  map.set('a', 'old');
+  map.set('b', 'old');
+  map.set('c', 'young');
+  for (const key of ['a', 'c']) {
+    map.delete(key);
+    t.equal(map.get(key), undefined, key);
+  }
+  t.equal(map.get('b'), 'old');
+  map.clear();
+  t.equal(map.get('b'), undefined);
+});
