@@ -1,0 +1,240 @@
+// JSON-RPC messages of both sides, read as spans: what the relay routes by is looked at, everything else stays bytes.
+// Callers are read strictly, because what is let through must mean the same to every backend; backends a little less
+// so. Hot: once per message, one pass over its bytes.
+import type { Buffer } from 'node:buffer';
+import { ABSENT, AMBIGUOUS, findMember, isString, stringValue } from './json-member.js';
+import { JsonScanner, jsonKind } from './json-scanner.js';
+import { methodName } from './method-name.js';
+
+/** A message of a caller. Spans are offsets into its bytes, end exclusive, strings with their quotes; -1 is absent. */
+export interface ClientMessage {
+  readonly kind: 'request' | 'notification' | 'response';
+  /** `''` for a response. */
+  readonly method: string;
+  /** A string or a number. */
+  readonly idStart: number;
+  readonly idEnd: number;
+  /** An object. */
+  readonly paramsStart: number;
+  readonly paramsEnd: number;
+  /** `params.name`; absent as well when it is not a string. */
+  readonly nameStart: number;
+  readonly nameEnd: number;
+  /** `params._meta.progressToken`; absent as well when it is neither string nor number. */
+  readonly progressTokenStart: number;
+  readonly progressTokenEnd: number;
+  /** `params.requestId`; absent as well when it is neither string nor number. */
+  readonly requestIdStart: number;
+  readonly requestIdEnd: number;
+  /** `params.cursor`, of whatever kind: no cursor that the relay has not given out is valid. */
+  readonly cursorStart: number;
+  readonly cursorEnd: number;
+}
+
+/** A message of a backend; spans as above. */
+export interface BackendMessage {
+  readonly kind: 'response' | 'request' | 'notification';
+  /** `''` for a response. */
+  readonly method: string;
+  /** A string or a number; absent in a notification and in an error that belongs to no request. */
+  readonly idStart: number;
+  readonly idEnd: number;
+  readonly isError: boolean;
+  /** The value of `result` or `error`. */
+  readonly bodyStart: number;
+  readonly bodyEnd: number;
+  /** An object. */
+  readonly paramsStart: number;
+  readonly paramsEnd: number;
+  /** `params.progressToken` of a notification; absent as well when it is neither string nor number. */
+  readonly progressTokenStart: number;
+  readonly progressTokenEnd: number;
+}
+
+/** `params._meta.progressToken` is the deepest value that is looked at. */
+const CLIENT_DEPTH = 3;
+const BACKEND_DEPTH = 2;
+
+// Shared by every call: reading is synchronous, and an answer holds numbers only.
+const scanner = new JsonScanner();
+
+/** Nodes of the members that make a message; reused like the scanner. */
+const envelope = { id: ABSENT, method: ABSENT, params: ABSENT, result: ABSENT, error: ABSENT };
+
+/** @returns `not-json` for -32700, `not-json-rpc` for -32600 (decisions 2.2). */
+export function readClientMessage(bytes: Buffer): ClientMessage | 'not-json' | 'not-json-rpc' {
+  if (!scanner.scan(bytes, CLIENT_DEPTH)) return 'not-json';
+  if (!readEnvelope(bytes)) return 'not-json-rpc';
+  const { id, method, params } = envelope;
+  if (id !== ABSENT && !isId(id)) return 'not-json-rpc';
+  if (method === ABSENT) {
+    if (id === ABSENT || !isResponse()) return 'not-json-rpc';
+    return clientMessage('response', '', id, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
+  }
+  if (!isCall() || !isObjectOrAbsent(params)) return 'not-json-rpc';
+  const name = findIn(bytes, params, 'name');
+  const requestId = findIn(bytes, params, 'requestId');
+  const cursor = findIn(bytes, params, 'cursor');
+  const meta = findIn(bytes, params, '_meta');
+  const progressToken = findIn(bytes, meta, 'progressToken');
+  if (Math.min(name, requestId, cursor, meta, progressToken) === AMBIGUOUS) return 'not-json-rpc';
+  return clientMessage(
+    id === ABSENT ? 'notification' : 'request',
+    methodName(bytes, scanner.start(method), scanner.end(method)),
+    id,
+    params,
+    name !== ABSENT && scanner.kind(name) === jsonKind.string ? name : ABSENT,
+    idOrAbsent(progressToken),
+    idOrAbsent(requestId),
+    cursor,
+  );
+}
+
+/** @returns `undefined` for what is not a JSON-RPC message. */
+export function readBackendMessage(bytes: Buffer): BackendMessage | undefined {
+  if (!scanner.scan(bytes, BACKEND_DEPTH) || !readEnvelope(bytes)) return undefined;
+  const { method, result, error } = envelope;
+  const params = nullAsAbsent(envelope.params);
+  if (method === ABSENT) {
+    // An error that belongs to no request comes without an id (S33), or with JSON-RPC's `null`.
+    const id = error === ABSENT ? envelope.id : nullAsAbsent(envelope.id);
+    if (!isResponse() || (id === ABSENT ? error === ABSENT : !isId(id))) return undefined;
+    return backendMessage('response', '', id, error !== ABSENT, error === ABSENT ? result : error, ABSENT, ABSENT);
+  }
+  const { id } = envelope;
+  if (!isCall() || !isObjectOrAbsent(params) || (id !== ABSENT && !isId(id))) return undefined;
+  const progressToken = id === ABSENT ? findIn(bytes, params, 'progressToken') : ABSENT;
+  if (progressToken === AMBIGUOUS) return undefined;
+  return backendMessage(
+    id === ABSENT ? 'notification' : 'request',
+    methodName(bytes, scanner.start(method), scanner.end(method)),
+    id,
+    false,
+    ABSENT,
+    params,
+    idOrAbsent(progressToken),
+  );
+}
+
+/** Whether two ids are one: the same JSON value, type included. */
+export function sameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): boolean {
+  if (aEnd - aStart === bEnd - bStart) {
+    let at = aStart;
+    while (at < aEnd && a[at] === b[at - aStart + bStart]) at++;
+    if (at === aEnd) return true;
+  }
+  return idKey(a, aStart, aEnd) === idKey(b, bStart, bEnd);
+}
+
+/** A map key for an id: equal exactly where `sameId` is true, so `1` and `1.0` have one key, `1` and `"1"` two. */
+export function idKey(bytes: Buffer, start: number, end: number): string {
+  if (bytes[start] === 0x22) return `"${stringValue(bytes, start, end)}`;
+  return String(Number(bytes.toString('latin1', start, end)));
+}
+
+/** Fills the envelope. @returns false unless the document is an object of JSON-RPC 2.0 whose members are unambiguous. */
+function readEnvelope(bytes: Buffer): boolean {
+  if (scanner.kind(0) !== jsonKind.object) return false;
+  const version = findMember(scanner, bytes, 0, 'jsonrpc');
+  if (version < 0 || scanner.kind(version) !== jsonKind.string) return false;
+  if (!isString(bytes, scanner.start(version), scanner.end(version), '2.0')) return false;
+  const id = (envelope.id = findMember(scanner, bytes, 0, 'id'));
+  const method = (envelope.method = findMember(scanner, bytes, 0, 'method'));
+  const params = (envelope.params = findMember(scanner, bytes, 0, 'params'));
+  const result = (envelope.result = findMember(scanner, bytes, 0, 'result'));
+  const error = (envelope.error = findMember(scanner, bytes, 0, 'error'));
+  return Math.min(id, method, params, result, error) !== AMBIGUOUS;
+}
+
+/** A request or a notification must not look like a response too: backends differ in what they look for first. */
+function isCall(): boolean {
+  return scanner.kind(envelope.method) === jsonKind.string && envelope.result === ABSENT && envelope.error === ABSENT;
+}
+
+function isResponse(): boolean {
+  if (envelope.error === ABSENT) return envelope.result !== ABSENT;
+  return envelope.result === ABSENT && scanner.kind(envelope.error) === jsonKind.object;
+}
+
+/** @returns as `findMember`; `ABSENT` when the node is no object. */
+function findIn(bytes: Buffer, node: number, name: string): number {
+  if (node < 0 || scanner.kind(node) !== jsonKind.object) return ABSENT;
+  return findMember(scanner, bytes, node, name);
+}
+
+function isId(node: number): boolean {
+  const kind = scanner.kind(node);
+  return kind === jsonKind.string || kind === jsonKind.number;
+}
+
+function idOrAbsent(node: number): number {
+  return node !== ABSENT && isId(node) ? node : ABSENT;
+}
+
+function nullAsAbsent(node: number): number {
+  return node !== ABSENT && scanner.kind(node) === jsonKind.null ? ABSENT : node;
+}
+
+function isObjectOrAbsent(node: number): boolean {
+  return node === ABSENT || scanner.kind(node) === jsonKind.object;
+}
+
+function startOf(node: number): number {
+  return node === ABSENT ? -1 : scanner.start(node);
+}
+
+function endOf(node: number): number {
+  return node === ABSENT ? -1 : scanner.end(node);
+}
+
+function clientMessage(
+  kind: ClientMessage['kind'],
+  method: string,
+  id: number,
+  params: number,
+  name: number,
+  progressToken: number,
+  requestId: number,
+  cursor: number,
+): ClientMessage {
+  return {
+    kind,
+    method,
+    idStart: startOf(id),
+    idEnd: endOf(id),
+    paramsStart: startOf(params),
+    paramsEnd: endOf(params),
+    nameStart: startOf(name),
+    nameEnd: endOf(name),
+    progressTokenStart: startOf(progressToken),
+    progressTokenEnd: endOf(progressToken),
+    requestIdStart: startOf(requestId),
+    requestIdEnd: endOf(requestId),
+    cursorStart: startOf(cursor),
+    cursorEnd: endOf(cursor),
+  };
+}
+
+function backendMessage(
+  kind: BackendMessage['kind'],
+  method: string,
+  id: number,
+  isError: boolean,
+  body: number,
+  params: number,
+  progressToken: number,
+): BackendMessage {
+  return {
+    kind,
+    method,
+    idStart: startOf(id),
+    idEnd: endOf(id),
+    isError,
+    bodyStart: startOf(body),
+    bodyEnd: endOf(body),
+    paramsStart: startOf(params),
+    paramsEnd: endOf(params),
+    progressTokenStart: startOf(progressToken),
+    progressTokenEnd: endOf(progressToken),
+  };
+}

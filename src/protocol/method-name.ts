@@ -1,0 +1,53 @@
+// MCP's method names as shared strings: a known method is recognised by its bytes and costs no decoding. Hot.
+import type { Buffer } from 'node:buffer';
+import { stringValue } from './json-member.js';
+
+const KNOWN_NAMES = [
+  'initialize',
+  'ping',
+  'tools/list',
+  'tools/call',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'prompts/list',
+  'prompts/get',
+  'completion/complete',
+  'logging/setLevel',
+  'roots/list',
+  'sampling/createMessage',
+  'elicitation/create',
+  'notifications/initialized',
+  'notifications/cancelled',
+  'notifications/progress',
+  'notifications/message',
+  'notifications/tools/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+  'notifications/prompts/list_changed',
+  'notifications/roots/list_changed',
+] as const;
+
+const namesByLength: string[][] = [];
+for (const name of KNOWN_NAMES) (namesByLength[name.length] ??= []).push(name);
+
+/** The text of a method's string token; its offsets take in the quotes. */
+export function methodName(bytes: Buffer, start: number, end: number): string {
+  const candidates = namesByLength[end - start - 2];
+  if (candidates !== undefined) {
+    for (const name of candidates) {
+      if (standsAt(bytes, start + 1, name)) return name;
+    }
+  }
+  return stringValue(bytes, start, end);
+}
+
+function standsAt(bytes: Buffer, at: number, name: string): boolean {
+  // Most names of one length differ at the end rather than the beginning.
+  for (let index = name.length - 1; index >= 0; index--) {
+    if (bytes[at + index] !== name.charCodeAt(index)) return false;
+  }
+  return true;
+}
