@@ -1,0 +1,36 @@
+// Mints access tokens with the configured private key: for the `token` command and the bootstrap build. Cold.
+import { SignJWT } from 'jose';
+import { randomUUID } from 'node:crypto';
+import type { TokenOptions } from '../config/dataplane-options.js';
+import { mintingKey, type MintingKey } from './token-keys.js';
+
+export class TokenMinter {
+  readonly #signing: MintingKey;
+  readonly #issuer: string;
+  readonly #audience: string;
+
+  private constructor(signing: MintingKey, options: TokenOptions) {
+    this.#signing = signing;
+    this.#issuer = options.issuer;
+    this.#audience = options.audience;
+  }
+
+  /** `undefined` when no private key is configured. */
+  static create(options: TokenOptions): TokenMinter | undefined {
+    return options.privateKey === undefined ? undefined : new TokenMinter(mintingKey(options.privateKey), options);
+  }
+
+  /** @param expiresInMs from now; tokens count in whole seconds, so it is rounded down to them. */
+  async mint(subject: string, expiresInMs: number): Promise<string> {
+    const nowSeconds = Math.floor(Date.now() / 1_000);
+    return new SignJWT()
+      .setProtectedHeader({ alg: this.#signing.algorithm, typ: 'JWT' })
+      .setSubject(subject)
+      .setIssuer(this.#issuer)
+      .setAudience(this.#audience)
+      .setIssuedAt(nowSeconds)
+      .setExpirationTime(nowSeconds + Math.floor(expiresInMs / 1_000))
+      .setJti(randomUUID())
+      .sign(this.#signing.key);
+  }
+}

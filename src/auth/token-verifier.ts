@@ -1,0 +1,108 @@
+// From an `authorization` header to a subject. Hot: a token that was seen before costs one look-up and one look at the
+// clock, and no promise. What is remembered is only ever a verified token, until it expires.
+import { errors, jwtVerify } from 'jose';
+import type { KeyObject } from 'node:crypto';
+import type { TokenOptions } from '../config/dataplane-options.js';
+import { limits } from '../shared/limits.js';
+import { verificationKeys } from './token-keys.js';
+
+export type Verified =
+  | { readonly kind: 'subject'; readonly subject: string }
+  | { readonly kind: 'refused'; readonly reason: 'missing' | 'invalid' | 'expired' };
+
+interface Verification {
+  readonly verified: Verified;
+  /** When it stops being true, on a whole second as jose counts; `0` for a refusal, which is not remembered. */
+  readonly expiresAtMs: number;
+}
+
+const MISSING: Verified = Object.freeze({ kind: 'refused', reason: 'missing' });
+const INVALID: Verified = Object.freeze({ kind: 'refused', reason: 'invalid' });
+const EXPIRED: Verified = Object.freeze({ kind: 'refused', reason: 'expired' });
+
+export class TokenVerifier {
+  readonly #keys: ReadonlyMap<string, KeyObject | Uint8Array>;
+  readonly #algorithms: string[];
+  readonly #issuer: string;
+  readonly #audience: string;
+  readonly #nowMs: () => number;
+  /** Whole header value → its subject. In order of insertion, so the first is the oldest. */
+  readonly #remembered = new Map<string, Verification>();
+  /** Whole header value → the verification that is under way for it. */
+  readonly #underWay = new Map<string, Promise<Verified>>();
+
+  constructor(options: TokenOptions, nowMs: () => number = Date.now) {
+    this.#keys = verificationKeys(options);
+    this.#algorithms = [...this.#keys.keys()];
+    this.#issuer = options.issuer;
+    this.#audience = options.audience;
+    this.#nowMs = nowMs;
+  }
+
+  /**
+   * @param authorization the header's value, `''` when it is absent.
+   * Never throws or rejects. The same token gives the same frozen object for as long as it is remembered.
+   */
+  verify(authorization: string): Verified | Promise<Verified> {
+    const known = this.#remembered.get(authorization);
+    if (known !== undefined) {
+      if (this.#nowMs() < known.expiresAtMs) return known.verified;
+      this.#remembered.delete(authorization);
+      return EXPIRED;
+    }
+    const token = bearerToken(authorization);
+    if (token === '') return MISSING;
+    if (this.#keys.size === 0) return INVALID;
+    return this.#underWay.get(authorization) ?? this.#verifyAnew(authorization, token);
+  }
+
+  #verifyAnew(authorization: string, token: string): Promise<Verified> {
+    const verifying = this.#verifyToken(token).then((verification) => {
+      this.#underWay.delete(authorization);
+      if (verification.verified.kind === 'subject') this.#remember(authorization, verification);
+      return verification.verified;
+    });
+    if (this.#underWay.size < limits.tokenVerificationsSharedMax) this.#underWay.set(authorization, verifying);
+    return verifying;
+  }
+
+  async #verifyToken(token: string): Promise<Verification> {
+    try {
+      const nowMs = this.#nowMs();
+      const { payload } = await jwtVerify(token, ({ alg }) => this.#keyOf(alg), {
+        algorithms: this.#algorithms,
+        issuer: this.#issuer,
+        audience: this.#audience,
+        requiredClaims: ['exp', 'sub'],
+        currentDate: new Date(nowMs),
+      });
+      const { sub, exp } = payload;
+      if (typeof sub !== 'string' || sub === '' || exp === undefined) return { verified: INVALID, expiresAtMs: 0 };
+      return { verified: Object.freeze({ kind: 'subject', subject: sub }), expiresAtMs: Math.ceil(exp) * 1_000 };
+    } catch (error) {
+      // Whatever else jose says, down to which check failed, is nothing that a caller may learn (decisions 2.2).
+      return { verified: error instanceof errors.JWTExpired ? EXPIRED : INVALID, expiresAtMs: 0 };
+    }
+  }
+
+  /** jose asks only for the algorithms that it was allowed, and each of them has a key. */
+  #keyOf(algorithm: string): KeyObject | Uint8Array {
+    const key = this.#keys.get(algorithm);
+    if (key === undefined) throw new Error(`no key for the algorithm ${algorithm}`);
+    return key;
+  }
+
+  #remember(authorization: string, verification: Verification): void {
+    if (authorization.length > limits.tokenCacheKeyCharsMax) return;
+    if (this.#remembered.size >= limits.tokenCacheEntriesMax) {
+      const [oldest] = this.#remembered.keys();
+      if (oldest !== undefined) this.#remembered.delete(oldest);
+    }
+    this.#remembered.set(authorization, verification);
+  }
+}
+
+/** RFC 6750 section 2.1; `''` when there is no token or the scheme is another. */
+function bearerToken(authorization: string): string {
+  return /^bearer +(.*)$/i.exec(authorization)?.[1]?.trim() ?? '';
+}

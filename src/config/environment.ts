@@ -1,0 +1,19 @@
+// What the environment says beside the options, and what of it the workers get. `process.env` is read in this folder
+// and nowhere else.
+import { limits } from '../shared/limits.js';
+
+/** Where systemd wants to be told that the service is ready; `undefined` when it did not start us. */
+export function notifySocket(environment: NodeJS.ProcessEnv = process.env): string | undefined {
+  return environment['NOTIFY_SOCKET'] || undefined;
+}
+
+/**
+ * The environment of a worker. It gets its options as a message, so none of ours are left in it, and it has nothing to
+ * say to systemd. uWebSockets.js reads its header limit from here when it loads.
+ */
+export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+  const kept = Object.entries(environment).filter(
+    ([name]) => !name.startsWith('SWITCHYARD_') && name !== 'NOTIFY_SOCKET',
+  );
+  return { ...Object.fromEntries(kept), UWS_HTTP_MAX_HEADERS_SIZE: String(limits.requestHeaderBytesMax) };
+}

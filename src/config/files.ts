@@ -1,0 +1,101 @@
+// Options that name files: each is read and checked before anything listens, so that a wrong key is a fault of the
+// start and not of the thousandth request.
+import { createPrivateKey, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { InvalidValue } from './faults.js';
+import { keyKind } from './key-kind.js';
+
+/** RFC 7518 section 3.2: a key for HS256 is at least as long as its hash. */
+const HMAC_SECRET_BYTES_MIN = 32;
+
+const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+const KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
+
+export interface PemFile {
+  readonly path: string;
+  readonly pem: string;
+}
+
+/** PEM text of a key to verify tokens with. */
+export function readTokenPublicKey(path: string): string {
+  const pem = readFile(path).toString('utf8');
+  // Node derives the public half of a private key without a word; the private one has no business in every worker.
+  if (PRIVATE_KEY_LABEL.test(pem)) throw new InvalidValue('holds a private key; name the file of its public key');
+  const key = tryRead(() => createPublicKey(pem), 'is not a public key in PEM; write one with `openssl pkey -pubout`');
+  if (keyKind(key) === undefined) throw new InvalidValue(`holds a key that tokens cannot be signed with; use ${KINDS}`);
+  return pem;
+}
+
+/** PEM text of a key to mint tokens with. */
+export function readTokenPrivateKey(path: string): string {
+  const { pem, key } = readPrivateKey(path);
+  if (keyKind(key) === undefined) throw new InvalidValue(`holds a key that tokens cannot be signed with; use ${KINDS}`);
+  return pem;
+}
+
+export function readSecret(path: string): Uint8Array {
+  const bytes = readFile(path);
+  const secret = new Uint8Array(bytes.subarray(0, bytes.length - finalNewlineLength(bytes)));
+  if (secret.length >= HMAC_SECRET_BYTES_MIN) return secret;
+  throw new InvalidValue(`holds a secret that is too short; use ${HMAC_SECRET_BYTES_MIN} random bytes or more`);
+}
+
+export function readPassword(path: string): string {
+  const bytes = readFile(path);
+  const password = bytes.toString('utf8', 0, bytes.length - finalNewlineLength(bytes));
+  if (password === '') throw new InvalidValue('is empty; write the password into it');
+  return password;
+}
+
+/** A certificate, with or without its chain after it. */
+export function readCertificates(path: string): PemFile {
+  const pem = readFile(path).toString('utf8');
+  const certificates = pem.match(CERTIFICATE) ?? [];
+  if (certificates.length === 0) throw new InvalidValue('holds no certificate in PEM');
+  certificates.forEach((text, index) =>
+    tryRead(() => new X509Certificate(text), `certificate ${index + 1} in the file cannot be parsed`),
+  );
+  return { path, pem };
+}
+
+/** A certificate's private key, of any kind that TLS takes. */
+export function readTlsPrivateKey(path: string): PemFile {
+  return { path, pem: readPrivateKey(path).pem };
+}
+
+/** Whether the first certificate of a chain was issued for this key. */
+export function isPair(certificate: PemFile, privateKey: PemFile): boolean {
+  return new X509Certificate(certificate.pem).checkPrivateKey(createPrivateKey(privateKey.pem));
+}
+
+function readPrivateKey(path: string): { pem: string; key: KeyObject } {
+  const pem = readFile(path).toString('utf8');
+  if (/ENCRYPTED/.test(pem))
+    throw new InvalidValue('holds an encrypted key; remove its passphrase with `openssl pkey`');
+  const key = tryRead(() => createPrivateKey(pem), 'is not a private key in PEM (PKCS#8, PKCS#1 or SEC1)');
+  return { pem, key };
+}
+
+function readFile(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+    throw new InvalidValue(`the file cannot be read (${code}); give the path of a readable file`, { cause: error });
+  }
+}
+
+function tryRead<Value>(read: () => Value, problem: string): Value {
+  try {
+    return read();
+  } catch (error) {
+    throw new InvalidValue(problem, { cause: error });
+  }
+}
+
+/** Editors and `echo` end a file with one newline that is not part of the secret in it. */
+function finalNewlineLength(bytes: Buffer): number {
+  if (bytes.at(-1) !== 0x0a) return 0;
+  return bytes.at(-2) === 0x0d ? 2 : 1;
+}

@@ -1,0 +1,28 @@
+// The options of the `token` command: what to mint, and with which key.
+import { deepFreeze } from '../shared/deep-freeze.js';
+import type { CommandWords } from './command-line.js';
+import type { TokenOptions } from './dataplane-options.js';
+import { OptionReader } from './option-reader.js';
+import { tokenOptionTable } from './option-table.js';
+
+export interface TokenRequest {
+  readonly token: TokenOptions;
+  readonly subject: string;
+  readonly expiresInMs: number;
+}
+
+/** Throws OptionFaults with every fault. */
+export function loadTokenRequest(words: CommandWords, environment: NodeJS.ProcessEnv = process.env): TokenRequest {
+  const values = new OptionReader(tokenOptionTable, words, environment).finish();
+  return deepFreeze({
+    token: {
+      publicKey: undefined,
+      secret: undefined,
+      privateKey: values['token-verification-private-key'],
+      issuer: values['token-issuer'],
+      audience: values['token-audience'],
+    },
+    subject: values.subject,
+    expiresInMs: values['expires-in'],
+  });
+}

@@ -1,0 +1,255 @@
+// Every option, declared once: what the command line, the environment, the defaults, `--help` and docs/options.md say
+// about it comes from here.
+import { availableParallelism } from 'node:os';
+import { limits } from '../shared/limits.js';
+import * as files from './files.js';
+import type { OptionTable } from './option.js';
+import * as values from './values.js';
+
+const tokenMintingOptions = {
+  'token-verification-private-key': {
+    placeholder: '<path>',
+    meaning: 'PEM file (PKCS#8 or PKCS#1) of the key that mints tokens: bootstrap builds and the token command',
+    fallback: undefined,
+    parse: files.readTokenPrivateKey,
+  },
+  'token-issuer': {
+    placeholder: '<text>',
+    meaning: 'expected issuer (iss) of tokens',
+    fallback: 'mcpgateway',
+    parse: values.parseText,
+  },
+  'token-audience': {
+    placeholder: '<text>',
+    meaning: 'expected audience (aud) of tokens',
+    fallback: 'mcpgateway-api',
+    parse: values.parseText,
+  },
+} as const satisfies OptionTable;
+
+const listenerOptions = {
+  address: {
+    placeholder: '<host:port>',
+    meaning: 'plain HTTP listener',
+    fallback: '127.0.0.1:8001',
+    parse: values.parseListenAddress,
+  },
+  'tls-address': {
+    placeholder: '<host:port>',
+    meaning: 'TLS listener; needs a certificate and its key',
+    fallback: undefined,
+    parse: values.parseListenAddress,
+  },
+  'server-certificate': {
+    placeholder: '<path>',
+    meaning: 'PEM file of the TLS certificate, its chain after it',
+    fallback: undefined,
+    parse: files.readCertificates,
+  },
+  'server-private-key': {
+    placeholder: '<path>',
+    meaning: "PEM file of the TLS certificate's private key",
+    fallback: undefined,
+    parse: files.readTlsPrivateKey,
+  },
+  'path-prefix': {
+    placeholder: '<path>',
+    meaning: 'path that every route begins with; / for none',
+    fallback: '/gw-rs',
+    parse: values.parsePathPrefix,
+  },
+  'allowed-origins': {
+    placeholder: '<list>',
+    meaning: 'comma-separated origins that browsers may call from',
+    fallback: undefined,
+    fallbackText: 'loopback origins on a loopback host',
+    parse: values.parseOrigins,
+  },
+  'allowed-hosts': {
+    placeholder: '<list>',
+    meaning: 'comma-separated host or host:port that requests may name in Host',
+    fallback: undefined,
+    fallbackText: 'loopback hosts when listening on loopback, else any',
+    parse: values.parseHosts,
+  },
+  'max-body-bytes': {
+    placeholder: '<size>',
+    meaning: 'largest request body; a larger one is answered 413',
+    fallback: '4MiB',
+    parse: values.size({ minBytes: 1, maxBytes: limits.requestBodyBytesMax }),
+  },
+} as const satisfies OptionTable;
+
+const storeOptions = {
+  'store-path': {
+    placeholder: '<directory>',
+    meaning: 'embedded store, used when no Redis address is given',
+    fallback: 'data/store',
+    parse: values.parseText,
+  },
+  'redis-address': {
+    placeholder: '<host>',
+    meaning: 'host of a Redis that holds the user configs',
+    fallback: undefined,
+    parse: values.parseHost,
+  },
+  'redis-port': {
+    placeholder: '<port>',
+    meaning: 'port of the Redis',
+    fallback: undefined,
+    fallbackText: '6379 for plain-text, else 16379',
+    parse: values.wholeNumber({ min: 1, max: 65_535 }),
+  },
+  'redis-mode': {
+    placeholder: '<mode>',
+    meaning: 'plain-text, tls, or mtls (TLS with a client certificate)',
+    fallback: 'tls',
+    parse: values.oneOf('plain-text', 'tls', 'mtls'),
+  },
+  'redis-tls-trust-bundle': {
+    placeholder: '<path>',
+    meaning: "PEM file of the authorities that vouch for the Redis; without it, the system's",
+    fallback: undefined,
+    parse: files.readCertificates,
+  },
+  'redis-tls-client-certificate': {
+    placeholder: '<path>',
+    meaning: 'PEM file of the client certificate for mtls',
+    fallback: undefined,
+    parse: files.readCertificates,
+  },
+  'redis-tls-client-private-key': {
+    placeholder: '<path>',
+    meaning: "PEM file of the client certificate's private key",
+    fallback: undefined,
+    parse: files.readTlsPrivateKey,
+  },
+  'redis-username': {
+    placeholder: '<text>',
+    meaning: 'Redis ACL user',
+    fallback: undefined,
+    parse: values.parseText,
+  },
+  'redis-password-file': {
+    placeholder: '<path>',
+    meaning: 'file that holds the Redis password; it is never taken on the command line',
+    fallback: undefined,
+    parse: files.readPassword,
+  },
+  'redis-stale-grace': {
+    placeholder: '<duration>',
+    meaning: 'how long the last known user configs serve while the Redis is lost',
+    fallback: '60s',
+    parse: values.duration({ minMs: 0 }),
+  },
+} as const satisfies OptionTable;
+
+const tokenVerificationOptions = {
+  'token-verification-public-key': {
+    placeholder: '<path>',
+    meaning: 'PEM file (SPKI or PKCS#1) of the RSA, EC or Ed25519 key that verifies tokens',
+    fallback: undefined,
+    parse: files.readTokenPublicKey,
+  },
+  'token-verification-secret-file': {
+    placeholder: '<path>',
+    meaning: 'file that holds the HMAC secret for HS256, HS384 and HS512 tokens, 32 bytes or more',
+    fallback: undefined,
+    parse: files.readSecret,
+  },
+} as const satisfies OptionTable;
+
+const upstreamOptions = {
+  'upstream-connection-mode': {
+    placeholder: '<mode>',
+    meaning: 'tls-only refuses http backends; plain-text-or-tls takes both',
+    fallback: 'tls-only',
+    parse: values.oneOf('tls-only', 'plain-text-or-tls'),
+  },
+  'connect-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long connecting to a backend may take',
+    fallback: '5s',
+    parse: values.duration({ minMs: 1 }),
+  },
+  'initialize-timeout': {
+    placeholder: '<duration>',
+    meaning: "how long a backend's initialize may take",
+    fallback: '10s',
+    parse: values.duration({ minMs: 1 }),
+  },
+  'list-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long a backend may take to list its tools',
+    fallback: '30s',
+    parse: values.duration({ minMs: 1 }),
+  },
+  'call-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long a backend may be silent during a call',
+    fallback: '300s',
+    parse: values.duration({ minMs: 1 }),
+  },
+} as const satisfies OptionTable;
+
+const processOptions = {
+  'number-of-cpus': {
+    placeholder: '<count>',
+    meaning: 'number of workers',
+    fallback: String(Math.min(availableParallelism(), limits.workersMax)),
+    fallbackText: "the machine's available parallelism",
+    parse: values.wholeNumber({ min: 1, max: limits.workersMax }),
+  },
+  'session-idle-timeout': {
+    placeholder: '<duration>',
+    meaning: 'idle sessions end after this, and their upstream sessions with them',
+    fallback: '1h',
+    parse: values.duration({ minMs: 1 }),
+  },
+  'log-level': {
+    placeholder: '<level>',
+    meaning: 'fatal, error, warn, info, debug, trace or silent; JSON lines on standard output',
+    fallback: 'info',
+    parse: values.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+  },
+  'access-log': {
+    placeholder: '[true|false]',
+    meaning: 'one line per request; never arguments, tokens or whole session ids',
+    fallback: 'false',
+    textAlone: 'true',
+    parse: values.parseSwitch,
+  },
+  'drain-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long SIGTERM waits for what is in flight',
+    fallback: '10s',
+    parse: values.duration({ minMs: 0 }),
+  },
+} as const satisfies OptionTable;
+
+export const dataplaneOptionTable = {
+  ...listenerOptions,
+  ...storeOptions,
+  ...tokenVerificationOptions,
+  ...tokenMintingOptions,
+  ...upstreamOptions,
+  ...processOptions,
+} as const satisfies OptionTable;
+
+export const tokenOptionTable = {
+  subject: {
+    placeholder: '<text>',
+    meaning: "the token's subject (sub)",
+    fallback: undefined,
+    required: true,
+    parse: values.parseText,
+  },
+  'expires-in': {
+    placeholder: '<duration>',
+    meaning: 'how long the token is valid',
+    fallback: '1h',
+    parse: values.duration({ minMs: 1_000, maxMs: limits.tokenLifetimeMsMax }),
+  },
+  ...tokenMintingOptions,
+  'token-verification-private-key': { ...tokenMintingOptions['token-verification-private-key'], required: true },
+} as const satisfies OptionTable;

@@ -1,0 +1,131 @@
+// Parsers of option values: text in, a typed value out, or InvalidValue with what the option expects. No files here.
+import { isIP, isIPv6 } from 'node:net';
+import type { ListenAddress } from './dataplane-options.js';
+import { InvalidValue } from './faults.js';
+
+/** Node fires a timer that is longer than this at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+const PORT_MAX = 65_535;
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const UNIT_BYTES: Readonly<Record<string, number>> = { '': 1, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
+
+export function parseText(text: string): string {
+  if (text === '') throw new InvalidValue('expects a text that is not empty');
+  return text;
+}
+
+/** A flag that stands alone on the command line arrives as `true`. */
+export function parseSwitch(text: string): boolean {
+  if (/^(true|on|yes|1)$/i.test(text)) return true;
+  if (/^(false|off|no|0)$/i.test(text)) return false;
+  throw new InvalidValue('expects true or false');
+}
+
+export function oneOf<Choice extends string>(...choices: readonly Choice[]): (text: string) => Choice {
+  return (text) => {
+    const choice = choices.find((candidate) => candidate === text);
+    if (choice === undefined) throw new InvalidValue(`expects one of ${choices.join(', ')}`);
+    return choice;
+  };
+}
+
+export function wholeNumber(bounds: { readonly min: number; readonly max: number }): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= bounds.min && value <= bounds.max) return value;
+    throw new InvalidValue(`expects a whole number from ${bounds.min} to ${bounds.max}`);
+  };
+}
+
+/** Milliseconds. The unit must be written: a bare number reads as seconds to some and milliseconds to others. */
+export function duration(bounds: { readonly minMs: number; readonly maxMs?: number }): (text: string) => number {
+  const { minMs, maxMs = TIMER_MS_MAX } = bounds;
+  return (text) => {
+    const [, digits, unit] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
+    const value = Number(digits) * (UNIT_MS[unit ?? ''] ?? Number.NaN);
+    if (value >= minMs && value <= maxMs) return value;
+    throw new InvalidValue(
+      `expects a duration with its unit, as in 500ms, 10s, 5m or 1h, from ${minMs}ms to ${Math.floor(maxMs / 3_600_000)}h`,
+    );
+  };
+}
+
+/** Bytes. */
+export function size(bounds: { readonly minBytes: number; readonly maxBytes: number }): (text: string) => number {
+  return (text) => {
+    const [, digits, unit] = /^(\d+)(B|KiB|MiB|GiB)?$/.exec(text) ?? [];
+    const value = Number(digits) * (UNIT_BYTES[unit ?? ''] ?? Number.NaN);
+    if (value >= bounds.minBytes && value <= bounds.maxBytes) return value;
+    throw new InvalidValue(
+      `expects a size, as in 4MiB, 512KiB or plain bytes, from ${bounds.minBytes} to ${bounds.maxBytes} bytes`,
+    );
+  };
+}
+
+/** Port 0 stands for any free port. */
+export function parseListenAddress(text: string): ListenAddress {
+  const [, bracketed, bare, digits] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? bare ?? '';
+  const isHost = bracketed === undefined ? isHostName(host) : isIPv6(host);
+  if (isHost && Number(digits) <= PORT_MAX) return { host, port: Number(digits) };
+  throw new InvalidValue('expects host:port, as in 127.0.0.1:8001 or [::1]:8001; port 0 takes any free port');
+}
+
+/** A host without a port; an IPv6 address with or without brackets. */
+export function parseHost(text: string): string {
+  const host = /^\[(.+)\]$/.exec(text)?.[1] ?? text;
+  if (isHostName(host) || isIP(host) !== 0) return host;
+  throw new InvalidValue(
+    'expects a host name or address alone, as in redis.internal; the port is an option of its own',
+  );
+}
+
+/** `''` or `/a/b`: begins with a slash and does not end with one. */
+export function parsePathPrefix(text: string): string {
+  const prefix = text.replace(/\/$/, '');
+  const segments = prefix.split('/').slice(1);
+  const isPath = prefix === '' || prefix.startsWith('/');
+  if (isPath && segments.every((segment) => /^[\w.~!$&'()*+,;=:@-]+$/.test(segment) && !/^\.{1,2}$/.test(segment))) {
+    return prefix;
+  }
+  throw new InvalidValue('expects a path that begins with a slash, as in /gw-rs; / alone means no prefix');
+}
+
+/** Comma-separated origins, each as a browser writes it into the `Origin` header. */
+export function parseOrigins(text: string): readonly string[] {
+  return parseList(text, (item) => {
+    if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/i.test(item) || !URL.canParse(item)) {
+      throw new InvalidValue('is not an origin, as in https://app.example:8443: scheme, host and port, no path');
+    }
+    const { origin } = new URL(item);
+    // URL knows no origin of schemes other than the web's, such as a browser extension's: those are kept as written.
+    return origin === 'null' ? item : origin;
+  });
+}
+
+/** Comma-separated `host` or `host:port`, in lower case. */
+export function parseHosts(text: string): readonly string[] {
+  return parseList(text, (item) => {
+    const [, bracketed, bare, digits = '0'] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(item) ?? [];
+    const isHost = bracketed === undefined ? isHostName(bare ?? '') : isIPv6(bracketed);
+    if (isHost && Number(digits) <= PORT_MAX) return item.toLowerCase();
+    throw new InvalidValue('is not a host, as in gateway.example, gateway.example:8443 or [::1]:8001');
+  });
+}
+
+function parseList(text: string, parseItem: (item: string) => string): readonly string[] {
+  return text.split(',').map((item, index) => {
+    try {
+      return parseItem(item.trim());
+    } catch (error) {
+      if (!(error instanceof InvalidValue)) throw error;
+      throw new InvalidValue(`entry ${index + 1} ${error.message}`);
+    }
+  });
+}
+
+/** Also takes an IPv4 address, which has the shape of a host name. */
+function isHostName(text: string): boolean {
+  return text.length <= 253 && text.split('.').every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i.test(label));
+}

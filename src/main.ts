@@ -1,0 +1,66 @@
+#!/usr/bin/env node
+// The commands. Reads the options, hands over to the part of the program that was named, and ends with its status.
+import { existsSync } from 'node:fs';
+import { TokenMinter } from './auth/token-minter.js';
+import { readCommandLine, type CommandWords } from './config/command-line.js';
+import { notifySocket, workerEnvironment } from './config/environment.js';
+import { OptionFaults } from './config/faults.js';
+import { loadDataplaneOptions } from './config/load-dataplane-options.js';
+import { loadTokenRequest } from './config/load-token-request.js';
+import { runPrimary } from './primary/run-primary.js';
+
+/** sysexits(3): the command line was wrong, the program was. */
+const EXIT_USAGE = 64;
+const EXIT_SOFTWARE = 70;
+
+async function main(args: readonly string[]): Promise<number> {
+  const commandLine = readCommandLine(args);
+  switch (commandLine.command) {
+    case 'answer':
+      process.stdout.write(commandLine.text);
+      return 0;
+    case 'dataplane':
+      return runDataplane(commandLine);
+    case 'token':
+      return mintToken(commandLine);
+  }
+}
+
+async function runDataplane(words: CommandWords): Promise<number> {
+  return runPrimary(loadDataplaneOptions(words), {
+    workerModule: new URL('./worker/main.js', import.meta.url),
+    bootstrapModule: findBootstrapModule(),
+    workerEnvironment: workerEnvironment(),
+    notifySocket: notifySocket(),
+  });
+}
+
+/** Whether the feature is there is decided by the build: nothing refers to it but this look at the disk. */
+function findBootstrapModule(): string | undefined {
+  const module = new URL('./bootstrap/bootstrap.js', import.meta.url);
+  return existsSync(module) ? module.href : undefined;
+}
+
+async function mintToken(words: CommandWords): Promise<number> {
+  const { token, subject, expiresInMs } = loadTokenRequest(words);
+  const minter = TokenMinter.create(token);
+  if (minter === undefined) throw new Error('the token command got no private key, which its options require');
+  process.stdout.write(`${await minter.mint(subject, expiresInMs)}\n`);
+  return 0;
+}
+
+/** One line for a person; the first frame tells whoever mends the program where to look. */
+function fail(error: unknown): never {
+  if (error instanceof OptionFaults) {
+    process.stderr.write(`switchyard: ${error.message}\n`);
+    process.exit(EXIT_USAGE);
+  }
+  const { message, stack = '' } = error instanceof Error ? error : new Error(String(error));
+  const frame = /^ +(at .*)$/m.exec(stack)?.[1] ?? '';
+  process.stderr.write(`switchyard: internal error: ${message.replaceAll('\n', ' ')} ${frame}\n`);
+  process.exit(EXIT_SOFTWARE);
+}
+
+process.on('uncaughtException', fail);
+// A handle that was left open must not keep a gateway alive that has drained.
+process.exit(await main(process.argv.slice(2)).catch(fail));
