@@ -1,0 +1,40 @@
+// Bytes put together piece by piece. The memory doubles, so many small pieces are copied about twice. Hot.
+import { Buffer } from 'node:buffer';
+
+const NOTHING = Buffer.alloc(0);
+
+export class ByteCollector {
+  #memory: Buffer = NOTHING;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  append(bytes: Buffer, start: number, end: number): void {
+    this.#reserve(end - start);
+    bytes.copy(this.#memory, this.#length, start, end);
+    this.#length += end - start;
+  }
+
+  appendByte(byte: number): void {
+    this.#reserve(1);
+    this.#memory[this.#length++] = byte;
+  }
+
+  /** What was collected; it is the taker's, and the collector starts with new memory. */
+  take(): Buffer {
+    const bytes = this.#memory.subarray(0, this.#length);
+    this.#memory = NOTHING;
+    this.#length = 0;
+    return bytes;
+  }
+
+  #reserve(bytesMore: number): void {
+    const needed = this.#length + bytesMore;
+    if (needed <= this.#memory.length) return;
+    const memory = Buffer.allocUnsafe(Math.max(needed, this.#memory.length * 2));
+    this.#memory.copy(memory, 0, 0, this.#length);
+    this.#memory = memory;
+  }
+}

@@ -1,0 +1,193 @@
+// Server-sent events (WHATWG HTML, section 9.2): those of backends parsed from any pieces of a stream, those for callers
+// written. Works on bytes, because the data goes on as bytes. Hot: every event that is relayed.
+import { Buffer } from 'node:buffer';
+import { ByteCollector } from './byte-collector.js';
+
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const COLON = 0x3a;
+
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * Parses a stream as browsers do, with one difference: an event whose data is empty is not dispatched, for MCP sends such
+ * events to carry nothing but an id (C15). Invalid UTF-8 in the data is left for the reader of the data to find.
+ */
+export class EventStreamParser {
+  readonly #onEvent: (data: Buffer, event: string, lastEventId: string) => void;
+  readonly #eventBytesMax: number;
+
+  #isSound = true;
+  #isFirstLine = true;
+  /** The last line ended with the CR at the end of a chunk: a LF that comes first now belongs to it. */
+  #hasCarriageReturn = false;
+  /** The beginning of a line that the last chunk's end has cut. */
+  readonly #line = new ByteCollector();
+
+  #event = '';
+  #lastEventId = '';
+  #retryMs: number | undefined;
+  /** Data lines of the event so far. The only or first one stays where it is, in `#held`, for as long as it can. */
+  #dataLines = 0;
+  #held: Buffer = NOTHING;
+  readonly #data = new ByteCollector();
+
+  /**
+   * @param onEvent called from within `push`. `data` is fresh memory or a view of the chunk: it is valid for as long as
+   *   the chunk is, so what is kept is copied. `event` is `''` for a message; `lastEventId` is that of the stream so far.
+   * @param eventBytesMax bound on the data of one event and the line under way together.
+   */
+  constructor(onEvent: (data: Buffer, event: string, lastEventId: string) => void, eventBytesMax: number) {
+    this.#onEvent = onEvent;
+    this.#eventBytesMax = eventBytesMax;
+  }
+
+  /** The last `retry` of the stream (C13), `undefined` when there was none. */
+  get retryMs(): number | undefined {
+    return this.#retryMs;
+  }
+
+  /** @returns false once an event was too large; what follows is not parsed any more. */
+  push(chunk: Buffer): boolean {
+    if (!this.#isSound || chunk.length === 0) return this.#isSound;
+    let at = this.#hasCarriageReturn && chunk[0] === LF ? 1 : 0;
+    this.#hasCarriageReturn = false;
+    // Each kind of line break is searched for only after the last one found was used, so the search is linear.
+    let lf = chunk.indexOf(LF, at);
+    let cr = chunk.indexOf(CR, at);
+    while (lf !== -1 || cr !== -1) {
+      const isCr = lf === -1 || (cr !== -1 && cr < lf);
+      const end = isCr ? cr : lf;
+      if (!this.#onPiece(chunk, at, end, true)) return false;
+      at = end + 1;
+      if (isCr) {
+        if (at === chunk.length) this.#hasCarriageReturn = true;
+        else if (lf === at) at++;
+      }
+      if (lf !== -1 && lf < at) lf = chunk.indexOf(LF, at);
+      if (cr !== -1 && cr < at) cr = chunk.indexOf(CR, at);
+    }
+    return this.#onPiece(chunk, at, chunk.length, false);
+  }
+
+  /** A line, or the rest of the chunk when no line break ends it. */
+  #onPiece(chunk: Buffer, start: number, end: number, isLineEnd: boolean): boolean {
+    const dataBytes = this.#held.length + this.#data.length;
+    if (dataBytes + this.#line.length + end - start > this.#eventBytesMax) {
+      this.#isSound = false;
+      return false;
+    }
+    if (!isLineEnd) {
+      // The chunk is not ours to keep.
+      this.#release();
+      this.#line.append(chunk, start, end);
+    } else if (this.#line.length === 0) {
+      this.#onLine(chunk, start, end);
+    } else {
+      this.#line.append(chunk, start, end);
+      const line = this.#line.take();
+      this.#onLine(line, 0, line.length);
+    }
+    return true;
+  }
+
+  #onLine(bytes: Buffer, from: number, end: number): void {
+    let start = from;
+    if (this.#isFirstLine) {
+      this.#isFirstLine = false;
+      if (end - start >= 3 && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf)
+        start += 3;
+    }
+    if (start === end) {
+      this.#dispatch();
+      return;
+    }
+    let nameEnd = start;
+    while (nameEnd < end && bytes[nameEnd] !== COLON) nameEnd++;
+    let value = Math.min(nameEnd + 1, end);
+    if (value < end && bytes[value] === SPACE) value++;
+    // A comment has the empty name, and like any name that is not known it is passed over.
+    if (isText(bytes, start, nameEnd, 'data')) this.#onData(bytes, value, end);
+    else if (isText(bytes, start, nameEnd, 'event')) this.#onEventName(bytes, value, end);
+    else if (isText(bytes, start, nameEnd, 'id')) this.#onId(bytes, value, end);
+    else if (isText(bytes, start, nameEnd, 'retry')) this.#onRetry(bytes, value, end);
+  }
+
+  #onData(bytes: Buffer, start: number, end: number): void {
+    if (this.#dataLines++ === 0) {
+      this.#held = bytes.subarray(start, end);
+      return;
+    }
+    this.#release();
+    this.#data.appendByte(LF);
+    this.#data.append(bytes, start, end);
+  }
+
+  #onEventName(bytes: Buffer, start: number, end: number): void {
+    this.#event = isText(bytes, start, end, 'message') ? '' : bytes.toString('utf8', start, end);
+  }
+
+  #onId(bytes: Buffer, start: number, end: number): void {
+    const id = bytes.toString('utf8', start, end);
+    if (!id.includes('\0')) this.#lastEventId = id;
+  }
+
+  #onRetry(bytes: Buffer, start: number, end: number): void {
+    const digits = bytes.toString('latin1', start, end);
+    if (/^[0-9]+$/.test(digits)) this.#retryMs = Number(digits);
+  }
+
+  /** Copies the data that still lies in the chunk. */
+  #release(): void {
+    if (this.#held.length > 0) this.#data.append(this.#held, 0, this.#held.length);
+    this.#held = NOTHING;
+  }
+
+  #dispatch(): void {
+    const data = this.#data.length === 0 ? this.#held : this.#data.take();
+    const event = this.#event;
+    this.#held = NOTHING;
+    this.#dataLines = 0;
+    this.#event = '';
+    if (data.length > 0) this.#onEvent(data, event, this.#lastEventId);
+  }
+}
+
+function isText(bytes: Buffer, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length) return false;
+  for (let index = 0; index < text.length; index++) {
+    if (bytes[start + index] !== text.charCodeAt(index)) return false;
+  }
+  return true;
+}
+
+const EVENT_HEAD = Buffer.from('event: message\ndata: ');
+const NEXT_DATA = Buffer.from('\ndata: ');
+const EVENT_END = Buffer.from('\n\n');
+
+/** A comment that says nothing but that the stream is alive. */
+export const keepAliveComment = Buffer.from(': keep-alive\n\n');
+
+/** One event with this data. Line breaks of any kind in it arrive as LF. */
+export function encodeEvent(data: Buffer): Buffer {
+  if (data.includes(LF) || data.includes(CR)) return encodeLines(data);
+  const event = Buffer.allocUnsafe(EVENT_HEAD.length + data.length + EVENT_END.length);
+  EVENT_HEAD.copy(event, 0);
+  data.copy(event, EVENT_HEAD.length);
+  EVENT_END.copy(event, event.length - EVENT_END.length);
+  return event;
+}
+
+function encodeLines(data: Buffer): Buffer {
+  const parts = [EVENT_HEAD];
+  let start = 0;
+  for (let at = 0; at < data.length; at++) {
+    if (data[at] !== LF && data[at] !== CR) continue;
+    parts.push(data.subarray(start, at), NEXT_DATA);
+    if (data[at] === CR && data[at + 1] === LF) at++;
+    start = at + 1;
+  }
+  parts.push(data.subarray(start), EVENT_END);
+  return Buffer.concat(parts);
+}
