@@ -1,0 +1,117 @@
+// The owner's end of one hop: an exchange whose answer goes over the link, to be given by the other worker's exchange.
+//
+//   unanswered ── respond ────> responding ── all sent ──> complete
+//   unanswered ── openStream ─> streaming ── end ──> ending ── all sent ──> complete
+//   unanswered, streaming ── cut ──> complete
+//   anything but complete ── abort ──> aborted
+import type { Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import { limits } from '../../shared/limits.js';
+import { Outflow } from './hop-flow.js';
+import { sendOpenStream, sendRespondHead } from './hop-heads.js';
+import type { HopSocket } from './hop-socket.js';
+
+type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' | 'aborted';
+
+export class HopExchange implements Exchange {
+  readonly request: ExchangeRequest;
+  onDrain: (() => void) | undefined;
+  onAbort: (() => void) | undefined;
+
+  readonly #socket: HopSocket;
+  readonly #stream: number;
+  readonly #forget: (stream: number) => void;
+  readonly #outflow: Outflow;
+  #state: State = 'unanswered';
+  /** A `write` answered false. Ends in `onCredit`, or with the exchange. */
+  #isDrainDue = false;
+
+  /** @param forget is called once, when no frame of the stream is of interest any more. */
+  constructor(socket: HopSocket, stream: number, request: ExchangeRequest, forget: (stream: number) => void) {
+    this.#socket = socket;
+    this.#stream = stream;
+    this.request = request;
+    this.#forget = forget;
+    this.#outflow = new Outflow(socket, stream);
+  }
+
+  get isAborted(): boolean {
+    return this.#state === 'aborted';
+  }
+
+  respond(
+    status: number,
+    contentType: string,
+    body: Uint8Array | string,
+    sessionId?: string,
+    headers: readonly string[] = [],
+  ): void {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    if (bytes.length > limits.hopAnswerBytesMax) {
+      this.#socket.logger.error({ bytes: bytes.length }, 'answer too large for a hop: the caller is cut off');
+      this.cut();
+      return;
+    }
+    if (!this.#transition(['unanswered'], 'responding')) return;
+    const head = { status, contentType, sessionId, headers, bodyBytes: bytes.length };
+    sendRespondHead(this.#socket, this.#stream, head);
+    this.#outflow.write(bytes);
+    this.#tryComplete();
+  }
+
+  openStream(sessionId?: string): void {
+    if (this.#transition(['unanswered'], 'streaming')) sendOpenStream(this.#socket, this.#stream, sessionId);
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (this.#state !== 'streaming') return true;
+    this.#outflow.write(bytes);
+    this.#isDrainDue = !this.#outflow.hasCredit;
+    return this.#outflow.hasCredit;
+  }
+
+  end(): void {
+    if (this.#transition(['streaming'], 'ending')) this.#tryComplete();
+  }
+
+  cut(): void {
+    if (!this.#transition(['unanswered', 'streaming'], 'complete')) return;
+    this.#socket.reserve('cut', this.#stream, 0);
+    this.#forget(this.#stream);
+  }
+
+  /** The other worker has got rid of bytes. */
+  onCredit(creditBytes: number): void {
+    this.#outflow.grant(creditBytes);
+    if (this.#state !== 'streaming') {
+      this.#tryComplete();
+    } else if (this.#isDrainDue && this.#outflow.hasCredit) {
+      this.#isDrainDue = false;
+      this.onDrain?.();
+    }
+  }
+
+  /** The caller went away, or the other worker did. */
+  abort(): void {
+    const isAnswered = this.#state === 'responding' || this.#state === 'ending';
+    if (!this.#transition(['unanswered', 'responding', 'streaming', 'ending'], 'aborted')) return;
+    this.#outflow.drop();
+    this.#forget(this.#stream);
+    // What the relay has answered completely is no longer its concern.
+    if (!isAnswered) this.onAbort?.();
+  }
+
+  /** Does nothing while bytes wait for credit: `onCredit` comes here again. */
+  #tryComplete(): void {
+    if (!this.#outflow.isEmpty) return;
+    const isStream = this.#state === 'ending';
+    if (!this.#transition(['responding', 'ending'], 'complete')) return;
+    if (isStream) this.#socket.reserve('end', this.#stream, 0);
+    this.#forget(this.#stream);
+  }
+
+  #transition(from: readonly State[], to: State): boolean {
+    if (!from.includes(this.#state)) return false;
+    this.#state = to;
+    return true;
+  }
+}

@@ -1,0 +1,111 @@
+// The frames that a hop's link is made of, and how they are cut out of its bytes. Knows no stream and no socket. Hot.
+//
+//   frame = payload bytes (u32) · kind (u8) · stream (u32) · payload           all little-endian
+//
+//   caller → owner   hello (the secret, first and once) · request · data (its body) · credit · abort
+//   owner → caller   respond · open-stream · data (body or stream) · end · cut · credit
+import { limits } from '../../shared/limits.js';
+
+const FRAME_CODES = {
+  hello: 0,
+  request: 1,
+  respond: 2,
+  'open-stream': 3,
+  data: 4,
+  end: 5,
+  cut: 6,
+  credit: 7,
+  abort: 8,
+} as const;
+
+export type FrameKind = keyof typeof FRAME_CODES;
+
+/** The kind of each code: the codes are the places in this list. */
+const FRAME_KINDS = Object.keys(FRAME_CODES) as FrameKind[];
+
+export const FRAME_HEADER_BYTES = 9;
+
+/** What a peer sent is no valid frame, or not valid here. Closes the link. */
+export class HopFault extends Error {
+  override readonly name = 'HopFault';
+}
+
+export function writeFrameHeader(
+  target: Buffer,
+  at: number,
+  kind: FrameKind,
+  stream: number,
+  payloadBytes: number,
+): void {
+  target.writeUInt32LE(payloadBytes, at);
+  target[at + 4] = FRAME_CODES[kind];
+  target.writeUInt32LE(stream, at + 5);
+}
+
+/** Cuts frames out of bytes that come in any pieces. Useless once it has thrown. */
+export class FrameDecoder {
+  readonly #onFrame: (kind: FrameKind, stream: number, payload: Buffer) => void;
+
+  /** A header that came in pieces is put together here. */
+  readonly #header = Buffer.allocUnsafe(FRAME_HEADER_BYTES);
+  #headerFilled = 0;
+
+  /** The payload of a frame that came in pieces; `undefined` between frames and within a header. */
+  #payload: Buffer | undefined;
+  #payloadFilled = 0;
+  #kind: FrameKind = 'hello';
+  #stream = 0;
+
+  /** @param onFrame is given payloads that share the memory of the piece they came in, and may keep them. */
+  constructor(onFrame: (kind: FrameKind, stream: number, payload: Buffer) => void) {
+    this.#onFrame = onFrame;
+  }
+
+  /** @throws {HopFault} for an unknown kind and for a payload above `hopFrameBytesMax`, before it is gathered. */
+  push(piece: Buffer): void {
+    let at = 0;
+    while (at < piece.length) {
+      at = this.#payload === undefined ? this.#readHeader(piece, at) : this.#readPayload(this.#payload, piece, at);
+    }
+  }
+
+  #readHeader(piece: Buffer, from: number): number {
+    if (this.#headerFilled === 0 && piece.length - from >= FRAME_HEADER_BYTES) {
+      return this.#startFrame(piece, from, piece, from + FRAME_HEADER_BYTES);
+    }
+    const copied = piece.copy(this.#header, this.#headerFilled, from);
+    this.#headerFilled += copied;
+    if (this.#headerFilled < FRAME_HEADER_BYTES) return piece.length;
+    this.#headerFilled = 0;
+    return this.#startFrame(this.#header, 0, piece, from + copied);
+  }
+
+  #startFrame(header: Buffer, headerAt: number, piece: Buffer, from: number): number {
+    const payloadBytes = header.readUInt32LE(headerAt);
+    const kind = FRAME_KINDS[header[headerAt + 4] as number];
+    const stream = header.readUInt32LE(headerAt + 5);
+    if (kind === undefined) throw new HopFault('unknown kind of frame');
+    if (payloadBytes > limits.hopFrameBytesMax) throw new HopFault(`${kind} frame of ${payloadBytes} bytes`);
+
+    const to = from + payloadBytes;
+    if (to <= piece.length) {
+      this.#onFrame(kind, stream, piece.subarray(from, to));
+      return to;
+    }
+    this.#kind = kind;
+    this.#stream = stream;
+    this.#payload = Buffer.allocUnsafe(payloadBytes);
+    this.#payloadFilled = piece.copy(this.#payload, 0, from);
+    return piece.length;
+  }
+
+  #readPayload(payload: Buffer, piece: Buffer, from: number): number {
+    const copied = piece.copy(payload, this.#payloadFilled, from);
+    this.#payloadFilled += copied;
+    if (this.#payloadFilled === payload.length) {
+      this.#payload = undefined;
+      this.#onFrame(this.#kind, this.#stream, payload);
+    }
+    return from + copied;
+  }
+}

@@ -1,0 +1,121 @@
+// What a hop's frames say, as bytes: the heads of requests and answers, and credit. Strings travel as UTF-16, so that
+// every string arrives as it was sent (a subject too that UTF-8 could not hold) and its length need not be counted.
+import type { AnswerForms, ExchangeRequest } from '../../relay/exchange.js';
+import { HopFault } from './hop-frames.js';
+import type { HopSocket } from './hop-socket.js';
+
+/** What admission found out about a request, beyond the request itself. */
+export interface Hop {
+  readonly subject: string;
+  readonly virtualHostId: string;
+}
+
+export interface RequestHead {
+  readonly hop: Hop;
+  readonly request: Omit<ExchangeRequest, 'body'>;
+  readonly bodyBytes: number;
+}
+
+export interface RespondHead {
+  readonly status: number;
+  readonly contentType: string;
+  readonly sessionId: string | undefined;
+  readonly headers: readonly string[];
+  readonly bodyBytes: number;
+}
+
+const METHODS: readonly ExchangeRequest['method'][] = ['POST', 'DELETE', 'GET'];
+const ANSWER_FORMS: readonly AnswerForms[] = ['json', 'event-stream', 'both'];
+
+/** body bytes (u32) · method (u8) · answer forms (u8) · subject, virtual host, session, header name, value, … */
+export function sendRequestHead(socket: HopSocket, stream: number, hop: Hop, request: ExchangeRequest): void {
+  const strings = [hop.subject, hop.virtualHostId, request.sessionId, ...request.passthroughHeaders];
+  const payload = socket.reserve('request', stream, 6 + stringsBytes(strings));
+  payload.writeUInt32LE(request.body.length, 0);
+  payload[4] = METHODS.indexOf(request.method);
+  payload[5] = ANSWER_FORMS.indexOf(request.answerForms);
+  writeStrings(payload, 6, strings);
+}
+
+export function readRequestHead(payload: Buffer): RequestHead {
+  if (payload.length < 6) throw new HopFault('request head too short');
+  const method = METHODS[payload[4] as number];
+  const answerForms = ANSWER_FORMS[payload[5] as number];
+  const [subject, virtualHostId, sessionId, ...passthroughHeaders] = readStrings(payload, 6);
+  if (method === undefined || answerForms === undefined) throw new HopFault('request head with unknown codes');
+  if (subject === undefined || virtualHostId === undefined || sessionId === undefined) {
+    throw new HopFault('request head incomplete');
+  }
+  const request = { method, sessionId, answerForms, passthroughHeaders };
+  return { hop: { subject, virtualHostId }, request, bodyBytes: payload.readUInt32LE(0) };
+}
+
+/** body bytes (u32) · status (u16) · content type, session (empty: none), header name, value, … */
+export function sendRespondHead(socket: HopSocket, stream: number, head: RespondHead): void {
+  const strings = [head.contentType, head.sessionId ?? '', ...head.headers];
+  const payload = socket.reserve('respond', stream, 6 + stringsBytes(strings));
+  payload.writeUInt32LE(head.bodyBytes, 0);
+  payload.writeUInt16LE(head.status, 4);
+  writeStrings(payload, 6, strings);
+}
+
+export function readRespondHead(payload: Buffer): RespondHead {
+  if (payload.length < 6) throw new HopFault('answer head too short');
+  const [contentType, sessionId, ...headers] = readStrings(payload, 6);
+  if (contentType === undefined || sessionId === undefined) throw new HopFault('answer head incomplete');
+  return {
+    status: payload.readUInt16LE(4),
+    contentType,
+    sessionId: sessionId === '' ? undefined : sessionId,
+    headers,
+    bodyBytes: payload.readUInt32LE(0),
+  };
+}
+
+export function sendOpenStream(socket: HopSocket, stream: number, sessionId: string | undefined): void {
+  const strings = sessionId === undefined ? [] : [sessionId];
+  writeStrings(socket.reserve('open-stream', stream, stringsBytes(strings)), 0, strings);
+}
+
+/** @returns the session id, if the stream was opened with one. */
+export function readOpenStream(payload: Buffer): string | undefined {
+  return readStrings(payload, 0)[0];
+}
+
+export function sendCredit(socket: HopSocket, stream: number, creditBytes: number): void {
+  socket.reserve('credit', stream, 4).writeUInt32LE(creditBytes, 0);
+}
+
+export function readCredit(payload: Buffer): number {
+  if (payload.length !== 4) throw new HopFault('credit is four bytes');
+  return payload.readUInt32LE(0);
+}
+
+function stringsBytes(strings: readonly string[]): number {
+  let bytes = 0;
+  for (const text of strings) bytes += 4 + text.length * 2;
+  return bytes;
+}
+
+/** Each string as its bytes (u32) and UTF-16; there are as many as fill the payload. */
+function writeStrings(payload: Buffer, from: number, strings: readonly string[]): void {
+  let at = from;
+  for (const text of strings) {
+    at = payload.writeUInt32LE(text.length * 2, at);
+    at += payload.write(text, at, 'utf16le');
+  }
+}
+
+function readStrings(payload: Buffer, from: number): string[] {
+  const strings: string[] = [];
+  let at = from;
+  while (at < payload.length) {
+    if (payload.length - at < 4) throw new HopFault('string without its length');
+    const bytes = payload.readUInt32LE(at);
+    at += 4;
+    if (bytes > payload.length - at || bytes % 2 !== 0) throw new HopFault('string of a wrong length');
+    strings.push(payload.toString('utf16le', at, at + bytes));
+    at += bytes;
+  }
+  return strings;
+}

@@ -1,0 +1,134 @@
+// The owner's end of one link: checks the secret, puts the requests together and hands each to the relay as an exchange.
+import { timingSafeEqual } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { Exchange } from '../../relay/exchange.js';
+import { limits } from '../../shared/limits.js';
+import type { Logger } from '../../shared/logger.js';
+import { HopBody } from './hop-body.js';
+import { HopExchange } from './hop-exchange.js';
+import { HopFault, type FrameKind } from './hop-frames.js';
+import { readCredit, readRequestHead, type Hop, type RequestHead } from './hop-heads.js';
+import { HopSocket, type HopSocketHandler } from './hop-socket.js';
+
+export interface HopIntakeOptions {
+  /** A request with a longer body closes the link: the other worker has the same limit. */
+  readonly bodyBytesMax: number;
+  readonly logger: Logger;
+}
+
+export type OnHopExchange = (hop: Hop, exchange: Exchange) => void;
+
+/** A request whose body is not complete yet. */
+interface ArrivingRequest {
+  readonly head: RequestHead;
+  readonly body: HopBody;
+  isAborted: boolean;
+}
+
+export class HopIntake implements HopSocketHandler {
+  readonly #socket: HopSocket;
+  readonly #secret: Uint8Array;
+  readonly #bodyBytesMax: number;
+  readonly #onExchange: OnHopExchange;
+  readonly #onClosed: (intake: HopIntake) => void;
+  readonly #helloTimer: NodeJS.Timeout;
+  #isTrusted = false;
+
+  readonly #arriving = new Map<number, ArrivingRequest>();
+  readonly #exchanges = new Map<number, HopExchange>();
+  readonly #forget = (stream: number): void => {
+    this.#exchanges.delete(stream);
+  };
+
+  constructor(
+    socket: Socket,
+    secret: Uint8Array,
+    options: HopIntakeOptions,
+    onExchange: OnHopExchange,
+    onClosed: (intake: HopIntake) => void,
+  ) {
+    this.#secret = secret;
+    this.#bodyBytesMax = options.bodyBytesMax;
+    this.#onExchange = onExchange;
+    this.#onClosed = onClosed;
+    this.#socket = new HopSocket(socket, options.logger, this);
+    this.#helloTimer = setTimeout(() => this.#socket.destroy(), limits.hopConnectMsMax);
+  }
+
+  /** Ends the link; the exchanges on it are aborted. */
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  onFrame(kind: FrameKind, stream: number, payload: Buffer): void {
+    if (!this.#isTrusted) {
+      this.#checkSecret(kind, payload);
+      return;
+    }
+    switch (kind) {
+      case 'request':
+        return this.#onRequest(stream, payload);
+      case 'data':
+        return this.#onBodyPart(stream, payload);
+      // Credit and an abort may cross the end of the answer: nobody is there to take them, and nothing is amiss.
+      case 'credit':
+        return this.#exchanges.get(stream)?.onCredit(readCredit(payload));
+      case 'abort':
+        return this.#onAbort(stream);
+      case 'hello':
+      case 'respond':
+      case 'open-stream':
+      case 'end':
+      case 'cut':
+        throw new HopFault(`${kind} frame at the owner`);
+    }
+  }
+
+  onClose(): void {
+    clearTimeout(this.#helloTimer);
+    this.#arriving.clear();
+    for (const exchange of this.#exchanges.values()) exchange.abort();
+    this.#onClosed(this);
+  }
+
+  #checkSecret(kind: FrameKind, payload: Buffer): void {
+    const isTrusted =
+      kind === 'hello' && payload.length === this.#secret.length && timingSafeEqual(payload, this.#secret);
+    if (!isTrusted) throw new HopFault('the first frame is not the secret');
+    this.#isTrusted = true;
+    clearTimeout(this.#helloTimer);
+  }
+
+  #onRequest(stream: number, payload: Buffer): void {
+    const head = readRequestHead(payload);
+    if (this.#arriving.has(stream) || this.#exchanges.has(stream)) throw new HopFault('stream in use');
+    if (this.#arriving.size + this.#exchanges.size >= limits.hopsPerLinkMax) throw new HopFault('too many hops');
+    if (head.bodyBytes > this.#bodyBytesMax) throw new HopFault(`request body of ${head.bodyBytes} bytes`);
+    const request = { head, body: new HopBody(this.#socket, stream, head.bodyBytes), isAborted: false };
+    if (head.bodyBytes > 0) this.#arriving.set(stream, request);
+    else this.#deliver(stream, request);
+  }
+
+  #onBodyPart(stream: number, part: Buffer): void {
+    const request = this.#arriving.get(stream);
+    if (request === undefined) throw new HopFault('data without a request');
+    request.body.add(part);
+    if (!request.body.isComplete) return;
+    this.#arriving.delete(stream);
+    this.#deliver(stream, request);
+  }
+
+  /** A caller that is gone before its body was here is delivered all the same: being gone is not a cancellation (S12). */
+  #deliver(stream: number, { head, body, isAborted }: ArrivingRequest): void {
+    const exchange = new HopExchange(this.#socket, stream, { ...head.request, body: body.bytes }, this.#forget);
+    this.#exchanges.set(stream, exchange);
+    this.#onExchange(head.hop, exchange);
+    if (isAborted) exchange.abort();
+  }
+
+  #onAbort(stream: number): void {
+    const request = this.#arriving.get(stream);
+    if (request === undefined) this.#exchanges.get(stream)?.abort();
+    else request.isAborted = true;
+  }
+}

@@ -1,0 +1,80 @@
+// The caller's end of the one connection to an owner, with all the hops on it. It stays open while idle.
+//
+//   connecting ──> open ──> closed          A closed link is replaced when the next hop needs it (hops.ts).
+//   connecting ──> closed
+import { connect } from 'node:net';
+import type { Exchange } from '../../relay/exchange.js';
+import { limits } from '../../shared/limits.js';
+import type { Logger } from '../../shared/logger.js';
+import { HopCall, type HopFailure } from './hop-call.js';
+import type { FrameKind } from './hop-frames.js';
+import type { Hop } from './hop-heads.js';
+import { HopSocket, type HopSocketHandler } from './hop-socket.js';
+
+/** Streams are numbered from 1; frames of the link itself carry this. */
+const LINK_STREAM = 0;
+const STREAM_MAX = 0xffffffff;
+
+export class HopLink implements HopSocketHandler {
+  readonly #socket: HopSocket;
+  readonly #connectTimer: NodeJS.Timeout;
+  #isConnected = false;
+
+  readonly #calls = new Map<number, HopCall>();
+  #lastStream = 0;
+  readonly #forget = (stream: number): void => {
+    this.#calls.delete(stream);
+  };
+
+  constructor(path: string, secret: Uint8Array, logger: Logger) {
+    const socket = connect(path);
+    this.#socket = new HopSocket(socket, logger, this);
+    this.#connectTimer = setTimeout(() => socket.destroy(), limits.hopConnectMsMax);
+    socket.once('connect', () => {
+      this.#isConnected = true;
+      clearTimeout(this.#connectTimer);
+    });
+    // The socket keeps what is sent before it is connected, and drops it when it cannot connect.
+    this.#socket.reserve('hello', LINK_STREAM, secret.length).set(secret);
+  }
+
+  get isClosed(): boolean {
+    return this.#socket.isDestroyed;
+  }
+
+  forward(hop: Hop, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
+    if (this.#calls.size >= limits.hopsPerLinkMax) {
+      onFailure('owner-lost');
+      return;
+    }
+    const stream = this.#nextStream();
+    const call = new HopCall(this.#socket, stream, exchange, onFailure, this.#forget);
+    this.#calls.set(stream, call);
+    call.start(hop);
+  }
+
+  /** The hops on it fail as if the owner were lost. */
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  onFrame(kind: FrameKind, stream: number, payload: Buffer): void {
+    // A frame may cross the end of its hop, as when the caller went away: nobody is there to take it.
+    this.#calls.get(stream)?.onFrame(kind, payload);
+  }
+
+  onClose(): void {
+    clearTimeout(this.#connectTimer);
+    const failure = this.#isConnected ? 'owner-lost' : 'owner-absent';
+    for (const call of this.#calls.values()) call.onLost(failure);
+    this.#calls.clear();
+  }
+
+  /** The numbers start over after 2^32 hops, and a stream may be older than that. */
+  #nextStream(): number {
+    do {
+      this.#lastStream = this.#lastStream === STREAM_MAX ? 1 : this.#lastStream + 1;
+    } while (this.#calls.has(this.#lastStream));
+    return this.#lastStream;
+  }
+}
