@@ -21,6 +21,10 @@ export const limits = {
   userConfigCacheEntriesMax: 50_000,
   /** Bytes of one user config; a larger one cannot be decoded (500). */
   userConfigBytesMax: 4 * MIB,
+  /** Faults of one user config that are told; the others are counted. */
+  userConfigIssuesMax: 10,
+  /** Characters of the path that names a member at fault; the rest is cut off. */
+  userConfigIssuePathCharsMax: 256,
   /** UTF-8 bytes of a subject as a store key: LMDB takes 1,978 at most. A longer one cannot be encoded (500). */
   storeKeyBytesMax: 1_978,
   /** Bytes of the user configs, as stored, behind the compiled ones; above it the least recently used are dropped. */
@@ -40,6 +44,11 @@ export const limits = {
   /** First and longest wait before a lost Redis is connected to again, ms. */
   redisRetryDelayMsMin: 50,
   redisRetryDelayMsMax: 2_000,
+
+  /** Different `host` headers whose verdict is remembered per worker; then all are forgotten and judged again. */
+  hostVerdictsMax: 1_024,
+  /** Different `accept` headers whose reading is remembered per worker; then all are forgotten and read again. */
+  acceptHeadersMax: 256,
 
   /** Sessions of one worker; an `initialize` above is answered 503. */
   sessionsMax: 200_000,
