@@ -39,6 +39,8 @@ export const limits = {
   redisConnectMsMax: 5_000,
   /** How long Redis may take over one command, ms; then it counts as lost. */
   redisCommandMsMax: 2_000,
+  /** How long a connection to Redis that is given up may take to close, ms; then it is cut. */
+  redisDisconnectMsMax: 200,
   /** Between two health checks of both connections to Redis, ms: a silent loss is noticed after this and one command. */
   redisHealthCheckMs: 3_000,
   /** First and longest wait before a lost Redis is connected to again, ms. */

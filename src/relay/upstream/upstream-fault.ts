@@ -19,6 +19,7 @@ const FAULT_REASONS = {
   'version-unsupported': 'protocol version not supported',
   'plain-text-refused': 'plain-text HTTP needs --upstream-connection-mode plain-text-or-tls',
   'transport-unsupported': 'transport not supported: only STREAMABLEHTTP is',
+  'list-refused': 'tools/list refused',
   'session-ended': 'session ended',
 } as const;
 

@@ -47,12 +47,11 @@ export interface RequestPlan {
 
 type State = 'waiting' | 'json' | 'event-stream' | 'refused' | 'answered' | 'done';
 
-
-
 export class UpstreamRequest implements UpstreamHandler {
   readonly #plan: RequestPlan;
   readonly #handler: RequestHandler;
-  readonly #deadline: Deadline;
+  readonly #deadlines: DeadlineWheel;
+  #deadline: Deadline;
   readonly #call: UpstreamCall;
   #state: State = 'waiting';
   #status = 0;
@@ -65,11 +64,9 @@ export class UpstreamRequest implements UpstreamHandler {
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
     this.#plan = plan;
     this.#handler = handler;
-    this.#deadline = deadlines.after(plan.deadlineMs, () => this.#onDeadline());
-    this.#call = http.dispatch(
-      { target: plan.target, method: 'POST', headers: plan.headers, body: plan.body },
-      this,
-    );
+    this.#deadlines = deadlines;
+    this.#deadline = deadlines.after(plan.deadlineMs, () => this.#fail(upstreamFault('answer-timeout')));
+    this.#call = http.dispatch({ target: plan.target, method: 'POST', headers: plan.headers, body: plan.body }, this);
   }
 
   /** Gives up without a word to the handler. The backend is not told: see `UpstreamSession.cancel`. */
@@ -184,8 +181,9 @@ export class UpstreamRequest implements UpstreamHandler {
     }
     // The stream should end now (S10). It may do so in its own time, so that the connection can be used again.
     this.#state = 'answered';
+    this.#deadline.cancel();
+    this.#deadline = this.#deadlines.after(limits.answeredStreamMsMax, () => this.abort());
     this.#handler.onAnswer(data, message, this.#sessionId);
-    this.#deadline.restart();
   }
 
   /** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */
@@ -236,11 +234,6 @@ export class UpstreamRequest implements UpstreamHandler {
 
   #touch(): void {
     if (this.#plan.isSilenceDeadline) this.#deadline.restart();
-  }
-
-  #onDeadline(): void {
-    if (this.#state === 'answered') this.abort();
-    else this.#fail(upstreamFault('answer-timeout'));
   }
 
   #fail(fault: UpstreamFault): void {

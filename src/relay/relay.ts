@@ -1,0 +1,236 @@
+// The MCP multiplexer. It takes an admitted caller's exchange and gives it to the method's own file; here the
+// downstream side and the upstream side meet. It knows no HTTP server and no token.
+import type { UpstreamOptions } from '../config/dataplane-options.js';
+import { stringValue } from '../protocol/json-member.js';
+import { idKey, readClientMessage, type ClientMessage } from '../protocol/json-rpc.js';
+import type { DeadlineWheel } from '../shared/deadline-wheel.js';
+import type { Logger } from '../shared/logger.js';
+import { refusals, rpcCodes } from '../shared/refusals.js';
+import type { CompiledVirtualHost } from '../store/compiled-config.js';
+import { accept, answer, answerError, refuse, resultMessage, unknownTool } from './answers.js';
+import type { Exchange } from './exchange.js';
+import { openUpstreams, readInitializeParams } from './initialize.js';
+import { passthroughHeadersFor } from './passthrough.js';
+import { routeTool } from './routing.js';
+import { Sessions } from './sessions.js';
+import type { Session } from './session.js';
+import { ToolCall } from './tool-call.js';
+import { listTools } from './tool-list.js';
+import { bareNameBody } from './tool-name.js';
+import type { HttpUpstream } from './upstream/http-upstream.js';
+import { LoggedUpstreams } from './upstream/logged-upstreams.js';
+import { Notices } from './upstream/notices.js';
+import type { UpstreamContext } from './upstream/upstream-context.js';
+import type { IdSpan } from './upstream/upstream-request.js';
+
+/** Who asks, and for which of their virtual hosts, as admission found it in the config of this moment. */
+export interface Caller {
+  readonly subject: string;
+  readonly virtualHost: CompiledVirtualHost;
+}
+
+export interface RelayOptions {
+  readonly http: HttpUpstream;
+  readonly deadlines: DeadlineWheel;
+  readonly upstream: UpstreamOptions;
+  readonly sessionIdleTimeoutMs: number;
+  /** A new session id that this process owns. */
+  mintSessionId(): string;
+  readonly logger: Logger;
+}
+
+export class Relay {
+  readonly #context: UpstreamContext;
+  readonly #sessions: Sessions;
+  readonly #logger: Logger;
+  /** Virtual hosts whose unreachable tools were logged already. */
+  readonly #reported = new WeakSet<CompiledVirtualHost>();
+
+  constructor(options: RelayOptions) {
+    const { http, deadlines, upstream, logger } = options;
+    const log = new LoggedUpstreams(logger);
+    this.#context = {
+      http,
+      deadlines,
+      options: upstream,
+      notices: new Notices(http, deadlines),
+      nowMs: () => performance.now(),
+      onAvailable: (backend) => log.onAvailable(backend),
+      onUnavailable: (backend, fault) => log.onUnavailable(backend, fault),
+    };
+    this.#sessions = new Sessions(this.#context, {
+      idleTimeoutMs: options.sessionIdleTimeoutMs,
+      mintId: () => options.mintSessionId(),
+    });
+    this.#logger = logger;
+  }
+
+  /** Takes a complete request; the exchange gets exactly one answer, now or later. */
+  handle(caller: Caller, exchange: Exchange): void {
+    const { sessionId, method } = exchange.request;
+    if (sessionId === '') {
+      if (method === 'POST') this.#postWithoutSession(caller, exchange);
+      else refuse(exchange, refusals.sessionMissing);
+      return;
+    }
+    const session = this.#sessions.find(sessionId, caller.subject, caller.virtualHost.id);
+    if (session === undefined) {
+      refuse(exchange, refusals.sessionUnknown);
+      return;
+    }
+    if (method === 'POST') this.#postInSession(caller, session, exchange);
+    else this.#delete(session, exchange);
+  }
+
+  /** Ends every session; resolved when the backends have been told, or could not be within their deadline. */
+  async stop(): Promise<void> {
+    this.#sessions.endAll();
+    await this.#context.notices.settled();
+  }
+
+  #postWithoutSession(caller: Caller, exchange: Exchange): void {
+    const message = readClientMessage(exchange.request.body);
+    if (message === 'not-json') refuse(exchange, refusals.notJson);
+    else if (message === 'not-json-rpc') refuse(exchange, refusals.notJsonRpc);
+    else if (message.kind !== 'request' || message.method !== 'initialize') refuse(exchange, refusals.sessionMissing);
+    else this.#initialize(caller, exchange, message);
+  }
+
+  #postInSession(caller: Caller, session: Session, exchange: Exchange): void {
+    const message = readClientMessage(exchange.request.body);
+    if (message === 'not-json') {
+      refuse(exchange, refusals.notJson);
+      return;
+    }
+    if (message === 'not-json-rpc') {
+      refuse(exchange, refusals.notJsonRpc);
+      return;
+    }
+    session.obey(caller.virtualHost, exchange.request);
+    if (message.kind === 'request') this.#request(caller, session, exchange, message);
+    else this.#notification(session, exchange, message);
+  }
+
+  #request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    switch (message.method) {
+      case 'tools/call':
+        this.#callTool(caller, session, exchange, message);
+        break;
+      case 'tools/list':
+        this.#listTools(caller, session, exchange, message);
+        break;
+      case 'ping':
+        exchange.annotate?.('ping', '', '');
+        answer(exchange, resultMessage(idOf(exchange, message), '{}'));
+        break;
+      case 'initialize':
+        refuse(exchange, refusals.alreadyInitialized);
+        break;
+      default:
+        exchange.annotate?.(message.method, '', '');
+        answerError(exchange, idOf(exchange, message), {
+          code: rpcCodes.methodNotFound,
+          message: `Method not found: ${message.method}`,
+        });
+    }
+  }
+
+  #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
+    exchange.annotate?.(message.method, '', '');
+    if (message.method === 'notifications/cancelled' && message.requestIdStart !== -1) {
+      const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
+      session.findCall(key)?.cancel(exchange);
+    }
+    // `notifications/initialized` has gone to each backend with its own handshake. Other notifications, and responses to
+    // requests that no backend can make, have no receiver.
+    accept(exchange);
+  }
+
+  #initialize(caller: Caller, exchange: Exchange, message: ClientMessage): void {
+    exchange.annotate?.('initialize', '', '');
+    const params = readInitializeParams(exchange.request.body, message);
+    if (typeof params === 'string') {
+      answerError(exchange, idOf(exchange, message), {
+        code: rpcCodes.invalidParams,
+        message: `Invalid params of initialize: ${params}`,
+      });
+      return;
+    }
+    if (this.#sessions.isFull) {
+      refuse(exchange, refusals.sessionsFull);
+      return;
+    }
+    const session = this.#sessions.create(caller.subject, caller.virtualHost.id, params.clientInfo);
+    session.obey(caller.virtualHost, exchange.request);
+    openUpstreams(session, caller.virtualHost, exchange, params.protocolVersion, (result) => {
+      // A caller that went away never learns the id: nobody could use or end the session.
+      if (exchange.isAborted) this.#sessions.end(session, exchange.request);
+      else answer(exchange, resultMessage(idOf(exchange, message), result), session.identity.id);
+    });
+  }
+
+  #listTools(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    exchange.annotate?.('tools/list', '', '');
+    const id = idOf(exchange, message);
+    if (message.cursorStart !== -1) {
+      // The list is complete, so no cursor is ever given out (S35).
+      answerError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' });
+      return;
+    }
+    listTools(this.#context, session, caller.virtualHost, exchange, ({ result, unreachable }) => {
+      this.#reportUnreachable(caller.virtualHost, unreachable);
+      answer(exchange, resultMessage(id, result));
+    });
+  }
+
+  #callTool(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    const { body } = exchange.request;
+    const id = idOf(exchange, message);
+    if (message.nameStart === -1) {
+      const error = { code: rpcCodes.invalidParams, message: 'Invalid params of tools/call: name must be a string' };
+      answerError(exchange, id, error);
+      return;
+    }
+    const name = stringValue(body, message.nameStart, message.nameEnd);
+    const route = routeTool(caller.virtualHost, name);
+    exchange.annotate?.('tools/call', route?.backend.name ?? '', route?.bareName ?? name);
+    if (route === undefined) {
+      answerError(exchange, id, unknownTool(name));
+      return;
+    }
+    if (session.isFull) {
+      answerError(exchange, id, { code: rpcCodes.refused, message: 'Too many requests in flight in this session' });
+      return;
+    }
+    const call = new ToolCall({
+      session,
+      upstream: session.upstream(route.backend),
+      exchange,
+      message,
+      body: bareNameBody(body, message, route),
+      passthrough: passthroughHeadersFor(route.backend, exchange.request),
+      deadlines: this.#context.deadlines,
+      idleTimeoutMs: this.#context.options.callIdleTimeoutMs,
+    });
+    call.start();
+  }
+
+  #delete(session: Session, exchange: Exchange): void {
+    exchange.annotate?.('DELETE', '', '');
+    this.#sessions.end(session, exchange.request);
+    accept(exchange);
+  }
+
+  #reportUnreachable(virtualHost: CompiledVirtualHost, tools: readonly string[]): void {
+    if (tools.length === 0 || this.#reported.has(virtualHost)) return;
+    this.#reported.add(virtualHost);
+    this.#logger.warn(
+      { virtualHost: virtualHost.id, tools },
+      'tools left out: a longer backend name takes their names; rename one of the backends',
+    );
+  }
+}
+
+function idOf(exchange: Exchange, message: ClientMessage): IdSpan {
+  return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
+}

@@ -1,0 +1,114 @@
+// A downstream session: who it belongs to, its upstream sessions, and the calls in flight. What it holds beyond the
+// caller's identity and the upstream sessions' records can be lost without harm.
+import { limits } from '../shared/limits.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
+import type { ExchangeRequest } from './exchange.js';
+import { passthroughHeadersFor } from './passthrough.js';
+import type { ToolCall } from './tool-call.js';
+import type { UpstreamContext } from './upstream/upstream-context.js';
+import { UpstreamSession } from './upstream/upstream-session.js';
+
+export interface SessionIdentity {
+  readonly id: string;
+  readonly subject: string;
+  readonly virtualHostId: string;
+  /** The caller's `clientInfo`, as JSON. */
+  readonly clientInfo: Buffer;
+}
+
+export class Session {
+  readonly identity: SessionIdentity;
+  readonly #context: UpstreamContext;
+  readonly #upstreams = new Map<string, UpstreamSession>();
+  /** By `idKey` of the caller's request id. A caller that uses one id twice at once can cancel only the later call. */
+  readonly #calls = new Map<string, ToolCall>();
+  #callCount = 0;
+  #virtualHost: CompiledVirtualHost | undefined;
+  #isEnded = false;
+
+  constructor(context: UpstreamContext, identity: SessionIdentity) {
+    this.#context = context;
+    this.identity = identity;
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  get isBusy(): boolean {
+    return this.#callCount > 0;
+  }
+
+  get isFull(): boolean {
+    return this.#callCount >= limits.sessionRequestsInFlightMax;
+  }
+
+  /** Whether this caller may use the session here; who may not learns nothing of it (X02, X03). */
+  belongsTo(subject: string, virtualHostId: string): boolean {
+    return this.identity.subject === subject && this.identity.virtualHostId === virtualHostId;
+  }
+
+  /**
+   * Obeys the config as it is now (decisions 2.3): what was removed or has moved is closed; what is new is opened when
+   * first needed. Hot: one comparison unless the config changed.
+   */
+  obey(virtualHost: CompiledVirtualHost, request: ExchangeRequest): void {
+    if (this.#virtualHost === virtualHost) return;
+    this.#virtualHost = virtualHost;
+    for (const [name, upstream] of this.#upstreams) {
+      const backend = virtualHost.backends.get(name);
+      if (backend !== undefined && isSamePlace(backend, upstream.backend)) {
+        upstream.reconfigure(backend);
+      } else {
+        this.#upstreams.delete(name);
+        upstream.close(passthroughHeadersFor(upstream.backend, request));
+      }
+    }
+  }
+
+  /** The upstream session with a backend of the config last obeyed; made on first use, not yet opened. */
+  upstream(backend: CompiledBackend): UpstreamSession {
+    let upstream = this.#upstreams.get(backend.name);
+    if (upstream === undefined) {
+      upstream = new UpstreamSession(this.#context, backend, this.identity.clientInfo);
+      this.#upstreams.set(backend.name, upstream);
+    }
+    return upstream;
+  }
+
+  addCall(key: string, call: ToolCall): void {
+    this.#callCount += 1;
+    this.#calls.set(key, call);
+  }
+
+  removeCall(key: string, call: ToolCall): void {
+    this.#callCount -= 1;
+    if (this.#calls.get(key) === call) this.#calls.delete(key);
+  }
+
+  findCall(key: string): ToolCall | undefined {
+    return this.#calls.get(key);
+  }
+
+  /**
+   * Ends what is in flight and every upstream session.
+   * @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself.
+   */
+  end(request: ExchangeRequest | undefined): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    for (const call of [...this.#calls.values()]) call.endWithSession();
+    for (const upstream of this.#upstreams.values()) {
+      upstream.close(request === undefined ? [] : passthroughHeadersFor(upstream.backend, request));
+    }
+    this.#upstreams.clear();
+  }
+}
+
+function isSamePlace(one: CompiledBackend, other: CompiledBackend): boolean {
+  return (
+    one.target.origin === other.target.origin &&
+    one.target.path === other.target.path &&
+    one.obstacle === other.obstacle
+  );
+}

@@ -1,0 +1,170 @@
+// One `tools/call` on its way: to the backend with only the name changed, and back as it came. The caller's going away
+// does not end it (S12), a cancellation does (C16). Hot: one object per call, nothing awaited.
+import { encodeEvent } from '../protocol/event-stream.js';
+import { idKey, sameId, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
+import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
+import { limits } from '../shared/limits.js';
+import { rpcCodes } from '../shared/refusals.js';
+import { answer, backendFailed, errorMessage, type RpcError } from './answers.js';
+import type { Exchange } from './exchange.js';
+import { passthroughHeadersFor } from './passthrough.js';
+import type { Session } from './session.js';
+import { upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
+import type { IdSpan, RequestHandler, UpstreamRequest } from './upstream/upstream-request.js';
+import type { UpstreamSession, UpstreamSessionRecord } from './upstream/upstream-session.js';
+
+const CANCELLED: RpcError = { code: rpcCodes.refused, message: 'Request cancelled' };
+
+export interface ToolCallPlan {
+  readonly session: Session;
+  readonly upstream: UpstreamSession;
+  readonly exchange: Exchange;
+  readonly message: ClientMessage;
+  /** What goes to the backend: the caller's message with the bare tool name. */
+  readonly body: Buffer;
+  /** The caller's headers for this backend: name, value, … */
+  readonly passthrough: readonly string[];
+  readonly deadlines: DeadlineWheel;
+  /** Silence after which the backend is given up, ms. */
+  readonly idleTimeoutMs: number;
+}
+
+export class ToolCall implements RequestHandler {
+  readonly #plan: ToolCallPlan;
+  readonly #id: IdSpan;
+  readonly #key: string;
+  #request: UpstreamRequest | undefined;
+  /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
+  #sentIn: UpstreamSessionRecord | undefined;
+  #isSecondTry = false;
+  #isStreaming = false;
+  #isDone = false;
+  #cancelDeadline: Deadline | undefined;
+
+  constructor(plan: ToolCallPlan) {
+    const { body } = plan.exchange.request;
+    this.#plan = plan;
+    this.#id = { bytes: body, start: plan.message.idStart, end: plan.message.idEnd };
+    this.#key = idKey(body, plan.message.idStart, plan.message.idEnd);
+  }
+
+  start(): void {
+    this.#plan.session.addCall(this.#key, this);
+    this.#plan.upstream.whenOpen(this.#plan.passthrough, (fault) => this.#onOpen(fault));
+  }
+
+  /**
+   * Passes the caller's own notice on to the one backend that runs the request, and stops waiting soon.
+   * @param exchange the notice's own exchange.
+   */
+  cancel(exchange: Exchange): void {
+    if (this.#isDone) return;
+    if (this.#request === undefined) {
+      // Not sent yet: there is nothing to cancel there.
+      this.#finish(errorMessage(this.#id, CANCELLED));
+      return;
+    }
+    const { upstream } = this.#plan;
+    upstream.send(exchange.request.body, passthroughHeadersFor(upstream.backend, exchange.request));
+    // A backend need not answer what was cancelled, and many never end the stream either.
+    this.#cancelDeadline ??= this.#plan.deadlines.after(limits.cancelledAnswerMsMax, () => {
+      this.#request?.abort();
+      this.#finish(errorMessage(this.#id, CANCELLED));
+    });
+  }
+
+  /** The session was ended under the call. */
+  endWithSession(): void {
+    this.#request?.abort();
+    this.#fail(upstreamFault('session-ended'));
+  }
+
+  onAnswer(bytes: Buffer, message: BackendMessage): void {
+    this.#finish(this.#withCallersId(bytes, message));
+  }
+
+  onMessage(bytes: Buffer, message: BackendMessage): void {
+    if (message.kind === 'request') this.#plan.upstream.answer(bytes, message, this.#plan.passthrough);
+    else if (this.#isOwnProgress(bytes, message)) this.#stream(bytes);
+  }
+
+  onFault(fault: UpstreamFault): void {
+    const { upstream, passthrough } = this.#plan;
+    this.#request = undefined;
+    if (fault.kind === 'session-lost') {
+      upstream.lose(this.#sentIn);
+      if (!this.#isSecondTry) {
+        // The request was refused, so it was not executed: once more, in a new upstream session (R04).
+        this.#isSecondTry = true;
+        upstream.whenOpen(passthrough, (openFault) => this.#onOpen(openFault));
+        return;
+      }
+    }
+    if (fault.kind === 'answer-timeout') upstream.cancel(this.#id, 'timed out', passthrough);
+    this.#fail(fault);
+  }
+
+  #onOpen(fault: UpstreamFault | undefined): void {
+    if (this.#isDone) return;
+    if (fault !== undefined) {
+      this.#fail(fault);
+      return;
+    }
+    const { upstream, body, passthrough, idleTimeoutMs } = this.#plan;
+    this.#sentIn = upstream.record;
+    this.#request = upstream.request(body, this.#id, passthrough, idleTimeoutMs, true, this);
+  }
+
+  /** Progress is relayed under the caller's own token only; a caller that gave none asked for none. */
+  #isOwnProgress(bytes: Buffer, message: BackendMessage): boolean {
+    const { message: call, exchange } = this.#plan;
+    if (message.method !== 'notifications/progress' || message.progressTokenStart === -1) return false;
+    if (call.progressTokenStart === -1) return false;
+    return sameId(
+      bytes,
+      message.progressTokenStart,
+      message.progressTokenEnd,
+      exchange.request.body,
+      call.progressTokenStart,
+      call.progressTokenEnd,
+    );
+  }
+
+  #stream(bytes: Buffer): void {
+    const { exchange } = this.#plan;
+    if (exchange.request.answerForms === 'json' || exchange.isAborted) return;
+    if (!this.#isStreaming) {
+      this.#isStreaming = true;
+      exchange.onDrain = () => this.#request?.resume();
+      // Nobody reads any more, so nothing will drain: the rest of the answer is read and dropped.
+      exchange.onAbort = () => this.#request?.resume();
+      exchange.openStream();
+    }
+    if (!exchange.write(encodeEvent(bytes))) this.#request?.pause();
+  }
+
+  /** A backend may write the id in other digits or escapes; the caller gets the bytes that it sent (decisions 2.4). */
+  #withCallersId(bytes: Buffer, message: BackendMessage): Buffer {
+    const id = this.#id.bytes.subarray(this.#id.start, this.#id.end);
+    if (bytes.compare(id, 0, id.length, message.idStart, message.idEnd) === 0) return bytes;
+    return Buffer.concat([bytes.subarray(0, message.idStart), id, bytes.subarray(message.idEnd)]);
+  }
+
+  #fail(fault: UpstreamFault): void {
+    this.#finish(errorMessage(this.#id, backendFailed(this.#plan.upstream.backend.name, fault)));
+  }
+
+  #finish(message: Buffer): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    this.#cancelDeadline?.cancel();
+    const { session, exchange } = this.#plan;
+    session.removeCall(this.#key, this);
+    if (this.#isStreaming) {
+      exchange.write(encodeEvent(message));
+      exchange.end();
+    } else {
+      answer(exchange, message);
+    }
+  }
+}

@@ -1,0 +1,185 @@
+// The opening of an upstream session: `initialize`, then `notifications/initialized` (C05, C06). Only when both were
+// taken is the session usable; everything together has one deadline. Cold: twice per session and backend.
+import type { BackendMessage } from '../../protocol/json-rpc.js';
+import type { UpstreamTarget } from '../../shared/upstream-target.js';
+import { LATEST_PROTOCOL_VERSION, UPSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
+import type { UpstreamCall, UpstreamHandler } from './http-upstream.js';
+import type { UpstreamContext } from './upstream-context.js';
+import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
+import { UpstreamRequest, type RequestHandler } from './upstream-request.js';
+import type { UpstreamSessionRecord } from './upstream-session.js';
+
+export interface HandshakeResult {
+  readonly record: UpstreamSessionRecord;
+  /** Headers of every later request in the session: name, value, … */
+  readonly headers: readonly string[];
+}
+
+export interface HandshakeHandler {
+  onOpen(result: HandshakeResult): void;
+  onFault(fault: UpstreamFault): void;
+}
+
+/** A handshake under way. */
+export interface Handshake {
+  /** Gives up without a word; a session that the backend made already is ended. */
+  abort(): void;
+}
+
+/** A string, so that no id of a caller's own is likely to be taken for it. */
+const INITIALIZE_ID = Buffer.from('"switchyard-initialize"');
+const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
+const CONTENT_HEADERS = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream'];
+
+export interface HandshakePlan {
+  readonly target: UpstreamTarget;
+  /** Headers of the caller for this backend: name, value, … */
+  readonly passthrough: readonly string[];
+  /** The caller's `clientInfo`, as JSON. */
+  readonly clientInfo: Buffer;
+}
+
+/** Starts a handshake; the handler is never called from within. */
+export function openHandshake(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler): Handshake {
+  return new Opening(context, plan, handler);
+}
+
+class Opening implements Handshake, RequestHandler {
+  readonly #context: UpstreamContext;
+  readonly #plan: HandshakePlan;
+  readonly #handler: HandshakeHandler;
+  readonly #startedAtMs: number;
+  #request: UpstreamRequest | undefined;
+  #notice: UpstreamCall | undefined;
+  #result: HandshakeResult | undefined;
+
+  constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
+    this.#context = context;
+    this.#plan = plan;
+    this.#handler = handler;
+    this.#startedAtMs = context.nowMs();
+    const id = { bytes: INITIALIZE_ID, start: 0, end: INITIALIZE_ID.length };
+    const deadlineMs = context.options.initializeTimeoutMs;
+    this.#request = new UpstreamRequest(
+      context.http,
+      context.deadlines,
+      {
+        target: plan.target,
+        headers: [...CONTENT_HEADERS, ...plan.passthrough],
+        body: initializeBody(plan.clientInfo),
+        id,
+        deadlineMs,
+        isSilenceDeadline: false,
+        carriesSession: false,
+      },
+      this,
+    );
+  }
+
+  abort(): void {
+    this.#request?.abort();
+    this.#notice?.abort();
+    const record = this.#result?.record;
+    if (record !== undefined) this.#endSession(record.sessionId, record.protocolVersion);
+  }
+
+  onMessage(): void {
+    // Nothing that comes before the answer to `initialize` concerns a session that is not open yet (C07).
+  }
+
+  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void {
+    this.#request = undefined;
+    const record = readRecord(bytes, message, sessionId);
+    if ('kind' in record) {
+      this.#endSession(sessionId, LATEST_PROTOCOL_VERSION);
+      this.#handler.onFault(record);
+      return;
+    }
+    const headers = sessionHeaders(sessionId, record.protocolVersion);
+    this.#result = { record, headers };
+    this.#confirm(this.#result);
+  }
+
+  onFault(fault: UpstreamFault): void {
+    this.#request = undefined;
+    this.#handler.onFault(fault);
+  }
+
+  #confirm(result: HandshakeResult): void {
+    const remainingMs = this.#context.options.initializeTimeoutMs - (this.#context.nowMs() - this.#startedAtMs);
+    const settle = (fault: UpstreamFault | undefined): void => {
+      deadline.cancel();
+      this.#notice = undefined;
+      if (fault === undefined) {
+        this.#handler.onOpen(result);
+      } else {
+        this.#endSession(result.record.sessionId, result.record.protocolVersion);
+        this.#handler.onFault(fault);
+      }
+    };
+    const deadline = this.#context.deadlines.after(remainingMs, () => {
+      this.#notice?.abort();
+      settle(upstreamFault('answer-timeout'));
+    });
+    let refusal: UpstreamFault | undefined;
+    const handler: UpstreamHandler = {
+      onHead: (status) => {
+        if (status >= 300) refusal = httpStatusFault(status);
+      },
+      onData: () => {},
+      onEnd: () => settle(refusal),
+      onFault: settle,
+    };
+    const headers = [...result.headers, ...this.#plan.passthrough];
+    const request = { target: this.#plan.target, method: 'POST', headers, body: INITIALIZED } as const;
+    this.#notice = this.#context.http.dispatch(request, handler);
+  }
+
+  /** A backend that made a session for a handshake that came to nothing is told so (C12). */
+  #endSession(sessionId: string, protocolVersion: string): void {
+    if (sessionId === '') return;
+    const headers = [...sessionHeaders(sessionId, protocolVersion), ...this.#plan.passthrough];
+    this.#context.notices.send(this.#plan.target, 'DELETE', headers, undefined);
+  }
+}
+
+/** What every request in a session carries (C09, C10). */
+function sessionHeaders(sessionId: string, protocolVersion: string): readonly string[] {
+  const headers = [...CONTENT_HEADERS, 'mcp-protocol-version', protocolVersion];
+  if (sessionId !== '') headers.push('mcp-session-id', sessionId);
+  return headers;
+}
+
+/**
+ * Every backend is offered the latest version. Capabilities are empty: sampling, elicitation and roots would make it ask
+ * the caller, and the gateway does not relay that way yet (decisions 2.4).
+ */
+function initializeBody(clientInfo: Buffer): Buffer {
+  return Buffer.concat([
+    Buffer.from('{"jsonrpc":"2.0","id":'),
+    INITIALIZE_ID,
+    Buffer.from(`,"method":"initialize","params":{"protocolVersion":"${LATEST_PROTOCOL_VERSION}",`),
+    Buffer.from('"capabilities":{},"clientInfo":'),
+    clientInfo,
+    Buffer.from('}}'),
+  ]);
+}
+
+function readRecord(bytes: Buffer, message: BackendMessage, sessionId: string): UpstreamSessionRecord | UpstreamFault {
+  if (message.isError) return upstreamFault('initialize-refused');
+  const result: unknown = JSON.parse(bytes.toString('utf8', message.bodyStart, message.bodyEnd));
+  if (!isObject(result)) return upstreamFault('answer-invalid');
+  const { protocolVersion, capabilities, instructions } = result;
+  if (typeof protocolVersion !== 'string') return upstreamFault('answer-invalid');
+  if (!UPSTREAM_PROTOCOL_VERSIONS.has(protocolVersion)) return upstreamFault('version-unsupported');
+  return {
+    sessionId,
+    protocolVersion,
+    hasTools: isObject(capabilities) && isObject(capabilities['tools']),
+    instructions: typeof instructions === 'string' ? instructions : undefined,
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,19 @@
+// What every upstream session of a relay shares.
+import type { CompiledBackend } from '../../store/compiled-config.js';
+import type { UpstreamOptions } from '../../config/dataplane-options.js';
+import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
+import type { HttpUpstream } from './http-upstream.js';
+import type { Notices } from './notices.js';
+import type { UpstreamFault } from './upstream-fault.js';
+
+export interface UpstreamContext {
+  readonly http: HttpUpstream;
+  readonly deadlines: DeadlineWheel;
+  readonly options: UpstreamOptions;
+  readonly notices: Notices;
+  /** Milliseconds of a clock that never goes back. */
+  nowMs(): number;
+  /** For the log: a backend could be opened, or could not. */
+  onAvailable(backend: CompiledBackend): void;
+  onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void;
+}

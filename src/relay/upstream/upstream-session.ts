@@ -1,0 +1,220 @@
+// One MCP session with one backend, on behalf of one downstream session. It opens itself when first needed, tells
+// whoever waits, tries again after a failure with a growing delay, and forgets what the backend has forgotten.
+//
+//   state        open asked      handshake done   handshake failed   lost by backend   close
+//   idle         opening         -                -                  -                 closed
+//   opening      (joins)         open             unavailable        -                 closed
+//   open         (at once)       -                -                  idle              closed
+//   unavailable  opening, when   -                -                  -                 closed
+//                the delay is over
+//   closed       (refused)       -                -                  -                 -
+import type { CompiledBackend } from '../../store/compiled-config.js';
+import type { BackendMessage } from '../../protocol/json-rpc.js';
+import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import { openHandshake, type Handshake, type HandshakeResult } from './handshake.js';
+import type { UpstreamContext } from './upstream-context.js';
+import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
+import { UpstreamRequest, type IdSpan, type RequestHandler } from './upstream-request.js';
+
+export type UpstreamSessionState = 'idle' | 'opening' | 'open' | 'unavailable' | 'closed';
+
+const TRANSITIONS: Readonly<Record<UpstreamSessionState, readonly UpstreamSessionState[]>> = {
+  idle: ['opening', 'closed'],
+  opening: ['open', 'unavailable', 'closed'],
+  open: ['idle', 'closed'],
+  unavailable: ['opening', 'closed'],
+  closed: [],
+};
+
+/** What is written down of an open upstream session, and all that is needed to go on with it elsewhere. */
+export interface UpstreamSessionRecord {
+  /** The backend's session id; `''` when it gave none (C09). */
+  readonly sessionId: string;
+  /** The version that the backend answered (decisions 2.4). */
+  readonly protocolVersion: string;
+  /** Whether the backend declared `tools`. */
+  readonly hasTools: boolean;
+  readonly instructions: string | undefined;
+}
+
+/** Called once: with nothing when the session is open, with the fault when it cannot be opened now. */
+export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
+
+export class UpstreamSession {
+  readonly #context: UpstreamContext;
+  /** The caller's own words of its `initialize`, as JSON (decisions 2.4). */
+  readonly #clientInfo: Buffer;
+  #backend: CompiledBackend;
+  #state: UpstreamSessionState = 'idle';
+  #record: UpstreamSessionRecord | undefined;
+  #headers: readonly string[] = [];
+  #waiters: OpenWaiter[] = [];
+  #handshake: Handshake | undefined;
+  #lastFault: UpstreamFault = upstreamFault('session-ended');
+  #retryDelayMs: number = limits.upstreamRetryDelayMsMin;
+  #retryAtMs = 0;
+
+  constructor(context: UpstreamContext, backend: CompiledBackend, clientInfo: Buffer) {
+    this.#context = context;
+    this.#backend = backend;
+    this.#clientInfo = clientInfo;
+  }
+
+  get backend(): CompiledBackend {
+    return this.#backend;
+  }
+
+  get state(): UpstreamSessionState {
+    return this.#state;
+  }
+
+  /** What the backend said of itself; `undefined` unless the session is open. */
+  get record(): UpstreamSessionRecord | undefined {
+    return this.#record;
+  }
+
+  /** A newer config of the same backend at the same address: lists may have changed, the session goes on. */
+  reconfigure(backend: CompiledBackend): void {
+    this.#backend = backend;
+  }
+
+  /**
+   * Opens the session unless it is open. `waiter` is called from within when the outcome is known already.
+   * @param passthrough headers of the caller for this backend, here and below: name, value, …
+   */
+  whenOpen(passthrough: readonly string[], waiter: OpenWaiter): void {
+    const fault = this.#tryFault();
+    if (this.#state === 'open') waiter(undefined);
+    else if (fault !== undefined) waiter(fault);
+    else {
+      this.#waiters.push(waiter);
+      if (this.#state !== 'opening') this.#open(passthrough);
+    }
+  }
+
+  /**
+   * Sends a JSON-RPC request in the open session.
+   * @param body the whole message; `id` stands in it or in what it was made of.
+   */
+  request(
+    body: Uint8Array,
+    id: IdSpan,
+    passthrough: readonly string[],
+    deadlineMs: number,
+    isSilenceDeadline: boolean,
+    handler: RequestHandler,
+  ): UpstreamRequest {
+    const headers = this.#headersWith(passthrough);
+    const carriesSession = this.#record !== undefined && this.#record.sessionId !== '';
+    const { target } = this.#backend;
+    return new UpstreamRequest(
+      this.#context.http,
+      this.#context.deadlines,
+      { target, headers, body, id, deadlineMs, isSilenceDeadline, carriesSession },
+      handler,
+    );
+  }
+
+  /** Sends a notification or a response; nobody waits for how that goes. */
+  send(body: Uint8Array, passthrough: readonly string[]): void {
+    if (this.#state !== 'open') return;
+    this.#context.notices.send(this.#backend.target, 'POST', this.#headersWith(passthrough), body);
+  }
+
+  /** Tells the backend that nobody waits for a request any more (S36, C16). */
+  cancel(id: IdSpan, reason: string, passthrough: readonly string[]): void {
+    const head = Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":');
+    const tail = Buffer.from(`,"reason":${JSON.stringify(reason)}}}`);
+    this.send(Buffer.concat([head, id.bytes.subarray(id.start, id.end), tail]), passthrough);
+  }
+
+  /**
+   * Answers a request of the backend's own. `ping` is answered (C18); everything else needs a capability that no
+   * backend was offered (C19).
+   */
+  answer(bytes: Buffer, message: BackendMessage, passthrough: readonly string[]): void {
+    if (message.kind !== 'request') return;
+    const body =
+      message.method === 'ping'
+        ? '"result":{}'
+        : `"error":{"code":${rpcCodes.methodNotFound},"message":"Method not offered"}`;
+    const id = bytes.toString('utf8', message.idStart, message.idEnd);
+    this.send(Buffer.from(`{"jsonrpc":"2.0","id":${id},${body}}`), passthrough);
+  }
+
+  /** The backend no longer knows the session: the next need opens a new one (C11). */
+  lose(lost: UpstreamSessionRecord | undefined): void {
+    // Several calls may hear of one loss; only the session they were sent in is given up, not its successor.
+    if (this.#record !== lost || !this.#transition('idle')) return;
+    this.#record = undefined;
+  }
+
+  /** Ends the session for good and tells the backend (C12). Who waits hears `session-ended`. */
+  close(passthrough: readonly string[]): void {
+    const { target } = this.#backend;
+    const sessionId = this.#record?.sessionId ?? '';
+    if (!this.#transition('closed')) return;
+    this.#handshake?.abort();
+    if (sessionId !== '') this.#context.notices.send(target, 'DELETE', this.#headersWith(passthrough), undefined);
+    this.#record = undefined;
+    this.#tell(upstreamFault('session-ended', true));
+  }
+
+  /** Why the session cannot be opened now, if so. */
+  #tryFault(): UpstreamFault | undefined {
+    if (this.#backend.obstacle !== undefined) return upstreamFault(this.#backend.obstacle, true);
+    if (this.#state === 'closed') return upstreamFault('session-ended', true);
+    const isResting = this.#state === 'unavailable' && this.#context.nowMs() < this.#retryAtMs;
+    return isResting ? this.#lastFault : undefined;
+  }
+
+  #headersWith(passthrough: readonly string[]): readonly string[] {
+    return passthrough.length === 0 ? this.#headers : [...this.#headers, ...passthrough];
+  }
+
+  #open(passthrough: readonly string[]): void {
+    this.#transition('opening');
+    const { target } = this.#backend;
+    this.#handshake = openHandshake(
+      this.#context,
+      { target, passthrough, clientInfo: this.#clientInfo },
+      {
+        onOpen: (result) => this.#onOpen(result),
+        onFault: (fault) => this.#onOpenFault(fault),
+      },
+    );
+  }
+
+  #onOpen(result: HandshakeResult): void {
+    if (!this.#transition('open')) return;
+    this.#handshake = undefined;
+    this.#record = result.record;
+    this.#headers = result.headers;
+    this.#retryDelayMs = limits.upstreamRetryDelayMsMin;
+    this.#context.onAvailable(this.#backend);
+    this.#tell(undefined);
+  }
+
+  #onOpenFault(fault: UpstreamFault): void {
+    if (!this.#transition('unavailable')) return;
+    this.#handshake = undefined;
+    this.#lastFault = fault;
+    this.#retryAtMs = this.#context.nowMs() + this.#retryDelayMs;
+    this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, limits.upstreamRetryDelayMsMax);
+    this.#context.onUnavailable(this.#backend, fault);
+    this.#tell(fault);
+  }
+
+  #tell(fault: UpstreamFault | undefined): void {
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter(fault);
+  }
+
+  #transition(to: UpstreamSessionState): boolean {
+    if (!TRANSITIONS[this.#state].includes(to)) return false;
+    this.#state = to;
+    return true;
+  }
+}

@@ -1,0 +1,106 @@
+// One line per request when the option is on (decisions 1): who (a hash), what and how it went; never arguments, tokens
+// or whole session ids. The owner of a session writes it, because only the owner knows what the request was.
+import type { Caller } from '../relay/relay.js';
+import type { Exchange, ExchangeRequest } from '../relay/exchange.js';
+import { subjectHash, type Logger } from '../shared/logger.js';
+import type { Refusal } from '../shared/refusals.js';
+
+export class AccessLog {
+  readonly #logger: Logger;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** The same exchange, with an ear on how it ends. */
+  watch(caller: Caller, exchange: Exchange): Exchange {
+    return new WatchedExchange(exchange, caller, this.#logger);
+  }
+
+  /** A request that was refused before it reached the relay. */
+  refused(method: string, virtualHost: string, refusal: Refusal): void {
+    this.#logger.info({ virtualHost, method, status: refusal.status, refusal: refusal.code }, 'request');
+  }
+}
+
+class WatchedExchange implements Exchange {
+  readonly #exchange: Exchange;
+  readonly #caller: Caller;
+  readonly #logger: Logger;
+  readonly #startedAtMs = performance.now();
+  #what: { method: string; backend?: string; tool?: string };
+  #isLogged = false;
+
+  constructor(exchange: Exchange, caller: Caller, logger: Logger) {
+    this.#exchange = exchange;
+    this.#caller = caller;
+    this.#logger = logger;
+    this.#what = { method: exchange.request.method };
+  }
+
+  get request(): ExchangeRequest {
+    return this.#exchange.request;
+  }
+
+  get isAborted(): boolean {
+    return this.#exchange.isAborted;
+  }
+
+  get onDrain(): (() => void) | undefined {
+    return this.#exchange.onDrain;
+  }
+
+  set onDrain(handler: (() => void) | undefined) {
+    this.#exchange.onDrain = handler;
+  }
+
+  get onAbort(): (() => void) | undefined {
+    return this.#exchange.onAbort;
+  }
+
+  set onAbort(handler: (() => void) | undefined) {
+    this.#exchange.onAbort = handler;
+  }
+
+  annotate(method: string, backend: string, tool: string): void {
+    this.#what = { method, ...(backend !== '' && { backend }), ...(tool !== '' && { tool }) };
+  }
+
+  respond(
+    status: number,
+    contentType: string,
+    body: Uint8Array | string,
+    sessionId?: string,
+    headers?: readonly string[],
+  ): void {
+    this.#log(status);
+    this.#exchange.respond(status, contentType, body, sessionId, headers);
+  }
+
+  openStream(sessionId?: string): void {
+    this.#exchange.openStream(sessionId);
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#exchange.write(bytes);
+  }
+
+  end(): void {
+    this.#log(200);
+    this.#exchange.end();
+  }
+
+  cut(): void {
+    this.#log(200);
+    this.#exchange.cut();
+  }
+
+  #log(status: number): void {
+    if (this.#isLogged) return;
+    this.#isLogged = true;
+    const durationMs = Math.round((performance.now() - this.#startedAtMs) * 10) / 10;
+    const { subject, virtualHost } = this.#caller;
+    const who = { subject: subjectHash(subject), virtualHost: virtualHost.id };
+    this.#logger.info({ ...who, ...this.#what, status, durationMs, callerGone: this.isAborted }, 'request');
+  }
+}

@@ -1,0 +1,70 @@
+// Who asks, and for what of theirs: token → subject → user config → virtual host, in the order of decisions 2.1. Hot: in
+// steady state three look-ups and no promise.
+import type { TokenVerifier, Verified } from '../../auth/token-verifier.js';
+import type { Caller } from '../../relay/relay.js';
+import type { Logger } from '../../shared/logger.js';
+import { subjectHash } from '../../shared/logger.js';
+import { refusals, type Refusal } from '../../shared/refusals.js';
+import type { UserConfigRead } from '../../store/compiled-config.js';
+import type { UserConfigs } from '../../store/user-configs.js';
+
+export type AdmissionOutcome =
+  { readonly kind: 'admitted'; readonly caller: Caller } | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+const REFUSED_BY_REASON = {
+  missing: refused(refusals.tokenMissing),
+  invalid: refused(refusals.tokenInvalid),
+  expired: refused(refusals.tokenExpired),
+} as const;
+const CONFIG_MISSING = refused(refusals.configMissing);
+const CONFIG_FAILED = refused(refusals.configFailed);
+const VIRTUAL_HOST_UNKNOWN = refused(refusals.virtualHostUnknown);
+
+export class Admission {
+  readonly #tokens: TokenVerifier;
+  readonly #configs: UserConfigs;
+  readonly #logger: Logger;
+
+  constructor(tokens: TokenVerifier, configs: UserConfigs, logger: Logger) {
+    this.#tokens = tokens;
+    this.#configs = configs;
+    this.#logger = logger;
+  }
+
+  /**
+   * @param authorization the header's value, `''` when absent.
+   * @param virtualHostId `undefined` when the path's segment could not be decoded, so that it names nothing.
+   */
+  admit(authorization: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
+    const verified = this.#tokens.verify(authorization);
+    if (verified instanceof Promise) return verified.then((late) => this.#onVerified(late, virtualHostId));
+    return this.#onVerified(verified, virtualHostId);
+  }
+
+  /** For a request that another worker has authenticated: the config is this worker's own reading of it. */
+  admitSubject(subject: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
+    const read = this.#configs.read(subject);
+    if (read instanceof Promise) return read.then((late) => this.#onConfig(late, subject, virtualHostId));
+    return this.#onConfig(read, subject, virtualHostId);
+  }
+
+  #onVerified(verified: Verified, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
+    if (verified.kind === 'refused') return REFUSED_BY_REASON[verified.reason];
+    return this.admitSubject(verified.subject, virtualHostId);
+  }
+
+  #onConfig(read: UserConfigRead, subject: string, virtualHostId: string | undefined): AdmissionOutcome {
+    if (read.kind === 'missing') return CONFIG_MISSING;
+    if (read.kind === 'failed') {
+      this.#logger.error({ subject: subjectHash(subject), reason: read.reason }, 'user config cannot be used');
+      return CONFIG_FAILED;
+    }
+    const virtualHost = virtualHostId === undefined ? undefined : read.config.virtualHosts.get(virtualHostId);
+    if (virtualHost === undefined) return VIRTUAL_HOST_UNKNOWN;
+    return { kind: 'admitted', caller: { subject, virtualHost } };
+  }
+}
+
+function refused(refusal: Refusal): AdmissionOutcome {
+  return Object.freeze({ kind: 'refused', refusal });
+}

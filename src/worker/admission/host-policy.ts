@@ -1,0 +1,84 @@
+// Which `Host` and `Origin` headers are let in (S02, X01; decisions 2.2): the guard against pages that rebind a name to
+// this machine. Verdicts of a host are remembered, because nearly all requests carry the same one.
+import { refusals, type Refusal } from '../../shared/refusals.js';
+import { limits } from '../../shared/limits.js';
+
+export interface HostPolicyOptions {
+  /** The listen address's host. */
+  readonly listenHost: string;
+  /** `host` or `host:port`, lower-case. When there are any, they alone decide. */
+  readonly allowedHosts: readonly string[];
+  /** Exact origins. */
+  readonly allowedOrigins: readonly string[];
+}
+
+const CORS_ALLOW_HEADERS = 'authorization, content-type, accept, mcp-session-id, mcp-protocol-version, last-event-id';
+const PREFLIGHT_AGE_S = 86_400;
+
+export class HostPolicy {
+  readonly #isLoopbackOnly: boolean;
+  readonly #allowedHosts: ReadonlySet<string>;
+  readonly #allowedOrigins: ReadonlySet<string>;
+  readonly #verdicts = new Map<string, boolean>();
+
+  constructor(options: HostPolicyOptions) {
+    this.#isLoopbackOnly = isLoopbackName(options.listenHost);
+    this.#allowedHosts = new Set(options.allowedHosts);
+    this.#allowedOrigins = new Set(options.allowedOrigins);
+  }
+
+  /** @returns why the request is refused, or `undefined`. */
+  check(host: string, origin: string): Refusal | undefined {
+    if (!this.#isHostAllowed(host)) return refusals.hostRefused;
+    if (origin !== '' && !this.#isOriginAllowed(origin, host)) return refusals.originRefused;
+    return undefined;
+  }
+
+  /** Headers of an answer to a page of an allowed origin: name, value, … */
+  corsHeaders(origin: string): readonly string[] {
+    return ['access-control-allow-origin', origin, 'access-control-expose-headers', 'mcp-session-id', 'vary', 'origin'];
+  }
+
+  /** Headers of the answer to a preflight request. */
+  preflightHeaders(): readonly string[] {
+    return [
+      'access-control-allow-methods',
+      'POST, DELETE, OPTIONS',
+      'access-control-allow-headers',
+      CORS_ALLOW_HEADERS,
+      'access-control-max-age',
+      String(PREFLIGHT_AGE_S),
+    ];
+  }
+
+  #isHostAllowed(host: string): boolean {
+    const known = this.#verdicts.get(host);
+    if (known !== undefined) return known;
+    const verdict = this.#judgeHost(host.toLowerCase());
+    if (this.#verdicts.size >= limits.hostVerdictsMax) this.#verdicts.clear();
+    this.#verdicts.set(host, verdict);
+    return verdict;
+  }
+
+  #judgeHost(host: string): boolean {
+    const name = withoutPort(host);
+    if (this.#allowedHosts.size > 0) return this.#allowedHosts.has(host) || this.#allowedHosts.has(name);
+    return !this.#isLoopbackOnly || isLoopbackName(name);
+  }
+
+  #isOriginAllowed(origin: string, host: string): boolean {
+    if (this.#allowedOrigins.has(origin)) return true;
+    const authority = /^https?:\/\/([^/]+)$/.exec(origin)?.[1];
+    if (authority === undefined) return false;
+    return isLoopbackName(withoutPort(authority.toLowerCase())) && isLoopbackName(withoutPort(host.toLowerCase()));
+  }
+}
+
+function withoutPort(authority: string): string {
+  return authority.replace(/:\d*$/, '');
+}
+
+function isLoopbackName(name: string): boolean {
+  const bare = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
+  return bare === 'localhost' || bare === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(bare);
+}

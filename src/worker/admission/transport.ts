@@ -1,0 +1,70 @@
+// The rules of the transport (decisions 2.1, 2.2), once the caller and the virtual host are known and before anyone
+// looks for a session: what the request's headers say about it and its answer. Hot.
+import type { AnswerForms } from '../../relay/exchange.js';
+import { DOWNSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
+import { refusals, type Refusal } from '../../shared/refusals.js';
+import { limits } from '../../shared/limits.js';
+
+export interface TransportHead {
+  readonly accept: string;
+  readonly contentType: string;
+  readonly sessionId: string;
+  readonly protocolVersion: string;
+  readonly isAmbiguous: boolean;
+}
+
+/** @returns the answer forms that the caller takes, or why the request is refused. */
+export function checkTransport(method: 'POST' | 'DELETE' | 'GET', head: TransportHead): AnswerForms | Refusal {
+  const forms = answerForms(head.accept);
+  if (method === 'POST') {
+    if (forms === undefined) return refusals.notAcceptable;
+    if (!isJson(head.contentType)) return refusals.contentTypeUnsupported;
+  }
+  if (head.isAmbiguous) return refusals.headerDuplicated;
+  // Clients send the header on `initialize` too, with whatever version they hope for (S26): it counts in a session only.
+  const hasVersion = head.protocolVersion !== '' && head.sessionId !== '';
+  if (hasVersion && !DOWNSTREAM_PROTOCOL_VERSIONS.has(head.protocolVersion)) return refusals.protocolVersionUnsupported;
+  return forms ?? 'json';
+}
+
+const formsByAccept = new Map<string, AnswerForms | undefined>();
+
+/** Remembered by the header's text: a gateway sees the same few again and again. */
+function answerForms(accept: string): AnswerForms | undefined {
+  if (formsByAccept.has(accept)) return formsByAccept.get(accept);
+  const forms = readAccept(accept);
+  if (formsByAccept.size >= limits.acceptHeadersMax) formsByAccept.clear();
+  formsByAccept.set(accept, forms);
+  return forms;
+}
+
+/**
+ * Reads `Accept` liberally (decisions 2.2): absent and wildcards mean both, and a `;` between two types, which some
+ * clients send, separates them like a comma. A type with `q=0` is not accepted.
+ */
+export function readAccept(accept: string): AnswerForms | undefined {
+  if (accept.trim() === '') return 'both';
+  let json = false;
+  let eventStream = false;
+  let lastType: string | undefined;
+  const isRefused = new Set<string>();
+  for (const item of accept.toLowerCase().split(/[,;]/)) {
+    const token = item.trim();
+    if (token.includes('/')) lastType = token;
+    else if (lastType !== undefined && /^q\s*=\s*0(\.0*)?$/.test(token)) isRefused.add(lastType);
+    if (!token.includes('/')) continue;
+    json ||= token === 'application/json' || token === 'application/*' || token === '*/*';
+    eventStream ||= token === 'text/event-stream' || token === 'text/*' || token === '*/*';
+  }
+  json &&= !isRefused.has('application/json');
+  eventStream &&= !isRefused.has('text/event-stream');
+  if (json && eventStream) return 'both';
+  if (json) return 'json';
+  return eventStream ? 'event-stream' : undefined;
+}
+
+function isJson(contentType: string): boolean {
+  if (contentType === 'application/json') return true;
+  const [type] = contentType.split(';', 1);
+  return type !== undefined && type.trim().toLowerCase() === 'application/json';
+}

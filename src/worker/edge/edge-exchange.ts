@@ -1,0 +1,201 @@
+// One HTTP request and its answer over uWebSockets.js. It keeps that library's rules so that nobody else has to: nothing
+// is touched after an abort, every write is corked, bytes handed to a callback are copied before it returns. Hot.
+//
+//   open ──respond──────────────────> done
+//    └────openStream──> streaming ──end──> done
+//   open, streaming ──the caller went away, or cut──> done (aborted)
+import { STATUS_CODES } from 'node:http';
+import type { HttpResponse } from 'uWebSockets.js';
+import { keepAliveComment } from '../../protocol/event-stream.js';
+import type { Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import type { RequestHead } from './request-head.js';
+
+/** What the exchanges of one listener share. */
+export interface EdgeContext {
+  readonly deadlines: DeadlineWheel;
+  readonly bodyBytesMax: number;
+  /** While true every answer closes its connection, so that callers move on to another process. */
+  isDraining: boolean;
+  /** Exchanges without a complete answer. */
+  openCount: number;
+  /** Called whenever `openCount` has become 0. */
+  onIdle: (() => void) | undefined;
+}
+
+type State = 'open' | 'streaming' | 'done';
+
+/** How the body came to its end: whole, or over the limit and thrown away (413). */
+export type BodyOutcome = 'complete' | 'too-large';
+
+const NO_BODY = Buffer.alloc(0);
+const STREAM_HEADERS = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
+
+export class EdgeExchange implements Exchange {
+  readonly head: RequestHead;
+  readonly method: ExchangeRequest['method'];
+  onDrain: (() => void) | undefined;
+  onAbort: (() => void) | undefined;
+  readonly #context: EdgeContext;
+  readonly #res: HttpResponse;
+  #state: State = 'open';
+  #isAborted = false;
+  #request: ExchangeRequest | undefined;
+  #corsHeaders: readonly string[] = [];
+  #chunks: Buffer[] = [];
+  #bodyBytes = 0;
+  #bodyOutcome: BodyOutcome | undefined;
+  #onBody: ((outcome: BodyOutcome) => void) | undefined;
+  #keepAlive: Deadline | undefined;
+
+  constructor(context: EdgeContext, res: HttpResponse, method: ExchangeRequest['method'], head: RequestHead) {
+    this.#context = context;
+    this.#res = res;
+    this.method = method;
+    this.head = head;
+    context.openCount += 1;
+    res.onAborted(() => this.#abort());
+    if (Number(head.contentLength) > context.bodyBytesMax) this.#bodyOutcome = 'too-large';
+    else res.onData((chunk, isLast) => this.#onData(chunk, isLast));
+  }
+
+  get isAborted(): boolean {
+    return this.#isAborted;
+  }
+
+  get request(): ExchangeRequest {
+    if (this.#request === undefined) throw new Error('the request is not complete yet');
+    return this.#request;
+  }
+
+  /** The body, once it is complete. */
+  get body(): Buffer {
+    const [first] = this.#chunks;
+    if (first === undefined) return NO_BODY;
+    return this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+  }
+
+  /** Calls back when the body has come to its end, at once if it has already; never after an abort. */
+  whenBody(onBody: (outcome: BodyOutcome) => void): void {
+    if (this.#bodyOutcome !== undefined) onBody(this.#bodyOutcome);
+    else this.#onBody = onBody;
+  }
+
+  /** What the relay gets to see, set when the head was checked and the body is complete. */
+  complete(request: ExchangeRequest): void {
+    this.#request = request;
+    this.#chunks = [];
+  }
+
+  /** Headers for an origin that may read the answer: name, value, … */
+  allowOrigin(corsHeaders: readonly string[]): void {
+    this.#corsHeaders = corsHeaders;
+  }
+
+  respond(
+    status: number,
+    contentType: string,
+    body: Uint8Array | string,
+    sessionId?: string,
+    headers: readonly string[] = [],
+  ): void {
+    if (this.#state !== 'open') return;
+    this.#finish();
+    this.#res.cork(() => {
+      this.#writeHead(status, contentType, sessionId, headers);
+      if (status === 204) this.#res.endWithoutBody(undefined, this.#context.isDraining);
+      else this.#res.end(body, this.#context.isDraining);
+    });
+  }
+
+  openStream(sessionId?: string): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'streaming';
+    this.#res.onWritable(() => {
+      this.onDrain?.();
+      return true;
+    });
+    this.#keepAlive = this.#context.deadlines.after(limits.streamKeepAliveMs, () => this.write(keepAliveComment));
+    this.#res.cork(() => this.#writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS));
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (this.#state !== 'streaming') return true;
+    this.#keepAlive?.restart();
+    let hasRoom = true;
+    this.#res.cork(() => {
+      hasRoom = this.#res.write(bytes);
+    });
+    return hasRoom;
+  }
+
+  end(): void {
+    if (this.#state !== 'streaming') return;
+    this.#finish();
+    this.#res.cork(() => this.#res.end(undefined, this.#context.isDraining));
+  }
+
+  cut(): void {
+    if (this.#state === 'done') return;
+    this.#isAborted = true;
+    // Done before the close, because closing calls back `onAborted`.
+    this.#finish();
+    this.#res.close();
+  }
+
+  #onData(chunk: ArrayBuffer, isLast: boolean): void {
+    if (this.#bodyOutcome !== undefined) return;
+    this.#bodyBytes += chunk.byteLength;
+    if (this.#bodyBytes > this.#context.bodyBytesMax) {
+      this.#chunks = [];
+      this.#onBodyEnd('too-large');
+      return;
+    }
+    // A copy: the library takes the chunk back when this returns.
+    if (chunk.byteLength > 0) this.#chunks.push(Buffer.from(new Uint8Array(chunk)));
+    if (isLast) this.#onBodyEnd('complete');
+  }
+
+  #onBodyEnd(outcome: BodyOutcome): void {
+    this.#bodyOutcome = outcome;
+    const onBody = this.#onBody;
+    this.#onBody = undefined;
+    onBody?.(outcome);
+  }
+
+  #writeHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
+    this.#res.writeStatus(statusLine(status));
+    if (contentType !== '') this.#res.writeHeader('content-type', contentType);
+    if (sessionId !== undefined) this.#res.writeHeader('mcp-session-id', sessionId);
+    this.#writeHeaders(headers);
+    this.#writeHeaders(this.#corsHeaders);
+  }
+
+  #writeHeaders(headers: readonly string[]): void {
+    for (let i = 0; i + 1 < headers.length; i += 2) this.#res.writeHeader(headers[i] ?? '', headers[i + 1] ?? '');
+  }
+
+  #abort(): void {
+    if (this.#state === 'done') return;
+    this.#isAborted = true;
+    this.#onBody = undefined;
+    this.#finish();
+    this.onAbort?.();
+  }
+
+  #finish(): void {
+    this.#state = 'done';
+    this.#keepAlive?.cancel();
+    this.#context.openCount -= 1;
+    if (this.#context.openCount === 0) this.#context.onIdle?.();
+  }
+}
+
+const statusLines = new Map(
+  Object.entries(STATUS_CODES).map(([status, reason]) => [Number(status), `${status} ${reason}`]),
+);
+
+function statusLine(status: number): string {
+  return statusLines.get(status) ?? String(status);
+}

@@ -1,0 +1,128 @@
+// The listeners of one worker: routes of uWebSockets.js on the shared port, plain and TLS, and their drain. It hands
+// MCP requests to the pipeline and the optional feature's requests to their endpoints, and answers the rest itself.
+import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
+import type { DataplaneOptions, ListenAddress } from '../../config/dataplane-options.js';
+import type { ExchangeRequest } from '../../relay/exchange.js';
+import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
+import type { Endpoint } from '../../shared/endpoint.js';
+import { refusals } from '../../shared/refusals.js';
+import { EdgeExchange, type EdgeContext } from './edge-exchange.js';
+import { readHead } from './request-head.js';
+import type { Uws } from './uws.js';
+
+/** Who takes what the edge has received. */
+export interface EdgeHandler {
+  /** The head of an MCP request is here, its body may still be coming. */
+  onRequest(exchange: EdgeExchange): void;
+  /** A preflight request of a browser on an MCP path. */
+  onPreflight(exchange: EdgeExchange): void;
+  /** The head of a request to an optional feature's endpoint. */
+  onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void;
+}
+
+const MCP_METHODS: Readonly<Record<string, ExchangeRequest['method']>> = { post: 'POST', delete: 'DELETE' };
+
+export class Edge {
+  readonly #uws: Uws;
+  readonly #options: DataplaneOptions;
+  readonly #handler: EdgeHandler;
+  readonly #endpoints: readonly Endpoint[];
+  readonly #context: EdgeContext;
+  #listenSockets: us_listen_socket[] = [];
+
+  constructor(
+    uws: Uws,
+    options: DataplaneOptions,
+    deadlines: DeadlineWheel,
+    handler: EdgeHandler,
+    endpoints: readonly Endpoint[],
+  ) {
+    this.#uws = uws;
+    this.#options = options;
+    this.#handler = handler;
+    this.#endpoints = endpoints;
+    this.#context = {
+      deadlines,
+      bodyBytesMax: options.bodyBytesMax,
+      isDraining: false,
+      openCount: 0,
+      onIdle: undefined,
+    };
+  }
+
+  /** Opens every listener; rejects with the address that cannot be listened on. */
+  async listen(): Promise<void> {
+    const { address, tls } = this.#options;
+    await this.#listenOn(this.#uws.App(), address);
+    if (tls === undefined) return;
+    const app = this.#uws.SSLApp({ cert_file_name: tls.certificatePath, key_file_name: tls.privateKeyPath });
+    await this.#listenOn(app, tls.address);
+  }
+
+  /** Takes no more connections, and resolves when every request has its whole answer. */
+  drain(): Promise<void> {
+    this.#context.isDraining = true;
+    for (const socket of this.#listenSockets) this.#uws.us_listen_socket_close(socket);
+    this.#listenSockets = [];
+    return new Promise((resolve) => {
+      if (this.#context.openCount === 0) resolve();
+      else this.#context.onIdle = resolve;
+    });
+  }
+
+  #listenOn(app: TemplatedApp, { host, port }: ListenAddress): Promise<void> {
+    this.#route(app);
+    return new Promise((resolve, reject) => {
+      app.listen(host, port, (socket) => {
+        if (socket === false) {
+          reject(new Error(`cannot listen on ${host}:${port}: the address is in use or not of this machine`));
+          return;
+        }
+        this.#listenSockets.push(socket);
+        resolve();
+      });
+    });
+  }
+
+  #route(app: TemplatedApp): void {
+    const { pathPrefix } = this.#options;
+    app.any(`${pathPrefix}/servers/:virtualHostId/mcp`, (res, req) => this.#onMcp(res, req));
+    app.get(`${pathPrefix}/health`, (res) => this.#onHealth(res));
+    for (const endpoint of this.#endpoints) {
+      const pattern = `${pathPrefix}${endpoint.path}/:parameter`;
+      app[endpoint.method === 'GET' ? 'get' : 'post'](pattern, (res, req) => {
+        const parameter = req.getParameter(0) ?? '';
+        this.#handler.onEndpoint(endpoint, this.#exchange(res, req, endpoint.method), parameter);
+      });
+    }
+    app.any('/*', (res, req) => {
+      const { pathUnknown: refusal } = refusals;
+      this.#exchange(res, req, 'GET').respond(refusal.status, refusal.contentType, refusal.body);
+    });
+  }
+
+  #onMcp(res: HttpResponse, req: HttpRequest): void {
+    const methodName = req.getMethod();
+    const method = MCP_METHODS[methodName];
+    if (method !== undefined) {
+      this.#handler.onRequest(this.#exchange(res, req, method));
+    } else if (methodName === 'options') {
+      this.#handler.onPreflight(this.#exchange(res, req, 'GET'));
+    } else {
+      const { methodNotAllowed: refusal } = refusals;
+      const exchange = this.#exchange(res, req, 'GET');
+      exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
+    }
+  }
+
+  #onHealth(res: HttpResponse): void {
+    const { draining } = refusals;
+    if (this.#context.isDraining) res.writeStatus(`${draining.status} Service Unavailable`);
+    res.writeHeader('content-type', 'application/json');
+    res.end(this.#context.isDraining ? draining.body : '{"status":"healthy"}', this.#context.isDraining);
+  }
+
+  #exchange(res: HttpResponse, req: HttpRequest, method: ExchangeRequest['method']): EdgeExchange {
+    return new EdgeExchange(this.#context, res, method, readHead(req));
+  }
+}

@@ -1,0 +1,88 @@
+// The head of a request, copied out of uWebSockets.js while its handler runs: afterwards nothing of it can be read.
+// Hot: one pass over the headers, which also finds those that must not come twice.
+import type { HttpRequest } from 'uWebSockets.js';
+
+export interface RequestHead {
+  /** The path's virtual host id, percent-decoded; `undefined` when it cannot be decoded. */
+  readonly virtualHostId: string | undefined;
+  /** Header values, `''` when absent. */
+  host: string;
+  origin: string;
+  authorization: string;
+  contentType: string;
+  contentLength: string;
+  accept: string;
+  sessionId: string;
+  protocolVersion: string;
+  /** A header that must come once came twice (decisions 2.2). */
+  isAmbiguous: boolean;
+  /** Every header as received: lower-case name, value, name, value, … */
+  readonly headers: string[];
+}
+
+export function readHead(req: HttpRequest): RequestHead {
+  const head: RequestHead = {
+    virtualHostId: decodeSegment(req.getParameter(0) ?? ''),
+    host: '',
+    origin: '',
+    authorization: '',
+    contentType: '',
+    contentLength: '',
+    accept: '',
+    sessionId: '',
+    protocolVersion: '',
+    isAmbiguous: false,
+    headers: [],
+  };
+  current = head;
+  req.forEach(takeHeader);
+  return head;
+}
+
+/** The head that `takeHeader` fills; `forEach` is synchronous, so one function serves every request. */
+let current: RequestHead;
+
+function takeHeader(name: string, value: string): void {
+  current.headers.push(name, value);
+  switch (name) {
+    case 'host':
+      if (current.host !== '') current.isAmbiguous = true;
+      current.host ||= value;
+      break;
+    case 'authorization':
+      if (current.authorization !== '') current.isAmbiguous = true;
+      current.authorization ||= value;
+      break;
+    case 'mcp-session-id':
+      if (current.sessionId !== '') current.isAmbiguous = true;
+      current.sessionId ||= value;
+      break;
+    case 'content-length':
+      if (current.contentLength !== '') current.isAmbiguous = true;
+      current.contentLength ||= value;
+      break;
+    case 'origin':
+      current.origin = value;
+      break;
+    case 'content-type':
+      current.contentType = value;
+      break;
+    case 'accept':
+      // Several `accept` headers are one list (RFC 9110, 5.3).
+      current.accept = current.accept === '' ? value : `${current.accept},${value}`;
+      break;
+    case 'mcp-protocol-version':
+      current.protocolVersion = value;
+      break;
+    default:
+  }
+}
+
+function decodeSegment(segment: string): string | undefined {
+  if (!segment.includes('%')) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}

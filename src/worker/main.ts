@@ -1,0 +1,50 @@
+// A worker process: does what the primary says, and ends when the primary is gone.
+import { connectToPrimary } from '../ipc/channel.js';
+import type { StartMessage, ToWorker } from '../ipc/messages.js';
+import { Worker } from './worker.js';
+
+/** sysexits(3): the worker cannot start. */
+const EXIT_UNAVAILABLE = 69;
+
+const primary = connectToPrimary();
+let worker: Worker | undefined;
+
+// A Ctrl-C reaches the whole process group, but when to drain is the primary's to say.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => {});
+primary.onDisconnect(() => process.exit(0));
+primary.onMessage((message) => void onMessage(message));
+
+async function onMessage(message: ToWorker): Promise<void> {
+  switch (message.kind) {
+    case 'start':
+      await start(message);
+      break;
+    case 'drain':
+      await worker?.drain();
+      primary.send({ kind: 'drained' });
+      break;
+    case 'stop':
+      await worker?.stop();
+      process.exit(0);
+      break;
+    case 'forget':
+      worker?.forget(message.subject);
+      primary.send({ kind: 'forgotten', ticket: message.ticket });
+      break;
+    case 'all-forgotten':
+      worker?.onAllForgotten(message.ticket);
+      break;
+  }
+}
+
+async function start(message: StartMessage): Promise<void> {
+  try {
+    worker = await Worker.start(message, primary);
+    primary.send({ kind: 'listening' });
+  } catch (error) {
+    primary.send({ kind: 'start-failed', reason: error instanceof Error ? error.message : String(error) });
+    process.exitCode = EXIT_UNAVAILABLE;
+    process.disconnect();
+  }
+}

@@ -1,0 +1,166 @@
+// The way of a request through a worker, a step a method, in the order of decisions 2.1:
+//
+//   onRequest      Host and Origin                    → 403
+//   #onAdmission   token, user config, virtual host   → 401, 400, 500, 404
+//                  headers of the transport           → 406, 415, 400
+//   #onBody        size of the body                   → 413
+//   #toOwner       here, or one hop to the worker that owns the session
+//   relay.handle   session, JSON-RPC, backends        (relay/relay.ts)
+//
+// Steps follow each other without a promise once token and config are known to this worker.
+import type { Endpoint } from '../shared/endpoint.js';
+import { refuse } from '../relay/answers.js';
+import type { AnswerForms, Exchange } from '../relay/exchange.js';
+import type { Caller, Relay } from '../relay/relay.js';
+import { refusals, type Refusal } from '../shared/refusals.js';
+import type { Logger } from '../shared/logger.js';
+import type { AccessLog } from './access-log.js';
+import type { Admission, AdmissionOutcome } from './admission/admission.js';
+import type { HostPolicy } from './admission/host-policy.js';
+import { checkTransport } from './admission/transport.js';
+import type { Hop } from './affinity/hop-heads.js';
+import type { Hops } from './affinity/hops.js';
+import { ownerOf } from './affinity/session-id.js';
+import type { EdgeExchange, BodyOutcome } from './edge/edge-exchange.js';
+import type { EdgeHandler } from './edge/edge.js';
+
+export interface PipelineParts {
+  readonly slot: number;
+  readonly slotCount: number;
+  readonly hosts: HostPolicy;
+  readonly admission: Admission;
+  readonly relay: Relay;
+  readonly hops: Hops;
+  /** `undefined` unless the option is on. */
+  readonly accessLog: AccessLog | undefined;
+  readonly logger: Logger;
+}
+
+export class Pipeline implements EdgeHandler {
+  readonly #parts: PipelineParts;
+
+  constructor(parts: PipelineParts) {
+    this.#parts = parts;
+  }
+
+  onRequest(exchange: EdgeExchange): void {
+    const { head } = exchange;
+    if (!this.#letIn(exchange)) return;
+    const outcome = this.#parts.admission.admit(head.authorization, head.virtualHostId);
+    if (outcome instanceof Promise) void outcome.then((late) => this.#onAdmission(exchange, late));
+    else this.#onAdmission(exchange, outcome);
+  }
+
+  onPreflight(exchange: EdgeExchange): void {
+    if (!this.#letIn(exchange)) return;
+    exchange.respond(204, '', '', undefined, this.#parts.hosts.preflightHeaders());
+  }
+
+  onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void {
+    if (!this.#letIn(exchange)) return;
+    exchange.whenBody((outcome) => {
+      if (outcome === 'too-large') this.#refuse(exchange, refusals.bodyTooLarge);
+      else void this.#answerFrom(endpoint, exchange, parameter);
+    });
+  }
+
+  /** A request that another worker let in, because this one owns its session. */
+  onHop(address: Hop, exchange: Exchange): void {
+    const outcome = this.#parts.admission.admitSubject(address.subject, address.virtualHostId);
+    if (outcome instanceof Promise) void outcome.then((late) => this.#onHopAdmission(exchange, late));
+    else this.#onHopAdmission(exchange, outcome);
+  }
+
+  /** The guard against rebound names, and what a browser needs to read the answer. */
+  #letIn(exchange: EdgeExchange): boolean {
+    const { host, origin } = exchange.head;
+    const refusal = this.#parts.hosts.check(host, origin);
+    if (refusal !== undefined) {
+      this.#refuse(exchange, refusal);
+      return false;
+    }
+    if (origin !== '') exchange.allowOrigin(this.#parts.hosts.corsHeaders(origin));
+    return true;
+  }
+
+  #onAdmission(exchange: EdgeExchange, outcome: AdmissionOutcome): void {
+    if (exchange.isAborted) return;
+    if (outcome.kind === 'refused') {
+      this.#refuse(exchange, outcome.refusal);
+      return;
+    }
+    const forms = checkTransport(exchange.method, exchange.head);
+    if (typeof forms !== 'string') {
+      this.#refuse(exchange, forms);
+      return;
+    }
+    exchange.whenBody((body) => this.#onBody(exchange, outcome.caller, forms, body));
+  }
+
+  #onBody(exchange: EdgeExchange, caller: Caller, answerForms: AnswerForms, outcome: BodyOutcome): void {
+    if (outcome === 'too-large') {
+      this.#refuse(exchange, refusals.bodyTooLarge);
+      return;
+    }
+    const { method, head, body } = exchange;
+    const passthroughHeaders = select(head.headers, caller.virtualHost.passthroughHeaders);
+    exchange.complete({ method, sessionId: head.sessionId, answerForms, passthroughHeaders, body });
+    this.#toOwner(caller, exchange);
+  }
+
+  #toOwner(caller: Caller, exchange: EdgeExchange): void {
+    const { slot, slotCount, hops } = this.#parts;
+    const { sessionId } = exchange.request;
+    // Without a session id only `initialize` can follow, and whoever answers that mints an id of its own.
+    const owner = sessionId === '' ? slot : ownerOf(sessionId, slotCount);
+    if (owner === slot) {
+      this.#toRelay(caller, exchange);
+      return;
+    }
+    const address = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
+    hops.forward(owner, address, exchange, (failure) => {
+      // No process in the owner's slot: its sessions went with it.
+      this.#refuse(exchange, failure === 'owner-absent' ? refusals.sessionUnknown : refusals.ownerLost);
+    });
+  }
+
+  #onHopAdmission(exchange: Exchange, outcome: AdmissionOutcome): void {
+    if (outcome.kind === 'refused') refuse(exchange, outcome.refusal);
+    else this.#toRelay(outcome.caller, exchange);
+  }
+
+  #toRelay(caller: Caller, exchange: Exchange): void {
+    const { relay, accessLog } = this.#parts;
+    relay.handle(caller, accessLog === undefined ? exchange : accessLog.watch(caller, exchange));
+  }
+
+  async #answerFrom(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): Promise<void> {
+    const { contentType } = exchange.head;
+    try {
+      const answer = await endpoint.handle({ parameter, contentType, body: exchange.body });
+      exchange.respond(answer.status, answer.contentType, answer.body);
+    } catch (error) {
+      this.#parts.logger.error({ err: error, path: endpoint.path }, 'endpoint failed');
+      exchange.respond(500, 'text/plain', 'Internal error: see the log');
+    }
+  }
+
+  #refuse(exchange: EdgeExchange, refusal: Refusal): void {
+    this.#parts.accessLog?.refused(exchange.method, exchange.head.virtualHostId ?? '', refusal);
+    refuse(exchange, refusal);
+  }
+}
+
+const NO_HEADERS: readonly string[] = Object.freeze([]);
+
+/** The headers whose names are listed. */
+function select(headers: readonly string[], names: ReadonlySet<string>): readonly string[] {
+  if (names.size === 0) return NO_HEADERS;
+  const selected: string[] = [];
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i];
+    const value = headers[i + 1];
+    if (name !== undefined && value !== undefined && names.has(name)) selected.push(name, value);
+  }
+  return selected;
+}

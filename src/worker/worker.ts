@@ -1,0 +1,130 @@
+// One worker, put together from its parts: what each is given here is all it knows of the others. Owns the order in
+// which they start, drain and stop.
+import { TokenVerifier } from '../auth/token-verifier.js';
+import type { PrimaryChannel } from '../ipc/channel.js';
+import type { StartMessage } from '../ipc/messages.js';
+import { Relay } from '../relay/relay.js';
+import { UndiciUpstream } from '../relay/upstream/undici-upstream.js';
+import { DeadlineWheel } from '../shared/deadline-wheel.js';
+import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
+import { createLogger, type Logger } from '../shared/logger.js';
+import { openStore } from '../store/open-store.js';
+import type { Store } from '../store/store.js';
+import { UserConfigs } from '../store/user-configs.js';
+import { AccessLog } from './access-log.js';
+import { Admission } from './admission/admission.js';
+import { HostPolicy } from './admission/host-policy.js';
+import { HopListener } from './affinity/hop-listener.js';
+import { hopSocketPath, Hops } from './affinity/hops.js';
+import { mintSessionId } from './affinity/session-id.js';
+import { Edge } from './edge/edge.js';
+import { loadUws } from './edge/uws.js';
+import { ForgetAnnouncer } from './forget-announcer.js';
+import { Pipeline } from './pipeline.js';
+
+interface WorkerParts {
+  readonly edge: Edge;
+  readonly hopListener: HopListener;
+  readonly hops: Hops;
+  readonly relay: Relay;
+  readonly upstream: UndiciUpstream;
+  readonly configs: UserConfigs;
+  readonly store: Store;
+  readonly announcer: ForgetAnnouncer;
+}
+
+export class Worker {
+  readonly #parts: WorkerParts;
+
+  private constructor(parts: WorkerParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when the worker listens. Rejects with words for a person when it cannot. */
+  static async start(start: StartMessage, primary: PrimaryChannel): Promise<Worker> {
+    const { slot, slotCount, options, hopDirectory, hopSecret } = start;
+    const logger = createLogger(options.logLevel, { role: 'worker', slot });
+    const uws = await loadUws();
+    const store = await openStore(options.store, logger);
+    const deadlines = new DeadlineWheel();
+    const configs = new UserConfigs(store, options.upstream.mode);
+    const upstream = new UndiciUpstream({ connectTimeoutMs: options.upstream.connectTimeoutMs });
+    const relay = new Relay({
+      http: upstream,
+      deadlines,
+      upstream: options.upstream,
+      sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
+      mintSessionId: () => mintSessionId(slot, slotCount),
+      logger,
+    });
+    const hops = new Hops(hopDirectory, slot, hopSecret, logger);
+    const announcer = new ForgetAnnouncer(primary);
+    const pipeline = new Pipeline({
+      slot,
+      slotCount,
+      hosts: new HostPolicy({
+        listenHost: options.address.host,
+        allowedHosts: options.allowedHosts,
+        allowedOrigins: options.allowedOrigins,
+      }),
+      admission: new Admission(new TokenVerifier(options.token), configs, logger),
+      relay,
+      hops,
+      accessLog: options.accessLog ? new AccessLog(logger) : undefined,
+      logger,
+    });
+    const hopListener = new HopListener(
+      hopSocketPath(hopDirectory, slot),
+      hopSecret,
+      { bodyBytesMax: options.bodyBytesMax, logger },
+      (hop, exchange) => pipeline.onHop(hop, exchange),
+    );
+    const endpoints = await loadEndpoints(start, store, announcer, logger);
+    const edge = new Edge(uws, options, deadlines, pipeline, endpoints);
+    // The other workers may hop here as soon as a caller can have an id of this slot's.
+    await hopListener.listen();
+    await edge.listen();
+    return new Worker({ edge, hopListener, hops, relay, upstream, configs, store, announcer });
+  }
+
+  /** Takes no more connections; resolves when every request has its answer. Hops of the others are still served. */
+  drain(): Promise<void> {
+    return this.#parts.edge.drain();
+  }
+
+  /** Ends every session and tells the backends. */
+  async stop(): Promise<void> {
+    const { relay, hops, hopListener, upstream, store } = this.#parts;
+    await relay.stop();
+    hops.close();
+    await hopListener.close();
+    await upstream.close();
+    await store.close();
+  }
+
+  forget(subject: string): void {
+    this.#parts.configs.forget(subject);
+  }
+
+  onAllForgotten(ticket: number): void {
+    this.#parts.announcer.onAllForgotten(ticket);
+  }
+}
+
+/** The optional feature's endpoints, when the build has the feature. */
+async function loadEndpoints(
+  start: StartMessage,
+  store: Store,
+  announcer: ForgetAnnouncer,
+  logger: Logger,
+): Promise<readonly Endpoint[]> {
+  if (start.bootstrapModule === undefined) return [];
+  const context = {
+    token: start.options.token,
+    store,
+    announceWritten: (subject: string) => announcer.announce(subject),
+    logger,
+  };
+  const feature = (await import(start.bootstrapModule)) as FeatureModule<typeof context>;
+  return feature.createEndpoints(context);
+}
