@@ -1,0 +1,107 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import t, { type Test } from 'tap';
+import { isFromWorker, isToWorker, receiveFromWorker, sendToWorker } from '../../src/ipc/channel.js';
+import type { FromWorker, ToWorker } from '../../src/ipc/messages.js';
+
+function forkEcho(t: Test): ChildProcess {
+  const worker = fork(new URL('echo-worker.js', import.meta.url), {
+    serialization: 'advanced',
+    stdio: ['ignore', 'inherit', 'ignore', 'ipc'],
+  });
+  t.teardown(() => worker.kill('SIGKILL'));
+  return worker;
+}
+
+const start = {
+  kind: 'start',
+  slot: 0,
+  slotCount: 1,
+  options: {},
+  hopDirectory: '/run/x',
+  hopSecret: new Uint8Array(32),
+  bootstrapModule: undefined,
+};
+const toWorker = [
+  start,
+  { ...start, hopSecret: Buffer.alloc(32), bootstrapModule: 'file:///x' },
+  { kind: 'drain' },
+  { kind: 'stop' },
+  { kind: 'forget', subject: '', ticket: 0 },
+  { kind: 'all-forgotten', ticket: 1 },
+];
+const fromWorker = [
+  { kind: 'listening' },
+  { kind: 'start-failed', reason: '' },
+  { kind: 'drained' },
+  { kind: 'written', subject: 's', ticket: 1 },
+  { kind: 'forgotten', ticket: 1 },
+];
+const strays = [
+  undefined,
+  null,
+  'drain',
+  1,
+  [],
+  {},
+  { kind: undefined },
+  { kind: 'DRAIN' },
+  { kind: 'toString' },
+  { kind: '__proto__' },
+];
+
+t.test('each message is of its own set alone', (t) => {
+  for (const message of toWorker) t.same([isToWorker(message), isFromWorker(message)], [true, false], message.kind);
+  for (const message of fromWorker) t.same([isToWorker(message), isFromWorker(message)], [false, true], message.kind);
+  for (const stray of strays) t.same([isToWorker(stray), isFromWorker(stray)], [false, false], JSON.stringify(stray));
+  t.end();
+});
+
+t.test('a message with a member of the wrong type is none', (t) => {
+  for (const message of [...toWorker, ...fromWorker]) {
+    for (const name of Object.keys(message)) {
+      const broken = { ...message, [name]: Symbol('wrong') };
+      t.notOk(isToWorker(broken) || isFromWorker(broken), `${message.kind}.${name}`);
+    }
+  }
+  t.end();
+});
+
+t.test('there and back through a real process', async (t) => {
+  const worker = forkEcho(t);
+  const received = new Promise<FromWorker>((resolve) =>
+    receiveFromWorker(worker, resolve, () => t.fail('nothing stray was sent')),
+  );
+  const message: ToWorker = { kind: 'forget', subject: '\u{1F500}\0', ticket: 3 };
+  sendToWorker(worker, message);
+  t.same(await received, { kind: 'start-failed', reason: JSON.stringify(message) });
+});
+
+t.test('a stray message ends the worker', async (t) => {
+  const worker = forkEcho(t);
+  worker.send({ kind: 'toString' });
+  const [status] = (await once(worker, 'exit')) as [number];
+  t.equal(status, 1);
+});
+
+t.test('to a channel that is closed nothing is sent, and nothing fails', async (t) => {
+  const worker = forkEcho(t);
+  worker.once('error', (error) => t.fail(error.message));
+  sendToWorker(worker, { kind: 'stop' });
+  await once(worker, 'message'); // it has come up
+  worker.disconnect();
+  sendToWorker(worker, { kind: 'drain' });
+  const [status] = (await once(worker, 'exit')) as [number];
+  t.equal(status, 7, 'the worker has sent into the closed channel too, and heard of the disconnect twice');
+});
+
+t.test('to a worker that has just been killed nothing fails', async (t) => {
+  const worker = forkEcho(t);
+  worker.once('error', (error) => t.fail(error.message));
+  await once(worker, 'spawn');
+  worker.kill('SIGKILL');
+  // Long before this process hears of the exit: far more than the socket holds goes into a closing channel.
+  for (let ticket = 0; ticket < 1_000; ticket++) sendToWorker(worker, { kind: 'all-forgotten', ticket });
+  await once(worker, 'close');
+  t.pass();
+});

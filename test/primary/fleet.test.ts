@@ -1,0 +1,112 @@
+// The fleet in this process with real stub workers, for what needs shorter bounds than the program has.
+import t, { type Test } from 'tap';
+import { Fleet } from '../../src/primary/fleet.js';
+import { restartDelayMs, type SlotBounds } from '../../src/primary/slot.js';
+import { limits } from '../../src/shared/limits.js';
+import { createLogger } from '../../src/shared/logger.js';
+import { isAlive, Journal, stubOptions, until } from './stub-fleet.js';
+import { stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
+
+function createFleet(
+  t: Test,
+  stubs: readonly StubPlan[],
+  bounds: Partial<SlotBounds> = {},
+): { fleet: Fleet; journal: Journal } {
+  const journal = new Journal(t);
+  const options = stubOptions();
+  const start = {
+    slotCount: options.workerCount,
+    options,
+    hopDirectory: 'unused',
+    hopSecret: new Uint8Array(32),
+    bootstrapModule: undefined,
+  };
+  const environment = stubEnvironment(journal.path, stubs);
+  const plan = { module: stubModule, environment, start, bounds: { ...limits, ...bounds } };
+  const fleet = new Fleet(plan, createLogger('silent', {}));
+  t.teardown(() => {
+    fleet.kill();
+    return fleet.drain(0);
+  });
+  return { fleet, journal };
+}
+
+t.test('a worker that does not listen in time is killed and counts as a failed start', async (t) => {
+  const { fleet, journal } = createFleet(t, [{}, { start: 'hang' }], {
+    workerStartMsMax: 3_000,
+    workerStartTriesMax: 1,
+  });
+  fleet.start();
+  const { pid } = await journal.entry('start', 1);
+  t.equal(await fleet.failure, 'not listening after 3000 ms');
+  t.notOk(isAlive(pid));
+  await fleet.drain(1_000);
+});
+
+t.test('a worker that does not stop is killed', async (t) => {
+  const { fleet, journal } = createFleet(t, [{ stop: 'ignore' }], { workerStopMsMax: 100 });
+  fleet.start();
+  await fleet.allListening;
+  const { pid } = await journal.entry('listening', 0);
+  await fleet.drain(1_000);
+  t.equal(journal.entries('stop', 0).length, 1, 'it was asked first');
+  t.notOk(isAlive(pid));
+});
+
+t.test('a worker that has not listened yet is stopped without a drain', async (t) => {
+  const { fleet, journal } = createFleet(t, [{}, { start: 'hang' }]);
+  fleet.start();
+  await journal.entry('start', 1);
+  await journal.entry('listening', 0);
+  await fleet.drain(1_000);
+  t.same([journal.entries('drain', 1).length, journal.entries('stop', 1).length], [0, 1]);
+});
+
+t.test('a worker that dies while it drains is not replaced, and not waited for', async (t) => {
+  const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }]);
+  fleet.start();
+  await fleet.allListening;
+  const drained = fleet.drain(60_000);
+  process.kill((await journal.entry('drain', 0)).pid, 'SIGKILL');
+  await drained;
+  t.equal(journal.entries('start', 0).length, 1);
+});
+
+t.test('a slot that waits for its restart does not start during a drain', async (t) => {
+  const { fleet, journal } = createFleet(t, [], { workerRestartDelayMsMin: 60_000, workerRestartDelayMsMax: 60_000 });
+  fleet.start();
+  await fleet.allListening;
+  process.kill((await journal.entry('listening', 1)).pid, 'SIGKILL');
+  const second = await journal.entry('listening', 1, 2); // at once
+  process.kill(second.pid, 'SIGKILL');
+  await until('the second worker is gone', () => !isAlive(second.pid));
+  await fleet.drain(1_000);
+  t.equal(journal.entries('start', 1).length, 2, 'the third would have come after a minute');
+});
+
+t.test('kill ends a drain under way', async (t) => {
+  const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }]);
+  fleet.start();
+  await fleet.allListening;
+  const drained = fleet.drain(60_000);
+  await journal.entry('drain', 0);
+  fleet.kill();
+  await drained;
+  for (const { pid } of journal.entries('start')) t.notOk(isAlive(pid));
+});
+
+t.test('a crash loop is slowed down, but never to a second', (t) => {
+  const delays = Array.from({ length: 8 }, (_, restarts) => restartDelayMs(restarts, limits));
+  t.same(delays, [0, 50, 100, 200, 400, 800, 800, 800]);
+  t.ok(limits.workerRestartDelayMsMax < 1_000);
+  t.equal(restartDelayMs(5_000, limits), 800, 'however long it goes on');
+  t.end();
+});
+
+t.test('a worker that had settled is replaced without delay again', async (t) => {
+  const bounds = { workerSettledMs: 0, workerRestartDelayMsMin: 60_000, workerRestartDelayMsMax: 60_000 };
+  const { fleet, journal } = createFleet(t, [], bounds);
+  fleet.start();
+  for (const nth of [1, 2, 3]) process.kill((await journal.entry('listening', 0, nth)).pid, 'SIGKILL');
+  t.ok(await journal.entry('listening', 0, 4));
+});

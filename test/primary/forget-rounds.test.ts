@@ -1,0 +1,87 @@
+import t from 'tap';
+import type { ToWorker } from '../../src/ipc/messages.js';
+import { ForgetRounds } from '../../src/primary/forget-rounds.js';
+import { limits } from '../../src/shared/limits.js';
+import { createLogger } from '../../src/shared/logger.js';
+
+type Sent = readonly [worker: string, message: ToWorker];
+
+function createRounds(): { rounds: ForgetRounds<string>; sent: Sent[] } {
+  const sent: Sent[] = [];
+  const rounds = new ForgetRounds<string>(
+    (worker, message) => sent.push([worker, message]),
+    createLogger('silent', {}),
+  );
+  return { rounds, sent };
+}
+
+function ticketOf(sent: readonly Sent[], index: number): number {
+  const message = sent[index]?.[1];
+  return message?.kind === 'forget' ? message.ticket : NaN;
+}
+
+t.test('the announcer is answered, with its own ticket, after the last worker has forgotten', (t) => {
+  const { rounds, sent } = createRounds();
+  rounds.begin('a', 42, 'alice', ['a', 'b']);
+  const ticket = ticketOf(sent, 0);
+  t.same(sent.splice(0), [
+    ['a', { kind: 'forget', subject: 'alice', ticket }],
+    ['b', { kind: 'forget', subject: 'alice', ticket }],
+  ]);
+  rounds.forgotten('a', ticket);
+  rounds.forgotten('a', ticket);
+  t.same(sent, [], 'one worker does not count twice');
+  rounds.forgotten('b', ticket);
+  rounds.forgotten('b', ticket);
+  t.same(sent, [['a', { kind: 'all-forgotten', ticket: 42 }]], 'answered once');
+  t.end();
+});
+
+t.test('equal tickets of two announcers are two rounds', (t) => {
+  const { rounds, sent } = createRounds();
+  rounds.begin('a', 1, 'alice', ['a', 'b']);
+  rounds.begin('b', 1, 'bob', ['a', 'b']);
+  const bobs = ticketOf(sent, 2);
+  sent.length = 0;
+  rounds.forgotten('a', bobs);
+  rounds.forgotten('b', bobs);
+  t.same(sent, [['b', { kind: 'all-forgotten', ticket: 1 }]]);
+  rounds.gone('a');
+  rounds.gone('b');
+  t.end();
+});
+
+t.test('a worker that dies meanwhile has forgotten', (t) => {
+  const { rounds, sent } = createRounds();
+  rounds.begin('a', 1, 'alice', ['a', 'b']);
+  rounds.forgotten('a', ticketOf(sent, 0));
+  sent.length = 0;
+  rounds.gone('c');
+  t.same(sent, []);
+  rounds.gone('b');
+  t.same(sent, [['a', { kind: 'all-forgotten', ticket: 1 }]]);
+  t.end();
+});
+
+t.test('a silent worker holds the answer up for a bounded time', async (t) => {
+  const { rounds, sent } = createRounds();
+  const begunAtMs = performance.now();
+  rounds.begin('a', 1, 'alice', ['a', 'b']);
+  rounds.forgotten('a', ticketOf(sent, 0));
+  sent.length = 0;
+  await t.resolveMatch(new Promise((resolve) => (sent.push = (...items) => (resolve(items), 0))), [
+    ['a', { kind: 'all-forgotten', ticket: 1 }],
+  ]);
+  t.ok(performance.now() - begunAtMs >= limits.forgetRoundMsMax - 5);
+});
+
+t.test('one round more than the bound ends the oldest', (t) => {
+  const { rounds, sent } = createRounds();
+  for (let ticket = 1; ticket <= limits.forgetRoundsMax; ticket++) rounds.begin('a', ticket, 'alice', ['a']);
+  sent.length = 0;
+  rounds.begin('a', 9_999, 'alice', ['a']);
+  t.same(sent[0], ['a', { kind: 'all-forgotten', ticket: 1 }]);
+  t.equal(sent.length, 2, 'and only the oldest');
+  rounds.gone('a');
+  t.end();
+});

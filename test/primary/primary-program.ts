@@ -1,0 +1,25 @@
+// runPrimary as a program of its own, for tests that need its log, its exit status, or to send it signals.
+import { runPrimary } from '../../src/primary/run-primary.js';
+import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
+import { stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
+
+export interface ProgramPlan {
+  readonly options: DataplaneOptions;
+  readonly journal: string;
+  readonly stubs: readonly StubPlan[];
+  readonly bootstrapModule?: string;
+  readonly notifySocket?: string;
+  /** The PATH to look for programs in. */
+  readonly path?: string;
+}
+
+const { options, journal, stubs, bootstrapModule, notifySocket, path } = JSON.parse(
+  process.argv[2] ?? '',
+) as ProgramPlan;
+const workerEnvironment = stubEnvironment(journal, stubs);
+process.exitCode = await runPrimary(options, {
+  workerModule: stubModule,
+  bootstrapModule,
+  workerEnvironment: path === undefined ? workerEnvironment : { ...workerEnvironment, PATH: path },
+  notifySocket,
+});

@@ -1,0 +1,178 @@
+// Real processes: the primary as a program, stub workers, real signals.
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
+import { isAlive, startPrimary, stubOptions, until } from './stub-fleet.js';
+import { announceSignal, stubSubject, stubTicket } from './stub-worker.js';
+
+t.test('one line says that all listen; SIGTERM drains all, then stops all', async (t) => {
+  const primary = startPrimary(t, stubOptions({ workerCount: 3 }));
+  const line = await primary.logged('listening');
+  t.match(line, { role: 'primary', level: 30, workers: 3, address: /^127\.0\.0\.1:[1-9]\d*$/ });
+
+  const starts = primary.journal.entries('start');
+  t.same(starts.map(({ slot }) => slot).sort(), [0, 1, 2]);
+  const messages = starts.map(({ message }) => message);
+  const [first] = messages;
+  if (first?.kind !== 'start') throw new Error('the first message is no start');
+  t.equal(`127.0.0.1:${first.options.address.port}`, line.address, 'every worker gets the one real port');
+  t.ok(existsSync(first.hopDirectory));
+  for (const [index, message] of messages.entries())
+    t.same(message, { ...first, slot: starts[index]?.slot }, 'workers differ in their slot alone');
+
+  primary.process.kill('SIGTERM');
+  t.equal(await primary.ended, 0);
+  const endings = primary.journal.entries().filter(({ event }) => event === 'drain' || event === 'stop');
+  t.same(
+    endings.map(({ event }) => event),
+    ['drain', 'drain', 'drain', 'stop', 'stop', 'stop'],
+    'no worker stops before the last one has drained',
+  );
+  t.notOk(existsSync(first.hopDirectory), 'the hop directory is removed');
+  t.equal(primary.log.filter(({ msg }) => msg === 'listening').length, 1);
+});
+
+t.test('a killed worker is replaced in its slot within a second, again and again', async (t) => {
+  const primary = startPrimary(t, stubOptions());
+  await primary.logged('listening');
+  for (const round of [1, 2, 3]) {
+    const before = await primary.journal.entry('listening', 1, round);
+    const killedAtMs = performance.now();
+    process.kill(before.pid, 'SIGKILL');
+    const after = await primary.journal.entry('listening', 1, round + 1);
+    t.ok(performance.now() - killedAtMs < 1_000, 'within a second');
+    t.not(after.pid, before.pid);
+  }
+  t.equal(primary.journal.entries('start', 0).length, 1, 'the other slot is left alone');
+  t.match(await primary.logged('worker died; it is replaced'), { slot: 1, ending: 'SIGKILL' });
+  primary.process.kill('SIGINT');
+  t.equal(await primary.ended, 0);
+});
+
+t.test('a worker that cannot start ends the program with its reason, and the others are stopped', async (t) => {
+  const primary = startPrimary(t, stubOptions(), [{}, { start: 'report-failure' }]);
+  const healthy = await primary.journal.entry('listening', 0);
+  t.equal(await primary.ended, 70);
+  t.equal(primary.journal.entries('start', 1).length, limits.workerStartTriesMax);
+  t.match(primary.fatal(), { reason: 'the certificate is of wax', msg: /the certificate is of wax/ });
+  t.ok(primary.journal.entries('drain', 0).length === 1 && primary.journal.entries('stop', 0).length === 1);
+  t.notOk(isAlive(healthy.pid));
+  t.notOk(primary.log.some(({ msg }) => msg === 'listening'));
+});
+
+t.test('a worker that exits before it listens is named by its exit status', async (t) => {
+  const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [{ start: 'exit' }]);
+  t.equal(await primary.ended, 70);
+  t.match(primary.fatal(), { msg: /exit status 3/ });
+});
+
+t.test('the drain timeout ends the wait for a worker that does not drain', async (t) => {
+  const options = stubOptions({ drainTimeoutMs: 200 });
+  const primary = startPrimary(t, options, [{ drain: 'ignore' }]);
+  await primary.logged('listening');
+  const signalledAtMs = performance.now();
+  primary.process.kill('SIGTERM');
+  t.equal(await primary.ended, 0);
+  t.ok(performance.now() - signalledAtMs >= options.drainTimeoutMs - 5);
+  t.match(await primary.logged('the drain timeout is over: what is in flight is cut off'), { level: 40, workers: 1 });
+  t.equal(primary.journal.entries('stop').length, 2);
+});
+
+t.test('a second signal kills the workers, but not one that comes with the first', async (t) => {
+  const primary = startPrimary(t, stubOptions(), [{ drain: 'ignore' }]);
+  await primary.logged('listening');
+  const { pid } = await primary.journal.entry('listening', 0);
+  const signalledAtMs = performance.now();
+  primary.process.kill('SIGINT');
+  primary.process.kill('SIGTERM');
+  await primary.journal.entry('drain', 0);
+  const impatience = setInterval(() => primary.process.kill('SIGINT'), 100);
+  t.equal(await primary.ended, 130);
+  clearInterval(impatience);
+  t.ok(performance.now() - signalledAtMs > limits.stopSignalRepeatMsMax);
+  t.match(await primary.logged('second signal: workers are killed'), { signal: 'SIGINT' });
+  t.equal(primary.journal.entries('stop').length, 0);
+  await until('the worker is gone', () => !isAlive(pid));
+});
+
+t.test('a port in use ends the program before any worker starts', async (t) => {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  t.teardown(() => holder.close());
+  const { port } = holder.address() as AddressInfo;
+  const primary = startPrimary(t, stubOptions({ address: { host: '127.0.0.1', port } }));
+  t.equal(await primary.ended, 69);
+  t.match(primary.log, [{ level: 60, msg: new RegExp(`^cannot listen on 127\\.0\\.0\\.1:${port}: it is in use`) }]);
+  t.same(primary.journal.entries(), []);
+});
+
+t.test('a hop directory that cannot be made ends the program', async (t) => {
+  const primary = startPrimary(t, stubOptions(), [], { environment: { TMPDIR: '/nowhere/at/all' } });
+  t.equal(await primary.ended, 73);
+  t.match(primary.log, [{ level: 60, msg: /TMPDIR/ }]);
+});
+
+t.test('a written subject is forgotten by every worker before its announcer hears so', async (t) => {
+  const primary = startPrimary(t, stubOptions({ workerCount: 3 }));
+  await primary.logged('listening');
+  const announcer = await primary.journal.entry('listening', 1);
+  process.kill(announcer.pid, announceSignal);
+  t.match(await primary.journal.entry('all-forgotten', 1), { pid: announcer.pid, message: { ticket: stubTicket } });
+  const round = primary.journal.entries().filter(({ event }) => event === 'forget' || event === 'all-forgotten');
+  t.same(
+    round.map(({ event }) => event),
+    ['forget', 'forget', 'forget', 'all-forgotten'],
+  );
+  t.match(round.slice(0, 3), Array(3).fill({ message: { subject: stubSubject } }));
+});
+
+t.test('a worker that is killed in the middle of a round does not hold it up', async (t) => {
+  const primary = startPrimary(t, stubOptions(), [{}, { forget: 'ignore' }]);
+  await primary.logged('listening');
+  process.kill((await primary.journal.entry('listening', 0)).pid, announceSignal);
+  const silent = await primary.journal.entry('forget', 1);
+  t.equal(primary.journal.entries('all-forgotten').length, 0);
+  process.kill(silent.pid, 'SIGKILL');
+  await primary.journal.entry('all-forgotten', 0);
+  t.notOk(primary.log.some(({ msg }) => msg.startsWith('not every worker has forgotten')));
+});
+
+t.test('the log warns of helper endpoints and of a missing key, and keeps secrets', async (t) => {
+  const secret = 'a-secret-that-is-nowhere-else';
+  const token = { publicKey: undefined, secret: undefined, privateKey: secret, issuer: 'i', audience: 'a' };
+  const open = startPrimary(t, stubOptions({ token, logLevel: 'trace' }), [], {
+    bootstrapModule: 'file:///feature.js',
+  });
+  await open.logged('listening');
+  const warnings = open.log.filter(({ level }) => level === 40).map(({ msg }) => msg);
+  t.match(warnings, [/^UNAUTHENTICATED HELPER ENDPOINTS ARE ON/, /every MCP request will be answered 401/]);
+  t.equal(warnings.length, 2);
+  open.process.kill('SIGTERM');
+  await open.ended;
+  t.notMatch(JSON.stringify(open.log), secret);
+
+  const plain = startPrimary(t, stubOptions());
+  await plain.logged('listening');
+  t.same(
+    plain.log.filter(({ level }) => level >= 40),
+    [],
+    'neither is said without its cause',
+  );
+});
+
+t.test('workers of a killed primary hear that it is gone', async (t) => {
+  const primary = startPrimary(t, stubOptions());
+  await primary.logged('listening');
+  primary.process.kill('SIGKILL');
+  await primary.journal.entry('disconnected', 0);
+  await primary.journal.entry('disconnected', 1);
+});
+
+t.test('a worker that sends a message of no known kind is not believed, and lives on', async (t) => {
+  const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [{ start: 'send-stray-first' }]);
+  await primary.logged('listening');
+  t.match(await primary.logged('the worker sent a message that is not in the set; it is ignored'), { slot: 0 });
+  t.equal(primary.journal.entries('start').length, 1);
+});

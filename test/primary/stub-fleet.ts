@@ -1,0 +1,132 @@
+// What tests of the primary share: options, a journal of the stub workers, and the primary as a real process.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
+import type { ProgramPlan } from './primary-program.js';
+import type { JournalEntry, StubPlan } from './stub-worker.js';
+
+const patienceMs = 20_000;
+
+/** Waits until `condition` answers something; fails the test loudly when it never does. */
+export async function until<Value>(what: string, condition: () => Value | undefined | false): Promise<Value> {
+  const deadline = performance.now() + patienceMs;
+  for (;;) {
+    const value = condition();
+    if (value !== undefined && value !== false) return value;
+    if (performance.now() > deadline) throw new Error(`waited in vain until ${what}`);
+    await sleep(5);
+  }
+}
+
+export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneOptions {
+  return {
+    address: { host: '127.0.0.1', port: 0 },
+    tls: undefined,
+    pathPrefix: '/gw-rs',
+    workerCount: 2,
+    store: { kind: 'embedded', path: 'unused' },
+    token: { publicKey: 'a key', secret: undefined, privateKey: undefined, issuer: 'i', audience: 'a' },
+    upstream: {
+      mode: 'tls-only',
+      connectTimeoutMs: 5_000,
+      initializeTimeoutMs: 10_000,
+      listTimeoutMs: 30_000,
+      callIdleTimeoutMs: 300_000,
+    },
+    allowedOrigins: [],
+    allowedHosts: [],
+    bodyBytesMax: 1024,
+    sessionIdleTimeoutMs: 1_000,
+    logLevel: 'debug',
+    accessLog: false,
+    drainTimeoutMs: 10_000,
+    ...changes,
+  };
+}
+
+export class Journal {
+  readonly path: string;
+
+  constructor(t: Test) {
+    this.path = join(t.testdir({}), 'journal');
+  }
+
+  entries(event?: JournalEntry['event'], slot?: number): JournalEntry[] {
+    if (!existsSync(this.path)) return [];
+    const lines = readFileSync(this.path, 'utf8').split('\n').slice(0, -1);
+    return lines
+      .map((line) => JSON.parse(line) as JournalEntry)
+      .filter((entry) => (event ?? entry.event) === entry.event && (slot ?? entry.slot) === entry.slot);
+  }
+
+  /** The `nth` (from 1) entry of that kind, when it has been written. */
+  async entry(event: JournalEntry['event'], slot: number, nth = 1): Promise<JournalEntry> {
+    return until(`slot ${slot} notes "${event}" (${nth})`, () => this.entries(event, slot)[nth - 1]);
+  }
+}
+
+export interface LogLine {
+  readonly level: number;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+export interface Primary {
+  readonly process: ChildProcess;
+  readonly journal: Journal;
+  readonly log: readonly LogLine[];
+  /** The first line with this message, when it has been logged. */
+  logged(msg: string): Promise<LogLine>;
+  /** The line that says why the program ended. It may stand before the last but one: pino writes it at once. */
+  fatal(): LogLine | undefined;
+  /** The exit status, or the signal that killed it; when its workers are gone too. */
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+}
+
+export function startPrimary(
+  t: Test,
+  options: DataplaneOptions,
+  stubs: readonly StubPlan[] = [],
+  extras: Partial<ProgramPlan> & { readonly environment?: NodeJS.ProcessEnv } = {},
+): Primary {
+  const journal = new Journal(t);
+  const { environment, ...rest } = extras;
+  const plan: ProgramPlan = { options, journal: journal.path, stubs, ...rest };
+  const program = fileURLToPath(new URL('primary-program.js', import.meta.url));
+  const child = spawn(process.execPath, [program, JSON.stringify(plan)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_OPTIONS: '', ...environment }, // the test runner's hooks would slow every start down
+  });
+  // The workers hold the pipe of the log too, so the primary's `close` is also the end of the last one of them.
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
+    child.once('close', (status, signal) => resolve(status ?? signal)),
+  );
+  t.teardown(() => {
+    child.kill('SIGKILL');
+    return ended;
+  });
+  const log: LogLine[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => log.push(JSON.parse(line) as LogLine));
+  return {
+    process: child,
+    journal,
+    log,
+    logged: (msg) => until(`the log says "${msg}"`, () => log.find((line) => line.msg === msg)),
+    fatal: () => log.find(({ level }) => level === 60),
+    ended,
+  };
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

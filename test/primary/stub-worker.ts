@@ -1,0 +1,96 @@
+// A worker that serves nothing and behaves as its plan says. It writes what happens to it into a journal file, which
+// tests read for its process id and for the order of events among workers.
+import { appendFileSync, existsSync } from 'node:fs';
+import { connectToPrimary } from '../../src/ipc/channel.js';
+import type { StartMessage, ToWorker } from '../../src/ipc/messages.js';
+
+export interface StubPlan {
+  readonly start?: 'listen' | 'report-failure' | 'exit' | 'hang' | 'send-stray-first';
+  /** Listens when this file exists. */
+  readonly gate?: string;
+  readonly drain?: 'answer' | 'ignore';
+  readonly stop?: 'exit' | 'ignore';
+  readonly forget?: 'answer' | 'ignore';
+}
+
+export interface JournalEntry {
+  readonly slot: number;
+  readonly pid: number;
+  readonly event: ToWorker['kind'] | 'listening' | 'disconnected';
+  readonly message?: ToWorker;
+}
+
+/** What the stub needs in its environment: its journal, and one plan for each slot (or fewer, for the first ones). */
+export function stubEnvironment(journal: string, plans: readonly StubPlan[]): NodeJS.ProcessEnv {
+  return { ...process.env, NODE_OPTIONS: '', STUB_JOURNAL: journal, STUB_PLANS: JSON.stringify(plans) };
+}
+
+export const stubModule = new URL(import.meta.url);
+/** On this signal a stub announces that it wrote the config of `stubSubject`, with `stubTicket`. */
+export const announceSignal = 'SIGUSR2';
+export const stubSubject = 'alice@example.com';
+export const stubTicket = 1;
+
+function main(journal: string): void {
+  const primary = connectToPrimary();
+  let slot = -1;
+  let plan: StubPlan = {};
+
+  function note(event: JournalEntry['event'], message?: ToWorker): void {
+    appendFileSync(journal, `${JSON.stringify({ slot, pid: process.pid, event, message })}\n`);
+  }
+
+  function listen(): void {
+    if (plan.gate !== undefined && !existsSync(plan.gate)) {
+      setTimeout(listen, 10);
+      return;
+    }
+    note('listening');
+    primary.send({ kind: 'listening' });
+  }
+
+  function start(message: StartMessage): void {
+    slot = message.slot;
+    plan = (JSON.parse(process.env.STUB_PLANS ?? '[]') as StubPlan[])[slot] ?? {};
+    note('start', message);
+    switch (plan.start) {
+      case 'report-failure':
+        primary.send({ kind: 'start-failed', reason: 'the certificate is of wax' });
+        process.disconnect(); // flushes, and the stub ends with it
+        return;
+      case 'exit':
+        process.exit(3);
+        return;
+      case 'hang':
+        return;
+      case 'send-stray-first':
+        process.send?.({ kind: 'toString' });
+        listen();
+        return;
+      case 'listen':
+      case undefined:
+        listen();
+    }
+  }
+
+  primary.onMessage((message) => {
+    if (message.kind === 'start') {
+      start(message);
+      return;
+    }
+    note(message.kind, message);
+    if (message.kind === 'drain' && plan.drain !== 'ignore') primary.send({ kind: 'drained' });
+    if (message.kind === 'stop' && plan.stop !== 'ignore') process.exit(0);
+    if (message.kind === 'forget' && plan.forget !== 'ignore')
+      primary.send({ kind: 'forgotten', ticket: message.ticket });
+  });
+  primary.onDisconnect(() => {
+    note('disconnected');
+    process.exit(0);
+  });
+  process.on(announceSignal, () => primary.send({ kind: 'written', subject: stubSubject, ticket: stubTicket }));
+  process.on('SIGINT', () => {});
+  process.on('SIGTERM', () => {});
+}
+
+if (process.env.STUB_JOURNAL !== undefined && process.connected) main(process.env.STUB_JOURNAL);
