@@ -1,0 +1,115 @@
+// The MCP servers behind everything that is measured, as one process of its own: raw sockets and answers computed in
+// advance, so that it costs a fraction of what is measured. It understands the requests of its three callers (the
+// gateway, nginx, the load) and is no model of an HTTP server. Hot.
+import { randomUUID } from 'node:crypto';
+import { createServer, type Socket } from 'node:net';
+import { backendNames } from './backend-names.js';
+import { asEventStream, TOOL_ARGUMENTS, TOOL_NAME, toolAnswer, type AnswerStyle } from './tool.js';
+
+const HEAD_END = '\r\n\r\n';
+const CALL = '"method":"tools/call"';
+const CALL_NAME = `"name":"${TOOL_NAME}"`;
+const CALL_ARGUMENTS = `"arguments":${TOOL_ARGUMENTS}`;
+const TOOL = { name: TOOL_NAME, description: 'Adds two numbers', inputSchema: { type: 'object' } };
+
+/** Every backend listens on a port of its own, told to the parent; which one is meant is in the path: `/b/json`. */
+async function listen(): Promise<number> {
+  const server = createServer({ noDelay: true }, serve);
+  await new Promise<void>((resolve) => void server.listen({ host: '127.0.0.1', port: 0, backlog: 1_024 }, resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the backend has no port');
+  return address.port;
+}
+
+function serve(socket: Socket): void {
+  let pending = '';
+  // latin1 keeps one character per byte, so lengths can be counted in characters.
+  socket.setEncoding('latin1');
+  // Whoever hangs up in the middle of an answer is the load at the end of a run.
+  socket.on('error', () => socket.destroy());
+  socket.on('data', (chunk: string) => {
+    pending += chunk;
+    for (;;) {
+      const headEnd = pending.indexOf(HEAD_END);
+      if (headEnd === -1) return;
+      const head = pending.slice(0, headEnd + 2);
+      const bodyStart = headEnd + HEAD_END.length;
+      const bodyEnd = bodyStart + contentLength(head);
+      if (pending.length < bodyEnd) return;
+      socket.write(answer(head, pending.slice(bodyStart, bodyEnd)), 'latin1');
+      pending = pending.slice(bodyEnd);
+    }
+  });
+}
+
+function contentLength(head: string): number {
+  const match = /\r\ncontent-length: *(\d+)\r\n/i.exec(head);
+  return match === null ? 0 : Number(match[1]);
+}
+
+function answer(head: string, body: string): string {
+  if (head.startsWith('DELETE ')) return emptyAnswer('200 OK');
+  if (!head.startsWith('POST ')) return emptyAnswer('405 Method Not Allowed');
+  const [backend, style] = head.slice('POST /'.length, head.indexOf(' ', 'POST /'.length)).split('/');
+  if (backend === undefined || (style !== 'json' && style !== 'event-stream')) return emptyAnswer('404 Not Found');
+  return body.includes(CALL) ? answerCall(head, body, backend, style) : answerOther(body, style);
+}
+
+function answerCall(head: string, body: string, backend: string, style: AnswerStyle): string {
+  if (!/\r\nmcp-session-id:/i.test(head)) return emptyAnswer('400 Bad Request');
+  // Any other name or arguments were damaged on the way; the error is a wrong body in the eyes of the load.
+  if (!body.includes(CALL_NAME) || !body.includes(CALL_ARGUMENTS)) return emptyAnswer('422 Unprocessable Content');
+  const idStart = body.indexOf('"id":') + '"id":'.length;
+  const comma = body.indexOf(',', idStart);
+  return messageAnswer(
+    toolAnswer(backend, body.slice(idStart, comma === -1 ? body.indexOf('}', idStart) : comma)),
+    style,
+  );
+}
+
+/** Everything but calls: rare, so it may parse. */
+function answerOther(body: string, style: AnswerStyle): string {
+  const { id, method } = JSON.parse(body) as { id?: string | number; method?: string };
+  if (id === undefined) return emptyAnswer('202 Accepted');
+  switch (method) {
+    case 'initialize': {
+      const serverInfo = { name: 'bench-backend', version: '1.0.0' };
+      const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo };
+      return messageAnswer(
+        JSON.stringify({ jsonrpc: '2.0', id, result }),
+        style,
+        `mcp-session-id: ${randomUUID()}\r\n`,
+      );
+    }
+    case 'tools/list':
+      return messageAnswer(JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [TOOL] } }), style);
+    case 'ping':
+      return messageAnswer(JSON.stringify({ jsonrpc: '2.0', id, result: {} }), style);
+    default:
+      return messageAnswer(
+        JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }),
+        style,
+      );
+  }
+}
+
+/** Messages are ASCII, so their characters are their bytes. An event stream is chunked, as real servers send it. */
+function messageAnswer(message: string, style: AnswerStyle, headers = ''): string {
+  if (style === 'json') {
+    return `HTTP/1.1 200 OK\r\n${headers}content-type: application/json\r\ncontent-length: ${message.length}\r\n\r\n${message}`;
+  }
+  const events = asEventStream(message);
+  // `x-accel-buffering` has nginx pass events on as they come, as it must in front of any event stream.
+  return (
+    `HTTP/1.1 200 OK\r\n${headers}content-type: text/event-stream\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n` +
+    `transfer-encoding: chunked\r\n\r\n${events.length.toString(16)}\r\n${events}\r\n0\r\n\r\n`
+  );
+}
+
+function emptyAnswer(status: string): string {
+  return `HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`;
+}
+
+// Without its parent it has nothing to serve.
+process.on('disconnect', () => process.exit());
+process.send?.(await Promise.all(backendNames.map(listen)));

@@ -1,0 +1,90 @@
+// The processes of a bench: started pinned to a core, their output kept in files, killed when the bench ends in
+// whatever way.
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const LOG_TAIL_CHARS = 2_000;
+/** For an orderly end; who takes longer is killed. */
+const STOP_MS_MAX = 5_000;
+
+/** What is measured has a core of its own; load and backends share the other. */
+export type Core = 'target' | 'load';
+
+const coreNumbers: Readonly<Record<Core, number>> = { target: 0, load: 1 };
+
+export interface ChildSetup {
+  readonly name: string;
+  readonly core: Core;
+  readonly command: string;
+  readonly words: readonly string[];
+  readonly hasChannel?: boolean;
+}
+
+export class ChildProcesses {
+  readonly #logDirectory: string;
+  readonly #children = new Set<ChildProcess>();
+  /** Processes can be kept on a core each: Linux with `taskset` and two cores. */
+  readonly isPinned = canPin();
+  /** Rejects when a child ends by itself: nothing measured after that would mean anything. */
+  readonly failure: Promise<never>;
+  #fail: (error: Error) => void = () => {};
+
+  constructor(logDirectory: string) {
+    this.#logDirectory = logDirectory;
+    this.failure = new Promise((_, reject) => (this.#fail = reject));
+    // Who races against it later gets it; until then it is no unhandled rejection.
+    this.failure.catch(() => {});
+    process.once('exit', () => this.#killAll());
+  }
+
+  /** Throws when there is no such command. */
+  async start({ name, core, command, words, hasChannel = false }: ChildSetup): Promise<ChildProcess & { pid: number }> {
+    const logPath = join(this.#logDirectory, `${name}.log`);
+    const log = openSync(logPath, 'a');
+    const pinning = this.isPinned ? ['taskset', '-c', String(coreNumbers[core])] : [];
+    const [file, ...rest] = [...pinning, command, ...words];
+    const child = spawn(file ?? command, rest, {
+      stdio: hasChannel ? ['ignore', log, log, 'ipc'] : ['ignore', log, log],
+      // A process group of its own: killed whole, workers included, and not hit by the terminal's Ctrl-C.
+      detached: true,
+    });
+    closeSync(log);
+    await new Promise<void>((resolve, reject) => child.once('spawn', resolve).once('error', reject));
+    this.#children.add(child);
+    child.once('exit', (code, signal) => {
+      this.#children.delete(child);
+      const tail = readFileSync(logPath, 'utf8').slice(-LOG_TAIL_CHARS);
+      this.#fail(new Error(`${name} ended by itself (${signal ?? `exit status ${code}`})\n${tail}`.trimEnd()));
+    });
+    const { pid } = child;
+    if (pid === undefined) throw new Error(`${name} has no process id`);
+    return Object.assign(child, { pid });
+  }
+
+  /** Ends all in good order, so that each waits for processes of its own. */
+  async stop(): Promise<void> {
+    const ends = [...this.#children].map(async (child) => {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    });
+    await Promise.race([Promise.all(ends), sleep(STOP_MS_MAX, undefined, { ref: false })]);
+  }
+
+  #killAll(): void {
+    for (const { pid } of this.#children) {
+      try {
+        if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+      } catch {
+        // Ended in this moment.
+      }
+    }
+  }
+}
+
+function canPin(): boolean {
+  return availableParallelism() >= 2 && spawnSync('taskset', ['--version']).status === 0;
+}

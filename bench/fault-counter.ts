@@ -1,0 +1,49 @@
+// Counts what makes a run's figures void: wrong bodies, refused requests, broken connections. A proxy that answers
+// quickly and wrongly must not look fast.
+import type { Faults, Step } from './load-plan.js';
+
+/** What of autocannon's result says that something went wrong. */
+export interface RunTotals {
+  readonly errors: number;
+  readonly non2xx: number;
+  readonly connections: number;
+  readonly requests: { readonly sent: number };
+}
+
+export class FaultCounter {
+  #answers = 0;
+  #wrongBodies = 0;
+  #sample: string | undefined;
+
+  onAnswer(): void {
+    this.#answers += 1;
+  }
+
+  onError(error: unknown): void {
+    this.#sample ??= error instanceof Error ? error.message : String(error);
+  }
+
+  /** Hot. The status is counted elsewhere, so a wrong body here is one that came with a good status. */
+  checkAnswer(step: Step, status: number, body: string): void {
+    const isGood = status >= 200 && status < 300;
+    if (isGood && (step.expectedBody === undefined || step.expectedBody === body)) return;
+    if (isGood) this.#wrongBodies += 1;
+    this.#sample ??= `${step.method} ${step.path} was answered ${status} with ${body}, not ${step.expectedBody ?? 'a 2xx'}`;
+  }
+
+  count({ errors, non2xx, connections, requests }: RunTotals): Faults {
+    return {
+      errors,
+      non2xx,
+      // autocannon connects again without a word when a connection ends, and the request on it is forgotten. Each
+      // connection has exactly one request under way when the run is stopped; more without an answer were lost.
+      lost: Math.max(0, requests.sent - this.#answers - connections),
+      wrongBodies: this.#wrongBodies,
+      sample: this.#sample,
+    };
+  }
+}
+
+export function faultCount({ errors, non2xx, lost, wrongBodies }: Faults): number {
+  return errors + non2xx + lost + wrongBodies;
+}

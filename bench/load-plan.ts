@@ -1,0 +1,75 @@
+// What the orchestrator asks of the load process and what it gets back: plain data that crosses as one message each.
+
+/** One request of a script, and what its answer must be. */
+export interface Step {
+  readonly method: 'POST' | 'DELETE';
+  readonly path: string;
+  readonly body: string | undefined;
+  /** `opens`: the answer brings a session id, which every later step of the connection carries. */
+  readonly session: 'opens' | 'carries';
+  /** The exact answer; `undefined` where only the status counts. */
+  readonly expectedBody: string | undefined;
+}
+
+/** What one connection does: `opening` once and unmeasured, `loop` over and over, `closing` once at the end. */
+export interface Script {
+  readonly opening: readonly Step[];
+  readonly loop: readonly Step[];
+  readonly closing: readonly Step[];
+}
+
+export interface ConnectionPlan {
+  /** On each of its requests. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly script: Script;
+}
+
+export interface LoadPlan {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  readonly connections: readonly ConnectionPlan[];
+  readonly warmUpMs: number;
+  readonly measureMs: number;
+  /** Processes whose CPU time is taken as the measured window opens and closes. */
+  readonly targetPids: readonly number[];
+  readonly backendPids: readonly number[];
+}
+
+/** Of whole bodies: from the request's write to the last byte of its answer. Closed loop: one request per connection. */
+export interface Latency {
+  readonly p50Us: number;
+  readonly p90Us: number;
+  readonly p99Us: number;
+  readonly p99_9Us: number;
+}
+
+/** What went wrong, warm-up included. Anything but zeros makes the figures void. */
+export interface Faults {
+  /** Connection errors and timeouts. */
+  readonly errors: number;
+  readonly non2xx: number;
+  /** Requests whose connection was closed before their answer. */
+  readonly lost: number;
+  readonly wrongBodies: number;
+  /** The first fault in words. */
+  readonly sample: string | undefined;
+}
+
+/** Everything but the faults is of the measured window alone. */
+export interface Measurement {
+  readonly requests: number;
+  readonly elapsedMs: number;
+  readonly latency: Latency;
+  /** User and system time. */
+  readonly targetCpuUs: number;
+  readonly backendCpuUs: number;
+  readonly loadCpuUs: number;
+  /** As the window closes. */
+  readonly targetResidentBytes: number;
+  readonly faults: Faults;
+}
+
+export type LoadReply =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'measured'; readonly measurement: Measurement }
+  | { readonly kind: 'failed'; readonly reason: string };

@@ -1,0 +1,44 @@
+// What a bench ran on and what it measured: figures mean nothing without it.
+import { execFileSync } from 'node:child_process';
+import { cpus, loadavg, totalmem } from 'node:os';
+
+export interface Machine {
+  readonly processor: string;
+  readonly cores: number;
+  readonly memoryBytes: number;
+  readonly node: string;
+  readonly nginx: string;
+  /** Short hash, with `+` when tracked files differ from it; `unknown` outside a git checkout. */
+  readonly commit: string;
+  /** Target on one core, load and backends on another. */
+  readonly isPinned: boolean;
+  /** Of one minute, before the bench began: above 0.5 somebody else was busy. */
+  readonly loadAverageBefore: number;
+}
+
+export function describeMachine(nginx: string, isPinned: boolean): Machine {
+  const processors = cpus();
+  return {
+    processor: processors[0]?.model.trim() ?? 'unknown',
+    cores: processors.length,
+    memoryBytes: totalmem(),
+    node: process.version,
+    nginx,
+    commit: commit(),
+    isPinned,
+    loadAverageBefore: Math.round((loadavg()[0] ?? 0) * 100) / 100,
+  };
+}
+
+function commit(): string {
+  try {
+    const hash = git('rev-parse', '--short', 'HEAD');
+    return git('status', '--porcelain', '--untracked-files=no') === '' ? hash : `${hash}+`;
+  } catch {
+    return 'unknown';
+  }
+}
+
+function git(...words: readonly string[]): string {
+  return execFileSync('git', words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+}

@@ -1,0 +1,32 @@
+// What a bench leaves behind: every run of every round, with what it ran on. Written as JSON and read by the report.
+import type { Measurement } from './load-plan.js';
+import type { Machine } from './machine.js';
+import type { Scenario, ScenarioName } from './scenarios.js';
+import type { TargetName } from './targets.js';
+
+export interface Run {
+  readonly round: number;
+  readonly scenario: ScenarioName;
+  readonly unit: Scenario['unit'];
+  readonly connections: number;
+  readonly target: TargetName;
+  /** Requests that this target needs for one unit: a session is 13 to a gateway and 16 plain hops. */
+  readonly requestsPerUnit: number;
+  readonly measurement: Measurement;
+}
+
+export interface BenchResults {
+  /** ISO 8601, UTC. */
+  readonly startedAt: string;
+  readonly mode: 'quick' | 'full';
+  readonly rounds: number;
+  readonly warmUpMs: number;
+  readonly measureMs: number;
+  readonly machine: Machine;
+  readonly runs: readonly Run[];
+}
+
+/** CPU time of a run's target for one unit, µs. */
+export function cpuUsPerUnit({ measurement, requestsPerUnit }: Run): number {
+  return (measurement.targetCpuUs / measurement.requests) * requestsPerUnit;
+}

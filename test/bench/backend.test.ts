@@ -1,0 +1,81 @@
+// The backends' process over a real socket: what it answers, however its requests are cut into pieces.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { asEventStream, toolAnswer } from '../../bench/tool.js';
+
+const child = fork(fileURLToPath(new URL('../../bench/backend.js', import.meta.url)));
+t.teardown(() => child.kill('SIGKILL'));
+const [ports] = (await once(child, 'message')) as [number[]];
+
+function request(path: string, body: string, headers = 'mcp-session-id: s\r\n', method = 'POST'): string {
+  return `${method} ${path} HTTP/1.1\r\nHost: a\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`;
+}
+
+function call(id: string, params = '{"name":"add","arguments":{"a":3,"b":4}}'): string {
+  return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
+}
+
+/** Writes the pieces one after the other and answers what came back once it is as long as `expected`, or ended. */
+async function exchange(pieces: readonly string[], bytesExpected: number): Promise<string> {
+  const socket = connect({ port: ports[0] ?? 0, host: '127.0.0.1', noDelay: true });
+  socket.setEncoding('latin1');
+  let received = '';
+  for (const piece of pieces) await new Promise<void>((resolve) => void socket.write(piece, () => resolve()));
+  for await (const chunk of socket) {
+    received += chunk as string;
+    if (received.length >= bytesExpected) break;
+  }
+  socket.destroy();
+  return received;
+}
+
+function jsonAnswer(message: string): string {
+  return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${message.length}\r\n\r\n${message}`;
+}
+
+t.test('a call is answered by the backend of the path, with its own id', async (t) => {
+  for (const [backend, id] of [
+    ['alpha', '0'],
+    ['beta', '17'],
+    ['beta', '"x"'],
+  ] as const) {
+    const expected = jsonAnswer(toolAnswer(backend, id));
+    t.equal(await exchange([request(`/${backend}/json`, call(id))], expected.length), expected);
+  }
+});
+
+t.test('requests cut into single bytes, and two in one piece, are answered all the same', async (t) => {
+  const one = request('/alpha/json', call('1'));
+  const expected = jsonAnswer(toolAnswer('alpha', '1'));
+  t.equal(await exchange([...one], expected.length), expected);
+  t.equal(await exchange([one + one], expected.length * 2), expected + expected);
+});
+
+t.test('an event stream carries the answer as its one event, chunked', async (t) => {
+  const events = asEventStream(toolAnswer('beta', '5'));
+  const end = `\r\n\r\n${events.length.toString(16)}\r\n${events}\r\n0\r\n\r\n`;
+  const received = await exchange([request('/beta/event-stream', call('5'))], 1);
+  t.ok(received.startsWith('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n'));
+  t.ok(received.endsWith(end), received);
+});
+
+t.test('initialize opens a session, notifications are accepted, DELETE ends', async (t) => {
+  const opened = await exchange([request('/alpha/json', '{"jsonrpc":"2.0","id":1,"method":"initialize"}', '')], 1);
+  t.match(opened, /^HTTP\/1.1 200 OK\r\nmcp-session-id: [0-9a-f-]{36}\r\n/);
+  const notification = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+  t.match(await exchange([request('/alpha/json', notification)], 1), /^HTTP\/1.1 202 /);
+  t.match(await exchange([request('/alpha/json', '', '', 'DELETE')], 1), /^HTTP\/1.1 200 /);
+});
+
+t.test('calls that were damaged on the way are refused', async (t) => {
+  const damaged = [
+    request('/alpha/json', call('1'), ''),
+    request('/alpha/json', call('1', '{"name":"alpha-add","arguments":{"a":3,"b":4}}')),
+    request('/alpha/json', call('1', '{"name":"add","arguments":{"a":3, "b":4}}')),
+    request('/alpha/xml', call('1')),
+  ];
+  for (const each of damaged) t.match(await exchange([each], 1), /^HTTP\/1.1 4\d\d /);
+});

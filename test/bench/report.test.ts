@@ -1,0 +1,104 @@
+import t from 'tap';
+import type { Measurement } from '../../bench/load-plan.js';
+import { costTable, faultsOf, latencyTable, renderReport } from '../../bench/report.js';
+import type { BenchResults, Run } from '../../bench/results.js';
+import { renderTable } from '../../bench/table.js';
+import type { TargetName } from '../../bench/targets.js';
+
+function run(round: number, target: TargetName, cpuUsPerRequest: number, more: Partial<Run> = {}): Run {
+  const measurement: Measurement = {
+    requests: 1_000,
+    elapsedMs: 500,
+    latency: { p50Us: 1_000, p90Us: 2_000, p99Us: cpuUsPerRequest * 100, p99_9Us: 9_000 },
+    targetCpuUs: cpuUsPerRequest * 1_000,
+    backendCpuUs: 10_000,
+    loadCpuUs: 15_000,
+    targetResidentBytes: 50 * 1024 * 1024,
+    faults: { errors: 0, non2xx: 0, lost: 0, wrongBodies: 0, sample: undefined },
+  };
+  return { round, scenario: 'call', unit: 'call', connections: 16, target, requestsPerUnit: 1, measurement, ...more };
+}
+
+function results(runs: readonly Run[]): BenchResults {
+  const machine = {
+    processor: 'Some Processor',
+    cores: 2,
+    memoryBytes: 1,
+    node: 'v20.0.0',
+    nginx: '1.22.1',
+    commit: 'abcdef0',
+    isPinned: true,
+    loadAverageBefore: 0.1,
+  };
+  return { startedAt: '2026-01-02T03:04:05.000Z', mode: 'full', rounds: 3, warmUpMs: 1, measureMs: 500, machine, runs };
+}
+
+/** Cells of each line, without the head and the rule. */
+function cells(table: string): string[][] {
+  const lines = table.split('\n').slice(2);
+  return lines.map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+const threeRounds = [
+  ...[run(1, 'gateway', 40), run(1, 'nginx', 20), run(1, 'direct', 0)],
+  ...[run(2, 'gateway', 90), run(2, 'nginx', 30), run(2, 'direct', 0)],
+  ...[run(3, 'gateway', 30), run(3, 'nginx', 25), run(3, 'direct', 0)],
+];
+
+t.test('cost is told as a spread of rounds, its ratio round by round', async (t) => {
+  t.same(cells(costTable(results(threeRounds))), [
+    ['call', '16', 'call', '30.0 / 40.0 / 90.0', '20.0 / 25.0 / 30.0', '1.20 / 2.00 / 3.00', '1.20 / 2.00 / 3.00'],
+  ]);
+});
+
+t.test('a session costs what all of its requests cost', async (t) => {
+  const session = { scenario: 'session', unit: 'session' } as const;
+  const runs = [
+    run(1, 'gateway', 64, { ...session, requestsPerUnit: 13 }),
+    run(1, 'nginx', 26, { ...session, requestsPerUnit: 16 }),
+  ];
+  const [row] = cells(costTable(results(runs)));
+  t.same(row?.slice(3, 6), ['832.0 / 832.0 / 832.0', '416.0 / 416.0 / 416.0', '2.00 / 2.00 / 2.00']);
+});
+
+t.test('every target has its row of medians; what was not run has none', async (t) => {
+  const rows = cells(latencyTable(results(threeRounds)));
+  t.same(rows[0], ['call', '16', 'gateway', '2000', '1.00', '2.00', '4.00', '9.00', '8', '5', '50.0', '0']);
+  t.same(
+    rows.map((row) => row[2]),
+    ['gateway', 'nginx', 'direct'],
+  );
+  t.equal(cells(latencyTable(results([run(1, 'nginx', 20)]))).length, 1);
+});
+
+t.test('faults of every kind are summed', async (t) => {
+  const first = run(1, 'gateway', 1);
+  const faults = { errors: 1, non2xx: 2, lost: 3, wrongBodies: 4, sample: 'x' };
+  t.equal(faultsOf([first, { ...first, measurement: { ...first.measurement, faults } }]), 10);
+});
+
+t.test('the report says on what it was measured', async (t) => {
+  const text = renderReport(results(threeRounds));
+  for (const fact of ['2026-01-02', 'Some Processor', '2 cores', 'Node v20.0.0', 'nginx 1.22.1', 'commit abcdef0']) {
+    t.ok(text.includes(fact), fact);
+  }
+});
+
+t.test('columns are as wide as their widest cell', async (t) => {
+  const table = renderTable<[string, number]>(
+    [
+      { title: 'Name', align: 'left', cell: ([name]) => name },
+      { title: 'N', align: 'right', cell: ([, number]) => String(number) },
+    ],
+    [
+      ['a', 5],
+      ['longer', 12_345],
+    ],
+  );
+  t.equal(table, ['| Name   |     N |', '| ------ | ----: |', '| a      |     5 |', '| longer | 12345 |'].join('\n'));
+});
