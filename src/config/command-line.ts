@@ -35,6 +35,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
     .description('A gateway between MCP clients and many backend MCP servers.')
     .version(PROGRAM_VERSION, '-V, --version', 'print the version')
     .exitOverride()
+    .configureHelp({ optionDescription: (option) => option.description })
     .configureOutput({ writeOut: (text) => (answer += text), writeErr: (text) => (answer += text) });
   for (const name of Object.keys(commands) as CommandName[]) {
     const command = createCommand(program, name);
@@ -77,10 +78,9 @@ function createCommand(program: Command, name: CommandName): Command {
 }
 
 function createOption(name: string, option: Option<unknown>): CommanderOption {
-  const commanderOption = new CommanderOption(
-    `--${name} ${option.placeholder}`,
-    `${option.meaning} (${fallbackText(option)})`,
-  );
+  const fallback = fallbackText(option);
+  const suffix = fallback === 'none' ? '' : option.required ? ' (required)' : ` (default: ${fallback})`;
+  const commanderOption = new CommanderOption(`--${name} ${option.placeholder}`, option.meaning + suffix);
   // An option that must have a value would take the next option's name for it, or end the parsing at the last word.
   commanderOption.required = false;
   commanderOption.optional = true;

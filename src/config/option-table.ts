@@ -15,13 +15,13 @@ const tokenMintingOptions = {
   },
   'token-issuer': {
     placeholder: '<text>',
-    meaning: 'expected issuer (iss) of tokens',
+    meaning: 'issuer (iss) of tokens, demanded and minted',
     fallback: 'mcpgateway',
     parse: values.parseText,
   },
   'token-audience': {
     placeholder: '<text>',
-    meaning: 'expected audience (aud) of tokens',
+    meaning: 'audience (aud) of tokens, demanded and minted',
     fallback: 'mcpgateway-api',
     parse: values.parseText,
   },

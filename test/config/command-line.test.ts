@@ -1,0 +1,95 @@
+import t from 'tap';
+import { readCommandLine, type CommandWords } from '../../src/config/command-line.js';
+import { OptionFaults } from '../../src/config/faults.js';
+import { PROGRAM_VERSION } from '../../src/shared/program-version.js';
+
+function words(...args: string[]): CommandWords {
+  const line = readCommandLine(args);
+  if (line.command === 'answer') throw new Error(`answered by itself: ${line.text}`);
+  return line;
+}
+
+function answer(...args: string[]): string {
+  const line = readCommandLine(args);
+  if (line.command !== 'answer') throw new Error('not answered by itself');
+  return line.text;
+}
+
+t.test('no command means dataplane', async (t) => {
+  t.strictSame(words(), { command: 'dataplane', given: new Map(), faults: [] });
+  t.equal(words('--log-level', 'debug').command, 'dataplane');
+  t.equal(words('dataplane').command, 'dataplane');
+  t.equal(words('token').command, 'token');
+});
+
+t.test('options are taken as given, both ways of writing, the last one wins', async (t) => {
+  const { given, faults } = words('dataplane', '--address', '[::1]:0', '--log-level=debug', '--log-level', 'warn');
+  t.strictSame(
+    [...given],
+    [
+      ['address', '[::1]:0'],
+      ['log-level', 'warn'],
+    ],
+  );
+  t.strictSame(faults, []);
+});
+
+t.test('a switch stands alone or has a value', async (t) => {
+  t.equal(words('--access-log').given.get('access-log'), 'true');
+  t.equal(words('--access-log', '--log-level', 'warn').given.get('access-log'), 'true');
+  t.equal(words('--access-log=false').given.get('access-log'), 'false');
+  t.equal(words().given.get('access-log'), undefined);
+});
+
+t.test('a value that begins with a dash is written with an equals sign', async (t) => {
+  t.equal(words('token', '--subject=-x').given.get('subject'), '-x');
+  t.equal(words('token', '--subject=').given.get('subject'), '');
+});
+
+t.test('everything that fits nowhere is reported together, and only names are repeated', async (t) => {
+  const { faults, given } = words(
+    ...['--redis-password', 'hunter2', '--secret=hunter3', '-phunter4', 'x', 'hunter5'],
+    ...['--token-issuer', '--log-level', 'debug', '--address'],
+  );
+  t.strictSame(faults, [
+    '--address: needs a value; write --address <host:port>',
+    '--token-issuer: needs a value; write --token-issuer <text>',
+    '--redis-password: unknown option; remove it or correct its name',
+    '--secret: unknown option; remove it or correct its name',
+    '-p: unknown option; remove it or correct its name',
+    '1 argument(s) that belong to no option; the command takes options alone',
+  ]);
+  t.strictSame([...given], [['log-level', 'debug']], 'what follows an unknown option is still read');
+});
+
+t.test('the words after -- are no options', async (t) => {
+  t.strictSame(words('dataplane', '--', 'x', 'y').faults, [
+    '2 argument(s) that belong to no option; the command takes options alone',
+  ]);
+});
+
+t.test('an option of another command is unknown', async (t) => {
+  t.match(words('token', '--address', '127.0.0.1:0').faults, [/^--address: unknown option/]);
+  t.match(words('dataplane', '--subject', 'x').faults, [/^--subject: unknown option/]);
+});
+
+t.test('an unknown command is refused with the known ones named', async (t) => {
+  for (const word of ['bogus', 'constructor', 'toString']) {
+    t.throws(() => readCommandLine([word]), OptionFaults);
+    t.throws(() => readCommandLine([word]), { message: new RegExp(`${word}: unknown command; .*dataplane, token`) });
+  }
+});
+
+t.test('help and version are answered whatever else is said', async (t) => {
+  t.equal(answer('--version'), `${PROGRAM_VERSION}\n`);
+  t.equal(answer('-V'), `${PROGRAM_VERSION}\n`);
+  for (const help of [answer('--help'), answer('-h'), answer('help')]) {
+    t.match(help, /dataplane .*default/);
+    t.match(help, /token /);
+  }
+  const help = answer('dataplane', '--nonsense', '--help');
+  t.match(help, /--address <host:port> .*\(default: 127\.0\.0\.1:8001\)/);
+  t.match(help, /SWITCHYARD_/);
+  t.match(answer('token', '--help'), /--subject <text> .*\(required\)/);
+  t.equal(answer('help', 'token'), answer('token', '--help'));
+});

@@ -1,0 +1,21 @@
+import t from 'tap';
+import { notifySocket, workerEnvironment } from '../../src/config/environment.js';
+import { limits } from '../../src/shared/limits.js';
+
+t.test('a worker gets the environment without what is only for the primary', async (t) => {
+  const environment = { PATH: '/bin', NOTIFY_SOCKET: '/run/notify', SWITCHYARD_TOKEN_VERIFICATION_SECRET_FILE: '/s' };
+  t.strictSame(workerEnvironment(environment), {
+    PATH: '/bin',
+    UWS_HTTP_MAX_HEADERS_SIZE: String(limits.requestHeaderBytesMax),
+  });
+});
+
+t.test('the header limit is ours, whatever the environment said', async (t) => {
+  t.equal(workerEnvironment({ UWS_HTTP_MAX_HEADERS_SIZE: '1' })['UWS_HTTP_MAX_HEADERS_SIZE'], '32768');
+});
+
+t.test('the notify socket is absent, or a path', async (t) => {
+  t.equal(notifySocket({}), undefined);
+  t.equal(notifySocket({ NOTIFY_SOCKET: '' }), undefined);
+  t.equal(notifySocket({ NOTIFY_SOCKET: '/run/notify' }), '/run/notify');
+});

@@ -1,0 +1,135 @@
+import { execFileSync } from 'node:child_process';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { InvalidValue } from '../../src/config/faults.js';
+import * as files from '../../src/config/files.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+/** Writes files into a directory of the test's own and answers with their paths. */
+function fileWriter(t: Test): (name: string, content: string | Buffer) => string {
+  const directory = createScratchDirectory(t);
+  return (name, content) => {
+    const path = join(directory, name);
+    writeFileSync(path, content);
+    return path;
+  };
+}
+
+const publicPem = (key: KeyObject, type: 'spki' | 'pkcs1' = 'spki') => key.export({ type, format: 'pem' }).toString();
+const privatePem = (key: KeyObject, type: 'pkcs8' | 'pkcs1' | 'sec1' = 'pkcs8') =>
+  key.export({ type, format: 'pem' }).toString();
+
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const accepted = {
+  RSA: rsa,
+  'P-256': p256,
+  'P-384': generateKeyPairSync('ec', { namedCurve: 'P-384' }),
+  'P-521': generateKeyPairSync('ec', { namedCurve: 'P-521' }),
+  Ed25519: generateKeyPairSync('ed25519'),
+};
+const refused = {
+  'RSA of 1024 bits': generateKeyPairSync('rsa', { modulusLength: 1024 }),
+  secp256k1: generateKeyPairSync('ec', { namedCurve: 'secp256k1' }),
+  Ed448: generateKeyPairSync('ed448'),
+  X25519: generateKeyPairSync('x25519'),
+  'RSA-PSS': generateKeyPairSync('rsa-pss', { modulusLength: 2048 }),
+};
+
+t.test('token keys of every kind that JOSE signs with are read', async (t) => {
+  const write = fileWriter(t);
+  for (const [kind, { publicKey, privateKey }] of Object.entries(accepted)) {
+    t.equal(files.readTokenPublicKey(write('public', publicPem(publicKey))), publicPem(publicKey), `public ${kind}`);
+    t.equal(files.readTokenPrivateKey(write('private', privatePem(privateKey))), privatePem(privateKey), kind);
+  }
+  t.ok(files.readTokenPublicKey(write('pkcs1', publicPem(rsa.publicKey, 'pkcs1'))), 'public PKCS#1');
+  t.ok(files.readTokenPrivateKey(write('pkcs1', privatePem(rsa.privateKey, 'pkcs1'))), 'private PKCS#1');
+  t.ok(files.readTokenPrivateKey(write('sec1', privatePem(p256.privateKey, 'sec1'))), 'private SEC1');
+});
+
+t.test('token keys of other kinds are refused', async (t) => {
+  const write = fileWriter(t);
+  const problem = { name: 'InvalidValue', message: /cannot be signed with; use RSA of 2048 bits/ };
+  for (const [kind, { publicKey, privateKey }] of Object.entries(refused)) {
+    t.throws(() => files.readTokenPublicKey(write('public', publicPem(publicKey))), problem, `public ${kind}`);
+    t.throws(() => files.readTokenPrivateKey(write('private', privatePem(privateKey))), problem, `private ${kind}`);
+  }
+});
+
+t.test('a key of the wrong half, encrypted, damaged or absent is refused', async (t) => {
+  const write = fileWriter(t);
+  const publicPath = write('public', publicPem(rsa.publicKey));
+  const privatePath = write('private', privatePem(rsa.privateKey));
+  t.throws(() => files.readTokenPublicKey(privatePath), { message: /holds a private key/ });
+  t.throws(() => files.readTokenPrivateKey(publicPath), { message: /is not a private key/ });
+  const encrypted = p256.privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-128-cbc', passphrase: 'x' });
+  t.throws(() => files.readTokenPrivateKey(write('encrypted', encrypted.toString())), { message: /encrypted/ });
+  t.throws(() => files.readTokenPublicKey(write('damaged', publicPem(rsa.publicKey).slice(0, 200))), InvalidValue);
+  t.throws(() => files.readTokenPrivateKey(write('damaged', privatePem(rsa.privateKey).slice(0, 200))), InvalidValue);
+  t.throws(() => files.readTokenPublicKey(write('empty', '')), InvalidValue);
+  t.throws(() => files.readTokenPublicKey(`${publicPath}.absent`), { message: /cannot be read \(ENOENT\)/ });
+  t.throws(() => files.readTokenPublicKey(createScratchDirectory(t)), { message: /cannot be read \(EISDIR\)/ });
+});
+
+t.test('a secret is bytes; one final newline is not part of it', async (t) => {
+  const write = fileWriter(t);
+  const bytes = Buffer.alloc(32, 0xfe);
+  for (const end of ['', '\n', '\r\n']) {
+    const secret = files.readSecret(write('secret', Buffer.concat([bytes, Buffer.from(end)])));
+    t.strictSame(Buffer.from(secret), bytes, JSON.stringify(end));
+  }
+  const secret = files.readSecret(write('secret', Buffer.concat([bytes, Buffer.from('\n\n')])));
+  t.equal(secret.length, 33, 'only one newline is trimmed');
+  t.throws(() => files.readSecret(write('short', `${'x'.repeat(31)}\n`)), { message: /too short/ });
+  t.ok(files.readSecret(write('long-enough', 'x'.repeat(32))));
+});
+
+t.test('a password is text; one final newline is not part of it', async (t) => {
+  const write = fileWriter(t);
+  t.equal(files.readPassword(write('password', 'pässword \n')), 'pässword ');
+  t.equal(files.readPassword(write('password', 'password\r\n')), 'password');
+  t.equal(files.readPassword(write('password', 'password')), 'password');
+  t.throws(() => files.readPassword(write('empty', '\n')), { message: /is empty/ });
+});
+
+t.test('certificates', async (t) => {
+  const write = fileWriter(t);
+  const keyPath = write('key', privatePem(p256.privateKey));
+  const pem = execFileSync('openssl', ['req', '-x509', '-new', '-key', keyPath, '-subj', '/CN=localhost'], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const path = write('certificate', pem);
+  t.strictSame(files.readCertificates(path), { path, pem });
+  t.ok(files.readCertificates(write('chain', `a comment\n${pem}\n${pem}`)), 'a chain with words around it');
+  const damaged = pem.replace(/\n.{20}/, '\n');
+  t.throws(() => files.readCertificates(write('damaged', `${pem}${damaged}`)), { message: /certificate 2 .* parsed/ });
+  t.throws(() => files.readCertificates(keyPath), { message: /no certificate/ });
+
+  const certificate = files.readCertificates(path);
+  t.ok(files.isPair(certificate, files.readTlsPrivateKey(keyPath)));
+  t.notOk(files.isPair(certificate, files.readTlsPrivateKey(write('other', privatePem(rsa.privateKey)))));
+});
+
+t.test('no message repeats what stands in a file, or its path', async (t) => {
+  const write = fileWriter(t);
+  const secret = 'correct-horse-battery';
+  const path = write('secret-path-name', secret);
+  for (const read of [
+    files.readTokenPublicKey,
+    files.readTokenPrivateKey,
+    files.readSecret,
+    files.readCertificates,
+    files.readTlsPrivateKey,
+  ]) {
+    try {
+      read(path);
+      t.fail(`${read.name} must refuse the file`);
+    } catch (error) {
+      t.notMatch(String(error), /correct|secret-path-name/, read.name);
+    }
+  }
+  t.equal(readFileSync(path, 'utf8'), secret);
+});

@@ -1,0 +1,253 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { readCommandLine } from '../../src/config/command-line.js';
+import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
+import { OptionFaults } from '../../src/config/faults.js';
+import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
+import { environmentVariable } from '../../src/config/option.js';
+import { dataplaneOptionTable } from '../../src/config/option-table.js';
+import { createKeyPair } from '../support/keys.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+function load(args: readonly string[], environment: NodeJS.ProcessEnv = {}): DataplaneOptions {
+  const words = readCommandLine(['dataplane', ...args]);
+  if (words.command === 'answer') throw new Error(words.text);
+  return loadDataplaneOptions(words, environment);
+}
+
+function faults(args: readonly string[], environment: NodeJS.ProcessEnv = {}): readonly string[] {
+  try {
+    load(args, environment);
+  } catch (error) {
+    if (error instanceof OptionFaults) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+/** A self-signed certificate for a new key. */
+function createCertificate(t: Test): { certificate: string; privateKey: string } {
+  const { privateKeyPath } = createKeyPair(t, 'ec');
+  const certificate = join(createScratchDirectory(t), 'certificate.pem');
+  const args = ['req', '-x509', '-new', '-key', privateKeyPath, '-subj', '/CN=localhost', '-out', certificate];
+  execFileSync('openssl', args, { stdio: 'ignore' });
+  return { certificate, privateKey: privateKeyPath };
+}
+
+t.test('the defaults are those of the decisions', async (t) => {
+  t.strictSame(load([]), {
+    address: { host: '127.0.0.1', port: 8001 },
+    tls: undefined,
+    pathPrefix: '/gw-rs',
+    workerCount: availableParallelism(),
+    store: { kind: 'embedded', path: 'data/store' },
+    token: {
+      publicKey: undefined,
+      secret: undefined,
+      privateKey: undefined,
+      issuer: 'mcpgateway',
+      audience: 'mcpgateway-api',
+    },
+    upstream: {
+      mode: 'tls-only',
+      connectTimeoutMs: 5_000,
+      initializeTimeoutMs: 10_000,
+      listTimeoutMs: 30_000,
+      callIdleTimeoutMs: 300_000,
+    },
+    allowedOrigins: [],
+    allowedHosts: [],
+    bodyBytesMax: 4 * 1024 * 1024,
+    sessionIdleTimeoutMs: 3_600_000,
+    logLevel: 'info',
+    accessLog: false,
+    drainTimeoutMs: 10_000,
+  });
+});
+
+/** Option, text, and what of the options it must change to what. */
+const plainOptions: readonly (readonly [string, string, (options: DataplaneOptions) => unknown, unknown])[] = [
+  ['address', '[::1]:0', (options) => options.address, { host: '::1', port: 0 }],
+  ['path-prefix', '/other', (options) => options.pathPrefix, '/other'],
+  ['allowed-origins', 'https://a.example', (options) => options.allowedOrigins, ['https://a.example']],
+  ['allowed-hosts', 'a.example:1', (options) => options.allowedHosts, ['a.example:1']],
+  ['max-body-bytes', '1KiB', (options) => options.bodyBytesMax, 1024],
+  ['store-path', '/tmp/x', (options) => options.store, { kind: 'embedded', path: '/tmp/x' }],
+  ['token-issuer', 'i', (options) => options.token.issuer, 'i'],
+  ['token-audience', 'a', (options) => options.token.audience, 'a'],
+  ['upstream-connection-mode', 'plain-text-or-tls', (options) => options.upstream.mode, 'plain-text-or-tls'],
+  ['connect-timeout', '1s', (options) => options.upstream.connectTimeoutMs, 1_000],
+  ['initialize-timeout', '2s', (options) => options.upstream.initializeTimeoutMs, 2_000],
+  ['list-timeout', '3s', (options) => options.upstream.listTimeoutMs, 3_000],
+  ['call-timeout', '4s', (options) => options.upstream.callIdleTimeoutMs, 4_000],
+  ['number-of-cpus', '7', (options) => options.workerCount, 7],
+  ['session-idle-timeout', '5s', (options) => options.sessionIdleTimeoutMs, 5_000],
+  ['log-level', 'trace', (options) => options.logLevel, 'trace'],
+  ['access-log', 'true', (options) => options.accessLog, true],
+  ['drain-timeout', '0s', (options) => options.drainTimeoutMs, 0],
+];
+
+for (const [name, text, pick, expected] of plainOptions) {
+  t.test(`--${name} is read from the command line and from the environment`, async (t) => {
+    t.notSame(pick(load([])), expected, 'differs from the default');
+    t.strictSame(pick(load([`--${name}`, text])), expected);
+    t.strictSame(pick(load([], { [environmentVariable(name)]: text })), expected);
+    t.strictSame(pick(load([`--${name}`, text], { [environmentVariable(name)]: 'nonsense?' })), expected, 'wins');
+  });
+}
+
+t.test('an empty variable counts as not set', async (t) => {
+  const emptied = Object.keys(dataplaneOptionTable).map((name) => [environmentVariable(name), '']);
+  t.strictSame(load([], Object.fromEntries(emptied) as NodeJS.ProcessEnv), load([]));
+});
+
+t.test('files are read into the options', async (t) => {
+  const key = createKeyPair(t, 'rsa');
+  const secretPath = join(createScratchDirectory(t), 'secret');
+  writeFileSync(secretPath, `${'s'.repeat(32)}\n`);
+  const { token } = load(
+    ['--token-verification-public-key', key.publicKeyPath, '--token-verification-secret-file', secretPath],
+    { SWITCHYARD_TOKEN_VERIFICATION_PRIVATE_KEY: key.privateKeyPath },
+  );
+  t.equal(token.publicKey, key.publicKeyPem);
+  t.match(token.privateKey, /BEGIN PRIVATE KEY/);
+  t.strictSame(Buffer.from(token.secret ?? []), Buffer.alloc(32, 's'));
+});
+
+t.test('Redis: the port follows the mode', async (t) => {
+  const plain = load(['--redis-address', 'redis', '--redis-mode', 'plain-text']).store;
+  t.match(plain, { kind: 'redis', host: 'redis', port: 6379, tls: { mode: 'plain-text' }, staleGraceMs: 60_000 });
+  t.match(load(['--redis-address', 'redis']).store, { port: 16379, tls: { mode: 'tls', trustBundle: undefined } });
+  t.match(load(['--redis-address', 'redis', '--redis-port', '1']).store, { port: 1 });
+});
+
+t.test('Redis: mtls, credentials and grace', async (t) => {
+  const { certificate, privateKey } = createCertificate(t);
+  const passwordFile = join(createScratchDirectory(t), 'password');
+  writeFileSync(passwordFile, 'p4ss\n');
+  const { store } = load([
+    ...['--redis-address', '::1', '--redis-mode', 'mtls', '--redis-tls-trust-bundle', certificate],
+    ...['--redis-tls-client-certificate', certificate, '--redis-tls-client-private-key', privateKey],
+    ...['--redis-username', 'u', '--redis-password-file', passwordFile, '--redis-stale-grace', '0s'],
+  ]);
+  t.match(store, { kind: 'redis', host: '::1', port: 16379, username: 'u', password: 'p4ss', staleGraceMs: 0 });
+  t.match(store, {
+    tls: {
+      mode: 'mtls',
+      trustBundle: /BEGIN CERTIFICATE/,
+      clientCertificate: /BEGIN CERTIFICATE/,
+      clientPrivateKey: /BEGIN PRIVATE KEY/,
+    },
+  });
+});
+
+t.test('a TLS listener has a certificate and its key', async (t) => {
+  const { certificate, privateKey } = createCertificate(t);
+  const args = ['--tls-address', '0.0.0.0:8443', '--server-certificate', certificate];
+  t.strictSame(load([...args, '--server-private-key', privateKey]).tls, {
+    address: { host: '0.0.0.0', port: 8443 },
+    certificatePath: certificate,
+    privateKeyPath: privateKey,
+  });
+  t.match(faults([...args, '--server-private-key', createKeyPair(t).privateKeyPath]), [
+    /^--server-private-key: is not the key of --server-certificate/,
+  ]);
+});
+
+t.test('options that contradict each other', async (t) => {
+  const { certificate, privateKey } = createCertificate(t);
+  const redis = ['--redis-address', 'redis'];
+  const cases: readonly (readonly [readonly string[], readonly RegExp[]])[] = [
+    [
+      ['--tls-address', '[::]:1'],
+      [/^--server-certificate: is needed/, /^--server-private-key: is needed/],
+    ],
+    [['--server-certificate', certificate], [/^--server-certificate: has no use without --tls-address/]],
+    [['--server-private-key', privateKey], [/^--server-private-key: has no use without --tls-address/]],
+    [
+      [...redis, '--redis-mode', 'mtls'],
+      [/^--redis-tls-client-certificate: is needed/, /^--redis-tls-client-private-key: is needed/],
+    ],
+    [
+      [...redis, '--redis-mode', 'plain-text', '--redis-tls-trust-bundle', certificate],
+      [/^--redis-tls-trust-bundle: contradicts --redis-mode plain-text/],
+    ],
+    [
+      [...redis, '--redis-mode', 'plain-text', '--redis-tls-client-private-key', privateKey],
+      [/^--redis-tls-client-private-key: contradicts --redis-mode plain-text/],
+    ],
+    [
+      [...redis, '--redis-tls-client-certificate', certificate],
+      [/^--redis-tls-client-certificate: contradicts --redis-mode tls/],
+    ],
+    [
+      ['--redis-mode', 'plain-text', '--redis-port', '1'],
+      [/^--redis-port: has no use without --redis-address/, /^--redis-mode: has no use without --redis-address/],
+    ],
+  ];
+  for (const [args, expected] of cases) {
+    const found = faults(args);
+    t.equal(found.length, expected.length, args.join(' '));
+    t.match(found, expected);
+  }
+  const ownPair = ['--server-certificate', certificate, '--server-private-key', privateKey];
+  t.match(faults(['--address', '[::]:1', '--tls-address', '[::]:1', ...ownPair]), [/^--tls-address: is the same/]);
+  t.strictSame(faults(['--address', '[::]:0', '--tls-address', '[::]:0', ...ownPair]), []);
+  t.strictSame(faults([...redis, '--store-path', 'x']), [], 'a store path beside Redis is only not used');
+});
+
+t.test('every fault comes in one message, with where it came from and without any value', async (t) => {
+  const error = t.throws(() =>
+    load(
+      ['--address', 'hunter2', '--nonsense=hunter2', '--token-verification-public-key', '/hunter2', 'hunter2', '-x'],
+      {
+        SWITCHYARD_LOG_LEVEL: 'hunter2',
+        SWITCHYARD_REDIS_ADDRESS: 'redis://user:hunter2@redis',
+        SWITCHYARD_REDIS_PASSWORD_FILE: 'hunter2',
+        SWITCHYARD_TOKEN_VERIFICATION_SECRET_FILE: 'hunter2',
+        SWITCHYARD_ALLOWED_ORIGINS: 'https://user:hunter2@x',
+      },
+    ),
+  );
+  if (!(error instanceof OptionFaults)) throw new Error('not the faults of the options');
+  const names = error.faults.map((fault) => fault.split(': ')[0]);
+  t.strictSame(names, [
+    '--nonsense',
+    '-x',
+    '1 argument(s) that belong to no option; the command takes options alone',
+    '--address',
+    '--allowed-origins (from SWITCHYARD_ALLOWED_ORIGINS)',
+    '--redis-address (from SWITCHYARD_REDIS_ADDRESS)',
+    '--redis-password-file (from SWITCHYARD_REDIS_PASSWORD_FILE)',
+    '--token-verification-public-key',
+    '--token-verification-secret-file (from SWITCHYARD_TOKEN_VERIFICATION_SECRET_FILE)',
+    '--log-level (from SWITCHYARD_LOG_LEVEL)',
+  ]);
+  for (const fault of error.faults) t.ok(error.message.includes(`\n  ${fault}\n`), fault);
+  t.match(error.message, /^10 faults in the command line and environment:/);
+  t.match(error.message, /`switchyard dataplane --help`/);
+  t.notMatch(error.message, /hunter2/);
+});
+
+t.test('a fault in one value brings no false contradictions with it', async (t) => {
+  const { certificate } = createCertificate(t);
+  const args = ['--redis-address', 'redis', '--redis-mode', 'nonsense', '--redis-tls-client-certificate', certificate];
+  t.match(faults(args), [/^--redis-mode: expects one of plain-text, tls, mtls/]);
+  t.equal(faults(args).length, 1);
+});
+
+t.test('the options are frozen all the way down', async (t) => {
+  const options = load(['--redis-address', 'redis', '--allowed-hosts', 'a.example']);
+  for (const part of [options, options.address, options.store, options.token, options.allowedHosts]) {
+    t.ok(Object.isFrozen(part));
+  }
+  if (options.store.kind === 'redis') t.ok(Object.isFrozen(options.store.tls));
+});
+
+t.test('the options cross to a worker as they are', async (t) => {
+  const options = load([]);
+  t.strictSame(structuredClone(options), options);
+});
