@@ -1,0 +1,65 @@
+// What the quick start prints: commands and settings to paste, with this run's URL and token in them.
+
+export interface GuideFacts {
+  /** The virtual host's MCP endpoint. */
+  readonly url: string;
+  readonly token: string;
+  /** Listener and path prefix. */
+  readonly baseUrl: string;
+  readonly subject: string;
+}
+
+export function guide({ url, token, baseUrl, subject }: GuideFacts): string {
+  const settings = { type: 'http', url, headers: { Authorization: `Bearer ${token}` } };
+  return `
+────────────────────────────────────────────────────────────────────────────────
+Switchyard is running. Two demo backends, one endpoint:
+
+  URL    ${url}
+  TOKEN  ${token}
+
+Step by step with curl (paste into a second terminal):
+
+  URL='${url}'
+  TOKEN='${token}'
+  mcp() { curl -sS "$URL" -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' \\
+    -H 'accept: application/json, text/event-stream' -H 'mcp-protocol-version: 2025-11-25' "$@"; echo; }
+
+  # 1. initialize, and keep the session id
+  SESSION=$(mcp -o /dev/null -D - -d '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"curl","version":"1"}}}' \\
+    | tr -d '\\r' | sed -n 's/^mcp-session-id: //p')
+  # 2. say that the client is ready
+  mcp -H "mcp-session-id: $SESSION" -d '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+  # 3. the tools of both backends
+  mcp -H "mcp-session-id: $SESSION" -d '{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
+  # 4. call one that answers as JSON, and one that streams its progress
+  mcp -H "mcp-session-id: $SESSION" -d '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"calculator-add","arguments":{"a":19,"b":23}}}'
+  mcp -N -H "mcp-session-id: $SESSION" -d '{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"wordsmith-countdown","arguments":{"from":5},"_meta":{"progressToken":"p"}}}'
+  # 5. end the session
+  mcp -X DELETE -H "mcp-session-id: $SESSION"
+
+MCP Inspector:
+
+  npx @modelcontextprotocol/inspector --cli '${url}' --transport http \\
+    --header 'Authorization: Bearer ${token}' --method tools/list
+
+Claude Code:
+
+  claude mcp add --transport http switchyard '${url}' --header 'Authorization: Bearer ${token}'
+
+Cursor (~/.cursor/mcp.json), Claude Desktop and others that read "mcpServers":
+
+${indent(JSON.stringify({ mcpServers: { switchyard: settings } }, null, 2))}
+
+VS Code (.vscode/mcp.json):
+
+${indent(JSON.stringify({ servers: { switchyard: settings } }, null, 2))}
+
+The token lasts an hour. A new one:  curl -sS '${baseUrl}/admin/tokens/${subject}'
+Stop with Ctrl-C.
+────────────────────────────────────────────────────────────────────────────────`;
+}
+
+function indent(text: string): string {
+  return text.replace(/^/gm, '  ');
+}

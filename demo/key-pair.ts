@@ -1,0 +1,20 @@
+// The quick start's key pair: made once, kept under the data folder.
+import { generateKeyPairSync } from 'node:crypto';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface KeyPairPaths {
+  readonly publicKey: string;
+  readonly privateKey: string;
+}
+
+/** Makes an RSA key pair in the folder unless there is one. */
+export function ensureKeyPair(folder: string): KeyPairPaths {
+  const paths = { publicKey: join(folder, 'token-public.pem'), privateKey: join(folder, 'token-private.pem') };
+  if (existsSync(paths.publicKey) && existsSync(paths.privateKey)) return paths;
+  mkdirSync(folder, { recursive: true });
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  writeFileSync(paths.publicKey, publicKey.export({ type: 'spki', format: 'pem' }));
+  writeFileSync(paths.privateKey, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  return paths;
+}

@@ -1,0 +1,99 @@
+// Who may import whom (ARCHITECTURE.md, "Folders"). The graph is read from the sources, printed when it breaks a rule,
+// and includes type imports: a folder that only names another's types depends on it all the same.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+
+const src = fileURLToPath(new URL('../../src', import.meta.url));
+
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  shared: [],
+  config: ['shared'],
+  protocol: ['shared'],
+  store: ['protocol', 'shared', 'config'],
+  auth: ['protocol', 'shared', 'config'],
+  ipc: ['protocol', 'shared', 'config'],
+  relay: ['protocol', 'shared', 'config', 'store', 'auth'],
+  primary: ['ipc', 'config', 'shared'],
+  worker: ['relay', 'store', 'auth', 'ipc', 'protocol', 'config', 'shared'],
+  bootstrap: ['auth', 'store', 'config', 'shared'],
+};
+
+/** Packages that one folder, or one file, keeps to itself. */
+const packageHomes: Readonly<Record<string, string>> = {
+  'uWebSockets.js': 'worker/edge/',
+  jose: 'auth/',
+  ioredis: 'store/',
+  lmdb: 'store/',
+  pino: 'shared/logger.ts',
+  undici: 'relay/upstream/',
+  commander: 'config/',
+};
+
+interface Import {
+  readonly file: string;
+  readonly specifier: string;
+  readonly isTypeOnly: boolean;
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(src, file), 'utf8');
+  const statements = text.matchAll(/^(?:import|export)\s+(type\s)?[^;]*?from\s+'([^']+)'|import\('([^']+)'\)/gms);
+  return [...statements].map(([, type, from, dynamic]) => ({
+    file,
+    specifier: from ?? dynamic ?? '',
+    isTypeOnly: type !== undefined,
+  }));
+}
+
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+const imports = files.flatMap(importsOf);
+
+function folderOf(file: string): string {
+  return file.includes(sep) ? (file.split(sep)[0] ?? '') : 'main';
+}
+
+t.test('folders import only what the table allows', async (t) => {
+  const faults: string[] = [];
+  const edges = new Set<string>();
+  for (const { file, specifier } of imports) {
+    if (!specifier.startsWith('.')) continue;
+    const from = folderOf(file);
+    const to = folderOf(relative(src, resolve(src, dirname(file), specifier)));
+    if (from === to || from === 'main') continue;
+    edges.add(`${from} → ${to}`);
+    if (!mayImport[from]?.includes(to)) faults.push(`${file} imports ${specifier}`);
+  }
+  t.ok(edges.size > 5, 'the graph was read');
+  t.same(faults, [], `folder graph: ${[...edges].sort().join(', ')}`);
+});
+
+t.test('every folder is in the table', async (t) => {
+  const folders = new Set(files.map(folderOf));
+  folders.delete('main');
+  t.same([...folders].sort(), Object.keys(mayImport).sort());
+});
+
+t.test('relay knows store and auth as types only', async (t) => {
+  const runtime = imports.filter(
+    ({ file, specifier, isTypeOnly }) =>
+      folderOf(file) === 'relay' && /\/(store|auth)\//.test(specifier) && !isTypeOnly,
+  );
+  t.same(runtime, []);
+});
+
+t.test('packages stay in their folder', async (t) => {
+  const strays = imports.filter(({ file, specifier }) => {
+    const home = packageHomes[specifier];
+    return home !== undefined && !file.split(sep).join('/').startsWith(home);
+  });
+  t.same(strays, []);
+});
+
+t.test('process.env is read in config alone', async (t) => {
+  const readers = files.filter(
+    (file) => folderOf(file) !== 'config' && readFileSync(join(src, file), 'utf8').includes('process.env'),
+  );
+  t.same(readers, []);
+});
