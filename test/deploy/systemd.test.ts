@@ -1,0 +1,123 @@
+// The unit file by systemd's own judgement, and the notice of readiness through the real systemd-notify. `verify` wants
+// the program of ExecStart= to exist, so it judges a copy that starts this Node.js with a file of this repository.
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { environmentVariable } from '../../src/config/option.js';
+import { dataplaneOptionTable } from '../../src/config/option-table.js';
+import { limits } from '../../src/shared/limits.js';
+import { startPrimary, stubOptions, until } from '../primary/stub-fleet.js';
+
+const deployed = fileURLToPath(new URL('../../../deploy/systemd/', import.meta.url));
+const unit = readFileSync(join(deployed, 'switchyard.service'), 'utf8');
+const environmentFile = readFileSync(join(deployed, 'switchyard.env'), 'utf8');
+
+function reasonToSkip(...programs: readonly string[]): string | false {
+  const missing = programs.filter((program) => spawnSync(program, ['--version']).error !== undefined);
+  return missing.length > 0 && `not installed here: ${missing.join(', ')}`;
+}
+
+function directive(name: string): string {
+  const values = unit.split('\n').filter((line) => line.startsWith(`${name}=`));
+  if (values.length !== 1) throw new Error(`${name} stands in the unit ${values.length} times`);
+  return values[0]?.slice(name.length + 1) ?? '';
+}
+
+t.test('systemd-analyze verify has nothing to say', { skip: reasonToSkip('systemd-analyze') }, (t) => {
+  const program = '/usr/bin/node /usr/lib/switchyard/dist/main.js';
+  t.match(unit, `ExecStart=${program} dataplane\n`);
+  const copy = join(t.testdir({}), 'switchyard.service');
+  function verify(text: string): string {
+    writeFileSync(copy, text);
+    const { stdout, stderr, status } = spawnSync('systemd-analyze', ['verify', copy], { encoding: 'utf8' });
+    return `${stdout}${stderr}${status === 0 ? '' : `status ${status}`}`;
+  }
+  const thisFile = fileURLToPath(import.meta.url);
+  const verifiable = unit.replace(program, `${process.execPath} ${thisFile}`);
+  t.equal(verify(verifiable), '');
+  t.match(verify(verifiable.replace('PrivateTmp=', 'PrivateTemp=')), /PrivateTemp/, 'a misspelt directive is found');
+  t.end();
+});
+
+t.test('systemd-analyze security rates the exposure below 3', { skip: reasonToSkip('systemd-analyze') }, (t) => {
+  const args = ['security', '--offline=true', '--no-pager', join(deployed, 'switchyard.service')];
+  const { stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
+  const rating = /Overall exposure level for switchyard\.service: (\d+\.\d)/.exec(stdout)?.[1];
+  t.ok(Number(rating) < 3, `${rating} ${stderr}`);
+  t.end();
+});
+
+t.test('the times of the unit leave room for those of the program', (t) => {
+  const { parse, fallback } = dataplaneOptionTable['drain-timeout'];
+  t.ok(Number(directive('TimeoutStopSec')) * 1_000 > parse(fallback) + limits.workerStopMsMax);
+  t.ok(Number(directive('TimeoutStartSec')) * 1_000 > limits.workerStartTriesMax * limits.workerStartMsMax);
+  t.end();
+});
+
+t.test('every variable of the environment file is an option', (t) => {
+  const known = Object.keys(dataplaneOptionTable).map(environmentVariable);
+  const named = [...environmentFile.matchAll(/^#?([A-Z_]+)=/gm)].map(([, name]) => name);
+  t.ok(named.length > 10);
+  t.same(
+    named.filter((name) => name === undefined || !known.includes(name)),
+    [],
+  );
+  t.end();
+});
+
+/** Binds a datagram socket, which Node.js cannot, and prints each notice on a line. */
+const listenerScript = `
+  use Socket;
+  $| = 1;
+  socket(my $socket, PF_UNIX, SOCK_DGRAM, 0) or die $!;
+  bind($socket, sockaddr_un($ARGV[0])) or die $!;
+  print "bound\\n";
+  while (defined recv($socket, my $notice, 4096, 0)) { $notice =~ tr/\\n/ /; print "$notice\\n"; }
+`;
+
+async function listenForNotices(t: Test): Promise<{ socket: string; notices: () => string[] }> {
+  const directory = mkdtempSync(join(tmpdir(), 'notify-')); // a socket's path has to be short
+  t.teardown(() => rmSync(directory, { recursive: true }));
+  const socket = join(directory, 'socket');
+  const child = spawn('perl', ['-e', listenerScript, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(() => child.kill());
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  await until('the listener has bound its socket', () => lines.includes('bound'));
+  // systemd-notify also asks with BARRIER=1 whether its notice has been read.
+  return { socket, notices: () => lines.filter((line) => line.startsWith('READY') || line.startsWith('STOPPING')) };
+}
+
+const skip = reasonToSkip('systemd-notify', 'perl');
+
+t.test('systemd hears READY=1 when the last worker listens, and STOPPING=1 at the drain', { skip }, async (t) => {
+  const { socket, notices } = await listenForNotices(t);
+  const gate = `${socket}.gate`;
+  const primary = startPrimary(t, stubOptions(), [{}, { gate }], { notifySocket: socket });
+  await until('the first worker listens', () =>
+    primary.log.some(({ msg, slot }) => msg === 'worker listening' && slot === 0),
+  );
+  t.same(notices(), []);
+  writeFileSync(gate, '');
+  await until('READY=1 comes', () => notices().length > 0);
+  t.equal(primary.journal.entries('listening').length, 2);
+  primary.process.kill('SIGTERM');
+  await until('STOPPING=1 comes', () => notices().length > 1);
+  t.same(notices(), ['READY=1', 'STOPPING=1']);
+  t.equal(await primary.ended, 0);
+});
+
+t.test('systemd never hears READY=1 when one worker does not listen', { skip }, async (t) => {
+  const { socket, notices } = await listenForNotices(t);
+  const primary = startPrimary(t, stubOptions(), [{}, { start: 'hang' }], { notifySocket: socket });
+  await until('the first worker listens', () =>
+    primary.log.some(({ msg, slot }) => msg === 'worker listening' && slot === 0),
+  );
+  primary.process.kill('SIGTERM');
+  await until('STOPPING=1 comes', () => notices().includes('STOPPING=1'));
+  t.same(notices(), ['STOPPING=1']);
+});
