@@ -180,7 +180,7 @@ export function encodeEvent(data: Buffer): Buffer {
 }
 
 function encodeLines(data: Buffer): Buffer {
-  const parts = [EVENT_HEAD];
+  const parts: Buffer[] = [EVENT_HEAD];
   let start = 0;
   for (let at = 0; at < data.length; at++) {
     if (data[at] !== LF && data[at] !== CR) continue;

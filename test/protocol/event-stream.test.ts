@@ -1,0 +1,206 @@
+import { createParser } from 'eventsource-parser';
+import t from 'tap';
+import { EventStreamParser, encodeEvent, keepAliveComment } from '../../src/protocol/event-stream.js';
+import { printable } from '../support/printable.js';
+import { Random } from '../support/random.js';
+
+const UNBOUNDED = 1_000_000;
+
+interface SeenEvent {
+  data: string;
+  event: string;
+  id: string;
+}
+
+interface Outcome {
+  events: SeenEvent[];
+  retryMs: number | undefined;
+}
+
+function parse(pieces: readonly Buffer[]): Outcome {
+  const events: SeenEvent[] = [];
+  const parser = new EventStreamParser(
+    (data, event, id) => events.push({ data: data.toString(), event, id }),
+    UNBOUNDED,
+  );
+  for (const piece of pieces) {
+    // The piece is overwritten after the call, as a reused read buffer would be.
+    const chunk = Buffer.from(piece);
+    if (!parser.push(chunk)) throw new Error('refused');
+    chunk.fill(0x58);
+  }
+  return { events, retryMs: parser.retryMs };
+}
+
+/** The reference, brought to our terms: an id lasts until the next (WHATWG), empty data is not dispatched (C15). */
+function parseByReference(stream: string): Outcome {
+  const events: SeenEvent[] = [];
+  let retryMs: number | undefined;
+  const parser = createParser({
+    onEvent: ({ data, event }) => {
+      if (data !== '') events.push({ data, event: event === undefined || event === 'message' ? '' : event, id: '' });
+    },
+    onRetry: (ms) => (retryMs = ms),
+  });
+  parser.feed(stream.replace(/^\ufeff/, ''));
+  // It waits for a LF after a CR that ends the stream; the line is over either way.
+  if (stream.endsWith('\r')) parser.feed('\n');
+  return { events, retryMs };
+}
+
+const stream = (text: string): Outcome => parse([Buffer.from(text)]);
+const data = (text: string): string[] => stream(text).events.map((event) => event.data);
+
+void t.test('line ends of every kind', async (t) => {
+  for (const end of ['\n', '\r\n', '\r']) {
+    t.same(data(`data: a${end}${end}data: b${end}data:c${end}${end}`), ['a', 'b\nc'], printable(end));
+  }
+  t.same(data('data: a\r\n\ndata: b\n\r\ndata: c\r\r'), ['a', 'b', 'c']);
+});
+
+void t.test('CR LF cut in two is one line end', async (t) => {
+  const pieces = (...texts: string[]): string[] =>
+    parse(texts.map((text) => Buffer.from(text))).events.map((e) => e.data);
+  t.same(pieces('data: a\r', '\ndata: b\r', '\n\r', '\n'), ['a\nb']);
+  t.same(pieces('data: a\r', '\r', 'data: b\n\n'), ['a', 'b']);
+  t.same(pieces('data: a\r', '', '\n\n'), ['a']);
+});
+
+void t.test('fields', async (t) => {
+  t.same(stream('event: x\ndata: 1\n\ndata: 2\n\nevent: message\ndata: 3\n\n').events, [
+    { data: '1', event: 'x', id: '' },
+    { data: '2', event: '', id: '' },
+    { data: '3', event: '', id: '' },
+  ]);
+  t.same(data('data\ndata\n\n'), ['\n'], 'a field without a colon has the empty value');
+  t.same(data('data:  a \n\ndata:\tb\n\n'), [' a ', '\tb'], 'one space is the separator, and no more');
+  t.same(data(': comment\nDATA: a\n data: b\ndata : c\nfoo: d\ndataa: e\ndata: f\n\n'), ['f']);
+});
+
+void t.test('an id lasts until the next, and one with NUL is none', async (t) => {
+  const { events } = stream('id: 1\ndata: a\n\ndata: b\n\nid: x\0y\ndata: c\n\nid: 2\n\ndata: d\n\nid\ndata: e\n\n');
+  t.same(
+    events.map(({ id }) => id),
+    ['1', '1', '1', '2', ''],
+  );
+});
+
+void t.test('events without data are not dispatched', async (t) => {
+  t.same(data('\n\nevent: x\n\nid: 1\ndata:\n\nid: 2\ndata\n\ndata: a\n\n'), ['a']);
+  t.equal(stream('event: x\n\ndata: a\n\n').events[0]?.event, '', 'and their name does not stay');
+});
+
+void t.test('an event that the end of the stream cuts is dropped', async (t) => {
+  t.same(data('data: a\n\ndata: b\n'), ['a']);
+  t.same(data('data: a\n\ndata: b'), ['a']);
+});
+
+void t.test('a byte order mark counts at the beginning only', async (t) => {
+  t.same(data('\ufeffdata: a\n\n\ufeffdata: b\n\n'), ['a']);
+  const bytes = Buffer.from('\ufeffdata: a\n\n');
+  t.same(parse(Array.from(bytes, (byte) => Buffer.from([byte]))).events.length, 1);
+  t.same(parse([Buffer.from([0xef, 0xbb]), Buffer.from('data: a\n\ndata: b\n\n')]).events.length, 1);
+});
+
+void t.test('retry', async (t) => {
+  t.equal(stream('retry: 1500\n').retryMs, 1500);
+  t.equal(stream('retry: 10\nretry: 1.5\nretry: -1\nretry:\nretry: 1e3\n').retryMs, 10);
+  t.equal(stream('data: a\n\n').retryMs, undefined);
+});
+
+void t.test('data goes out without a copy when its event lies in one chunk', async (t) => {
+  const chunk = Buffer.from('event: message\ndata: abc\n\n');
+  let seen: Buffer | undefined;
+  new EventStreamParser((data) => (seen = data), UNBOUNDED).push(chunk);
+  chunk.write('xyz', chunk.indexOf('abc'));
+  t.equal(seen?.toString(), 'xyz');
+});
+
+void t.test('the size of an event is bounded, however it comes', async (t) => {
+  const isTaken = (text: string, pieceBytes: number): boolean => {
+    const parser = new EventStreamParser(() => {}, 20);
+    const bytes = Buffer.from(text);
+    let taken = true;
+    for (let at = 0; at < bytes.length; at += pieceBytes) taken = parser.push(bytes.subarray(at, at + pieceBytes));
+    return taken;
+  };
+  for (const pieceBytes of [1, 7, 1_000]) {
+    t.equal(isTaken(`data: ${'a'.repeat(14)}\n\n`.repeat(10), pieceBytes), true);
+    t.equal(isTaken(`data: ${'a'.repeat(15)}\n\n`, pieceBytes), false);
+    t.equal(isTaken(`data: ${'a'.repeat(15)}\n\ndata: a\n\n`, pieceBytes), false, 'and stays refused');
+    t.equal(isTaken('data: aaaaaaa\n'.repeat(2), pieceBytes), true);
+    t.equal(isTaken('data: aaaaaaa\n'.repeat(3), pieceBytes), false);
+    t.equal(isTaken(`:${'a'.repeat(20)}`, pieceBytes), false, 'a line without end counts too');
+  }
+});
+
+const LINES = [
+  ...[
+    'data: {"a":1}',
+    'data:b',
+    'data',
+    'data:',
+    'data:  c',
+    'data: é漢😀',
+    'data: :x',
+    'data: \ufeff',
+    '',
+    '',
+    '',
+    '',
+  ],
+  ...[
+    'event: message',
+    'event: ping',
+    'event:',
+    'event',
+    'retry: 5',
+    'retry: x',
+    'id: 1',
+    ': comment',
+    ':',
+    'datax: 1',
+  ],
+];
+
+void t.test('fuzz: agrees with eventsource-parser, in any pieces', async (t) => {
+  const random = new Random(7);
+  let events = 0;
+  for (let round = 0; round < 3_000; round++) {
+    let text = random.chance(0.1) ? '\ufeff' : '';
+    const ends = random.pick([['\n'], ['\r\n'], ['\r'], ['\n', '\r\n', '\r']]);
+    for (let count = random.below(20); count > 0; count--) text += random.pick(LINES) + random.pick(ends);
+    if (random.chance(0.2)) text += random.pick(LINES);
+    const bytes = Buffer.from(text);
+    const expected = parseByReference(text);
+    events += expected.events.length;
+    for (const pieceBytesMax of [1, 3, 30, 1_000]) {
+      const actual = parse(random.pieces(bytes, pieceBytesMax));
+      for (const event of actual.events) event.id = '';
+      if (JSON.stringify(actual) !== JSON.stringify(expected)) t.fail(`${pieceBytesMax}: ${printable(text)}`);
+    }
+  }
+  t.ok(events > 2_000, `${events} events`);
+});
+
+void t.test('fuzz: an encoded event is read back, its line breaks as LF', async (t) => {
+  const random = new Random(8);
+  for (let round = 0; round < 300; round++) {
+    let text = random.chance(0.5) ? '{"a":' : '';
+    for (let count = random.below(8); count > 0; count--)
+      text += random.pick(['x', ' ', ':', 'é', '\n', '\r', '\r\n', 'data: ']);
+    const encoded = encodeEvent(Buffer.from(text));
+    const seen: unknown[] = [];
+    createParser({ onEvent: (event) => seen.push(event) }).feed(encoded.toString());
+    const lines = text.replace(/\r\n|\r/g, '\n');
+    t.same(seen, [{ id: undefined, event: 'message', data: lines }], printable(text));
+    t.same(parse([encoded]).events, lines === '' ? [] : [{ data: lines, event: '', id: '' }]);
+  }
+});
+
+void t.test('what is written', async (t) => {
+  t.equal(encodeEvent(Buffer.from('{}')).toString(), 'event: message\ndata: {}\n\n');
+  t.equal(encodeEvent(Buffer.from('{\r\n}')).toString(), 'event: message\ndata: {\ndata: }\n\n');
+  t.same(parse([keepAliveComment]).events, []);
+  t.match(keepAliveComment.toString(), /^:.*\n\n$/);
+});

@@ -1,0 +1,266 @@
+import t from 'tap';
+import {
+  idKey,
+  readBackendMessage,
+  readClientMessage,
+  sameId,
+  type BackendMessage,
+  type ClientMessage,
+} from '../../src/protocol/json-rpc.js';
+import { printable } from '../support/printable.js';
+import { Random } from '../support/random.js';
+import { escapedToken, randomJson } from '../support/random-json.js';
+
+/** Every span of a message as its text, `''` where absent. */
+function texts(text: string, message: ClientMessage | BackendMessage | string | undefined): unknown {
+  if (typeof message !== 'object') return message;
+  const bytes = Buffer.from(text);
+  const shown: Record<string, unknown> = {};
+  const offsets = message as unknown as Record<string, number>;
+  for (const [name, value] of Object.entries(message)) {
+    if (name.endsWith('End')) continue;
+    if (!name.endsWith('Start')) {
+      shown[name] = value;
+      continue;
+    }
+    const span = name.slice(0, -'Start'.length);
+    const end = offsets[`${span}End`] ?? NaN;
+    if ((value === -1) !== (end === -1)) throw new Error(`half a span: ${span}`);
+    if (value !== -1) shown[span] = bytes.toString('utf8', Number(value), end);
+  }
+  return shown;
+}
+
+const client = (text: string): unknown => texts(text, readClientMessage(Buffer.from(text)));
+const backend = (text: string): unknown => texts(text, readBackendMessage(Buffer.from(text)));
+
+void t.test('client: a call with everything', async (t) => {
+  const params =
+    '{ "name":"b-t\\u00e9", "arguments":{"name":1},"_meta":{"progressToken":7},"cursor":"c", "requestId":"r" }';
+  t.same(client(`{"jsonrpc":"2.0","id":"1","method":"tools/call","params":${params}}`), {
+    kind: 'request',
+    method: 'tools/call',
+    id: '"1"',
+    params,
+    name: '"b-t\\u00e9"',
+    progressToken: '7',
+    requestId: '"r"',
+    cursor: '"c"',
+  });
+});
+
+void t.test('client: the kinds of messages', async (t) => {
+  t.same(client('{"jsonrpc":"2.0","id":0,"method":"ping"}'), { kind: 'request', method: 'ping', id: '0' });
+  t.same(client('{"jsonrpc":"2.0","id":"","method":"x\\u0079"}'), { kind: 'request', method: 'xy', id: '""' });
+  t.same(client('{"jsonrpc":"2.0","method":"notifications/initialized"}'), {
+    kind: 'notification',
+    method: 'notifications/initialized',
+  });
+  t.same(client('{"jsonrpc":"2.0","id":1,"result":null}'), { kind: 'response', method: '', id: '1' });
+  t.same(client('{"jsonrpc":"2.0","id":1,"error":{}}'), { kind: 'response', method: '', id: '1' });
+  t.same(client(' {"\\u006asonrpc":"\\u0032.0","\\u0069d":1.5e3,"metho\\u0064":"ping","extra":[]} '), {
+    kind: 'request',
+    method: 'ping',
+    id: '1.5e3',
+  });
+});
+
+void t.test('client: what is of the wrong kind within params is left to the method', async (t) => {
+  const request = (params: string): unknown => client(`{"jsonrpc":"2.0","id":1,"method":"m","params":${params}}`);
+  const base = { kind: 'request', method: 'm', id: '1' };
+  t.same(request('{}'), { ...base, params: '{}' });
+  for (const params of [
+    '{"name":5}',
+    '{"name":null}',
+    '{"_meta":{"progressToken":null}}',
+    '{"_meta":[]}',
+    '{"requestId":{}}',
+  ]) {
+    t.same(request(params), { ...base, params }, params);
+  }
+  t.same(request('{"cursor":null}'), { ...base, params: '{"cursor":null}', cursor: 'null' });
+  t.same(request('{"_meta":{"progressToken":""}}'), {
+    ...base,
+    params: '{"_meta":{"progressToken":""}}',
+    progressToken: '""',
+  });
+});
+
+void t.test('client: not JSON', async (t) => {
+  for (const text of ['', '{', '{"jsonrpc":"2.0","id":1,"method":"ping"}}', '\ufeff{}', 'x']) {
+    t.equal(client(text), 'not-json', text);
+  }
+  t.equal(readClientMessage(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xff"}', 'latin1')), 'not-json');
+});
+
+void t.test('client: JSON, but not a message', async (t) => {
+  const refused = [
+    ...['[]', '1', 'null', '"a"', '{}', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]'],
+    ...['"1.0"', '2.0', '"2.0 "', 'null', '["2.0"]'].map((version) => `{"jsonrpc":${version},"id":1,"method":"m"}`),
+    '{"id":1,"method":"m"}',
+    ...['null', 'true', '{}', '[1]'].map((id) => `{"jsonrpc":"2.0","id":${id},"method":"m"}`),
+    ...['null', '1', '{}', '["m"]'].map((method) => `{"jsonrpc":"2.0","id":1,"method":${method}}`),
+    ...['null', '[]', '"a"', '1'].map((params) => `{"jsonrpc":"2.0","id":1,"method":"m","params":${params}}`),
+    // Neither call nor response, or both.
+    '{"jsonrpc":"2.0","id":1}',
+    '{"jsonrpc":"2.0","result":{}}',
+    '{"jsonrpc":"2.0","id":null,"error":{}}',
+    '{"jsonrpc":"2.0","id":1,"result":{},"error":{}}',
+    '{"jsonrpc":"2.0","id":1,"error":"x"}',
+    '{"jsonrpc":"2.0","id":1,"method":"m","result":{}}',
+    '{"jsonrpc":"2.0","id":1,"method":"m","error":{}}',
+  ];
+  for (const text of refused) t.equal(client(text), 'not-json-rpc', text);
+});
+
+void t.test('client: whatever two parsers could read differently is refused', async (t) => {
+  const members = { jsonrpc: '"2.0"', id: '1', method: '"m"', params: '{}' };
+  const message = Object.entries(members).map(([name, value]) => `"${name}":${value}`);
+  t.not(client(`{${message.join(',')}}`), 'not-json-rpc');
+  for (const [name, value] of Object.entries({ ...members, result: '{}', error: '{}' })) {
+    for (const key of [name, name.toUpperCase(), `\\u00${name.charCodeAt(0).toString(16)}${name.slice(1)}`]) {
+      t.equal(client(`{${[...message, `"${key}":${value}`].join(',')}}`), 'not-json-rpc', key);
+    }
+  }
+  const doubles = ['"name":"a","name":"b"', '"name":"a","Name":"b"', '"_meta":{},"_META":{}', '"_meta":{},"_meta":{}'];
+  doubles.push(
+    '"cursor":"","cursor":""',
+    '"requestId":1,"requestid":2',
+    '"_meta":{"progressToken":1,"progresstoken":1}',
+  );
+  for (const double of doubles) {
+    t.equal(client(`{"jsonrpc":"2.0","id":1,"method":"m","params":{${double}}}`), 'not-json-rpc', double);
+  }
+  // A "response" that a backend without regard to case would run as a call.
+  const smuggled = '{"jsonrpc":"2.0","id":1,"result":{},"Method":"tools/call","Params":{"name":"forbidden"}}';
+  t.equal(client(smuggled), 'not-json-rpc');
+});
+
+void t.test('backend: the kinds of messages', async (t) => {
+  const base = { method: '', isError: false };
+  t.same(backend('{"jsonrpc":"2.0","id":1,"result": {"a":[1]} ,"_x":0}'), {
+    ...base,
+    kind: 'response',
+    id: '1',
+    body: '{"a":[1]}',
+  });
+  const error = { ...base, kind: 'response', isError: true, body: '{"code":-1}' };
+  t.same(backend('{"jsonrpc":"2.0","id":"a","error":{"code":-1}}'), { ...error, id: '"a"' });
+  t.same(backend('{"jsonrpc":"2.0","id":null,"error":{"code":-1}}'), error);
+  t.same(backend('{"jsonrpc":"2.0","error":{"code":-1}}'), error);
+  t.same(backend('{"jsonrpc":"2.0","id":7,"method":"roots/list","params":{"progressToken":1}}'), {
+    ...base,
+    kind: 'request',
+    method: 'roots/list',
+    id: '7',
+    params: '{"progressToken":1}',
+  });
+  t.same(backend('{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1}}'), {
+    ...base,
+    kind: 'notification',
+    method: 'notifications/progress',
+    params: '{"progressToken":"t","progress":1}',
+    progressToken: '"t"',
+  });
+  t.same(backend('{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":null}'), {
+    ...base,
+    kind: 'notification',
+    method: 'notifications/tools/list_changed',
+  });
+});
+
+void t.test('backend: nonsense', async (t) => {
+  const nonsense = [
+    ...['', '{', '[]', 'null', '{}', '{"jsonrpc":"2.0"}', '{"jsonrpc":"2.0","id":1}', '{"id":1,"result":{}}'],
+    '{"jsonrpc":"2.0","id":1,"result":{},"error":{}}',
+    '{"jsonrpc":"2.0","id":1,"result":{},"error":null}',
+    '{"jsonrpc":"2.0","id":1,"error":null}',
+    '{"jsonrpc":"2.0","id":1,"error":"x"}',
+    '{"jsonrpc":"2.0","id":null,"result":{}}',
+    '{"jsonrpc":"2.0","result":{}}',
+    '{"jsonrpc":"2.0","id":{},"result":{}}',
+    '{"jsonrpc":"2.0","id":{},"error":{}}',
+    '{"jsonrpc":"2.0","id":1,"id":2,"result":{}}',
+    '{"jsonrpc":"2.0","id":null,"method":"m"}',
+    '{"jsonrpc":"2.0","method":"m","params":[]}',
+    '{"jsonrpc":"2.0","method":1}',
+    '{"jsonrpc":"2.0","method":"m","params":{"progressToken":1,"progressToken":2}}',
+  ];
+  for (const text of nonsense) t.equal(backend(text), undefined, text);
+});
+
+void t.test('one message does not leak into the next', async (t) => {
+  client('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":1}}}');
+  t.same(client('{"jsonrpc":"2.0","method":"x"}'), { kind: 'notification', method: 'x' });
+});
+
+void t.test('method names: known ones, unknown ones, and unknown ones of a known length', async (t) => {
+  for (const method of [
+    'initialize',
+    'tools/list',
+    'tools/call',
+    'tools/cull',
+    'prompts/get',
+    'ping',
+    'pong',
+    '',
+    'é',
+  ]) {
+    t.same(client(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}}`), { kind: 'notification', method });
+  }
+});
+
+void t.test('fuzz: agrees with the parsed message', async (t) => {
+  const random = new Random(5);
+  for (let round = 0; round < 500; round++) {
+    const id = random.pick(['1', '"a"', '-0.5', '"\\u0031"']);
+    const name = escapedToken(random, random.pick(['b-tool', 'x', '', 'b-é']));
+    const params = [`${escapedToken(random, 'name')}:${name}`, `"arguments":${randomJson(random, 4)}`, '"z":0'];
+    const members = [
+      `${escapedToken(random, 'jsonrpc')}: "2.0"`,
+      `${escapedToken(random, 'id')} :${id}`,
+      `${escapedToken(random, 'method')}:${escapedToken(random, 'tools/call')}`,
+      `${escapedToken(random, 'params')}:{${random.chance(0.5) ? params.join(', ') : params.toReversed().join()}}`,
+    ];
+    const text = `{${random.chance(0.5) ? members.join() : members.toReversed().join('\n,')}}`;
+    const bytes = Buffer.from(text);
+    const message = readClientMessage(bytes);
+    if (typeof message === 'string') throw new Error(`${message}: ${printable(text)}`);
+    const parsed = JSON.parse(text) as { id: unknown; method: string; params: { name: string } };
+    const at = (start: number, end: number): unknown => JSON.parse(bytes.toString('utf8', start, end));
+    t.equal(message.method, parsed.method);
+    t.equal(at(message.idStart, message.idEnd), parsed.id);
+    t.equal(at(message.nameStart, message.nameEnd), parsed.params.name);
+    t.same(at(message.paramsStart, message.paramsEnd), parsed.params);
+    if (!t.passing()) throw new Error(printable(text));
+  }
+});
+
+void t.test('ids are one when they are the same value of the same type', async (t) => {
+  const tokens = [
+    '1',
+    '1.0',
+    '10e-1',
+    '"1"',
+    '0',
+    '-0',
+    '""',
+    '"a"',
+    '"\\u0061"',
+    '"A"',
+    '"1.0"',
+    '12',
+    '"\\""',
+    '9007199254740993',
+  ];
+  for (const a of tokens) {
+    for (const b of tokens) {
+      const expected = JSON.parse(a) === JSON.parse(b);
+      // Offsets that are not zero, so that none can be forgotten.
+      const inA = Buffer.from(`[${a}]`);
+      const inB = Buffer.from(`[ ${b}]`);
+      t.equal(sameId(inA, 1, inA.length - 1, inB, 2, inB.length - 1), expected, `${a} and ${b}`);
+      t.equal(idKey(inA, 1, inA.length - 1) === idKey(inB, 2, inB.length - 1), expected, `keys of ${a} and ${b}`);
+    }
+  }
+});
