@@ -10,6 +10,12 @@ export type Verified =
   | { readonly kind: 'subject'; readonly subject: string }
   | { readonly kind: 'refused'; readonly reason: 'missing' | 'invalid' | 'expired' };
 
+export interface TokenBounds {
+  readonly tokenCacheEntriesMax: number;
+  readonly tokenCacheKeyCharsMax: number;
+  readonly tokenVerificationsSharedMax: number;
+}
+
 interface Verification {
   readonly verified: Verified;
   /** When it stops being true, on a whole second as jose counts; `0` for a refusal, which is not remembered. */
@@ -26,17 +32,19 @@ export class TokenVerifier {
   readonly #issuer: string;
   readonly #audience: string;
   readonly #nowMs: () => number;
+  readonly #bounds: TokenBounds;
   /** Whole header value → its subject. In order of insertion, so the first is the oldest. */
   readonly #remembered = new Map<string, Verification>();
   /** Whole header value → the verification that is under way for it. */
   readonly #underWay = new Map<string, Promise<Verified>>();
 
-  constructor(options: TokenOptions, nowMs: () => number = Date.now) {
+  constructor(options: TokenOptions, nowMs: () => number = Date.now, bounds: TokenBounds = limits) {
     this.#keys = verificationKeys(options);
     this.#algorithms = [...this.#keys.keys()];
     this.#issuer = options.issuer;
     this.#audience = options.audience;
     this.#nowMs = nowMs;
+    this.#bounds = bounds;
   }
 
   /**
@@ -62,7 +70,7 @@ export class TokenVerifier {
       if (verification.verified.kind === 'subject') this.#remember(authorization, verification);
       return verification.verified;
     });
-    if (this.#underWay.size < limits.tokenVerificationsSharedMax) this.#underWay.set(authorization, verifying);
+    if (this.#underWay.size < this.#bounds.tokenVerificationsSharedMax) this.#underWay.set(authorization, verifying);
     return verifying;
   }
 
@@ -93,8 +101,8 @@ export class TokenVerifier {
   }
 
   #remember(authorization: string, verification: Verification): void {
-    if (authorization.length > limits.tokenCacheKeyCharsMax) return;
-    if (this.#remembered.size >= limits.tokenCacheEntriesMax) {
+    if (authorization.length > this.#bounds.tokenCacheKeyCharsMax) return;
+    if (this.#remembered.size >= this.#bounds.tokenCacheEntriesMax) {
       const [oldest] = this.#remembered.keys();
       if (oldest !== undefined) this.#remembered.delete(oldest);
     }

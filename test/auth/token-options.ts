@@ -1,0 +1,13 @@
+// Token options of the tests in this folder: everything absent but what a test names.
+import type { TokenOptions } from '../../src/config/dataplane-options.js';
+
+export function tokenOptions(given: Partial<TokenOptions> = {}): TokenOptions {
+  return {
+    publicKey: undefined,
+    secret: undefined,
+    privateKey: undefined,
+    issuer: 'mcpgateway',
+    audience: 'mcpgateway-api',
+    ...given,
+  };
+}

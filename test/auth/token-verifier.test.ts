@@ -1,0 +1,293 @@
+import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import t from 'tap';
+import { TokenVerifier } from '../../src/auth/token-verifier.js';
+import { limits } from '../../src/shared/limits.js';
+import { mint, mintUnsigned, type TokenRequest } from '../support/tokens.js';
+import { tokenOptions } from './token-options.js';
+
+const MISSING = { kind: 'refused', reason: 'missing' };
+const INVALID = { kind: 'refused', reason: 'invalid' };
+const EXPIRED = { kind: 'refused', reason: 'expired' };
+
+const spki = (key: KeyObject): string => key.export({ type: 'spki', format: 'pem' }).toString();
+
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+const p521 = generateKeyPairSync('ec', { namedCurve: 'P-521' });
+const ed25519 = generateKeyPairSync('ed25519');
+const p256Options = tokenOptions({ publicKey: spki(p256.publicKey) });
+
+/** A header with a token that is right for `p256Options`, but for what a test changes. */
+async function bearer(request: Partial<TokenRequest> = {}): Promise<string> {
+  return `Bearer ${await mint({ sub: 'alice', algorithm: 'ES256', key: p256.privateKey, ...request })}`;
+}
+
+t.test('each algorithm of the configured key verifies, and no other', async (t) => {
+  const secret = Buffer.alloc(64, 7);
+  const signers = [
+    ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'].map((algorithm) => ({ algorithm, ...rsa })),
+    { algorithm: 'ES256', ...p256 },
+    { algorithm: 'ES384', ...p384 },
+    { algorithm: 'ES512', ...p521 },
+    { algorithm: 'EdDSA', ...ed25519 },
+    { algorithm: 'Ed25519', ...ed25519 },
+  ];
+  const verifiers = [rsa, p256, p384, p521, ed25519].map(({ publicKey }) => ({
+    publicKey,
+    verifier: new TokenVerifier(tokenOptions({ publicKey: spki(publicKey) })),
+  }));
+  const ofSecret = new TokenVerifier(tokenOptions({ secret }));
+  for (const { algorithm, privateKey, publicKey } of signers) {
+    const header = await bearer({ algorithm, key: privateKey });
+    for (const candidate of verifiers) {
+      const expected = candidate.publicKey === publicKey ? { kind: 'subject', subject: 'alice' } : INVALID;
+      const type = candidate.publicKey.asymmetricKeyType;
+      t.strictSame(await candidate.verifier.verify(header), expected, `${algorithm} against ${type}`);
+    }
+    t.strictSame(await ofSecret.verify(header), INVALID, `${algorithm} against a secret`);
+  }
+  for (const algorithm of ['HS256', 'HS384', 'HS512']) {
+    const header = await bearer({ algorithm, key: secret });
+    t.strictSame(await ofSecret.verify(header), { kind: 'subject', subject: 'alice' }, algorithm);
+    for (const { verifier } of verifiers) t.strictSame(await verifier.verify(header), INVALID, algorithm);
+  }
+});
+
+t.test('a public key in PKCS#1 verifies too', async (t) => {
+  const publicKey = rsa.publicKey.export({ type: 'pkcs1', format: 'pem' }).toString();
+  const verifier = new TokenVerifier(tokenOptions({ publicKey }));
+  t.match(await verifier.verify(await bearer({ algorithm: 'RS256', key: rsa.privateKey })), { subject: 'alice' });
+});
+
+t.test('a secret serves the algorithms that it is long enough for', async (t) => {
+  for (const [length, accepted] of [
+    [32, ['HS256']],
+    [47, ['HS256']],
+    [48, ['HS256', 'HS384']],
+    [64, ['HS256', 'HS384', 'HS512']],
+  ] as const) {
+    const secret = Buffer.alloc(length, 7);
+    const verifier = new TokenVerifier(tokenOptions({ secret }));
+    for (const algorithm of ['HS256', 'HS384', 'HS512'] as const) {
+      const { kind } = await verifier.verify(await bearer({ algorithm, key: secret }));
+      const isAccepted = (accepted as readonly string[]).includes(algorithm);
+      t.equal(kind, isAccepted ? 'subject' : 'refused', `${algorithm} with ${length} bytes`);
+    }
+  }
+});
+
+t.test('with a key and a secret, the algorithm says which', async (t) => {
+  const secret = Buffer.alloc(32, 7);
+  const verifier = new TokenVerifier({ ...p256Options, secret });
+  t.match(await verifier.verify(await bearer()), { subject: 'alice' });
+  t.match(await verifier.verify(await bearer({ algorithm: 'HS256', key: secret })), { subject: 'alice' });
+  t.strictSame(await verifier.verify(await bearer({ algorithm: 'HS256', key: Buffer.alloc(32, 8) })), INVALID);
+});
+
+t.test('a public key is never taken for a secret', async (t) => {
+  for (const { publicKey } of [rsa, p256, ed25519]) {
+    const pem = spki(publicKey);
+    for (const secret of [undefined, Buffer.alloc(32, 7)]) {
+      const verifier = new TokenVerifier(tokenOptions({ publicKey: pem, secret }));
+      for (const forgedWith of [pem, pem.trimEnd(), publicKey.export({ type: 'spki', format: 'der' })]) {
+        const unsigned = mintUnsigned(claims()).split('.')[1];
+        const head = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url');
+        const signature = createHmac('sha256', forgedWith).update(`${head}.${unsigned}`).digest('base64url');
+        t.strictSame(await verifier.verify(`Bearer ${head}.${unsigned}.${signature}`), INVALID);
+      }
+    }
+  }
+});
+
+t.test('an unsigned token is refused, whatever it calls that', async (t) => {
+  const verifier = new TokenVerifier({ ...p256Options, secret: Buffer.alloc(64, 7) });
+  const payload = mintUnsigned(claims()).split('.')[1];
+  for (const algorithm of ['none', 'None', 'NONE', '', null, 0, 'ES256', 'HS256', 'constructor', '__proto__']) {
+    const head = Buffer.from(JSON.stringify({ alg: algorithm, typ: 'JWT' })).toString('base64url');
+    t.strictSame(await verifier.verify(`Bearer ${head}.${payload}.`), INVALID, String(algorithm));
+  }
+});
+
+t.test('a key that travels in the token itself is not used', async (t) => {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { SignJWT } = await import('jose');
+  const token = await new SignJWT(claims())
+    .setProtectedHeader({ alg: 'ES256', jwk: publicKey.export({ format: 'jwk' }) })
+    .sign(privateKey);
+  t.strictSame(await new TokenVerifier(p256Options).verify(`Bearer ${token}`), INVALID);
+});
+
+t.test('missing: no header, another scheme, no token', async (t) => {
+  const verifier = new TokenVerifier(p256Options);
+  const token = (await bearer()).slice('Bearer '.length);
+  for (const header of ['', 'Bearer', 'Bearer ', 'Bearer    ', `Basic ${token}`, `Bearer${token}`, token, ' ']) {
+    t.strictSame(await verifier.verify(header), MISSING, JSON.stringify(header.slice(0, 12)));
+  }
+});
+
+t.test('the scheme is read in any case, with one space or more', async (t) => {
+  const verifier = new TokenVerifier(p256Options);
+  const token = (await bearer()).slice('Bearer '.length);
+  for (const scheme of ['Bearer ', 'bearer ', 'BEARER   ']) {
+    t.strictSame(await verifier.verify(`${scheme}${token}`), { kind: 'subject', subject: 'alice' }, scheme);
+  }
+});
+
+t.test('invalid: each check by itself', async (t) => {
+  const nowSeconds = Math.floor(Date.now() / 1_000);
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const cases: Readonly<Record<string, Partial<TokenRequest>>> = {
+    'another key of the same kind': { key: other.privateKey },
+    'wrong issuer': { iss: 'someone' },
+    'no issuer': { iss: null },
+    'wrong audience': { aud: 'something' },
+    'audiences without ours': { aud: ['a', 'b'] },
+    'no audience': { aud: null },
+    'no expiry': { expiresInSeconds: null },
+    'expiry that is no number': { claims: { exp: String(nowSeconds + 60) } },
+    'not valid yet': { claims: { nbf: nowSeconds + 60 } },
+    'no subject': { sub: null },
+    'empty subject': { sub: '' },
+    'subject that is no string': { claims: { sub: 7 } },
+    'subject null': { claims: { sub: null } },
+  };
+  const verifier = new TokenVerifier(p256Options);
+  for (const [name, request] of Object.entries(cases)) {
+    t.strictSame(await verifier.verify(await bearer(request)), INVALID, name);
+  }
+  t.match(await verifier.verify(await bearer({ aud: ['a', 'mcpgateway-api'] })), { subject: 'alice' });
+  t.match(await verifier.verify(await bearer({ claims: { nbf: nowSeconds - 1 } })), { subject: 'alice' });
+});
+
+t.test('expired: and nothing else is wrong', async (t) => {
+  const verifier = new TokenVerifier(p256Options);
+  t.strictSame(await verifier.verify(await bearer({ expiresInSeconds: -1 })), EXPIRED);
+  t.strictSame(await verifier.verify(await bearer({ expiresInSeconds: 0 })), EXPIRED, 'there is no tolerance');
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  t.strictSame(await verifier.verify(await bearer({ expiresInSeconds: -1, key: other.privateKey })), INVALID);
+  t.strictSame(await verifier.verify(await bearer({ expiresInSeconds: -1, iss: 'x' })), INVALID);
+});
+
+t.test('damaged tokens are invalid and never throw', async (t) => {
+  const verifier = new TokenVerifier({ ...p256Options, secret: Buffer.alloc(64, 7) });
+  const token = (await bearer()).slice('Bearer '.length);
+  const [head, payload, signature] = token.split('.') as [string, string, string];
+  const damaged = [
+    ...['.', '..', '...', 'a.b.c', 'a', `${head}.${payload}`, `${token}.`, `${head}..${signature}`, `.${payload}.`],
+    ...[`${token} x`, `${token},${token}`, `\u0000${token}`, `${head}.${payload}.${signature}é`, '{"alg":"ES256"}'],
+    `${Buffer.from('null').toString('base64url')}.${payload}.${signature}`,
+    `${Buffer.from('[]').toString('base64url')}.${payload}.${signature}`,
+    `${Buffer.from('{"alg":"ES256","crit":["x"],"x":1}').toString('base64url')}.${payload}.${signature}`,
+    `${Buffer.from('{"alg":"ES256","b64":false,"crit":["b64"]}').toString('base64url')}.${payload}.${signature}`,
+    `${Buffer.from('{"alg":'.repeat(2_000)).toString('base64url')}.${payload}.${signature}`,
+    `${head}.${Buffer.from('{"sub":"mallory"}').toString('base64url')}.${signature}`,
+    `${head}.${payload}.${Buffer.alloc(64).toString('base64url')}`,
+  ];
+  for (let length = 1; length < token.length; length += 7) damaged.push(token.slice(0, length));
+  for (const text of damaged) t.strictSame(await verifier.verify(`Bearer ${text}`), INVALID, text.slice(0, 40));
+});
+
+t.test('without key and secret every token is invalid, and none is still missing', async (t) => {
+  const verifier = new TokenVerifier(tokenOptions());
+  t.strictSame(verifier.verify(await bearer()), INVALID);
+  t.strictSame(verifier.verify(''), MISSING);
+});
+
+t.test('subjects are taken exactly', async (t) => {
+  const verifier = new TokenVerifier(p256Options);
+  for (const subject of [' alice ', 'a/b?c#d', 'Ünïcödé', '\u0000', '__proto__', '\ud800', 'x'.repeat(3_000)]) {
+    t.strictSame(await verifier.verify(await bearer({ sub: subject })), { kind: 'subject', subject });
+  }
+});
+
+t.test('a remembered token is answered without a promise, with the same frozen object', async (t) => {
+  const verifier = new TokenVerifier(p256Options);
+  const header = await bearer();
+  const first = verifier.verify(header);
+  t.ok(first instanceof Promise);
+  const verified = await first;
+  t.ok(Object.isFrozen(verified));
+  t.equal(verifier.verify(header), verified);
+  t.equal(verifier.verify(header), verified);
+});
+
+t.test('concurrent first requests share one verification', async (t) => {
+  const verifier = new TokenVerifier(p256Options);
+  for (const header of [await bearer(), await bearer({ iss: 'wrong' })]) {
+    const first = verifier.verify(header);
+    t.equal(verifier.verify(header), first);
+    await first;
+  }
+  t.ok(verifier.verify(await bearer({ iss: 'wrong' })) instanceof Promise, 'a refusal is not remembered');
+});
+
+t.test('a remembered token ends when it expires, and is dropped then', async (t) => {
+  let nowMs = 1_800_000_000_000;
+  const verifier = new TokenVerifier(p256Options, () => nowMs);
+  const header = await bearer({ claims: { exp: 1_800_000_060 } });
+  const verified = await verifier.verify(header);
+  t.strictSame(verified, { kind: 'subject', subject: 'alice' });
+  nowMs += 59_999;
+  t.equal(verifier.verify(header), verified);
+  nowMs += 1;
+  t.strictSame(verifier.verify(header), EXPIRED, 'at the very second, without a promise');
+  const again = verifier.verify(header);
+  t.ok(again instanceof Promise, 'it was dropped');
+  t.strictSame(await again, EXPIRED, 'and jose agrees about the second');
+});
+
+t.test('an expiry between two seconds ends at the same moment, remembered or not', async (t) => {
+  let nowMs = 1_800_000_000_000;
+  const header = await bearer({ claims: { exp: 1_800_000_010.5 } });
+  const verifier = new TokenVerifier(p256Options, () => nowMs);
+  await verifier.verify(header);
+  for (const [offsetMs, kind] of [
+    [10_400, 'subject'],
+    [10_999, 'subject'],
+    [11_000, 'refused'],
+  ] as const) {
+    nowMs = 1_800_000_000_000 + offsetMs;
+    t.equal((await verifier.verify(header)).kind, kind, `remembered, ${offsetMs} ms`);
+    t.equal((await new TokenVerifier(p256Options, () => nowMs).verify(header)).kind, kind, `anew, ${offsetMs} ms`);
+  }
+});
+
+t.test('a header that is too long to remember is verified each time', async (t) => {
+  const verifier = new TokenVerifier(p256Options);
+  const header = await bearer({ claims: { filler: 'x'.repeat(limits.tokenCacheKeyCharsMax) } });
+  t.ok(header.length > limits.tokenCacheKeyCharsMax);
+  const verified = await verifier.verify(header);
+  t.match(verified, { subject: 'alice' });
+  t.ok(verifier.verify(header) instanceof Promise);
+});
+
+t.test('when too many verifications are under way, each is by itself', async (t) => {
+  const verifier = new TokenVerifier(p256Options, Date.now, { ...limits, tokenVerificationsSharedMax: 1 });
+  const [shared, alone] = [await bearer(), await bearer({ sub: 'bob' })];
+  const first = verifier.verify(shared);
+  t.equal(verifier.verify(shared), first);
+  const [second, third] = [verifier.verify(alone), verifier.verify(alone)];
+  t.not(second, third);
+  t.match(await Promise.all([first, second, third]), [{ subject: 'alice' }, { subject: 'bob' }, { subject: 'bob' }]);
+});
+
+t.test('what is remembered is bounded: the oldest token goes', async (t) => {
+  const secret = Buffer.alloc(32, 7);
+  const verifier = new TokenVerifier(tokenOptions({ secret }), Date.now, { ...limits, tokenCacheEntriesMax: 3 });
+  const headers = await Promise.all(
+    ['a', 'b', 'c', 'd'].map((sub) => bearer({ sub, algorithm: 'HS256', key: secret })),
+  );
+  for (const header of headers) await verifier.verify(header);
+  t.notOk(verifier.verify(headers[3]!) instanceof Promise);
+  t.notOk(verifier.verify(headers[1]!) instanceof Promise);
+  const oldest = verifier.verify(headers[0]!);
+  t.ok(oldest instanceof Promise, 'the oldest was dropped');
+  t.match(await oldest, { subject: 'a' });
+  t.ok(verifier.verify(headers[1]!) instanceof Promise, 'and its return drops the next oldest');
+});
+
+function claims(): Record<string, unknown> {
+  const nowSeconds = Math.floor(Date.now() / 1_000);
+  return { sub: 'mallory', iss: 'mcpgateway', aud: 'mcpgateway-api', iat: nowSeconds, exp: nowSeconds + 3_600 };
+}
