@@ -55,9 +55,10 @@ export class HopIntake implements HopSocketHandler {
     this.#helloTimer = setTimeout(() => this.#socket.destroy(), limits.hopConnectMsMax);
   }
 
-  /** Ends the link; the exchanges on it are aborted. */
+  /** Ends the link; the exchanges on it are aborted when this returns. */
   close(): void {
     this.#socket.destroy();
+    this.#abortAll();
   }
 
   onFrame(kind: FrameKind, stream: number, payload: Buffer): void {
@@ -86,9 +87,13 @@ export class HopIntake implements HopSocketHandler {
 
   onClose(): void {
     clearTimeout(this.#helloTimer);
+    this.#abortAll();
+    this.#onClosed(this);
+  }
+
+  #abortAll(): void {
     this.#arriving.clear();
     for (const exchange of this.#exchanges.values()) exchange.abort();
-    this.#onClosed(this);
   }
 
   #checkSecret(kind: FrameKind, payload: Buffer): void {

@@ -1,0 +1,135 @@
+// The caller's end of a link against owners that a real worker never is.
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import t, { type Test } from 'tap';
+import { limits } from '../../../src/shared/limits.js';
+import { until } from '../../support/until.js';
+import { HopPair } from './hop-pair.js';
+import { RawPeer, requestHead, respondHead, u32, type Frame } from './raw-peer.js';
+import { RecordedExchange } from './recorded-exchange.js';
+
+/** A pair whose owner is the returned list: one raw peer for each link that was opened. */
+async function startRawOwner(t: Test): Promise<{ pair: HopPair; links: RawPeer[] }> {
+  const pair = new HopPair(t);
+  const links: RawPeer[] = [];
+  const server = createServer((socket) => links.push(new RawPeer(socket)));
+  server.listen(pair.ownerPath);
+  await once(server, 'listening');
+  t.teardown(() => {
+    for (const link of links) link.socket.destroy();
+    server.close();
+  });
+  return { pair, links };
+}
+
+/** Forwards, and waits until the owner has been asked: the request is stream 1 of the newest link. */
+async function ask(pair: HopPair, links: RawPeer[], downstream: RecordedExchange): Promise<RawPeer> {
+  const linksBefore = links.length;
+  pair.forward(downstream);
+  await until(() => links.length > linksBefore && links.at(-1)?.told(1)[0] === 'request', 'the request');
+  return links.at(-1) as RawPeer;
+}
+
+t.test('the secret goes first, once, and one link serves every hop', async (t) => {
+  const { pair, links } = await startRawOwner(t);
+  for (let hop = 0; hop < 3; hop++) pair.forward(new RecordedExchange({ body: Buffer.from('body') }));
+  await until(() => links[0]?.frames.length === 7, 'three requests');
+  t.equal(links.length, 1);
+  t.same(links[0]?.frames[0], { kind: 'hello', stream: 0, payload: pair.secret });
+  for (const stream of [1, 2, 3]) t.same(links[0]?.told(stream), ['request', 'data 4']);
+});
+
+t.test('what an owner must not send closes the link', async (t) => {
+  const { pair, links } = await startRawOwner(t);
+  const open = { kind: 'open-stream', stream: 1, payload: Buffer.alloc(0) } as const;
+  const part = { kind: 'data', stream: 1, payload: Buffer.alloc(limits.hopPartBytesMax) } as const;
+  const frame = (kind: Frame['kind'], payload: Buffer | string = ''): Frame => ({
+    kind,
+    stream: 1,
+    payload: Buffer.from(payload),
+  });
+  const cases: [string, 'owner-lost' | 'cut', Frame[]][] = [
+    ['a request', 'owner-lost', [frame('request', requestHead(0))]],
+    ['an abort', 'owner-lost', [frame('abort')]],
+    ['data before an answer', 'owner-lost', [frame('data', 'x')]],
+    ['an end before an answer', 'owner-lost', [frame('end')]],
+    ['half a head', 'owner-lost', [frame('respond', respondHead(0).subarray(0, 9))]],
+    ['an answer above its limit', 'owner-lost', [frame('respond', respondHead(limits.hopAnswerBytesMax + 1))]],
+    ['two answers', 'owner-lost', [frame('respond', respondHead(9)), frame('respond', respondHead(9))]],
+    ['a stream within an answer', 'owner-lost', [frame('respond', respondHead(9)), open]],
+    ['a body longer than its head says', 'owner-lost', [frame('respond', respondHead(1)), frame('data', 'xx')]],
+    ['credit for bytes that were not sent', 'owner-lost', [frame('credit', u32(limits.hopWindowBytes))]],
+    ['an answer within a stream', 'cut', [open, frame('respond', respondHead(0))]],
+    ['two streams', 'cut', [open, open]],
+    ['data beyond the window', 'cut', [open, part, part, part, part, frame('data', 'x')]],
+  ];
+  for (const [name, outcome, frames] of cases) {
+    const downstream = new RecordedExchange();
+    downstream.isSlow = true;
+    const link = await ask(pair, links, downstream);
+    for (const { kind, stream, payload } of frames) link.send(kind, stream, payload);
+    await until(() => link.isClosed, `the close after ${name}`);
+    t.equal(downstream.outcome, outcome, name);
+  }
+});
+
+t.test('a window that the reader has taken is given back, and can be used again', async (t) => {
+  const { pair, links } = await startRawOwner(t);
+  const downstream = new RecordedExchange();
+  const link = await ask(pair, links, downstream);
+  link.send('open-stream', 1);
+  const parts = limits.hopWindowBytes / limits.hopPartBytesMax;
+  for (let window = 1; window <= 3; window++) {
+    for (let part = 0; part < parts; part++) link.send('data', 1, Buffer.alloc(limits.hopPartBytesMax));
+    await until(() => {
+      const credits = link.frames.filter(({ kind }) => kind === 'credit').map(({ payload }) => payload.readUInt32LE(0));
+      return credits.reduce((sum, credit) => sum + credit, 0) === window * limits.hopWindowBytes;
+    }, 'the credit');
+  }
+  t.equal(downstream.writtenBytes, 3 * limits.hopWindowBytes);
+});
+
+t.test('an owner that dies within a body has not begun to answer', async (t) => {
+  const { pair, links } = await startRawOwner(t);
+  const downstream = new RecordedExchange();
+  const link = await ask(pair, links, downstream);
+  link.send('respond', 1, respondHead(1_000));
+  link.send('data', 1, Buffer.alloc(999));
+  link.socket.end();
+  await until(() => downstream.outcome !== 'none', 'the failure');
+  t.equal(downstream.outcome, 'owner-lost');
+});
+
+t.test('frames of hops that are over, or never were, do no harm', async (t) => {
+  const { pair, links } = await startRawOwner(t);
+  const gone = new RecordedExchange();
+  const link = await ask(pair, links, gone);
+  gone.abort();
+  const downstream = pair.forward(new RecordedExchange());
+  await until(() => link.told(2).length === 2, 'the second request');
+  t.same(link.told(1), ['request', 'data 17', 'abort']);
+  link.send('open-stream', 1);
+  link.send('data', 1, 'late');
+  link.send('end', 1);
+  link.send('cut', 77);
+  link.send('respond', 2, respondHead(0));
+  await until(() => downstream.outcome === 'responded', 'the answer');
+  t.notOk(link.isClosed);
+});
+
+t.test('a request goes no further than its window, and to its end after its caller went away', async (t) => {
+  const { pair, links } = await startRawOwner(t);
+  const downstream = new RecordedExchange({ body: Buffer.alloc(limits.hopWindowBytes + 10) });
+  const link = await ask(pair, links, downstream);
+  const sentBytes = (): number =>
+    link.frames.reduce((sum, { kind, payload }) => sum + (kind === 'data' ? payload.length : 0), 0);
+  downstream.abort();
+  await until(() => link.told(1).includes('abort'), 'the abort');
+  t.equal(sentBytes(), limits.hopWindowBytes);
+  link.send('respond', 1, respondHead(0));
+  link.send('credit', 1, u32(4));
+  await until(() => sentBytes() === limits.hopWindowBytes + 4, 'what the credit allows');
+  link.send('credit', 1, u32(100));
+  await until(() => sentBytes() === limits.hopWindowBytes + 10, 'the rest');
+  t.equal(downstream.outcome, 'none');
+});
