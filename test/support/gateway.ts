@@ -1,9 +1,10 @@
 // The built program as a child process: started with the options a test chooses, on a port of its own, its log lines
 // collected, and ended with the test. Nothing of src/ runs inside the test.
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
@@ -11,15 +12,20 @@ import type { StoreOptions } from '../../src/config/dataplane-options.js';
 const START_MS_MAX = 30_000;
 const STOP_MS_MAX = 20_000;
 const WAIT_MS_MAX = 15_000;
-const SCAN_INTERVAL_MS = 20;
 
 /** The repository's root; this file runs as build/test/support/gateway.js. */
 export const projectRoot = fileURLToPath(new URL('../../..', import.meta.url));
 
 export type GatewayBuild = 'production' | 'bootstrap';
 
-export interface GatewaySetup {
+export interface ProgramSetup {
   readonly build?: GatewayBuild;
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Working directory; the repository's root when it is not given. */
+  readonly directory?: string;
+}
+
+export interface GatewaySetup extends ProgramSetup {
   readonly workerCount?: number;
   readonly storeOptions: StoreOptions;
   /** Option value pairs that name keys, as `--token-verification-public-key`; see {@link verifyWith}. */
@@ -28,7 +34,6 @@ export interface GatewaySetup {
   readonly upstreamConnectionMode?: 'plain-text-or-tls' | undefined;
   /** Any other options. */
   readonly options?: readonly string[];
-  readonly environment?: Readonly<Record<string, string>>;
 }
 
 export type LogLine = Readonly<Record<string, unknown>>;
@@ -57,15 +62,33 @@ export function verifyWith(key: { readonly publicKeyPath: string }): readonly st
 
 /** Starts a gateway and waits until it listens. It is stopped when the test ends. */
 export async function startGateway(t: Pick<Test, 'teardown'>, setup: GatewaySetup): Promise<Gateway> {
-  const child = spawn(process.execPath, [programPath(setup.build), 'dataplane', ...commandLine(setup)], {
-    cwd: projectRoot,
+  return startProgram(t, ['dataplane', ...commandLine(setup)], setup);
+}
+
+/** Starts the program with exactly these words and waits until it listens. */
+export async function startProgram(
+  t: Pick<Test, 'teardown'>,
+  words: readonly string[],
+  setup: ProgramSetup = {},
+): Promise<Gateway> {
+  const gateway = launchProgram(t, words, setup);
+  await gateway.waitUntilListening();
+  return gateway;
+}
+
+/** Starts the program and waits for nothing. It is stopped when the test ends. */
+export function launchProgram(t: Pick<Test, 'teardown'>, words: readonly string[], setup: ProgramSetup = {}): Gateway {
+  const gateway = new Gateway(spawnProgram(words, setup));
+  t.teardown(() => gateway.stop());
+  return gateway;
+}
+
+function spawnProgram(words: readonly string[], setup: ProgramSetup): ChildProcessByStdio<null, Readable, Readable> {
+  return spawn(process.execPath, [programPath(setup.build), ...words], {
+    cwd: setup.directory ?? projectRoot,
     env: childEnvironment(setup.environment),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const gateway = new Gateway(child);
-  t.teardown(() => gateway.stop());
-  await gateway.waitUntilListening();
-  return gateway;
 }
 
 function commandLine(setup: GatewaySetup): string[] {
@@ -83,7 +106,7 @@ export function storeOptionWords(store: StoreOptions): string[] {
 }
 
 export class Gateway {
-  readonly #child: ChildProcess;
+  readonly #child: ChildProcessByStdio<null, Readable, Readable>;
   readonly logs: LogLine[] = [];
   /** Lines of standard output that are not JSON objects; there should be none. */
   readonly strayLines: string[] = [];
@@ -94,9 +117,8 @@ export class Gateway {
   #origin: string | undefined;
   readonly #onLine = new Set<() => void>();
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcessByStdio<null, Readable, Readable>) {
     this.#child = child;
-    if (child.stdout === null || child.stderr === null) throw new Error('the gateway needs both output pipes');
     createInterface({ input: child.stdout }).on('line', (line) => this.#takeLine(line));
     child.stderr.on('data', (chunk: Buffer) => {
       this.errorOutput += chunk.toString('utf8');
@@ -168,17 +190,6 @@ export class Gateway {
     return childPids(this.pid);
   }
 
-  /** Waits until this many workers run. */
-  async waitForWorkers(fits: (pids: readonly number[]) => boolean): Promise<readonly number[]> {
-    const deadline = Date.now() + WAIT_MS_MAX;
-    for (;;) {
-      const pids = this.workerPids();
-      if (fits(pids)) return pids;
-      if (Date.now() > deadline) throw new Error(`the workers stay at ${pids.join(', ')}`);
-      await new Promise((resolve) => setTimeout(resolve, SCAN_INTERVAL_MS));
-    }
-  }
-
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }
@@ -246,16 +257,9 @@ export interface ProgramRun extends ProgramExit {
 }
 
 /** Runs the program with exactly these words until it ends. */
-export async function runProgram(
-  words: readonly string[],
-  { build = 'production', environment = {} }: Pick<GatewaySetup, 'build' | 'environment'> = {},
-): Promise<ProgramRun> {
-  const child = spawn(process.execPath, [programPath(build), ...words], {
-    cwd: projectRoot,
-    env: childEnvironment(environment),
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: START_MS_MAX,
-  });
+export async function runProgram(words: readonly string[], setup: ProgramSetup = {}): Promise<ProgramRun> {
+  const child = spawnProgram(words, setup);
+  const timer = setTimeout(() => child.kill('SIGKILL'), START_MS_MAX);
   let output = '';
   let errorOutput = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
@@ -263,5 +267,6 @@ export async function runProgram(
   const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => {
     child.once('close', (...result) => resolve(result));
   });
+  clearTimeout(timer);
   return { code, signal, output, errorOutput };
 }

@@ -1,0 +1,184 @@
+// Decisions 2.1: of two faults in one request the earlier check answers. Every pair of faults of different steps is
+// tried, so that no two steps can change places unseen.
+import t from 'tap';
+import { type Deployment, forEachDeployment } from '../support/deployment.js';
+import { INITIALIZE_PARAMS } from '../support/mcp-caller.js';
+import { send, type HttpAnswer } from '../support/raw-http.js';
+
+const BODY_BYTES_MAX = 1024;
+const CONFIG_PROBLEM = 'Problem occurred retrieving the configuration';
+
+/** The steps in their order; a fault belongs to one. */
+const STEPS = [
+  'path',
+  'method',
+  'host and origin',
+  'token',
+  'user config',
+  'virtual host',
+  'transport',
+  'session',
+  'JSON-RPC',
+] as const;
+
+interface RequestPlan {
+  path: 'mcp' | 'unknown';
+  method: 'POST' | 'DELETE' | 'GET' | 'PUT';
+  host: string | undefined;
+  origin: string | undefined;
+  token: 'valid' | 'missing' | 'expired';
+  config: 'present' | 'missing' | 'undecodable';
+  virtualHost: 'present' | 'absent';
+  accept: string;
+  contentType: string;
+  protocolVersion: string | undefined;
+  session: string | undefined;
+  body: string;
+}
+
+interface Fault {
+  readonly name: string;
+  readonly step: (typeof STEPS)[number];
+  readonly change: Partial<RequestPlan>;
+  readonly status: number;
+  /** The exact body, where it is fixed. */
+  readonly body?: string;
+  /** The JSON-RPC code, where there is one to tell it from another refusal of the same status. */
+  readonly code?: number;
+  /** The methods that the fault can befall. */
+  readonly methods: readonly RequestPlan['method'][];
+}
+
+const ANY = ['POST', 'DELETE', 'GET', 'PUT'] as const;
+const SERVED = ['POST', 'DELETE'] as const;
+const POST = ['POST'] as const;
+
+const FAULTS: readonly Fault[] = [
+  {
+    name: 'unknown path',
+    step: 'path',
+    change: { path: 'unknown' },
+    status: 404,
+    body: '{"detail":"Not Found"}',
+    methods: ANY,
+  },
+  { name: 'PUT', step: 'method', change: { method: 'PUT' }, status: 405, methods: ['PUT'] },
+  { name: 'GET', step: 'method', change: { method: 'GET' }, status: 405, methods: ['GET'] },
+  { name: 'foreign host', step: 'host and origin', change: { host: 'evil.example' }, status: 403, methods: ANY },
+  {
+    name: 'foreign origin',
+    step: 'host and origin',
+    change: { origin: 'http://evil.example' },
+    status: 403,
+    methods: ANY,
+  },
+  { name: 'missing token', step: 'token', change: { token: 'missing' }, status: 401, methods: ANY },
+  { name: 'expired token', step: 'token', change: { token: 'expired' }, status: 401, methods: ANY },
+  {
+    name: 'no config',
+    step: 'user config',
+    change: { config: 'missing' },
+    status: 400,
+    body: CONFIG_PROBLEM,
+    methods: ANY,
+  },
+  {
+    name: 'undecodable config',
+    step: 'user config',
+    change: { config: 'undecodable' },
+    status: 500,
+    body: CONFIG_PROBLEM,
+    methods: ANY,
+  },
+  {
+    name: 'absent virtual host',
+    step: 'virtual host',
+    change: { virtualHost: 'absent' },
+    status: 404,
+    body: '{"detail":"Server not found"}',
+    methods: ANY,
+  },
+  { name: 'not acceptable', step: 'transport', change: { accept: 'text/html' }, status: 406, methods: POST },
+  { name: 'wrong content type', step: 'transport', change: { contentType: 'text/plain' }, status: 415, methods: POST },
+  {
+    name: 'body over the limit',
+    step: 'transport',
+    change: { body: 'x'.repeat(BODY_BYTES_MAX + 1) },
+    status: 413,
+    methods: POST,
+  },
+  {
+    name: 'unsupported version',
+    step: 'transport',
+    change: { protocolVersion: '1999-01-01' },
+    status: 400,
+    methods: SERVED,
+  },
+  { name: 'unknown session', step: 'session', change: { session: 'x'.repeat(32) }, status: 404, methods: SERVED },
+  { name: 'not JSON', step: 'JSON-RPC', change: { body: '{' }, status: 400, code: -32700, methods: POST },
+];
+
+await forEachDeployment(t, { options: ['--max-body-bytes', String(BODY_BYTES_MAX)] }, async (t, deployment) => {
+  const requester = await createRequester(deployment);
+
+  for (const method of ['POST', 'DELETE', 'GET', 'PUT'] as const) {
+    const faults = FAULTS.filter(({ methods }) => methods.includes(method));
+    for (const step of STEPS) {
+      const earlier = faults.filter((fault) => fault.step === step);
+      if (earlier.length === 0) continue;
+      await t.test(`${method}: ${step} comes before all after it`, async (t) => {
+        for (const fault of earlier) {
+          const later = faults.filter((other) => STEPS.indexOf(other.step) > STEPS.indexOf(step));
+          for (const other of [undefined, ...later]) {
+            const answer = await requester({ method, ...other?.change, ...fault.change });
+            const pair = other === undefined ? `${fault.name} alone` : `${fault.name} before ${other.name}`;
+            t.equal(answer.status, fault.status, pair);
+            if (fault.body !== undefined) t.equal(answer.text, fault.body, pair);
+            if (fault.code !== undefined) t.match(answer.json(), { error: { code: fault.code } }, pair);
+          }
+          const all = Object.assign({}, ...later.toReversed().map(({ change }) => change)) as Partial<RequestPlan>;
+          t.equal(
+            (await requester({ method, ...all, ...fault.change })).status,
+            fault.status,
+            `${fault.name} before all`,
+          );
+        }
+      });
+    }
+  }
+
+  await t.test('the request without a fault is served', async (t) => {
+    t.equal((await requester({ method: 'POST' })).status, 200);
+    t.equal((await requester({ method: 'DELETE' })).status, 400, 'DELETE without a session');
+  });
+});
+
+/** Sends requests that are right but for what a plan changes. */
+async function createRequester(deployment: Deployment): Promise<(plan: Partial<RequestPlan>) => Promise<HttpAnswer>> {
+  const subjects = {
+    present: deployment.newSubject(),
+    missing: deployment.newSubject(),
+    undecodable: deployment.newSubject(),
+  };
+  const virtualHosts = { present: deployment.newVirtualHostId(), absent: deployment.newVirtualHostId() };
+  await deployment.writeConfig(subjects.present, { virtual_hosts: { [virtualHosts.present]: { backends: {} } } });
+  await deployment.writeRawConfig(subjects.undecodable, Buffer.from('{'));
+
+  return async ({ method = 'POST', token = 'valid', config = 'present', virtualHost = 'present', ...plan }) => {
+    const headers: [string, string][] = [['accept', plan.accept ?? 'application/json, text/event-stream']];
+    if (method === 'POST' || method === 'PUT') headers.push(['content-type', plan.contentType ?? 'application/json']);
+    if (plan.host !== undefined) headers.push(['host', plan.host]);
+    if (plan.origin !== undefined) headers.push(['origin', plan.origin]);
+    if (plan.protocolVersion !== undefined) headers.push(['mcp-protocol-version', plan.protocolVersion]);
+    if (plan.session !== undefined) headers.push(['mcp-session-id', plan.session]);
+    if (token !== 'missing') {
+      const minted = await deployment.token(subjects[config], token === 'expired' ? { expiresInSeconds: -60 } : {});
+      headers.push(['authorization', `Bearer ${minted}`]);
+    }
+    const known = deployment.gateway.path(virtualHosts[virtualHost]);
+    const path = plan.path === 'unknown' ? `${known}/nowhere` : known;
+    const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${INITIALIZE_PARAMS}}`;
+    const body = method === 'POST' || method === 'PUT' ? { body: plan.body ?? initialize } : {};
+    return send(deployment.gateway.origin, { method, path, headers, ...body });
+  };
+}

@@ -1,0 +1,143 @@
+// Decisions 2.6: which headers of a caller reach which backend.
+import t from 'tap';
+import { backendFor, forEachDeployment } from '../support/deployment.js';
+import type { HeaderList } from '../support/raw-http.js';
+
+await forEachDeployment(t, {}, async (t, deployment) => {
+  await t.test('nothing that is not listed is forwarded (X11, X14)', async (t) => {
+    const backend = await backendFor(t);
+    const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+    const headers: HeaderList = [
+      ['cookie', 'secret=1'],
+      ['x-custom', 'a'],
+      ['x-forwarded-for', '1.2.3.4'],
+      ['origin', 'http://localhost'],
+      ['user-agent', 'spec-test'],
+      ['proxy-authorization', 'Basic c2VjcmV0'],
+    ];
+    await session.list({ headers });
+    await session.call('one-echo', '{}', { headers });
+    const ours = new Set(['host', 'connection', 'content-length', 'content-type', 'accept', 'mcp-protocol-version']);
+    for (const request of backend.raw.requests) {
+      t.same(
+        Object.keys(request.headers).filter((name) => !ours.has(name)),
+        [],
+        request.text,
+      );
+      t.notMatch(JSON.stringify(request.rawHeaders), /spec-test|secret|1\.2\.3\.4/);
+      t.notOk(JSON.stringify(request.rawHeaders).includes(session.caller.token), 'nor the token');
+      t.notOk(JSON.stringify(request.rawHeaders).includes(session.id), "nor the caller's session id");
+    }
+  });
+
+  await t.test('what is listed, in any case, is copied from each request', async (t) => {
+    const backend = await backendFor(t);
+    const listed = { url: backend.url, passthrough_headers: ['X-Tenant', 'x-lower', 'COOKIE', 'x-absent'] };
+    const session = await (await deployment.caller({ one: listed })).openSession();
+    for (const tenant of ['a', 'b, c; d="e"', 'ü'.normalize()]) {
+      const value = Buffer.from(tenant).toString('latin1');
+      await session.call('one-echo', '{}', {
+        headers: [
+          ['x-TENANT', value],
+          ['X-Lower', 'low'],
+          ['Cookie', 'a=1; b=2'],
+          ['x-other', 'no'],
+        ],
+      });
+      const received = backend.calls.at(-1)?.request.headers ?? {};
+      t.match(received, { 'x-tenant': value, 'x-lower': 'low', cookie: 'a=1; b=2' });
+      t.notOk('x-absent' in received || 'x-other' in received);
+    }
+    await session.call('one-echo');
+    t.notOk('x-tenant' in (backend.calls.at(-1)?.request.headers ?? {}), 'a request without it sends none');
+  });
+
+  await t.test('to that backend only', async (t) => {
+    const [one, two] = [await backendFor(t), await backendFor(t)];
+    const caller = await deployment.caller({
+      one: { url: one.url, passthrough_headers: ['x-for-one'] },
+      two: { url: two.url, passthrough_headers: ['x-for-two'] },
+    });
+    const headers: HeaderList = [
+      ['x-for-one', '1'],
+      ['x-for-two', '2'],
+    ];
+    const session = await caller.openSession({ headers });
+    await session.list({ headers });
+    await session.call('one-echo', '{}', { headers });
+    await session.call('two-echo', '{}', { headers });
+    for (const [backend, own, other] of [
+      [one, 'x-for-one', 'x-for-two'],
+      [two, 'x-for-two', 'x-for-one'],
+    ] as const) {
+      for (const method of ['initialize', 'tools/list', 'tools/call']) {
+        const [request] = backend.requestsOf(method);
+        t.ok(request?.headers[own], `${own} on ${method}`);
+        t.equal(request?.headers[other], undefined, `no ${other} on ${method}`);
+      }
+    }
+  });
+
+  await t.test('authorization is forwarded when, and only when, it is listed', async (t) => {
+    const [listed, unlisted] = [await backendFor(t), await backendFor(t)];
+    const caller = await deployment.caller({
+      one: { url: listed.url, passthrough_headers: ['Authorization'] },
+      two: { url: unlisted.url },
+    });
+    const session = await caller.openSession();
+    await session.call('one-echo');
+    await session.call('two-echo');
+    t.equal(listed.calls[0]?.request.headers['authorization'], `Bearer ${caller.token}`);
+    t.equal(unlisted.calls[0]?.request.headers['authorization'], undefined);
+  });
+
+  await t.test('never copied, listed or not: host, hop-by-hop, content-*, accept*, mcp-*, last-event-id', async (t) => {
+    const values: Readonly<Record<string, string>> = {
+      connection: 'x-named',
+      'keep-alive': 'timeout=77',
+      te: 'trailers, x-77',
+      trailer: 'x-77',
+      upgrade: 'x-77',
+      'proxy-authenticate': 'x-77',
+      'proxy-authorization': 'x-77',
+      'proxy-connection': 'x-77',
+      'content-encoding': 'x-77',
+      'content-language': 'x-77',
+      'content-type': 'application/json; x=77',
+      'accept-encoding': 'x-77',
+      'accept-language': 'x-77',
+      'mcp-x': 'x-77',
+      'mcp-method': 'x-77',
+      'last-event-id': 'x-77',
+    };
+    const backend = await backendFor(t);
+    const names = [...Object.keys(values), 'host', 'accept', 'content-length', 'transfer-encoding', 'mcp-session-id'];
+    const listed = [...names, 'mcp-protocol-version', 'x-named'];
+    const caller = await deployment.caller({ one: { url: backend.url, passthrough_headers: listed } });
+    const session = await caller.openSession();
+    const { 'content-type': contentType = '', ...others } = values;
+    const headers = Object.entries(others);
+    const answer = await session.call('one-echo', '{}', { contentType, headers, protocolVersion: '2025-06-18' });
+    t.equal(answer.status, 200);
+    const received = backend.calls[0]?.request;
+    t.notMatch(JSON.stringify(received?.rawHeaders), /77/);
+    t.equal(received?.headers['host'], new URL(backend.url).host);
+    t.equal(received?.headers['content-type'], 'application/json');
+    t.equal(received?.headers['mcp-session-id'], undefined);
+    t.equal(received?.headers['mcp-protocol-version'], '2025-11-25', 'the version of that upstream session');
+  });
+
+  await t.test('a changed list holds from the next request', async (t) => {
+    const backend = await backendFor(t);
+    const caller = await deployment.caller({ one: { url: backend.url } });
+    const session = await caller.openSession();
+    const headers: HeaderList = [['x-tenant', '7']];
+    await session.call('one-echo', '{}', { headers });
+    t.equal(backend.calls[0]?.request.headers['x-tenant'], undefined);
+    await caller.configure({ one: { url: backend.url, passthrough_headers: ['x-tenant'] } });
+    const deadline = Date.now() + 10_000;
+    do await session.call('one-echo', '{}', { headers });
+    while (backend.calls.at(-1)?.request.headers['x-tenant'] !== '7' && Date.now() < deadline);
+    t.equal(backend.calls.at(-1)?.request.headers['x-tenant'], '7');
+  });
+});

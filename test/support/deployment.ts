@@ -1,0 +1,178 @@
+// The four ways in which the dataplane is deployed, 1 or 4 workers on the embedded store or on Redis, each started once
+// per test file. The rows of the file run against every one of them; each row takes subjects and virtual hosts of its
+// own, so that rows do not meet.
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import { writeConfig, writeRawConfig } from './config-writer.js';
+import { startGateway, verifyWith, type Gateway, type GatewayBuild } from './gateway.js';
+import { createKeyPair, type KeyPair } from './keys.js';
+import { startMcpBackend, type McpBackend, type McpBackendOptions } from './mcp-backend.js';
+import { McpCaller } from './mcp-caller.js';
+import { startRedis } from './redis.js';
+import { createScratchDirectory } from './scratch-directory.js';
+import { mint, type TokenRequest } from './tokens.js';
+
+export interface DeploymentSetup {
+  readonly build?: GatewayBuild;
+  readonly options?: readonly string[];
+  /** `undefined` takes the program's default, `tls-only`. */
+  readonly upstreamConnectionMode?: 'plain-text-or-tls' | undefined;
+}
+
+/** Members of a backend in a user config; `name` and `transport` are added. */
+export interface BackendMembers {
+  readonly url: string;
+  readonly [member: string]: unknown;
+}
+
+export class Deployment {
+  readonly name: string;
+  readonly workerCount: number;
+  readonly storeOptions: StoreOptions;
+  readonly key: KeyPair;
+  readonly gateway: Gateway;
+  #subjects = 0;
+
+  constructor(name: string, workerCount: number, storeOptions: StoreOptions, key: KeyPair, gateway: Gateway) {
+    this.name = name;
+    this.workerCount = workerCount;
+    this.storeOptions = storeOptions;
+    this.key = key;
+    this.gateway = gateway;
+  }
+
+  /** A subject that nothing else uses, alike for every deployment's store. */
+  newSubject(): string {
+    this.#subjects++;
+    return `${randomBytes(6).toString('hex')}-${this.#subjects}@example.com`;
+  }
+
+  /** A virtual host id as the samples have them: 32 characters. */
+  newVirtualHostId(): string {
+    return randomBytes(16).toString('hex');
+  }
+
+  async token(subject: string, overrides: Partial<TokenRequest> = {}): Promise<string> {
+    return mint({ sub: subject, key: this.key.privateKey, algorithm: this.key.algorithm, ...overrides });
+  }
+
+  async writeConfig(subject: string, config: unknown): Promise<void> {
+    await writeConfig(this.storeOptions, subject, config);
+  }
+
+  /** Writes bytes that need not be a user config. */
+  async writeRawConfig(subject: string, bytes: Uint8Array): Promise<void> {
+    await writeRawConfig(this.storeOptions, subject, bytes);
+  }
+
+  /** Writes a config of one virtual host and answers a caller of it. */
+  async caller(backends: Readonly<Record<string, BackendMembers>> = {}): Promise<ConfiguredCaller> {
+    const subject = this.newSubject();
+    const virtualHostId = this.newVirtualHostId();
+    const caller = new ConfiguredCaller(this, subject, virtualHostId, await this.token(subject));
+    await caller.configure(backends);
+    return caller;
+  }
+}
+
+/** A caller whose user config the test wrote and may change. */
+export class ConfiguredCaller extends McpCaller {
+  readonly deployment: Deployment;
+  readonly subject: string;
+  readonly virtualHostId: string;
+
+  constructor(deployment: Deployment, subject: string, virtualHostId: string, token: string) {
+    super(deployment.gateway.origin, deployment.gateway.path(virtualHostId), token);
+    this.deployment = deployment;
+    this.subject = subject;
+    this.virtualHostId = virtualHostId;
+  }
+
+  /** Replaces the whole config with one virtual host of these backends. */
+  async configure(backends: Readonly<Record<string, BackendMembers>>): Promise<void> {
+    await this.deployment.writeConfig(this.subject, {
+      virtual_hosts: { [this.virtualHostId]: { backends: completeBackends(backends) } },
+    });
+  }
+}
+
+/** Backends as the service specification writes them, every member present. */
+export function completeBackends(backends: Readonly<Record<string, BackendMembers>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(backends).map(([name, members]) => [
+      name,
+      {
+        name,
+        transport: 'STREAMABLEHTTP',
+        passthrough_headers: [],
+        allowed_tool_names: [],
+        allowed_resource_names: [],
+        allowed_prompt_names: [],
+        ...members,
+      },
+    ]),
+  );
+}
+
+/** An MCP backend that ends with the test. */
+export async function backendFor(t: Pick<Test, 'teardown'>, options: McpBackendOptions = {}): Promise<McpBackend> {
+  const backend = await startMcpBackend(options);
+  t.teardown(() => backend.close());
+  return backend;
+}
+
+/** Runs the rows against each deployment, and checks that no worker was lost and nothing but log lines was written. */
+export async function forEachDeployment(
+  t: Test,
+  setup: DeploymentSetup,
+  rows: (t: Test, deployment: Deployment) => Promise<void>,
+): Promise<void> {
+  const key = createKeyPair(t);
+  const deployments = await startDeployments(t, setup, key);
+  t.jobs = deployments.length;
+  await Promise.all(
+    deployments.map((deployment) =>
+      t.test(deployment.name, async (t) => {
+        const pidsBefore = deployment.gateway.workerPids();
+        await rows(t, deployment);
+        t.same(deployment.gateway.workerPids(), pidsBefore, 'every worker is the one that was started');
+        t.same(deployment.gateway.strayLines, [], 'standard output holds JSON lines alone');
+        t.equal(deployment.gateway.errorOutput, '', 'standard error is empty');
+      }),
+    ),
+  );
+}
+
+async function startDeployments(t: Test, setup: DeploymentSetup, key: KeyPair): Promise<Deployment[]> {
+  const redis = await startRedis(t);
+  const stores = [
+    {
+      name: 'embedded store',
+      options: (): StoreOptions => ({ kind: 'embedded', path: join(createScratchDirectory(t), 'store') }),
+    },
+    { name: 'Redis', options: (): StoreOptions => redis.storeOptions },
+  ];
+  return Promise.all(
+    stores.flatMap((store) =>
+      [1, 4].map(async (workerCount) => {
+        const storeOptions = store.options();
+        const gateway = await startGateway(t, {
+          upstreamConnectionMode: 'plain-text-or-tls',
+          ...setup,
+          workerCount,
+          storeOptions,
+          keyOptions: keyOptions(setup.build, key),
+        });
+        const workers = workerCount === 1 ? '1 worker' : `${workerCount} workers`;
+        return new Deployment(`${workers}, ${store.name}`, workerCount, storeOptions, key, gateway);
+      }),
+    ),
+  );
+}
+
+function keyOptions(build: GatewayBuild | undefined, key: KeyPair): readonly string[] {
+  const verify = verifyWith(key);
+  return build === 'bootstrap' ? [...verify, '--token-verification-private-key', key.privateKeyPath] : verify;
+}
