@@ -20,6 +20,7 @@ const FAULT_REASONS = {
   'plain-text-refused': 'plain-text HTTP needs --upstream-connection-mode plain-text-or-tls',
   'transport-unsupported': 'transport not supported: only STREAMABLEHTTP is',
   'list-refused': 'tools/list refused',
+  'backend-busy': 'too many requests in flight to it',
   'session-ended': 'session ended',
 } as const;
 

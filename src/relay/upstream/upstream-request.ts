@@ -28,7 +28,10 @@ export interface RequestHandler {
    * @param sessionId the `mcp-session-id` header of the answer, `''` when absent.
    */
   onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void;
-  /** A notification, or a request of the backend's own, that came before the answer on its event stream. */
+  /**
+   * A notification, or a request of the backend's own, that came before the answer on its event stream; `bytes` is
+   * valid until the callback returns.
+   */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onFault(fault: UpstreamFault): void;
 }
@@ -183,7 +186,8 @@ export class UpstreamRequest implements UpstreamHandler {
     this.#state = 'answered';
     this.#deadline.cancel();
     this.#deadline = this.#deadlines.after(limits.answeredStreamMsMax, () => this.abort());
-    this.#handler.onAnswer(data, message, this.#sessionId);
+    // A copy: the event lies in a chunk that is valid only now, and the handler may keep its answer.
+    this.#handler.onAnswer(Buffer.from(data), message, this.#sessionId);
   }
 
   /** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */

@@ -1,0 +1,41 @@
+// What went wrong, in undici's and Node's words → the kind of fault it is. Cold.
+import type { UpstreamFaultKind } from './upstream-fault.js';
+
+/** An error whose kind was known where it was noticed. */
+export class FaultError extends Error {
+  readonly kind: UpstreamFaultKind;
+
+  constructor(kind: UpstreamFaultKind, options?: ErrorOptions) {
+    super(kind, options);
+    this.kind = kind;
+  }
+}
+
+/** The kind of an error that ended a request. */
+export function faultKindOf(error: Error): UpstreamFaultKind {
+  if (error instanceof FaultError) return error.kind;
+  const code = codeOf(error);
+  // The body ended before its length or its last chunk.
+  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || code === 'HPE_INVALID_EOF_STATE') return 'connection-lost';
+  if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') return 'answer-invalid';
+  // Says undici of a 100 or a 101 that nobody asked for.
+  if (error.message === 'bad response' || error.message === 'bad upgrade') return 'answer-invalid';
+  return 'connection-lost';
+}
+
+/** The kind of an error that ended the attempt to connect. */
+export function connectFaultKindOf(error: Error, isTls: boolean): UpstreamFaultKind {
+  // A name with several addresses fails once for each; they seldom differ, and the first is the preferred one.
+  const cause: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const code = codeOf(cause);
+  if (code === 'ECONNREFUSED') return 'connection-refused';
+  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return 'connect-timeout';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'name-not-resolved';
+  // With TLS, what was not said by the system call that connects was said after it: by the handshake.
+  if (isTls && !(cause instanceof Error && 'syscall' in cause && cause.syscall === 'connect')) return 'tls-failed';
+  return 'connect-failed';
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
