@@ -28,7 +28,7 @@ export type CommandLine = CommandWords | { readonly command: 'answer'; readonly 
 
 /** @param args the words after the program's name. Throws OptionFaults for a command that is not known. */
 export function readCommandLine(args: readonly string[]): CommandLine {
-  refuseUnknownCommand(args[0]);
+  refuseUnknownCommand(args[0] === 'help' ? args[1] : args[0]);
   let answer = '';
   const invoked: CommandWords[] = [];
   const program = new Command('switchyard')
@@ -115,7 +115,7 @@ function findStrays(words: readonly string[]): string[] {
     isValueOfUnknown = false;
   }
   if (argumentCount > 0) {
-    faults.push(`${argumentCount} argument(s) that belong to no option; the command takes options alone`);
+    faults.push(`arguments that belong to no option: ${argumentCount}; the command takes options alone`);
   }
   return faults;
 }

@@ -57,14 +57,14 @@ t.test('everything that fits nowhere is reported together, and only names are re
     '--redis-password: unknown option; remove it or correct its name',
     '--secret: unknown option; remove it or correct its name',
     '-p: unknown option; remove it or correct its name',
-    '1 argument(s) that belong to no option; the command takes options alone',
+    'arguments that belong to no option: 1; the command takes options alone',
   ]);
   t.strictSame([...given], [['log-level', 'debug']], 'what follows an unknown option is still read');
 });
 
 t.test('the words after -- are no options', async (t) => {
   t.strictSame(words('dataplane', '--', 'x', 'y').faults, [
-    '2 argument(s) that belong to no option; the command takes options alone',
+    'arguments that belong to no option: 2; the command takes options alone',
   ]);
 });
 
@@ -76,6 +76,7 @@ t.test('an option of another command is unknown', async (t) => {
 t.test('an unknown command is refused with the known ones named', async (t) => {
   for (const word of ['bogus', 'constructor', 'toString']) {
     t.throws(() => readCommandLine([word]), OptionFaults);
+    t.throws(() => readCommandLine(['help', word]), OptionFaults);
     t.throws(() => readCommandLine([word]), { message: new RegExp(`${word}: unknown command; .*dataplane, token`) });
   }
 });

@@ -217,7 +217,7 @@ t.test('every fault comes in one message, with where it came from and without an
   t.strictSame(names, [
     '--nonsense',
     '-x',
-    '1 argument(s) that belong to no option; the command takes options alone',
+    'arguments that belong to no option',
     '--address',
     '--allowed-origins (from SWITCHYARD_ALLOWED_ORIGINS)',
     '--redis-address (from SWITCHYARD_REDIS_ADDRESS)',
