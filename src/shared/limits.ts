@@ -72,6 +72,16 @@ export const limits = {
   listPagesMax: 1_000,
   /** Connections per worker and backend origin; further requests wait for one. */
   upstreamConnectionsMax: 1_024,
+  /** Requests per worker and backend origin that wait for a connection; one more is a fault, `backend-busy`. */
+  upstreamRequestsWaitingMax: 16_384,
+  /** Backend origins that a worker knows at once; above it the oldest idle one is let go, or the fault is `backend-busy`. */
+  upstreamOriginsMax: 4_096,
+  /** How long an origin's place is kept without a request, ms, at least; at most twice as long. */
+  upstreamOriginIdleMs: 60_000,
+  /** How long an idle connection is kept, ms: less than the 5 s after which common servers close theirs on a request. */
+  upstreamConnectionIdleMs: 4_000,
+  /** Header bytes of one answer of a backend; above it the answer is invalid. */
+  upstreamHeaderBytesMax: 64 * KIB,
   /** First and longest wait before an unavailable backend is tried again, ms. */
   upstreamRetryDelayMsMin: 100,
   upstreamRetryDelayMsMax: 5_000,

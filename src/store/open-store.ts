@@ -1,0 +1,19 @@
+// The one place that knows both stores.
+import type { StoreOptions } from '../config/dataplane-options.js';
+import type { Logger } from '../shared/logger.js';
+import { EmbeddedStore } from './embedded-store.js';
+import { RedisStore } from './redis-store.js';
+import type { Store } from './store.js';
+
+/**
+ * Opens the store that the options name. Rejects when an embedded store cannot be used. A Redis that cannot be reached
+ * is waited for no longer than one attempt to connect: the store opens, its reads fail, and it heals.
+ */
+export async function openStore(options: StoreOptions, logger: Logger): Promise<Store> {
+  switch (options.kind) {
+    case 'embedded':
+      return new EmbeddedStore(options.path);
+    case 'redis':
+      return RedisStore.open(options, logger);
+  }
+}

@@ -1,0 +1,159 @@
+// One life of the two connections to Redis: one for data, and one that hears which of the keys read over the first have
+// changed since (client-side caching, RESP2: tracking redirected to a subscriber). They begin and end together, because
+// a change goes unheard as soon as either is lost. A link is never mended: its owner makes another one.
+//
+//   opening ── both connected, subscribed, tracking on ──▶ live ── a connection or an answer failed, or end() ──▶ lost
+//      └───────────────── any of that failed, took too long, or end() ──────────────────────────────────────────▶
+import { Redis, ReplyError } from 'ioredis';
+import type { StoreOptions } from '../config/dataplane-options.js';
+import { limits } from '../shared/limits.js';
+
+export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
+
+export interface RedisLinkEvents {
+  /** From now on every change of a key that this link reads is heard of. */
+  onLive(): void;
+  /** These keys were written, deleted or evicted after they were read. */
+  onChanged(keys: readonly Buffer[]): void;
+  /** All keys were. */
+  onFlushed(): void;
+  /** The last event, once, unless the owner ended the link. */
+  onLost(reason: string): void;
+}
+
+type State = 'opening' | 'live' | 'lost';
+
+const INVALIDATION_CHANNEL = '__redis__:invalidate';
+
+export class RedisLink {
+  readonly #events: RedisLinkEvents;
+  readonly #data: Redis;
+  readonly #changes: Redis;
+  #state: State = 'opening';
+  /** While opening, the deadline; while live, the next health check. */
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: RedisStoreOptions, events: RedisLinkEvents) {
+    this.#events = events;
+    this.#data = createConnection(options);
+    this.#changes = createConnection(options);
+    for (const connection of [this.#data, this.#changes]) {
+      connection.on('error', (error) => this.#lose(messageOf(error)));
+      connection.on('close', () => this.#lose('Redis closed the connection'));
+    }
+    this.#changes.on('messageBuffer', (_channel: Buffer, keys: unknown) => this.#onInvalidation(keys));
+  }
+
+  /** Resolved when the link is live, or lost. */
+  async open(): Promise<void> {
+    const openMsMax = limits.redisConnectMsMax;
+    this.#timer = setTimeout(() => this.#lose(`Redis could not be connected to in ${openMsMax} ms`), openMsMax);
+    try {
+      await Promise.all([this.#data.connect(), this.#changes.connect()]);
+      const id = await this.#changes.client('ID');
+      await this.#changes.subscribe(INVALIDATION_CHANNEL);
+      await this.#data.client('TRACKING', 'ON', 'REDIRECT', id);
+      // The commands so far are answered by a Redis that is still loading its data; this one is refused.
+      await this.#data.ping();
+    } catch (error) {
+      this.#lose(messageOf(error));
+    }
+    if (!this.#transition('opening', 'live')) return;
+    this.#events.onLive();
+    this.#scheduleHealthCheck();
+  }
+
+  /** Rejects with a `ReplyError` when Redis refuses; with anything else the link is lost by then. */
+  async get(key: Buffer): Promise<Buffer | null> {
+    return this.#losingOnSilence(this.#data.getBuffer(key));
+  }
+
+  /** Rejects as `get` does; a write that got no answer may have been done. */
+  async set(key: Buffer, value: Buffer): Promise<void> {
+    await this.#losingOnSilence(this.#data.set(key, value));
+  }
+
+  /** Ends both connections without an event. */
+  end(): void {
+    if (!this.#transition('opening', 'lost') && !this.#transition('live', 'lost')) return;
+    this.#data.disconnect();
+    this.#changes.disconnect();
+  }
+
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    clearTimeout(this.#timer);
+    return true;
+  }
+
+  #lose(reason: string): void {
+    if (this.#state === 'lost') return;
+    this.end();
+    this.#events.onLost(reason);
+  }
+
+  async #losingOnSilence<Answer>(command: Promise<Answer>): Promise<Answer> {
+    try {
+      return await command;
+    } catch (error) {
+      if (!(error instanceof ReplyError)) this.#lose(messageOf(error));
+      throw error;
+    }
+  }
+
+  #onInvalidation(keys: unknown): void {
+    if (this.#state === 'lost') return;
+    if (Array.isArray(keys)) this.#events.onChanged(keys.filter((key) => Buffer.isBuffer(key)));
+    else this.#events.onFlushed();
+  }
+
+  /** A connection can be dead without a sign of it: only a command that stays unanswered tells. */
+  #scheduleHealthCheck(): void {
+    this.#timer = setTimeout(() => void this.#checkHealth(), limits.redisHealthCheckMs);
+    this.#timer.unref();
+  }
+
+  async #checkHealth(): Promise<void> {
+    try {
+      await Promise.all([this.#data.ping(), this.#changes.ping()]);
+    } catch (error) {
+      this.#lose(messageOf(error));
+    }
+    if (this.#state === 'live') this.#scheduleHealthCheck();
+  }
+}
+
+/** A connection that tries once, queues nothing while it is not connected, and repeats no command. */
+function createConnection({ host, port, username, password, tls }: RedisStoreOptions): Redis {
+  return new Redis({
+    host,
+    port,
+    username,
+    password,
+    tls:
+      tls.mode === 'plain-text'
+        ? undefined
+        : { ca: tls.trustBundle, cert: tls.clientCertificate, key: tls.clientPrivateKey },
+    // In RESP3 invalidations are pushes, which ioredis does not hand out.
+    protocol: 2,
+    lazyConnect: true,
+    retryStrategy: null,
+    enableOfflineQueue: false,
+    autoResubscribe: false,
+    autoResendUnfulfilledCommands: false,
+    // Both need rights that the gateway's user has no other use for.
+    enableReadyCheck: false,
+    disableClientInfo: true,
+    connectTimeout: limits.redisConnectMsMax,
+    commandTimeout: limits.redisCommandMsMax,
+    disconnectTimeout: limits.redisDisconnectMsMax,
+  });
+}
+
+/** The message alone: ioredis puts the arguments of a refused command on its errors, the password of AUTH among them. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // Several addresses refused one by one give an error with a code and no message.
+  return error.message !== '' || !('code' in error) ? error.message : String(error.code);
+}

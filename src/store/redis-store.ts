@@ -1,0 +1,189 @@
+// The store in Redis, with what was read remembered for as long as Redis would tell of a change. Hot.
+//
+//   lost ── a link is live: a new term begins, nothing is fresh ──▶ live ── the link is lost: the term ends ──▶ lost
+//
+// While live, a value read in this term is fresh and is answered at once; any other is read anew. While lost, links are
+// tried for ever, and what was read in a term that ended less than the grace ago serves as last known. close() ends it.
+import { ReplyError } from 'ioredis';
+import { limits } from '../shared/limits.js';
+import type { Logger } from '../shared/logger.js';
+import { RecentMap } from './recent-map.js';
+import { messageOf, RedisLink, type RedisStoreOptions } from './redis-link.js';
+import type { Store, StoreRead } from './store.js';
+import { encodeStoreKey, unencodable } from './store-key.js';
+
+/** A time in which every change was heard of. */
+interface Term {
+  /** On the clock of `performance.now()`; `undefined` while it lasts. */
+  endedAtMs: number | undefined;
+}
+
+interface Known {
+  readonly read: StoreRead;
+  readonly term: Term;
+}
+
+const missing: StoreRead = Object.freeze({ kind: 'missing' });
+const unreachable: StoreRead = Object.freeze({ kind: 'failed', reason: 'Redis is not reachable' });
+const overloaded: StoreRead = Object.freeze({ kind: 'failed', reason: 'too many reads wait for Redis' });
+
+export class RedisStore implements Store {
+  readonly kind = 'redis';
+  readonly #options: RedisStoreOptions;
+  readonly #logger: Logger;
+  readonly #known = new RecentMap<Known>(limits.storeCacheEntriesMax, limits.storeCacheBytesMax, ({ read }) =>
+    read.kind === 'found' ? read.value.length : 0,
+  );
+  /** Reads that wait for Redis. One that is no longer here was overtaken by a change: its answer is not remembered. */
+  readonly #pending = new Map<string, Promise<StoreRead>>();
+  /** The newest link, in whatever state. */
+  #link: RedisLink;
+  #isLive = false;
+  #term: Term = { endedAtMs: undefined };
+  #retryTimer: NodeJS.Timeout | undefined;
+  #retryDelayMs: number = limits.redisRetryDelayMsMin;
+  #lostReason: string | undefined;
+  #isClosed = false;
+
+  private constructor(options: RedisStoreOptions, logger: Logger) {
+    this.#options = options;
+    this.#logger = logger;
+    this.#link = this.#createLink();
+  }
+
+  /** Resolved after the first attempt to connect, however it ended: a store that starts lost heals like any other. */
+  static async open(options: RedisStoreOptions, logger: Logger): Promise<RedisStore> {
+    const store = new RedisStore(options, logger);
+    await store.#link.open();
+    return store;
+  }
+
+  read(subject: string): StoreRead | Promise<StoreRead> {
+    if (!this.#isLive) return this.#lastKnown(subject);
+    const known = this.#known.get(subject);
+    return known?.term === this.#term ? known.read : this.#fetch(subject);
+  }
+
+  async write(subject: string, value: Buffer): Promise<void> {
+    const key = encodeStoreKey(subject);
+    if (key === undefined) throw new Error('the subject cannot be encoded as a store key');
+    if (!this.#isLive) throw new Error('Redis is not reachable');
+    try {
+      await this.#link.set(key, value);
+    } finally {
+      // The invalidation comes too, but later; and a write without an answer may have been done.
+      this.forget(subject);
+    }
+  }
+
+  forget(subject: string): void {
+    this.#known.delete(subject);
+    this.#pending.delete(subject);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#retryTimer);
+    this.#link.end();
+    this.#endTerm();
+    this.#known.clear();
+  }
+
+  /** One GET serves everyone who asks for the subject until it is answered. */
+  #fetch(subject: string): StoreRead | Promise<StoreRead> {
+    const pending = this.#pending.get(subject);
+    if (pending !== undefined) return pending;
+    const key = encodeStoreKey(subject);
+    if (key === undefined) return unencodable;
+    if (this.#pending.size >= limits.redisReadsInFlightMax) return overloaded;
+    const term = this.#term;
+    const answer = this.#link.get(key).then(
+      (value) => {
+        const read = value === null ? missing : this.#found(subject, value);
+        if (this.#settle(subject, answer)) this.#known.set(subject, { read, term });
+        return read;
+      },
+      (error: unknown): StoreRead => {
+        this.#settle(subject, answer);
+        if (!(error instanceof ReplyError)) return this.#lastKnown(subject);
+        return { kind: 'failed', reason: `Redis refused the read: ${messageOf(error)}` };
+      },
+    );
+    this.#pending.set(subject, answer);
+    return answer;
+  }
+
+  /** False when the read was overtaken. */
+  #settle(subject: string, answer: Promise<StoreRead>): boolean {
+    return this.#pending.get(subject) === answer && this.#pending.delete(subject);
+  }
+
+  /** Keeps the buffer of an earlier term when the value is still the same. */
+  #found(subject: string, value: Buffer): StoreRead {
+    const known = this.#known.get(subject)?.read;
+    if (known?.kind === 'found' && known.value.equals(value)) return known;
+    // A copy: what ioredis answers is a slice of what came from the socket, and would keep all of it in memory.
+    return { kind: 'found', value: Buffer.from(value) };
+  }
+
+  #lastKnown(subject: string): StoreRead {
+    const known = this.#known.get(subject);
+    if (known === undefined) return unreachable;
+    const { endedAtMs } = known.term;
+    const isUsable = endedAtMs === undefined || performance.now() - endedAtMs <= this.#options.staleGraceMs;
+    return isUsable ? known.read : unreachable;
+  }
+
+  #createLink(): RedisLink {
+    return new RedisLink(this.#options, {
+      onLive: () => this.#onLive(),
+      onChanged: (keys) => {
+        // A key that is not UTF-8 is no subject's: whatever it decodes to is read once more, no harm done.
+        for (const key of keys) this.forget(key.toString('utf8'));
+      },
+      onFlushed: () => {
+        this.#known.clear();
+        this.#pending.clear();
+      },
+      onLost: (reason) => this.#onLost(reason),
+    });
+  }
+
+  #onLive(): void {
+    this.#term = { endedAtMs: undefined };
+    this.#isLive = true;
+    this.#retryDelayMs = limits.redisRetryDelayMsMin;
+    this.#lostReason = undefined;
+    this.#logger.info('Redis is connected');
+  }
+
+  #onLost(reason: string): void {
+    const { staleGraceMs } = this.#options;
+    if (this.#isLive) this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: what is known serves for a while');
+    // Told once, not at each of the tries that follow.
+    else if (reason !== this.#lostReason) this.#logger.warn({ reason }, 'Redis cannot be connected to');
+    this.#lostReason = reason;
+    this.#endTerm();
+    this.#scheduleRetry();
+  }
+
+  #endTerm(): void {
+    if (!this.#isLive) return;
+    this.#isLive = false;
+    this.#term.endedAtMs = performance.now();
+    // They end by themselves, and must not be joined by reads of the next term.
+    this.#pending.clear();
+  }
+
+  #scheduleRetry(): void {
+    // Up to a half less, so that the workers do not come back all at once.
+    const delayMs = this.#retryDelayMs * (1 - Math.random() / 2);
+    this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, limits.redisRetryDelayMsMax);
+    this.#retryTimer = setTimeout(() => {
+      if (this.#isClosed) return;
+      this.#link = this.#createLink();
+      void this.#link.open();
+    }, delayMs);
+    this.#retryTimer.unref();
+  }
+}

@@ -1,0 +1,407 @@
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import type { RedisTls } from '../../src/config/dataplane-options.js';
+import type { Logger } from '../../src/shared/logger.js';
+import { openStore } from '../../src/store/open-store.js';
+import type { RedisStoreOptions } from '../../src/store/redis-link.js';
+import type { Store, StoreRead } from '../../src/store/store.js';
+import { createCertificates } from '../support/certificates.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { until } from '../support/until.js';
+
+const MIB = 1024 * 1024;
+/** A command's deadline and what a busy machine adds. */
+const HANG_MS_MAX = 6_000;
+
+t.jobs = 4;
+
+interface OpenStore {
+  readonly store: Store;
+  /** Its log lines, as JSON text. */
+  readonly lines: string[];
+}
+
+async function open(t: Test, options: RedisStoreOptions): Promise<OpenStore> {
+  const lines: string[] = [];
+  const logger: Logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+  const store = await openStore(options, logger);
+  t.teardown(() => store.close());
+  return { store, lines };
+}
+
+function textOf(read: StoreRead): string {
+  return read.kind === 'found' ? read.value.toString() : read.kind;
+}
+
+/** What a read answers without a promise, or `undefined`. */
+function readAtOnce(store: Store, subject: string): string | undefined {
+  const read = store.read(subject);
+  return read instanceof Promise ? undefined : textOf(read);
+}
+
+async function readText(store: Store, subject: string): Promise<string> {
+  return textOf(await store.read(subject));
+}
+
+async function untilRead(t: Test, store: Store, subject: string, text: string): Promise<void> {
+  await until(async () => (await readText(store, subject)) === text, `${subject} to read ${text}`);
+  t.pass(`${subject} reads ${text}`);
+}
+
+async function untilLost(lines: readonly string[]): Promise<void> {
+  await until(() => lines.some((line) => line.includes('Redis is lost')), 'Redis to be found lost');
+}
+
+async function untilConnected(lines: readonly string[], times: number): Promise<void> {
+  const count = (): number => lines.filter((line) => line.includes('Redis is connected')).length;
+  await until(() => count() >= times, `Redis to be connected ${times} times`);
+}
+
+async function countGets(redis: RedisServer): Promise<number> {
+  const stats = await (await redis.connect()).info('commandstats');
+  return Number(/cmdstat_get:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+}
+
+t.test('a hit is answered at once, by the same buffer', async (t) => {
+  const redis = await startRedis(t);
+  await (await redis.connect()).set('alice', 'one');
+  const { store } = await open(t, redis.storeOptions);
+  const first = store.read('alice');
+  t.ok(first instanceof Promise, 'the first read asks Redis');
+  const read = await first;
+  t.equal(textOf(read), 'one');
+  const again = store.read('alice');
+  t.equal(again, read);
+});
+
+t.test('reads of one subject at one time share one GET', async (t) => {
+  const redis = await startRedis(t);
+  await (await redis.connect()).set('alice', 'one');
+  const { store } = await open(t, redis.storeOptions);
+  const reads = await Promise.all(Array.from({ length: 50 }, async () => readText(store, 'alice')));
+  t.same(new Set(reads), new Set(['one']));
+  t.equal(await countGets(redis), 1);
+});
+
+t.test('a change by another client is seen', async (t) => {
+  const redis = await startRedis(t);
+  const other = await redis.connect();
+  const { store } = await open(t, redis.storeOptions);
+  t.equal(await readText(store, 'alice'), 'missing');
+  t.equal(readAtOnce(store, 'alice'), 'missing', 'what is missing is remembered too');
+  await other.set('alice', 'one');
+  await untilRead(t, store, 'alice', 'one');
+  for (let round = 0; round < 50; round++) {
+    await other.set('alice', `round ${round}`);
+    await untilRead(t, store, 'alice', `round ${round}`);
+    t.equal(readAtOnce(store, 'alice'), `round ${round}`);
+  }
+  await other.del('alice');
+  await untilRead(t, store, 'alice', 'missing');
+});
+
+t.test('several keys that change at once are all seen, and a key with a comma is one key', async (t) => {
+  const redis = await startRedis(t);
+  const other = await redis.connect();
+  const { store } = await open(t, redis.storeOptions);
+  const subjects = ['a', 'b', 'a,b', 'é', '😀'];
+  for (const subject of subjects) await store.read(subject);
+  await other.mset(new Map(subjects.map((subject) => [subject, `new ${subject}`])));
+  for (const subject of subjects) await untilRead(t, store, subject, `new ${subject}`);
+});
+
+t.test('a change of other keys leaves a hit alone', async (t) => {
+  const redis = await startRedis(t);
+  const other = await redis.connect();
+  await other.mset('alice', 'one', 'bob', 'one');
+  const { store } = await open(t, redis.storeOptions);
+  await store.read('alice');
+  await store.read('bob');
+  await other.set(Buffer.from([0xff, 0x61]), 'not a subject');
+  await other.set('bob', 'two');
+  await untilRead(t, store, 'bob', 'two');
+  t.equal(readAtOnce(store, 'alice'), 'one');
+});
+
+t.test('a flush is seen', async (t) => {
+  const redis = await startRedis(t);
+  const other = await redis.connect();
+  await other.mset('alice', 'one', 'bob', 'one');
+  const { store } = await open(t, redis.storeOptions);
+  await store.read('alice');
+  await store.read('bob');
+  await other.flushall();
+  await untilRead(t, store, 'alice', 'missing');
+  await untilRead(t, store, 'bob', 'missing');
+});
+
+t.test('what was forgotten is read anew', async (t) => {
+  const redis = await startRedis(t);
+  const other = await redis.connect();
+  const { store } = await open(t, redis.storeOptions);
+  for (let round = 0; round < 50; round++) {
+    await other.set('alice', `round ${round}`);
+    store.forget('alice');
+    t.equal(await readText(store, 'alice'), `round ${round}`);
+  }
+});
+
+t.test('what was written here is read here, and by others', async (t) => {
+  const redis = await startRedis(t);
+  const other = await redis.connect();
+  const { store } = await open(t, redis.storeOptions);
+  await store.read('alice');
+  for (let round = 0; round < 50; round++) {
+    await store.write('alice', Buffer.from(`round ${round}`));
+    t.equal(await readText(store, 'alice'), `round ${round}`);
+  }
+  const bytes = Buffer.from([0, 0xff, 0x0d, 0x0a, 0x80]);
+  await store.write('é/😀', bytes);
+  t.same(await other.getBuffer(Buffer.from('é/😀', 'utf8')), bytes, 'under the subject exactly');
+  t.same(await store.read('é/😀'), { kind: 'found', value: bytes });
+  await store.write('empty', Buffer.alloc(0));
+  t.same(await store.read('empty'), { kind: 'found', value: Buffer.alloc(0) });
+  const large = Buffer.alloc(5 * MIB, 'large');
+  await store.write('large', large);
+  const read = await store.read('large');
+  t.ok(read.kind === 'found' && read.value.equals(large));
+});
+
+t.test('a change that overtakes the answer of a read is not hidden by it', async (t) => {
+  const redis = await startRedis(t);
+  const other = await redis.connect();
+  await other.set('alice', 'old');
+  const proxy = await TcpProxy.start(t, redis.port);
+  const { store } = await open(t, { ...redis.storeOptions, port: proxy.port });
+
+  const data = proxy.connections.find(({ sent }) => /TRACKING/i.test(sent));
+  proxy.hold((connection) => connection === data);
+  const overtaken = store.read('alice');
+  await until(() => data !== undefined && data.held.length > 0, 'the answer to be on its way');
+  await other.set('alice', 'new');
+  await until(() => store.read('alice') !== overtaken, 'the change to be heard of');
+  proxy.release();
+
+  t.equal(textOf(await overtaken), 'old', 'whoever asked before may get what was there before');
+  t.equal(await readText(store, 'alice'), 'new');
+  t.equal(readAtOnce(store, 'alice'), 'new');
+});
+
+t.test('what Redis refuses fails, and costs the others nothing', async (t) => {
+  const redis = await startRedis(t);
+  const other = await redis.connect();
+  await other.rpush('list', 'x');
+  await other.set('alice', 'one');
+  const { store, lines } = await open(t, redis.storeOptions);
+  t.match(await store.read('list'), { kind: 'failed', reason: /refused.*WRONGTYPE/ });
+  t.equal(await readText(store, 'alice'), 'one');
+  await other.del('list');
+  await untilRead(t, store, 'list', 'missing');
+  await untilConnected(lines, 1);
+});
+
+t.test('a subject without a key is refused both ways', async (t) => {
+  const redis = await startRedis(t);
+  const { store } = await open(t, redis.storeOptions);
+  for (const subject of ['\ud800', '', 'x'.repeat(1_979)]) {
+    t.match(store.read(subject), { kind: 'failed', reason: /cannot be encoded/ });
+    await t.rejects(store.write(subject, Buffer.from('x')), /cannot be encoded/);
+  }
+});
+
+t.test('a Redis that dies: what is known serves, what is not fails, and all heals', async (t) => {
+  const redis = await startRedis(t);
+  await (await redis.connect()).set('alice', 'one');
+  const { store, lines } = await open(t, redis.storeOptions);
+  const before = await store.read('alice');
+  await store.read('bob');
+  await redis.kill();
+  await untilLost(lines);
+
+  t.equal(readAtOnce(store, 'alice'), 'one');
+  t.equal(readAtOnce(store, 'bob'), 'missing');
+  t.match(store.read('carol'), { kind: 'failed', reason: /not reachable/ });
+  await t.rejects(store.write('alice', Buffer.from('x')), /not reachable/);
+
+  await redis.start();
+  await untilConnected(lines, 2);
+  const healed = store.read('alice');
+  t.ok(healed instanceof Promise, 'nothing read before is fresh');
+  t.equal((await healed) === before, true, 'but what did not change keeps its identity');
+  const other = await redis.connect();
+  await other.set('alice', 'two');
+  await untilRead(t, store, 'alice', 'two');
+  await other.set('alice', 'three');
+  await untilRead(t, store, 'alice', 'three');
+});
+
+t.test('what is known serves no longer than the grace', async (t) => {
+  const redis = await startRedis(t);
+  await (await redis.connect()).set('alice', 'one');
+  const staleGraceMs = 400;
+  const { store, lines } = await open(t, { ...redis.storeOptions, staleGraceMs });
+  await store.read('alice');
+  const killedAtMs = performance.now();
+  await redis.kill();
+  await untilLost(lines);
+  await until(() => readAtOnce(store, 'alice') === 'failed', 'the grace to be over');
+  t.ok(performance.now() - killedAtMs >= staleGraceMs);
+  await redis.start();
+  await untilRead(t, store, 'alice', 'one');
+});
+
+t.test('no grace at all', async (t) => {
+  const redis = await startRedis(t);
+  const { store, lines } = await open(t, { ...redis.storeOptions, staleGraceMs: 0 });
+  await store.read('alice');
+  await redis.kill();
+  await untilLost(lines);
+  t.equal(readAtOnce(store, 'alice'), 'failed');
+});
+
+for (const type of ['pubsub', 'normal'] as const) {
+  t.test(`the loss of the ${type} connection alone is the loss of both`, async (t) => {
+    const redis = await startRedis(t);
+    const other = await redis.connect();
+    await other.set('alice', 'one');
+    const { store, lines } = await open(t, redis.storeOptions);
+    await store.read('alice');
+    await other.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+    await other.set('alice', 'two');
+    await untilConnected(lines, 2);
+    t.equal(await readText(store, 'alice'), 'two', 'the change that was not heard of');
+    await other.set('alice', 'three');
+    await untilRead(t, store, 'alice', 'three');
+    t.match(await other.call('CLIENT', 'LIST', 'TYPE', 'pubsub'), /^id=.*\n$/, 'one pair of connections is left');
+  });
+}
+
+t.test('a Redis that is not there yet', async (t) => {
+  const redis = await startRedis(t);
+  await redis.stop();
+  const { store, lines } = await open(t, redis.storeOptions);
+  t.match(store.read('alice'), { kind: 'failed', reason: /not reachable/ });
+  await t.rejects(store.write('alice', Buffer.from('x')), /not reachable/);
+  t.match(lines.join(''), /cannot be connected to/);
+  await redis.start();
+  await untilRead(t, store, 'alice', 'missing');
+  await store.write('alice', Buffer.from('one'));
+  t.equal(await readText(store, 'alice'), 'one');
+});
+
+t.test('a Redis that accepts and never answers hangs no read', async (t) => {
+  const redis = await startRedis(t);
+  await (await redis.connect()).set('alice', 'one');
+  const { store } = await open(t, redis.storeOptions);
+  await store.read('alice');
+  redis.pause();
+  const startMs = performance.now();
+  t.equal(await readText(store, 'bob'), 'failed');
+  t.ok(performance.now() - startMs < HANG_MS_MAX);
+  t.equal(readAtOnce(store, 'alice'), 'one', 'from then on it counts as lost');
+  t.equal(readAtOnce(store, 'bob'), 'failed', 'and nobody waits for it again');
+  redis.resume();
+  await untilRead(t, store, 'bob', 'missing');
+});
+
+t.test('a Redis that hangs from the start holds up the opening for a bounded time', async (t) => {
+  const redis = await startRedis(t);
+  redis.pause();
+  const startMs = performance.now();
+  const { store } = await open(t, redis.storeOptions);
+  t.ok(performance.now() - startMs < HANG_MS_MAX);
+  t.equal(readAtOnce(store, 'alice'), 'failed');
+  redis.resume();
+  await untilRead(t, store, 'alice', 'missing');
+});
+
+for (const [name, pattern] of [
+  ['data', /TRACKING/i],
+  ['changes', /subscribe/i],
+] as const) {
+  t.test(`a silent death of the ${name} connection is noticed without a read`, async (t) => {
+    const redis = await startRedis(t);
+    const other = await redis.connect();
+    const proxy = await TcpProxy.start(t, redis.port);
+    const { store, lines } = await open(t, { ...redis.storeOptions, port: proxy.port });
+    await store.read('alice');
+    const silent = proxy.connections.find(({ sent }) => pattern.test(sent));
+    proxy.hold((connection) => connection === silent);
+    await other.set('alice', 'one');
+    await untilLost(lines);
+    await untilRead(t, store, 'alice', 'one');
+  });
+}
+
+for (const mode of ['tls', 'mtls'] as const) {
+  t.test(`over ${mode}`, async (t) => {
+    const redis = await startRedis(t, { tls: { mode, certificates: createCertificates(t) } });
+    const other = await redis.connect();
+    const { store } = await open(t, { ...redis.storeOptions, host: 'localhost' });
+    await store.write('alice', Buffer.from('one'));
+    t.equal(await readText(store, 'alice'), 'one');
+    await other.set('alice', 'two');
+    await untilRead(t, store, 'alice', 'two');
+  });
+}
+
+t.test('a server or a client that is not trusted is refused', async (t) => {
+  const redis = await startRedis(t, { tls: { mode: 'mtls', certificates: createCertificates(t) } });
+  const own = redis.storeOptions.tls;
+  if (own.mode === 'plain-text') throw new Error('not over TLS');
+  const stranger = createCertificates(t);
+  const { certificate: clientCertificate, privateKey: clientPrivateKey } = stranger.client;
+  const wrong: readonly (readonly [what: string, tls: RedisTls, reason: RegExp])[] = [
+    ['another authority', { ...own, trustBundle: stranger.authority.certificate }, /certificate/],
+    ['the authorities of the system', { ...own, trustBundle: undefined }, /certificate/],
+    ['no client certificate', { ...own, clientCertificate: undefined, clientPrivateKey: undefined }, /certificate/],
+    ['a client certificate of a stranger', { ...own, clientCertificate, clientPrivateKey }, /unknown ca|closed|RESET/i],
+    ['plain text', { mode: 'plain-text' }, /closed|RESET/i],
+  ];
+  for (const [what, tls, reason] of wrong) {
+    const { store, lines } = await open(t, { ...redis.storeOptions, tls });
+    t.equal(readAtOnce(store, 'alice'), 'failed', what);
+    t.match(lines.join(''), /cannot be connected to/, what);
+    t.match(lines.join(''), reason, what);
+  }
+  const { store } = await open(t, redis.storeOptions);
+  t.equal(await readText(store, 'alice'), 'missing', 'while the right ones are let in');
+});
+
+t.test('a certificate for another host is refused', async (t) => {
+  const certificates = createCertificates(t, 'DNS:elsewhere.example');
+  const redis = await startRedis(t, { tls: { mode: 'tls', certificates } });
+  const { store, lines } = await open(t, redis.storeOptions);
+  t.equal(readAtOnce(store, 'alice'), 'failed');
+  t.match(lines.join(''), /does not match certificate/);
+});
+
+t.test('an ACL user that may do no more than the gateway does', async (t) => {
+  const password = 'a-secret-that-no-log-may-hold';
+  const rights = '+get +set +ping +subscribe +client|id +client|tracking';
+  const redis = await startRedis(t, { users: [`gateway on >${password} ~* &__redis__:invalidate ${rights}`] });
+  const other = await redis.connect();
+  const { store, lines } = await open(t, { ...redis.storeOptions, username: 'gateway', password });
+  await store.write('alice', Buffer.from('one'));
+  t.equal(await readText(store, 'alice'), 'one');
+  await other.set('alice', 'two');
+  await untilRead(t, store, 'alice', 'two');
+
+  const wrong = await open(t, { ...redis.storeOptions, username: 'gateway', password: `${password}-not` });
+  t.equal(readAtOnce(wrong.store, 'alice'), 'failed');
+  t.match(wrong.lines.join(''), /WRONGPASS/);
+  t.notMatch([...lines, ...wrong.lines].join(''), password);
+});
+
+t.test('a closed store answers that it failed, and stays closed', async (t) => {
+  const redis = await startRedis(t);
+  const { store } = await open(t, redis.storeOptions);
+  await store.write('alice', Buffer.from('one'));
+  await store.read('alice');
+  await store.close();
+  t.equal(readAtOnce(store, 'alice'), 'failed');
+  await t.rejects(store.write('alice', Buffer.from('two')), /not reachable/);
+  const other = await redis.connect();
+  await until(async () => (await other.call('CLIENT', 'LIST', 'TYPE', 'pubsub')) === '', 'its connections to end');
+});

@@ -1,0 +1,180 @@
+// A real redis-server of one test: in a directory of its own, on a port that it keeps over restarts, its data kept over
+// kills. It can be stopped, killed and frozen, and is gone with the test.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Redis } from 'ioredis';
+import type { Test } from 'tap';
+import type { RedisTls } from '../../src/config/dataplane-options.js';
+import type { RedisStoreOptions } from '../../src/store/redis-link.js';
+import type { Certificates } from './certificates.js';
+import { createScratchDirectory } from './scratch-directory.js';
+
+const HOST = '127.0.0.1';
+const START_TRIES_MAX = 5;
+
+export interface RedisSetup {
+  /** Listens with TLS alone; `mtls` asks for client certificates of the same authority. */
+  readonly tls?: { readonly mode: 'tls' | 'mtls'; readonly certificates: Certificates };
+  /** ACL users beside the default one, as `gateway on >secret ~* +get`. */
+  readonly users?: readonly string[];
+}
+
+export async function startRedis(t: Pick<Test, 'teardown'>, setup: RedisSetup = {}): Promise<RedisServer> {
+  const directory = createScratchDirectory(t);
+  for (let tries = 1; ; tries++) {
+    const server = new RedisServer(directory, await findFreePort(), setup);
+    try {
+      await server.start();
+    } catch (error) {
+      // Somebody may have taken the port since it was found free.
+      if (tries < START_TRIES_MAX) continue;
+      throw error;
+    }
+    t.teardown(() => server.kill());
+    return server;
+  }
+}
+
+export class RedisServer {
+  readonly host = HOST;
+  readonly port: number;
+  readonly #directory: string;
+  readonly #setup: RedisSetup;
+  readonly #connections = new Set<Redis>();
+  #child: ChildProcess | undefined;
+
+  constructor(directory: string, port: number, setup: RedisSetup) {
+    this.#directory = directory;
+    this.port = port;
+    this.#setup = setup;
+  }
+
+  /** How the gateway reaches it, as the default user. */
+  get storeOptions(): RedisStoreOptions {
+    return {
+      kind: 'redis',
+      host: this.host,
+      port: this.port,
+      tls: this.#tls(),
+      username: undefined,
+      password: undefined,
+      staleGraceMs: 30_000,
+    };
+  }
+
+  /** Another client of the same Redis, closed with it. */
+  async connect(): Promise<Redis> {
+    const tls = this.#tls();
+    const connection = new Redis({
+      host: this.host,
+      port: this.port,
+      lazyConnect: true,
+      retryStrategy: null,
+      tls:
+        tls.mode === 'plain-text'
+          ? undefined
+          : { ca: tls.trustBundle, cert: tls.clientCertificate, key: tls.clientPrivateKey },
+    });
+    // A server that is killed under a connection is no fault of the test.
+    connection.on('error', () => {});
+    this.#connections.add(connection);
+    await connection.connect();
+    return connection;
+  }
+
+  async start(): Promise<void> {
+    const child = spawn('redis-server', this.#commandLine(), { stdio: ['ignore', 'pipe', 'ignore'] });
+    const killWithTest = (): void => void child.kill('SIGKILL');
+    process.once('exit', killWithTest);
+    child.once('exit', () => process.removeListener('exit', killWithTest));
+    this.#child = child;
+    const output: string[] = [];
+    const ready = new Promise<void>((resolve, reject) => {
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        output.push(line);
+        if (line.includes('Ready to accept connections')) resolve();
+      });
+      child.once('error', reject);
+      child.once('close', () => reject(new Error(`redis-server did not start:\n${output.join('\n')}`)));
+    });
+    await ready;
+  }
+
+  /** Shuts down in order. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM');
+  }
+
+  /** Dies at once, also when it is frozen. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  /** Ends it if it runs, and starts it with the same data on the same port. */
+  async restart(): Promise<void> {
+    await this.kill();
+    await this.start();
+  }
+
+  /** Freezes it: connections stay open, new ones are accepted by the kernel, and nothing is answered. */
+  pause(): void {
+    this.#child?.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#child?.kill('SIGCONT');
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    this.#child = undefined;
+    for (const connection of this.#connections) connection.disconnect();
+    this.#connections.clear();
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+  }
+
+  #tls(): RedisTls {
+    const { tls } = this.#setup;
+    if (tls === undefined) return { mode: 'plain-text' };
+    const { authority, client } = tls.certificates;
+    return {
+      mode: tls.mode,
+      trustBundle: authority.certificate,
+      clientCertificate: tls.mode === 'mtls' ? client.certificate : undefined,
+      clientPrivateKey: tls.mode === 'mtls' ? client.privateKey : undefined,
+    };
+  }
+
+  #commandLine(): string[] {
+    const { tls, users = [] } = this.#setup;
+    const usersPath = join(this.#directory, 'users.acl');
+    writeFileSync(usersPath, ['default on nopass ~* &* +@all', ...users].map((user) => `user ${user}\n`).join(''));
+    const port = String(this.port);
+    const common = ['--bind', this.host, '--dir', this.#directory, '--aclfile', usersPath];
+    // The append-only file is in the kernel's hands after each write, so a killed server has lost nothing.
+    const persistence = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'no'];
+    if (tls === undefined) return [...common, ...persistence, '--port', port];
+    const { authority, server } = tls.certificates;
+    const files = ['--tls-cert-file', server.certificatePath, '--tls-key-file', server.privateKeyPath];
+    const trust = ['--tls-ca-cert-file', authority.certificatePath];
+    const askClients = ['--tls-auth-clients', tls.mode === 'mtls' ? 'yes' : 'no'];
+    return [...common, ...persistence, '--port', '0', '--tls-port', port, ...files, ...trust, ...askClients];
+  }
+}
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer().listen(0, HOST);
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
