@@ -6,6 +6,9 @@ import type { JsonScanner } from './json-scanner.js';
 export const ABSENT = -1;
 export const AMBIGUOUS = -2;
 
+/** All bits of a letter but the one that makes it a capital. */
+const CASELESS = 0xdf;
+
 type Likeness = 'same' | 'similar' | 'different';
 
 /**
@@ -18,8 +21,12 @@ type Likeness = 'same' | 'similar' | 'different';
  */
 export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: number, name: string): number {
   const past = scanner.next(objectNode);
+  const initial = name.charCodeAt(0);
   let found = ABSENT;
   for (let node = objectNode + 1; node < past; node = scanner.next(node)) {
+    const first = bytes[scanner.keyStart(node)]!;
+    // Most keys differ in their first letter, and need no closer look unless it is an escape or not ASCII.
+    if (((first ^ initial) & CASELESS) !== 0 && first !== 0x5c && first < 0x80) continue;
     const likeness = compareText(bytes, scanner.keyStart(node), scanner.keyEnd(node), name);
     if (likeness === 'different') continue;
     if (likeness === 'similar' || found !== ABSENT) return AMBIGUOUS;

@@ -232,6 +232,10 @@ export class JsonScanner {
         return at + 1;
       }
       if (byte !== 0x5c) return -1;
+      if (at + 1 < length && escapable[bytes[at + 1]!] === 1) {
+        at += 2;
+        continue;
+      }
       this.#stringState = stringState.escape;
       at = this.#escape(bytes, at + 1);
     }
