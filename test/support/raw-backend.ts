@@ -82,7 +82,7 @@ export class RawBackend {
   /** Closes every open connection; `'reset'` sends RST in place of FIN. */
   closeConnections(how: 'end' | 'reset' = 'end'): void {
     for (const socket of this.#sockets) {
-      if (how === 'reset') socket.resetAndDestroy();
+      if (how === 'reset') resetNow(socket);
       else socket.destroy();
     }
   }
@@ -237,7 +237,7 @@ export class ReceivedRequest {
 
   /** Resets the connection (RST). What was written before may be lost. */
   reset(): void {
-    this.connection.resetAndDestroy();
+    resetNow(this.connection);
   }
 }
 
@@ -359,4 +359,10 @@ function lowerCaseRecord(rawHeaders: readonly string[]): Record<string, string> 
     record[rawHeaders[index]!.toLowerCase()] = rawHeaders[index + 1]!;
   }
   return record;
+}
+
+/** `resetAndDestroy` sends FIN ahead of its RST, and then it is the reader's luck which of them it meets. */
+function resetNow(socket: Socket): void {
+  Object.assign(socket, { resetAndClosing: true });
+  socket.destroy();
 }

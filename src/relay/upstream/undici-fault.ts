@@ -1,4 +1,5 @@
 // What went wrong, in undici's and Node's words → the kind of fault it is. Cold.
+import { errors } from 'undici';
 import type { UpstreamFaultKind } from './upstream-fault.js';
 
 /** An error whose kind was known where it was noticed. */
@@ -14,10 +15,7 @@ export class FaultError extends Error {
 /** The kind of an error that ended a request. */
 export function faultKindOf(error: Error): UpstreamFaultKind {
   if (error instanceof FaultError) return error.kind;
-  const code = codeOf(error);
-  // The body ended before its length or its last chunk.
-  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || code === 'HPE_INVALID_EOF_STATE') return 'connection-lost';
-  if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') return 'answer-invalid';
+  if (error instanceof errors.HTTPParserError || error instanceof errors.HeadersOverflowError) return 'answer-invalid';
   // Says undici of a 100 or a 101 that nobody asked for.
   if (error.message === 'bad response' || error.message === 'bad upgrade') return 'answer-invalid';
   return 'connection-lost';
