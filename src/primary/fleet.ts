@@ -22,7 +22,7 @@ export class Fleet {
 
   constructor(plan: WorkerPlan, logger: Logger) {
     this.#logger = logger;
-    this.#forgetRounds = new ForgetRounds(sendToWorker, logger);
+    this.#forgetRounds = new ForgetRounds(sendToWorker, plan.bounds.forgetRoundMsMax, logger);
     let fail: (reason: string) => void;
     this.failure = new Promise((resolve) => (fail = resolve));
     const observer = {

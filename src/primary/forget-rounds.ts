@@ -16,12 +16,14 @@ interface Round<Worker> {
 /** A `Worker` is one process, not a slot: what a dead process owed, its successor never cached. */
 export class ForgetRounds<Worker> {
   readonly #send: (worker: Worker, message: ToWorker) => void;
+  readonly #roundMsMax: number;
   readonly #logger: Logger;
   readonly #rounds = new Map<number, Round<Worker>>();
   #lastTicket = 0;
 
-  constructor(send: (worker: Worker, message: ToWorker) => void, logger: Logger) {
+  constructor(send: (worker: Worker, message: ToWorker) => void, roundMsMax: number, logger: Logger) {
     this.#send = send;
+    this.#roundMsMax = roundMsMax;
     this.#logger = logger;
   }
 
@@ -29,7 +31,7 @@ export class ForgetRounds<Worker> {
   begin(announcer: Worker, announcerTicket: number, subject: string, workers: Iterable<Worker>): void {
     this.#makeRoom();
     const ticket = ++this.#lastTicket;
-    const timer = setTimeout(() => this.#giveUp(ticket), limits.forgetRoundMsMax);
+    const timer = setTimeout(() => this.#giveUp(ticket), this.#roundMsMax);
     const round = { announcer, announcerTicket, subject, waitingFor: new Set(workers), timer };
     this.#rounds.set(ticket, round);
     for (const worker of round.waitingFor) this.#send(worker, { kind: 'forget', subject, ticket });

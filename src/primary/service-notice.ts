@@ -29,10 +29,7 @@ export class ServiceNotice {
     const environment = { ...this.#environment, NOTIFY_SOCKET: this.#socket };
     const child = spawn('systemd-notify', [assignment], { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
     const warn = (reason: string): void => {
-      this.#logger.warn(
-        { assignment, reason },
-        'systemd was not told how the service stands',
-      );
+      this.#logger.warn({ assignment, reason }, 'systemd was not told how the service stands');
     };
     child.once('error', (error) => warn(`systemd-notify cannot be run: ${error.message}`));
     child.once('exit', (status) => {

@@ -7,20 +7,20 @@ import type { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { slotStateAfter, type SlotEvent, type SlotState } from './slot-state.js';
 
-/** The bounds of shared/limits.ts that a slot obeys. */
-export type SlotBounds = {
-  readonly [
-    name in keyof typeof limits &
-      `worker${'StartTriesMax' | 'StartMsMax' | 'RestartDelayMsMin' | 'RestartDelayMsMax' | 'SettledMs' | 'StopMsMax'}`
-  ]: number;
-};
+/** The bounds of shared/limits.ts that a fleet and its slots obey. */
+export type FleetBounds = Readonly<
+  Record<
+    Extract<keyof typeof limits, `worker${'Start' | 'Restart' | 'Settled' | 'Stop'}${string}`> | 'forgetRoundMsMax',
+    number
+  >
+>;
 
 /** What the workers of all slots are started with. */
 export interface WorkerPlan {
   readonly module: URL;
   readonly environment: NodeJS.ProcessEnv;
   readonly start: Omit<StartMessage, 'kind' | 'slot'>;
-  readonly bounds: SlotBounds;
+  readonly bounds: FleetBounds;
 }
 
 export interface SlotObserver {
@@ -177,7 +177,7 @@ export class Slot {
 }
 
 /** The wait before a restart, when `restartsBefore` others came soon after each other, ms. The first does not wait. */
-export function restartDelayMs(restartsBefore: number, bounds: SlotBounds): number {
+export function restartDelayMs(restartsBefore: number, bounds: FleetBounds): number {
   if (restartsBefore === 0) return 0;
   return Math.min(bounds.workerRestartDelayMsMin * 2 ** (restartsBefore - 1), bounds.workerRestartDelayMsMax);
 }

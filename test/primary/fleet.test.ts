@@ -1,21 +1,21 @@
 // The fleet in this process with real stub workers, for what needs shorter bounds than the program has.
 import t, { type Test } from 'tap';
 import { Fleet } from '../../src/primary/fleet.js';
-import { restartDelayMs, type SlotBounds } from '../../src/primary/slot.js';
+import { restartDelayMs, type FleetBounds } from '../../src/primary/slot.js';
 import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { isAlive, Journal, stubOptions, until } from './stub-fleet.js';
-import { stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
+import { announceSignal, stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
 
 function createFleet(
   t: Test,
   stubs: readonly StubPlan[],
-  bounds: Partial<SlotBounds> = {},
+  bounds: Partial<FleetBounds> = {},
 ): { fleet: Fleet; journal: Journal } {
   const journal = new Journal(t);
   const options = stubOptions();
   const start = {
-    slotCount: options.workerCount,
+    slotCount: stubs.length,
     options,
     hopDirectory: 'unused',
     hopSecret: new Uint8Array(32),
@@ -32,15 +32,13 @@ function createFleet(
 }
 
 t.test('a worker that does not listen in time is killed and counts as a failed start', async (t) => {
-  const { fleet, journal } = createFleet(t, [{}, { start: 'hang' }], {
-    workerStartMsMax: 3_000,
+  const { fleet, journal } = createFleet(t, [{ start: 'hang' }], {
+    workerStartMsMax: 1_000,
     workerStartTriesMax: 1,
   });
   fleet.start();
-  const { pid } = await journal.entry('start', 1);
-  t.equal(await fleet.failure, 'not listening after 3000 ms');
-  t.notOk(isAlive(pid));
-  await fleet.drain(1_000);
+  t.equal(await fleet.failure, 'not listening after 1000 ms');
+  for (const { pid } of journal.entries('start')) t.notOk(isAlive(pid));
 });
 
 t.test('a worker that does not stop is killed', async (t) => {
@@ -73,7 +71,10 @@ t.test('a worker that dies while it drains is not replaced, and not waited for',
 });
 
 t.test('a slot that waits for its restart does not start during a drain', async (t) => {
-  const { fleet, journal } = createFleet(t, [], { workerRestartDelayMsMin: 60_000, workerRestartDelayMsMax: 60_000 });
+  const { fleet, journal } = createFleet(t, [{}, {}], {
+    workerRestartDelayMsMin: 60_000,
+    workerRestartDelayMsMax: 60_000,
+  });
   fleet.start();
   await fleet.allListening;
   process.kill((await journal.entry('listening', 1)).pid, 'SIGKILL');
@@ -95,6 +96,17 @@ t.test('kill ends a drain under way', async (t) => {
   for (const { pid } of journal.entries('start')) t.notOk(isAlive(pid));
 });
 
+t.test('a worker that is killed in the middle of a round of forgetting does not hold it up', async (t) => {
+  const { fleet, journal } = createFleet(t, [{}, { forget: 'ignore' }], { forgetRoundMsMax: 60_000 });
+  fleet.start();
+  await fleet.allListening;
+  process.kill((await journal.entry('listening', 0)).pid, announceSignal);
+  const silent = await journal.entry('forget', 1);
+  t.equal(journal.entries('all-forgotten').length, 0);
+  process.kill(silent.pid, 'SIGKILL');
+  t.ok(await journal.entry('all-forgotten', 0));
+});
+
 t.test('a crash loop is slowed down, but never to a second', (t) => {
   const delays = Array.from({ length: 8 }, (_, restarts) => restartDelayMs(restarts, limits));
   t.same(delays, [0, 50, 100, 200, 400, 800, 800, 800]);
@@ -105,7 +117,7 @@ t.test('a crash loop is slowed down, but never to a second', (t) => {
 
 t.test('a worker that had settled is replaced without delay again', async (t) => {
   const bounds = { workerSettledMs: 0, workerRestartDelayMsMin: 60_000, workerRestartDelayMsMax: 60_000 };
-  const { fleet, journal } = createFleet(t, [], bounds);
+  const { fleet, journal } = createFleet(t, [{}, {}], bounds);
   fleet.start();
   for (const nth of [1, 2, 3]) process.kill((await journal.entry('listening', 0, nth)).pid, 'SIGKILL');
   t.ok(await journal.entry('listening', 0, 4));
