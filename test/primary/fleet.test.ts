@@ -13,10 +13,9 @@ function createFleet(
   bounds: Partial<FleetBounds> = {},
 ): { fleet: Fleet; journal: Journal } {
   const journal = new Journal(t);
-  const options = stubOptions();
   const start = {
     slotCount: stubs.length,
-    options,
+    options: stubOptions(),
     hopDirectory: 'unused',
     hopSecret: new Uint8Array(32),
     bootstrapModule: undefined,
