@@ -76,8 +76,8 @@ export class RedisLink {
   /** Ends both connections without an event. */
   end(): void {
     if (!this.#transition('opening', 'lost') && !this.#transition('live', 'lost')) return;
-    this.#data.disconnect();
-    this.#changes.disconnect();
+    disconnect(this.#data);
+    disconnect(this.#changes);
   }
 
   #transition(from: State, to: State): boolean {
@@ -149,6 +149,14 @@ function createConnection({ host, port, username, password, tls }: RedisStoreOpt
     commandTimeout: limits.redisCommandMsMax,
     disconnectTimeout: limits.redisDisconnectMsMax,
   });
+}
+
+function disconnect(connection: Redis): void {
+  // ioredis hears the first error of a socket; a TLS socket may have a second, and nobody hearing it ends the process.
+  // The types hide that there is no socket before the first attempt to connect.
+  const socket = connection.stream as Redis['stream'] | undefined;
+  socket?.on('error', () => {});
+  connection.disconnect();
 }
 
 /** The message alone: ioredis puts the arguments of a refused command on its errors, the password of AUTH among them. */
