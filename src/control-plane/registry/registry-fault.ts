@@ -1,0 +1,16 @@
+// What the registry refuses, in words for people. Faults of the store are `RecordStoreFault`s and pass through.
+
+export type RegistryFaultCode = 'not-found' | 'name-taken' | 'refresh-running' | 'invalid' | 'registry-full';
+
+export class RegistryFault extends Error {
+  override readonly name = 'RegistryFault';
+  readonly code: RegistryFaultCode;
+  /** The member of the input at fault, as in `url` or `tags.2`; with `invalid` only. */
+  readonly member: string | undefined;
+
+  constructor(code: RegistryFaultCode, message: string, member?: string) {
+    super(message);
+    this.code = code;
+    this.member = member;
+  }
+}

@@ -1,0 +1,64 @@
+// A registered server as everyone but the registry's own storage sees it (decisions 3). Plain data, JSON-ready.
+
+export type ServerStatus = 'active' | 'inactive';
+
+export interface ServerRecord {
+  /** 32 hexadecimal digits; the same for the server's whole life. */
+  readonly id: string;
+  /** As it was written; unique without regard to case. */
+  readonly name: string;
+  /** The name in the form of a path segment; unique. */
+  readonly slug: string;
+  readonly url: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly transport: 'STREAMABLEHTTP';
+  readonly status: ServerStatus;
+  /** False: people have taken it out of service, whatever its status. */
+  readonly enabled: boolean;
+  /** Whether the last probe reached it; `status` follows only after several failures. */
+  readonly reachable: boolean;
+  readonly toolCount: number;
+  /** What the server declared when it was last reached. */
+  readonly capabilities: Readonly<Record<string, unknown>>;
+  readonly serverInfo: Readonly<Record<string, unknown>> | null;
+  /** Times are ISO 8601, UTC. */
+  readonly createdAt: string;
+  /** When people last changed it. */
+  readonly updatedAt: string;
+  /** When a probe last reached it. */
+  readonly lastSeen: string | null;
+  /** When its tools were last read. */
+  readonly lastRefreshAt: string | null;
+  /** Why the last probe failed; `null` when it did not. Names no URL. */
+  readonly lastError: string | null;
+}
+
+/** A tool as its server told it, with every member. */
+export interface ServerTool {
+  readonly name: string;
+  readonly description?: string;
+  readonly inputSchema: unknown;
+  readonly [member: string]: unknown;
+}
+
+/** What people say of a server: everything else the registry finds out. */
+export interface ServerInput {
+  readonly name: string;
+  readonly url: string;
+  readonly description?: string | undefined;
+  readonly tags?: readonly string[] | undefined;
+  /** Absent: `true` for a new server, unchanged for a known one. */
+  readonly enabled?: boolean | undefined;
+}
+
+export interface RefreshReport {
+  readonly status: ServerStatus;
+  readonly toolsAdded: number;
+  readonly toolsUpdated: number;
+  readonly toolsRemoved: number;
+  readonly durationMs: number;
+  readonly refreshedAt: string;
+  /** Why the server could not be read; absent when it was. */
+  readonly error?: string;
+}
