@@ -51,6 +51,9 @@ void t.test('letters outside ASCII that fold to ASCII count as another case', as
   t.equal(find('{"progressTo\u212aen":1}', 'progressToken'), AMBIGUOUS);
   t.equal(find('{"progressTo\\u212Aen":1}', 'progressToken'), AMBIGUOUS);
   t.equal(find('{"param\u0161":1}', 'params'), ABSENT);
+  for (const neighbour of ['\u212b', '\u20aa', '\u312a']) {
+    t.equal(find(`{"progressTo${neighbour}en":1}`, 'progressToken'), ABSENT);
+  }
 });
 
 void t.test('fuzz: agrees with a search through the parsed members', async (t) => {

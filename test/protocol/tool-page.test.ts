@@ -62,6 +62,7 @@ void t.test('nonsense', async (t) => {
     ].map((tool) => `{"tools":[{"name":"ok"},${tool}]}`),
   ];
   for (const result of nonsense) t.equal(read(result).page, undefined, result);
+  t.equal(read('{"tools":[}').page, undefined, 'not JSON');
 });
 
 void t.test('fuzz: agrees with the parsed page', async (t) => {
