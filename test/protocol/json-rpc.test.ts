@@ -203,6 +203,7 @@ void t.test('method names: known ones, unknown ones, and unknown ones of a known
     'prompts/get',
     'ping',
     'pong',
+    'ring',
     '',
     'é',
   ]) {
