@@ -39,9 +39,9 @@ export function pointsOf({ scenarios: names, mode }: Pick<BenchOptions, 'scenari
 
 /** Rounds are the outer loop: what the machine does to one minute hits all targets of a round, and one round only. */
 export async function runRounds(parts: BenchParts, points: readonly Point[], options: BenchOptions): Promise<Run[]> {
-  await rehearse(parts, points);
+  const progress = new Progress((options.rounds + 1) * points.length * parts.targets.length);
+  await rehearse(parts, points, progress);
   const runs: Run[] = [];
-  const progress = new Progress(options.rounds * points.length * parts.targets.length);
   for (let round = 1; round <= options.rounds; round += 1) {
     for (const point of points) {
       for (const target of parts.targets) {
@@ -55,9 +55,10 @@ export async function runRounds(parts: BenchParts, points: readonly Point[], opt
 }
 
 /** Compiles hot code before anything counts, and ends a bench that cannot succeed before it takes its minutes. */
-async function rehearse(parts: BenchParts, points: readonly Point[]): Promise<void> {
+async function rehearse(parts: BenchParts, points: readonly Point[], progress: Progress): Promise<void> {
   for (const point of points) {
     for (const target of parts.targets) {
+      progress.step(`rehearsal: ${describe(point, target)}`);
       const times = { warmUpMs: 0, measureMs: REHEARSAL_MS };
       const { faults } = (await runOnce(parts, 0, point, target, times)).measurement;
       if (faultCount(faults) > 0) throw new Error(`${describe(point, target)}: ${JSON.stringify(faults)}`);

@@ -14,7 +14,7 @@ import { describeMachine } from './machine.js';
 import { nginxVersion, startNginx } from './nginx.js';
 import { parseOptions, usage, type BenchOptions } from './options.js';
 import { costTable, faultsOf, latencyTable, machineLine, renderReport } from './report.js';
-import type { BenchResults, Run } from './results.js';
+import { renderJson, type BenchResults, type Run } from './results.js';
 import { createUsers } from './users.js';
 
 const benchDirectory = fileURLToPath(new URL('../../bench/', import.meta.url));
@@ -49,7 +49,7 @@ function publish(results: BenchResults): number {
   const directory = join(benchDirectory, 'results');
   mkdirSync(directory, { recursive: true });
   const path = join(directory, `${results.startedAt.slice(0, 19).replaceAll(':', '-')}.json`);
-  writeFileSync(path, `${JSON.stringify(results, undefined, 2)}\n`);
+  writeFileSync(path, renderJson(results));
   console.log(`${machineLine(results)}\n\n${costTable(results)}\n\n${latencyTable(results)}\n\n${path}`);
   if (faultsOf(results.runs) === 0) {
     writeFileSync(join(benchDirectory, 'RESULTS.md'), renderReport(results));

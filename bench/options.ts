@@ -33,7 +33,7 @@ export function parseOptions(words: readonly string[]): BenchOptions {
     scenarios: named.length > 0 ? [...new Set(named)] : scenarioNames,
     mode,
     rounds: values.rounds === undefined ? (values.quick ? 3 : 5) : parseRounds(values.rounds),
-    ...(values.quick ? { warmUpMs: 600, measureMs: 2_000 } : { warmUpMs: 1_000, measureMs: 3_000 }),
+    ...(values.quick ? { warmUpMs: 500, measureMs: 1_500 } : { warmUpMs: 1_000, measureMs: 3_000 }),
   };
 }
 

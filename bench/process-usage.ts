@@ -25,13 +25,13 @@ export function parseStat(text: string): ProcessStat {
 
 /** CPU time of living processes together. Throws when one has ended: its figures would be void. */
 export function cpuUsOf(pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => sum + parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1')).cpuUs, 0);
+  return pids.reduce((sum, pid) => sum + parseStat(readProcessFile(pid, 'stat')).cpuUs, 0);
 }
 
 /** Resident memory of processes together; pages that they share count once for each. */
 export function residentBytesOf(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => {
-    const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'));
+    const match = /^VmRSS:\s+(\d+) kB$/m.exec(readProcessFile(pid, 'status'));
     return sum + Number(match?.[1] ?? 0) * 1_024;
   }, 0);
 }
@@ -41,7 +41,7 @@ export function processTree(rootPid: number): number[] {
   const childrenByParent = new Map<number, number[]>();
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
-    const parentPid = tryParentPid(name);
+    const parentPid = tryParentPid(Number(name));
     if (parentPid === undefined) continue;
     const siblings = childrenByParent.get(parentPid);
     if (siblings === undefined) childrenByParent.set(parentPid, [Number(name)]);
@@ -53,10 +53,18 @@ export function processTree(rootPid: number): number[] {
   return tree;
 }
 
-function tryParentPid(pid: string): number | undefined {
+function tryParentPid(pid: number): number | undefined {
   try {
-    return parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1')).parentPid;
+    return parseStat(readProcessFile(pid, 'stat')).parentPid;
   } catch {
     return undefined; // Ended since the directory was read.
+  }
+}
+
+function readProcessFile(pid: number, name: 'stat' | 'status'): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'latin1');
+  } catch (error) {
+    throw new Error(`process ${pid} has ended`, { cause: error });
   }
 }

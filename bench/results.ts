@@ -30,3 +30,9 @@ export interface BenchResults {
 export function cpuUsPerUnit({ measurement, requestsPerUnit }: Run): number {
   return (measurement.targetCpuUs / measurement.requests) * requestsPerUnit;
 }
+
+/** A line for each run: kept results are many, and are read by line when they are read at all. */
+export function renderJson({ runs, ...facts }: BenchResults): string {
+  const lines = runs.map((run) => `    ${JSON.stringify(run)}`).join(',\n');
+  return `${JSON.stringify(facts, undefined, 2).slice(0, -2)},\n  "runs": [\n${lines}\n  ]\n}\n`;
+}

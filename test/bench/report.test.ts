@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Measurement } from '../../bench/load-plan.js';
 import { costTable, faultsOf, latencyTable, renderReport } from '../../bench/report.js';
-import type { BenchResults, Run } from '../../bench/results.js';
+import { renderJson, type BenchResults, type Run } from '../../bench/results.js';
 import { renderTable } from '../../bench/table.js';
 import type { TargetName } from '../../bench/targets.js';
 
@@ -86,6 +86,13 @@ t.test('the report says on what it was measured', async (t) => {
   const text = renderReport(results(threeRounds));
   for (const fact of ['2026-01-02', 'Some Processor', '2 cores', 'Node v20.0.0', 'nginx 1.22.1', 'commit abcdef0']) {
     t.ok(text.includes(fact), fact);
+  }
+});
+
+t.test('kept results read back as they were', async (t) => {
+  for (const runs of [threeRounds, []]) {
+    const kept = JSON.parse(renderJson(results(runs))) as unknown;
+    t.same(kept, JSON.parse(JSON.stringify(results(runs))));
   }
 });
 
