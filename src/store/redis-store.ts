@@ -70,6 +70,9 @@ export class RedisStore implements Store {
     if (!this.#isLive) throw new Error('Redis is not reachable');
     try {
       await this.#link.set(key, value);
+    } catch (error) {
+      // Not as a cause: the error of ioredis carries the value, and this one may be logged.
+      throw new Error(`Redis did not take the value: ${messageOf(error)}`);
     } finally {
       // The invalidation comes too, but later; and a write without an answer may have been done.
       this.forget(subject);

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { RedisTls } from '../../src/config/dataplane-options.js';
@@ -394,6 +395,16 @@ t.test('an ACL user that may do no more than the gateway does', async (t) => {
   t.equal(readAtOnce(wrong.store, 'alice'), 'failed');
   t.match(wrong.lines.join(''), /WRONGPASS/);
   t.notMatch([...lines, ...wrong.lines].join(''), password);
+});
+
+t.test('a user who may not write is told so, without what it would have written', async (t) => {
+  const rights = '+get +ping +subscribe +client|id +client|tracking';
+  const redis = await startRedis(t, { users: [`reader on nopass ~* &__redis__:invalidate ${rights}`] });
+  const { store } = await open(t, { ...redis.storeOptions, username: 'reader', password: 'any' });
+  const error: unknown = await store.write('alice', Buffer.from('a-secret')).catch((error: unknown) => error);
+  t.match(error, { message: /did not take the value: NOPERM/ });
+  t.notMatch(inspect(error, { depth: null }), /args|Buffer|a-secret/);
+  t.equal(await readText(store, 'alice'), 'missing', 'reads go on');
 });
 
 t.test('a closed store answers that it failed, and stays closed', async (t) => {
