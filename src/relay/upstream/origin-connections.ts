@@ -13,10 +13,19 @@ export class OriginConnections implements ConnectionOwner {
   /** The one used last is the last, and the next to be used: the others may grow old and close. */
   readonly #free: UndiciConnection[] = [];
   readonly #waiting = new Set<UndiciCall>();
+  readonly #connectionsMax: number;
+  readonly #waitingMax: number;
   #isClosed = false;
 
-  constructor(origin: string, connectTimeoutMs: number) {
+  constructor(
+    origin: string,
+    connectTimeoutMs: number,
+    connectionsMax: number = limits.upstreamConnectionsMax,
+    waitingMax: number = limits.upstreamRequestsWaitingMax,
+  ) {
     this.#origin = origin;
+    this.#connectionsMax = connectionsMax;
+    this.#waitingMax = waitingMax;
     this.#connect = buildConnector({ timeout: connectTimeoutMs });
   }
 
@@ -29,7 +38,7 @@ export class OriginConnections implements ConnectionOwner {
     const connection = this.#free.pop() ?? this.#open();
     if (connection !== undefined) {
       connection.send(call);
-    } else if (this.#waiting.size < limits.upstreamRequestsWaitingMax) {
+    } else if (this.#waiting.size < this.#waitingMax) {
       this.#waiting.add(call);
       call.queue = this.#waiting;
     } else {
@@ -59,7 +68,7 @@ export class OriginConnections implements ConnectionOwner {
   }
 
   #open(): UndiciConnection | undefined {
-    if (this.#all.size >= limits.upstreamConnectionsMax) return undefined;
+    if (this.#all.size >= this.#connectionsMax) return undefined;
     const connection = new UndiciConnection(this.#origin, this.#connect, this);
     this.#all.add(connection);
     return connection;

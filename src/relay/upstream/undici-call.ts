@@ -99,11 +99,19 @@ export class UndiciCall implements UpstreamCall, Dispatcher.DispatchHandler {
         return;
       }
     }
-    this.#handler?.onHead(status, contentType, sessionId);
+    try {
+      this.#handler?.onHead(status, contentType, sessionId);
+    } catch (error) {
+      throwOutside(error);
+    }
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#handler?.onData(chunk);
+    try {
+      this.#handler?.onData(chunk);
+    } catch (error) {
+      throwOutside(error);
+    }
   }
 
   onResponseEnd(): void {
@@ -111,7 +119,11 @@ export class UndiciCall implements UpstreamCall, Dispatcher.DispatchHandler {
     this.#handler = undefined;
     // First, so that a request that follows from the answer finds this connection free.
     this.connection?.onCallDone();
-    handler?.onEnd();
+    try {
+      handler?.onEnd();
+    } catch (error) {
+      throwOutside(error);
+    }
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -128,6 +140,13 @@ const WITHDRAWN = new Error('withdrawn');
 const CONTENT_TYPE = 'content-type';
 const SESSION_ID = 'mcp-session-id';
 const CONTENT_ENCODING = 'content-encoding';
+
+/** A handler that throws breaks an invariant of ours: undici must not make a fault of the backend's of it. */
+function throwOutside(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}
 
 function isNamed(name: Buffer, lowerCaseName: string): boolean {
   return name.toString('latin1').toLowerCase() === lowerCaseName;

@@ -22,15 +22,18 @@ export function faultKindOf(error: Error): UpstreamFaultKind {
 }
 
 /** The kind of an error that ended the attempt to connect. */
-export function connectFaultKindOf(error: Error, isTls: boolean): UpstreamFaultKind {
-  // A name with several addresses fails once for each; they seldom differ, and the first is the preferred one.
-  const cause: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  const code = codeOf(cause);
+export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaultKind {
+  if (error instanceof AggregateError) {
+    // A name with several addresses fails once for each. One that was reached says more than one that cannot be.
+    const kinds = error.errors.map((each: unknown) => connectFaultKindOf(each, isTls));
+    return kinds.find((kind) => kind !== 'connect-failed') ?? 'connect-failed';
+  }
+  const code = codeOf(error);
   if (code === 'ECONNREFUSED') return 'connection-refused';
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return 'connect-timeout';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'name-not-resolved';
   // With TLS, what was not said by the system call that connects was said after it: by the handshake.
-  if (isTls && !(cause instanceof Error && 'syscall' in cause && cause.syscall === 'connect')) return 'tls-failed';
+  if (isTls && !(error instanceof Error && 'syscall' in error && error.syscall === 'connect')) return 'tls-failed';
   return 'connect-failed';
 }
 

@@ -7,14 +7,16 @@ import { UndiciCall } from './undici-call.js';
 
 export class UndiciUpstream implements HttpUpstream {
   readonly #connectTimeoutMs: number;
+  readonly #originsMax: number;
   readonly #origins = new Map<string, OriginConnections>();
   /** Origins without a request since the last sweep; without one until the next, they are let go. */
   readonly #unused = new Set<string>();
   readonly #sweep: NodeJS.Timeout;
   #isClosed = false;
 
-  constructor(options: { readonly connectTimeoutMs: number }) {
+  constructor(options: { readonly connectTimeoutMs: number; readonly originsMax?: number }) {
     this.#connectTimeoutMs = options.connectTimeoutMs;
+    this.#originsMax = options.originsMax ?? limits.upstreamOriginsMax;
     this.#sweep = setInterval(() => this.#letGoOfUnused(), limits.upstreamOriginIdleMs).unref();
   }
 
@@ -48,7 +50,7 @@ export class UndiciUpstream implements HttpUpstream {
       this.#unused.delete(origin);
       return known;
     }
-    if (this.#origins.size >= limits.upstreamOriginsMax && !this.#letGoOfOneIdle()) return undefined;
+    if (this.#origins.size >= this.#originsMax && !this.#letGoOfOneIdle()) return undefined;
     const connections = new OriginConnections(origin, this.#connectTimeoutMs);
     this.#origins.set(origin, connections);
     return connections;
