@@ -1,14 +1,11 @@
 // The store inside the machine: an LMDB folder that every worker, and other processes, open side by side. A read sees
 // what any process committed before it began, so nothing is invalidated; what is remembered only saves copying. Hot.
-import { mkdirSync } from 'node:fs';
-import { open, type Database, type RootDatabase } from 'lmdb';
+import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
+import { openDatabase, openRoot } from './embedded-databases.js';
 import type { Store, StoreRead } from './store.js';
 import { RecentMap } from './recent-map.js';
 import { encodeStoreKey, unencodable } from './store-key.js';
-
-/** User configs have a database of their own, so that no subject can reach a key of the gateway's. */
-const DATABASE_NAME = 'user-configs';
 
 interface Known {
   readonly key: Buffer;
@@ -29,10 +26,8 @@ export class EmbeddedStore implements Store {
 
   /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
   constructor(path: string) {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-    // Without `noSubdir: false` a path with a dot in its last part would be taken for a file.
-    this.#root = open({ path, noSubdir: false });
-    this.#values = this.#root.openDB({ name: DATABASE_NAME, encoding: 'binary', keyEncoding: 'binary' });
+    this.#root = openRoot(path);
+    this.#values = openDatabase(this.#root, 'user-configs');
   }
 
   read(subject: string): StoreRead {

@@ -4,11 +4,9 @@
 //
 //   opening ── both connected, subscribed, tracking on ──▶ live ── a connection or an answer failed, or end() ──▶ lost
 //      └───────────────── any of that failed, took too long, or end() ──────────────────────────────────────────▶
-import { Redis, ReplyError } from 'ioredis';
-import type { StoreOptions } from '../config/dataplane-options.js';
+import { ReplyError, type Redis } from 'ioredis';
 import { limits } from '../shared/limits.js';
-
-export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
+import { createConnection, disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
 
 export interface RedisLinkEvents {
   /** From now on every change of a key that this link reads is heard of. */
@@ -122,46 +120,4 @@ export class RedisLink {
     }
     if (this.#state === 'live') this.#scheduleHealthCheck();
   }
-}
-
-/** A connection that tries once, queues nothing while it is not connected, and repeats no command. */
-function createConnection({ host, port, username, password, tls }: RedisStoreOptions): Redis {
-  return new Redis({
-    host,
-    port,
-    username,
-    password,
-    tls:
-      tls.mode === 'plain-text'
-        ? undefined
-        : { ca: tls.trustBundle, cert: tls.clientCertificate, key: tls.clientPrivateKey },
-    // In RESP3 invalidations are pushes, which ioredis does not hand out.
-    protocol: 2,
-    lazyConnect: true,
-    retryStrategy: null,
-    enableOfflineQueue: false,
-    autoResubscribe: false,
-    autoResendUnfulfilledCommands: false,
-    // Both need rights that the gateway's user has no other use for.
-    enableReadyCheck: false,
-    disableClientInfo: true,
-    connectTimeout: limits.redisConnectMsMax,
-    commandTimeout: limits.redisCommandMsMax,
-    disconnectTimeout: limits.redisDisconnectMsMax,
-  });
-}
-
-function disconnect(connection: Redis): void {
-  // ioredis hears the first error of a socket; a TLS socket may have a second, and nobody hearing it ends the process.
-  // The types hide that there is no socket before the first attempt to connect.
-  const socket = connection.stream as Redis['stream'] | undefined;
-  socket?.on('error', () => {});
-  connection.disconnect();
-}
-
-/** The message alone: ioredis puts the arguments of a refused command on its errors, the password of AUTH among them. */
-export function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // Several addresses refused one by one give an error with a code and no message.
-  return error.message !== '' || !('code' in error) ? error.message : String(error.code);
 }

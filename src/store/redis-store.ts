@@ -8,7 +8,8 @@ import { ReplyError } from 'ioredis';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { RecentMap } from './recent-map.js';
-import { messageOf, RedisLink, type RedisStoreOptions } from './redis-link.js';
+import { messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { RedisLink } from './redis-link.js';
 import type { Store, StoreRead } from './store.js';
 import { encodeStoreKey, unencodable } from './store-key.js';
 

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import type { RedisTls } from '../../src/config/dataplane-options.js';
 import type { Logger } from '../../src/shared/logger.js';
 import { openStore } from '../../src/store/open-store.js';
-import type { RedisStoreOptions } from '../../src/store/redis-link.js';
+import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import type { Store, StoreRead } from '../../src/store/store.js';
 import { createCertificates } from '../support/certificates.js';
 import { startRedis, type RedisServer } from '../support/redis.js';

@@ -1,0 +1,15 @@
+// How the embedded store's folder is opened, and the name spaces in it: each is a database of its own, so that no
+// subject can reach a key of the gateway's.
+import { mkdirSync } from 'node:fs';
+import { open, type Database, type RootDatabase } from 'lmdb';
+
+/** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
+export function openRoot(path: string): RootDatabase {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  // Without `noSubdir: false` a path with a dot in its last part would be taken for a file.
+  return open({ path, noSubdir: false });
+}
+
+export function openDatabase(root: RootDatabase, name: 'user-configs' | 'records'): Database<Buffer, Buffer> {
+  return root.openDB({ name, encoding: 'binary', keyEncoding: 'binary' });
+}

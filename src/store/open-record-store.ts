@@ -1,0 +1,19 @@
+// The one place that knows both record stores.
+import type { StoreOptions } from '../config/dataplane-options.js';
+import type { Logger } from '../shared/logger.js';
+import { EmbeddedRecords } from './embedded-records.js';
+import type { RecordStore } from './record-store.js';
+import { RedisRecords } from './redis-records.js';
+
+/**
+ * Opens the record store that the options name. Rejects when an embedded store cannot be used. A Redis that cannot be
+ * reached is waited for no longer than one attempt to connect: the store opens, its methods reject, and it heals.
+ */
+export async function openRecordStore(options: StoreOptions, logger: Logger): Promise<RecordStore> {
+  switch (options.kind) {
+    case 'embedded':
+      return new EmbeddedRecords(options.path);
+    case 'redis':
+      return RedisRecords.open(options, logger);
+  }
+}

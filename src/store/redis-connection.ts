@@ -1,0 +1,49 @@
+// One connection to Redis as the gateway makes it. It lives once: its owner makes another one when it is lost.
+import { Redis } from 'ioredis';
+import type { StoreOptions } from '../config/dataplane-options.js';
+import { limits } from '../shared/limits.js';
+
+export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
+
+/** A connection that tries once, queues nothing while it is not connected, and repeats no command. */
+export function createConnection({ host, port, username, password, tls }: RedisStoreOptions): Redis {
+  return new Redis({
+    host,
+    port,
+    username,
+    password,
+    tls:
+      tls.mode === 'plain-text'
+        ? undefined
+        : { ca: tls.trustBundle, cert: tls.clientCertificate, key: tls.clientPrivateKey },
+    // In RESP3 invalidations are pushes, which ioredis does not hand out.
+    protocol: 2,
+    lazyConnect: true,
+    retryStrategy: null,
+    enableOfflineQueue: false,
+    autoResubscribe: false,
+    autoResendUnfulfilledCommands: false,
+    // Both need rights that the gateway's user has no other use for.
+    enableReadyCheck: false,
+    disableClientInfo: true,
+    connectTimeout: limits.redisConnectMsMax,
+    commandTimeout: limits.redisCommandMsMax,
+    disconnectTimeout: limits.redisDisconnectMsMax,
+  });
+}
+
+/** Ends it without an error that nobody hears. */
+export function disconnect(connection: Redis): void {
+  // ioredis hears the first error of a socket; a TLS socket may have a second, and nobody hearing it ends the process.
+  // The types hide that there is no socket before the first attempt to connect.
+  const socket = connection.stream as Redis['stream'] | undefined;
+  socket?.on('error', () => {});
+  connection.disconnect();
+}
+
+/** The message alone: ioredis puts the arguments of a refused command on its errors, the password of AUTH among them. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // Several addresses refused one by one give an error with a code and no message.
+  return error.message !== '' || !('code' in error) ? error.message : String(error.code);
+}

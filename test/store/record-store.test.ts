@@ -1,0 +1,208 @@
+// What both record stores promise, on a real LMDB and a real Redis.
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import { openRecordStore } from '../../src/store/open-record-store.js';
+import { openStore } from '../../src/store/open-store.js';
+import { RecordStoreFault, type RecordChange, type RecordKey, type RecordStore } from '../../src/store/record-store.js';
+import { countUp, COUNTER } from '../support/record-counter.js';
+import { startRedis } from '../support/redis.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+const silent = pino({ level: 'silent' });
+
+const stores: Readonly<Record<string, (t: Test) => Promise<StoreOptions>>> = {
+  embedded: async (t) => ({ kind: 'embedded', path: createScratchDirectory(t) }),
+  redis: async (t) => (await startRedis(t)).storeOptions,
+};
+
+async function open(t: Test, options: StoreOptions): Promise<RecordStore> {
+  const records = await openRecordStore(options, silent);
+  t.teardown(() => records.close());
+  return records;
+}
+
+function record(key: string): RecordKey {
+  return { space: 'records', key };
+}
+
+function userConfig(key: string): RecordKey {
+  return { space: 'user-configs', key };
+}
+
+function change(key: RecordKey, expected: string | undefined, value: string | undefined): RecordChange {
+  const bytesOf = (text: string | undefined): Buffer | undefined =>
+    text === undefined ? undefined : Buffer.from(text);
+  return { ...key, expected: bytesOf(expected), value: bytesOf(value) };
+}
+
+async function textAt(records: RecordStore, key: RecordKey): Promise<string | undefined> {
+  return (await records.read(key))?.toString();
+}
+
+for (const [kind, optionsOf] of Object.entries(stores)) {
+  t.test(kind, async (t) => {
+    t.test('a swap writes, changes and removes what it expects to find', async (t) => {
+      const records = await open(t, await optionsOf(t));
+      t.equal(records.kind, kind);
+      for (const key of [record('a'), userConfig('a')]) {
+        t.equal(await records.read(key), undefined);
+        t.equal(await records.swap([change(key, undefined, 'one')]), true);
+        t.equal(await textAt(records, key), 'one');
+        t.equal(await records.swap([change(key, undefined, 'two')]), false, 'something is there');
+        t.equal(await records.swap([change(key, 'zero', 'two')]), false, 'something else is there');
+        t.equal(await textAt(records, key), 'one');
+        t.equal(await records.swap([change(key, 'one', 'two')]), true);
+        t.equal(await records.swap([change(key, 'one', undefined)]), false);
+        t.equal(await records.swap([change(key, 'two', undefined)]), true);
+        t.equal(await records.read(key), undefined);
+        t.equal(await records.swap([change(key, 'two', 'three')]), false, 'nothing is there');
+        t.equal(await records.read(key), undefined);
+      }
+    });
+
+    t.test('of several changes all are made or none', async (t) => {
+      const records = await open(t, await optionsOf(t));
+      t.equal(
+        await records.swap([
+          change(record('name'), undefined, 'id'),
+          change(record('id'), undefined, 'server'),
+          change(userConfig('alice'), undefined, 'config'),
+        ]),
+        true,
+      );
+      t.equal(
+        await records.swap([
+          change(record('new'), undefined, 'x'),
+          change(record('name'), 'id', undefined),
+          change(record('id'), 'server', 'changed'),
+          change(userConfig('alice'), 'stale', 'changed'),
+        ]),
+        false,
+      );
+      t.equal(await records.read(record('new')), undefined);
+      t.equal(await textAt(records, record('name')), 'id');
+      t.equal(await textAt(records, record('id')), 'server');
+      t.equal(await textAt(records, userConfig('alice')), 'config');
+    });
+
+    t.test('an expectation alone can be asked for', async (t) => {
+      const records = await open(t, await optionsOf(t));
+      await records.swap([change(record('guard'), undefined, 'here')]);
+      const guard = change(record('guard'), 'here', 'here');
+      t.equal(await records.swap([guard, change(record('b'), undefined, 'two')]), true);
+      t.equal(await textAt(records, record('guard')), 'here');
+      t.equal(await textAt(records, record('b')), 'two');
+    });
+
+    t.test('an empty value is not nothing', async (t) => {
+      const records = await open(t, await optionsOf(t));
+      for (const key of [record('empty'), userConfig('empty')]) {
+        t.equal(await records.swap([change(key, undefined, '')]), true);
+        t.same(await records.read(key), Buffer.alloc(0));
+        t.equal(await records.swap([change(key, undefined, 'x')]), false);
+        t.equal(await records.swap([change(key, '', 'x')]), true);
+      }
+    });
+
+    t.test('values of any bytes and size come back whole, and are compared whole', async (t) => {
+      const records = await open(t, await optionsOf(t));
+      const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+      const large = Buffer.alloc(5_000_000, bytes);
+      const almost = Buffer.from(large);
+      almost[almost.length - 1] = 0;
+      for (const key of [record('bytes'), userConfig('bytes')]) {
+        t.equal(await records.swap([{ ...key, expected: undefined, value: bytes }]), true);
+        t.equal(await records.swap([{ ...key, expected: bytes, value: large }]), true);
+        t.ok((await records.read(key))?.equals(large));
+        t.equal(await records.swap([{ ...key, expected: almost, value: bytes }]), false);
+        t.equal(await records.swap([{ ...key, expected: large, value: bytes }]), true);
+      }
+    });
+
+    t.test('the list has the records with the prefix, and no user config', async (t) => {
+      const records = await open(t, await optionsOf(t));
+      const keys = ['servers/1', 'servers/2', 'servers/é😀', 'servers', 'server-names/x', 'servers0', '%s[a-z]*'];
+      await records.swap(keys.map((key) => change(record(key), undefined, `at ${key}`)));
+      await records.swap([change(userConfig('servers/subject'), undefined, 'config')]);
+      const listed = new Map((await records.list('servers/')).map(({ key, value }) => [key, value.toString()]));
+      t.same(
+        listed,
+        new Map([
+          ['servers/1', 'at servers/1'],
+          ['servers/2', 'at servers/2'],
+          ['servers/é😀', 'at servers/é😀'],
+        ]),
+      );
+      t.same(await records.list('nothing/'), []);
+      t.equal((await records.list('%s[a-z]*')).length, 1, 'a prefix is no pattern');
+      t.equal((await records.list('')).length, keys.length);
+    });
+
+    t.test('the two name spaces do not meet', async (t) => {
+      const options = await optionsOf(t);
+      const records = await open(t, options);
+      await records.swap([
+        change(record('same'), undefined, 'record'),
+        change(userConfig('same'), undefined, 'config'),
+      ]);
+      t.equal(await textAt(records, record('same')), 'record');
+      t.equal(await textAt(records, userConfig('same')), 'config');
+      const dataplane = await openStore(options, silent);
+      t.teardown(() => dataplane.close());
+      const read = await dataplane.read('same');
+      t.equal(read.kind === 'found' && read.value.toString(), 'config', 'the dataplane reads the user config');
+      for (const subject of ['switchyard:records', '\u00ffswitchyard:records', '\ufffdswitchyard:records']) {
+        t.match(await dataplane.read(subject), { kind: 'missing' }, `no subject ${subject}`);
+      }
+    });
+
+    t.test('records that are there when it is opened again', async (t) => {
+      const options = await optionsOf(t);
+      const first = await openRecordStore(options, silent);
+      await first.swap([change(record('kept'), undefined, 'value')]);
+      await first.close();
+      t.equal(await textAt(await open(t, options), record('kept')), 'value');
+    });
+
+    t.test('two of them count one record up without losing a count', async (t) => {
+      const options = await optionsOf(t);
+      const [one, other] = [await open(t, options), await open(t, options)];
+      await Promise.all([countUp(one, 100), countUp(other, 100), countUp(one, 100)]);
+      t.equal(await textAt(other, COUNTER), '300');
+    });
+
+    t.test('of many swaps for the same place one wins', async (t) => {
+      const options = await optionsOf(t);
+      const [one, other] = [await open(t, options), await open(t, options)];
+      for (let round = 0; round < 20; round++) {
+        const key = record(`place ${round}`);
+        const results = await Promise.all(
+          Array.from({ length: 10 }, async (_, n) =>
+            (n % 2 === 0 ? one : other).swap([change(key, undefined, `${n}`)]),
+          ),
+        );
+        t.equal(results.filter((isDone) => isDone).length, 1);
+        t.equal(await textAt(one, key), String(results.indexOf(true)), 'and its value is there');
+      }
+    });
+
+    t.test('a subject without a key is refused', async (t) => {
+      const records = await open(t, await optionsOf(t));
+      for (const subject of ['\ud800', '', 'x'.repeat(1_979)]) {
+        await t.rejects(records.read(userConfig(subject)), RecordStoreFault);
+        await t.rejects(records.swap([change(userConfig(subject), undefined, 'x')]), RecordStoreFault);
+      }
+    });
+
+    t.test('once closed it says so', async (t) => {
+      const records = await openRecordStore(await optionsOf(t), silent);
+      t.equal(await records.ping(), true);
+      await records.close();
+      t.equal(await records.ping(), false);
+      await t.rejects(records.read(record('a')), RecordStoreFault);
+      await t.rejects(records.list('a'), RecordStoreFault);
+      await t.rejects(records.swap([change(record('a'), undefined, 'x')]), RecordStoreFault);
+    });
+  });
+}

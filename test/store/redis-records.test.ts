@@ -1,0 +1,118 @@
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import { openStore } from '../../src/store/open-store.js';
+import { RecordStoreFault, type RecordChange, type RecordKey } from '../../src/store/record-store.js';
+import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
+import { RedisRecords } from '../../src/store/redis-records.js';
+import { createCertificates } from '../support/certificates.js';
+import { startRedis } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+const silent = pino({ level: 'silent' });
+const ALICE = { space: 'user-configs', key: 'alice' } as const;
+const PLACE = { space: 'records', key: 'place' } as const;
+
+t.jobs = 4;
+
+async function open(t: Test, options: RedisStoreOptions): Promise<RedisRecords> {
+  const records = await RedisRecords.open(options, silent);
+  t.teardown(() => records.close());
+  return records;
+}
+
+function change(key: RecordKey, expected: string | undefined, value: string | undefined): RecordChange {
+  const bytesOf = (text: string | undefined): Buffer | undefined =>
+    text === undefined ? undefined : Buffer.from(text);
+  return { ...key, expected: bytesOf(expected), value: bytesOf(value) };
+}
+
+t.test('the dataplane hears of a swapped user config that it has remembered', async (t) => {
+  const redis = await startRedis(t);
+  const records = await open(t, redis.storeOptions);
+  const dataplane = await openStore(redis.storeOptions, silent);
+  t.teardown(() => dataplane.close());
+  const remembered = (): string | undefined => {
+    const read = dataplane.read('alice');
+    if (read instanceof Promise) return undefined;
+    return read.kind === 'found' ? read.value.toString() : read.kind;
+  };
+  await dataplane.read('alice');
+  t.equal(remembered(), 'missing');
+  await records.swap([change(ALICE, undefined, 'one'), change(PLACE, undefined, 'x')]);
+  await until(() => remembered() === 'one', 'the first config');
+  await records.swap([change(ALICE, 'one', 'two')]);
+  await until(() => remembered() === 'two', 'the second config');
+  t.equal(await records.swap([change(ALICE, 'one', 'three')]), false);
+  t.equal(remembered(), 'two', 'a refused swap changes nothing');
+  await records.swap([change(ALICE, 'two', undefined)]);
+  await until(() => remembered() === 'missing', 'the end of the config');
+  t.pass('all three were heard of');
+});
+
+t.test('the records are out of the way of every subject, in one hash', async (t) => {
+  const redis = await startRedis(t);
+  const records = await open(t, redis.storeOptions);
+  await records.swap([change(PLACE, undefined, 'x'), change(ALICE, undefined, 'y')]);
+  const keys = await (await redis.connect()).keysBuffer('*');
+  t.same(new Set(keys.map((key) => key.toString('latin1'))), new Set(['alice', '\xffswitchyard:records']));
+});
+
+t.test('over TLS with client certificates, as a user with no more rights than the ones written down', async (t) => {
+  const certificates = createCertificates(t);
+  const rights = '+eval +get +set +del +hget +hset +hdel +hkeys +ping';
+  const redis = await startRedis(t, {
+    tls: { mode: 'mtls', certificates },
+    users: [`gateway on >secret ~* ${rights}`, 'reader on >secret ~* +ping +get +hget +eval'],
+  });
+  const as = (username: string): RedisStoreOptions => ({ ...redis.storeOptions, username, password: 'secret' });
+  const records = await open(t, as('gateway'));
+  t.equal(await records.swap([change(ALICE, undefined, 'one'), change(PLACE, undefined, 'x')]), true);
+  t.equal(await records.swap([change(ALICE, 'one', undefined), change(PLACE, 'x', undefined)]), true);
+  t.same(await records.list('p'), []);
+  t.equal(await records.ping(), true);
+
+  const reader = await open(t, as('reader'));
+  await t.rejects(reader.swap([change(ALICE, undefined, 'one')]), RecordStoreFault, 'refused, not false');
+  t.equal(await reader.read(ALICE), undefined, 'and the connection lives on');
+});
+
+t.test('a Redis that is not there when it is opened is found later', async (t) => {
+  const redis = await startRedis(t);
+  await redis.stop();
+  const records = await open(t, redis.storeOptions);
+  t.equal(await records.ping(), false);
+  await t.rejects(records.read(PLACE), { name: 'RecordStoreFault', message: 'Redis is not reachable' });
+  await redis.start();
+  await until(() => records.ping(), 'Redis to be found');
+  t.equal(await records.swap([change(PLACE, undefined, 'x')]), true);
+});
+
+t.test('a Redis that comes back is used again, with what it kept', async (t) => {
+  const redis = await startRedis(t);
+  const records = await open(t, redis.storeOptions);
+  await records.swap([change(PLACE, undefined, 'kept')]);
+  await redis.restart();
+  await until(() => records.ping(), 'Redis to be back');
+  t.equal((await records.read(PLACE))?.toString(), 'kept');
+});
+
+t.test('a Redis that stays silent fails what is asked, and is used again when it wakes up', async (t) => {
+  const redis = await startRedis(t);
+  const records = await open(t, redis.storeOptions);
+  redis.pause();
+  await t.rejects(records.read(PLACE), RecordStoreFault);
+  redis.resume();
+  await until(() => records.ping(), 'Redis to wake up');
+  t.equal(await records.read(PLACE), undefined);
+});
+
+t.test('a key of another kind under a subject is a fault, and stays what it is', async (t) => {
+  const redis = await startRedis(t);
+  const other = await redis.connect();
+  await other.rpush('alice', 'list');
+  const records = await open(t, redis.storeOptions);
+  await t.rejects(records.read(ALICE), RecordStoreFault);
+  await t.rejects(records.swap([change(PLACE, undefined, 'x'), change(ALICE, undefined, 'y')]), RecordStoreFault);
+  t.equal(await records.read(PLACE), undefined, 'nothing else was written either');
+  t.equal(await other.type('alice'), 'list');
+});
