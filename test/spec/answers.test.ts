@@ -236,7 +236,7 @@ await forEachDeployment(t, { options: ['--max-body-bytes', String(BODY_BYTES_MAX
 
   await t.test('mcp-protocol-version not supported: 400; absent or supported: served (S24, S25, S26)', async (t) => {
     const session = await (await deployment.caller()).openSession();
-    for (const protocolVersion of ['1999-01-01', '2099-01-01', 'latest', '']) {
+    for (const protocolVersion of ['1999-01-01', '2099-01-01', 'latest', '2025-11-25x']) {
       const answer = await session.send(PING, { protocolVersion });
       t.equal(answer.status, 400, JSON.stringify(protocolVersion));
       checkErrorWithoutId(t, answer, protocolVersion);
@@ -288,6 +288,9 @@ await forEachDeployment(t, { options: ['--max-body-bytes', String(BODY_BYTES_MAX
       ['authorization', `Bearer ${token}`, 'Bearer x'],
       ['mcp-session-id', session.id, session.id],
       ['mcp-session-id', session.id, 'x'],
+      ['authorization', '', `Bearer ${token}`],
+      ['mcp-session-id', '', session.id],
+      ['mcp-session-id', session.id, ''],
     ] as const;
     for (const [name, first, second] of duplicates) {
       const request = session.caller.request({ body: PING });

@@ -54,11 +54,11 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.notOk('nonsense' in union || 'experimental' in union, 'what is not relayed is not declared');
   });
 
-  await t.test('a backend that declares no tools is not asked for them (S30)', async (t) => {
+  await t.test('a backend is asked for its tools whatever it declares (backend server contract)', async (t) => {
     const backend = await backendFor(t, { capabilities: {} });
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
-    t.same(await session.toolNames(), []);
-    t.equal(backend.requestsOf('tools/list').length, 0);
+    t.same(await session.toolNames(), ['one-echo']);
+    t.match(rpc(await session.call('one-echo')), { result: {} });
   });
 
   await t.test('each backend is offered 2025-11-25, whatever the client asked for (C05)', async (t) => {

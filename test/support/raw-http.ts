@@ -48,12 +48,14 @@ interface AnswerHead {
 
 export class RawConnection {
   readonly #socket: Socket;
+  readonly #waitMsMax: number;
   #received = Buffer.alloc(0);
   #isEnded = false;
   #wake: (() => void) | undefined;
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, waitMsMax: number) {
     this.#socket = socket;
+    this.#waitMsMax = waitMsMax;
     socket.on('data', (chunk: Buffer) => {
       this.#received = Buffer.concat([this.#received, chunk]);
       this.#wake?.();
@@ -68,15 +70,18 @@ export class RawConnection {
     socket.on('error', onEnd);
   }
 
-  /** @param origin as in `http://127.0.0.1:4000`. */
-  static async open(origin: string): Promise<RawConnection> {
+  /**
+   * @param origin as in `http://127.0.0.1:4000`.
+   * @param waitMsMax how long each read may take.
+   */
+  static async open(origin: string, waitMsMax = WAIT_MS_MAX): Promise<RawConnection> {
     const { hostname, port } = new URL(origin);
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
     await new Promise<void>((resolve, reject) => {
       socket.once('connect', resolve);
       socket.once('error', reject);
     });
-    return new RawConnection(socket);
+    return new RawConnection(socket, waitMsMax);
   }
 
   write(bytes: string | Uint8Array): void {
@@ -170,11 +175,11 @@ export class RawConnection {
   }
 
   async #waitFor(condition: () => boolean, what: string, orEnd = false): Promise<void> {
-    const deadline = Date.now() + WAIT_MS_MAX;
+    const deadline = Date.now() + this.#waitMsMax;
     while (!condition()) {
       const leftMs = deadline - Date.now();
       if ((this.#isEnded && !orEnd) || leftMs <= 0) {
-        const why = this.#isEnded ? 'the connection ended' : `nothing for ${WAIT_MS_MAX} ms`;
+        const why = this.#isEnded ? 'the connection ended' : `not within ${this.#waitMsMax} ms`;
         throw new Error(
           `${why} while waiting for ${what}; unread: ${JSON.stringify(this.#received.toString('latin1'))}`,
         );
