@@ -82,6 +82,18 @@ export const limits = {
   upstreamConnectionIdleMs: 4_000,
   /** Header bytes of one answer of a backend; above it the answer is invalid. */
   upstreamHeaderBytesMax: 64 * KIB,
+  /** How often free upstream connections are looked through for old ones, ms. */
+  upstreamSweepMs: 500,
+  /** How much earlier than the backend says it closes idle connections they are given up, ms. */
+  upstreamKeepAliveMarginMs: 1_000,
+  /** How often a request that could not be written is put on another connection; then the call fails. */
+  upstreamUnsentTriesMax: 3,
+  /** Bytes of the one buffer that upstream connections read into. */
+  upstreamReadBytes: 64 * KIB,
+  /** Bytes of a chunk's size line in a chunked answer; a longer one is an invalid answer. */
+  upstreamChunkLineBytesMax: 256,
+  /** Different `content-type` values of answers that are remembered per worker; then all are forgotten. */
+  mediaTypesMax: 256,
   /** First and longest wait before an unavailable backend is tried again, ms. */
   upstreamRetryDelayMsMin: 100,
   upstreamRetryDelayMsMax: 5_000,
@@ -116,6 +128,24 @@ export const limits = {
   hopBatchBytes: 32 * KIB,
   /** Bytes of a hopped answer given as a whole, which the receiver gathers; a longer one cuts the caller off. */
   hopAnswerBytesMax: 256 * MIB,
+
+  /** Registered servers; one more is refused. Two control planes that register at once may pass it by a few. */
+  serversMax: 1_000,
+  /** Characters of a server's name (decisions 3), URL and description; a longer one is refused. */
+  serverNameCharsMax: 64,
+  serverUrlCharsMax: 2_048,
+  serverDescriptionCharsMax: 4_096,
+  /** Tags of one server, and characters of one tag; more is refused. */
+  serverTagsMax: 32,
+  serverTagCharsMax: 64,
+  /** Tries to change a record that others keep changing; then the change fails. Each lost try is another's success. */
+  recordSwapTriesMax: 64,
+  /** Health checks of one control plane at once; further servers wait for their turn. */
+  probesAtOnceMax: 16,
+  /** Bytes of all answers to one probe together; above it the server counts as failed. */
+  probeBytesMax: 8 * MIB,
+  /** Failed health checks in a row that make a server inactive (decisions 3). */
+  healthFailuresMax: 3,
 
   /** What `--number-of-cpus` may be set to; more is a fault at start-up. */
   workersMax: 1_024,

@@ -4,7 +4,7 @@ import { TokenVerifier } from '../auth/token-verifier.js';
 import type { PrimaryChannel } from '../ipc/channel.js';
 import type { StartMessage } from '../ipc/messages.js';
 import { Relay } from '../relay/relay.js';
-import { UndiciUpstream } from '../relay/upstream/undici-upstream.js';
+import { Http1Upstream } from '../relay/upstream/http1/http1-upstream.js';
 import { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
 import { createLogger, type Logger } from '../shared/logger.js';
@@ -27,7 +27,7 @@ interface WorkerParts {
   readonly hopListener: HopListener;
   readonly hops: Hops;
   readonly relay: Relay;
-  readonly upstream: UndiciUpstream;
+  readonly upstream: Http1Upstream;
   readonly configs: UserConfigs;
   readonly store: Store;
   readonly announcer: ForgetAnnouncer;
@@ -48,7 +48,7 @@ export class Worker {
     const store = await openStore(options.store, logger);
     const deadlines = new DeadlineWheel();
     const configs = new UserConfigs(store, options.upstream.mode);
-    const upstream = new UndiciUpstream({ connectTimeoutMs: options.upstream.connectTimeoutMs });
+    const upstream = new Http1Upstream({ connectTimeoutMs: options.upstream.connectTimeoutMs });
     const relay = new Relay({
       http: upstream,
       deadlines,

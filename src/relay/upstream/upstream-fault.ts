@@ -9,6 +9,7 @@ const FAULT_REASONS = {
   'connect-failed': 'connection failed',
   'tls-failed': 'TLS handshake failed',
   'connection-lost': 'connection lost',
+  'request-invalid': 'a passed-on header cannot be sent',
   'answer-timeout': 'no answer in time',
   'answer-invalid': 'invalid answer',
   'answer-too-large': 'answer too large',

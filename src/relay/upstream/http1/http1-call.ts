@@ -1,0 +1,54 @@
+// A request on its way and its answer, as the relay holds it.
+//
+//   waiting (for a connection) → sent → over
+import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
+import { upstreamFault, type UpstreamFaultKind } from '../upstream-fault.js';
+import type { Http1Connection } from './http1-connection.js';
+import { requestBytes } from './request-head.js';
+
+export class Http1Call implements UpstreamCall {
+  /** The request, head and body; `undefined` when it cannot be written down. */
+  readonly bytes: Buffer | undefined;
+  /** `undefined` once nobody listens any more. */
+  handler: UpstreamHandler | undefined;
+  connection: Http1Connection | undefined;
+  isPaused = false;
+  /** How often it was put on a kept connection that turned out to be closed before anything was sent. */
+  unsentCount = 0;
+  /** Where it waits for a connection. */
+  queue: Set<Http1Call> | undefined;
+
+  constructor(request: UpstreamRequest, handler: UpstreamHandler) {
+    this.bytes = requestBytes(request);
+    this.handler = handler;
+  }
+
+  abort(): void {
+    if (this.handler === undefined) return;
+    this.handler = undefined;
+    this.queue?.delete(this);
+    this.connection?.giveUp();
+  }
+
+  pause(): void {
+    this.isPaused = true;
+    this.connection?.pause();
+  }
+
+  resume(): void {
+    if (!this.isPaused) return;
+    this.isPaused = false;
+    this.connection?.resume();
+  }
+
+  /** Ends the unsent call with a fault: later, because who dispatches hears nothing before it has its call in hand. */
+  failLater(kind: UpstreamFaultKind): void {
+    process.nextTick(() => this.fail(kind, true));
+  }
+
+  fail(kind: UpstreamFaultKind, isUnsent: boolean): void {
+    const { handler } = this;
+    this.handler = undefined;
+    handler?.onFault(upstreamFault(kind, isUnsent));
+  }
+}
