@@ -1,7 +1,7 @@
 // Which `Host` and `Origin` headers are let in (S02, X01; decisions 2.2): the guard against pages that rebind a name to
 // this machine. Verdicts of a host are remembered, because nearly all requests carry the same one.
-import { refusals, type Refusal } from '../../shared/refusals.js';
-import { limits } from '../../shared/limits.js';
+import { refusals, type Refusal } from './refusals.js';
+import { limits } from './limits.js';
 
 export interface HostPolicyOptions {
   /** The listen address's host. */
