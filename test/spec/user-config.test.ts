@@ -29,10 +29,11 @@ async function initializeOn(caller: ConfiguredCaller, virtualHostId = 'v'): Retu
 await forEachDeployment(t, {}, async (t, deployment) => {
   await t.test('`name` defaults to the key, lists to [], `transport` to STREAMABLEHTTP', async (t) => {
     const backend = await backendFor(t, { tools: ['x', 'y'] });
-    const caller = await callerOf(deployment, withBackend(`"url":${JSON.stringify(backend.url)}`));
-    const path = deployment.gateway.path('v');
-    const session = await caller.openSession({ path });
-    const listed = rpc(await session.list({ path }));
+    const caller = await deployment.caller();
+    const backends = { b: { url: backend.url } };
+    await deployment.writeConfig(caller.subject, { virtual_hosts: { [caller.virtualHostId]: { backends } } });
+    const session = await caller.openSession();
+    const listed = rpc(await session.list());
     t.match(listed.result, { tools: [{ name: 'b-x' }, { name: 'b-y' }] });
   });
 

@@ -11,6 +11,8 @@ import { encodeJson, JsonText, memberText } from './json-text.js';
 import { encodeEvent, RawBackend, type LineEnd, type ReceivedRequest } from './raw-backend.js';
 
 export interface McpBackendOptions {
+  /** PEM texts; the backend then speaks TLS. */
+  readonly tls?: { readonly key: string; readonly cert: string };
   /** `serverInfo.name`. */
   readonly name?: string;
   /** A name alone gets a schema; an object is listed as it is; a `JsonText` is listed verbatim and needs a `name` in it. */
@@ -58,7 +60,10 @@ export class McpBackend {
 
   constructor(options: McpBackendOptions) {
     this.#options = options;
-    this.raw = new RawBackend((request) => this.#onRequest(request), {});
+    this.raw = new RawBackend(
+      (request) => this.#onRequest(request),
+      options.tls === undefined ? {} : { tls: options.tls },
+    );
   }
 
   get url(): string {

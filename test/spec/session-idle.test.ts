@@ -1,0 +1,45 @@
+// `--session-idle-timeout` (decisions section 1): idle sessions end, and their upstream sessions with them.
+import t from 'tap';
+import { backendFor, forEachDeployment } from '../support/deployment.js';
+import { rpc } from '../support/mcp-caller.js';
+import { until } from '../support/until.js';
+
+const IDLE_TIMEOUT_MS = 2_000;
+const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+
+await forEachDeployment(t, { options: ['--session-idle-timeout', `${IDLE_TIMEOUT_MS}ms`] }, async (t, deployment) => {
+  await t.test('an idle session ends: 404, and its upstream sessions are ended', async (t) => {
+    const backend = await backendFor(t, { withSessions: true });
+    const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+    const [upstreamId] = backend.sessions;
+    const openedAtMs = performance.now();
+    await until(() => backend.deletedSessions.length === 1, 'the upstream session to be ended');
+    t.ok(performance.now() - openedAtMs >= IDLE_TIMEOUT_MS * 0.9, 'not before its time');
+    t.same(backend.deletedSessions, [upstreamId]);
+    t.equal((await session.send(PING)).status, 404);
+    t.equal((await session.delete()).status, 404);
+    const next = await session.caller.openSession();
+    t.match(rpc(await next.call('one-echo', '{"n":1}')), { result: { structuredContent: { n: 1 } } });
+  });
+
+  await t.test('a session that is used, or that waits for a backend, is not idle', async (t) => {
+    let release: (() => void) | undefined;
+    const backend = await backendFor(t, {
+      withSessions: true,
+      onCall: () => new Promise<void>((resolve) => (release = resolve)),
+    });
+    const caller = await deployment.caller({ one: { url: backend.url } });
+    const [used, waiting] = [await caller.openSession(), await caller.openSession()];
+    const pending = waiting.call('one-echo', '{"n":1}');
+    const statuses = new Set<number>();
+    for (const endMs = performance.now() + 2.5 * IDLE_TIMEOUT_MS; performance.now() < endMs;) {
+      statuses.add((await used.send(PING)).status);
+      await new Promise((resolve) => setTimeout(resolve, IDLE_TIMEOUT_MS / 10));
+    }
+    t.same([...statuses], [200]);
+    t.same(backend.deletedSessions, []);
+    release?.();
+    t.match(rpc(await pending), { result: { structuredContent: { n: 1 } } });
+    t.equal((await waiting.send(PING)).status, 200, 'its time starts when the answer is given');
+  });
+});
