@@ -1,0 +1,38 @@
+// A composition as everyone but its own storage sees it: a virtual server of chosen tools of several servers, for the
+// subjects that it names (decisions 3). Plain data, JSON-ready.
+
+export interface ComposedServer {
+  /** As the registry has it now; as it was last known when the server is gone. */
+  readonly name: string;
+  /** Bare names, without the server's prefix; at least one. */
+  readonly tools: readonly string[];
+}
+
+export interface ComposedTool {
+  readonly server: string;
+  readonly tool: string;
+}
+
+export interface Composition {
+  /** 32 hexadecimal digits; the id of the virtual host, too. */
+  readonly id: string;
+  /** As it was written; unique without regard to case. */
+  readonly name: string;
+  readonly description: string;
+  readonly servers: readonly ComposedServer[];
+  /** Who may use it. */
+  readonly subjects: readonly string[];
+  /** Times are ISO 8601, UTC. */
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** Tools that it names and cannot serve: their server is gone, disabled, was never reached, or has them no more. */
+  readonly missingTools: readonly ComposedTool[];
+}
+
+export interface CompositionInput {
+  readonly name: string;
+  readonly description?: string | undefined;
+  readonly servers: readonly ComposedServer[];
+  /** Absent: the caller for a new composition, unchanged for a known one. */
+  readonly subjects?: readonly string[] | undefined;
+}
