@@ -15,8 +15,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   auth: ['protocol', 'shared', 'config'],
   ipc: ['protocol', 'shared', 'config'],
   relay: ['protocol', 'shared', 'config', 'store', 'auth'],
-  primary: ['ipc', 'config', 'shared'],
+  process: ['config', 'shared'],
+  primary: ['process', 'ipc', 'config', 'shared'],
   worker: ['relay', 'store', 'auth', 'ipc', 'protocol', 'config', 'shared'],
+  'control-plane': ['process', 'relay', 'store', 'auth', 'protocol', 'config', 'shared'],
   bootstrap: ['auth', 'store', 'config', 'shared'],
 };
 
@@ -29,6 +31,7 @@ const packageHomes: Readonly<Record<string, string>> = {
   pino: 'shared/logger.ts',
   undici: 'relay/upstream/',
   commander: 'config/',
+  fastify: 'control-plane/http/',
 };
 
 interface Import {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { limits } from '../shared/limits.js';
-import { exitStatus, StartFault } from './start-fault.js';
+import { exitStatus, StartFault } from '../process/start-fault.js';
 
 /**
  * Under the system's temporary directory (`TMPDIR` names another one).

@@ -3,7 +3,7 @@
 // fails instead. Cold.
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
-import { exitStatus, StartFault } from './start-fault.js';
+import { listenFault } from '../process/listen-fault.js';
 
 /**
  * Binds each address once, and lets go of it again. Answers the options with real ports: port 0 is chosen here, since
@@ -23,10 +23,6 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Datapla
   }
 }
 
-export function formatAddress({ host, port }: ListenAddress): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-}
-
 async function claim(address: ListenAddress, optionName: string, bound: Server[]): Promise<ListenAddress> {
   const server = createServer();
   try {
@@ -35,26 +31,8 @@ async function claim(address: ListenAddress, optionName: string, bound: Server[]
       server.listen({ host: address.host, port: address.port, exclusive: true }, resolve);
     });
   } catch (error) {
-    const advice = `${adviceFor(error)}, or choose another address with ${optionName}`;
-    throw new StartFault(exitStatus.unavailable, `cannot listen on ${formatAddress(address)}: ${advice}`, error);
+    throw listenFault(address, optionName, error);
   }
   bound.push(server);
   return { host: address.host, port: (server.address() as AddressInfo).port };
-}
-
-function adviceFor(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  switch (code) {
-    case 'EADDRINUSE':
-      return 'it is in use; stop what listens there (`ss -ltnp` names it)';
-    case 'EACCES':
-      return 'not allowed; ports below 1024 need CAP_NET_BIND_SERVICE';
-    case 'EADDRNOTAVAIL':
-      return 'no interface of this machine has that address; correct it';
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return 'the host name is not known; correct it';
-    default:
-      return message;
-  }
 }

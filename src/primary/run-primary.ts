@@ -6,13 +6,14 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import type { DataplaneOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
+import { formatAddress } from '../process/listen-fault.js';
+import { ServiceNotice } from '../process/service-notice.js';
+import { exitStatus, StartFault } from '../process/start-fault.js';
+import { StopSignals } from '../process/stop-signals.js';
 import { createLogger, type Logger } from '../shared/logger.js';
 import { Fleet } from './fleet.js';
 import { makeHopDirectory, removeHopDirectory } from './hop-directory.js';
-import { claimAddresses, formatAddress } from './listen-addresses.js';
-import { ServiceNotice } from './service-notice.js';
-import { exitStatus, StartFault } from './start-fault.js';
-import { StopSignals } from './stop-signals.js';
+import { claimAddresses } from './listen-addresses.js';
 
 export interface PrimaryEntry {
   readonly workerModule: URL;

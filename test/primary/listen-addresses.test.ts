@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import t from 'tap';
-import { claimAddresses, formatAddress } from '../../src/primary/listen-addresses.js';
+import { claimAddresses } from '../../src/primary/listen-addresses.js';
 import { stubOptions } from './stub-fleet.js';
 
 const files = { certificatePath: 'c', privateKeyPath: 'k' };
@@ -49,10 +49,4 @@ t.test('an address of another machine and a name of none', async (t) => {
     exitStatus: 69,
     message: /^cannot listen on nowhere\.invalid:0: the host name is not known/,
   });
-});
-
-t.test('an IPv6 address is written in brackets', (t) => {
-  t.equal(formatAddress({ host: '::1', port: 80 }), '[::1]:80');
-  t.equal(formatAddress({ host: '127.0.0.1', port: 80 }), '127.0.0.1:80');
-  t.end();
 });

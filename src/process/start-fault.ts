@@ -1,4 +1,4 @@
-// What keeps the primary from starting at all, with the exit status (sysexits.h) that it ends the program with. Cold.
+// What keeps a plane from starting at all, with the exit status (sysexits.h) that it ends the program with. Cold.
 
 export const exitStatus = {
   ok: 0,

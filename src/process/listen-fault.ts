@@ -1,0 +1,30 @@
+// Why a listen address cannot be had, in words for whoever starts the program. Cold.
+import type { ListenAddress } from '../config/dataplane-options.js';
+import { exitStatus, StartFault } from './start-fault.js';
+
+export function formatAddress({ host, port }: ListenAddress): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** @param optionName with which another address can be chosen. */
+export function listenFault(address: ListenAddress, optionName: string, error: unknown): StartFault {
+  const advice = `${adviceFor(error)}, or choose another address with ${optionName}`;
+  return new StartFault(exitStatus.unavailable, `cannot listen on ${formatAddress(address)}: ${advice}`, error);
+}
+
+function adviceFor(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case 'EADDRINUSE':
+      return 'it is in use; stop what listens there (`ss -ltnp` names it)';
+    case 'EACCES':
+      return 'not allowed; ports below 1024 need CAP_NET_BIND_SERVICE';
+    case 'EADDRNOTAVAIL':
+      return 'no interface of this machine has that address; correct it';
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return 'the host name is not known; correct it';
+    default:
+      return message;
+  }
+}
