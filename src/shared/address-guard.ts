@@ -19,7 +19,7 @@ refused.addSubnet('64:ff9b:1::a9fe:0', 112, 'ipv6');
 refused.addSubnet('2002:a9fe::', 32, 'ipv6');
 // Amazon's services for its own machines.
 refused.addSubnet('fd00:ec2::', 32, 'ipv6');
-// The metadata services of Google, Oracle (two) and Scaleway in IPv6, and of Oracle's first cloud.
+// The metadata services of Google, Oracle and Scaleway in IPv6, and of Oracle's first cloud.
 refused.addAddress('fd20:ce::254', 'ipv6');
 refused.addAddress('fd00:c1::a9fe:a9fe', 'ipv6');
 refused.addAddress('fd00:42::42', 'ipv6');

@@ -1,25 +1,135 @@
-// Finds out what a server is: connects as an MCP client, reads who it is, what it can do and all of its tools.
+// Finds out what a server is: connects with the SDK's client, reads who it is, what it can do and all of its tools, and
+// ends its session. One deadline for everything, and no trust: whatever a server does costs its own probe only.
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import { setMaxListeners } from 'node:events';
+import type { LookupFunction } from 'node:net';
+import { guardedLookup } from '../../shared/address-guard.js';
+import { limits } from '../../shared/limits.js';
+import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import type { ServerTool } from '../registry/server-record.js';
+import { BoundedFetch } from './bounded-fetch.js';
+import { ProbeFault } from './probe-fault.js';
+import { readTools } from './tool-reader.js';
+
+/** What a server said of itself. */
+export interface ServerFindings {
+  readonly serverInfo: Readonly<Record<string, unknown>>;
+  readonly capabilities: Readonly<Record<string, unknown>>;
+  readonly tools: readonly ServerTool[];
+}
 
 export type Probe =
-  | {
-      readonly kind: 'reached';
-      readonly serverInfo: Readonly<Record<string, unknown>>;
-      readonly capabilities: Readonly<Record<string, unknown>>;
-      readonly tools: readonly ServerTool[];
-    }
+  | { readonly kind: 'reached'; readonly findings: ServerFindings }
   /** The reason is for people and names no URL. */
   | { readonly kind: 'failed'; readonly reason: string };
 
 export interface ProberOptions {
-  /** For one probe as a whole. */
+  /** For one probe as a whole, the end of its session apart. */
   readonly deadlineMs: number;
+  /** How host names are looked up; it refuses addresses, too. */
+  readonly lookup?: LookupFunction;
 }
 
-export declare class Prober {
-  constructor(options: ProberOptions);
-  /** Never rejects. */
-  probe(url: string): Promise<Probe>;
-  /** Ends the probes under way; they fail. */
-  close(): Promise<void>;
+/** The prober was closed before the probe was over: nothing is known of the server. */
+export class ProberClosedError extends Error {
+  override readonly name = 'ProberClosedError';
+
+  constructor() {
+    super('the gateway is stopping');
+  }
+}
+
+export class Prober {
+  readonly #deadlineMs: number;
+  readonly #lookup: LookupFunction;
+  /** Of the probes under way. */
+  readonly #endings = new Set<AbortController>();
+  #isClosed = false;
+
+  constructor(options: ProberOptions) {
+    this.#deadlineMs = options.deadlineMs;
+    this.#lookup = options.lookup ?? guardedLookup;
+  }
+
+  /** Rejects with a `ProberClosedError` only. */
+  async probe(url: string): Promise<Probe> {
+    if (this.#isClosed) throw new ProberClosedError();
+    const ending = new AbortController();
+    // The client adds a listener for each request, and takes none of them away before the end.
+    setMaxListeners(0, ending.signal);
+    this.#endings.add(ending);
+    const deadline = setTimeout(() => ending.abort(new ProbeFault('out-of-time')), this.#deadlineMs);
+    const bounded = new BoundedFetch({ lookup: this.#lookup, signal: ending.signal });
+    try {
+      return { kind: 'reached', findings: await this.#find(url, bounded, ending) };
+    } catch (error) {
+      const { aborted, reason } = ending.signal as { aborted: boolean; reason: unknown };
+      const cause = bounded.fault ?? (aborted ? reason : error);
+      if (cause instanceof ProberClosedError) throw cause;
+      return { kind: 'failed', reason: reasonOf(cause) };
+    } finally {
+      clearTimeout(deadline);
+      this.#endings.delete(ending);
+      bounded.close();
+    }
+  }
+
+  /** Ends the probes under way. */
+  close(): void {
+    this.#isClosed = true;
+    for (const ending of this.#endings) ending.abort(new ProberClosedError());
+  }
+
+  async #find(url: string, bounded: BoundedFetch, ending: AbortController): Promise<ServerFindings> {
+    const transport = new StreamableHTTPClientTransport(new URL(url), { fetch: bounded.fetch });
+    const client = new Client({ name: 'switchyard', version: PROGRAM_VERSION }, { capabilities: {} });
+    // Nonsense in an event stream is told here and nowhere else; the client would go on waiting for an answer.
+    client.onerror = (error) => ending.abort(error);
+    // The deadline is the probe's own.
+    const options = { signal: ending.signal, timeout: 2 * this.#deadlineMs };
+    try {
+      await client.connect(transport, options);
+      const tools = await readTools(client, options);
+      const findings = {
+        serverInfo: { ...client.getServerVersion() },
+        capabilities: { ...client.getServerCapabilities() },
+        tools,
+      };
+      if (isDeeperThan(findings, limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
+      return findings;
+    } finally {
+      client.onerror = () => {};
+      await endSession(client, transport);
+    }
+  }
+}
+
+async function endSession(client: Client, transport: StreamableHTTPClientTransport): Promise<void> {
+  try {
+    await transport.terminateSession();
+  } catch {
+    // A session that cannot be ended is the server's own affair.
+  }
+  await client.close();
+}
+
+function reasonOf(cause: unknown): string {
+  return faultOf(cause).message;
+}
+
+function faultOf(cause: unknown): ProbeFault {
+  if (cause instanceof ProbeFault) return cause;
+  if (cause instanceof McpError) return new ProbeFault('rpc-error', cause.code, { cause });
+  if (cause instanceof StreamableHTTPError && (cause.code ?? 0) > 0) {
+    return new ProbeFault('http-status', cause.code, { cause });
+  }
+  return new ProbeFault('answer-invalid', undefined, { cause });
+}
+
+/** What is nested deeper than JSON is read elsewhere must not come into the store. */
+function isDeeperThan(value: unknown, depthMax: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return depthMax === 0 || Object.values(value).some((member) => isDeeperThan(member, depthMax - 1));
 }

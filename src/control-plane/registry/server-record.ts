@@ -37,7 +37,7 @@ export interface ServerRecord {
 /** A tool as its server told it, with every member. */
 export interface ServerTool {
   readonly name: string;
-  readonly description?: string;
+  readonly description?: string | undefined;
   readonly inputSchema: unknown;
   readonly [member: string]: unknown;
 }

@@ -1,0 +1,102 @@
+// The `fetch` of one probe, over Node's HTTP: it connects to no refused address, follows no redirect, keeps all answers
+// together under a size, and ends with its signal. The first thing that went wrong is remembered: the SDK's client wraps
+// some errors beyond recognition.
+import { once } from 'node:events';
+import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { isHostRefused } from '../../shared/address-guard.js';
+import { limits } from '../../shared/limits.js';
+import { ProbeFault, probeFaultOf } from './probe-fault.js';
+
+export class BoundedFetch {
+  readonly #lookup: LookupFunction;
+  readonly #signal: AbortSignal;
+  readonly #httpAgent = new HttpAgent({ keepAlive: true });
+  readonly #httpsAgent = new HttpsAgent({ keepAlive: true });
+  #bytesLeft: number = limits.probeBytesMax;
+  #fault: ProbeFault | undefined;
+
+  constructor(options: { readonly lookup: LookupFunction; readonly signal: AbortSignal }) {
+    this.#lookup = options.lookup;
+    this.#signal = options.signal;
+  }
+
+  get fault(): ProbeFault | undefined {
+    return this.#fault;
+  }
+
+  readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const headers = Object.fromEntries(new Headers(init.headers));
+    // The stream of the server's own notices is of no use to a probe: to the client there is none. One that goes on
+    // with an answer is wanted.
+    if (init.method === 'GET' && headers['last-event-id'] === undefined) return new Response(null, { status: 405 });
+    const body = typeof init.body === 'string' ? init.body : '';
+    // A session is ended when the probe is over, in a time of its own.
+    const isLate = init.method === 'DELETE';
+    const signal = isLate ? AbortSignal.timeout(limits.noticeMsMax) : this.#signal;
+    try {
+      return this.#response(await this.#request(new URL(url), body, { method: init.method ?? 'GET', headers, signal }));
+    } catch (error) {
+      throw isLate ? probeFaultOf(error) : this.#remember(error);
+    }
+  };
+
+  /** Cuts every connection. */
+  close(): void {
+    this.#httpAgent.destroy();
+    this.#httpsAgent.destroy();
+  }
+
+  async #request(url: URL, body: string, options: RequestOptions): Promise<IncomingMessage> {
+    if (isHostRefused(url.hostname)) throw new ProbeFault('address-refused');
+    const isTls = url.protocol === 'https:';
+    const request = (isTls ? requestHttps : requestHttp)(url, {
+      ...options,
+      agent: isTls ? this.#httpsAgent : this.#httpAgent,
+      lookup: this.#lookup,
+      maxHeaderSize: limits.upstreamHeaderBytesMax,
+    });
+    request.end(body);
+    const [answer] = (await once(request, 'response')) as [IncomingMessage];
+    // What goes wrong from here on is told to the reader of the answer, too.
+    request.on('error', () => {});
+    return answer;
+  }
+
+  #response(answer: IncomingMessage): Response {
+    const status = answer.statusCode ?? 0;
+    const encoding = answer.headers['content-encoding'] ?? 'identity';
+    if (status >= 300 && status <= 399) throw new ProbeFault('redirected');
+    if (status > 599) throw new ProbeFault('answer-invalid');
+    if (encoding !== 'identity') throw new ProbeFault('answer-encoded');
+    const headers = new Headers();
+    // What the client reads.
+    for (const name of ['content-type', 'mcp-session-id']) {
+      const value = answer.headers[name];
+      if (typeof value === 'string') headers.set(name, value);
+    }
+    const hasBody = status !== 204 && status !== 205;
+    return new Response(hasBody ? ReadableStream.from(this.#bodyOf(answer)) : null, { status, headers });
+  }
+
+  async *#bodyOf(answer: IncomingMessage): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const chunk of answer) {
+        const bytes = chunk as Buffer;
+        this.#bytesLeft -= bytes.length;
+        if (this.#bytesLeft < 0) throw new ProbeFault('answer-too-large');
+        yield bytes;
+      }
+    } catch (error) {
+      throw this.#remember(error);
+    }
+  }
+
+  #remember(error: unknown): ProbeFault {
+    const fault = probeFaultOf(error);
+    // Who ended the probe knows why; what follows from that is no news.
+    if (!this.#signal.aborted) this.#fault ??= fault;
+    return fault;
+  }
+}

@@ -1,0 +1,34 @@
+// All of a server's tools, page by page, with every member that the server gave them.
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
+import { z } from 'zod';
+import { limits } from '../../shared/limits.js';
+import type { ServerTool } from '../registry/server-record.js';
+import { ProbeFault } from './probe-fault.js';
+
+const toolPageSchema = z.looseObject({
+  tools: z.array(
+    z.looseObject({ name: z.string().min(1), description: z.string().optional(), inputSchema: z.unknown() }),
+  ),
+  nextCursor: z.string().nullish(),
+});
+
+/** In the server's order; of several tools with one name the first. Throws for what is no list, or none that ends. */
+export async function readTools(client: Client, options: RequestOptions): Promise<readonly ServerTool[]> {
+  if (client.getServerCapabilities()?.tools === undefined) return [];
+  const tools = new Map<string, ServerTool>();
+  let cursor: string | undefined;
+  for (let pages = 0; pages < limits.listPagesMax; pages++) {
+    const params = cursor === undefined ? {} : { cursor };
+    // Not `listTools`: it also compiles the schemas in the list, which nobody here has a use for.
+    const page = await client.request({ method: 'tools/list', params }, toolPageSchema, options);
+    for (const tool of page.tools) {
+      if (!tools.has(tool.name)) tools.set(tool.name, tool);
+    }
+    const { nextCursor } = page;
+    if (typeof nextCursor !== 'string') return [...tools.values()];
+    if (nextCursor === cursor) break;
+    cursor = nextCursor;
+  }
+  throw new ProbeFault('answer-invalid');
+}

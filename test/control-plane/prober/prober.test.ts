@@ -1,0 +1,377 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import t, { type Test } from 'tap';
+import { z } from 'zod';
+import {
+  Prober,
+  ProberClosedError,
+  type Probe,
+  type ServerFindings,
+} from '../../../src/control-plane/prober/prober.js';
+import { createGuardedLookup } from '../../../src/shared/address-guard.js';
+import { limits } from '../../../src/shared/limits.js';
+import { createCertificates } from '../../support/certificates.js';
+import { startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
+import { startRawBackend, type RawBackend, type RawHandler } from '../../support/raw-backend.js';
+import { until } from '../../support/until.js';
+
+const MIB = 1024 * 1024;
+const AMPLE_MS = 20_000;
+const INITIALIZE_RESULT = {
+  protocolVersion: '2025-11-25',
+  capabilities: { tools: {} },
+  serverInfo: { name: 'scripted', version: '1' },
+};
+
+t.jobs = 4;
+
+function createProber(t: Test, options: Partial<ConstructorParameters<typeof Prober>[0]> = {}): Prober {
+  const prober = new Prober({ deadlineMs: AMPLE_MS, ...options });
+  t.teardown(() => prober.close());
+  return prober;
+}
+
+async function startMcp(t: Test, options: McpBackendOptions): Promise<McpBackend> {
+  const backend = await startMcpBackend(options);
+  t.teardown(() => backend.close());
+  return backend;
+}
+
+async function startRaw(t: Test, handler: RawHandler): Promise<RawBackend> {
+  const backend = await startRawBackend(handler);
+  t.teardown(() => backend.close());
+  return backend;
+}
+
+function findingsOf(probe: Probe): ServerFindings {
+  if (probe.kind === 'failed') throw new Error(`the probe failed: ${probe.reason}`);
+  return probe.findings;
+}
+
+/** Answers JSON-RPC requests by their method; notifications with 202. */
+function byMethod(answers: Readonly<Record<string, (answer: RpcAnswer) => void>>): RawHandler {
+  return (request) => {
+    if (request.method !== 'POST') return request.empty(405);
+    const { id, method, params } = JSON.parse(request.text) as { id?: number; method: string; params?: unknown };
+    if (id === undefined) return request.empty(202);
+    return answers[method]?.({ request, params, result: (result) => request.json({ jsonrpc: '2.0', id, result }) });
+  };
+}
+
+interface RpcAnswer {
+  readonly request: Parameters<RawHandler>[0];
+  readonly params: unknown;
+  result(result: unknown): void;
+}
+
+t.test('a server of the SDK: who it is, what it can, every tool', async (t) => {
+  const mcp = new McpServer({ name: 'real', version: '3.2.1', title: 'Really' });
+  mcp.registerTool('add', { description: 'Adds', inputSchema: { a: z.number() } }, () => ({ content: [] }));
+  mcp.registerTool('sub', { annotations: { readOnlyHint: true } }, () => ({ content: [] }));
+  const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: () => 'session-1' });
+  const ended: string[] = [];
+  const server = createServer((request, response) => {
+    if (request.method === 'DELETE') ended.push(String(request.headers['mcp-session-id']));
+    void transport.handleRequest(request, response);
+  });
+  await mcp.connect(transport);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+
+  const { serverInfo, capabilities, tools } = findingsOf(
+    await createProber(t).probe(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`),
+  );
+  t.match(serverInfo, { name: 'real', version: '3.2.1', title: 'Really' });
+  t.match(capabilities, { tools: { listChanged: true } });
+  t.same(
+    tools.map(({ name }) => name),
+    ['add', 'sub'],
+  );
+  t.match(tools[0], { description: 'Adds', inputSchema: { properties: { a: { type: 'number' } } } });
+  t.match(tools[1], { annotations: { readOnlyHint: true } });
+  t.same(ended, ['session-1'], 'and its session is ended');
+});
+
+t.test('all pages, as events too, and every member of a tool', async (t) => {
+  const special = { name: 'special', inputSchema: { type: 'object' }, 'x-unknown': [1, { deep: true }], icons: [] };
+  const tools = ['a', 'b', special, 'c', 'd'];
+  for (const answerAs of ['json', 'event-stream'] as const) {
+    const backend = await startMcp(t, { tools, pageSize: 2, answerAs, withSessions: true, withPriming: true });
+    const findings = findingsOf(await createProber(t).probe(backend.url));
+    t.same(
+      findings.tools.map(({ name }) => name),
+      ['a', 'b', 'special', 'c', 'd'],
+    );
+    t.same(findings.tools[2], special);
+    t.equal(backend.raw.requests.filter(({ text }) => text.includes('tools/list')).length, 3);
+    t.equal(backend.sessions.size, 0);
+    t.equal(backend.deletedSessions.length, 1);
+    t.notOk(
+      backend.raw.requests.some(({ method }) => method === 'GET'),
+      'and no stream is opened',
+    );
+    await until(() => backend.raw.openConnections === 0, 'the end of every connection');
+  }
+});
+
+t.test('a server that declares no tools is not asked for them', async (t) => {
+  const backend = await startMcp(t, { capabilities: { prompts: {} } });
+  const { tools, capabilities } = findingsOf(await createProber(t).probe(backend.url));
+  t.same(tools, []);
+  t.same(capabilities, { prompts: {} });
+  t.equal(backend.requestsOf('tools/list').length, 0);
+});
+
+t.test('of two tools with one name the first counts', async (t) => {
+  const backend = await startMcp(t, {
+    tools: [
+      { name: 'twin', inputSchema: {}, description: 'first' },
+      { name: 'twin', inputSchema: {}, description: 'second' },
+    ],
+  });
+  const { tools } = findingsOf(await createProber(t).probe(backend.url));
+  t.match(tools, [{ description: 'first' }]);
+  t.equal(tools.length, 1);
+});
+
+t.test('a server that hangs costs its deadline', async (t) => {
+  const hangs: Readonly<Record<string, RawHandler>> = {
+    'without an answer': () => {},
+    'in the head': (request) => request.bytes('HTTP/1.1 200 OK\r\ncontent-ty'),
+    'in the body': (request) =>
+      request.bytes('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{'),
+    'in an event stream': (request) => void request.eventStream().comment('wait'),
+    'in the list': byMethod({ initialize: (answer) => answer.result(INITIALIZE_RESULT) }),
+    'with a trickle': (request) => {
+      request.head({}, { 'content-type': 'application/json', 'content-length': '1000000' });
+      const trickle = setInterval(() => request.bytes(' '), 20);
+      request.connection.once('close', () => clearInterval(trickle));
+    },
+  };
+  const prober = createProber(t, { deadlineMs: 300 });
+  for (const [where, handler] of Object.entries(hangs)) {
+    const backend = await startRaw(t, handler);
+    t.same(await prober.probe(backend.url), { kind: 'failed', reason: 'it did not answer everything in time' }, where);
+    await until(() => backend.openConnections === 0, `the end of the connection ${where}`);
+  }
+});
+
+t.test('a server that hangs in its DELETE has been probed all the same', async (t) => {
+  const backend = await startMcp(t, {
+    tools: ['a'],
+    withSessions: true,
+    onRequest: ({ method }) => method === 'DELETE',
+  });
+  const startedAtMs = performance.now();
+  t.equal(findingsOf(await createProber(t).probe(backend.url)).tools.length, 1);
+  t.ok(performance.now() - startedAtMs < limits.noticeMsMax + 4_000, 'and its DELETE is given up');
+});
+
+t.test('a session is ended also when the probe has failed', async (t) => {
+  const backend = await startMcp(t, { withSessions: true, protocolVersion: '1999-01-01' });
+  t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason: /not MCP in a version/ });
+  t.equal(backend.deletedSessions.length, 1);
+});
+
+t.test('nonsense is called nonsense, at once', async (t) => {
+  const answers: Readonly<Record<string, RawHandler>> = {
+    'a page of HTML': (request) => request.json('<html>hello</html>', { headers: { 'content-type': 'text/html' } }),
+    'HTML as JSON': (request) => request.json('<html>hello</html>'),
+    'JSON that is no JSON-RPC': (request) => request.json({ hello: 'world' }),
+    'an answer to something else': (request) => request.json({ jsonrpc: '2.0', id: 'other', result: {} }),
+    'no HTTP': (request) => request.bytes('SSH-2.0-OpenSSH_9.6\r\n'),
+    'an initialize result without anything': byMethod({ initialize: (answer) => answer.result({}) }),
+    'an event of nonsense': async (request) => request.eventStream().event('<html>'),
+    'endless headers': (request) => request.bytes(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(200_000)}`),
+    'a list that is none': byMethod({
+      initialize: (answer) => answer.result(INITIALIZE_RESULT),
+      'tools/list': (answer) => answer.result({ tools: 'many' }),
+    }),
+    'a tool without a name': byMethod({
+      initialize: (answer) => answer.result(INITIALIZE_RESULT),
+      'tools/list': (answer) => answer.result({ tools: [{ inputSchema: {} }] }),
+    }),
+    'a cursor that leads nowhere': byMethod({
+      initialize: (answer) => answer.result(INITIALIZE_RESULT),
+      'tools/list': (answer) => answer.result({ tools: [], nextCursor: 'again' }),
+    }),
+    'a tool nested without end': byMethod({
+      initialize: (answer) => answer.result(INITIALIZE_RESULT),
+      'tools/list': ({ request }) => {
+        const { id } = JSON.parse(request.text) as { id: number };
+        const nested = '['.repeat(200_000) + ']'.repeat(200_000);
+        request.json(`{"jsonrpc":"2.0","id":${id},"result":{"tools":[{"name":"a","inputSchema":${nested}}]}}`);
+      },
+    }),
+  };
+  for (const [what, handler] of Object.entries(answers)) {
+    const backend = await startRaw(t, handler);
+    const reason = 'what it answers is not MCP in a version that is supported';
+    t.same(await createProber(t).probe(backend.url), { kind: 'failed', reason }, what);
+  }
+});
+
+t.test('pages without end are given up', async (t) => {
+  let pages = 0;
+  const backend = await startRaw(
+    t,
+    byMethod({
+      initialize: (answer) => answer.result(INITIALIZE_RESULT),
+      'tools/list': (answer) => answer.result({ tools: [], nextCursor: `page ${++pages}` }),
+    }),
+  );
+  t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason: /not MCP/ });
+  t.equal(pages, 1_000);
+});
+
+t.test('50 MB are not read', async (t) => {
+  const flood = async function* (): AsyncGenerator<Buffer> {
+    for (let sent = 0; sent < 50; sent++) yield Buffer.alloc(MIB, ' ');
+  };
+  const largeTools = Array.from({ length: 50 }, (_, n) => ({ name: `${n}`, inputSchema: { big: 'x'.repeat(MIB) } }));
+  const floods: Readonly<Record<string, RawHandler>> = {
+    'in one answer': async (request) => request.chunked(flood()),
+    'in one event': async (request) => {
+      await request.chunked(flood(), { headers: { 'content-type': 'text/event-stream' } });
+    },
+    'in an error answer': async (request) => request.chunked(flood(), { status: 500 }),
+    'in a page each': byMethod({
+      initialize: (answer) => answer.result(INITIALIZE_RESULT),
+      'tools/list': (answer) => {
+        const place = Number((answer.params as { cursor?: string } | undefined)?.cursor ?? 0);
+        answer.result({ tools: [largeTools[place]], nextCursor: `${place + 1}` });
+      },
+    }),
+  };
+  for (const [where, handler] of Object.entries(floods)) {
+    const backend = await startRaw(t, handler);
+    const receivedBytes = countBytes(backend);
+    t.same(await createProber(t).probe(backend.url), { kind: 'failed', reason: 'its answers are too large' }, where);
+    await until(() => backend.openConnections === 0, 'the end of the connection');
+    t.ok(receivedBytes() < 30 * MIB, `${where}: ${receivedBytes()} bytes left the server`);
+  }
+});
+
+/** Bytes that the backend's connections have written, in the kernel's buffers included. */
+function countBytes(backend: RawBackend): () => number {
+  return () =>
+    [...new Set(backend.requests.map(({ connection }) => connection))].reduce(
+      (bytes, { bytesWritten }) => bytes + bytesWritten,
+      0,
+    );
+}
+
+t.test('a compressed answer is not unpacked', async (t) => {
+  const backend = await startRaw(t, (request) => request.json('x', { headers: { 'content-encoding': 'gzip' } }));
+  t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason: /compressed/ });
+});
+
+t.test('a redirect is not followed, not even to the same origin', async (t) => {
+  const target = await startMcp(t, { tools: ['a'] });
+  for (const status of [301, 302, 303, 307, 308]) {
+    const backend = await startRaw(t, (request) => {
+      const isFollowed = request.path !== '/mcp';
+      request.empty(isFollowed ? 500 : status, { location: status === 308 ? '/elsewhere' : target.url });
+    });
+    t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason: /redirects are not followed/ });
+    t.equal(backend.requests.length, 1);
+  }
+  t.equal(target.raw.requests.length, 0);
+});
+
+t.test('a status and a JSON-RPC error are told by their numbers', async (t) => {
+  const refusing = await startRaw(t, (request) => request.json('secret words', { status: 403 }));
+  t.same(await createProber(t).probe(refusing.url), { kind: 'failed', reason: 'it answers with HTTP status 403' });
+  const failing = await startRaw(t, (request) => {
+    const { id } = JSON.parse(request.text) as { id: number };
+    request.json({ jsonrpc: '2.0', id, error: { code: -32_001, message: 'secret words' } });
+  });
+  t.same(await createProber(t).probe(failing.url), { kind: 'failed', reason: 'it answers with JSON-RPC error -32001' });
+});
+
+t.test('connections that fail', async (t) => {
+  const prober = createProber(t);
+  const gone = await startRaw(t, () => {});
+  gone.stopListening();
+  t.same(await prober.probe(gone.url), { kind: 'failed', reason: 'it refuses connections' });
+  const closing = await startRaw(t, (request) => request.destroy());
+  t.match(await prober.probe(closing.url), { kind: 'failed', reason: /closed the connection/ });
+  const halfway = await startRaw(t, (request) => {
+    request.bytes('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{');
+    request.destroy();
+  });
+  t.match(await prober.probe(halfway.url), { kind: 'failed', reason: /closed the connection/ });
+  const broken = await startRaw(t, async (request) => {
+    await request.eventStream().comment('hello');
+    request.reset();
+  });
+  t.match(await prober.probe(broken.url), { kind: 'failed', reason: /closed the connection/ });
+  const { server } = createCertificates(t);
+  const untrusted = await startMcp(t, { tls: { key: server.privateKey, cert: server.certificate } });
+  t.match(await prober.probe(untrusted.url), { kind: 'failed', reason: /^TLS failed [A-Z_]+$/ });
+  const unknown = createProber(t, {
+    lookup: createGuardedLookup((_name, _options, callback) => {
+      callback(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), []);
+    }),
+  });
+  t.same(await unknown.probe('http://nowhere.example/mcp'), {
+    kind: 'failed',
+    reason: 'its host name is not resolved',
+  });
+});
+
+t.test('refused addresses are not connected to, whatever they are called', async (t) => {
+  const backend = await startMcp(t, { tools: ['a'] });
+  const { port } = new URL(backend.url);
+  const proberFor = (...addresses: string[]): Prober =>
+    createProber(t, {
+      lookup: createGuardedLookup((_name, _options, callback) => {
+        callback(
+          null,
+          addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+        );
+      }),
+    });
+  const refusal = { kind: 'failed', reason: /its address is refused/ } as const;
+  const url = `http://two-faced.example:${port}/mcp`;
+  t.equal(findingsOf(await proberFor('127.0.0.1').probe(url)).tools.length, 1, 'the name is fine by itself');
+  const requestCount = backend.raw.requests.length;
+  t.match(await proberFor('127.0.0.1', '169.254.169.254').probe(url), refusal);
+  t.match(await proberFor('169.254.169.254', '127.0.0.1').probe(url), refusal);
+  t.match(await proberFor('127.0.0.1', 'fd00:ec2::254').probe(url), refusal);
+  t.equal(backend.raw.requests.length, requestCount, 'and the good address is not used either');
+  for (const host of ['169.254.169.254', '0xa9fea9fe', '[::ffff:169.254.169.254]', '[fe80::1]', '100.100.100.200']) {
+    t.match(await createProber(t).probe(`http://${host}:${port}/mcp`), refusal, host);
+  }
+});
+
+t.test('an address that changes between two connections is looked at again', async (t) => {
+  let lookups = 0;
+  const lookup = createGuardedLookup((_name, _options, callback) => {
+    callback(null, [{ address: ++lookups === 1 ? '127.0.0.1' : '169.254.169.254', family: 4 }]);
+  });
+  const backend = await startRaw(t, (request) => {
+    const { id } = JSON.parse(request.text) as { id: number };
+    request.json({ jsonrpc: '2.0', id, result: INITIALIZE_RESULT }, { headers: { connection: 'close' } });
+    request.destroy();
+  });
+  const { port } = new URL(backend.url);
+  const probe = await createProber(t, { lookup }).probe(`http://rebinding.example:${port}/mcp`);
+  t.match(probe, { kind: 'failed', reason: /its address is refused/ });
+  t.equal(backend.requests.length, 1);
+});
+
+t.test('once closed, a probe under way is over, and none begins', async (t) => {
+  const backend = await startRaw(t, () => {});
+  const prober = createProber(t);
+  const probe = prober.probe(backend.url);
+  await backend.request(0);
+  prober.close();
+  await t.rejects(probe, ProberClosedError);
+  await t.rejects(prober.probe(backend.url), ProberClosedError);
+  t.equal(backend.requests.length, 1);
+});
