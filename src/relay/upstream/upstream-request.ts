@@ -194,23 +194,29 @@ export class UpstreamRequest implements UpstreamHandler {
   #onRefusal(): void {
     const bytes = this.#body();
     const message = readBackendMessage(bytes);
-    if (message?.isError === true && this.#isAnswer(bytes, message)) {
+    const fault = this.#isSessionRefused(bytes, message) ? upstreamFault('session-lost') : this.#statusFault();
+    if (fault.kind !== 'session-lost' && message?.isError === true && this.#isAnswer(bytes, message)) {
       this.#finish();
       this.#handler.onAnswer(bytes, message, this.#sessionId);
-      return;
+    } else {
+      this.#fail(fault);
     }
-    this.#fail(this.#hasLostSession(bytes, message) ? upstreamFault('session-lost') : httpStatusFault(this.#status));
+  }
+
+  /** What the status alone says. 404 to a session id means the backend no longer has it, whatever the body (C11). */
+  #statusFault(): UpstreamFault {
+    const isLost = this.#status === 404 && this.#plan.carriesSession;
+    return isLost ? upstreamFault('session-lost') : httpStatusFault(this.#status);
   }
 
   /**
-   * 404 to a session id means the backend no longer has it (C11). Backends made after the SDK's examples answer 400
-   * instead, with an error that belongs to no request and speaks of the session: a refusal just as definite.
+   * Backends made after the SDK's examples answer 400 in place of 404, with an error that belongs to no request and
+   * speaks of the session: a refusal just as definite.
    */
-  #hasLostSession(bytes: Buffer, message: BackendMessage | undefined): boolean {
-    if (!this.#plan.carriesSession) return false;
-    if (this.#status === 404) return true;
+  #isSessionRefused(bytes: Buffer, message: BackendMessage | undefined): boolean {
+    if (this.#status !== 400 || !this.#plan.carriesSession) return false;
     const isUnattributed = message?.isError === true && message.idStart === -1;
-    return this.#status === 400 && isUnattributed && /session/i.test(bytes.toString());
+    return isUnattributed && /session/i.test(bytes.toString());
   }
 
   #isAnswer(bytes: Buffer, message: BackendMessage): boolean {
@@ -225,7 +231,7 @@ export class UpstreamRequest implements UpstreamHandler {
   #collect(chunk: Buffer, bytesMax: number): void {
     this.#bytesReceived += chunk.length;
     if (this.#bytesReceived > bytesMax) {
-      this.#fail(this.#state === 'refused' ? httpStatusFault(this.#status) : upstreamFault('answer-too-large'));
+      this.#fail(this.#state === 'refused' ? this.#statusFault() : upstreamFault('answer-too-large'));
       return;
     }
     this.#chunks.push(Buffer.from(chunk));

@@ -41,8 +41,8 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   #faultKind: UpstreamFaultKind | undefined;
   /** Whether the system refused bytes of the request: then the backend cannot have it whole. */
   #isWriteRefused = false;
-  /** When a free connection is too old to trust. */
-  #expiresAtMs = Infinity;
+  /** How many more sweeps a free connection may see before it is too old to trust. */
+  #sweepsLeft = 0;
 
   constructor(origin: URL, connectTimeoutMs: number, batch: WriteBatch, owner: ConnectionOwner) {
     this.#owner = owner;
@@ -58,8 +58,15 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   }
 
   /** Whether the backend keeps it open still, as far as can be told. */
-  isUsable(nowMs: number): boolean {
-    return this.#state === 'free' && this.#socket.writable && nowMs < this.#expiresAtMs;
+  get isUsable(): boolean {
+    return this.#state === 'free' && this.#socket.writable && this.#sweepsLeft > 0;
+  }
+
+  /** Ages a free connection by one sweep, and closes one that is too old. */
+  sweep(): void {
+    if (this.#state !== 'free') return;
+    this.#sweepsLeft -= 1;
+    if (this.#sweepsLeft <= 0) this.#socket.destroy();
   }
 
   /** Puts a call on it; it is written when it is connected, and the turn's reads are done. */
@@ -154,7 +161,8 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
       limits.upstreamConnectionIdleMs,
       this.#parser.keepAliveMs - limits.upstreamKeepAliveMarginMs,
     );
-    this.#expiresAtMs = performance.now() + keptMs;
+    // Counted in sweeps, because looking at the clock for each call costs more than the count is worth.
+    this.#sweepsLeft = Math.floor(keptMs / limits.upstreamSweepMs);
     this.#owner.onFree(this);
   }
 

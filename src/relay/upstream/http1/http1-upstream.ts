@@ -46,9 +46,8 @@ export class Http1Upstream implements HttpUpstream {
   }
 
   #closeUnused(): void {
-    const nowMs = performance.now();
     for (const [origin, pool] of this.#pools) {
-      pool.sweep(nowMs);
+      pool.sweep();
       if (pool.isEmpty) this.#pools.delete(origin);
     }
   }

@@ -39,8 +39,8 @@ export class OriginPool implements ConnectionOwner {
   }
 
   /** Closes what has been free for too long. */
-  sweep(nowMs: number): void {
-    for (const connection of this.#free) if (!connection.isUsable(nowMs)) void connection.destroy();
+  sweep(): void {
+    for (const connection of this.#free) connection.sweep();
   }
 
   async close(): Promise<void> {
@@ -77,7 +77,7 @@ export class OriginPool implements ConnectionOwner {
 
   #takeFree(): Http1Connection | undefined {
     const connection = this.#free.pop();
-    if (connection === undefined || connection.isUsable(performance.now())) return connection;
+    if (connection === undefined || connection.isUsable) return connection;
     // The others have been free for longer still.
     void connection.destroy();
     return undefined;
