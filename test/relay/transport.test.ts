@@ -1,0 +1,57 @@
+import t from 'tap';
+import { checkTransport, readAccept, type TransportHead } from '../../src/relay/transport.js';
+import { refusals } from '../../src/shared/refusals.js';
+
+const plain: TransportHead = {
+  accept: 'application/json, text/event-stream',
+  contentType: 'application/json',
+  sessionId: '',
+  protocolVersion: '',
+  isAmbiguous: false,
+};
+
+t.test('accept is read liberally', async (t) => {
+  const rows: readonly (readonly [accept: string, forms: ReturnType<typeof readAccept>])[] = [
+    ['', 'both'],
+    ['  ', 'both'],
+    ['*/*', 'both'],
+    ['application/json, text/event-stream', 'both'],
+    ['application/json; text/event-stream', 'both'],
+    ['Application/JSON;q=0.5, text/*', 'both'],
+    ['application/json', 'json'],
+    ['application/*', 'json'],
+    ['text/event-stream', 'event-stream'],
+    ['*/*, application/json;q=0', 'event-stream'],
+    ['text/event-stream; q=0.0, application/json', 'json'],
+    ['text/html', undefined],
+    ['text/event-stream;q=0', undefined],
+  ];
+  for (const [accept, forms] of rows) t.equal(readAccept(accept), forms, accept);
+});
+
+t.test('a POST says what it carries and takes', async (t) => {
+  t.equal(checkTransport('POST', plain), 'both');
+  t.equal(checkTransport('POST', { ...plain, accept: 'application/json' }), 'json');
+  t.equal(checkTransport('POST', { ...plain, accept: 'text/html' }), refusals.notAcceptable);
+  t.equal(checkTransport('POST', { ...plain, contentType: 'Application/JSON; charset=utf-8' }), 'both');
+  for (const contentType of ['', 'text/plain', 'application/jsonp']) {
+    t.equal(checkTransport('POST', { ...plain, contentType }), refusals.contentTypeUnsupported, contentType);
+  }
+  const both = { ...plain, accept: 'text/html', contentType: 'text/plain', isAmbiguous: true };
+  t.equal(checkTransport('POST', both), refusals.notAcceptable, 'the first fault is told');
+  t.equal(checkTransport('POST', { ...plain, isAmbiguous: true }), refusals.headerDuplicated);
+});
+
+t.test('a DELETE has no content, and an answer without any', async (t) => {
+  t.equal(checkTransport('DELETE', { ...plain, accept: 'text/html', contentType: '' }), 'json');
+  t.equal(checkTransport('DELETE', { ...plain, isAmbiguous: true }), refusals.headerDuplicated);
+});
+
+t.test('a protocol version counts within a session', async (t) => {
+  const future = { ...plain, protocolVersion: '2099-01-01' };
+  t.equal(checkTransport('POST', future), 'both');
+  t.equal(checkTransport('POST', { ...future, sessionId: 's' }), refusals.protocolVersionUnsupported);
+  for (const protocolVersion of ['2025-11-25', '2025-06-18', '']) {
+    t.equal(checkTransport('POST', { ...plain, sessionId: 's', protocolVersion }), 'both', protocolVersion);
+  }
+});
