@@ -1,0 +1,51 @@
+// The context of upstream sessions in a test: a scripted HTTP client, and a clock that goes on when the test says so.
+import type { UpstreamOptions } from '../../../src/config/dataplane-options.js';
+import { Notices } from '../../../src/relay/upstream/notices.js';
+import type { UpstreamContext } from '../../../src/relay/upstream/upstream-context.js';
+import type { UpstreamFault, UpstreamFaultKind } from '../../../src/relay/upstream/upstream-fault.js';
+import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import type { CompiledBackend } from '../../../src/store/compiled-config.js';
+import { ScriptedUpstream } from './scripted-upstream.js';
+
+const TICK_MS = 10;
+
+export class ScriptedContext implements UpstreamContext {
+  readonly http = new ScriptedUpstream();
+  readonly options: UpstreamOptions = {
+    mode: 'plain-text-or-tls',
+    connectTimeoutMs: 5_000,
+    initializeTimeoutMs: 10_000,
+    listTimeoutMs: 30_000,
+    callIdleTimeoutMs: 300_000,
+  };
+  /** What was said for the log, in order: a fault's kind, or `available`. */
+  readonly reports: (UpstreamFaultKind | 'available')[] = [];
+  readonly deadlines: DeadlineWheel;
+  readonly notices: Notices;
+  #nowMs = 1_000;
+
+  /** @param t the wheel ends with the test. */
+  constructor(t: { teardown(end: () => void): unknown }) {
+    this.deadlines = new DeadlineWheel(TICK_MS, () => this.#nowMs);
+    this.notices = new Notices(this.http, this.deadlines);
+    t.teardown(() => this.deadlines.stop());
+  }
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  /** Lets time pass; whatever is due is called back. */
+  advance(ms: number): void {
+    this.#nowMs += ms;
+    this.deadlines.tick();
+  }
+
+  onAvailable(_backend: CompiledBackend): void {
+    this.reports.push('available');
+  }
+
+  onUnavailable(_backend: CompiledBackend, fault: UpstreamFault): void {
+    this.reports.push(fault.kind);
+  }
+}
