@@ -1,9 +1,11 @@
 // One HTTP request and its answer over uWebSockets.js. It keeps that library's rules so that nobody else has to: nothing
 // is touched after an abort, every write is corked, bytes handed to a callback are copied before it returns. Hot.
 //
-//   open ──respond──────────────────> done
-//    └────openStream──> streaming ──end──> done
-//   open, streaming ──the caller went away, or cut──> done (aborted)
+//   open ──respond───────────────────────────> flushing ──the kernel has taken it all──> done
+//    └────openStream──> streaming ──end──────────┘
+//   open, streaming, flushing ──the caller went away, or cut──> done (aborted)
+//
+// A worker that drains waits for `done`: what the library still holds would be lost with the process.
 import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from 'uWebSockets.js';
 import { keepAliveComment } from '../../protocol/event-stream.js';
@@ -24,12 +26,15 @@ export interface EdgeContext {
   onIdle: (() => void) | undefined;
 }
 
-type State = 'open' | 'streaming' | 'done';
+type State = 'open' | 'streaming' | 'flushing' | 'done';
 
 /** How the body came to its end: whole, or over the limit and thrown away (413). */
 export type BodyOutcome = 'complete' | 'too-large';
 
 const NO_BODY = Buffer.alloc(0);
+/** Sixteen KiB fit into the library's own buffer, and into the kernel's: no more is worth watching until it is gone. */
+const FLUSHED_BYTES_MAX = 16 * 1024;
+const CLOSE_HEADERS = ['connection', 'close'];
 const STREAM_HEADERS = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
 
 export class EdgeExchange implements Exchange {
@@ -48,6 +53,7 @@ export class EdgeExchange implements Exchange {
   #bodyOutcome: BodyOutcome | undefined;
   #onBody: ((outcome: BodyOutcome) => void) | undefined;
   #keepAlive: Deadline | undefined;
+  #streamedBytes = 0;
 
   constructor(context: EdgeContext, res: HttpResponse, method: ExchangeRequest['method'], head: RequestHead) {
     this.#context = context;
@@ -101,6 +107,11 @@ export class EdgeExchange implements Exchange {
     headers: readonly string[] = [],
   ): void {
     if (this.#state !== 'open') return;
+    if (body.length > FLUSHED_BYTES_MAX) {
+      const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+      this.#respondAsRead(status, contentType, bytes, sessionId, headers);
+      return;
+    }
     this.#finish();
     this.#res.cork(() => {
       this.#writeHead(status, contentType, sessionId, headers);
@@ -113,27 +124,27 @@ export class EdgeExchange implements Exchange {
     if (this.#state !== 'open') return;
     this.#state = 'streaming';
     this.#res.onWritable(() => {
-      this.onDrain?.();
+      this.#onStreamWritable();
       return true;
     });
     this.#keepAlive = this.#context.deadlines.after(limits.streamKeepAliveMs, () => this.write(keepAliveComment));
-    this.#res.cork(() => this.#writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS));
+    this.#res.cork(() => {
+      this.#writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
+      this.#writeCloseHeader();
+    });
   }
 
   write(bytes: Uint8Array): boolean {
     if (this.#state !== 'streaming') return true;
     this.#keepAlive?.restart();
-    let hasRoom = true;
-    this.#res.cork(() => {
-      hasRoom = this.#res.write(bytes);
-    });
-    return hasRoom;
+    return this.#push(bytes);
   }
 
   end(): void {
     if (this.#state !== 'streaming') return;
-    this.#finish();
-    this.#res.cork(() => this.#res.end(undefined, this.#context.isDraining));
+    this.#state = 'flushing';
+    this.#keepAlive?.cancel();
+    if (this.#streamedBytes <= FLUSHED_BYTES_MAX || this.#push(keepAliveComment)) this.#endStream();
   }
 
   cut(): void {
@@ -142,6 +153,54 @@ export class EdgeExchange implements Exchange {
     // Done before the close, because closing calls back `onAborted`.
     this.#finish();
     this.#res.close();
+  }
+
+  /** Hands a large body over as fast as the caller reads it; `onWritable` comes until all of it is gone. */
+  #respondAsRead(
+    status: number,
+    contentType: string,
+    body: Uint8Array,
+    sessionId: string | undefined,
+    headers: readonly string[],
+  ): void {
+    this.#state = 'flushing';
+    let rest = body;
+    const handOver = (from: number): boolean => {
+      const [hasRoom, isComplete] = this.#res.tryEnd(rest.subarray(from), body.length);
+      if (isComplete) this.#finish();
+      return hasRoom;
+    };
+    this.#res.onWritable(handOver);
+    this.#res.cork(() => {
+      this.#writeHead(status, contentType, sessionId, headers);
+      this.#writeCloseHeader();
+      handOver(0);
+    });
+    // A copy: the body's owner need not keep it.
+    if (this.#state === 'flushing') rest = Buffer.from(body);
+  }
+
+  /** @returns false while the library holds back some of what was streamed. */
+  #push(bytes: Uint8Array): boolean {
+    this.#streamedBytes += bytes.length;
+    let hasRoom = true;
+    this.#res.cork(() => {
+      hasRoom = this.#res.write(bytes);
+    });
+    return hasRoom;
+  }
+
+  /** The library sends what it held back only with something more, and only then says whether all of it is gone. */
+  #onStreamWritable(): void {
+    if (!this.#push(keepAliveComment)) return;
+    if (this.#state === 'flushing') this.#endStream();
+    else this.onDrain?.();
+  }
+
+  #endStream(): void {
+    this.#finish();
+    // Without the library's `closeConnection`: it would write a header, and here that is in the middle of the body.
+    this.#res.cork(() => this.#res.end());
   }
 
   #onData(chunk: ArrayBuffer, isLast: boolean): void {
@@ -176,12 +235,18 @@ export class EdgeExchange implements Exchange {
     for (let i = 0; i + 1 < headers.length; i += 2) this.#res.writeHeader(headers[i] ?? '', headers[i + 1] ?? '');
   }
 
+  /** While draining, for the answers that the library cannot close the connection after by itself. */
+  #writeCloseHeader(): void {
+    if (this.#context.isDraining) this.#writeHeaders(CLOSE_HEADERS);
+  }
+
   #abort(): void {
     if (this.#state === 'done') return;
+    const isAnswered = this.#state === 'flushing';
     this.#isAborted = true;
     this.#onBody = undefined;
     this.#finish();
-    this.onAbort?.();
+    if (!isAnswered) this.onAbort?.();
   }
 
   #finish(): void {

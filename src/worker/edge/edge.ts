@@ -29,6 +29,7 @@ export class Edge {
   readonly #endpoints: readonly Endpoint[];
   readonly #context: EdgeContext;
   #listenSockets: us_listen_socket[] = [];
+  #isDrained = false;
 
   constructor(
     uws: Uws,
@@ -59,14 +60,21 @@ export class Edge {
     await this.#listenOn(app, tls.address);
   }
 
-  /** Takes no more connections, and resolves when every request has its whole answer. */
+  /**
+   * Takes no more connections, and resolves when every request has its whole answer. What comes later, over connections
+   * that were kept, is refused: the process may end at any time.
+   */
   drain(): Promise<void> {
     this.#context.isDraining = true;
     for (const socket of this.#listenSockets) this.#uws.us_listen_socket_close(socket);
     this.#listenSockets = [];
     return new Promise((resolve) => {
-      if (this.#context.openCount === 0) resolve();
-      else this.#context.onIdle = resolve;
+      const onIdle = (): void => {
+        this.#isDrained = true;
+        resolve();
+      };
+      if (this.#context.openCount === 0) onIdle();
+      else this.#context.onIdle = onIdle;
     });
   }
 
@@ -104,7 +112,10 @@ export class Edge {
   #onMcp(res: HttpResponse, req: HttpRequest): void {
     const methodName = req.getMethod();
     const method = MCP_METHODS[methodName];
-    if (method !== undefined) {
+    if (this.#isDrained) {
+      const { draining: refusal } = refusals;
+      this.#exchange(res, req, 'GET').respond(refusal.status, refusal.contentType, refusal.body);
+    } else if (method !== undefined) {
       this.#handler.onRequest(this.#exchange(res, req, method));
     } else if (methodName === 'options') {
       this.#handler.onPreflight(this.#exchange(res, req, 'GET'));
