@@ -63,7 +63,9 @@ export class Worker {
       slot,
       slotCount,
       hosts: new HostPolicy({
-        listenHost: options.address.host,
+        listenHosts: [options.address, ...(options.tls === undefined ? [] : [options.tls.address])].map(
+          ({ host }) => host,
+        ),
         allowedHosts: options.allowedHosts,
         allowedOrigins: options.allowedOrigins,
       }),
