@@ -4,8 +4,8 @@ import { refusals, type Refusal } from './refusals.js';
 import { limits } from './limits.js';
 
 export interface HostPolicyOptions {
-  /** The hosts of the listen addresses: only when all are loopback must callers name a loopback host. */
-  readonly listenHosts: readonly string[];
+  /** The listener's host: callers of a loopback listener must name a loopback host. */
+  readonly listenHost: string;
   /** `host` or `host:port`, lower-case. When there are any, they alone decide. */
   readonly allowedHosts: readonly string[];
   /** Exact origins. */
@@ -22,7 +22,7 @@ export class HostPolicy {
   readonly #verdicts = new Map<string, boolean>();
 
   constructor(options: HostPolicyOptions) {
-    this.#isLoopbackOnly = options.listenHosts.every(isLoopbackName);
+    this.#isLoopbackOnly = isLoopbackName(options.listenHost);
     this.#allowedHosts = new Set(options.allowedHosts);
     this.#allowedOrigins = new Set(options.allowedOrigins);
   }

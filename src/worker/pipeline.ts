@@ -27,7 +27,9 @@ import type { EdgeHandler } from './edge/edge.js';
 export interface PipelineParts {
   readonly slot: number;
   readonly slotCount: number;
+  /** Of the plain listener, and of the TLS listener. */
   readonly hosts: HostPolicy;
+  readonly tlsHosts: HostPolicy;
   readonly admission: Admission;
   readonly relay: Relay;
   readonly hops: Hops;
@@ -74,12 +76,13 @@ export class Pipeline implements EdgeHandler {
   /** The guard against rebound names, and what a browser needs to read the answer. */
   #letIn(exchange: EdgeExchange): boolean {
     const { host, origin } = exchange.head;
-    const refusal = this.#parts.hosts.check(host, origin);
+    const hosts = exchange.isTls ? this.#parts.tlsHosts : this.#parts.hosts;
+    const refusal = hosts.check(host, origin);
     if (refusal !== undefined) {
       this.#refuse(exchange, refusal);
       return false;
     }
-    if (origin !== '') exchange.allowOrigin(this.#parts.hosts.corsHeaders(origin));
+    if (origin !== '') exchange.allowOrigin(hosts.corsHeaders(origin));
     return true;
   }
 

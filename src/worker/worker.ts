@@ -1,6 +1,7 @@
 // One worker, put together from its parts: what each is given here is all it knows of the others. Owns the order in
 // which they start, drain and stop.
 import { TokenVerifier } from '../auth/token-verifier.js';
+import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
 import type { PrimaryChannel } from '../ipc/channel.js';
 import type { StartMessage } from '../ipc/messages.js';
 import { Relay } from '../relay/relay.js';
@@ -62,13 +63,8 @@ export class Worker {
     const pipeline = new Pipeline({
       slot,
       slotCount,
-      hosts: new HostPolicy({
-        listenHosts: [options.address, ...(options.tls === undefined ? [] : [options.tls.address])].map(
-          ({ host }) => host,
-        ),
-        allowedHosts: options.allowedHosts,
-        allowedOrigins: options.allowedOrigins,
-      }),
+      hosts: createHostPolicy(options, options.address),
+      tlsHosts: createHostPolicy(options, options.tls?.address ?? options.address),
       admission: new Admission(new TokenVerifier(options.token), configs, logger),
       relay,
       hops,
@@ -111,6 +107,10 @@ export class Worker {
   onAllForgotten(ticket: number): void {
     this.#parts.announcer.onAllForgotten(ticket);
   }
+}
+
+function createHostPolicy({ allowedHosts, allowedOrigins }: DataplaneOptions, { host }: ListenAddress): HostPolicy {
+  return new HostPolicy({ listenHost: host, allowedHosts, allowedOrigins });
 }
 
 /** The optional feature's endpoints, when the build has the feature. */

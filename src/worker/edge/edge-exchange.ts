@@ -40,6 +40,7 @@ const STREAM_HEADERS = ['cache-control', 'no-cache, no-transform', 'x-accel-buff
 export class EdgeExchange implements Exchange {
   readonly head: RequestHead;
   readonly method: ExchangeRequest['method'];
+  readonly isTls: boolean;
   onDrain: (() => void) | undefined;
   onAbort: (() => void) | undefined;
   readonly #context: EdgeContext;
@@ -55,9 +56,16 @@ export class EdgeExchange implements Exchange {
   #keepAlive: Deadline | undefined;
   #streamedBytes = 0;
 
-  constructor(context: EdgeContext, res: HttpResponse, method: ExchangeRequest['method'], head: RequestHead) {
+  constructor(
+    context: EdgeContext,
+    res: HttpResponse,
+    isTls: boolean,
+    method: ExchangeRequest['method'],
+    head: RequestHead,
+  ) {
     this.#context = context;
     this.#res = res;
+    this.isTls = isTls;
     this.method = method;
     this.head = head;
     context.openCount += 1;

@@ -54,10 +54,10 @@ export class Edge {
   /** Opens every listener; rejects with the address that cannot be listened on. */
   async listen(): Promise<void> {
     const { address, tls } = this.#options;
-    await this.#listenOn(this.#uws.App(), address);
+    await this.#listenOn(this.#uws.App(), false, address);
     if (tls === undefined) return;
     const app = this.#uws.SSLApp({ cert_file_name: tls.certificatePath, key_file_name: tls.privateKeyPath });
-    await this.#listenOn(app, tls.address);
+    await this.#listenOn(app, true, tls.address);
   }
 
   /**
@@ -78,8 +78,8 @@ export class Edge {
     });
   }
 
-  #listenOn(app: TemplatedApp, { host, port }: ListenAddress): Promise<void> {
-    this.#route(app);
+  #listenOn(app: TemplatedApp, isTls: boolean, { host, port }: ListenAddress): Promise<void> {
+    this.#route(app, isTls);
     return new Promise((resolve, reject) => {
       app.listen(host, port, (socket) => {
         if (socket === false) {
@@ -92,36 +92,36 @@ export class Edge {
     });
   }
 
-  #route(app: TemplatedApp): void {
+  #route(app: TemplatedApp, isTls: boolean): void {
     const { pathPrefix } = this.#options;
-    app.any(`${pathPrefix}/servers/:virtualHostId/mcp`, (res, req) => this.#onMcp(res, req));
+    app.any(`${pathPrefix}/servers/:virtualHostId/mcp`, (res, req) => this.#onMcp(res, req, isTls));
     app.get(`${pathPrefix}/health`, (res) => this.#onHealth(res));
     for (const endpoint of this.#endpoints) {
       const pattern = `${pathPrefix}${endpoint.path}/:parameter`;
       app[endpoint.method === 'GET' ? 'get' : 'post'](pattern, (res, req) => {
         const parameter = req.getParameter(0) ?? '';
-        this.#handler.onEndpoint(endpoint, this.#exchange(res, req, endpoint.method), parameter);
+        this.#handler.onEndpoint(endpoint, this.#exchange(res, req, isTls, endpoint.method), parameter);
       });
     }
     app.any('/*', (res, req) => {
       const { pathUnknown: refusal } = refusals;
-      this.#exchange(res, req, 'GET').respond(refusal.status, refusal.contentType, refusal.body);
+      this.#exchange(res, req, isTls, 'GET').respond(refusal.status, refusal.contentType, refusal.body);
     });
   }
 
-  #onMcp(res: HttpResponse, req: HttpRequest): void {
+  #onMcp(res: HttpResponse, req: HttpRequest, isTls: boolean): void {
     const methodName = req.getMethod();
     const method = MCP_METHODS[methodName];
     if (this.#isDrained) {
       const { draining: refusal } = refusals;
-      this.#exchange(res, req, 'GET').respond(refusal.status, refusal.contentType, refusal.body);
+      this.#exchange(res, req, isTls, 'GET').respond(refusal.status, refusal.contentType, refusal.body);
     } else if (method !== undefined) {
-      this.#handler.onRequest(this.#exchange(res, req, method));
+      this.#handler.onRequest(this.#exchange(res, req, isTls, method));
     } else if (methodName === 'options') {
-      this.#handler.onPreflight(this.#exchange(res, req, 'GET'));
+      this.#handler.onPreflight(this.#exchange(res, req, isTls, 'GET'));
     } else {
       const { methodNotAllowed: refusal } = refusals;
-      const exchange = this.#exchange(res, req, 'GET');
+      const exchange = this.#exchange(res, req, isTls, 'GET');
       exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
     }
   }
@@ -133,7 +133,7 @@ export class Edge {
     res.end(this.#context.isDraining ? draining.body : '{"status":"healthy"}', this.#context.isDraining);
   }
 
-  #exchange(res: HttpResponse, req: HttpRequest, method: ExchangeRequest['method']): EdgeExchange {
-    return new EdgeExchange(this.#context, res, method, readHead(req));
+  #exchange(res: HttpResponse, req: HttpRequest, isTls: boolean, method: ExchangeRequest['method']): EdgeExchange {
+    return new EdgeExchange(this.#context, res, isTls, method, readHead(req));
   }
 }
