@@ -1,6 +1,7 @@
 // The opening of an upstream session: `initialize`, then `notifications/initialized` (C05, C06). Only when both were
 // taken is the session usable; everything together has one deadline. Cold: twice per session and backend.
 import type { BackendMessage } from '../../protocol/json-rpc.js';
+import type { Deadline } from '../../shared/deadline-wheel.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
 import { LATEST_PROTOCOL_VERSION, UPSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
 import type { UpstreamCall, UpstreamHandler } from './http-upstream.js';
@@ -51,6 +52,7 @@ class Opening implements Handshake, RequestHandler {
   readonly #startedAtMs: number;
   #request: UpstreamRequest | undefined;
   #notice: UpstreamCall | undefined;
+  #noticeDeadline: Deadline | undefined;
   #result: HandshakeResult | undefined;
 
   constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
@@ -79,6 +81,7 @@ class Opening implements Handshake, RequestHandler {
   abort(): void {
     this.#request?.abort();
     this.#notice?.abort();
+    this.#noticeDeadline?.cancel();
     const record = this.#result?.record;
     if (record !== undefined) this.#endSession(record.sessionId, record.protocolVersion);
   }
@@ -108,7 +111,7 @@ class Opening implements Handshake, RequestHandler {
   #confirm(result: HandshakeResult): void {
     const remainingMs = this.#context.options.initializeTimeoutMs - (this.#context.nowMs() - this.#startedAtMs);
     const settle = (fault: UpstreamFault | undefined): void => {
-      deadline.cancel();
+      this.#noticeDeadline?.cancel();
       this.#notice = undefined;
       if (fault === undefined) {
         this.#handler.onOpen(result);
@@ -117,7 +120,7 @@ class Opening implements Handshake, RequestHandler {
         this.#handler.onFault(fault);
       }
     };
-    const deadline = this.#context.deadlines.after(remainingMs, () => {
+    this.#noticeDeadline = this.#context.deadlines.after(remainingMs, () => {
       this.#notice?.abort();
       settle(upstreamFault('answer-timeout'));
     });
