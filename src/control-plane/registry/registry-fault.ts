@@ -5,7 +5,7 @@ export type RegistryFaultCode = 'not-found' | 'name-taken' | 'refresh-running' |
 export class RegistryFault extends Error {
   override readonly name = 'RegistryFault';
   readonly code: RegistryFaultCode;
-  /** The member of the input at fault, as in `url` or `tags.2`; with `invalid` only. */
+  /** The member of the input at fault, as in `url` or `tags.2`; with `invalid` and `name-taken`. */
   readonly member: string | undefined;
 
   constructor(code: RegistryFaultCode, message: string, member?: string) {

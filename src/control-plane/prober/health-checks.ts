@@ -1,0 +1,75 @@
+// The schedule of the health checks: in rounds, some at once, in the order in which the targets are told, at intervals
+// that differ by a little, so that several control planes do not fall into step. A round that takes longer than the
+// interval is followed by the next one at once.
+import type { Logger } from '../../shared/logger.js';
+import { limits } from '../../shared/limits.js';
+
+export interface HealthCheckOptions<Target> {
+  readonly intervalMs: number;
+  readonly logger: Logger;
+  /** Asked at the beginning of each round. */
+  listTargets(): Promise<readonly Target[]>;
+  check(target: Target): Promise<void>;
+}
+
+/** The part of the interval by which it is longer or shorter, at most. */
+const JITTER = 0.1;
+
+export class HealthChecks<Target> {
+  readonly #options: HealthCheckOptions<Target>;
+  #timer: NodeJS.Timeout | undefined;
+  #round: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(options: HealthCheckOptions<Target>) {
+    this.#options = options;
+  }
+
+  /** The first round begins soon: nobody knows what happened to the servers in the meantime. */
+  start(): void {
+    this.#schedule(Math.random() * JITTER * this.#options.intervalMs);
+  }
+
+  /** Resolved when the checks under way are over; begins no other. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#round;
+  }
+
+  #schedule(delayMs: number): void {
+    if (this.#isStopped) return;
+    this.#timer = setTimeout(() => {
+      this.#round = this.#runRound();
+    }, delayMs).unref();
+  }
+
+  async #runRound(): Promise<void> {
+    const startedAtMs = performance.now();
+    const faults: unknown[] = [];
+    try {
+      const targets = (await this.#options.listTargets()).values();
+      const lanes = Array.from({ length: limits.probesAtOnceMax }, async () => this.#checkEach(targets, faults));
+      await Promise.all(lanes);
+    } catch (error) {
+      faults.push(error);
+    }
+    if (faults.length > 0 && !this.#isStopped) {
+      // The store cannot be read or written, as a rule. The next round tries again.
+      this.#options.logger.warn({ error: String(faults[0]), faults: faults.length }, 'health checks failed');
+    }
+    const intervalMs = this.#options.intervalMs * (1 + JITTER * (2 * Math.random() - 1));
+    this.#schedule(Math.max(0, intervalMs - (performance.now() - startedAtMs)));
+  }
+
+  /** Several of these take their targets from one iterator. Never rejects. */
+  async #checkEach(targets: Iterator<Target>, faults: unknown[]): Promise<void> {
+    for (let next = targets.next(); next.done !== true && !this.#isStopped; next = targets.next()) {
+      try {
+        await this.#options.check(next.value);
+      } catch (error) {
+        faults.push(error);
+      }
+    }
+  }
+}

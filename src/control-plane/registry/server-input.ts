@@ -1,0 +1,63 @@
+// What people may say of a server (decisions 3, "Names" and "URLs"), checked and with its defaults.
+import { isHostRefused } from '../../shared/address-guard.js';
+import { limits } from '../../shared/limits.js';
+import { RegistryFault } from './registry-fault.js';
+import type { ServerInput } from './server-record.js';
+
+export interface CheckedInput {
+  readonly name: string;
+  readonly url: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly enabled: boolean | undefined;
+}
+
+const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
+/** Tags are listed with commas between them. */
+const TAG_CHARS = /^[^,\p{Cc}\p{Surrogate}]+$/u;
+/** The URL parser would take these out without a word. */
+const SPACE_OR_CONTROL = /[\s\p{Cc}]/u;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** Throws a `RegistryFault` that names the first member at fault. */
+export function checkServerInput(input: ServerInput): CheckedInput {
+  const { name, url, description = '', tags = [], enabled } = input;
+  checkName(name);
+  checkUrl(url);
+  if (description.length > limits.serverDescriptionCharsMax) {
+    refuse('description', `must have at most ${limits.serverDescriptionCharsMax} characters`);
+  }
+  if (LONE_SURROGATE.test(description)) refuse('description', 'must be Unicode text');
+  if (tags.length > limits.serverTagsMax) refuse('tags', `must be at most ${limits.serverTagsMax}`);
+  for (const [index, tag] of tags.entries()) checkTag(tag, `tags.${index}`);
+  return { name, url, description, tags: [...new Set(tags)], enabled };
+}
+
+function checkName(name: string): void {
+  if (name.length > limits.serverNameCharsMax || !NAME_CHARS.test(name)) {
+    refuse('name', `must be 1 to ${limits.serverNameCharsMax} of A-Z, a-z, 0-9, '_', '.', '-' and space`);
+  }
+  if (name !== name.trim()) refuse('name', 'must not begin or end with a space');
+}
+
+function checkUrl(text: string): void {
+  if (text.length > limits.serverUrlCharsMax) {
+    refuse('url', `must have at most ${limits.serverUrlCharsMax} characters`);
+  }
+  if (SPACE_OR_CONTROL.test(text) || !URL.canParse(text)) refuse('url', 'must be an absolute URL');
+  const url = new URL(text);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') refuse('url', 'must be an http or https URL');
+  if (url.username !== '' || url.password !== '') refuse('url', 'must not have credentials in it');
+  if (isHostRefused(url.hostname)) refuse('url', 'must not be a link-local or cloud metadata address');
+}
+
+function checkTag(tag: string, member: string): void {
+  if (tag.length > limits.serverTagCharsMax || !TAG_CHARS.test(tag)) {
+    refuse(member, `must be 1 to ${limits.serverTagCharsMax} characters without commas and control characters`);
+  }
+  if (tag !== tag.trim()) refuse(member, 'must not begin or end with a space');
+}
+
+function refuse(member: string, words: string): never {
+  throw new RegistryFault('invalid', `${member} ${words}`, member);
+}

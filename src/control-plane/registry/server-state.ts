@@ -1,0 +1,38 @@
+// What a probe makes of a server (decisions 3, "Status"). The only writer of `status`:
+//
+//   status    probe    at once (registration, refresh)   patient (health check)
+//   any       reached  active                            active
+//   active    failed   inactive                          active, until healthFailuresMax in a row: inactive
+//   inactive  failed   inactive                          inactive
+import { limits } from '../../shared/limits.js';
+import type { Probe } from '../prober/prober.js';
+import type { ServerRecord } from './server-record.js';
+
+/** A record, and what only the registry needs to know of a server. */
+export interface StoredServer {
+  readonly record: ServerRecord;
+  /** Health checks that failed in a row, over all control planes; no more are counted than it takes. */
+  readonly failures: number;
+}
+
+export type Judgement = 'at-once' | 'patient';
+
+/** What was not read again stays as it was last read. */
+export function afterProbe(server: StoredServer, probe: Probe, judgement: Judgement, now: string): StoredServer {
+  const { record } = server;
+  if (probe.kind === 'reached') {
+    const { serverInfo, capabilities, tools } = probe.findings;
+    const found = { serverInfo, capabilities, toolCount: tools.length };
+    const times = { lastSeen: now, lastRefreshAt: now };
+    return {
+      record: { ...record, ...found, ...times, status: 'active', reachable: true, lastError: null },
+      failures: 0,
+    };
+  }
+  const failures = judgement === 'at-once' ? limits.healthFailuresMax : server.failures + 1;
+  const isOut = record.status === 'inactive' || failures >= limits.healthFailuresMax;
+  return {
+    record: { ...record, status: isOut ? 'inactive' : 'active', reachable: false, lastError: probe.reason },
+    failures: Math.min(failures, limits.healthFailuresMax),
+  };
+}
