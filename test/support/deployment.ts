@@ -21,6 +21,15 @@ export interface DeploymentSetup {
   readonly upstreamConnectionMode?: 'plain-text-or-tls' | undefined;
 }
 
+/** A deployment on its own, for tests that do something to it. */
+export interface SingleDeploymentSetup extends DeploymentSetup {
+  readonly workerCount: number;
+  /** An embedded store of its own unless given. */
+  readonly storeOptions?: StoreOptions;
+  /** Made unless given. */
+  readonly key?: KeyPair;
+}
+
 /** Members of a backend in a user config; `name` and `transport` are added. */
 export interface BackendMembers {
   readonly url: string;
@@ -145,31 +154,34 @@ export async function forEachDeployment(
   );
 }
 
+export async function startDeployment(
+  t: Pick<Test, 'teardown'>,
+  { workerCount, storeOptions = embeddedStore(t), key = createKeyPair(t), ...setup }: SingleDeploymentSetup,
+): Promise<Deployment> {
+  const gateway = await startGateway(t, {
+    upstreamConnectionMode: 'plain-text-or-tls',
+    ...setup,
+    workerCount,
+    storeOptions,
+    keyOptions: keyOptions(setup.build, key),
+  });
+  const workers = workerCount === 1 ? '1 worker' : `${workerCount} workers`;
+  const store = storeOptions.kind === 'embedded' ? 'embedded store' : 'Redis';
+  return new Deployment(`${workers}, ${store}`, workerCount, storeOptions, key, gateway);
+}
+
 async function startDeployments(t: Test, setup: DeploymentSetup, key: KeyPair): Promise<Deployment[]> {
   const redis = await startRedis(t);
-  const stores = [
-    {
-      name: 'embedded store',
-      options: (): StoreOptions => ({ kind: 'embedded', path: join(createScratchDirectory(t), 'store') }),
-    },
-    { name: 'Redis', options: (): StoreOptions => redis.storeOptions },
-  ];
+  const stores = [() => embeddedStore(t), () => redis.storeOptions];
   return Promise.all(
-    stores.flatMap((store) =>
-      [1, 4].map(async (workerCount) => {
-        const storeOptions = store.options();
-        const gateway = await startGateway(t, {
-          upstreamConnectionMode: 'plain-text-or-tls',
-          ...setup,
-          workerCount,
-          storeOptions,
-          keyOptions: keyOptions(setup.build, key),
-        });
-        const workers = workerCount === 1 ? '1 worker' : `${workerCount} workers`;
-        return new Deployment(`${workers}, ${store.name}`, workerCount, storeOptions, key, gateway);
-      }),
+    stores.flatMap((createStore) =>
+      [1, 4].map((workerCount) => startDeployment(t, { ...setup, workerCount, storeOptions: createStore(), key })),
     ),
   );
+}
+
+function embeddedStore(t: Pick<Test, 'teardown'>): StoreOptions {
+  return { kind: 'embedded', path: join(createScratchDirectory(t), 'store') };
 }
 
 function keyOptions(build: GatewayBuild | undefined, key: KeyPair): readonly string[] {

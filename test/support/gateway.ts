@@ -230,7 +230,7 @@ function tryParseObject(line: string): LogLine | undefined {
 }
 
 /** Direct children of a process, whichever of its threads forked them. Linux only. */
-function childPids(pid: number): number[] {
+export function childPids(pid: number): number[] {
   const tasks = `/proc/${pid}/task`;
   try {
     return readdirSync(tasks)

@@ -1,0 +1,136 @@
+// The quick start as a newcomer meets it: started, its printed steps pasted into a shell, stopped with Ctrl-C.
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t, { type Test } from 'tap';
+import { childEnvironment, childPids, programPath, projectRoot } from '../support/gateway.js';
+import { until } from '../support/until.js';
+
+/** Throws where the build that the quick start runs is not there. */
+programPath('bootstrap');
+const script = join(projectRoot, 'build/demo/quickstart.js');
+const hasCurl = spawnSync('curl', ['--version']).status === 0;
+
+interface Quickstart {
+  readonly output: string;
+  readonly pid: number;
+  /** Exit status after a Ctrl-C. */
+  interrupt(): Promise<number | null>;
+}
+
+async function startQuickstart(t: Test): Promise<Quickstart> {
+  const child = spawn(process.execPath, [script, '127.0.0.1:0'], {
+    env: childEnvironment(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  // Its own handler ends the gateway with it.
+  t.teardown(() => child.kill('SIGTERM'));
+  let output = '';
+  const take = (chunk: Buffer): void => void (output += chunk.toString('utf8'));
+  child.stdout.on('data', take);
+  child.stderr.on('data', take);
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  await until(() => output.includes('Stop with Ctrl-C.') || child.exitCode !== null, 'the guide');
+  if (child.exitCode !== null || child.pid === undefined) throw new Error(`the quick start ended: ${output}`);
+  return {
+    output,
+    pid: child.pid,
+    interrupt: async () => {
+      child.kill('SIGINT');
+      return (await exited)[0];
+    },
+  };
+}
+
+function valueOf(name: string, output: string): string {
+  const value = new RegExp(`^ +${name} +(\\S+)$`, 'm').exec(output)?.[1];
+  if (value === undefined) throw new Error(`no ${name} in: ${output}`);
+  return value;
+}
+
+/** The lines between two of the guide's headings, as a reader would copy them. */
+function stepsOf(output: string): string {
+  const steps = /Step by step with curl.*\n([^]*?)\nMCP Inspector:/.exec(output)?.[1];
+  if (steps === undefined) throw new Error(`no steps in: ${output}`);
+  return steps;
+}
+
+function descendants(pid: number): number[] {
+  return childPids(pid).flatMap((child) => [child, ...descendants(child)]);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+t.test('it prints a URL and a token that work, and Ctrl-C ends all of it with status 0', async (t) => {
+  const quickstart = await startQuickstart(t);
+  const url = valueOf('URL', quickstart.output);
+  const token = valueOf('TOKEN', quickstart.output);
+  const processes = descendants(quickstart.pid);
+  t.ok(processes.length >= 2, 'a primary and its workers');
+
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}',
+  });
+  t.equal(answer.status, 200);
+  t.match(await answer.json(), { result: { serverInfo: { name: 'switchyard' } } });
+
+  await t.test(
+    'the steps for curl do what they say',
+    { skip: hasCurl ? false : 'curl is not installed' },
+    async (t) => {
+      const { stdout, stderr } = await promisify(execFile)('bash', ['-c', stepsOf(quickstart.output)]);
+      t.equal(stderr, '');
+      const lines = stdout.split('\n').filter((line) => line !== '' && !line.startsWith(':'));
+      const [listed, added, ...streamed] = lines.map((line) => line.replace(/^data: /, ''));
+      t.match(JSON.parse(listed ?? ''), {
+        id: 2,
+        result: {
+          tools: ['calculator-add', 'calculator-now', 'wordsmith-countdown', 'wordsmith-reverse'].map((name) => ({
+            name,
+          })),
+        },
+      });
+      t.match(JSON.parse(added ?? ''), { id: 3, result: { content: [{ text: '42' }] } });
+      const messages = streamed
+        .filter((line) => line.startsWith('{'))
+        .map((line) => JSON.parse(line) as { params?: { progress?: number } });
+      t.same(
+        messages.slice(0, -1).map(({ params }) => params?.progress),
+        [1, 2, 3, 4, 5],
+        'the countdown reports its progress',
+      );
+      t.match(messages.at(-1), { id: 4, result: { content: [{ text: 'Lift-off!' }] } });
+    },
+  );
+
+  t.equal(await quickstart.interrupt(), 0);
+  await until(() => !processes.some(isAlive), 'every process to be gone');
+});
+
+t.test('the settings that it prints for other programs are JSON with the same URL and token', async (t) => {
+  const quickstart = await startQuickstart(t);
+  const url = valueOf('URL', quickstart.output);
+  const token = valueOf('TOKEN', quickstart.output);
+  const settings = [...quickstart.output.matchAll(/^ {2}\{\n[^]*?^ {2}\}$/gm)].map(
+    ([text]) => JSON.parse(text) as unknown,
+  );
+  const entry = { switchyard: { type: 'http', url, headers: { Authorization: `Bearer ${token}` } } };
+  t.same(settings, [{ mcpServers: entry }, { servers: entry }]);
+  const renewal = /A new one: +curl -sS '([^']+)'/.exec(quickstart.output)?.[1];
+  t.match(await (await fetch(renewal ?? '')).text(), /^[\w-]+\.[\w-]+\.[\w-]+$/, 'and the way to a new token works');
+  t.equal(await quickstart.interrupt(), 0);
+});

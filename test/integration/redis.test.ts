@@ -1,0 +1,148 @@
+// The gateway on a real Redis: over TLS in both modes, as a user that may do no more than it has to, and through the loss
+// of the Redis.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { createCertificates } from '../support/certificates.js';
+import { backendFor, Deployment, startDeployment } from '../support/deployment.js';
+import { startProgram, verifyWith } from '../support/gateway.js';
+import { createKeyPair } from '../support/keys.js';
+import { rpc, type McpSession } from '../support/mcp-caller.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { until } from '../support/until.js';
+
+const USER = 'gateway';
+const PASSWORD = 'a-secret-that-no-log-may-hold';
+const RIGHTS = '+get +set +ping +subscribe +client|id +client|tracking';
+const PROBLEM = 'Problem occurred retrieving the configuration';
+const GRACE_MS = 3_000;
+const WORKERS = 2;
+
+/** A file that ends as an editor ends it. */
+function passwordFile(t: Test, password: string): string {
+  const path = join(createScratchDirectory(t), 'password');
+  writeFileSync(path, `${password}\n`, { mode: 0o600 });
+  return path;
+}
+
+for (const mode of ['tls', 'mtls'] as const) {
+  t.test(`over ${mode}, with a user and a password file, the gateway serves and hears of changes`, async (t) => {
+    const certificates = createCertificates(t);
+    const users = [`${USER} on >${PASSWORD} ~* &__redis__:invalidate ${RIGHTS}`];
+    const redis = await startRedis(t, { tls: { mode, certificates }, users });
+    const key = createKeyPair(t);
+    const words = ['dataplane', '--address', '127.0.0.1:0', '--number-of-cpus', String(WORKERS), ...verifyWith(key)];
+    words.push('--upstream-connection-mode', 'plain-text-or-tls');
+    words.push('--redis-address', redis.host, '--redis-port', String(redis.port), '--redis-mode', mode);
+    words.push('--redis-tls-trust-bundle', certificates.authority.certificatePath);
+    if (mode === 'mtls') {
+      words.push('--redis-tls-client-certificate', certificates.client.certificatePath);
+      words.push('--redis-tls-client-private-key', certificates.client.privateKeyPath);
+    }
+    words.push('--redis-username', USER, '--redis-password-file', passwordFile(t, PASSWORD));
+    const gateway = await startProgram(t, words);
+    const deployment = new Deployment(mode, WORKERS, redis.storeOptions, key, gateway);
+
+    const backend = await backendFor(t, { tools: ['a', 'b'] });
+    const caller = await deployment.caller({ one: { url: backend.url } });
+    const session = await caller.openSession();
+    t.same(await session.toolNames(), ['one-a', 'one-b']);
+    t.match(rpc(await session.call('one-a', '{"n":1}')), { result: { structuredContent: { n: 1 } } });
+    await caller.configure({ one: { url: backend.url, allowed_tool_names: ['b'] } });
+    await until(async () => (await session.toolNames()).join() === 'one-b', 'the change to be heard of');
+
+    const connections = String(await (await redis.connect()).call('CLIENT', 'LIST'));
+    const own = connections.split('\n').filter((line) => line.includes(` user=${USER} `));
+    t.equal(own.length, 2 * WORKERS, 'two connections for each worker, all of that user');
+    t.notMatch(JSON.stringify(gateway.logs) + gateway.errorOutput, PASSWORD);
+  });
+}
+
+t.test('a wrong password is logged, kept secret, and gives 500', async (t) => {
+  const redis = await startRedis(t, { users: [`${USER} on >${PASSWORD} ~* &* +@all`] });
+  const wrong = `${PASSWORD}-not`;
+  const deployment = await startDeployment(t, {
+    workerCount: 1,
+    storeOptions: redis.storeOptions,
+    options: ['--redis-username', USER, '--redis-password-file', passwordFile(t, wrong)],
+  });
+  await deployment.gateway.waitForLog(({ reason }) => /WRONGPASS/.test(String(reason)));
+  const answer = await (await deployment.caller()).initialize();
+  t.same([answer.status, answer.text], [500, PROBLEM]);
+  t.notMatch(JSON.stringify(deployment.gateway.logs), PASSWORD);
+});
+
+t.test('a lost Redis: the known are served for the grace, then none, and all are served when it is back', async (t) => {
+  const redis = await startRedis(t);
+  const { known, unknown, session } = await startWithOneKnown(t, redis);
+  await redis.kill();
+  const lostAtMs = performance.now();
+  t.match(await callOnce(session), { result: { structuredContent: { n: 1 } } }, 'in an open session');
+  t.equal((await known.initialize()).status, 200, 'in a new session');
+  await t.test('whose config is not known gets 500', async (t) => {
+    const answer = await unknown.initialize();
+    t.same([answer.status, answer.contentType, answer.text], [500, 'text/plain', PROBLEM]);
+  });
+
+  let servedCount = 0;
+  await until(async () => {
+    const { status, text } = await session.call('one-echo', '{"n":2}');
+    if (status === 200) servedCount++;
+    else t.same([status, text], [500, PROBLEM]);
+    return status !== 200;
+  }, 'the end of the grace');
+  t.ok(performance.now() - lostAtMs >= GRACE_MS - 50, 'not before the grace is over');
+  t.ok(servedCount > 0);
+  t.equal((await known.initialize()).status, 500);
+  t.equal((await unknown.initialize()).status, 500);
+
+  await redis.start();
+  await until(async () => (await unknown.initialize()).status === 200, 'the gateway to find the Redis again');
+  t.match(await callOnce(session), { result: { structuredContent: { n: 1 } } }, 'the session lived through it');
+  t.equal((await known.initialize()).status, 200);
+  await known.configure({});
+  await until(async () => (await session.toolNames()).length === 0, 'changes to be heard of again');
+});
+
+t.test('what changed while Redis was away is seen when it is back', async (t) => {
+  const redis = await startRedis(t);
+  const { known, session } = await startWithOneKnown(t, redis);
+  await redis.kill();
+  t.match(await callOnce(session), { result: { structuredContent: { n: 1 } } });
+  await redis.start();
+  await known.configure({});
+  await until(async () => (await session.toolNames()).length === 0, 'the new config');
+});
+
+t.test('a Redis that is frozen is as good as lost: no request hangs', async (t) => {
+  const redis = await startRedis(t);
+  const { unknown, session } = await startWithOneKnown(t, redis);
+  redis.pause();
+  t.teardown(() => redis.resume());
+  const answers = await Promise.all(Array.from({ length: 20 }, () => unknown.initialize()));
+  for (const { status, text } of answers) t.same([status, text], [500, PROBLEM]);
+  const { status } = await session.call('one-echo', '{"n":1}');
+  t.ok(status === 200 || status === 500, 'the known one is answered too');
+  redis.resume();
+  await until(async () => (await unknown.initialize()).status === 200, 'the gateway to find the Redis again');
+  t.match(await callOnce(session), { result: { structuredContent: { n: 1 } } });
+});
+
+/** One worker, because what is known is known by worker: one subject that it has read, and one that it has not. */
+async function startWithOneKnown(t: Test, redis: RedisServer) {
+  const deployment = await startDeployment(t, {
+    workerCount: 1,
+    storeOptions: redis.storeOptions,
+    options: ['--redis-stale-grace', `${GRACE_MS}ms`],
+  });
+  const backend = await backendFor(t);
+  const known = await deployment.caller({ one: { url: backend.url } });
+  const unknown = await deployment.caller({ one: { url: backend.url } });
+  const session = await known.openSession();
+  return { known, unknown, session };
+}
+
+async function callOnce(session: McpSession): Promise<unknown> {
+  return rpc(await session.call('one-echo', '{"n":1}'));
+}

@@ -1,0 +1,13 @@
+/** Does the same with every item, with `countMax` under way at once; rejects with the first failure. */
+export async function inParallel<Item>(
+  items: readonly Item[],
+  countMax: number,
+  task: (item: Item) => Promise<void>,
+): Promise<void> {
+  // One iterator, so that each item is taken by one lane alone.
+  const rest = items.values();
+  const lane = async (): Promise<void> => {
+    for (const item of rest) await task(item);
+  };
+  await Promise.all(Array.from({ length: countMax }, lane));
+}

@@ -1,0 +1,23 @@
+// The SDK's real client on a virtual host, closed with the test.
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Test } from 'tap';
+
+export interface SdkClient {
+  readonly client: Client;
+  readonly transport: StreamableHTTPClientTransport;
+}
+
+/** @param token `undefined` for an endpoint that asks for none. */
+export async function connectSdkClient(
+  t: Pick<Test, 'teardown'>,
+  url: string,
+  token: string | undefined,
+): Promise<SdkClient> {
+  const client = new Client({ name: 'integration', version: '1.0.0' });
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
+  t.teardown(() => client.close());
+  await client.connect(transport);
+  return { client, transport };
+}
