@@ -3,7 +3,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
@@ -11,6 +10,7 @@ import type { Test } from 'tap';
 import type { RedisTls } from '../../src/config/dataplane-options.js';
 import type { RedisStoreOptions } from '../../src/store/redis-link.js';
 import type { Certificates } from './certificates.js';
+import { findFreePort } from './free-port.js';
 import { createScratchDirectory } from './scratch-directory.js';
 
 const HOST = '127.0.0.1';
@@ -168,13 +168,4 @@ export class RedisServer {
     const askClients = ['--tls-auth-clients', tls.mode === 'mtls' ? 'yes' : 'no'];
     return [...common, ...persistence, '--port', '0', '--tls-port', port, ...files, ...trust, ...askClients];
   }
-}
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, HOST);
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
