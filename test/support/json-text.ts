@@ -19,7 +19,10 @@ export function encodeJson(value: unknown): string {
  * into objects in objects. Of duplicate members the last one counts, as in `JSON.parse`.
  */
 export function memberText(text: string, ...path: readonly string[]): string | undefined {
-  return path.reduce<string | undefined>((object, name) => object && members(object).get(name), text);
+  return path.reduce<string | undefined>(
+    (object, name) => (object === undefined ? undefined : members(object).get(name)),
+    text,
+  );
 }
 
 function members(object: string): Map<string, string> {
