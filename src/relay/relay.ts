@@ -5,11 +5,13 @@ import { stringValue } from '../protocol/json-member.js';
 import { idKey, readClientMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Logger } from '../shared/logger.js';
+import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { refusals, rpcCodes } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import { accept, answer, answerError, refuse, resultMessage, unknownTool } from './answers.js';
 import type { Exchange } from './exchange.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
+import { OnlyExchange } from './only-exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { routeTool } from './routing.js';
 import { Sessions } from './sessions.js';
@@ -36,12 +38,18 @@ export interface RelayOptions {
   readonly sessionIdleTimeoutMs: number;
   /** A new session id that this process owns. */
   mintSessionId(): string;
+  /** Whether a request without a session is served in one of its own, which ends with it; otherwise it is refused. */
+  readonly isSessionOptional?: boolean;
   readonly logger: Logger;
 }
+
+/** Who asks, for backends, when the caller has not introduced itself. */
+const OWN_CLIENT_INFO = Buffer.from(JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION }));
 
 export class Relay {
   readonly #context: UpstreamContext;
   readonly #sessions: Sessions;
+  readonly #isSessionOptional: boolean;
   readonly #logger: Logger;
   /** Virtual hosts whose unreachable tools were logged already. */
   readonly #reported = new WeakSet<CompiledVirtualHost>();
@@ -62,6 +70,7 @@ export class Relay {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
       mintId: () => options.mintSessionId(),
     });
+    this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#logger = logger;
   }
 
@@ -92,8 +101,21 @@ export class Relay {
     const message = readClientMessage(exchange.request.body);
     if (message === 'not-json') refuse(exchange, refusals.notJson);
     else if (message === 'not-json-rpc') refuse(exchange, refusals.notJsonRpc);
-    else if (message.kind !== 'request' || message.method !== 'initialize') refuse(exchange, refusals.sessionMissing);
-    else this.#initialize(caller, exchange, message);
+    else if (message.kind === 'request' && message.method === 'initialize') this.#initialize(caller, exchange, message);
+    else if (message.kind === 'request' && this.#isSessionOptional) this.#requestAlone(caller, exchange, message);
+    else refuse(exchange, refusals.sessionMissing);
+  }
+
+  /** The session's id is told to nobody; a caller that goes away ends it, because nobody else can (unlike S12). */
+  #requestAlone(caller: Caller, exchange: Exchange, message: ClientMessage): void {
+    if (this.#sessions.isFull) {
+      refuse(exchange, refusals.sessionsFull);
+      return;
+    }
+    const session = this.#sessions.create(caller.subject, caller.virtualHost.id, OWN_CLIENT_INFO);
+    session.obey(caller.virtualHost, exchange.request);
+    const only = new OnlyExchange(exchange, () => this.#sessions.end(session, exchange.request));
+    this.#request(caller, session, only, message);
   }
 
   #postInSession(caller: Caller, session: Session, exchange: Exchange): void {
