@@ -1,0 +1,42 @@
+import t from 'tap';
+import type { ExchangeRequest } from '../../src/relay/exchange.js';
+import { passthroughHeadersFor } from '../../src/relay/passthrough.js';
+import { backendOf, virtualHostOf } from './virtual-host.js';
+
+const virtualHost = virtualHostOf({
+  one: { passthrough_headers: ['X-Tenant', 'Authorization'] },
+  two: { passthrough_headers: ['x-trace', 'x-tenant'] },
+  none: {},
+  refused: { passthrough_headers: ['host', 'mcp-session-id', 'content-type'] },
+});
+
+function headersFor(name: string, passthroughHeaders: readonly string[]): readonly string[] {
+  const request: ExchangeRequest = {
+    method: 'POST',
+    sessionId: '',
+    answerForms: 'both',
+    passthroughHeaders,
+    body: Buffer.alloc(0),
+  };
+  return passthroughHeadersFor(backendOf(virtualHost, name), request);
+}
+
+t.test('each backend gets the headers that it lists, in the order received, repeated ones too', async (t) => {
+  const offered = ['x-trace', '1', 'authorization', 'Bearer b', 'x-tenant', '7', 'x-trace', '2', 'x-tenant', ''];
+  t.same(headersFor('one', offered), ['authorization', 'Bearer b', 'x-tenant', '7', 'x-tenant', '']);
+  t.same(headersFor('two', offered), ['x-trace', '1', 'x-tenant', '7', 'x-trace', '2', 'x-tenant', '']);
+});
+
+t.test('a value that looks like a listed name is not taken for one', async (t) => {
+  t.same(headersFor('two', ['x-other', 'x-trace', 'x-tenant', 'x-other']), ['x-tenant', 'x-other']);
+});
+
+t.test('nothing listed, nothing offered, nothing copied', async (t) => {
+  t.same(headersFor('none', ['x-tenant', '7']), []);
+  t.same(headersFor('one', []), []);
+  t.same(headersFor('one', ['x-unlisted', '1']), []);
+});
+
+t.test("the gateway's own headers are never copied, listed or not", async (t) => {
+  t.same(headersFor('refused', ['host', 'a', 'mcp-session-id', 'b', 'content-type', 'c']), []);
+});

@@ -1,0 +1,203 @@
+// What a downstream session keeps: whose it is, its upstream sessions as the config changes, its calls in flight.
+import t, { type Test } from 'tap';
+import type { ExchangeRequest } from '../../src/relay/exchange.js';
+import { Session } from '../../src/relay/session.js';
+import type { ToolCall } from '../../src/relay/tool-call.js';
+import type { UpstreamSession } from '../../src/relay/upstream/upstream-session.js';
+import { limits } from '../../src/shared/limits.js';
+import type { CompiledVirtualHost } from '../../src/store/compiled-config.js';
+import { ScriptedContext } from './upstream/scripted-context.js';
+import { backendOf, virtualHostOf } from './virtual-host.js';
+
+const REQUEST: ExchangeRequest = {
+  method: 'POST',
+  sessionId: 's',
+  answerForms: 'both',
+  passthroughHeaders: ['x-tenant', '7', 'x-trace', '1'],
+  body: Buffer.alloc(0),
+};
+
+function start(t: Test): { context: ScriptedContext; session: Session } {
+  const context = new ScriptedContext(t);
+  const identity = { id: 's', subject: 'alice', virtualHostId: 'vh', clientInfo: Buffer.from('{}') };
+  return { context, session: new Session(context, identity) };
+}
+
+/** Opens the upstream session of a backend; its session id is its name. */
+function open(
+  context: ScriptedContext,
+  session: Session,
+  virtualHost: CompiledVirtualHost,
+  name: string,
+): UpstreamSession {
+  const upstream = session.upstream(backendOf(virtualHost, name));
+  upstream.whenOpen([], () => undefined);
+  const result = { protocolVersion: '2025-11-25', capabilities: {} };
+  context.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: 'switchyard-initialize', result }), name);
+  context.http.last.empty();
+  t.equal(upstream.state, 'open');
+  return upstream;
+}
+
+/** A call as far as a session is concerned. */
+class CountedCall {
+  endCount = 0;
+
+  endWithSession(): void {
+    this.endCount += 1;
+  }
+
+  get asToolCall(): ToolCall {
+    return this as unknown as ToolCall;
+  }
+}
+
+t.test('belongs to one subject at one virtual host', async (t) => {
+  const { session } = start(t);
+  t.ok(session.belongsTo('alice', 'vh'));
+  t.notOk(session.belongsTo('bob', 'vh'));
+  t.notOk(session.belongsTo('alice', 'vh2'));
+  t.notOk(session.belongsTo('Alice', 'vh'));
+});
+
+t.test('one upstream session a backend, made on first use and not yet opened', async (t) => {
+  const { context, session } = start(t);
+  const virtualHost = virtualHostOf({ a: {}, b: {} });
+  session.obey(virtualHost, REQUEST);
+  const upstream = session.upstream(backendOf(virtualHost, 'a'));
+  t.equal(session.upstream(backendOf(virtualHost, 'a')), upstream);
+  t.not(session.upstream(backendOf(virtualHost, 'b')), upstream);
+  t.equal(upstream.state, 'idle');
+  t.same(context.http.summary, []);
+});
+
+t.test('obey: what was removed is closed, with the headers of the request that found it out', async (t) => {
+  const { context, session } = start(t);
+  const before = virtualHostOf({ a: { passthrough_headers: ['x-tenant'] }, b: {} });
+  session.obey(before, REQUEST);
+  const a = open(context, session, before, 'a');
+  const b = open(context, session, before, 'b');
+  const sentCount = context.http.calls.length;
+  const after = virtualHostOf({ b: {} });
+  session.obey(after, REQUEST);
+  t.equal(a.state, 'closed');
+  t.same(context.http.summary.slice(sentCount), ['DELETE']);
+  t.equal(context.http.last.header('mcp-session-id'), 'a');
+  t.equal(context.http.last.header('x-tenant'), '7', 'which the backend listed');
+  t.equal(context.http.last.header('x-trace'), undefined, 'which it did not');
+  t.equal(b.state, 'open', 'the others go on');
+  t.equal(session.upstream(backendOf(after, 'b')), b);
+});
+
+t.test('obey: what has moved is closed, and opened anew at its new place when needed', async (t) => {
+  const url = 'https://b.example/mcp';
+  const moves: Record<string, Parameters<typeof virtualHostOf>[0]> = {
+    'another host': { b: { url: 'https://c.example/mcp' } },
+    'another port': { b: { url: 'https://b.example:8443/mcp' } },
+    'another path': { b: { url: 'https://b.example/mcp2' } },
+    'another query': { b: { url: 'https://b.example/mcp?tenant=8' } },
+    'an obstacle': { b: { url, transport: 'SSE' } },
+  };
+  for (const [what, config] of Object.entries(moves)) {
+    const { context, session } = start(t);
+    const before = virtualHostOf({ b: { url } });
+    session.obey(before, REQUEST);
+    const old = open(context, session, before, 'b');
+    const after = virtualHostOf(config);
+    session.obey(after, REQUEST);
+    t.equal(old.state, 'closed', what);
+    t.equal(context.http.last.request.method, 'DELETE');
+    t.equal(context.http.last.request.target.origin, 'https://b.example', 'the old place is told');
+    const successor = session.upstream(backendOf(after, 'b'));
+    t.not(successor, old);
+    t.equal(successor.state, 'idle');
+    t.equal(successor.backend, backendOf(after, 'b'));
+  }
+});
+
+t.test('obey: a change of lists alone keeps the session, and counts from now on', async (t) => {
+  const { context, session } = start(t);
+  const url = 'https://b.example/mcp';
+  const before = virtualHostOf({ b: { url } });
+  session.obey(before, REQUEST);
+  const upstream = open(context, session, before, 'b');
+  const sentCount = context.http.calls.length;
+  const after = virtualHostOf({ b: { url, allowed_tool_names: ['x'], passthrough_headers: ['x-tenant'] } });
+  session.obey(after, REQUEST);
+  t.equal(upstream.state, 'open');
+  t.equal(upstream.backend, backendOf(after, 'b'));
+  t.equal(session.upstream(backendOf(after, 'b')), upstream);
+  t.equal(context.http.calls.length, sentCount, 'nothing is sent');
+});
+
+t.test('obey: a new backend is not opened before it is needed; one that comes back is a new one', async (t) => {
+  const { context, session } = start(t);
+  const one = virtualHostOf({ a: {} });
+  session.obey(one, REQUEST);
+  const a = open(context, session, one, 'a');
+  const sentCount = context.http.calls.length;
+  const both = virtualHostOf({ a: {}, b: {} });
+  session.obey(both, REQUEST);
+  t.equal(context.http.calls.length, sentCount);
+  t.equal(session.upstream(backendOf(both, 'b')).state, 'idle');
+  session.obey(virtualHostOf({ b: {} }), REQUEST);
+  session.obey(both, REQUEST);
+  t.not(session.upstream(backendOf(both, 'a')), a);
+});
+
+t.test('end: every upstream session is closed, every call is ended, once', async (t) => {
+  for (const request of [REQUEST, undefined]) {
+    const { context, session } = start(t);
+    const virtualHost = virtualHostOf({ a: { passthrough_headers: ['x-tenant'] }, b: {} });
+    session.obey(virtualHost, REQUEST);
+    const upstreams = ['a', 'b'].map((name) => open(context, session, virtualHost, name));
+    const calls = [new CountedCall(), new CountedCall()];
+    for (const [index, call] of calls.entries()) session.addCall(String(index), call.asToolCall);
+    const sentCount = context.http.calls.length;
+    session.end(request);
+    session.end(request);
+    t.ok(session.isEnded);
+    t.same(
+      calls.map((call) => call.endCount),
+      [1, 1],
+    );
+    t.same(
+      upstreams.map((upstream) => upstream.state),
+      ['closed', 'closed'],
+    );
+    t.same(context.http.summary.slice(sentCount), ['DELETE', 'DELETE']);
+    const expected = request === undefined ? undefined : '7';
+    t.equal(context.http.call(sentCount).header('x-tenant'), expected, "the DELETE's headers, when there was one");
+  }
+});
+
+t.test('calls are counted and found by their id, up to the limit', async (t) => {
+  const { session } = start(t);
+  t.notOk(session.isBusy);
+  const calls = Array.from({ length: limits.sessionRequestsInFlightMax }, () => new CountedCall().asToolCall);
+  for (const [index, call] of calls.entries()) {
+    if (session.isFull) t.fail(`full at ${index}`);
+    session.addCall(`${index}`, call);
+  }
+  t.ok(session.isBusy);
+  t.ok(session.isFull);
+  t.equal(session.findCall('5'), calls[5]);
+  session.removeCall('5', calls[5]!);
+  t.equal(session.findCall('5'), undefined);
+  t.notOk(session.isFull);
+  for (const [index, call] of calls.entries()) if (index !== 5) session.removeCall(`${index}`, call);
+  t.notOk(session.isBusy);
+});
+
+t.test('an id that is used twice at once finds the later call, until that one is over', async (t) => {
+  const { session } = start(t);
+  const [earlier, later] = [new CountedCall().asToolCall, new CountedCall().asToolCall];
+  session.addCall('1', earlier);
+  session.addCall('1', later);
+  session.removeCall('1', earlier);
+  t.equal(session.findCall('1'), later, 'the end of the earlier one does not hide it');
+  t.ok(session.isBusy);
+  session.removeCall('1', later);
+  t.equal(session.findCall('1'), undefined);
+  t.notOk(session.isBusy);
+});
