@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import type { Test } from 'tap';
 import type { RedisTls } from '../../src/config/dataplane-options.js';
-import type { RedisStoreOptions } from '../../src/store/redis-link.js';
+import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import type { Certificates } from './certificates.js';
 import { findFreePort } from './free-port.js';
 import { createScratchDirectory } from './scratch-directory.js';
