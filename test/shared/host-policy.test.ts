@@ -1,0 +1,126 @@
+import t from 'tap';
+import { HostPolicy, type HostPolicyOptions } from '../../src/shared/host-policy.js';
+import { limits } from '../../src/shared/limits.js';
+
+function policy(options: Partial<HostPolicyOptions> = {}): HostPolicy {
+  return new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [], ...options });
+}
+
+/** The code of the refusal, or `undefined`. */
+function check(options: Partial<HostPolicyOptions>, host: string, origin = ''): string | undefined {
+  return policy(options).check(host, origin)?.code;
+}
+
+const loopbackHosts = ['localhost', 'LocalHost:8001', '127.0.0.1', '127.1.2.3:80', '[::1]', '[::1]:8001', 'localhost:'];
+const otherHosts = [
+  '',
+  'gateway.example',
+  'localhost.example',
+  'localhost.example:8001',
+  'example.localhost',
+  '127.0.0.1.example',
+  '128.0.0.1',
+  '0.0.0.0',
+  '10.0.0.1',
+  '[::2]',
+  '[::1].example',
+  '::1',
+  'user@localhost',
+  'localhost:8001@evil.example',
+  'localhost:80:80',
+];
+
+t.test('listening on loopback, the host must be loopback', async (t) => {
+  for (const listenHost of ['127.0.0.1', '127.0.0.53', 'localhost', '::1', '[::1]']) {
+    for (const host of loopbackHosts) t.equal(check({ listenHost }, host), undefined, `${listenHost}: ${host}`);
+    for (const host of otherHosts) t.equal(check({ listenHost }, host), 'host-refused', `${listenHost}: ${host}`);
+  }
+});
+
+t.test('listening elsewhere, any host is let in', async (t) => {
+  for (const listenHost of ['0.0.0.0', '::', '192.0.2.7', 'gateway.example']) {
+    for (const host of [...loopbackHosts, ...otherHosts]) t.equal(check({ listenHost }, host), undefined, host);
+  }
+});
+
+t.test('allowed hosts alone decide, with their port or whatever the port', async (t) => {
+  const allowedHosts = ['gateway.example', 'other.example:8443', '[2001:db8::1]'];
+  for (const listenHost of ['127.0.0.1', '0.0.0.0']) {
+    const verdict = (host: string): string | undefined => check({ listenHost, allowedHosts }, host);
+    for (const host of ['gateway.example', 'GATEWAY.example:1', 'other.example:8443', '[2001:DB8::1]:80']) {
+      t.equal(verdict(host), undefined, host);
+    }
+    for (const host of ['localhost', '127.0.0.1', 'other.example', 'other.example:80', 'a.gateway.example', '']) {
+      t.equal(verdict(host), 'host-refused', host);
+    }
+  }
+});
+
+t.test('without an origin nothing is asked of it', async (t) => {
+  t.equal(check({ allowedOrigins: ['https://app.example'] }, 'localhost'), undefined);
+});
+
+t.test('loopback origins are let in on a loopback host', async (t) => {
+  const loopbackOrigins = ['http://localhost', 'http://localhost:3000', 'https://127.0.0.1:1', 'http://[::1]:5173'];
+  const otherOrigins = [
+    'null',
+    'https://app.example',
+    'http://localhost.example',
+    'http://localhost:3000/',
+    'http://localhost/path',
+    'http://user@localhost',
+    'http://evil.example#localhost',
+    'file://localhost',
+    'chrome-extension://localhost',
+    'localhost',
+    'http://',
+  ];
+  for (const origin of loopbackOrigins) {
+    t.equal(check({}, '127.0.0.1:8001', origin), undefined, origin);
+    // The page was loaded from this machine, the request came by another name: that is what rebinding looks like.
+    t.equal(check({ listenHost: '0.0.0.0' }, 'gateway.example', origin), 'origin-refused', origin);
+    const allowedHosts = ['gateway.example'];
+    t.equal(check({ allowedHosts }, 'gateway.example', origin), 'origin-refused', origin);
+  }
+  for (const origin of otherOrigins) t.equal(check({}, 'localhost', origin), 'origin-refused', origin);
+});
+
+t.test('allowed origins are exact, and let in on any host', async (t) => {
+  const options = { listenHost: '0.0.0.0', allowedOrigins: ['https://app.example', 'null'] };
+  for (const origin of options.allowedOrigins) t.equal(check(options, 'gateway.example', origin), undefined, origin);
+  for (const origin of [
+    'https://app.example:443',
+    'http://app.example',
+    'https://APP.example',
+    'https://a.app.example',
+  ]) {
+    t.equal(check(options, 'gateway.example', origin), 'origin-refused', origin);
+  }
+});
+
+t.test('the host is judged first', async (t) => {
+  t.equal(check({}, 'evil.example', 'https://evil.example'), 'host-refused');
+});
+
+t.test('verdicts stay right when more hosts were seen than are remembered', async (t) => {
+  const judge = policy();
+  for (let seen = 0; seen <= limits.hostVerdictsMax; seen += 1) {
+    const host = seen % 2 === 0 ? `localhost:${seen}` : `evil.example:${seen}`;
+    const expected = seen % 2 === 0 ? undefined : 'host-refused';
+    const codes = [judge.check(host, '')?.code, judge.check(host, '')?.code];
+    if (codes.some((code) => code !== expected)) t.equal(codes.join(), String(expected), host);
+  }
+  t.equal(judge.check('localhost:0', ''), undefined);
+  t.equal(judge.check('evil.example:1', '')?.code, 'host-refused');
+});
+
+t.test('what a page of an allowed origin is told', async (t) => {
+  const headers = policy().corsHeaders('https://app.example');
+  t.equal(headers[headers.indexOf('access-control-allow-origin') + 1], 'https://app.example');
+  t.equal(headers[headers.indexOf('access-control-expose-headers') + 1], 'mcp-session-id');
+  t.equal(headers[headers.indexOf('vary') + 1], 'origin', 'a cache must not give it to another origin');
+  const preflight = policy().preflightHeaders();
+  t.match(preflight[preflight.indexOf('access-control-allow-headers') + 1], /\bauthorization\b.*\bmcp-session-id\b/);
+  t.match(preflight[preflight.indexOf('access-control-allow-methods') + 1], /\bPOST\b.*\bDELETE\b/);
+  t.equal((headers.length % 2) + (preflight.length % 2), 0, 'names and values');
+});

@@ -1,0 +1,23 @@
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { subjectHash } from '../../src/shared/logger.js';
+
+t.test('a subject in a log line is the beginning of its SHA-256', async (t) => {
+  for (const subject of ['alice', '', 'é', 'alice@example.com', 'x'.repeat(10_000)]) {
+    const digest = createHash('sha256').update(subject, 'utf8').digest('hex');
+    t.equal(subjectHash(subject), digest.slice(0, 12));
+  }
+  t.equal(subjectHash('alice'), '2bd806c97f0e', 'as in any other tool');
+});
+
+t.test('it is short, the same each time, different for each, and says nothing of the subject', async (t) => {
+  const subjects = Array.from({ length: 1_000 }, (_, index) => `user-${index}`);
+  const hashes = subjects.map(subjectHash);
+  t.ok(hashes.every((hash) => /^[0-9a-f]{12}$/.test(hash)));
+  t.equal(new Set(hashes).size, subjects.length);
+  t.same(subjects.map(subjectHash), hashes);
+});
+
+t.test('a subject that is no valid text has a hash too', async (t) => {
+  t.match(subjectHash('\ud800'), /^[0-9a-f]{12}$/);
+});
