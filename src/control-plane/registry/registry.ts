@@ -5,13 +5,14 @@ import { randomBytes } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { RecordStore } from '../../store/record-store.js';
+import { retrySwap } from '../../store/retry-swap.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import type { Probe, Prober } from '../prober/prober.js';
 import { RegistryFault } from './registry-fault.js';
 import { checkServerInput, type CheckedInput } from './server-input.js';
 import type { RefreshReport, ServerInput, ServerRecord, ServerTool } from './server-record.js';
 import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
-import { retrySwap, ServerStorage, type ServerSnapshot } from './server-storage.js';
+import { ServerStorage, type ServerSnapshot } from './server-storage.js';
 import { slugsFor } from './slug.js';
 import { compareTools, type ToolChanges } from './tool-changes.js';
 

@@ -1,8 +1,7 @@
 // Servers in the record store. A server is two records, its own and its tools (large, and seldom asked for), and is
 // found by two more: its name, case folded, and its slug. They change together or not at all, which is what makes names
 // unique for all control planes.
-import { limits } from '../../shared/limits.js';
-import { RecordStoreFault, type RecordChange, type RecordKey, type RecordStore } from '../../store/record-store.js';
+import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
 import type { ServerTool } from './server-record.js';
 import type { StoredServer } from './server-state.js';
 
@@ -111,15 +110,6 @@ export class ServerStorage {
   async #text(key: RecordKey): Promise<string | undefined> {
     return (await this.#records.read(key))?.toString();
   }
-}
-
-/** Reads, decides and swaps again while others are faster; `undefined` of the attempt says that they were. */
-export async function retrySwap<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
-  for (let tries = 0; tries < limits.recordSwapTriesMax; tries++) {
-    const result = await attempt();
-    if (result !== undefined) return result;
-  }
-  throw new RecordStoreFault('the server is being changed by others all the time');
 }
 
 /** Names are ASCII. */
