@@ -1,0 +1,77 @@
+// `--access-log` (decisions section 1): one line per request, with nothing in it that is nobody's business (X10, X23).
+import t from 'tap';
+import { backendFor, forEachDeployment, startDeployment } from '../support/deployment.js';
+import type { LogLine } from '../support/gateway.js';
+import { until } from '../support/until.js';
+
+const SECRETS = { argument: 'top-secret-argument', result: 'top-secret-result', header: 'top-secret-header' };
+
+await forEachDeployment(t, { options: ['--access-log', '--log-level', 'trace'] }, async (t, deployment) => {
+  const { gateway } = deployment;
+  const linesOf = (virtualHostId: string): LogLine[] =>
+    gateway.logs.filter((line) => line['virtualHost'] === virtualHostId && line['status'] !== undefined);
+
+  await t.test(
+    'one line per request: subject hash, virtual host, method, backend, tool, status, duration',
+    async (t) => {
+      const backend = await backendFor(t, { tools: ['x'] });
+      const caller = await deployment.caller({ one: { url: backend.url } });
+      const session = await caller.openSession();
+      await session.list();
+      await session.call('one-x');
+      await session.call('unknown-tool');
+      await session.delete();
+      await caller.initialize({ token: null });
+      const requestCount = 7;
+      await until(() => linesOf(caller.virtualHostId).length >= requestCount, 'a line for each request');
+      const lines = linesOf(caller.virtualHostId);
+      t.equal(lines.length, requestCount, 'and no more');
+
+      const served = lines.filter(({ status }) => status !== 401);
+      const subjects = new Set(served.map(({ subject }) => subject));
+      t.equal(subjects.size, 1, 'one subject, one hash');
+      t.match([...subjects][0], /^[0-9a-f]{8,}$/);
+      for (const line of served) t.type(line['durationMs'], 'number');
+      const methods = served.map(({ method }) => method);
+      const expected = ['initialize', 'notifications/initialized', 'tools/list', 'tools/call', 'tools/call', 'DELETE'];
+      t.same(methods.toSorted(), expected.toSorted());
+      t.match(
+        served.find(({ backend }) => backend === 'one'),
+        { method: 'tools/call', tool: 'x', status: 200 },
+      );
+      t.same(lines.map(({ status }) => status).toSorted(), [200, 200, 200, 200, 202, 202, 401]);
+    },
+  );
+
+  await t.test('never arguments, results, tokens, whole session ids, subjects or URLs', async (t) => {
+    const backend = await backendFor(t, {
+      withSessions: true,
+      onCall: () => ({ content: [{ type: 'text', text: SECRETS.result }] }),
+    });
+    const caller = await deployment.caller({ one: { url: backend.url, passthrough_headers: ['x-key'] } });
+    const session = await caller.openSession();
+    const upstreamIds = [...backend.sessions];
+    const headers = [['x-key', SECRETS.header]] as const;
+    await session.call('one-echo', JSON.stringify({ a: SECRETS.argument }), { headers });
+    await session.call('one-echo', JSON.stringify({ a: SECRETS.argument }), { accept: 'text/event-stream' });
+    await session.send(`{"${SECRETS.argument}`);
+    await session.delete();
+    await session.list();
+    await until(() => linesOf(caller.virtualHostId).length >= 7, 'a line for each request');
+    const written = JSON.stringify(gateway.logs);
+    const [, claims = '', signature = ''] = caller.token.split('.');
+    const secrets = { ...SECRETS, claims, signature, session: session.id, subject: caller.subject };
+    for (const [what, secret] of Object.entries(secrets)) t.notOk(written.includes(secret), what);
+    for (const id of upstreamIds) t.notOk(written.includes(id), 'the upstream session id');
+  });
+});
+
+await t.test('off by default', async (t) => {
+  const deployment = await startDeployment(t, { workerCount: 4 });
+  const backend = await backendFor(t);
+  const caller = await deployment.caller({ one: { url: backend.url } });
+  const linesBefore = deployment.gateway.logs.length;
+  await (await caller.openSession()).call('one-echo');
+  await caller.initialize({ token: null });
+  t.equal(deployment.gateway.logs.length, linesBefore);
+});

@@ -1,0 +1,74 @@
+// SIGTERM, `--drain-timeout` (decisions section 1) and the draining answer of `{prefix}/health` (decisions 2.2).
+import t from 'tap';
+import { backendFor, startDeployment } from '../support/deployment.js';
+import { rpc } from '../support/mcp-caller.js';
+import { encodeRequest, RawConnection, send } from '../support/raw-http.js';
+import { until } from '../support/until.js';
+
+const HEALTH = { method: 'GET', path: '/gw-rs/health', headers: [] } as const;
+
+for (const workerCount of [1, 4]) {
+  await t.test(`SIGTERM waits for what is in flight; ${workerCount} worker(s)`, async (t) => {
+    let release: (() => void) | undefined;
+    const backend = await backendFor(t, {
+      withSessions: true,
+      onCall: () => new Promise<void>((resolve) => (release = resolve)),
+    });
+    const deployment = await startDeployment(t, { workerCount });
+    const { gateway } = deployment;
+    const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+    const pending = session.call('one-echo', '{"n":1}');
+    await until(() => backend.calls.length === 1, 'the call at the backend');
+    // Its connection was made before the drain, and is idle.
+    const kept = await RawConnection.open(gateway.origin);
+    t.teardown(() => kept.close());
+    kept.write(encodeRequest(gateway.origin, HEALTH));
+    t.equal((await kept.readAnswer('GET')).text, '{"status":"healthy"}');
+
+    gateway.signal('SIGTERM');
+    let draining: { status: number; text: string } | undefined;
+    await until(async () => {
+      kept.write(encodeRequest(gateway.origin, HEALTH));
+      const answer = await kept.readAnswer('GET');
+      draining = { status: answer.status, text: answer.text };
+      return answer.status !== 200;
+    }, 'the drain to begin');
+    t.same(draining, { status: 503, text: '{"status":"draining"}' });
+    const isRefused = async (): Promise<boolean> =>
+      send(gateway.origin, HEALTH).then(
+        () => false,
+        () => true,
+      );
+    await until(isRefused, 'new connections to be refused');
+
+    release?.();
+    t.match(rpc(await pending), { result: { structuredContent: { n: 1 } } }, 'the call was answered');
+    t.same(await gateway.exit, { code: 0, signal: null });
+    t.equal(backend.deletedSessions.length, 1, 'its upstream sessions were ended');
+  });
+
+  await t.test(`--drain-timeout: and no longer; ${workerCount} worker(s)`, async (t) => {
+    const backend = await backendFor(t, { onCall: () => new Promise<void>(() => undefined) });
+    const deployment = await startDeployment(t, { workerCount, options: ['--drain-timeout', '700ms'] });
+    const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+    const pending = session.call('one-echo').then(rpc, () => 'cut off' as const);
+    await until(() => backend.calls.length === 1, 'the call at the backend');
+    const signalledAtMs = performance.now();
+    deployment.gateway.signal('SIGTERM');
+    t.same(await deployment.gateway.exit, { code: 0, signal: null });
+    const tookMs = performance.now() - signalledAtMs;
+    t.ok(tookMs >= 700 && tookMs < 9_000, `${tookMs} ms`);
+    const outcome = await pending;
+    t.ok(outcome === 'cut off' || outcome.error?.code === -32603, 'the caller is not told that it worked');
+  });
+
+  await t.test(`SIGTERM with nothing in flight ends at once; ${workerCount} worker(s)`, async (t) => {
+    const deployment = await startDeployment(t, { workerCount });
+    const kept = await RawConnection.open(deployment.gateway.origin);
+    t.teardown(() => kept.close());
+    const signalledAtMs = performance.now();
+    deployment.gateway.signal('SIGTERM');
+    t.same(await deployment.gateway.exit, { code: 0, signal: null });
+    t.ok(performance.now() - signalledAtMs < 8_000, 'an idle connection is not waited for');
+  });
+}

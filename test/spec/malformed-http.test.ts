@@ -1,0 +1,257 @@
+// The HTTP face under requests that are not HTTP, or are cut short, or say two things at once. None of them ends a
+// worker, none is served as if it were right, and the next good request gets its own answer, byte for byte.
+import t, { type Test } from 'tap';
+import { backendFor, forEachDeployment } from '../support/deployment.js';
+import { memberText } from '../support/json-text.js';
+import type { McpBackend } from '../support/mcp-backend.js';
+import { answerText, rpc, type McpSession } from '../support/mcp-caller.js';
+import { Random } from '../support/random.js';
+import { encodeRequest, RawConnection, send } from '../support/raw-http.js';
+
+const SEED = 20251125;
+const MUTATION_COUNT = 150;
+const GOOD_EVERY = 10;
+const HEADER_BYTES = 33 * 1024;
+const BODY = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one-echo"}}';
+
+await forEachDeployment(t, {}, async (t, deployment) => {
+  const { origin } = deployment.gateway;
+
+  const openSession = async (t: Test): Promise<{ session: McpSession; backend: McpBackend }> => {
+    const backend = await backendFor(t);
+    return { backend, session: await (await deployment.caller({ one: { url: backend.url } })).openSession() };
+  };
+
+  await t.test(`${MUTATION_COUNT} mutated requests, seed ${SEED}`, async (t) => {
+    const { session } = await openSession(t);
+    const random = new Random(SEED);
+    const template = encodeRequest(origin, session.caller.request({ session: session.id, body: BODY }));
+    for (let round = 1; round <= MUTATION_COUNT; round++) {
+      const mutant = mutate(template, random);
+      const statuses = await provoke(origin, random.pieces(mutant, random.chance(0.5) ? 16_384 : 64));
+      const isHttp = statuses.every((status) => status >= 200 && status < 600);
+      if (!isHttp) t.fail(`round ${round}: ${statuses.join()} for ${JSON.stringify(mutant.toString('latin1'))}`);
+      if (round % GOOD_EVERY === 0) await checkGoodCall(t, session, `round-${round}`);
+    }
+    t.pass('each was answered or cut off');
+  });
+
+  await t.test('what is not HTTP/1.1 is refused', async (t) => {
+    const { session } = await openSession(t);
+    const { right, length, host } = requestParts(session);
+    const withBody = (head: string): string => `${head}\r\n${BODY}`;
+    const manyHeaders = Array.from({ length: 300 }, (_, n) => `x-${n}: 1\r\n`).join('');
+    const wrong: Record<string, string> = {
+      noise: '\u0000\u0001\u0002\u0003garbage\u00ff\r\n\r\n',
+      'TLS on the plain port': '\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001\u00fc\u0003\u0003',
+      'HTTP/2 preface': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+      'HTTP/1.0': withBody(right.replace('HTTP/1.1', 'HTTP/1.0') + length),
+      'HTTP/3.0': withBody(right.replace('HTTP/1.1', 'HTTP/3.0') + length),
+      'no host (RFC 9112 3.2)': withBody(right.replace(`host: ${host}\r\n`, '') + length),
+      'a length that is no number': withBody(`${right}content-length: abc\r\n`),
+      'a negative length': withBody(`${right}content-length: -5\r\n`),
+      'a signed length': withBody(`${right}content-length: +${BODY.length}\r\n`),
+      'a hexadecimal length': withBody(`${right}content-length: 0x10\r\n`),
+      'two lengths in one': withBody(`${right}content-length: ${BODY.length}, ${BODY.length}\r\n`),
+      'a length beyond every number': withBody(`${right}content-length: 99999999999999999999999\r\n`),
+      'length and chunks': `${right}${length}transfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+      'chunks and length': `${right}transfer-encoding: chunked\r\n${length}\r\n0\r\n\r\n`,
+      'an unknown transfer encoding': withBody(`${right}transfer-encoding: gzip\r\n`),
+      'chunked, but not last (RFC 9112 6.3)': `${right}transfer-encoding: chunked, gzip\r\n\r\n0\r\n\r\n`,
+      'a chunk size that is no number': `${right}transfer-encoding: chunked\r\n\r\nxyz\r\n${BODY}\r\n0\r\n\r\n`,
+      'a chunk size beyond every number': `${right}transfer-encoding: chunked\r\n\r\nfffffffffffffffffff\r\n${BODY}`,
+      'headers beyond the limit': withBody(`${right}x-long: ${'x'.repeat(HEADER_BYTES)}\r\n${length}`),
+      'a path beyond the limit': `POST /${'x'.repeat(HEADER_BYTES)} HTTP/1.1\r\nhost: ${host}\r\n\r\n`,
+      'too many headers': withBody(right + manyHeaders + length),
+    };
+    for (const [what, bytes] of Object.entries(wrong)) {
+      const connection = await RawConnection.open(origin);
+      connection.write(Buffer.from(bytes, 'latin1'));
+      const { status } = await connection.readHead();
+      connection.close();
+      t.ok([400, 414, 431, 501, 505].includes(status), `${what}: ${status}`);
+      await checkGoodCall(t, session, what.replaceAll(/[^a-z0-9]/gi, '-'));
+    }
+  });
+
+  await t.test('what is cut short, or cannot be told to be complete, is never served', async (t) => {
+    const { session, backend } = await openSession(t);
+    const { right, length } = requestParts(session);
+    const wrong: Record<string, string> = {
+      nothing: '',
+      'no request line': '\r\n\r\n',
+      'no version': `${right.replace(' HTTP/1.1', '')}${length}\r\n${BODY}`,
+      'a header without a colon': `${right}no-colon-here\r\n${length}\r\n${BODY}`,
+      'a space before the colon': `${right}content-length : ${BODY.length}\r\n\r\n${BODY}`,
+      'a NUL in a header': `${right}x-nul: a\u0000b\r\n${length}\r\n${BODY}`,
+      'a folded header': `${right}x-folded: a\r\n b\r\n${length}\r\n${BODY}`,
+      'a body cut short': `${right}${length}\r\n${BODY.slice(0, -5)}`,
+      'chunks cut short': `${right}transfer-encoding: chunked\r\n\r\n${BODY.length.toString(16)}\r\n${BODY}\r\n`,
+      'a head cut short': `${right}${length}`,
+    };
+    for (const [what, bytes] of Object.entries(wrong)) {
+      const statuses = await provoke(origin, [Buffer.from(bytes, 'latin1')]);
+      t.ok(
+        statuses.every((status) => status >= 400),
+        `${what}: ${statuses.join() || 'cut off'}`,
+      );
+    }
+    t.equal(backend.calls.length, 0, 'nothing of it reached the backend');
+    await checkGoodCall(t, session, 'after-cuts');
+  });
+
+  await t.test('refusals keep the connection in step: the next answer on it is the right one', async (t) => {
+    const { session } = await openSession(t);
+    const random = new Random(SEED);
+    const { caller } = session;
+    const inSession = { session: session.id, body: '{"jsonrpc":"2.0","id":1,"method":"ping"}' };
+    const requests = {
+      200: caller.request(inSession),
+      202: caller.request({ ...inSession, body: '{"jsonrpc":"2.0","method":"notifications/initialized"}' }),
+      400: caller.request({ ...inSession, body: `{${'x'.repeat(500)}` }),
+      401: caller.request({ ...inSession, token: null }),
+      403: caller.request({ ...inSession, headers: [['origin', 'http://evil.example']] }),
+      404: caller.request({ ...inSession, path: '/gw-rs/nowhere' }),
+      405: caller.request({ ...inSession, method: 'PUT', headers: [['content-length', '0']] }),
+      406: caller.request({ ...inSession, accept: 'text/html' }),
+      415: caller.request({ ...inSession, contentType: 'text/plain' }),
+    };
+    const statuses = Object.keys(requests).map(Number) as (keyof typeof requests)[];
+    const connection = await RawConnection.open(origin);
+    t.teardown(() => connection.close());
+    for (let round = 0; round < 120; round++) {
+      const status = random.pick(statuses);
+      for (const piece of random.pieces(encodeRequest(origin, requests[status]), 4096)) connection.write(piece);
+      const answer = await connection.readAnswer();
+      if (answer.status !== status) t.equal(answer.status, status, `round ${round}`);
+    }
+    t.equal(connection.unread.length, 0, 'nothing was answered that was not asked');
+  });
+
+  await t.test('requests that do not wait for answers get theirs in order, or none (RFC 9112 9.3.2)', async (t) => {
+    const { session } = await openSession(t);
+    const bodies = Array.from({ length: 6 }, (_, n) => {
+      const method = n % 2 === 0 ? '"tools/call","params":{"name":"one-echo"}' : '"ping"';
+      return `{"jsonrpc":"2.0","id":${n},"method":${method}}`;
+    });
+    const requests = bodies.map((body) => encodeRequest(origin, session.caller.request({ session: session.id, body })));
+    const connection = await RawConnection.open(origin);
+    t.teardown(() => connection.close());
+    connection.write(Buffer.concat(requests));
+    const ids: unknown[] = [];
+    try {
+      while (ids.length < bodies.length) ids.push(rpc(await connection.readAnswer()).id);
+    } catch {
+      // A server may close the connection rather than hold a second request back: whoever asked asks again.
+      await connection.waitForEnd();
+    }
+    t.same(ids, [...bodies.keys()].slice(0, ids.length));
+    await checkGoodCall(t, session, 'pipelined');
+  });
+
+  await t.test('a chunked body is a body like any other', async (t) => {
+    const { session } = await openSession(t);
+    const random = new Random(SEED);
+    const params = '{"name":"one-echo","arguments":{"ü":1.0}}';
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`);
+    for (const pieceBytesMax of [1, 7, 4096]) {
+      const request = session.caller.request({ session: session.id, headers: [['transfer-encoding', 'chunked']] });
+      const connection = await RawConnection.open(origin);
+      connection.write(encodeRequest(origin, request));
+      for (const piece of random.pieces(body, pieceBytesMax)) {
+        connection.write(Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]));
+      }
+      connection.write('0\r\n\r\n');
+      const answer = await connection.readAnswer();
+      connection.close();
+      t.equal(memberText(answerText(answer), 'result', 'structuredContent'), '{"ü":1.0}', `pieces of ${pieceBytesMax}`);
+    }
+  });
+
+  await t.test('a token of 8 KiB fits into the head', async (t) => {
+    const caller = await deployment.caller();
+    const token = await deployment.token(caller.subject, { claims: { groups: 'x'.repeat(6_000) } });
+    t.ok(token.length > 8_000);
+    t.equal((await caller.initialize({ token })).status, 200);
+  });
+
+  await t.test('callers that go away half-way cost nothing', async (t) => {
+    const { session } = await openSession(t);
+    const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
+    const request = encodeRequest(origin, session.caller.request({ session: session.id, body: list }));
+    for (let cut = 0; cut <= request.length; cut += 7) {
+      const connection = await RawConnection.open(origin);
+      connection.write(request.subarray(0, cut));
+      connection.close();
+    }
+    await checkGoodCall(t, session, 'gone');
+    const health = await send(origin, { method: 'GET', path: '/gw-rs/health', headers: [] });
+    t.equal(health.text, '{"status":"healthy"}');
+  });
+});
+
+/** A call whose answer must be its own, to the byte. Says something only when it is not. */
+async function checkGoodCall(t: Test, session: McpSession, marker: string): Promise<void> {
+  const args = `{"marker":"${marker}","n":1.0}`;
+  const answer = await session.call('one-echo', args, { id: `"${marker}"` });
+  const text = answer.status === 200 ? answerText(answer) : '';
+  const isRight = memberText(text, 'id') === `"${marker}"` && memberText(text, 'result', 'structuredContent') === args;
+  if (!isRight) t.fail(`the good call after ${marker}: ${answer.status} ${answer.text}`);
+}
+
+/** The statuses of all that is answered to bytes behind which nothing more comes. */
+async function provoke(origin: string, pieces: readonly Uint8Array[]): Promise<number[]> {
+  const connection = await RawConnection.open(origin);
+  try {
+    for (const piece of pieces) connection.write(piece);
+    connection.endWriting();
+    await connection.waitForEnd();
+    const text = connection.unread.toString('latin1');
+    return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+  } finally {
+    connection.close();
+  }
+}
+
+/** The head of a right request but for the length, and the length that belongs to `BODY`. */
+function requestParts(session: McpSession): { right: string; length: string; host: string } {
+  const { token, path, origin } = session.caller;
+  const { host } = new URL(origin);
+  const headers = [
+    `host: ${host}`,
+    `authorization: Bearer ${token}`,
+    `mcp-session-id: ${session.id}`,
+    'content-type: application/json',
+    'accept: application/json, text/event-stream',
+  ];
+  const right = [`POST ${path} HTTP/1.1`, ...headers].map((line) => `${line}\r\n`).join('');
+  return { right, length: `content-length: ${BODY.length}\r\n`, host };
+}
+
+/** One to three small damages. */
+function mutate(request: Buffer, random: Random): Buffer {
+  let mutant = Buffer.from(request);
+  for (let damages = 1 + random.below(3); damages > 0; damages--) {
+    const at = random.below(mutant.length);
+    const [before, after] = [mutant.subarray(0, at), mutant.subarray(at)];
+    switch (random.below(5)) {
+      case 0:
+        mutant = Buffer.concat([before, Buffer.of(random.below(256)), after.subarray(1)]);
+        break;
+      case 1:
+        mutant = Buffer.concat([before, after.subarray(1 + random.below(20))]);
+        break;
+      case 2: {
+        const piece = random.pick(['\r\n', '\n', '\r', '\0', ' ', ':', '\t', '\xff', 'content-length: 3\r\n']);
+        mutant = Buffer.concat([before, Buffer.from(piece, 'latin1'), after]);
+        break;
+      }
+      case 3:
+        mutant = Buffer.concat([before, after.subarray(0, random.below(200)), after]);
+        break;
+      default:
+        mutant = Buffer.concat([before, after.subarray(0, 1)]);
+    }
+  }
+  return mutant;
+}
