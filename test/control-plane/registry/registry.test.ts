@@ -1,0 +1,431 @@
+// On both stores, with real servers and real probes.
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import type { StoreOptions } from '../../../src/config/dataplane-options.js';
+import { Prober, ProberClosedError } from '../../../src/control-plane/prober/prober.js';
+import { Registry } from '../../../src/control-plane/registry/registry.js';
+import { RegistryFault } from '../../../src/control-plane/registry/registry-fault.js';
+import type { ServerInput, ServerRecord } from '../../../src/control-plane/registry/server-record.js';
+import { openRecordStore } from '../../../src/store/open-record-store.js';
+import { startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
+import { startRawBackend } from '../../support/raw-backend.js';
+import { startRedis } from '../../support/redis.js';
+import { createScratchDirectory } from '../../support/scratch-directory.js';
+import { until } from '../../support/until.js';
+
+const AMPLE_MS = 20_000;
+const NEVER_MS = 3_600_000;
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+interface OpenRegistry {
+  readonly registry: Registry;
+  /** How often it told of a change. */
+  readonly changes: () => number;
+  /** Its log lines, as JSON text. */
+  readonly lines: readonly string[];
+}
+
+interface RegistrySettings {
+  readonly deadlineMs?: number;
+  readonly healthIntervalMs?: number;
+}
+
+async function open(t: Test, options: StoreOptions, settings: RegistrySettings = {}): Promise<OpenRegistry> {
+  const lines: string[] = [];
+  const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+  const records = await openRecordStore(options, logger);
+  const prober = new Prober({ deadlineMs: settings.deadlineMs ?? AMPLE_MS });
+  const registry = new Registry({ records, prober, logger, healthIntervalMs: settings.healthIntervalMs ?? NEVER_MS });
+  t.teardown(async () => {
+    await registry.stop();
+    await records.close();
+  });
+  let changes = 0;
+  registry.onChange(() => changes++);
+  return { registry, changes: () => changes, lines };
+}
+
+async function startMcp(t: Test, options: McpBackendOptions): Promise<McpBackend> {
+  const backend = await startMcpBackend(options);
+  t.teardown(() => backend.close());
+  return backend;
+}
+
+/** A URL where nobody listens. */
+async function deadUrl(t: Test): Promise<string> {
+  const backend = await startRawBackend(() => {});
+  t.teardown(() => backend.close());
+  backend.stopListening();
+  return backend.url;
+}
+
+async function expectFault(
+  t: Test,
+  promise: Promise<unknown>,
+  code: RegistryFault['code'],
+  words: RegExp,
+): Promise<void> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  t.ok(error instanceof RegistryFault, String(error));
+  t.match(error, { code, message: words });
+}
+
+const stores: Readonly<Record<string, (t: Test) => Promise<StoreOptions>>> = {
+  embedded: async (t) => ({ kind: 'embedded', path: createScratchDirectory(t) }),
+  redis: async (t) => (await startRedis(t)).storeOptions,
+};
+
+t.jobs = 2;
+
+for (const [kind, optionsOf] of Object.entries(stores)) {
+  t.test(kind, async (t) => {
+    t.jobs = 3;
+
+    t.test('a server that is reached is active, with everything it said', async (t) => {
+      const { registry, changes } = await open(t, await optionsOf(t));
+      const backend = await startMcp(t, { name: 'adder', tools: ['add', 'sub'], withSessions: true });
+      const record = await registry.register({
+        name: 'My Server',
+        url: backend.url,
+        description: 'Adds',
+        tags: ['math', 'demo'],
+      });
+      t.match(record, {
+        id: /^[0-9a-f]{32}$/,
+        name: 'My Server',
+        slug: 'my-server',
+        url: backend.url,
+        description: 'Adds',
+        tags: ['math', 'demo'],
+        transport: 'STREAMABLEHTTP',
+        status: 'active',
+        enabled: true,
+        reachable: true,
+        toolCount: 2,
+        capabilities: { tools: {} },
+        serverInfo: { name: 'adder' },
+        createdAt: ISO_TIME,
+        updatedAt: ISO_TIME,
+        lastSeen: ISO_TIME,
+        lastRefreshAt: ISO_TIME,
+        lastError: null,
+      });
+      t.equal(changes(), 1);
+      t.same(await registry.list(), [record]);
+      for (const reference of [record.id, record.id.toUpperCase(), 'My Server', 'MY SERVER', 'my-server']) {
+        t.same(await registry.find(reference), record, reference);
+      }
+      t.same(
+        (await registry.tools('my server')).map(({ name }) => name),
+        ['add', 'sub'],
+      );
+    });
+
+    t.test('a server that is not reached is kept, inactive, with the reason', async (t) => {
+      const { registry } = await open(t, await optionsOf(t));
+      const record = await registry.register({ name: 'gone', url: await deadUrl(t), enabled: false });
+      t.match(record, {
+        status: 'inactive',
+        enabled: false,
+        reachable: false,
+        toolCount: 0,
+        capabilities: {},
+        serverInfo: null,
+        lastSeen: null,
+        lastRefreshAt: null,
+        lastError: 'it refuses connections',
+      });
+      t.same(await registry.tools('gone'), []);
+    });
+
+    t.test('nobody is found under what nobody is called', async (t) => {
+      const { registry } = await open(t, await optionsOf(t));
+      for (const reference of ['', 'nobody', 'a/b', '\ud800', 'x'.repeat(5_000), 'f'.repeat(32), '__proto__', 'é']) {
+        t.equal(await registry.find(reference), undefined, reference.slice(0, 40));
+        const words = /^Server not found: /;
+        await expectFault(t, registry.tools(reference), 'not-found', words);
+        await expectFault(t, registry.refresh(reference), 'not-found', words);
+        await expectFault(t, registry.remove(reference), 'not-found', words);
+        await expectFault(t, registry.replace(reference, { name: 'a', url: 'http://a/' }), 'not-found', words);
+      }
+    });
+
+    t.test('names are unique without regard to case, slugs by a number', async (t) => {
+      const { registry } = await open(t, await optionsOf(t));
+      const url = await deadUrl(t);
+      t.equal((await registry.register({ name: 'a b', url })).slug, 'a-b');
+      await expectFault(t, registry.register({ name: 'A B', url }), 'name-taken', /named A B is registered/);
+      const second = await registry.register({ name: 'a-b', url });
+      t.equal(second.slug, 'a-b-2');
+      t.equal((await registry.register({ name: 'A.B', url })).slug, 'a-b-3');
+      t.same(await registry.find('a-b'), second, 'a name goes before a slug');
+      t.same(
+        (await registry.list()).map(({ name }) => name),
+        ['a b', 'a-b', 'A.B'],
+        'sorted by name',
+      );
+    });
+
+    t.test('an input at fault is refused before anything is asked', async (t) => {
+      const { registry } = await open(t, await optionsOf(t));
+      await expectFault(t, registry.register({ name: 'a/b', url: 'http://a/' }), 'invalid', /^name must be/);
+      await expectFault(t, registry.register({ name: 'a', url: 'http://169.254.1.1/' }), 'invalid', /^url must not/);
+      t.same(await registry.list(), []);
+    });
+
+    t.test('what people say of it can be changed without a probe', async (t) => {
+      const { registry, changes } = await open(t, await optionsOf(t));
+      const backend = await startMcp(t, { tools: ['add'] });
+      const before = await registry.register({ name: 'old', url: backend.url, description: 'x', tags: ['x'] });
+      const requestCount = backend.raw.requests.length;
+      const after = await registry.replace('old', { name: 'New Name', url: backend.url, enabled: false });
+      t.same(after, {
+        ...before,
+        name: 'New Name',
+        slug: 'new-name',
+        description: '',
+        tags: [],
+        enabled: false,
+        updatedAt: after.updatedAt,
+      });
+      t.equal(backend.raw.requests.length, requestCount);
+      t.equal(changes(), 2);
+      t.equal(await registry.find('old'), undefined, 'the old name is free');
+      t.same(await registry.find('new-name'), after);
+      const again = await registry.replace(before.id, { name: 'NEW name', url: backend.url });
+      t.match(again, { name: 'NEW name', slug: 'new-name', enabled: false }, 'only the case is another');
+      t.equal((await registry.tools('new name')).length, 1);
+      t.equal((await registry.register({ name: 'old', url: backend.url })).slug, 'old');
+      await expectFault(t, registry.replace('old', { name: 'new name', url: backend.url }), 'name-taken', /new name/);
+    });
+
+    t.test('with another URL it is probed anew, and nothing of the old one is left', async (t) => {
+      const { registry } = await open(t, await optionsOf(t));
+      const one = await startMcp(t, { name: 'one', tools: ['a', 'b'] });
+      const other = await startMcp(t, { name: 'other', tools: ['c'] });
+      const before = await registry.register({ name: 'moving', url: one.url });
+      const moved = await registry.replace('moving', { name: 'moving', url: other.url });
+      t.match(moved, { id: before.id, createdAt: before.createdAt, serverInfo: { name: 'other' }, toolCount: 1 });
+      t.same(
+        (await registry.tools('moving')).map(({ name }) => name),
+        ['c'],
+      );
+      const lost = await registry.replace('moving', { name: 'moving', url: await deadUrl(t) });
+      t.match(lost, { status: 'inactive', serverInfo: null, toolCount: 0, lastSeen: null, slug: 'moving' });
+      t.same(await registry.tools('moving'), []);
+    });
+
+    t.test('a removed server is gone, and its name is free', async (t) => {
+      const { registry, changes } = await open(t, await optionsOf(t));
+      const backend = await startMcp(t, { tools: ['add'] });
+      const { id } = await registry.register({ name: 'demo', url: backend.url });
+      await registry.remove('demo');
+      t.equal(changes(), 2);
+      t.same(await registry.list(), []);
+      t.equal(await registry.find(id), undefined);
+      const again = await registry.register({ name: 'DEMO', url: backend.url });
+      t.not(again.id, id);
+      t.equal(again.slug, 'demo');
+    });
+
+    t.test('a refresh tells what changed, and sets the status both ways', async (t) => {
+      const { registry, changes } = await open(t, await optionsOf(t));
+      const tools: Readonly<Record<string, unknown>>[] = [
+        { name: 'stays', inputSchema: {} },
+        { name: 'changes', inputSchema: {} },
+        { name: 'goes', inputSchema: {} },
+      ];
+      const backend = await startMcp(t, { tools });
+      await registry.register({ name: 'demo', url: backend.url });
+      t.match(await registry.refresh('demo'), { status: 'active', toolsAdded: 0, toolsUpdated: 0, toolsRemoved: 0 });
+      t.equal(changes(), 1, 'nothing new is no change');
+
+      tools.splice(1, 2, { name: 'changes', inputSchema: { type: 'object' } }, { name: 'x', inputSchema: {} });
+      tools.push({ name: 'y', inputSchema: {} });
+      const report = await registry.refresh('demo');
+      t.match(report, { status: 'active', toolsAdded: 2, toolsUpdated: 1, toolsRemoved: 1, refreshedAt: ISO_TIME });
+      t.ok(Number.isInteger(report.durationMs) && report.durationMs >= 0);
+      t.notOk('error' in report);
+      t.equal((await registry.find('demo'))?.toolCount, 4);
+      t.equal(changes(), 2);
+
+      backend.raw.stopListening();
+      backend.raw.closeConnections();
+      t.match(await registry.refresh('demo'), {
+        status: 'inactive',
+        toolsAdded: 0,
+        toolsUpdated: 0,
+        toolsRemoved: 0,
+        error: 'it refuses connections',
+      });
+      t.match(await registry.find('demo'), { status: 'inactive', reachable: false, toolCount: 4 });
+      t.equal((await registry.tools('demo')).length, 4, 'the tools last read are kept');
+      t.equal(changes(), 3);
+
+      await backend.raw.listenAgain();
+      const back = await registry.refresh('demo');
+      t.equal(back.status, 'active');
+      t.notOk('error' in back);
+      t.match(await registry.find('demo'), { status: 'active', lastError: null });
+      t.equal(changes(), 4);
+    });
+
+    t.test('one refresh at a time, and the server may be removed meanwhile', async (t) => {
+      const { registry } = await open(t, await optionsOf(t));
+      let isHeld = false;
+      let release = (): void => {};
+      const held = new Promise<void>((resolve) => (release = resolve));
+      const backend = await startMcp(t, {
+        tools: ['a'],
+        onRequest: async () => {
+          if (isHeld) await held;
+          return false;
+        },
+      });
+      await registry.register({ name: 'demo', url: backend.url });
+      isHeld = true;
+      const requestCount = backend.raw.requests.length;
+      const refresh = registry.refresh('demo');
+      await backend.raw.request(requestCount);
+      await expectFault(t, registry.refresh('DEMO'), 'refresh-running', /refresh of demo is running/);
+      await registry.remove('demo');
+      release();
+      await expectFault(t, refresh, 'not-found', /demo/);
+      t.same(await registry.list(), [], 'and does not come back');
+    });
+
+    t.test('everything survives a restart', async (t) => {
+      const options = await optionsOf(t);
+      const backend = await startMcp(t, { tools: ['add'] });
+      const first = await open(t, options);
+      const record = await first.registry.register({ name: 'demo', url: backend.url, tags: ['x'] });
+      await first.registry.stop();
+      const second = await open(t, options);
+      t.same(await second.registry.list(), [record]);
+      t.equal((await second.registry.tools('demo')).length, 1);
+      await expectFault(t, second.registry.register({ name: 'Demo', url: backend.url }), 'name-taken', /Demo/);
+    });
+
+    t.test('of registrations with one name at one time exactly one wins', async (t) => {
+      const options = await optionsOf(t);
+      const url = await deadUrl(t);
+      const registries = [(await open(t, options)).registry, (await open(t, options)).registry];
+      for (let round = 0; round < 5; round++) {
+        const results = await Promise.allSettled(
+          Array.from({ length: 6 }, async (_, n) =>
+            registries[n % 2]!.register({ name: n < 3 ? `name ${round}` : `NAME ${round}`, url }),
+          ),
+        );
+        const winners = results.filter((result) => result.status === 'fulfilled').map(({ value }) => value);
+        const losers = results.filter((result) => result.status === 'rejected').map(({ reason }): unknown => reason);
+        t.equal(winners.length, 1);
+        t.ok(losers.every((reason) => reason instanceof RegistryFault && reason.code === 'name-taken'));
+        t.same(await registries[0]!.find(`name ${round}`), winners[0]);
+      }
+      t.equal((await registries[1]!.list()).length, 5, 'and nothing of the others is left');
+    });
+
+    t.test('registrations with names of one slug at one time all get a slug of their own', async (t) => {
+      const options = await optionsOf(t);
+      const url = await deadUrl(t);
+      const registries = [(await open(t, options)).registry, (await open(t, options)).registry];
+      const names = ['a b', 'a-b', 'a_b', 'a.b', 'a  b', 'a--b'];
+      const records = await Promise.all(names.map(async (name, n) => registries[n % 2]!.register({ name, url })));
+      t.same(new Set(records.map(({ slug }) => slug)), new Set(['a-b', 'a-b-2', 'a-b-3', 'a-b-4', 'a-b-5', 'a-b-6']));
+      for (const record of records) t.same(await registries[0]!.find(record.name), record);
+    });
+
+    t.test('changes at one time are all made, none on top of another', async (t) => {
+      const options = await optionsOf(t);
+      const backend = await startMcp(t, { tools: ['a'] });
+      const registries = [(await open(t, options)).registry, (await open(t, options)).registry];
+      const { id } = await registries[0]!.register({ name: 'start', url: backend.url });
+      const inputs: ServerInput[] = Array.from({ length: 6 }, (_, n) => ({ name: `name ${n}`, url: backend.url }));
+      await Promise.all([
+        ...inputs.map(async (input, n) => registries[n % 2]!.replace(id, input)),
+        registries[0]!.refresh(id),
+        registries[1]!.refresh(id),
+      ]);
+      const [record, ...others] = await registries[0]!.list();
+      t.same(others, []);
+      t.match(record, { id, status: 'active', toolCount: 1 });
+      const found = await Promise.all(
+        ['start', ...inputs.map(({ name }) => name)].map(async (name) => registries[1]!.find(name)),
+      );
+      t.same(
+        found.filter((server) => server !== undefined),
+        [record],
+        'one name is left, and it is the one in the record',
+      );
+    });
+
+    t.test('health checks: inactive after three failures, active after one success, tools and all', async (t) => {
+      const { registry, changes, lines } = await open(t, await optionsOf(t), { healthIntervalMs: 30 });
+      const tools = ['a'];
+      const backend = await startMcp(t, { tools });
+      const { lastSeen } = await registry.register({ name: 'demo', url: backend.url });
+      const isSeen = async (wanted: (record: ServerRecord) => boolean): Promise<boolean> => {
+        const record = await registry.find('demo');
+        return record !== undefined && wanted(record);
+      };
+      registry.start();
+      await until(() => isSeen((record) => record.lastSeen !== lastSeen), 'a health check');
+      t.equal(changes(), 1, 'a check that finds nothing new is no change');
+
+      const probeCount = backend.raw.requests.length;
+      backend.raw.handler = (request) => request.empty(503);
+      await until(() => isSeen(({ status }) => status === 'inactive'), 'three failures');
+      t.ok(backend.raw.requests.length >= probeCount + 3, 'each failed check was one request');
+      t.match(await registry.find('demo'), { lastError: 'it answers with HTTP status 503', toolCount: 1 });
+      await until(() => changes() === 2, 'word of the change');
+
+      tools.push('b');
+      const replacement = await startMcp(t, { tools });
+      backend.raw.handler = replacement.raw.handler;
+      await until(() => isSeen(({ status }) => status === 'active'), 'a success');
+      t.match(await registry.find('demo'), { toolCount: 2, lastError: null, reachable: true });
+      t.equal((await registry.tools('demo')).length, 2);
+      await until(() => changes() === 3, 'word of the next change');
+      t.notOk(
+        lines.some((line) => line.includes(backend.raw.origin)),
+        'no URL is logged',
+      );
+    });
+
+    t.test('a server that hangs costs only itself', async (t) => {
+      const { registry } = await open(t, await optionsOf(t), { deadlineMs: 1_000, healthIntervalMs: 50 });
+      const hanging = await startRawBackend(() => {});
+      t.teardown(() => hanging.close());
+      const backend = await startMcp(t, { tools: ['a'] });
+      await registry.register({ name: 'good', url: backend.url });
+      t.match(await registry.register({ name: 'hanging', url: hanging.url }), {
+        status: 'inactive',
+        lastError: /in time/,
+      });
+      registry.start();
+      const before = (await registry.find('good'))?.lastSeen;
+      await until(async () => (await registry.find('good'))?.lastSeen !== before, 'the good one to be checked');
+      t.match(await registry.find('good'), { status: 'active', reachable: true });
+    });
+
+    t.test('a stop ends what is under way, and judges nobody by it', async (t) => {
+      const { registry } = await open(t, await optionsOf(t), { healthIntervalMs: 10 });
+      let isHanging = false;
+      const backend = await startMcp(t, { tools: ['a'], onRequest: () => isHanging });
+      await registry.register({ name: 'demo', url: backend.url });
+      isHanging = true;
+      registry.start();
+      const requestCount = backend.raw.requests.length;
+      await backend.raw.request(requestCount);
+      const registration = registry.register({ name: 'other', url: backend.url });
+      await backend.raw.request(requestCount + 1);
+      const rejected = t.rejects(registration, ProberClosedError);
+      await registry.stop();
+      await rejected;
+      t.match(await registry.list(), [{ name: 'demo', status: 'active', reachable: true, lastError: null }]);
+    });
+  });
+}

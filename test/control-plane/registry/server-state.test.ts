@@ -1,0 +1,80 @@
+import t from 'tap';
+import type { Probe } from '../../../src/control-plane/prober/prober.js';
+import type { ServerRecord, ServerStatus } from '../../../src/control-plane/registry/server-record.js';
+import { afterProbe, type Judgement, type StoredServer } from '../../../src/control-plane/registry/server-state.js';
+
+const NOW = '2026-01-02T03:04:05.678Z';
+const reached: Probe = {
+  kind: 'reached',
+  findings: { serverInfo: { name: 's' }, capabilities: { tools: {} }, tools: [{ name: 'a', inputSchema: {} }] },
+};
+const failed: Probe = { kind: 'failed', reason: 'it refuses connections' };
+
+function server(status: ServerStatus, failures: number): StoredServer {
+  const record: ServerRecord = {
+    id: '0'.repeat(32),
+    name: 'demo',
+    slug: 'demo',
+    url: 'http://127.0.0.1:1/',
+    description: '',
+    tags: [],
+    transport: 'STREAMABLEHTTP',
+    status,
+    enabled: true,
+    reachable: status === 'active',
+    toolCount: 7,
+    capabilities: { old: {} },
+    serverInfo: { name: 'old' },
+    createdAt: 'created',
+    updatedAt: 'updated',
+    lastSeen: 'seen',
+    lastRefreshAt: 'refreshed',
+    lastError: null,
+  };
+  return { record, failures };
+}
+
+t.test('the table of the file header', async (t) => {
+  const rows: readonly [ServerStatus, number, Probe, Judgement, ServerStatus, number][] = [
+    ['active', 0, reached, 'at-once', 'active', 0],
+    ['active', 2, reached, 'patient', 'active', 0],
+    ['inactive', 3, reached, 'at-once', 'active', 0],
+    ['inactive', 3, reached, 'patient', 'active', 0],
+    ['active', 0, failed, 'at-once', 'inactive', 3],
+    ['active', 0, failed, 'patient', 'active', 1],
+    ['active', 1, failed, 'patient', 'active', 2],
+    ['active', 2, failed, 'patient', 'inactive', 3],
+    ['inactive', 3, failed, 'at-once', 'inactive', 3],
+    ['inactive', 3, failed, 'patient', 'inactive', 3],
+    ['inactive', 0, failed, 'patient', 'inactive', 1],
+  ];
+  for (const [status, failures, probe, judgement, statusAfter, failuresAfter] of rows) {
+    const after = afterProbe(server(status, failures), probe, judgement, NOW);
+    const row = `${status} with ${failures}, ${probe.kind}, ${judgement}`;
+    t.equal(after.record.status, statusAfter, row);
+    t.equal(after.failures, failuresAfter, row);
+    t.equal(after.record.reachable, probe.kind === 'reached', row);
+  }
+});
+
+t.test('what was found is written down, and nothing of what people said', async (t) => {
+  const before = server('inactive', 3);
+  const { record } = afterProbe(before, reached, 'patient', NOW);
+  t.same(record, {
+    ...before.record,
+    status: 'active',
+    reachable: true,
+    toolCount: 1,
+    capabilities: { tools: {} },
+    serverInfo: { name: 's' },
+    lastSeen: NOW,
+    lastRefreshAt: NOW,
+    lastError: null,
+  });
+});
+
+t.test('what was found before outlives a failure', async (t) => {
+  const before = server('active', 2);
+  const { record } = afterProbe(before, failed, 'patient', NOW);
+  t.same(record, { ...before.record, status: 'inactive', reachable: false, lastError: 'it refuses connections' });
+});
