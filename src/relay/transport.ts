@@ -40,24 +40,25 @@ function answerForms(accept: string): AnswerForms | undefined {
 
 /**
  * Reads `Accept` liberally (decisions 2.2): absent and wildcards mean both, and a `;` between two types, which some
- * clients send, separates them like a comma. A type with `q=0` is not accepted.
+ * clients send, separates them like a comma. With `q=0` a type or wildcard is refused; the more exact one counts.
  */
 export function readAccept(accept: string): AnswerForms | undefined {
   if (accept.trim() === '') return 'both';
-  let json = false;
-  let eventStream = false;
-  let lastType: string | undefined;
-  const isRefused = new Set<string>();
+  const ranges = new Map<string, 'accepted' | 'refused'>();
+  let lastRange = '';
   for (const item of accept.toLowerCase().split(/[,;]/)) {
     const token = item.trim();
-    if (token.includes('/')) lastType = token;
-    else if (lastType !== undefined && /^q\s*=\s*0(\.0*)?$/.test(token)) isRefused.add(lastType);
-    if (!token.includes('/')) continue;
-    json ||= token === 'application/json' || token === 'application/*' || token === '*/*';
-    eventStream ||= token === 'text/event-stream' || token === 'text/*' || token === '*/*';
+    if (token.includes('/')) {
+      lastRange = token;
+      ranges.set(token, 'accepted');
+    } else if (/^q\s*=\s*0(\.0*)?$/.test(token)) {
+      ranges.set(lastRange, 'refused');
+    }
   }
-  json &&= !isRefused.has('application/json');
-  eventStream &&= !isRefused.has('text/event-stream');
+  const isAccepted = (type: string, wildcard: string): boolean =>
+    (ranges.get(type) ?? ranges.get(wildcard) ?? ranges.get('*/*')) === 'accepted';
+  const json = isAccepted('application/json', 'application/*');
+  const eventStream = isAccepted('text/event-stream', 'text/*');
   if (json && eventStream) return 'both';
   if (json) return 'json';
   return eventStream ? 'event-stream' : undefined;

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { checkTransport, readAccept, type TransportHead } from '../../src/relay/transport.js';
+import { limits } from '../../src/shared/limits.js';
 import { refusals } from '../../src/shared/refusals.js';
 
 const plain: TransportHead = {
@@ -25,8 +26,25 @@ t.test('accept is read liberally', async (t) => {
     ['text/event-stream; q=0.0, application/json', 'json'],
     ['text/html', undefined],
     ['text/event-stream;q=0', undefined],
+    ['application/json, */*;q=0', 'json'],
+    ['text/event-stream, text/*; q=0', 'event-stream'],
+    ['*/*;q=0.0, text/*', 'event-stream'],
+    ['application/json;q=0, application/*', undefined],
+    ['*/*;q=0', undefined],
+    ['*/*;q=0.1', 'both'],
+    ['q=0, application/json', 'json'],
+    ['text/html, application/xhtml+xml, */*;q=0.8', 'both'],
   ];
   for (const [accept, forms] of rows) t.equal(readAccept(accept), forms, accept);
+});
+
+t.test('accept is read right when more different ones were seen than are remembered', async (t) => {
+  for (let seen = 0; seen <= limits.acceptHeadersMax; seen += 1) {
+    checkTransport('POST', { ...plain, accept: `application/json, text/x-${seen}` });
+  }
+  t.equal(checkTransport('POST', { ...plain, accept: 'application/json, text/x-0' }), 'json');
+  t.equal(checkTransport('POST', { ...plain, accept: 'text/x-0' }), refusals.notAcceptable);
+  t.equal(checkTransport('POST', { ...plain, accept: 'text/x-0' }), refusals.notAcceptable, 'remembered as well');
 });
 
 t.test('a POST says what it carries and takes', async (t) => {
