@@ -1,0 +1,7 @@
+// A real logger whose lines end up in an array.
+import { pino } from 'pino';
+import type { Logger } from '../../src/shared/logger.js';
+
+export function logInto(lines: string[]): Logger {
+  return pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
+}

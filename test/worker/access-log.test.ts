@@ -1,0 +1,211 @@
+// The access log, written through a real relay to scripted backends: one line a request, and nothing in it that is
+// somebody's secret.
+import t, { type Test } from 'tap';
+import type { AnswerForms, ExchangeRequest } from '../../src/relay/exchange.js';
+import { Relay } from '../../src/relay/relay.js';
+import { subjectHash } from '../../src/shared/logger.js';
+import { refusals } from '../../src/shared/refusals.js';
+import { AccessLog } from '../../src/worker/access-log.js';
+import { ScriptedContext } from '../relay/upstream/scripted-context.js';
+import type { ScriptedUpstream } from '../relay/upstream/scripted-upstream.js';
+import { virtualHostOf } from '../relay/virtual-host.js';
+import { logInto } from '../support/log-lines.js';
+import { RecordedExchange } from './affinity/recorded-exchange.js';
+
+const SUBJECT = 'alice@example.com';
+const SESSION_ID = 'a-session-id-that-nobody-may-learn';
+const SECRETS = [SUBJECT, SESSION_ID, 'Bearer', 'the-argument', 'the-result', 'the-header', 'b.example', 'the-client'];
+const VIRTUAL_HOST = virtualHostOf({ b: { url: 'https://b.example/mcp', passthrough_headers: ['x-secret'] } });
+
+type Line = Record<string, unknown>;
+
+class Scene {
+  readonly lines: string[] = [];
+  readonly http: ScriptedUpstream;
+  readonly #context: ScriptedContext;
+  readonly #relay: Relay;
+  readonly #accessLog: AccessLog;
+
+  constructor(t: Test) {
+    this.#context = new ScriptedContext(t);
+    this.http = this.#context.http;
+    const logger = logInto(this.lines);
+    this.#accessLog = new AccessLog(logger);
+    this.#relay = new Relay({
+      http: this.http,
+      deadlines: this.#context.deadlines,
+      upstream: this.#context.options,
+      sessionIdleTimeoutMs: 60_000,
+      mintSessionId: () => SESSION_ID,
+      logger: logInto([]),
+    });
+  }
+
+  /** Hands a request to the relay, as the pipeline does. */
+  request(request: Partial<ExchangeRequest>): RecordedExchange {
+    const exchange = new RecordedExchange({
+      sessionId: SESSION_ID,
+      passthroughHeaders: ['x-secret', 'the-header'],
+      ...request,
+    });
+    const caller = { subject: SUBJECT, virtualHost: VIRTUAL_HOST };
+    this.#relay.handle(caller, this.#accessLog.watch(caller, exchange));
+    return exchange;
+  }
+
+  post(method: string, params: unknown = {}, answerForms: AnswerForms = 'both'): RecordedExchange {
+    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+    return this.request({ body, answerForms });
+  }
+
+  initialize(): RecordedExchange {
+    const clientInfo = { name: 'the-client', version: '1' };
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
+    const exchange = this.request({ body, sessionId: '' });
+    const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} } };
+    this.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: 'switchyard-initialize', result }), 'upstream-session');
+    this.http.last.empty();
+    return exchange;
+  }
+
+  /** A scene with an open session, and no lines yet. */
+  static inSession(t: Test): Scene {
+    const scene = new Scene(t);
+    scene.initialize();
+    scene.lines.length = 0;
+    return scene;
+  }
+
+  /** The only line there is; it holds no secret. */
+  only(t: Test): Line {
+    t.equal(this.lines.length, 1, 'one line');
+    for (const secret of SECRETS) t.notOk(this.lines[0]?.includes(secret), `without ${secret}`);
+    return JSON.parse(this.lines[0] ?? '{}') as Line;
+  }
+}
+
+const WHO = { subject: subjectHash(SUBJECT), virtualHost: 'vh' };
+const RESULT = '{"jsonrpc":"2.0","id":1,"result":{"content":"the-result"}}';
+
+t.test('a call: who, what, where to and how it went', async (t) => {
+  const scene = Scene.inSession(t);
+  scene.post('tools/call', { name: 'b-add', arguments: { secret: 'the-argument' } });
+  t.same(scene.lines, [], 'not before it is answered');
+  scene.http.last.json(RESULT);
+  const line = scene.only(t);
+  t.match(line, { ...WHO, method: 'tools/call', backend: 'b', tool: 'add', status: 200, callerGone: false });
+  t.type(line['durationMs'], 'number');
+  t.ok(Number(line['durationMs']) >= 0);
+});
+
+t.test('a call that is streamed has one line, at its end', async (t) => {
+  const scene = Scene.inSession(t);
+  scene.post('tools/call', { name: 'b-add', arguments: {}, _meta: { progressToken: 't' } });
+  const progress = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 't', progress: 1 } };
+  scene.http.last.head(200, 'text/event-stream').data(`data: ${JSON.stringify(progress)}\n\n`);
+  t.same(scene.lines, []);
+  scene.http.last.data(`data: ${RESULT}\n\n`).end();
+  t.match(scene.only(t), { method: 'tools/call', tool: 'add', status: 200 });
+});
+
+t.test('a caller that went away is said to be gone, once its call is over', async (t) => {
+  const scene = Scene.inSession(t);
+  const exchange = scene.post('tools/call', { name: 'b-add' });
+  // The exchange of the test insists that nobody answers it any more, and the real one does not mind.
+  exchange.respond = () => undefined;
+  exchange.abort();
+  scene.http.last.json(RESULT);
+  t.match(scene.only(t), { tool: 'add', callerGone: true });
+});
+
+t.test('every method has its line', async (t) => {
+  const rows: [method: string, params: unknown, expected: Line][] = [
+    ['ping', {}, { method: 'ping', status: 200 }],
+    ['tools/list', { cursor: 'the-argument' }, { method: 'tools/list', status: 200 }],
+    [
+      'tools/call',
+      { name: 'nowhere', arguments: 'the-argument' },
+      { method: 'tools/call', tool: 'nowhere', status: 200 },
+    ],
+    ['resources/read', { uri: 'the-argument' }, { method: 'resources/read', status: 200 }],
+    ['initialize', {}, { method: 'POST', status: 400 }],
+  ];
+  for (const [method, params, expected] of rows) {
+    const scene = Scene.inSession(t);
+    scene.post(method, params);
+    const line = scene.only(t);
+    t.match(line, { ...WHO, ...expected }, method);
+    t.notOk('backend' in line, 'no backend had a part in it');
+  }
+});
+
+t.test('initialize, a notification and a DELETE', async (t) => {
+  const scene = new Scene(t);
+  scene.initialize();
+  t.match(scene.only(t), { ...WHO, method: 'initialize', status: 200 });
+  const notified = Scene.inSession(t);
+  notified.request({ body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}') });
+  t.match(notified.only(t), { ...WHO, method: 'notifications/initialized', status: 202 });
+  const deleted = Scene.inSession(t);
+  deleted.request({ method: 'DELETE', body: Buffer.alloc(0) });
+  t.match(deleted.only(t), { ...WHO, method: 'DELETE', status: 202 });
+});
+
+t.test('what the relay refuses has a line with the status', async (t) => {
+  const rows: [request: Partial<ExchangeRequest>, status: number][] = [
+    [{ sessionId: 'another-session-the-argument' }, 404],
+    [{ sessionId: '', body: Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}') }, 400],
+    [{ body: Buffer.from('the-argument') }, 400],
+  ];
+  for (const [request, status] of rows) {
+    const scene = Scene.inSession(t);
+    scene.request(request);
+    t.match(scene.only(t), { ...WHO, method: 'POST', status });
+  }
+});
+
+t.test('what never reaches the relay has a line with the code of the refusal', async (t) => {
+  const lines: string[] = [];
+  new AccessLog(logInto(lines)).refused('POST', 'vh', refusals.tokenExpired);
+  t.equal(lines.length, 1);
+  t.match(JSON.parse(lines[0] ?? '{}'), { virtualHost: 'vh', method: 'POST', status: 401, refusal: 'token-expired' });
+});
+
+t.test('the watched exchange is the same exchange', async (t) => {
+  const inner = new RecordedExchange();
+  const watched = new AccessLog(logInto([])).watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, inner);
+  t.equal(watched.request, inner.request);
+  const onDrain = (): void => undefined;
+  const onAbort = (): void => undefined;
+  watched.onDrain = onDrain;
+  watched.onAbort = onAbort;
+  t.equal(inner.onDrain, onDrain);
+  t.equal(inner.onAbort, onAbort);
+  t.equal(watched.onDrain, onDrain);
+  t.equal(watched.onAbort, onAbort);
+  t.notOk(watched.isAborted);
+  watched.openStream('S-1');
+  t.equal(inner.streamSessionId, 'S-1');
+  t.ok(watched.write(Buffer.from('one')));
+  inner.isSlow = true;
+  t.notOk(watched.write(Buffer.from('two')), 'the caller is slow');
+  t.equal(inner.written.toString(), 'onetwo');
+  watched.cut();
+  t.equal(inner.outcome, 'cut');
+  const whole = new RecordedExchange();
+  const headers = ['retry-after', '30'];
+  new AccessLog(logInto([]))
+    .watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, whole)
+    .respond(503, 'application/json', '{}', 'S-2', headers);
+  t.match(whole.answer, { status: 503, contentType: 'application/json', sessionId: 'S-2', headers });
+});
+
+t.test('a stream that is cut has a line too', async (t) => {
+  const lines: string[] = [];
+  const exchange = new RecordedExchange();
+  const watched = new AccessLog(logInto(lines)).watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, exchange);
+  watched.openStream();
+  watched.cut();
+  t.equal(lines.length, 1);
+});
