@@ -156,14 +156,21 @@ export class Pipeline implements EdgeHandler {
 
 const NO_HEADERS: readonly string[] = Object.freeze([]);
 
-/** The headers whose names are listed. */
+/** The headers whose names are listed, as they go on the wire again. */
 function select(headers: readonly string[], names: ReadonlySet<string>): readonly string[] {
   if (names.size === 0) return NO_HEADERS;
   const selected: string[] = [];
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i];
     const value = headers[i + 1];
-    if (name !== undefined && value !== undefined && names.has(name)) selected.push(name, value);
+    if (name !== undefined && value !== undefined && names.has(name)) selected.push(name, wireText(value));
   }
   return selected;
 }
+
+/** uWebSockets.js reads a header's bytes as UTF-8; on the wire each character is one byte. */
+function wireText(value: string): string {
+  return ASCII.test(value) ? value : Buffer.from(value).toString('latin1');
+}
+
+const ASCII = /^[\x20-\x7e]*$/;

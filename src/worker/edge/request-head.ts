@@ -35,6 +35,7 @@ export function readHead(req: HttpRequest): RequestHead {
     headers: [],
   };
   current = head;
+  seen = 0;
   req.forEach(takeHeader);
   return head;
 }
@@ -42,24 +43,34 @@ export function readHead(req: HttpRequest): RequestHead {
 /** The head that `takeHeader` fills; `forEach` is synchronous, so one function serves every request. */
 let current: RequestHead;
 
+/** Which of the headers that must come once have come, empty or not: a bit each. */
+let seen = 0;
+const HOST = 1;
+const AUTHORIZATION = 2;
+const SESSION_ID = 4;
+const CONTENT_LENGTH = 8;
+
+/** @returns the value that stands: the first that is not empty, so that who may not ask at all is told that first. */
+function single(header: number, present: string, value: string): string {
+  if ((seen & header) !== 0) current.isAmbiguous = true;
+  seen |= header;
+  return present === '' ? value : present;
+}
+
 function takeHeader(name: string, value: string): void {
   current.headers.push(name, value);
   switch (name) {
     case 'host':
-      if (current.host !== '') current.isAmbiguous = true;
-      current.host ||= value;
+      current.host = single(HOST, current.host, value);
       break;
     case 'authorization':
-      if (current.authorization !== '') current.isAmbiguous = true;
-      current.authorization ||= value;
+      current.authorization = single(AUTHORIZATION, current.authorization, value);
       break;
     case 'mcp-session-id':
-      if (current.sessionId !== '') current.isAmbiguous = true;
-      current.sessionId ||= value;
+      current.sessionId = single(SESSION_ID, current.sessionId, value);
       break;
     case 'content-length':
-      if (current.contentLength !== '') current.isAmbiguous = true;
-      current.contentLength ||= value;
+      current.contentLength = single(CONTENT_LENGTH, current.contentLength, value);
       break;
     case 'origin':
       current.origin = value;
