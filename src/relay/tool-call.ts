@@ -93,8 +93,8 @@ export class ToolCall implements RequestHandler {
     this.#request = undefined;
     if (fault.kind === 'session-lost') {
       upstream.lose(this.#sentIn);
-      if (!this.#isSecondTry) {
-        // The request was refused, so it was not executed: once more, in a new upstream session (R04).
+      if (!this.#isSecondTry && this.#cancelDeadline === undefined) {
+        // The request was refused, so it was not executed: once more, in a new upstream session (R04), if still wanted.
         this.#isSecondTry = true;
         upstream.whenOpen(passthrough, (openFault) => this.#onOpen(openFault));
         return;

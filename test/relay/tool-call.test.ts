@@ -1,0 +1,63 @@
+// What becomes of a call when its cancellation meets something else; the rest of a call's life is in test/spec.
+import t, { type Test } from 'tap';
+import { limits } from '../../src/shared/limits.js';
+import { RelayScene, initializeResult } from './relay-scene.js';
+import { virtualHostOf } from './virtual-host.js';
+
+const CANCELLED = '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Request cancelled"}}';
+
+function open(t: Test): RelayScene {
+  return new RelayScene(t, virtualHostOf({ b: {} })).open();
+}
+
+t.test('a call whose session is lost is sent once more', async (t) => {
+  const scene = open(t);
+  const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
+  scene.http.last.empty(404);
+  scene.http.last.json(initializeResult, 'second');
+  scene.http.last.empty();
+  t.equal(scene.http.last.summary, 'tools/call');
+  t.equal(scene.http.last.header('mcp-session-id'), 'second');
+  t.equal(exchange.outcome, 'none');
+});
+
+t.test('a call that was cancelled is not sent once more', async (t) => {
+  const scene = open(t);
+  const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
+  const call = scene.http.last;
+  scene.post('notifications/cancelled', { requestId: 7 });
+  t.equal(scene.http.last.summary, 'notifications/cancelled');
+  const sentCount = scene.http.calls.length;
+  call.empty(404);
+  t.equal(scene.http.calls.length, sentCount, 'nothing is sent');
+  t.match(JSON.parse(exchange.answer?.body.toString() ?? ''), { id: 7, error: { code: -32603 } });
+});
+
+t.test('a call that is cancelled before it was sent never is', async (t) => {
+  const scene = open(t);
+  scene.post('tools/call', { name: 'b-x' }, 1);
+  scene.http.last.empty(404);
+  const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
+  scene.post('notifications/cancelled', { requestId: 7 });
+  t.equal(exchange.answer?.body.toString(), CANCELLED);
+  scene.http.last.json(initializeResult, 'second');
+  scene.http.last.empty();
+  const sent = scene.http.calls.filter(({ summary }) => summary === 'tools/call').map(({ text }) => text);
+  t.same(
+    sent.map((text) => (JSON.parse(text) as { id: number }).id),
+    [1, 1],
+    'the other call, once more',
+  );
+});
+
+t.test('a backend that does not answer what was cancelled is not waited for', async (t) => {
+  const scene = open(t);
+  const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
+  const call = scene.http.last;
+  scene.post('notifications/cancelled', { requestId: 7 });
+  scene.post('notifications/cancelled', { requestId: 7 });
+  t.equal(exchange.outcome, 'none', 'it may still answer');
+  scene.context.advance(limits.cancelledAnswerMsMax + 100);
+  t.equal(exchange.answer?.body.toString(), CANCELLED);
+  t.ok(call.isAborted);
+});
