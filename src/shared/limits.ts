@@ -9,6 +9,8 @@ export const limits = {
   requestHeaderBytesMax: 32 * KIB,
   /** What `--max-body-bytes` may be set to; more is a fault at start-up, as a body is held in memory as a whole. */
   requestBodyBytesMax: 1024 * MIB,
+  /** What `--rate-limit` may be set to, requests a minute; more is a fault at start-up: 0 says that there is no limit. */
+  requestsPerMinuteMax: 1_000_000,
   /** What `--expires-in` of a minted token may be set to, ms (ten years); more is a fault of the command line. */
   tokenLifetimeMsMax: 10 * 365 * 24 * 3_600_000,
   /** Verified tokens remembered per worker; the oldest is dropped, and verified again when it comes back. */
@@ -47,6 +49,8 @@ export const limits = {
   redisRetryDelayMsMin: 50,
   redisRetryDelayMsMax: 2_000,
 
+  /** Characters of a caller's own words (a tool, a method, a path) in one line of the access log; the rest is cut off. */
+  accessLogNameCharsMax: 256,
   /** Different `host` headers whose verdict is remembered per worker; then all are forgotten and judged again. */
   hostVerdictsMax: 1_024,
   /** Different `accept` headers whose reading is remembered per worker; then all are forgotten and read again. */
@@ -56,8 +60,6 @@ export const limits = {
   sessionsMax: 200_000,
   /** Requests of one session in flight at once; one more is answered with a JSON-RPC error. */
   sessionRequestsInFlightMax: 1_024,
-  /** Characters of a session id that a caller may send; a longer one is unknown (404). */
-  sessionIdCharsMax: 128,
 
   /** Objects and arrays that may be open at once in a JSON text; a deeper one is refused as not JSON. */
   jsonDepthMax: 512,
@@ -104,8 +106,6 @@ export const limits = {
   /** How long a backend may take to accept a notification or the DELETE of its session, ms. Then it is cut. */
   noticeMsMax: 5_000,
 
-  /** Bytes written to a slow caller's stream that may wait in memory before the backend is no longer read. */
-  streamBufferBytesMax: 256 * KIB,
   /** Silence on an event stream before a comment line is sent, ms (decisions 2.2 says at least every 15 s). */
   streamKeepAliveMs: 14_000,
 
@@ -129,6 +129,15 @@ export const limits = {
   /** Bytes of a hopped answer given as a whole, which the receiver gathers; a longer one cuts the caller off. */
   hopAnswerBytesMax: 256 * MIB,
 
+  /** Connections to the control plane at once; one more is closed. */
+  controlPlaneConnectionsMax: 4_096,
+  /** How long a request to the control plane may take to arrive, body and all, ms; then it is answered 408. */
+  requestReceiveMsMax: 60_000,
+  /** Characters of one parameter in a path of the control plane, as sent; a longer one is answered 414. */
+  pathParameterCharsMax: 512,
+  /** Subjects and addresses whose requests are counted at once; above it the oldest begins to count anew. */
+  rateLimitKeysMax: 100_000,
+
   /** Registered servers; one more is refused. Two control planes that register at once may pass it by a few. */
   serversMax: 1_000,
   /** Characters of a server's name (decisions 3), URL and description; a longer one is refused. */
@@ -146,6 +155,18 @@ export const limits = {
   probeBytesMax: 8 * MIB,
   /** Failed health checks in a row that make a server inactive (decisions 3). */
   healthFailuresMax: 3,
+  /** Compositions; one more is refused. Two control planes that create at once may pass it by a few. */
+  compositionsMax: 1_000,
+  /** Subjects of one composition, each a user config to write; more is refused. */
+  compositionSubjectsMax: 1_000,
+  /** Bytes of one composition as stored; a larger one is refused. It is in the user config of each of its subjects. */
+  compositionBytesMax: MIB,
+  /** User configs that one change of a composition writes at once; further ones wait for their turn. */
+  publicationsAtOnceMax: 8,
+  /** Between two looks whether every composition is published, ms. */
+  publishRepairMs: 30_000,
+  /** Virtual hosts of the control plane kept compiled; the least recently used is compiled again. */
+  controlPlaneVirtualHostsMax: 2_048,
 
   /** What `--number-of-cpus` may be set to; more is a fault at start-up. */
   workersMax: 1_024,

@@ -1,0 +1,67 @@
+// What people may say of a composition, checked and with its defaults. That its servers exist is for the registry to say.
+import { limits } from '../../shared/limits.js';
+import { encodeStoreKey } from '../../store/store-key.js';
+import { CompositionFault } from './composition-fault.js';
+import type { ComposedServer, CompositionInput } from './composition.js';
+
+export interface CheckedComposition {
+  readonly name: string;
+  readonly description: string;
+  readonly servers: readonly ComposedServer[];
+  /** `undefined` when nothing was said of them. */
+  readonly subjects: readonly string[] | undefined;
+}
+
+const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
+/** Would be taken for the id of another composition. */
+const LIKE_AN_ID = /^[0-9a-f]{32}$/i;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** Throws a `CompositionFault` that names the first member at fault. */
+export function checkCompositionInput(input: CompositionInput): CheckedComposition {
+  const { name, description = '', servers, subjects } = input;
+  checkName(name);
+  if (description.length > limits.serverDescriptionCharsMax) {
+    refuse('description', `must have at most ${limits.serverDescriptionCharsMax} characters`);
+  }
+  if (LONE_SURROGATE.test(description)) refuse('description', 'must be Unicode text');
+  return {
+    name,
+    description,
+    servers: servers.map((server, index) => checkServer(server, `servers.${index}`)),
+    subjects: subjects && checkSubjects(subjects),
+  };
+}
+
+export function refuse(member: string, words: string): never {
+  throw new CompositionFault('invalid', `${member} ${words}`, member);
+}
+
+function checkName(name: string): void {
+  if (name.length > limits.serverNameCharsMax || !NAME_CHARS.test(name)) {
+    refuse('name', `must be 1 to ${limits.serverNameCharsMax} of A-Z, a-z, 0-9, '_', '.', '-' and space`);
+  }
+  if (name !== name.trim()) refuse('name', 'must not begin or end with a space');
+  if (LIKE_AN_ID.test(name)) refuse('name', 'must not be 32 hexadecimal digits, as ids are');
+}
+
+function checkServer({ name, tools }: ComposedServer, member: string): ComposedServer {
+  // The dataplane takes an empty allow-list for no list at all: it would open every tool of the server.
+  if (tools.length === 0)
+    refuse(`${member}.tools`, 'must name at least one tool: leave out a server of which none is used');
+  for (const [index, tool] of tools.entries()) {
+    if (tool === '') refuse(`${member}.tools.${index}`, 'must not be empty');
+    if (LONE_SURROGATE.test(tool)) refuse(`${member}.tools.${index}`, 'must be Unicode text');
+  }
+  return { name, tools: [...new Set(tools)] };
+}
+
+function checkSubjects(subjects: readonly string[]): readonly string[] {
+  if (subjects.length > limits.compositionSubjectsMax) {
+    refuse('subjects', `must be at most ${limits.compositionSubjectsMax}`);
+  }
+  for (const [index, subject] of subjects.entries()) {
+    if (encodeStoreKey(subject) === undefined) refuse(`subjects.${index}`, 'cannot be the subject of a token here');
+  }
+  return [...new Set(subjects)];
+}

@@ -1,0 +1,118 @@
+// Compositions in the record store: each is a record by id, and is found by another by its name, case folded. Both
+// change together or not at all, which is what makes names unique for all control planes.
+import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
+
+/** A server of a composition. It is known by its id, so that it may be renamed; the name is the one last known. */
+export interface StoredComposedServer {
+  readonly id: string;
+  readonly name: string;
+  readonly tools: readonly string[];
+}
+
+export interface StoredComposition {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly servers: readonly StoredComposedServer[];
+  readonly subjects: readonly string[];
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** A composition as it was read: what a change of it expects to find. */
+export interface CompositionSnapshot {
+  readonly composition: StoredComposition;
+  readonly bytes: Buffer;
+}
+
+const COMPOSITIONS = 'compositions/';
+const ID = /^[0-9a-f]{32}$/;
+/** What an id or a name may look like, in lower case: anything else is nobody's, and may be no key at all. */
+const REFERENCE = /^[a-z0-9_.\- ]{1,64}$/;
+
+export class CompositionStorage {
+  readonly #records: RecordStore;
+
+  constructor(records: RecordStore) {
+    this.#records = records;
+  }
+
+  async list(): Promise<CompositionSnapshot[]> {
+    return (await this.#records.list(COMPOSITIONS)).map(({ value }) => decode(value));
+  }
+
+  /** By id, else by name in any case. */
+  async find(reference: string): Promise<CompositionSnapshot | undefined> {
+    const folded = reference.toLowerCase();
+    if (!REFERENCE.test(folded)) return undefined;
+    const id = ID.test(folded) ? folded : await this.ownerOfName(folded);
+    return id === undefined ? undefined : this.#load(id);
+  }
+
+  /** The id of the composition that has this name. */
+  async ownerOfName(name: string): Promise<string | undefined> {
+    return (await this.#records.read(nameKey(name)))?.toString();
+  }
+
+  /** False when its name is taken. */
+  async tryInsert(composition: StoredComposition): Promise<boolean> {
+    const { id, name } = composition;
+    return this.#records.swap([
+      ...moveName(undefined, name, id),
+      { ...compositionKey(id), expected: undefined, value: encodeComposition(composition) },
+    ]);
+  }
+
+  /** False when the composition is not as it was read, or a new name is taken. */
+  async tryUpdate(before: CompositionSnapshot, after: StoredComposition): Promise<boolean> {
+    const { id, name } = before.composition;
+    return this.#records.swap([
+      ...moveName(name, after.name, id),
+      { ...compositionKey(id), expected: before.bytes, value: encodeComposition(after) },
+    ]);
+  }
+
+  /** False when the composition is not as it was read. */
+  async tryDelete(before: CompositionSnapshot): Promise<boolean> {
+    const { id, name } = before.composition;
+    return this.#records.swap([
+      ...moveName(name, undefined, id),
+      { ...compositionKey(id), expected: before.bytes, value: undefined },
+    ]);
+  }
+
+  async #load(id: string): Promise<CompositionSnapshot | undefined> {
+    const bytes = await this.#records.read(compositionKey(id));
+    return bytes === undefined ? undefined : decode(bytes);
+  }
+}
+
+/** A change that changes nothing: a swap with it fails when the composition is no longer as it was read. */
+export function guardComposition({ composition, bytes }: CompositionSnapshot): RecordChange {
+  return { ...compositionKey(composition.id), expected: bytes, value: bytes };
+}
+
+export function encodeComposition(composition: StoredComposition): Buffer {
+  return Buffer.from(JSON.stringify(composition));
+}
+
+function decode(bytes: Buffer): CompositionSnapshot {
+  return { composition: JSON.parse(bytes.toString()) as StoredComposition, bytes };
+}
+
+function compositionKey(id: string): RecordKey {
+  return { space: 'records', key: COMPOSITIONS + id };
+}
+
+/** Names are ASCII. */
+function nameKey(name: string): RecordKey {
+  return { space: 'records', key: `composition-names/${name.toLowerCase()}` };
+}
+
+function moveName(before: string | undefined, after: string | undefined, id: string): RecordChange[] {
+  if (before?.toLowerCase() === after?.toLowerCase()) return [];
+  const changes: RecordChange[] = [];
+  if (before !== undefined) changes.push({ ...nameKey(before), expected: Buffer.from(id), value: undefined });
+  if (after !== undefined) changes.push({ ...nameKey(after), expected: undefined, value: Buffer.from(id) });
+  return changes;
+}

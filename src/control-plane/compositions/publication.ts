@@ -1,0 +1,104 @@
+// What one subject's user config has of ours, and what must change so that it has what it should. A virtual host is ours
+// when the publication record says so, never by its id alone: whatever else is in the config is somebody else's.
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { limits } from '../../shared/limits.js';
+import type { RecordChange, RecordKey } from '../../store/record-store.js';
+import { editConfig, EMPTY_CONFIG, readConfig } from './virtual-host-edit.js';
+
+/** Written with the user config in one swap, so that it is true of it. */
+interface PublicationRecord {
+  readonly subject: string;
+  /** Ids of our virtual hosts. */
+  readonly virtualHosts: readonly string[];
+  /** Whether there was no config before ours: then there is none after it. */
+  readonly isConfigOurs: boolean;
+}
+
+/** Of one subject, as it was read. */
+export interface PublicationState {
+  readonly subject: string;
+  readonly record: Buffer | undefined;
+  readonly config: Buffer | undefined;
+}
+
+export type PublicationPlan =
+  /** Everything is as it should be. */
+  | { readonly kind: 'current' }
+  | { readonly kind: 'stale'; readonly changes: readonly RecordChange[] }
+  /** Nothing can be done about it here; the reason is for people and repeats no value. */
+  | { readonly kind: 'obstructed'; readonly reason: string };
+
+export const PUBLICATIONS = 'published/';
+
+/** By a hash: a subject may be as long as a whole key. */
+export function publicationKey(subject: string): RecordKey {
+  return { space: 'records', key: PUBLICATIONS + createHash('sha256').update(subject).digest('hex') };
+}
+
+export function userConfigKey(subject: string): RecordKey {
+  return { space: 'user-configs', key: subject };
+}
+
+export function subjectOfPublication(record: Buffer): string {
+  return decode(record).subject;
+}
+
+/** @param wanted JSON of the virtual hosts that the subject should have of ours, by id. */
+export function planPublication(state: PublicationState, wanted: ReadonlyMap<string, string>): PublicationPlan {
+  const { subject } = state;
+  const before = state.record === undefined ? undefined : decode(state.record);
+  if (before === undefined && wanted.size === 0) return { kind: 'current' };
+  // An empty value is no config either (decisions 2.2).
+  const isAbsent = state.config === undefined || state.config.length === 0;
+  const config = readConfig(isAbsent ? EMPTY_CONFIG : state.config);
+  if (typeof config === 'string') return obstructed(`the user config cannot be decoded: ${config}`);
+
+  const owned = new Set(before?.virtualHosts);
+  const removed = new Set<string>();
+  const current = new Set<string>();
+  for (const { id, value } of config.virtualHosts) {
+    const json = wanted.get(id);
+    if (!owned.has(id)) {
+      if (json !== undefined) return obstructed(`the user config has a virtual host ${id} of somebody else's`);
+    } else if (json !== undefined && isDeepStrictEqual(JSON.parse(value.toString()), JSON.parse(json))) {
+      current.add(id);
+    } else {
+      removed.add(id);
+    }
+  }
+  // One that is there twice, once as it should be, is taken out twice.
+  const added = new Map([...wanted].filter(([id]) => !current.has(id) || removed.has(id)));
+  const after: PublicationRecord | undefined =
+    wanted.size === 0
+      ? undefined
+      : { subject, virtualHosts: [...wanted.keys()].sort(), isConfigOurs: isAbsent || before?.isConfigOurs === true };
+  const record = after === undefined ? undefined : Buffer.from(JSON.stringify(after));
+  const isSameRecord = record !== undefined && state.record?.equals(record) === true;
+  if (removed.size === 0 && added.size === 0 && isSameRecord) return { kind: 'current' };
+
+  let { config: value } = state;
+  if (removed.size > 0 || added.size > 0) {
+    const edited = editConfig(config, removed, added);
+    if (added.size > 0 && edited.length > limits.userConfigBytesMax) {
+      return obstructed(`the user config would be larger than ${limits.userConfigBytesMax} bytes`);
+    }
+    value = before?.isConfigOurs === true && edited.equals(EMPTY_CONFIG) ? undefined : edited;
+  }
+  return {
+    kind: 'stale',
+    changes: [
+      { ...publicationKey(subject), expected: state.record, value: record },
+      // Also when it stays: the record must be true of it.
+      { ...userConfigKey(subject), expected: state.config, value },
+    ],
+  };
+}
+
+function obstructed(reason: string): PublicationPlan {
+  return { kind: 'obstructed', reason };
+}
+
+function decode(record: Buffer): PublicationRecord {
+  return JSON.parse(record.toString()) as PublicationRecord;
+}
