@@ -36,6 +36,7 @@ export type RefusalCode =
   | 'not-json-rpc'
   | 'sessions-full'
   | 'owner-lost'
+  | 'store-failed'
   | 'draining';
 
 export interface Refusal {
@@ -127,6 +128,7 @@ export const refusals = Object.freeze({
   notJsonRpc: rpc('not-json-rpc', 400, rpcCodes.invalidRequest, 'Invalid request: send one JSON-RPC 2.0 message'),
   sessionsFull: detail('sessions-full', 503, 'Too many sessions', ['retry-after', '30']),
   ownerLost: detail('owner-lost', 503, 'The process that held this session ended before it answered'),
+  storeFailed: detail('store-failed', 503, 'The store cannot be read: try again', ['retry-after', '2']),
   draining: Object.freeze({
     code: 'draining',
     status: 503,

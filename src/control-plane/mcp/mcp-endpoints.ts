@@ -1,29 +1,133 @@
-// The MCP endpoints of the control plane: all active servers as one, and each composition as one.
+// The MCP endpoints of the control plane: all active servers as one, and each composition as one. The relay behind them
+// is the dataplane's. The order of checks is that of decisions 2.1 from the virtual host on.
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
+import { refuse } from '../../relay/answers.js';
+import { Relay } from '../../relay/relay.js';
+import { checkTransport } from '../../relay/transport.js';
+import type { HttpUpstream } from '../../relay/upstream/http-upstream.js';
+import { Http1Upstream } from '../../relay/upstream/http1/http1-upstream.js';
+import { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Logger } from '../../shared/logger.js';
+import { refusals } from '../../shared/refusals.js';
+import type { CompiledVirtualHost } from '../../store/compiled-config.js';
+import { backendOf } from '../compositions/composed-backends.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Registry } from '../registry/registry.js';
+import { NodeExchange, type NodeExchangeContext } from './node-exchange.js';
+import { readTransportHead } from './transport-head.js';
+import { VirtualHosts } from './virtual-hosts.js';
 
 export interface McpEndpointsOptions {
-  readonly registry: Registry;
-  readonly compositions: Compositions;
+  readonly registry: Pick<Registry, 'list'>;
+  readonly compositions: Pick<Compositions, 'findHost'>;
   readonly upstream: UpstreamOptions;
   readonly sessionIdleTimeoutMs: number;
   readonly bodyBytesMax: number;
   readonly logger: Logger;
 }
 
+/** No composition's id is like it. */
+const AGGREGATE_ID = 'aggregate';
+/** 256 random bits, as characters that a session id may have (S20). */
+const SESSION_ID_BYTES = 32;
+
 /**
  * For requests whose Host, Origin and token were checked. Of the request nothing but its head may have been read. The
  * answer is written to the response with everything that was set on it before (`response.setHeader`); nothing is thrown.
  */
-export declare class McpEndpoints {
-  constructor(options: McpEndpointsOptions);
+export class McpEndpoints {
+  readonly #options: McpEndpointsOptions;
+  readonly #context: NodeExchangeContext;
+  readonly #http: HttpUpstream;
+  readonly #relay: Relay;
+  readonly #virtualHosts: VirtualHosts;
+
+  constructor(options: McpEndpointsOptions) {
+    const { upstream, sessionIdleTimeoutMs, bodyBytesMax, logger } = options;
+    const deadlines = new DeadlineWheel();
+    this.#options = options;
+    this.#context = { deadlines, bodyBytesMax };
+    this.#http = new Http1Upstream({ connectTimeoutMs: upstream.connectTimeoutMs });
+    this.#relay = new Relay({
+      http: this.#http,
+      deadlines,
+      upstream,
+      sessionIdleTimeoutMs,
+      mintSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),
+      isSessionOptional: true,
+      logger,
+    });
+    this.#virtualHosts = new VirtualHosts(upstream.mode);
+  }
+
   /** Any method on `/mcp`. */
-  handleAggregate(subject: string, request: IncomingMessage, response: ServerResponse): void;
+  handleAggregate(subject: string, request: IncomingMessage, response: ServerResponse): void {
+    void this.#serve(subject, request, response, () => this.#findAggregate());
+  }
+
   /** Any method on `/servers/{reference}/mcp`; the reference is a composition's id or name, percent-decoded. */
-  handleComposition(reference: string, subject: string, request: IncomingMessage, response: ServerResponse): void;
+  handleComposition(reference: string, subject: string, request: IncomingMessage, response: ServerResponse): void {
+    void this.#serve(subject, request, response, () => this.#findComposition(reference, subject));
+  }
+
   /** Ends every session and tells the servers, then closes every connection to them. For after the drain. */
-  stop(): Promise<void>;
+  async stop(): Promise<void> {
+    await this.#relay.stop();
+    await this.#http.close();
+    this.#context.deadlines.stop();
+  }
+
+  async #serve(
+    subject: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    find: () => Promise<CompiledVirtualHost | undefined>,
+  ): Promise<void> {
+    const exchange = new NodeExchange(this.#context, request, response);
+    const { method } = request;
+    if (method !== 'POST' && method !== 'DELETE') {
+      // A GET would open a stream for what no request asked for, and there is nothing of that kind (S13).
+      refuse(exchange, { ...refusals.methodNotAllowed, headers: ['allow', 'POST, DELETE'] });
+      return;
+    }
+    let virtualHost: CompiledVirtualHost | undefined;
+    try {
+      virtualHost = await find();
+    } catch (error) {
+      this.#options.logger.error({ err: error }, 'an MCP request could not be looked up');
+      refuse(exchange, refusals.storeFailed);
+      return;
+    }
+    if (virtualHost === undefined) {
+      refuse(exchange, refusals.virtualHostUnknown);
+      return;
+    }
+    const head = readTransportHead(request);
+    const answerForms = checkTransport(method, head);
+    if (typeof answerForms !== 'string') {
+      refuse(exchange, answerForms);
+      return;
+    }
+    const body = await exchange.readBody();
+    if (body === 'too-large') {
+      refuse(exchange, refusals.bodyTooLarge);
+      return;
+    }
+    exchange.complete({ method, sessionId: head.sessionId, answerForms, passthroughHeaders: [], body });
+    this.#relay.handle({ subject, virtualHost }, exchange);
+  }
+
+  /** Read for each request, so that it serves what the registry has now, whoever changed it. */
+  async #findAggregate(): Promise<CompiledVirtualHost> {
+    const servers = await this.#options.registry.list();
+    const active = servers.filter(({ enabled, status }) => enabled && status === 'active');
+    return this.#virtualHosts.compile(AGGREGATE_ID, new Map(active.map((server) => [server.name, backendOf(server)])));
+  }
+
+  async #findComposition(reference: string, subject: string): Promise<CompiledVirtualHost | undefined> {
+    const host = await this.#options.compositions.findHost(reference, subject);
+    return host && this.#virtualHosts.compile(host.id, host.backends);
+  }
 }

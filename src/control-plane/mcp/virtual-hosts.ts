@@ -1,0 +1,37 @@
+// Virtual hosts of the control plane's own endpoints, compiled for the relay. The same object comes back for as long as
+// nothing in it changes: sessions compare by it, and keep their upstream sessions.
+import type { UpstreamOptions } from '../../config/dataplane-options.js';
+import { limits } from '../../shared/limits.js';
+import { compileUserConfig } from '../../store/compile-config.js';
+import type { CompiledVirtualHost } from '../../store/compiled-config.js';
+import { RecentMap } from '../../store/recent-map.js';
+import type { BackendConfig } from '../../store/user-config-schema.js';
+
+interface Compiled {
+  /** What it was compiled from. */
+  readonly text: string;
+  readonly virtualHost: CompiledVirtualHost;
+}
+
+export class VirtualHosts {
+  readonly #upstreamMode: UpstreamOptions['mode'];
+  readonly #compiled = new RecentMap<Compiled>(
+    limits.controlPlaneVirtualHostsMax,
+    limits.userConfigCacheBytesMax,
+    ({ text }) => text.length,
+  );
+
+  constructor(upstreamMode: UpstreamOptions['mode']) {
+    this.#upstreamMode = upstreamMode;
+  }
+
+  compile(id: string, backends: ReadonlyMap<string, BackendConfig>): CompiledVirtualHost {
+    const text = JSON.stringify([...backends]);
+    const known = this.#compiled.get(id);
+    if (known?.text === text) return known.virtualHost;
+    const config = { virtual_hosts: new Map([[id, { backends: new Map(backends) }]]) };
+    const virtualHost = compileUserConfig(config, this.#upstreamMode).virtualHosts.get(id)!;
+    this.#compiled.set(id, { text, virtualHost });
+    return virtualHost;
+  }
+}
