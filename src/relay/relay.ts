@@ -187,7 +187,8 @@ export class Relay {
     openUpstreams(session, caller.virtualHost, exchange, params.protocolVersion, (result) => {
       // A caller that went away never learns the id: nobody could use or end the session.
       if (exchange.isAborted) this.#sessions.end(session, exchange.request);
-      else answer(exchange, resultMessage(idOf(exchange, message), result), session.identity.id);
+      // Also when nobody hears it: an answer completes the exchange, and the access log has a line for each.
+      answer(exchange, resultMessage(idOf(exchange, message), result), session.identity.id);
     });
   }
 

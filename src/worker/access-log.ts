@@ -2,6 +2,7 @@
 // or whole session ids. The owner of a session writes it, because only the owner knows what the request was.
 import type { Caller } from '../relay/relay.js';
 import type { Exchange, ExchangeRequest } from '../relay/exchange.js';
+import { limits } from '../shared/limits.js';
 import { subjectHash, type Logger } from '../shared/logger.js';
 import type { Refusal } from '../shared/refusals.js';
 
@@ -19,7 +20,10 @@ export class AccessLog {
 
   /** A request that was refused before it reached the relay. */
   refused(method: string, virtualHost: string, refusal: Refusal): void {
-    this.#logger.info({ virtualHost, method, status: refusal.status, refusal: refusal.code }, 'request');
+    this.#logger.info(
+      { virtualHost: bounded(virtualHost), method, status: refusal.status, refusal: refusal.code },
+      'request',
+    );
   }
 }
 
@@ -63,7 +67,11 @@ class WatchedExchange implements Exchange {
   }
 
   annotate(method: string, backend: string, tool: string): void {
-    this.#what = { method, ...(backend !== '' && { backend }), ...(tool !== '' && { tool }) };
+    this.#what = {
+      method: bounded(method),
+      ...(backend !== '' && { backend }),
+      ...(tool !== '' && { tool: bounded(tool) }),
+    };
   }
 
   respond(
@@ -103,4 +111,9 @@ class WatchedExchange implements Exchange {
     const who = { subject: subjectHash(subject), virtualHost: virtualHost.id };
     this.#logger.info({ ...who, ...this.#what, status, durationMs, callerGone: this.isAborted }, 'request');
   }
+}
+
+/** What a caller made up may be as long as a request. */
+function bounded(words: string): string {
+  return words.slice(0, limits.accessLogNameCharsMax);
 }

@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap';
 import type { AnswerForms, ExchangeRequest } from '../../src/relay/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
+import { limits } from '../../src/shared/limits.js';
 import { subjectHash } from '../../src/shared/logger.js';
 import { refusals } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/worker/access-log.js';
@@ -58,11 +59,13 @@ class Scene {
     return this.request({ body, answerForms });
   }
 
-  initialize(): RecordedExchange {
+  /** @param meanwhile happens before the backend has answered. */
+  initialize(meanwhile?: (exchange: RecordedExchange) => void): RecordedExchange {
     const clientInfo = { name: 'the-client', version: '1' };
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
     const exchange = this.request({ body, sessionId: '' });
+    meanwhile?.(exchange);
     const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} } };
     this.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: 'switchyard-initialize', result }), 'upstream-session');
     this.http.last.empty();
@@ -150,6 +153,31 @@ t.test('initialize, a notification and a DELETE', async (t) => {
   const deleted = Scene.inSession(t);
   deleted.request({ method: 'DELETE', body: Buffer.alloc(0) });
   t.match(deleted.only(t), { ...WHO, method: 'DELETE', status: 202 });
+});
+
+t.test('an initialize whose caller went away has a line, and leaves no session', async (t) => {
+  const scene = new Scene(t);
+  const exchange = scene.initialize((opening) => {
+    opening.respond = () => undefined;
+    opening.abort();
+  });
+  t.ok(exchange.isAborted);
+  t.match(scene.only(t), { ...WHO, method: 'initialize', callerGone: true });
+  t.equal(scene.http.last.request.method, 'DELETE', 'the upstream session is ended');
+});
+
+t.test("a caller's own words are cut to a bound", async (t) => {
+  const words = 'x'.repeat(limits.accessLogNameCharsMax + 1);
+  const bounded = words.slice(1);
+  const called = Scene.inSession(t);
+  called.post('tools/call', { name: words });
+  t.match(called.only(t), { method: 'tools/call', tool: bounded });
+  const unknown = Scene.inSession(t);
+  unknown.post(words);
+  t.match(unknown.only(t), { method: bounded });
+  const lines: string[] = [];
+  new AccessLog(logInto(lines)).refused('POST', words, refusals.virtualHostUnknown);
+  t.equal((JSON.parse(lines[0] ?? '{}') as Line)['virtualHost'], bounded);
 });
 
 t.test('what the relay refuses has a line with the status', async (t) => {
