@@ -5,19 +5,19 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from '../../../src/relay/upstream/http-upstream.js';
-import { Http1Upstream } from '../../../src/relay/upstream/http1/http1-upstream.js';
-import type { UpstreamFault, UpstreamFaultKind } from '../../../src/relay/upstream/upstream-fault.js';
-import { limits } from '../../../src/shared/limits.js';
-import { createCertificates } from '../../support/certificates.js';
+import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from '../../../../src/relay/upstream/http-upstream.js';
+import { Http1Upstream } from '../../../../src/relay/upstream/http1/http1-upstream.js';
+import type { UpstreamFault, UpstreamFaultKind } from '../../../../src/relay/upstream/upstream-fault.js';
+import { limits } from '../../../../src/shared/limits.js';
+import { createCertificates } from '../../../support/certificates.js';
 import {
   startRawBackend,
   type RawBackend,
   type RawBackendOptions,
   type RawHandler,
-} from '../../support/raw-backend.js';
-import { createScratchDirectory } from '../../support/scratch-directory.js';
-import { until } from '../../support/until.js';
+} from '../../../support/raw-backend.js';
+import { createScratchDirectory } from '../../../support/scratch-directory.js';
+import { until } from '../../../support/until.js';
 
 const BODY = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}');
 const MIB = 1024 * 1024;
@@ -561,7 +561,7 @@ t.test('speaks TLS with a backend that it trusts', async (t) => {
   const tls = { key: server.privateKey, cert: server.certificate };
   const backend = await startBackend(t, (request) => request.json('{}'), { tls });
   const program = `
-    const { Http1Upstream } = await import(${JSON.stringify(new URL('../../../src/relay/upstream/http1/http1-upstream.js', import.meta.url).href)});
+    const { Http1Upstream } = await import(${JSON.stringify(new URL('../../../../src/relay/upstream/http1/http1-upstream.js', import.meta.url).href)});
     const upstream = new Http1Upstream({ connectTimeoutMs: 5000 });
     const finish = (message) => process.send(message, () => process.disconnect());
     const target = { origin: process.argv[2], path: '/mcp' };
