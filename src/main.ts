@@ -2,9 +2,11 @@
 // The commands. Reads the options, hands over to the part of the program that was named, and ends with its status.
 import { existsSync } from 'node:fs';
 import { TokenMinter } from './auth/token-minter.js';
+import { loadCliRequest, type CliCommandName } from './config/cli-request.js';
 import { readCommandLine, type CommandWords } from './config/command-line.js';
-import { notifySocket, workerEnvironment } from './config/environment.js';
+import { childEnvironment, notifySocket, workerEnvironment } from './config/environment.js';
 import { OptionFaults } from './config/faults.js';
+import { loadControlPlaneOptions } from './config/load-control-plane-options.js';
 import { loadDataplaneOptions } from './config/load-dataplane-options.js';
 import { loadTokenRequest } from './config/load-token-request.js';
 import { runPrimary } from './primary/run-primary.js';
@@ -21,8 +23,12 @@ async function main(args: readonly string[]): Promise<number> {
       return 0;
     case 'dataplane':
       return runDataplane(commandLine);
+    case 'control-plane':
+      return runControlPlane(commandLine);
     case 'token':
       return mintToken(commandLine);
+    default:
+      return runCli({ ...commandLine, command: commandLine.command });
   }
 }
 
@@ -33,6 +39,22 @@ async function runDataplane(words: CommandWords): Promise<number> {
     workerEnvironment: workerEnvironment(),
     notifySocket: notifySocket(),
   });
+}
+
+/** The other commands have no use for what the control plane is made of, so it is loaded for this one alone. */
+async function runControlPlane(words: CommandWords): Promise<number> {
+  const options = loadControlPlaneOptions(words);
+  const controlPlane = await import('./control-plane/run-control-plane.js');
+  return controlPlane.runControlPlane(options, {
+    notifySocket: notifySocket(),
+    childEnvironment: childEnvironment(),
+  });
+}
+
+async function runCli(words: CommandWords & { readonly command: CliCommandName }): Promise<number> {
+  const request = loadCliRequest(words);
+  const cli = await import('./cli/run-cli.js');
+  return cli.runCli(request);
 }
 
 /** Whether the feature is there is decided by the build: nothing refers to it but this look at the disk. */

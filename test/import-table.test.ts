@@ -19,6 +19,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   primary: ['process', 'ipc', 'config', 'shared'],
   worker: ['relay', 'store', 'auth', 'ipc', 'protocol', 'config', 'shared'],
   'control-plane': ['process', 'relay', 'store', 'auth', 'protocol', 'config', 'shared'],
+  cli: ['config', 'shared'],
   bootstrap: ['auth', 'store', 'config', 'shared'],
 };
 
@@ -29,9 +30,11 @@ const packageHomes: Readonly<Record<string, string>> = {
   ioredis: 'store/',
   lmdb: 'store/',
   pino: 'shared/logger.ts',
-  undici: 'relay/upstream/',
+
+  piscina: 'relay/list-merge/',
   commander: 'config/',
   fastify: 'control-plane/http/',
+  ajv: 'control-plane/http/',
   '@modelcontextprotocol/sdk': 'control-plane/prober/',
 };
 

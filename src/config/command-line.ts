@@ -2,24 +2,67 @@
 // that knows commander. Values are not looked at here.
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
+import {
+  compositionsCreateOptionTable,
+  requestOptionTable,
+  serversAddOptionTable,
+  serversListOptionTable,
+} from './cli-option-table.js';
 import { OptionFaults } from './faults.js';
 import { fallbackText, type Option, type OptionTable } from './option.js';
-import { dataplaneOptionTable, tokenOptionTable } from './option-table.js';
+import { controlPlaneOptionTable, dataplaneOptionTable, tokenOptionTable } from './option-table.js';
 
 const DEFAULT_COMMAND = 'dataplane';
 
+interface CommandDeclaration {
+  readonly summary: string;
+  readonly options: OptionTable;
+  /** The words that must follow, in order; the last one may be repeated when its name ends with `...`. */
+  readonly operands?: readonly string[];
+}
+
+/** A name of two words is a command of a group. */
 const commands = {
   dataplane: { summary: 'serve MCP: a primary and its workers (the default)', options: dataplaneOptionTable },
+  'control-plane': {
+    summary: 'keep the registry of servers, their health and compositions of their tools',
+    options: controlPlaneOptionTable,
+  },
   token: { summary: 'mint an access token and print it', options: tokenOptionTable },
-} as const satisfies Record<string, { summary: string; options: OptionTable }>;
+  'servers list': { summary: 'list the registered servers', options: serversListOptionTable },
+  'servers add': { summary: 'register a server', options: serversAddOptionTable, operands: ['name', 'url'] },
+  'servers show': { summary: 'show a server and its tools', options: requestOptionTable, operands: ['server'] },
+  'servers refresh': {
+    summary: 'reach for a server now and read its tools again',
+    options: requestOptionTable,
+    operands: ['server'],
+  },
+  'servers remove': { summary: 'remove a server from the registry', options: requestOptionTable, operands: ['server'] },
+  'compositions list': { summary: 'list the compositions', options: requestOptionTable },
+  'compositions create': {
+    summary: 'compose a virtual server of tools of registered servers',
+    options: compositionsCreateOptionTable,
+    operands: ['name', 'server:tool...'],
+  },
+  'compositions show': { summary: 'show a composition', options: requestOptionTable, operands: ['composition'] },
+  'compositions delete': { summary: 'delete a composition', options: requestOptionTable, operands: ['composition'] },
+} as const satisfies Record<string, CommandDeclaration>;
+
+const groups: Readonly<Record<string, string>> = {
+  servers: 'the registry of servers of a running control plane',
+  compositions: 'the compositions of a running control plane',
+};
 
 export type CommandName = keyof typeof commands;
+const commandNames = Object.keys(commands) as CommandName[];
 
 export interface CommandWords {
   readonly command: CommandName;
+  /** The words that are no options: as many as the command takes. */
+  readonly operands: readonly string[];
   /** Option name → text, as given. */
   readonly given: ReadonlyMap<string, string>;
-  /** Unknown options, missing values, arguments too many. */
+  /** Unknown options, missing values, arguments too many or too few. */
   readonly faults: readonly string[];
 }
 
@@ -28,7 +71,7 @@ export type CommandLine = CommandWords | { readonly command: 'answer'; readonly 
 
 /** @param args the words after the program's name. Throws OptionFaults for a command that is not known. */
 export function readCommandLine(args: readonly string[]): CommandLine {
-  refuseUnknownCommand(args[0] === 'help' ? args[1] : args[0]);
+  refuseUnknownCommand(args);
   let answer = '';
   const invoked: CommandWords[] = [];
   const program = new Command('switchyard')
@@ -37,8 +80,17 @@ export function readCommandLine(args: readonly string[]): CommandLine {
     .exitOverride()
     .configureHelp({ optionDescription: (option) => option.description })
     .configureOutput({ writeOut: (text) => (answer += text), writeErr: (text) => (answer += text) });
-  for (const name of Object.keys(commands) as CommandName[]) {
-    const command = createCommand(program, name);
+  const parents = new Map(
+    Object.entries(groups).map(([name, summary]) => [name, program.command(name).description(summary)]),
+  );
+  for (const name of commandNames) {
+    const [first = '', second] = name.split(' ');
+    const command =
+      second === undefined
+        ? program.command(first, { isDefault: first === DEFAULT_COMMAND })
+        : parents.get(first)?.command(second);
+    if (command === undefined) throw new Error(`the command ${name} is of no group`);
+    declareCommand(command, commands[name]);
     command.action(() => void invoked.push(gatherWords(name, command)));
   }
   try {
@@ -53,19 +105,35 @@ export function readCommandLine(args: readonly string[]): CommandLine {
 }
 
 /** Which options are right depends on the command, so nothing else is looked at before it is known. */
-function refuseUnknownCommand(word: string | undefined): void {
-  if (word === undefined || word.startsWith('-') || word === 'help' || Object.hasOwn(commands, word)) return;
+function refuseUnknownCommand(args: readonly string[]): void {
+  const isHelp = args[0] === 'help';
+  const [first, second] = isHelp ? args.slice(1) : args;
+  if (first === undefined || first.startsWith('-') || first === 'help') return;
+  const advice = '`switchyard --help` explains them.';
+  const names = [...new Set(commandNames.map((name) => name.split(' ', 1)[0] ?? ''))];
+  if (!names.includes(first)) {
+    throw new OptionFaults([`${first}: unknown command; the commands are ${names.join(', ')}`], advice);
+  }
+  if (!Object.hasOwn(groups, first)) return;
+  const ofGroup = commandNames
+    .filter((name) => name.startsWith(`${first} `))
+    .map((name) => name.slice(first.length + 1));
+  const isAnswered = second === undefined ? isHelp : ['help', '-h', '--help', ...ofGroup].includes(second);
+  if (isAnswered) return;
+  const fault =
+    second === undefined || second.startsWith('-')
+      ? `${first}: needs a command`
+      : `${first} ${second}: unknown command`;
   throw new OptionFaults(
-    [`${word}: unknown command; the commands are ${Object.keys(commands).join(', ')}`],
-    '`switchyard --help` explains them.',
+    [`${fault}; its commands are ${ofGroup.join(', ')}`],
+    `\`switchyard ${first} --help\` explains them.`,
   );
 }
 
-function createCommand(program: Command, name: CommandName): Command {
-  const { summary, options }: { summary: string; options: OptionTable } = commands[name];
-  const command = program
-    .command(name, { isDefault: name === DEFAULT_COMMAND })
+function declareCommand(command: Command, { summary, options, operands = [] }: CommandDeclaration): void {
+  command
     .description(summary)
+    .usage(['[options]', ...operands.map(writtenOperand)].join(' '))
     // commander stops at the first word that it does not know; we want to report all of them.
     .allowUnknownOption()
     .allowExcessArguments()
@@ -74,7 +142,10 @@ function createCommand(program: Command, name: CommandName): Command {
       '\nEvery option also reads an environment variable, as SWITCHYARD_LOG_LEVEL; the option wins.',
     );
   for (const [optionName, option] of Object.entries(options)) command.addOption(createOption(optionName, option));
-  return command;
+}
+
+function writtenOperand(operand: string): string {
+  return operand.endsWith('...') ? `<${operand.slice(0, -3)}>...` : `<${operand}>`;
 }
 
 function createOption(name: string, option: Option<unknown>): CommanderOption {
@@ -88,6 +159,7 @@ function createOption(name: string, option: Option<unknown>): CommanderOption {
 }
 
 function gatherWords(name: CommandName, command: Command): CommandWords {
+  const declaration: CommandDeclaration = commands[name];
   const given = new Map<string, string>();
   const faults: string[] = [];
   for (const option of command.options) {
@@ -95,27 +167,36 @@ function gatherWords(name: CommandName, command: Command): CommandWords {
     if (typeof value === 'string') given.set(option.name(), value);
     else if (value === true) faults.push(`--${option.name()}: needs a value; write ${option.flags}`);
   }
-  return { command: name, given, faults: [...faults, ...findStrays(command.args)] };
+  const { unknownOptions, operands } = sortWords(command.args);
+  faults.push(...unknownOptions.map((word) => `${word}: unknown option; remove it or correct its name`));
+  faults.push(...countFaults(declaration.operands ?? [], operands));
+  return { command: name, operands, given, faults };
 }
 
-/** The words that commander found no place for. Only option names are repeated: the rest may be a secret. */
-function findStrays(words: readonly string[]): string[] {
-  const faults: string[] = [];
-  let argumentCount = 0;
+/** The words that are no options of the command. Of unknown options only the names are kept: the rest may be a secret. */
+function sortWords(words: readonly string[]): { unknownOptions: string[]; operands: string[] } {
+  const unknownOptions: string[] = [];
+  const operands: string[] = [];
   let isValueOfUnknown = false;
   for (const word of words) {
     if (word === '--') continue;
     if (word.startsWith('-') && word.length > 1) {
       const [name = word] = word.startsWith('--') ? word.split('=') : [word.slice(0, 2)];
-      faults.push(`${name}: unknown option; remove it or correct its name`);
+      unknownOptions.push(name);
       isValueOfUnknown = !word.includes('=');
       continue;
     }
-    if (!isValueOfUnknown) argumentCount++;
+    if (!isValueOfUnknown) operands.push(word);
     isValueOfUnknown = false;
   }
-  if (argumentCount > 0) {
-    faults.push(`arguments that belong to no option: ${argumentCount}; the command takes options alone`);
-  }
-  return faults;
+  return { unknownOptions, operands };
+}
+
+function countFaults(expected: readonly string[], operands: readonly string[]): string[] {
+  const missing = expected.slice(operands.length).map((operand) => `${writtenOperand(operand)}: is missing`);
+  const excess = expected.at(-1)?.endsWith('...') === true ? 0 : operands.length - expected.length;
+  if (excess <= 0) return missing;
+  const advice =
+    expected.length === 0 ? 'the command takes options alone' : `it takes ${expected.map(writtenOperand).join(' ')}`;
+  return [`arguments that belong to no option: ${excess}; ${advice}`];
 }

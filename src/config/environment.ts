@@ -7,13 +7,15 @@ export function notifySocket(environment: NodeJS.ProcessEnv = process.env): stri
   return environment['NOTIFY_SOCKET'] || undefined;
 }
 
-/**
- * The environment of a worker. It gets its options as a message, so none of ours are left in it, and it has nothing to
- * say to systemd. uWebSockets.js reads its header limit from here when it loads.
- */
-export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+/** The environment of a child process: nothing of ours is left in it, and it has nothing to say to systemd. */
+export function childEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   const kept = Object.entries(environment).filter(
     ([name]) => !name.startsWith('SWITCHYARD_') && name !== 'NOTIFY_SOCKET',
   );
-  return { ...Object.fromEntries(kept), UWS_HTTP_MAX_HEADERS_SIZE: String(limits.requestHeaderBytesMax) };
+  return Object.fromEntries(kept);
+}
+
+/** The environment of a worker, which gets its options as a message. uWebSockets.js reads its header limit from here. */
+export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+  return { ...childEnvironment(environment), UWS_HTTP_MAX_HEADERS_SIZE: String(limits.requestHeaderBytesMax) };
 }

@@ -27,13 +27,16 @@ const tokenMintingOptions = {
   },
 } as const satisfies OptionTable;
 
-const listenerOptions = {
+const addressOptions = {
   address: {
     placeholder: '<host:port>',
     meaning: 'plain HTTP listener',
     fallback: '127.0.0.1:8001',
     parse: values.parseListenAddress,
   },
+} as const satisfies OptionTable;
+
+const tlsListenerOptions = {
   'tls-address': {
     placeholder: '<host:port>',
     meaning: 'TLS listener; needs a certificate and its key',
@@ -58,6 +61,9 @@ const listenerOptions = {
     fallback: '/gw-rs',
     parse: values.parsePathPrefix,
   },
+} as const satisfies OptionTable;
+
+const requestOptions = {
   'allowed-origins': {
     placeholder: '<list>',
     meaning: 'comma-separated origins that browsers may call from',
@@ -192,7 +198,7 @@ const upstreamOptions = {
   },
 } as const satisfies OptionTable;
 
-const processOptions = {
+const workerOptions = {
   'number-of-cpus': {
     placeholder: '<count>',
     meaning: 'number of workers',
@@ -200,6 +206,9 @@ const processOptions = {
     fallbackText: "the machine's available parallelism",
     parse: values.wholeNumber({ min: 1, max: limits.workersMax }),
   },
+} as const satisfies OptionTable;
+
+const processOptions = {
   'session-idle-timeout': {
     placeholder: '<duration>',
     meaning: 'idle sessions end after this, and their upstream sessions with them',
@@ -227,12 +236,48 @@ const processOptions = {
   },
 } as const satisfies OptionTable;
 
-export const dataplaneOptionTable = {
-  ...listenerOptions,
+const registryOptions = {
+  'health-check-interval': {
+    placeholder: '<duration>',
+    meaning: 'time between two health checks of a registered server',
+    fallback: '60s',
+    parse: values.duration({ minMs: 10 }),
+  },
+  'probe-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long finding out what a server is and reading its tools may take',
+    fallback: '10s',
+    parse: values.duration({ minMs: 1 }),
+  },
+  'rate-limit': {
+    placeholder: '<count>',
+    meaning: 'requests a minute of one subject, or of one address without a valid token; 0 for any number',
+    fallback: '600',
+    parse: values.wholeNumber({ min: 0, max: limits.requestsPerMinuteMax }),
+  },
+} as const satisfies OptionTable;
+
+/** What both planes have, so that one file of variables serves both. */
+export const planeOptionTable = {
+  ...requestOptions,
   ...storeOptions,
   ...tokenVerificationOptions,
   ...tokenMintingOptions,
   ...upstreamOptions,
+} as const satisfies OptionTable;
+
+export const dataplaneOptionTable = {
+  ...addressOptions,
+  ...tlsListenerOptions,
+  ...planeOptionTable,
+  ...workerOptions,
+  ...processOptions,
+} as const satisfies OptionTable;
+
+export const controlPlaneOptionTable = {
+  address: { ...addressOptions.address, fallback: '127.0.0.1:4444' },
+  ...planeOptionTable,
+  ...registryOptions,
   ...processOptions,
 } as const satisfies OptionTable;
 

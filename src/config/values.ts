@@ -114,6 +114,22 @@ export function parseHosts(text: string): readonly string[] {
   });
 }
 
+/** Comma-separated texts. */
+export function parseTexts(text: string): readonly string[] {
+  return parseList(text, (item) => {
+    if (item === '') throw new InvalidValue('is empty; remove a comma, or write a text');
+    return item;
+  });
+}
+
+/** Scheme, host and port, with a path where a proxy has put one; ends without a slash. */
+export function parseBaseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain = url !== undefined && url.username === '' && url.password === '' && !/[?#]/.test(text);
+  if (isPlain && /^https?:$/.test(url.protocol)) return url.href.replace(/\/+$/, '');
+  throw new InvalidValue('expects a URL, as in http://127.0.0.1:4444, without user, query and fragment');
+}
+
 function parseList(text: string, parseItem: (item: string) => string): readonly string[] {
   return text.split(',').map((item, index) => {
     try {

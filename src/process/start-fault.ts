@@ -6,7 +6,7 @@ export const exitStatus = {
   unavailable: 69,
   /** A worker does not start, however often it is tried. */
   software: 70,
-  /** The directory of the hop sockets cannot be made. */
+  /** The directory of the hop sockets cannot be made, or that of the embedded store cannot be used. */
   cannotCreate: 73,
 } as const;
 

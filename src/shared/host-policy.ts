@@ -39,11 +39,14 @@ export class HostPolicy {
     return ['access-control-allow-origin', origin, 'access-control-expose-headers', 'mcp-session-id', 'vary', 'origin'];
   }
 
-  /** Headers of the answer to a preflight request. */
-  preflightHeaders(): readonly string[] {
+  /**
+   * Headers of the answer to a preflight request: name, value, …
+   * @param methods that pages may use.
+   */
+  preflightHeaders(methods = 'POST, DELETE, OPTIONS'): readonly string[] {
     return [
       'access-control-allow-methods',
-      'POST, DELETE, OPTIONS',
+      methods,
       'access-control-allow-headers',
       CORS_ALLOW_HEADERS,
       'access-control-max-age',

@@ -70,6 +70,15 @@ export const limits = {
   upstreamMessageBytesMax: 64 * MIB,
   /** Bytes of an HTTP error answer that are read to find a JSON-RPC error in it; above it the status alone counts. */
   upstreamRefusalBytesMax: 64 * KIB,
+  /**
+   * Bytes of one backend's answer to `tools/list`, and of a merged list's pages together, that are read and merged on the
+   * event loop; more is the list thread's work.
+   */
+  listBytesInlineMax: 128 * KIB,
+  /** Bytes that the list thread works on and that wait for it; what comes on top fails, unless nothing is before it. */
+  listThreadBytesMax: 512 * MIB,
+  /** How long a merge may wait for the list thread and take in it, ms; then the list fails with a JSON-RPC error. */
+  listMergeMsMax: 10_000,
   /** Pages that one backend's `tools/list` may have; more is an invalid answer. */
   listPagesMax: 1_000,
   /** Connections per worker and backend origin; further requests wait for one. */
@@ -106,6 +115,8 @@ export const limits = {
   /** How long a backend may take to accept a notification or the DELETE of its session, ms. Then it is cut. */
   noticeMsMax: 5_000,
 
+  /** Bytes of a large last event that are written at once; then it is seen whether the caller keeps up. */
+  streamPieceBytes: 64 * KIB,
   /** Silence on an event stream before a comment line is sent, ms (decisions 2.2 says at least every 15 s). */
   streamKeepAliveMs: 14_000,
 
@@ -129,6 +140,8 @@ export const limits = {
   /** Bytes of a hopped answer given as a whole, which the receiver gathers; a longer one cuts the caller off. */
   hopAnswerBytesMax: 256 * MIB,
 
+  /** How long a command for people waits for the control plane's answer, ms; then it fails. Probes take their time. */
+  commandAnswerMsMax: 120_000,
   /** Connections to the control plane at once; one more is closed. */
   controlPlaneConnectionsMax: 4_096,
   /** How long a request to the control plane may take to arrive, body and all, ms; then it is answered 408. */

@@ -16,9 +16,10 @@ function answer(...args: string[]): string {
 }
 
 t.test('no command means dataplane', async (t) => {
-  t.strictSame(words(), { command: 'dataplane', given: new Map(), faults: [] });
+  t.strictSame(words(), { command: 'dataplane', operands: [], given: new Map(), faults: [] });
   t.equal(words('--log-level', 'debug').command, 'dataplane');
   t.equal(words('dataplane').command, 'dataplane');
+  t.equal(words('control-plane').command, 'control-plane');
   t.equal(words('token').command, 'token');
 });
 
@@ -77,8 +78,41 @@ t.test('an unknown command is refused with the known ones named', async (t) => {
   for (const word of ['bogus', 'constructor', 'toString']) {
     t.throws(() => readCommandLine([word]), OptionFaults);
     t.throws(() => readCommandLine(['help', word]), OptionFaults);
-    t.throws(() => readCommandLine([word]), { message: new RegExp(`${word}: unknown command; .*dataplane, token`) });
+    t.throws(() => readCommandLine([word]), {
+      message: new RegExp(`${word}: unknown command; .*dataplane, control-plane, token`),
+    });
   }
+});
+
+t.test('a group needs one of its commands', async (t) => {
+  for (const group of ['servers', 'compositions']) {
+    t.throws(() => readCommandLine([group]), { message: new RegExp(`${group}: needs a command; .*list, .*show`) });
+    t.throws(() => readCommandLine([group, '--json']), { message: new RegExp(`${group}: needs a command`) });
+    t.throws(() => readCommandLine([group, 'lst']), { message: new RegExp(`${group} lst: unknown command; .*list`) });
+    for (const help of [answer(group, '--help'), answer('help', group), answer(group, 'help')]) {
+      t.match(help, new RegExp(`switchyard ${group}`));
+      t.match(help, /list /);
+    }
+  }
+  t.equal(words('servers', 'list').command, 'servers list');
+});
+
+t.test('operands are counted', async (t) => {
+  t.strictSame(words('servers', 'add', 'a name', '--tags', 'x', 'https://a.example/mcp'), {
+    command: 'servers add',
+    operands: ['a name', 'https://a.example/mcp'],
+    given: new Map([['tags', 'x']]),
+    faults: [],
+  });
+  t.strictSame(words('servers', 'add', 'a').faults, ['<url>: is missing']);
+  t.strictSame(words('servers', 'add').faults, ['<name>: is missing', '<url>: is missing']);
+  t.strictSame(words('servers', 'show', 'a', 'b').faults, ['arguments that belong to no option: 1; it takes <server>']);
+  t.strictSame(words('compositions', 'create', 'a').faults, ['<server:tool>...: is missing']);
+  t.strictSame(words('compositions', 'create', 'a', 'b:c', 'd:e').operands, ['a', 'b:c', 'd:e']);
+  t.match(
+    answer('compositions', 'create', '--help'),
+    /switchyard compositions create \[options\] <name> <server:tool>\.\.\./,
+  );
 });
 
 t.test('help and version are answered whatever else is said', async (t) => {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { environmentVariable, fallbackText, type OptionTable } from '../../src/config/option.js';
-import { dataplaneOptionTable, tokenOptionTable } from '../../src/config/option-table.js';
+import { controlPlaneOptionTable, dataplaneOptionTable, tokenOptionTable } from '../../src/config/option-table.js';
 
 const documentation = readFileSync(new URL('../../../docs/options.md', import.meta.url), 'utf8');
 
@@ -27,7 +27,9 @@ function tableRows(table: OptionTable): string[][] {
   ]);
 }
 
-for (const [command, table] of Object.entries({ dataplane: dataplaneOptionTable, token: tokenOptionTable })) {
+const tables = { dataplane: dataplaneOptionTable, 'control-plane': controlPlaneOptionTable, token: tokenOptionTable };
+
+for (const [command, table] of Object.entries(tables)) {
   t.test(`every option of ${command} is documented, and nothing else is`, async (t) => {
     t.ok(Object.keys(table).length > 0);
     t.strictSame(documentedRows(command), tableRows(table));
@@ -37,6 +39,6 @@ for (const [command, table] of Object.entries({ dataplane: dataplaneOptionTable,
 t.test('every section belongs to a command', async (t) => {
   t.strictSame(
     [...documentation.matchAll(/^## (.*)$/gm)].map(([, title]) => title),
-    ['dataplane', 'token'],
+    Object.keys(tables),
   );
 });

@@ -1,0 +1,94 @@
+// Requests to a running control plane, and its refusals in words for people.
+import { z } from 'zod';
+import { limits } from '../shared/limits.js';
+import { cliExitStatus, CliFault, type CliExitStatus } from './cli-fault.js';
+
+export type RequestMethod = 'GET' | 'POST' | 'DELETE';
+
+const errorShape = z.object({ detail: z.string() });
+
+export class ControlPlaneConnection {
+  readonly #url: string;
+  readonly #token: string;
+
+  /** @param url ends without a slash. */
+  constructor(url: string, token: string) {
+    this.#url = url;
+    this.#token = token;
+  }
+
+  /**
+   * @param path already percent-encoded; see {@link pathOf}.
+   * @returns the answer's JSON, `undefined` when it has none. Throws a CliFault.
+   */
+  async request(method: RequestMethod, path: string, body?: unknown): Promise<unknown> {
+    const response = await this.#fetch(method, path, body);
+    const text = await response.text().catch((error: unknown) => {
+      throw this.#unavailable('ended its answer half-way', error);
+    });
+    const answer = this.#parse(text);
+    if (response.ok) return answer;
+    const { detail } = errorShape.safeParse(answer).data ?? { detail: `it answered with status ${response.status}` };
+    throw new CliFault(exitStatusOf(response.status), adviceFor(response.status, detail));
+  }
+
+  async #fetch(method: RequestMethod, path: string, body: unknown): Promise<Response> {
+    const headers: Record<string, string> = { authorization: `Bearer ${this.#token}`, accept: 'application/json' };
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    const signal = AbortSignal.timeout(limits.commandAnswerMsMax);
+    const text = body === undefined ? null : JSON.stringify(body);
+    try {
+      // Whoever redirects would get the token.
+      return await fetch(this.#url + path, { method, headers, body: text, signal, redirect: 'error' });
+    } catch (error) {
+      if (signal.aborted)
+        throw this.#unavailable(`did not answer within ${limits.commandAnswerMsMax / 1_000} s`, error);
+      throw this.#unavailable(`cannot be reached (${reasonOf(error)})`, error);
+    }
+  }
+
+  #parse(text: string): unknown {
+    if (text === '') return undefined;
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw this.#unavailable('does not answer as a control plane does', error);
+    }
+  }
+
+  #unavailable(words: string, cause: unknown): CliFault {
+    const advice = 'start it with `switchyard control-plane`, or name another with --control-plane-url';
+    return new CliFault(cliExitStatus.unavailable, `the control plane at ${this.#url} ${words}; ${advice}`, cause);
+  }
+}
+
+/** A path of segments that may hold anything. */
+export function pathOf(...segments: readonly string[]): string {
+  return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  if (!(cause instanceof Error)) return String(cause);
+  return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message;
+}
+
+function exitStatusOf(status: number): CliExitStatus {
+  switch (status) {
+    case 401:
+    case 403:
+      return cliExitStatus.notAllowed;
+    case 404:
+      return cliExitStatus.notFound;
+    case 429:
+    case 503:
+      return cliExitStatus.tryAgain;
+    default:
+      return status >= 500 ? cliExitStatus.unavailable : cliExitStatus.refused;
+  }
+}
+
+function adviceFor(status: number, detail: string): string {
+  if (status === 401) return `${detail}: put a new token into SWITCHYARD_TOKEN`;
+  return detail;
+}

@@ -1,0 +1,106 @@
+// The commands for people: each asks a running control plane for something and prints the answer, as a table or as JSON.
+// Exit statuses: cli-fault.ts.
+import type { CliAction, CliRequest } from '../config/cli-request.js';
+import { cliExitStatus, CliFault } from './cli-fault.js';
+import { ControlPlaneConnection, pathOf } from './control-plane-connection.js';
+import { printable } from './text-table.js';
+import {
+  compositionsView,
+  compositionView,
+  refreshView,
+  serversView,
+  serverView,
+  toolsView,
+  type Terminal,
+} from './views.js';
+
+/** What a command has to say. */
+interface Outcome {
+  /** For `--json`; `undefined` when there is nothing. */
+  readonly answer: unknown;
+  readonly text: string;
+  readonly exitStatus?: number;
+}
+
+/** Resolves with the program's exit status, when everything is printed. */
+export async function runCli({ controlPlaneUrl, token, isJson, action }: CliRequest): Promise<number> {
+  try {
+    const connection = new ControlPlaneConnection(controlPlaneUrl, token);
+    const terminal = { columns: process.stdout.isTTY ? process.stdout.columns : undefined };
+    const { answer, text, exitStatus = cliExitStatus.done } = await perform(action, connection, terminal);
+    await print(process.stdout, isJson ? jsonOf(answer) : text);
+    return exitStatus;
+  } catch (error) {
+    if (!(error instanceof CliFault)) throw error;
+    await print(process.stderr, `switchyard: ${printable(error.message)}\n`);
+    return error.exitStatus;
+  }
+}
+
+async function perform(action: CliAction, connection: ControlPlaneConnection, terminal: Terminal): Promise<Outcome> {
+  switch (action.command) {
+    case 'servers list': {
+      const answer = await connection.request('GET', `/servers${queryOf(action)}`);
+      return { answer, text: serversView(answer, terminal) };
+    }
+    case 'servers add': {
+      const { name, url, description, tags } = action;
+      const answer = await connection.request('POST', '/servers', { name, url, description, tags });
+      return { answer, text: serverView(answer) };
+    }
+    case 'servers show': {
+      const path = pathOf('servers', action.server);
+      const [server, tools] = [await connection.request('GET', path), await connection.request('GET', `${path}/tools`)];
+      return { answer: { ...Object(server), tools }, text: serverView(server) + toolsView(tools, terminal) };
+    }
+    case 'servers refresh':
+      return refresh(action.server, connection);
+    case 'servers remove':
+      await connection.request('DELETE', pathOf('servers', action.server));
+      return { answer: undefined, text: `Removed ${printable(action.server)}.\n` };
+    case 'compositions list': {
+      const answer = await connection.request('GET', '/compositions');
+      return { answer, text: compositionsView(answer, terminal) };
+    }
+    case 'compositions create': {
+      const { name, description, servers, subjects } = action;
+      const answer = await connection.request('POST', '/compositions', { name, description, servers, subjects });
+      return { answer, text: compositionView(answer) };
+    }
+    case 'compositions show': {
+      const answer = await connection.request('GET', pathOf('compositions', action.composition));
+      return { answer, text: compositionView(answer) };
+    }
+    case 'compositions delete':
+      await connection.request('DELETE', pathOf('compositions', action.composition));
+      return { answer: undefined, text: `Deleted ${printable(action.composition)}.\n` };
+  }
+}
+
+async function refresh(server: string, connection: ControlPlaneConnection): Promise<Outcome> {
+  const answer = await connection.request('POST', pathOf('servers', server, 'refresh')).catch((error: unknown) => {
+    // The one thing that a refresh can meet with is another one.
+    if (!(error instanceof CliFault) || error.exitStatus !== cliExitStatus.refused) throw error;
+    throw new CliFault(cliExitStatus.tryAgain, error.message, error);
+  });
+  const { text, isRead } = refreshView(answer);
+  return { answer, text, exitStatus: isRead ? cliExitStatus.done : cliExitStatus.serverUnread };
+}
+
+function queryOf({ tags, status }: Extract<CliAction, { command: 'servers list' }>): string {
+  const query = new URLSearchParams();
+  if (tags.length > 0) query.set('tags', tags.join(','));
+  if (status !== undefined) query.set('status', status);
+  return query.size === 0 ? '' : `?${query.toString()}`;
+}
+
+function jsonOf(answer: unknown): string {
+  return answer === undefined ? '' : `${JSON.stringify(answer, null, 2)}\n`;
+}
+
+/** Resolved when it is written: the program ends right after it. */
+function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(text, (error) => (error ? reject(error) : resolve()));
+  });
+}

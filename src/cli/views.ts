@@ -1,0 +1,154 @@
+// The control plane's answers as people read them. Only what is shown is looked at, so that a control plane of another
+// version can be talked to.
+import { z } from 'zod';
+import { cliExitStatus, CliFault } from './cli-fault.js';
+import { textLines, textTable } from './text-table.js';
+
+const serverShape = z.object({
+  id: z.string(),
+  name: z.string(),
+  slug: z.string(),
+  url: z.string(),
+  description: z.string(),
+  tags: z.array(z.string()),
+  status: z.string(),
+  enabled: z.boolean(),
+  toolCount: z.number(),
+  lastSeen: z.string().nullable(),
+  lastError: z.string().nullable(),
+});
+const toolShape = z.object({ name: z.string(), description: z.string().optional() });
+const reportShape = z.object({
+  status: z.string(),
+  toolsAdded: z.number(),
+  toolsUpdated: z.number(),
+  toolsRemoved: z.number(),
+  error: z.string().optional(),
+});
+const compositionShape = z.object({
+  id: z.string(),
+  name: z.string(),
+  description: z.string(),
+  servers: z.array(z.object({ name: z.string(), tools: z.array(z.string()) })),
+  subjects: z.array(z.string()),
+  missingTools: z.array(z.object({ server: z.string(), tool: z.string() })),
+});
+
+type Server = z.infer<typeof serverShape>;
+type Composition = z.infer<typeof compositionShape>;
+
+export interface Terminal {
+  /** `undefined` when the output is no terminal. */
+  readonly columns: number | undefined;
+}
+
+export function serversView(answer: unknown, { columns }: Terminal): string {
+  const servers = read(z.array(serverShape), answer);
+  if (servers.length === 0) return 'No servers.\n';
+  const rows = servers.map((server) => [
+    server.name,
+    statusOf(server),
+    String(server.toolCount),
+    server.tags.join(','),
+    server.url,
+    server.lastError ?? '',
+  ]);
+  return textTable(['NAME', 'STATUS', 'TOOLS', 'TAGS', 'URL', 'LAST ERROR'], rows, columns);
+}
+
+export function serverView(answer: unknown): string {
+  const server = read(serverShape, answer);
+  return textLines([
+    ['name', server.name],
+    ['status', statusOf(server)],
+    ['url', server.url],
+    ['description', server.description],
+    ['tags', server.tags.join(', ')],
+    ['tools', String(server.toolCount)],
+    ['last seen', server.lastSeen ?? 'never'],
+    ['last error', server.lastError ?? 'none'],
+    ['slug', server.slug],
+    ['id', server.id],
+  ]);
+}
+
+export function toolsView(answer: unknown, { columns }: Terminal): string {
+  const tools = read(z.array(toolShape), answer);
+  if (tools.length === 0) return '';
+  const rows = tools.map(({ name, description = '' }) => [name, description]);
+  return `\n${textTable(['TOOL', 'DESCRIPTION'], rows, columns)}`;
+}
+
+export interface RefreshView {
+  readonly text: string;
+  readonly isRead: boolean;
+}
+
+export function refreshView(answer: unknown): RefreshView {
+  const { status, toolsAdded, toolsUpdated, toolsRemoved, error } = read(reportShape, answer);
+  if (error !== undefined)
+    return {
+      text: textLines([
+        ['status', status],
+        ['error', error],
+      ]),
+      isRead: false,
+    };
+  const changes = `${toolsAdded} added, ${toolsUpdated} updated, ${toolsRemoved} removed`;
+  return {
+    text: textLines([
+      ['status', status],
+      ['tools', changes],
+    ]),
+    isRead: true,
+  };
+}
+
+export function compositionsView(answer: unknown, { columns }: Terminal): string {
+  const compositions = read(z.array(compositionShape), answer);
+  if (compositions.length === 0) return 'No compositions.\n';
+  const rows = compositions.map((composition) => [
+    composition.name,
+    composition.id,
+    toolsOf(composition).join(','),
+    composition.subjects.join(','),
+    missingOf(composition),
+  ]);
+  return textTable(['NAME', 'ID', 'TOOLS', 'SUBJECTS', 'MISSING'], rows, columns);
+}
+
+export function compositionView(answer: unknown): string {
+  const composition = read(compositionShape, answer);
+  return textLines([
+    ['name', composition.name],
+    ['description', composition.description],
+    ['tools', toolsOf(composition).join(', ')],
+    ['missing', missingOf(composition) || 'none'],
+    ['subjects', composition.subjects.join(', ')],
+    ['id', composition.id],
+  ]);
+}
+
+function statusOf({ status, enabled }: Server): string {
+  return enabled ? status : `${status}, disabled`;
+}
+
+/** As they are written on the command line. */
+function toolsOf({ servers }: Composition): string[] {
+  return servers.flatMap(({ name, tools }) => tools.map((tool) => `${name}:${tool}`));
+}
+
+function missingOf({ missingTools }: Composition): string {
+  return missingTools.map(({ server, tool }) => `${server}:${tool}`).join(',');
+}
+
+function read<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
+  const parsed = shape.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  const advice = 'is it a Switchyard of another version? --json prints it as it is';
+  throw new CliFault(
+    cliExitStatus.unavailable,
+    `the control plane's answer is not understood; ${advice}`,
+    parsed.error,
+  );
+}

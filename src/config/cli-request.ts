@@ -1,0 +1,118 @@
+// What a command for people is to ask of the control plane, as the command line and the environment say it.
+import { deepFreeze } from '../shared/deep-freeze.js';
+import {
+  compositionsCreateOptionTable,
+  requestOptionTable,
+  serversAddOptionTable,
+  serversListOptionTable,
+} from './cli-option-table.js';
+import type { CommandName, CommandWords } from './command-line.js';
+import { OptionReader } from './option-reader.js';
+import type { OptionTable, OptionValues } from './option.js';
+
+export type CliAction =
+  | { readonly command: 'servers list'; readonly tags: readonly string[]; readonly status: string | undefined }
+  | {
+      readonly command: 'servers add';
+      readonly name: string;
+      readonly url: string;
+      readonly description: string | undefined;
+      readonly tags: readonly string[];
+    }
+  | { readonly command: 'servers show' | 'servers refresh' | 'servers remove'; readonly server: string }
+  | { readonly command: 'compositions list' }
+  | {
+      readonly command: 'compositions create';
+      readonly name: string;
+      readonly description: string | undefined;
+      readonly servers: readonly { readonly name: string; readonly tools: readonly string[] }[];
+      /** `undefined`: the token's own. */
+      readonly subjects: readonly string[] | undefined;
+    }
+  | { readonly command: 'compositions show' | 'compositions delete'; readonly composition: string };
+
+export interface CliRequest {
+  /** Ends without a slash. */
+  readonly controlPlaneUrl: string;
+  readonly token: string;
+  /** The control plane's answer is wanted as it is, not as a table. */
+  readonly isJson: boolean;
+  readonly action: CliAction;
+}
+
+export type CliCommandName = Exclude<CommandName, 'dataplane' | 'control-plane' | 'token'>;
+
+/** Tokens are secrets: they are never taken on the command line, where every user of the machine can read them. */
+const TOKEN_VARIABLE = 'SWITCHYARD_TOKEN';
+
+/** Throws OptionFaults with every fault. */
+export function loadCliRequest(
+  words: CommandWords & { readonly command: CliCommandName },
+  environment: NodeJS.ProcessEnv = process.env,
+): CliRequest {
+  const token = environment[TOKEN_VARIABLE] ?? '';
+  const complete = token === '' ? { ...words, faults: [...words.faults, TOKEN_FAULT] } : words;
+  const { values, action } = readAction(complete, environment);
+  return deepFreeze({ controlPlaneUrl: values['control-plane-url'], token, isJson: values.json, action });
+}
+
+const TOKEN_FAULT = `${TOKEN_VARIABLE}: is not set; put an access token into it, as \`switchyard token\` mints them`;
+
+interface ReadAction {
+  readonly values: OptionValues<typeof requestOptionTable>;
+  readonly action: CliAction;
+}
+
+function readAction(
+  words: CommandWords & { readonly command: CliCommandName },
+  environment: NodeJS.ProcessEnv,
+): ReadAction {
+  const read = <Table extends OptionTable>(table: Table, faults: readonly string[] = []): OptionValues<Table> =>
+    new OptionReader(table, { ...words, faults: [...words.faults, ...faults] }, environment).finish();
+  const { command, operands } = words;
+  const [first = '', second = ''] = operands;
+  switch (command) {
+    case 'servers list': {
+      const values = read(serversListOptionTable);
+      return { values, action: { command, tags: values.tags ?? [], status: values.status } };
+    }
+    case 'servers add': {
+      const values = read(serversAddOptionTable);
+      const { description, tags = [] } = values;
+      return { values, action: { command, name: first, url: second, description, tags } };
+    }
+    case 'compositions create': {
+      const { servers, faults } = groupTools(operands.slice(1));
+      const values = read(compositionsCreateOptionTable, faults);
+      const { description, subjects } = values;
+      return { values, action: { command, name: first, description, servers, subjects } };
+    }
+    case 'servers show':
+    case 'servers refresh':
+    case 'servers remove':
+      return { values: read(requestOptionTable), action: { command, server: first } };
+    case 'compositions show':
+    case 'compositions delete':
+      return { values: read(requestOptionTable), action: { command, composition: first } };
+    case 'compositions list':
+      return { values: read(requestOptionTable), action: { command } };
+  }
+}
+
+/** Words as `calculator:add`. Names of servers have no colon; names of tools may. */
+function groupTools(words: readonly string[]): {
+  servers: { name: string; tools: string[] }[];
+  faults: string[];
+} {
+  const servers = new Map<string, string[]>();
+  const faults: string[] = [];
+  for (const word of words) {
+    const [, server, tool] = /^([^:]+):(.+)$/s.exec(word) ?? [];
+    if (server === undefined || tool === undefined) {
+      faults.push(`${word}: is not a tool of a server; write <server>:<tool>, as in calculator:add`);
+      continue;
+    }
+    servers.set(server, [...(servers.get(server) ?? []), tool]);
+  }
+  return { servers: [...servers].map(([name, tools]) => ({ name, tools })), faults };
+}

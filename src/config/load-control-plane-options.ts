@@ -1,0 +1,33 @@
+// The control plane's options: read, held against each other, and put into the shape that everything after start-up sees.
+import { deepFreeze } from '../shared/deep-freeze.js';
+import type { CommandWords } from './command-line.js';
+import type { ControlPlaneOptions } from './control-plane-options.js';
+import { OptionReader } from './option-reader.js';
+import { controlPlaneOptionTable } from './option-table.js';
+import { arrangeStore, arrangeToken, arrangeUpstream, checkStore } from './plane-options.js';
+
+/** Throws OptionFaults with every fault. Nothing is opened or started. */
+export function loadControlPlaneOptions(
+  words: CommandWords,
+  environment: NodeJS.ProcessEnv = process.env,
+): ControlPlaneOptions {
+  const reader = new OptionReader(controlPlaneOptionTable, words, environment);
+  checkStore(reader);
+  const values = reader.finish();
+  return deepFreeze({
+    address: values.address,
+    store: arrangeStore(values),
+    token: arrangeToken(values),
+    upstream: arrangeUpstream(values),
+    allowedOrigins: values['allowed-origins'] ?? [],
+    allowedHosts: values['allowed-hosts'] ?? [],
+    bodyBytesMax: values['max-body-bytes'],
+    healthCheckIntervalMs: values['health-check-interval'],
+    probeTimeoutMs: values['probe-timeout'],
+    requestsPerMinuteMax: values['rate-limit'],
+    sessionIdleTimeoutMs: values['session-idle-timeout'],
+    logLevel: values['log-level'],
+    accessLog: values['access-log'],
+    drainTimeoutMs: values['drain-timeout'],
+  });
+}

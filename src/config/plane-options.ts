@@ -1,0 +1,95 @@
+// What both planes are told in the same words, the store, tokens and backends: held against each other, and put into
+// the shape that everything after start-up sees.
+import type { RedisTls, StoreOptions, TokenOptions, UpstreamOptions } from './dataplane-options.js';
+import { isPair, type PemFile } from './files.js';
+import type { OptionReader } from './option-reader.js';
+import { planeOptionTable } from './option-table.js';
+import type { OptionValues } from './option.js';
+
+type Table = typeof planeOptionTable;
+type Values = OptionValues<Table>;
+
+const REDIS_PORT = { plainText: 6379, tls: 16379 };
+
+const CLIENT_FILES = ['redis-tls-client-certificate', 'redis-tls-client-private-key'] as const;
+const REDIS_OPTIONS = (Object.keys(planeOptionTable) as (keyof Table)[]).filter(
+  (name) => name.startsWith('redis-') && name !== 'redis-address',
+);
+
+/** Adds the faults of the store that no single option shows. */
+export function checkStore(reader: OptionReader<Table>): void {
+  if (!reader.isGiven('redis-address')) {
+    for (const name of REDIS_OPTIONS.filter((candidate) => reader.isGiven(candidate))) {
+      reader.fault(name, 'has no use without --redis-address; give both or neither');
+    }
+    return;
+  }
+  const mode = reader.value('redis-mode');
+  if (mode === 'plain-text' && reader.isGiven('redis-tls-trust-bundle')) {
+    reader.fault('redis-tls-trust-bundle', 'contradicts --redis-mode plain-text; use the mode tls or mtls');
+  }
+  for (const name of CLIENT_FILES) {
+    const isGiven = reader.isGiven(name);
+    if (mode === 'mtls' && !isGiven) reader.fault(name, 'is needed by --redis-mode mtls; name a PEM file');
+    if (mode !== 'mtls' && mode !== undefined && isGiven) {
+      reader.fault(name, `contradicts --redis-mode ${mode}; use the mode mtls`);
+    }
+  }
+  const [certificateName, privateKeyName] = CLIENT_FILES;
+  const fault = pairFault(certificateName, reader.value(certificateName), reader.value(privateKeyName));
+  if (fault !== undefined) reader.fault(privateKeyName, fault);
+}
+
+/** What is wrong with a private key beside its certificate; `undefined` also when one of them is not there. */
+export function pairFault(
+  certificateName: string,
+  certificate: PemFile | undefined,
+  privateKey: PemFile | undefined,
+): string | undefined {
+  if (certificate === undefined || privateKey === undefined || isPair(certificate, privateKey)) return undefined;
+  return `is not the key of --${certificateName}; name the two files of one certificate`;
+}
+
+export function arrangeStore(values: Values): StoreOptions {
+  const host = values['redis-address'];
+  if (host === undefined) return { kind: 'embedded', path: values['store-path'] };
+  const mode = values['redis-mode'];
+  const tls: RedisTls =
+    mode === 'plain-text'
+      ? { mode }
+      : {
+          mode,
+          trustBundle: values['redis-tls-trust-bundle']?.pem,
+          clientCertificate: values['redis-tls-client-certificate']?.pem,
+          clientPrivateKey: values['redis-tls-client-private-key']?.pem,
+        };
+  return {
+    kind: 'redis',
+    host,
+    port: values['redis-port'] ?? (mode === 'plain-text' ? REDIS_PORT.plainText : REDIS_PORT.tls),
+    tls,
+    username: values['redis-username'],
+    password: values['redis-password-file'],
+    staleGraceMs: values['redis-stale-grace'],
+  };
+}
+
+export function arrangeToken(values: Values): TokenOptions {
+  return {
+    publicKey: values['token-verification-public-key'],
+    secret: values['token-verification-secret-file'],
+    privateKey: values['token-verification-private-key'],
+    issuer: values['token-issuer'],
+    audience: values['token-audience'],
+  };
+}
+
+export function arrangeUpstream(values: Values): UpstreamOptions {
+  return {
+    mode: values['upstream-connection-mode'],
+    connectTimeoutMs: values['connect-timeout'],
+    initializeTimeoutMs: values['initialize-timeout'],
+    listTimeoutMs: values['list-timeout'],
+    callIdleTimeoutMs: values['call-timeout'],
+  };
+}

@@ -1,0 +1,106 @@
+// One control plane, put together from its parts: what each is given here is all it knows of the others. Owns the order
+// in which they start, drain and stop.
+import type { AddressInfo } from 'node:net';
+import { TokenVerifier } from '../auth/token-verifier.js';
+import type { ControlPlaneOptions } from '../config/control-plane-options.js';
+import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
+import { listenFault } from '../process/listen-fault.js';
+import { exitStatus, StartFault } from '../process/start-fault.js';
+import { HostPolicy } from '../shared/host-policy.js';
+import type { Logger } from '../shared/logger.js';
+import { openRecordStore } from '../store/open-record-store.js';
+import type { RecordStore } from '../store/record-store.js';
+import { Compositions } from './compositions/compositions.js';
+import { createHttpApp, type HttpApp } from './http/http-app.js';
+import { RateLimiter } from './http/rate-limiter.js';
+import { McpEndpoints } from './mcp/mcp-endpoints.js';
+import { Prober } from './prober/prober.js';
+import { Registry } from './registry/registry.js';
+
+interface ControlPlaneParts {
+  readonly app: HttpApp;
+  readonly mcp: McpEndpoints;
+  readonly compositions: Compositions;
+  readonly registry: Registry;
+  readonly records: RecordStore;
+}
+
+export class ControlPlane {
+  readonly address: ListenAddress;
+  readonly #parts: ControlPlaneParts;
+  readonly #state: { isDraining: boolean };
+
+  private constructor(address: ListenAddress, parts: ControlPlaneParts, state: { isDraining: boolean }) {
+    this.address = address;
+    this.#parts = parts;
+    this.#state = state;
+  }
+
+  /** Resolves when it listens. Throws a StartFault, in words for a person, when it cannot. */
+  static async start(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
+    const { upstream, sessionIdleTimeoutMs, bodyBytesMax } = options;
+    const state = { isDraining: false };
+    const records = await openRecords(options.store, logger);
+    const registry = new Registry({
+      records,
+      prober: new Prober({ deadlineMs: options.probeTimeoutMs }),
+      logger,
+      healthIntervalMs: options.healthCheckIntervalMs,
+    });
+    const compositions = new Compositions({ records, registry, logger });
+    const mcp = new McpEndpoints({ registry, compositions, upstream, sessionIdleTimeoutMs, bodyBytesMax, logger });
+    const app = await createHttpApp({
+      records,
+      registry,
+      compositions,
+      mcp,
+      hosts: new HostPolicy({
+        listenHost: options.address.host,
+        allowedHosts: options.allowedHosts,
+        allowedOrigins: options.allowedOrigins,
+      }),
+      tokens: new TokenVerifier(options.token),
+      rates: new RateLimiter(options.requestsPerMinuteMax),
+      bodyBytesMax,
+      isAccessLogged: options.accessLog,
+      isDraining: () => state.isDraining,
+      logger,
+    });
+    const parts = { app, mcp, compositions, registry, records };
+    const controlPlane = new ControlPlane(await listen(app, options.address), parts, state);
+    registry.start();
+    compositions.start();
+    return controlPlane;
+  }
+
+  /** Takes no more connections, lets what is in flight finish for so long, then ends everything. */
+  async drain(timeoutMs: number): Promise<void> {
+    const { app, mcp, compositions, registry, records } = this.#parts;
+    this.#state.isDraining = true;
+    const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
+    await app.close();
+    clearTimeout(cut);
+    await mcp.stop();
+    await Promise.all([registry.stop(), compositions.stop()]);
+    await records.close();
+  }
+}
+
+async function openRecords(options: StoreOptions, logger: Logger): Promise<RecordStore> {
+  try {
+    return await openRecordStore(options, logger);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const advice = 'give --store-path a directory that this user may write';
+    throw new StartFault(exitStatus.cannotCreate, `the store cannot be opened: ${reason}; ${advice}`, error);
+  }
+}
+
+async function listen(app: HttpApp, address: ListenAddress): Promise<ListenAddress> {
+  try {
+    await app.listen({ host: address.host, port: address.port });
+  } catch (error) {
+    throw listenFault(address, '--address', error);
+  }
+  return { host: address.host, port: (app.server.address() as AddressInfo).port };
+}

@@ -1,0 +1,89 @@
+// Who is let in, before anything else is looked at: Host and Origin (403), token (401), rate (429), then whether there is
+// such a path and method at all (404, 405). An unknown path says nothing to who has no token.
+import type { FastifyContextConfig, FastifyRequest } from 'fastify';
+import type { TokenVerifier, Verified } from '../../auth/token-verifier.js';
+import type { HostPolicy } from '../../shared/host-policy.js';
+import { refusals, type Refusal } from '../../shared/refusals.js';
+import { Refused } from './answered-error.js';
+import type { RateLimiter } from './rate-limiter.js';
+
+const METHODS = 'GET, POST, PUT, DELETE, OPTIONS';
+
+/** Sent twice, each of two programs on the way may go by another one. */
+const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
+
+const REFUSED_TOKENS = {
+  missing: refusals.tokenMissing,
+  invalid: refusals.tokenInvalid,
+  expired: refusals.tokenExpired,
+} as const;
+
+export class Admission {
+  readonly #hosts: HostPolicy;
+  readonly #tokens: TokenVerifier;
+  readonly #rates: RateLimiter;
+
+  constructor(hosts: HostPolicy, tokens: TokenVerifier, rates: RateLimiter) {
+    this.#hosts = hosts;
+    this.#tokens = tokens;
+    this.#rates = rates;
+  }
+
+  /** Throws when the request may not come from where it comes from. */
+  checkOrigin(request: FastifyRequest): void {
+    const { host = '', origin = '' } = request.headers;
+    const refusal = this.#hosts.check(host, origin);
+    if (refusal !== undefined) throw new Refused(refusal.status, messageOf(refusal));
+    const repeated = repeatedHeader(request.raw.rawHeaders);
+    if (repeated !== undefined) throw new Refused(400, `Send ${repeated} once`);
+  }
+
+  /** @returns the subject, `''` where none is needed. Throws when the request is refused. */
+  async checkCaller(request: FastifyRequest, doors: FastifyContextConfig): Promise<string> {
+    const verified: Verified | undefined =
+      doors.isOpen === true ? undefined : await this.#tokens.verify(request.headers.authorization ?? '');
+    const subject = verified?.kind === 'subject' ? verified.subject : undefined;
+    if (doors.isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
+    if (verified?.kind === 'refused') throw refusedToken(REFUSED_TOKENS[verified.reason]);
+    return subject ?? '';
+  }
+
+  /** Headers that let a page of the request's origin read the answer: name, value, … */
+  corsHeaders(request: FastifyRequest): readonly string[] {
+    const { origin = '' } = request.headers;
+    if (origin === '') return [];
+    return [...this.#hosts.corsHeaders(origin), ...(isPreflight(request) ? this.#hosts.preflightHeaders(METHODS) : [])];
+  }
+
+  #checkRate(key: string): void {
+    const waitS = this.#rates.admit(key);
+    if (waitS > 0)
+      throw new Refused(429, `Too many requests: try again in ${waitS} s`, { 'retry-after': String(waitS) });
+  }
+}
+
+export function isPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers.origin !== undefined;
+}
+
+function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]?.toLowerCase() ?? '';
+    if (!SINGLE_HEADERS.has(name)) continue;
+    if (seen.has(name)) return name;
+    seen.add(name);
+  }
+  return undefined;
+}
+
+function refusedToken(refusal: Refusal): Refused {
+  const [name = '', value = ''] = refusal.headers;
+  return new Refused(refusal.status, messageOf(refusal), { [name]: value });
+}
+
+/** The refusals are the dataplane's too, which tells some of them as JSON-RPC errors. */
+function messageOf({ body }: Refusal): string {
+  const parsed = JSON.parse(body) as { detail?: string; error?: { message: string } };
+  return parsed.detail ?? parsed.error?.message ?? '';
+}

@@ -1,0 +1,141 @@
+// The control plane's HTTP interface: the order of what happens to a request, from its head to its answer.
+//
+//   onRequest     security headers; Host and Origin (403), token (401), rate (429); unknown path or method (404, 405)
+//   preValidation members in camelCase
+//   validation    body (415, 413, 400), then its and the query's schemas (422)
+//   handler       registry, compositions, MCP endpoints
+//   onError       every error becomes `{"detail": …}` (answered-error.ts)
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Socket } from 'node:net';
+import type { TokenVerifier } from '../../auth/token-verifier.js';
+import type { HostPolicy } from '../../shared/host-policy.js';
+import { limits } from '../../shared/limits.js';
+import type { Logger } from '../../shared/logger.js';
+import { Admission, isPreflight } from './admission.js';
+import { answerTo, Refused } from './answered-error.js';
+import './fastify-types.js';
+import { logAccess } from './access-log.js';
+import { compileValidators } from './mount.js';
+import type { Operation } from './operation.js';
+import { operations } from './operations.js';
+import type { RateLimiter } from './rate-limiter.js';
+import { mountCompositionRoutes, type ServedCompositions } from './routes/composition-routes.js';
+import { mountDocumentationRoutes } from './routes/documentation-routes.js';
+import { mountMcpRoutes, type ServedMcp } from './routes/mcp-routes.js';
+import { mountServerRoutes, type ServedRegistry } from './routes/server-routes.js';
+import { mountStatusRoutes, type StatusParts } from './routes/status-routes.js';
+import { securityHeaders } from './security-headers.js';
+
+export interface HttpAppParts extends StatusParts {
+  readonly registry: ServedRegistry;
+  readonly compositions: ServedCompositions;
+  readonly mcp: ServedMcp;
+  readonly hosts: HostPolicy;
+  readonly tokens: TokenVerifier;
+  readonly rates: RateLimiter;
+  readonly bodyBytesMax: number;
+  readonly isAccessLogged: boolean;
+  readonly logger: Logger;
+}
+
+export type HttpApp = FastifyInstance;
+
+/** Resolves when every route is there. Whoever called lets it listen, and closes it. */
+export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
+  const app = fastify({
+    bodyLimit: parts.bodyBytesMax,
+    // What is open is answered while the process drains; new connections are refused by then.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    requestTimeout: limits.requestReceiveMsMax,
+    http: { maxHeaderSize: limits.requestHeaderBytesMax },
+    routerOptions: { maxParamLength: limits.pathParameterCharsMax },
+    // Paths that cannot be decoded come here past every hook.
+    frameworkErrors: (error, request, reply) => {
+      setSecurityHeaders(reply);
+      answerError(error, request, reply, parts.logger);
+    },
+    clientErrorHandler,
+  });
+  app.server.maxConnections = limits.controlPlaneConnectionsMax;
+  compileValidators(app);
+  // Records go out as they are: what a schema does not know must be found by a test, not be left out in silence.
+  app.setSerializerCompiler(() => (value) => JSON.stringify(value));
+  readJsonBodies(app);
+  letIn(app, new Admission(parts.hosts, parts.tokens, parts.rates));
+  app.setErrorHandler((error, request, reply) => answerError(error, request, reply, parts.logger));
+  if (parts.isAccessLogged) logAccess(app, parts.logger);
+
+  mountStatusRoutes(app, parts);
+  mountServerRoutes(app, parts.registry);
+  mountCompositionRoutes(app, parts.compositions);
+  mountDocumentationRoutes(app);
+  await mountMcpRoutes(app, parts.mcp);
+  await app.ready();
+  return app;
+}
+
+/** JSON alone; no body at all is fine where none is asked for, whatever its type. */
+function readJsonBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body.length === 0) done(null, undefined);
+    else void parse(request, body.toString(), done);
+  });
+}
+
+function letIn(app: FastifyInstance, admission: Admission): void {
+  app.decorateRequest('subject', '');
+  app.addHook('onRequest', async (request, reply) => {
+    setSecurityHeaders(reply);
+    admission.checkOrigin(request);
+    const corsHeaders = admission.corsHeaders(request);
+    for (let i = 0; i < corsHeaders.length; i += 2) reply.raw.setHeader(corsHeaders[i] ?? '', corsHeaders[i + 1] ?? '');
+    if (isPreflight(request)) return reply.code(204).send();
+    request.subject = await admission.checkCaller(request, request.routeOptions.config);
+    if (request.is404) throw unknownRoute(request);
+    return undefined;
+  });
+}
+
+/** On Node's own response, so that MCP's answers have them too. */
+function setSecurityHeaders(reply: FastifyReply): void {
+  for (const [name, value] of securityHeaders) reply.raw.setHeader(name, value);
+}
+
+/** No such path, or a path that has other methods. */
+function unknownRoute({ url }: FastifyRequest): Refused {
+  const [path = ''] = url.split('?', 1);
+  const methods = Object.values<Operation>(operations)
+    .filter((operation) => pathPattern(operation).test(path))
+    .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  if (methods.length === 0) return new Refused(404, 'Not Found');
+  return new Refused(405, 'Method Not Allowed', { allow: methods.join(', ') });
+}
+
+function pathPattern({ path }: Operation): RegExp {
+  return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+}
+
+function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
+  const answered = answerTo(error);
+  if (answered === undefined) logger.error({ err: error, route: request.routeOptions.url }, 'request failed');
+  const { status, detail, headers = {} } = answered ?? { status: 500, detail: 'Internal error: see the log' };
+  void reply.code(status).headers(headers).type('application/json').send({ detail });
+}
+
+/** What Node's HTTP parser refuses never becomes a request. */
+function clientErrorHandler(error: Error & { readonly code?: string }, socket: Socket): void {
+  const [status, detail] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'Request header fields too large']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', 'The request did not arrive in time']
+        : ['400 Bad Request', 'The request is not HTTP/1.1 as it should be'];
+  if (!socket.writable) return;
+  const body = JSON.stringify({ detail });
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}

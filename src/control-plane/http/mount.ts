@@ -1,0 +1,42 @@
+// Makes a route of an operation: its doors, its schemas and its status are the operation's.
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { routePath, type Operation } from './operation.js';
+import { schemas, type JsonSchema } from './schemas.js';
+import { withCamelCaseMembers } from './snake-case.js';
+
+/** Resolves with the answer's body. The status is that of the operation's first answer unless the reply has another. */
+export type OperationHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+
+export function mount(app: FastifyInstance, operation: Operation, handler: OperationHandler): void {
+  const status = operation.answers[0]?.status ?? 200;
+  app.route({
+    method: operation.method,
+    url: routePath(operation),
+    schema: requestSchema(operation),
+    config: { isOpen: operation.isOpen === true, isUncounted: operation.isUncounted === true },
+    preValidation: async (request) => {
+      request.body = withCamelCaseMembers(request.body);
+    },
+    handler: async (request, reply) => handler(request, reply.code(status)),
+  });
+}
+
+function requestSchema({ query, body }: Operation): FastifySchema {
+  return {
+    ...(query === undefined ? {} : { querystring: { type: 'object', properties: query } }),
+    ...(body === undefined ? {} : { body: schemas[body] }),
+  };
+}
+
+/**
+ * The first fault of a request is told, the others are not looked for: there may be a million of them. Texts of a query
+ * become numbers where its schema wants some; a body is taken as it is.
+ */
+export function compileValidators(app: FastifyInstance): void {
+  const bodies = new Ajv2020();
+  const queries = new Ajv2020({ coerceTypes: true });
+  app.setValidatorCompiler<JsonSchema>(({ schema, httpPart }) =>
+    (httpPart === 'body' ? bodies : queries).compile(schema),
+  );
+}

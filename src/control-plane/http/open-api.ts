@@ -1,0 +1,151 @@
+// The OpenAPI 3.1 document, written from the operations and schemas that the routes are made of.
+import { PROGRAM_VERSION } from '../../shared/program-version.js';
+import { pathParameters, type Answer, type Content, type Operation, type RefusalStatus } from './operation.js';
+import { operations } from './operations.js';
+import { schemas, type JsonSchema } from './schemas.js';
+
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly components: Readonly<Record<string, unknown>>;
+}
+
+const tags = [
+  { name: 'servers', description: 'The registry of MCP servers. `{server}` is the name, the id or the slug.' },
+  { name: 'compositions', description: 'Virtual servers of chosen tools. `{composition}` is the id or the name.' },
+  { name: 'mcp', description: 'MCP over streamable HTTP, protocol versions 2025-11-25 and 2025-06-18.' },
+  { name: 'status', description: 'For monitors, without a token.' },
+  { name: 'documentation', description: 'This interface, without a token.' },
+] as const satisfies readonly { name: Operation['tag']; description: string }[];
+
+const refusalTexts: Readonly<Record<RefusalStatus | 400 | 401 | 403 | 406 | 413 | 415 | 429 | 500, string>> = {
+  400: 'The request is malformed.',
+  401: 'The token is missing, invalid or expired.',
+  403: 'The host or origin is not allowed.',
+  404: 'There is no such thing.',
+  406: 'The caller accepts neither JSON nor event streams.',
+  409: 'The name is taken, the same is under way, or there are too many.',
+  413: 'The body is too large.',
+  415: 'The body is not JSON.',
+  422: 'A member is not as it should be; it is named.',
+  429: 'Too many requests of this subject or address.',
+  500: 'An error of the control plane; its log tells more.',
+  503: 'The store cannot be reached.',
+};
+
+const refusalHeaders: Readonly<Record<number, Readonly<Record<string, string>>>> = {
+  401: { 'www-authenticate': '`Bearer`.' },
+  429: { 'retry-after': 'Seconds.' },
+};
+
+export function createOpenApiDocument(): OpenApiDocument {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const operation of Object.values<Operation>(operations)) {
+    const item = (paths[operation.path] ??= {});
+    item[operation.method.toLowerCase()] = describeOperation(operation);
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Switchyard control plane',
+      version: PROGRAM_VERSION,
+      description:
+        'Registers MCP servers, watches over them, and composes virtual servers of their tools. Members may also be sent in snake_case.',
+    },
+    tags,
+    paths,
+    components: {
+      schemas,
+      securitySchemes: { token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+    },
+  };
+}
+
+function describeOperation(operation: Operation): Record<string, unknown> {
+  const { id, tag, summary, description, isOpen, body } = operation;
+  const parameters = describeParameters(operation);
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: { required: true, content: describeContents([{ mediaType: 'application/json', schema: body }]) },
+        }),
+    responses: describeResponses(operation),
+    security: isOpen === true ? [] : [{ token: [] }],
+  };
+}
+
+function describeParameters(operation: Operation): unknown[] {
+  const inPath = pathParameters(operation).map((name) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+  const inQuery = Object.entries(operation.query ?? {}).map(([name, schema]) => ({ name, in: 'query', schema }));
+  return [...inPath, ...inQuery];
+}
+
+function describeResponses(operation: Operation): Record<string, unknown> {
+  const errorSchema = operation.tag === 'mcp' ? 'McpError' : 'Error';
+  const refused = refusalsOf(operation).map((status) => {
+    const contents: readonly Content[] = [{ mediaType: 'application/json', schema: errorSchema }];
+    return describeResponse({ status, description: refusalTexts[status], contents, headers: refusalHeaders[status] });
+  });
+  return Object.fromEntries([...refused, ...operation.answers.map(describeResponse)]);
+}
+
+/** Those of the operation, and those that any one of its kind may give. */
+function refusalsOf({
+  isOpen,
+  isUncounted,
+  body,
+  query,
+  tag,
+  refusals = [],
+}: Operation): (keyof typeof refusalTexts)[] {
+  const statuses = new Set<keyof typeof refusalTexts>([400, 403, 500, ...refusals]);
+  if (isOpen !== true) statuses.add(401).add(503);
+  if (isUncounted !== true) statuses.add(429);
+  if (body !== undefined) statuses.add(413).add(415);
+  if (query !== undefined) statuses.add(422);
+  if (tag === 'mcp') statuses.add(406).add(413).add(415);
+  return [...statuses];
+}
+
+interface Response extends Omit<Answer, 'status' | 'headers'> {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+function describeResponse({ status, description, contents, headers }: Response): [string, unknown] {
+  const described = {
+    description,
+    ...(headers === undefined ? {} : { headers: describeHeaders(headers) }),
+    ...(contents.length === 0 ? {} : { content: describeContents(contents) }),
+  };
+  return [String(status), described];
+}
+
+function describeHeaders(headers: Readonly<Record<string, string>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+  );
+}
+
+function describeContents(contents: readonly Content[]): Record<string, unknown> {
+  return Object.fromEntries(contents.map((content) => [content.mediaType, { schema: schemaOf(content) }]));
+}
+
+function schemaOf({ mediaType, schema, isList }: Content): JsonSchema {
+  if (schema === undefined) return mediaType === 'application/json' ? {} : { type: 'string' };
+  const reference = { $ref: `#/components/schemas/${schema}` };
+  return isList === true ? { type: 'array', items: reference } : reference;
+}

@@ -1,0 +1,52 @@
+// One endpoint of the control plane as plain data: its route is mounted from it, and the OpenAPI document is written
+// from it.
+import type { JsonSchema, SchemaName } from './schemas.js';
+
+export type OperationMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** Refusals beyond those that any endpoint may give. */
+export type RefusalStatus = 404 | 409 | 422 | 503;
+
+export interface Content {
+  readonly mediaType: 'application/json' | 'text/html' | 'text/event-stream';
+  /** Absent: nothing is said of it. */
+  readonly schema?: SchemaName;
+  readonly isList?: true;
+}
+
+export interface Answer {
+  readonly status: 200 | 201 | 202 | 204 | 503;
+  readonly description: string;
+  /** In the forms that the caller may choose from; none: there is no body. */
+  readonly contents: readonly Content[];
+  /** Name → what it says. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Operation {
+  readonly id: string;
+  readonly method: OperationMethod;
+  /** As OpenAPI writes it, as in `/servers/{server}`. */
+  readonly path: string;
+  readonly tag: 'status' | 'servers' | 'compositions' | 'mcp' | 'documentation';
+  readonly summary: string;
+  readonly description?: string;
+  /** Answered without a token. */
+  readonly isOpen?: true;
+  /** Not counted by the rate limit. */
+  readonly isUncounted?: true;
+  readonly query?: Readonly<Record<string, JsonSchema>>;
+  readonly body?: SchemaName;
+  readonly answers: readonly Answer[];
+  readonly refusals?: readonly RefusalStatus[];
+}
+
+/** The path as the router writes it: `/servers/:server`. */
+export function routePath({ path }: Operation): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1');
+}
+
+/** The names of a path's parameters. */
+export function pathParameters({ path }: Operation): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+}

@@ -1,0 +1,249 @@
+// The endpoint table of the control plane (decisions 3). Who reads this file knows its whole HTTP interface.
+import type { Answer, Operation } from './operation.js';
+import type { SchemaName } from './schemas.js';
+
+const LIST_SIZE_MAX = 1_000;
+
+const pageQuery = {
+  limit: { type: 'integer', minimum: 1, maximum: LIST_SIZE_MAX, description: 'So many at most; all when left out.' },
+  cursor: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', description: 'From the `Link` header of the page before.' },
+};
+
+const pageHeaders = { link: 'Where the next page is, `rel="next"`; absent on the last one.' };
+
+function json(status: 200 | 201, description: string, schema: SchemaName): Answer {
+  return { status, description, contents: [{ mediaType: 'application/json', schema }] };
+}
+
+function jsonList(description: string, schema: SchemaName): Answer {
+  return { status: 200, description, contents: [{ mediaType: 'application/json', schema, isList: true }] };
+}
+
+const located = { location: 'The path of what was made.' };
+const removed: Answer = { status: 204, description: 'It is gone.', contents: [] };
+
+const mcpAnswers: readonly Answer[] = [
+  {
+    status: 200,
+    description: 'The JSON-RPC answer, as JSON or as an event stream, depending on `Accept`.',
+    contents: [{ mediaType: 'application/json', schema: 'JsonRpcMessage' }, { mediaType: 'text/event-stream' }],
+    headers: { 'mcp-session-id': 'The new session, on the answer to `initialize`.' },
+  },
+  { status: 202, description: 'A notification or response was accepted.', contents: [] },
+];
+const mcpEnded: Answer = { status: 202, description: 'The session has ended.', contents: [] };
+
+export const operations = {
+  health: {
+    id: 'getHealth',
+    method: 'GET',
+    path: '/health',
+    tag: 'status',
+    summary: 'Whether the control plane can do its work',
+    isOpen: true,
+    // Behind a proxy all who have no token are one address: none of them may use up the monitor's requests.
+    isUncounted: true,
+    answers: [
+      json(200, 'It can.', 'Health'),
+      {
+        status: 503,
+        description: 'The store cannot be reached, or the process is about to end.',
+        contents: [{ mediaType: 'application/json', schema: 'Health' }],
+      },
+    ],
+  },
+  version: {
+    id: 'getVersion',
+    method: 'GET',
+    path: '/version',
+    tag: 'status',
+    summary: 'Version and status',
+    isOpen: true,
+    answers: [json(200, 'Version and status.', 'Version')],
+  },
+  openApi: {
+    id: 'getOpenApi',
+    method: 'GET',
+    path: '/openapi.json',
+    tag: 'documentation',
+    summary: 'This document',
+    isOpen: true,
+    answers: [{ status: 200, description: 'OpenAPI 3.1.', contents: [{ mediaType: 'application/json' }] }],
+  },
+  docs: {
+    id: 'getDocs',
+    method: 'GET',
+    path: '/docs',
+    tag: 'documentation',
+    summary: 'This document as a page',
+    isOpen: true,
+    answers: [{ status: 200, description: 'A page for people.', contents: [{ mediaType: 'text/html' }] }],
+  },
+
+  listServers: {
+    id: 'listServers',
+    method: 'GET',
+    path: '/servers',
+    tag: 'servers',
+    summary: 'List the registered servers, sorted by name',
+    query: {
+      tags: { type: 'string', description: 'Separated by commas: servers that have any of them.' },
+      status: { type: 'string', enum: ['active', 'inactive'] },
+      ...pageQuery,
+    },
+    answers: [{ ...jsonList('The servers.', 'Server'), headers: pageHeaders }],
+    refusals: [422],
+  },
+  registerServer: {
+    id: 'registerServer',
+    method: 'POST',
+    path: '/servers',
+    tag: 'servers',
+    summary: 'Register a server',
+    description: 'The server is probed first. One that cannot be reached is registered as `inactive`.',
+    body: 'ServerInput',
+    answers: [{ ...json(201, 'The server is registered.', 'Server'), headers: located }],
+    refusals: [409, 422],
+  },
+  readServer: {
+    id: 'readServer',
+    method: 'GET',
+    path: '/servers/{server}',
+    tag: 'servers',
+    summary: 'Read one server',
+    answers: [json(200, 'The server.', 'Server')],
+    refusals: [404],
+  },
+  replaceServer: {
+    id: 'replaceServer',
+    method: 'PUT',
+    path: '/servers/{server}',
+    tag: 'servers',
+    summary: 'Change a server',
+    description: 'What is left out of description and tags is emptied. A server with another URL is probed.',
+    body: 'ServerInput',
+    answers: [json(200, 'The changed server.', 'Server')],
+    refusals: [404, 409, 422],
+  },
+  removeServer: {
+    id: 'removeServer',
+    method: 'DELETE',
+    path: '/servers/{server}',
+    tag: 'servers',
+    summary: 'Remove a server',
+    answers: [removed],
+    refusals: [404],
+  },
+  refreshServer: {
+    id: 'refreshServer',
+    method: 'POST',
+    path: '/servers/{server}/refresh',
+    tag: 'servers',
+    summary: 'Probe a server now and read its tools again',
+    description: 'Sets the status both ways.',
+    answers: [json(200, 'What the probe found; a server that could not be read is named in `error`.', 'RefreshReport')],
+    refusals: [404, 409],
+  },
+  listTools: {
+    id: 'listTools',
+    method: 'GET',
+    path: '/servers/{server}/tools',
+    tag: 'servers',
+    summary: 'List the tools of a server, as last read',
+    answers: [jsonList('The tools.', 'Tool')],
+    refusals: [404],
+  },
+
+  listCompositions: {
+    id: 'listCompositions',
+    method: 'GET',
+    path: '/compositions',
+    tag: 'compositions',
+    summary: 'List the compositions, sorted by name',
+    query: pageQuery,
+    answers: [{ ...jsonList('The compositions.', 'Composition'), headers: pageHeaders }],
+    refusals: [422],
+  },
+  createComposition: {
+    id: 'createComposition',
+    method: 'POST',
+    path: '/compositions',
+    tag: 'compositions',
+    summary: 'Compose a virtual server of tools of registered servers',
+    description: 'The dataplane serves it to its subjects from their next request on.',
+    body: 'CompositionInput',
+    answers: [{ ...json(201, 'The composition is published.', 'Composition'), headers: located }],
+    refusals: [409, 422],
+  },
+  readComposition: {
+    id: 'readComposition',
+    method: 'GET',
+    path: '/compositions/{composition}',
+    tag: 'compositions',
+    summary: 'Read one composition',
+    answers: [json(200, 'The composition.', 'Composition')],
+    refusals: [404],
+  },
+  replaceComposition: {
+    id: 'replaceComposition',
+    method: 'PUT',
+    path: '/compositions/{composition}',
+    tag: 'compositions',
+    summary: 'Change a composition',
+    description: 'What is left out of description is emptied; subjects that are left out stay.',
+    body: 'CompositionInput',
+    answers: [json(200, 'The changed composition is published.', 'Composition')],
+    refusals: [404, 409, 422],
+  },
+  removeComposition: {
+    id: 'removeComposition',
+    method: 'DELETE',
+    path: '/compositions/{composition}',
+    tag: 'compositions',
+    summary: 'Delete a composition',
+    answers: [removed],
+    refusals: [404],
+  },
+
+  postAggregate: {
+    id: 'postAggregate',
+    method: 'POST',
+    path: '/mcp',
+    tag: 'mcp',
+    summary: 'All active servers as one MCP server',
+    description:
+      'Tools are named `<server name>-<tool>`. `tools/list` and `tools/call` work with and without a session.',
+    body: 'JsonRpcMessage',
+    answers: mcpAnswers,
+    refusals: [404],
+  },
+  deleteAggregate: {
+    id: 'deleteAggregate',
+    method: 'DELETE',
+    path: '/mcp',
+    tag: 'mcp',
+    summary: 'End a session',
+    answers: [mcpEnded],
+    refusals: [404],
+  },
+  postComposition: {
+    id: 'postComposition',
+    method: 'POST',
+    path: '/servers/{composition}/mcp',
+    tag: 'mcp',
+    summary: 'A composition as one MCP server',
+    description: 'For its subjects.',
+    body: 'JsonRpcMessage',
+    answers: mcpAnswers,
+    refusals: [404],
+  },
+  deleteComposition: {
+    id: 'deleteComposition',
+    method: 'DELETE',
+    path: '/servers/{composition}/mcp',
+    tag: 'mcp',
+    summary: 'End a session with a composition',
+    answers: [mcpEnded],
+    refusals: [404],
+  },
+} as const satisfies Record<string, Operation>;

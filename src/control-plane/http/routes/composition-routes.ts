@@ -1,0 +1,47 @@
+// The compositions over HTTP.
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { CompositionInput } from '../../compositions/composition.js';
+import type { Compositions } from '../../compositions/compositions.js';
+import { Refused } from '../answered-error.js';
+import { mount } from '../mount.js';
+import { operations } from '../operations.js';
+import { nextLink, pageOf, type PageQuery } from '../page.js';
+
+export type ServedCompositions = Pick<Compositions, 'list' | 'find' | 'create' | 'replace' | 'remove'>;
+
+export function mountCompositionRoutes(app: FastifyInstance, compositions: ServedCompositions): void {
+  mount(app, operations.listCompositions, async (request, reply) => {
+    const page = pageOf(await compositions.list(), request.query as PageQuery);
+    if (page.cursor !== undefined) reply.header('link', nextLink(request.url, page.cursor));
+    return page.items;
+  });
+
+  mount(app, operations.createComposition, async (request, reply) => {
+    const composition = await compositions.create(inputOf(request), request.subject);
+    reply.header('location', `/compositions/${composition.id}`);
+    return composition;
+  });
+
+  mount(app, operations.readComposition, async (request) => {
+    const reference = referenceOf(request);
+    const composition = await compositions.find(reference);
+    if (composition === undefined) throw new Refused(404, `Composition not found: ${reference}`);
+    return composition;
+  });
+
+  mount(app, operations.replaceComposition, async (request) =>
+    compositions.replace(referenceOf(request), inputOf(request)),
+  );
+
+  mount(app, operations.removeComposition, async (request) => compositions.remove(referenceOf(request)));
+}
+
+function referenceOf({ params }: FastifyRequest): string {
+  return (params as { composition: string }).composition;
+}
+
+/** The schema has seen to the types; what else a composition has is not people's to say. */
+function inputOf({ body }: FastifyRequest): CompositionInput {
+  const { name, description, servers, subjects } = body as CompositionInput;
+  return { name, description, servers, subjects };
+}

@@ -1,0 +1,38 @@
+// The MCP endpoints among the routes: they get Node's own request and response, of which nothing has been read, once
+// the caller is known.
+import type { FastifyInstance, HTTPMethods } from 'fastify';
+import type { McpEndpoints } from '../../mcp/mcp-endpoints.js';
+import { routePath } from '../operation.js';
+import { operations } from '../operations.js';
+
+export type ServedMcp = Pick<McpEndpoints, 'handleAggregate' | 'handleComposition'>;
+
+/** GET is theirs to refuse: it would be an event stream. */
+const METHODS: HTTPMethods[] = ['POST', 'DELETE', 'GET'];
+
+export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Promise<void> {
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _body, done) => done(null));
+    const options = { method: METHODS, exposeHeadRoute: false };
+
+    scope.route({
+      ...options,
+      url: routePath(operations.postAggregate),
+      handler: async (request, reply) => {
+        reply.hijack();
+        mcp.handleAggregate(request.subject, request.raw, reply.raw);
+      },
+    });
+
+    scope.route({
+      ...options,
+      url: routePath(operations.postComposition),
+      handler: async (request, reply) => {
+        const { composition } = request.params as { composition: string };
+        reply.hijack();
+        mcp.handleComposition(composition, request.subject, request.raw, reply.raw);
+      },
+    });
+  });
+}

@@ -1,0 +1,47 @@
+// Whether the control plane can do its work, and which one it is: what monitors ask, without a token.
+import type { FastifyInstance } from 'fastify';
+import { PROGRAM_VERSION } from '../../../shared/program-version.js';
+import { LATEST_PROTOCOL_VERSION } from '../../../shared/protocol-versions.js';
+import type { RecordStore } from '../../../store/record-store.js';
+import type { Registry } from '../../registry/registry.js';
+import { mount } from '../mount.js';
+import { operations } from '../operations.js';
+
+export interface StatusParts {
+  readonly records: Pick<RecordStore, 'kind' | 'ping'>;
+  readonly registry: Pick<Registry, 'list'>;
+  isDraining(): boolean;
+}
+
+type Status = 'healthy' | 'unhealthy' | 'draining';
+
+export function mountStatusRoutes(app: FastifyInstance, parts: StatusParts): void {
+  mount(app, operations.health, async (_request, reply) => {
+    const status = statusOf(parts, await parts.records.ping());
+    if (status !== 'healthy') reply.code(503);
+    return { status };
+  });
+
+  mount(app, operations.version, async () => {
+    const reachable = await parts.records.ping();
+    return {
+      app: { name: 'switchyard', version: PROGRAM_VERSION, mcpProtocolVersion: LATEST_PROTOCOL_VERSION },
+      status: statusOf(parts, reachable),
+      timestamp: new Date().toISOString(),
+      uptimeSeconds: Math.round(process.uptime() * 1_000) / 1_000,
+      store: { kind: parts.records.kind, reachable },
+      servers: reachable ? await countServers(parts) : null,
+    };
+  });
+}
+
+function statusOf(parts: StatusParts, isReachable: boolean): Status {
+  if (parts.isDraining()) return 'draining';
+  return isReachable ? 'healthy' : 'unhealthy';
+}
+
+async function countServers({ registry }: StatusParts): Promise<{ total: number; active: number; inactive: number }> {
+  const servers = await registry.list();
+  const active = servers.filter(({ status }) => status === 'active').length;
+  return { total: servers.length, active, inactive: servers.length - active };
+}

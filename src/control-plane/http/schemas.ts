@@ -1,0 +1,157 @@
+// The shapes of what goes over the control plane's HTTP interface, as JSON Schema (2020-12): requests are checked with
+// them, and the OpenAPI document shows them. What a name, a URL or a tag may be is the registry's to judge, so that a
+// fault is told in its words; here it is only described.
+import { LATEST_PROTOCOL_VERSION } from '../../shared/protocol-versions.js';
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+interface ObjectSchema extends JsonSchema {
+  readonly properties: Readonly<Record<string, JsonSchema>>;
+}
+
+const text = { type: 'string' };
+const count = { type: 'integer', minimum: 0 };
+const time = { type: 'string', format: 'date-time' };
+const texts = { type: 'array', items: text };
+const anyObject = { type: 'object', additionalProperties: true };
+const id = { type: 'string', pattern: '^[0-9a-f]{32}$' };
+
+function orNull(schema: JsonSchema & { readonly type: string }, description: string): JsonSchema {
+  return { ...schema, type: [schema.type, 'null'], description };
+}
+
+/** An object with exactly these members, all of them required but those named. */
+function exactly(
+  properties: Readonly<Record<string, JsonSchema>>,
+  optional: readonly string[] = [],
+  description?: string,
+): ObjectSchema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  const described = description === undefined ? {} : { description };
+  return { type: 'object', ...described, properties, required, additionalProperties: false };
+}
+
+/** What people say, and for the rest of a record's members that they may come back and count for nothing. */
+function inputOf(
+  record: ObjectSchema,
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[],
+): ObjectSchema {
+  const others = Object.keys(record.properties).filter((name) => !Object.hasOwn(properties, name));
+  const ignored = Object.fromEntries(others.map((name) => [name, { readOnly: true }]));
+  return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
+}
+
+const status = { type: 'string', enum: ['active', 'inactive'] };
+
+const serverSaid = {
+  name: {
+    ...text,
+    description: 'Letters, digits, `_`, `.`, `-` and space, 64 at most. Unique without regard to case.',
+  },
+  url: {
+    ...text,
+    description: 'The MCP endpoint, http or https, without credentials. Link-local and metadata addresses are refused.',
+  },
+  description: text,
+  tags: texts,
+  transport: { type: 'string', enum: ['STREAMABLEHTTP'] },
+  enabled: { type: 'boolean', description: 'False takes the server out of service, whatever its status.' },
+};
+
+const server = exactly({
+  id,
+  ...serverSaid,
+  slug: { ...text, description: 'The name in the form of a path segment.' },
+  status,
+  reachable: { type: 'boolean', description: 'Whether the last probe reached it.' },
+  toolCount: count,
+  capabilities: { ...anyObject, description: 'What the server declared when it was last reached.' },
+  serverInfo: orNull(anyObject, 'Who the server said it is; null when it was never reached.'),
+  createdAt: time,
+  updatedAt: time,
+  lastSeen: orNull(time, 'When a probe last reached it.'),
+  lastRefreshAt: orNull(time, 'When its tools were last read.'),
+  lastError: orNull(text, 'Why the last probe failed.'),
+});
+
+const toolsOfServer = exactly({
+  name: { ...text, description: 'Of a registered server.' },
+  tools: { ...texts, description: 'As the server names them, without a prefix.' },
+});
+
+const compositionSaid = {
+  name: { ...text, description: 'Unique without regard to case.' },
+  description: text,
+  servers: { type: 'array', items: toolsOfServer },
+  subjects: { ...texts, description: 'Who may use it. Left out of a new composition: the caller.' },
+};
+
+const composition = exactly({
+  id: { ...id, description: 'The id of the virtual host on the dataplane, too.' },
+  ...compositionSaid,
+  createdAt: time,
+  updatedAt: time,
+  missingTools: {
+    type: 'array',
+    items: exactly({ server: text, tool: text }),
+    description: 'Tools that it names and cannot serve now.',
+  },
+});
+
+const jsonRpcError = {
+  type: 'object',
+  properties: { jsonrpc: { const: '2.0' }, error: { type: 'object', required: ['code', 'message'] } },
+  required: ['jsonrpc', 'error'],
+};
+const error = exactly({ detail: { ...text, description: 'What was wrong, for people; names the member at fault.' } });
+
+export const schemas = {
+  Server: server,
+  ServerInput: inputOf(server, serverSaid, ['name', 'url']),
+  Tool: {
+    type: 'object',
+    description: 'As the server told it, with every member.',
+    properties: { name: text, description: text, inputSchema: {} },
+    required: ['name'],
+    additionalProperties: true,
+  },
+  RefreshReport: exactly(
+    {
+      status,
+      toolsAdded: count,
+      toolsUpdated: count,
+      toolsRemoved: count,
+      durationMs: { type: 'number', minimum: 0 },
+      refreshedAt: time,
+      error: { ...text, description: 'Why the server could not be read.' },
+    },
+    ['error'],
+  ),
+  Composition: composition,
+  CompositionInput: inputOf(composition, compositionSaid, ['name', 'servers']),
+  Health: exactly({ status: { type: 'string', enum: ['healthy', 'unhealthy', 'draining'] } }),
+  Version: exactly({
+    app: exactly({ name: text, version: text, mcpProtocolVersion: { ...text, examples: [LATEST_PROTOCOL_VERSION] } }),
+    status: { type: 'string', enum: ['healthy', 'unhealthy', 'draining'] },
+    timestamp: time,
+    uptimeSeconds: { type: 'number', minimum: 0 },
+    store: exactly({ kind: { type: 'string', enum: ['embedded', 'redis'] }, reachable: { type: 'boolean' } }),
+    servers: {
+      ...exactly({ total: count, active: count, inactive: count }),
+      type: ['object', 'null'],
+      description: 'Null while the store cannot be reached.',
+    },
+  }),
+  Error: error,
+  JsonRpcMessage: {
+    type: 'object',
+    description: 'One JSON-RPC 2.0 message of MCP.',
+    properties: { jsonrpc: { const: '2.0' } },
+    required: ['jsonrpc'],
+    additionalProperties: true,
+  },
+  McpError: { description: 'What MCP itself refuses is a JSON-RPC error.', anyOf: [error, jsonRpcError] },
+} as const satisfies Record<string, JsonSchema>;
+
+export type SchemaName = keyof typeof schemas;

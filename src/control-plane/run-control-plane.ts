@@ -1,0 +1,50 @@
+// The control plane's life: open the store, put the parts together, listen, wait for a signal, drain.
+//
+// Exit status: 0 drained after a signal; 69 the address cannot be had; 73 the embedded store cannot be used; 130 or 143
+// a second signal (SIGINT, SIGTERM) cut the drain short.
+import { constants } from 'node:os';
+import type { ControlPlaneOptions } from '../config/control-plane-options.js';
+import { formatAddress } from '../process/listen-fault.js';
+import { ServiceNotice } from '../process/service-notice.js';
+import { exitStatus, StartFault } from '../process/start-fault.js';
+import { StopSignals } from '../process/stop-signals.js';
+import { createLogger } from '../shared/logger.js';
+import { ControlPlane } from './control-plane.js';
+
+export interface ControlPlaneEntry {
+  /** systemd's NOTIFY_SOCKET, when there is one. */
+  readonly notifySocket: string | undefined;
+  readonly childEnvironment: NodeJS.ProcessEnv;
+}
+
+/** Resolves with the program's exit status, when nothing is left under way. */
+export async function runControlPlane(options: ControlPlaneOptions, entry: ControlPlaneEntry): Promise<number> {
+  const logger = createLogger(options.logLevel, { role: 'control-plane' });
+  const notice = new ServiceNotice(entry.notifySocket, entry.childEnvironment, logger);
+  const signals = new StopSignals();
+  if (options.token.publicKey === undefined && options.token.secret === undefined) {
+    logger.warn('no token verification key or secret is configured: every request that needs a token is answered 401');
+  }
+  try {
+    const controlPlane = await ControlPlane.start(options, logger);
+    logger.info({ address: formatAddress(controlPlane.address), store: options.store.kind }, 'listening');
+    notice.ready();
+
+    const signal = await signals.first;
+    logger.info({ signal }, 'draining');
+    notice.stopping();
+    const cutShortBy = await Promise.race([signals.second, controlPlane.drain(options.drainTimeoutMs)]);
+    if (cutShortBy !== undefined) {
+      logger.warn({ signal: cutShortBy }, 'second signal: the drain is cut short');
+      return 128 + constants.signals[cutShortBy];
+    }
+    logger.info('stopped');
+    return exitStatus.ok;
+  } catch (error) {
+    if (!(error instanceof StartFault)) throw error;
+    logger.fatal(error.message);
+    return error.exitStatus;
+  } finally {
+    signals.release();
+  }
+}
