@@ -1,8 +1,10 @@
 // JSON-RPC answers of our own making, and the way any answer goes to the caller in a form that it accepts.
 import { encodeEvent } from '../protocol/event-stream.js';
+import { limits } from '../shared/limits.js';
 import type { Refusal } from '../shared/refusals.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { Exchange } from './exchange.js';
+import type { AnswerFrame } from './list-merge/merge.js';
 import { faultReason, type UpstreamFault } from './upstream/upstream-fault.js';
 import type { IdSpan } from './upstream/upstream-request.js';
 
@@ -33,15 +35,40 @@ export function errorMessage(id: IdSpan, error: RpcError): Buffer {
   return Buffer.concat([HEAD, idBytes(id), ERROR, Buffer.from(JSON.stringify(error)), TAIL]);
 }
 
+/** What has to be written around a result for it to be the exchange's answer. */
+export function answerFrame(exchange: Exchange, id: IdSpan): AnswerFrame {
+  const head = `${HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
+  return { head, form: takesEventsOnly(exchange) ? 'event' : 'message' };
+}
+
 /** Gives a whole JSON-RPC answer: one JSON object unless the caller takes event streams only (decisions 2.2). */
 export function answer(exchange: Exchange, message: Buffer, sessionId?: string): void {
-  if (exchange.request.answerForms === 'event-stream') {
+  answerInForm(exchange, takesEventsOnly(exchange) ? encodeEvent(message) : message, sessionId);
+}
+
+/** The same for an answer that is an event already, if that is what the caller takes. */
+export function answerInForm(exchange: Exchange, bytes: Buffer, sessionId?: string): void {
+  if (takesEventsOnly(exchange)) {
     exchange.openStream(sessionId);
-    exchange.write(encodeEvent(message));
-    exchange.end();
+    endStreamWith(exchange, bytes);
   } else {
-    exchange.respond(200, 'application/json', message, sessionId);
+    exchange.respond(200, 'application/json', bytes, sessionId);
   }
+}
+
+/** Writes the last event of an open stream, a large one only as fast as the caller reads: goes on in `onDrain`. */
+function endStreamWith(exchange: Exchange, event: Buffer): void {
+  let at = 0;
+  const goOn = (): void => {
+    let hasRoom = true;
+    while (hasRoom && at < event.length) {
+      hasRoom = exchange.write(event.subarray(at, at + limits.streamPieceBytes));
+      at += limits.streamPieceBytes;
+    }
+    if (at >= event.length) exchange.end();
+  };
+  exchange.onDrain = goOn;
+  goOn();
 }
 
 export function answerError(exchange: Exchange, id: IdSpan, error: RpcError): void {
@@ -56,6 +83,10 @@ export function refuse(exchange: Exchange, refusal: Refusal): void {
 /** A notification or a response of the caller's was taken (S05); also how a DELETE is answered (decisions 2.2). */
 export function accept(exchange: Exchange): void {
   exchange.respond(202, '', '');
+}
+
+function takesEventsOnly(exchange: Exchange): boolean {
+  return exchange.request.answerForms === 'event-stream';
 }
 
 function idBytes(id: IdSpan): Buffer {

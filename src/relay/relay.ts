@@ -8,9 +8,10 @@ import type { Logger } from '../shared/logger.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { refusals, rpcCodes } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
-import { accept, answer, answerError, refuse, resultMessage, unknownTool } from './answers.js';
+import { accept, answer, answerError, answerInForm, refuse, resultMessage, unknownTool } from './answers.js';
 import type { Exchange } from './exchange.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
+import { ListMerger } from './list-merge/list-merger.js';
 import { OnlyExchange } from './only-exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { routeTool } from './routing.js';
@@ -49,6 +50,7 @@ const OWN_CLIENT_INFO = Buffer.from(JSON.stringify({ name: 'switchyard', version
 export class Relay {
   readonly #context: UpstreamContext;
   readonly #sessions: Sessions;
+  readonly #merger: ListMerger;
   readonly #isSessionOptional: boolean;
   readonly #logger: Logger;
   /** Virtual hosts whose unreachable tools were logged already. */
@@ -70,6 +72,7 @@ export class Relay {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
       mintId: () => options.mintSessionId(),
     });
+    this.#merger = new ListMerger(deadlines, logger);
     this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#logger = logger;
   }
@@ -94,7 +97,7 @@ export class Relay {
   /** Ends every session; resolved when the backends have been told, or could not be within their deadline. */
   async stop(): Promise<void> {
     this.#sessions.endAll();
-    await this.#context.notices.settled();
+    await Promise.all([this.#context.notices.settled(), this.#merger.close()]);
   }
 
   #postWithoutSession(caller: Caller, exchange: Exchange): void {
@@ -200,9 +203,14 @@ export class Relay {
       answerError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' });
       return;
     }
-    listTools(this.#context, session, caller.virtualHost, exchange, ({ result, unreachable }) => {
-      this.#reportUnreachable(caller.virtualHost, unreachable);
-      answer(exchange, resultMessage(id, result));
+    const { virtualHost } = caller;
+    listTools(this.#context, this.#merger, { session, virtualHost, exchange, id }, (list) => {
+      if (typeof list === 'string') {
+        answerError(exchange, id, { code: rpcCodes.internalError, message: 'The list of tools could not be merged' });
+        return;
+      }
+      this.#reportUnreachable(virtualHost, list.unreachable);
+      answerInForm(exchange, list.bytes);
     });
   }
 

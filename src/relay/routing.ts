@@ -1,6 +1,7 @@
 // Which backend a tool name belongs to (decisions 2.5). The prefix is the backend's key followed by `-`; both halves may
 // contain `-`, and the longest backend name that fits wins. Hot.
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
+import type { ListRules, RuledBackend } from './list-merge/list-rules.js';
 
 export interface ToolRoute {
   readonly backend: CompiledBackend;
@@ -20,16 +21,19 @@ export function routeTool(virtualHost: CompiledVirtualHost, fullName: string): T
  * Whether a call of the merged name would reach this backend: beside `a-b`, the tool `b-c` of `a` cannot be reached,
  * because `a-b-c` is the other backend's `c`.
  */
-export function isReachable(virtualHost: CompiledVirtualHost, backend: CompiledBackend, bareName: string): boolean {
-  return backendOf(virtualHost, `${backend.name}-${bareName}`) === backend;
+export function isReachable(rules: ListRules, backend: RuledBackend, bareName: string): boolean {
+  return backendOf(rules, `${backend.name}-${bareName}`) === backend;
 }
 
-export function isAllowed(backend: CompiledBackend, bareName: string): boolean {
+export function isAllowed(backend: RuledBackend, bareName: string): boolean {
   return backend.allowedToolNames === undefined || backend.allowedToolNames.has(bareName);
 }
 
-function backendOf(virtualHost: CompiledVirtualHost, fullName: string): CompiledBackend | undefined {
-  for (const backend of virtualHost.backendsByNameLength) {
+function backendOf<Backend extends RuledBackend>(
+  { backendsByNameLength }: { readonly backendsByNameLength: readonly Backend[] },
+  fullName: string,
+): Backend | undefined {
+  for (const backend of backendsByNameLength) {
     if (fullName.charCodeAt(backend.name.length) === HYPHEN && fullName.startsWith(backend.name)) return backend;
   }
   return undefined;

@@ -1,42 +1,41 @@
 // All pages of one backend's `tools/list`, one after the other, under one deadline for the whole (decisions 2.5, 2.6).
 import type { BackendMessage } from '../../protocol/json-rpc.js';
-import { readToolPage, type ToolPage } from '../../protocol/tool-page.js';
+import { readToolAnswer, type ToolAnswer, type ToolPage } from '../../protocol/tool-page.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
+import type { ListMerger } from '../list-merge/list-merger.js';
+import type { ThreadFailure } from '../list-merge/list-pool.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import type { RequestHandler } from './upstream-request.js';
 import type { UpstreamSession, UpstreamSessionRecord } from './upstream-session.js';
 
-/** One page as it came: the message's bytes, and where its tools stand in them. */
-export interface ReceivedToolPage {
-  readonly bytes: Buffer;
-  readonly tools: ToolPage['tools'];
-}
-
 /** Called once. */
-export type ToolPagesReader = (pages: readonly ReceivedToolPage[], fault: UpstreamFault | undefined) => void;
+export type ToolPagesReader = (pages: readonly ToolPage[], fault: UpstreamFault | undefined) => void;
 
 const LIST_ID = Buffer.from('"switchyard-list"');
 
 export class ToolPages implements RequestHandler {
   readonly #context: UpstreamContext;
+  readonly #merger: ListMerger;
   readonly #upstream: UpstreamSession;
   readonly #passthrough: readonly string[];
   readonly #done: ToolPagesReader;
   readonly #dueMs: number;
-  #pages: ReceivedToolPage[] = [];
+  #pages: ToolPage[] = [];
   #cursor: string | undefined;
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
 
   constructor(
     context: UpstreamContext,
+    merger: ListMerger,
     upstream: UpstreamSession,
     passthrough: readonly string[],
     done: ToolPagesReader,
   ) {
     this.#context = context;
+    this.#merger = merger;
     this.#upstream = upstream;
     this.#passthrough = passthrough;
     this.#done = done;
@@ -55,22 +54,12 @@ export class ToolPages implements RequestHandler {
     this.#upstream.answer(bytes, message, this.#passthrough);
   }
 
-  onAnswer(bytes: Buffer, message: BackendMessage): void {
-    if (message.isError) {
-      this.#onError(bytes, message);
-      return;
-    }
-    const page = readToolPage(bytes, message.bodyStart, message.bodyEnd);
-    const isEndless =
-      this.#pages.length >= limits.listPagesMax || (page?.nextCursor !== undefined && page.nextCursor === this.#cursor);
-    if (page === undefined || isEndless) {
-      this.#done([], upstreamFault('answer-invalid'));
-      return;
-    }
-    this.#pages.push({ bytes, tools: page.tools });
-    this.#cursor = page.nextCursor;
-    if (this.#cursor === undefined) this.#done(this.#pages, undefined);
-    else this.#readPage();
+  onAnswer(bytes: Buffer): void {
+    this.#onRead(readToolAnswer(bytes, LIST_ID));
+  }
+
+  onUnread(pieces: readonly Buffer[]): void {
+    this.#merger.read(pieces, LIST_ID, this.#remainingMs, (answer) => this.#onRead(answer));
   }
 
   onFault(fault: UpstreamFault): void {
@@ -90,10 +79,34 @@ export class ToolPages implements RequestHandler {
     this.start();
   }
 
+  get #remainingMs(): number {
+    return this.#dueMs - this.#context.nowMs();
+  }
+
+  #onRead(answer: ToolAnswer | ThreadFailure): void {
+    if (answer === 'overdue') this.#done([], upstreamFault('answer-timeout'));
+    else if (answer === 'failed') this.#done([], upstreamFault('answer-unread'));
+    else if (answer.kind === 'invalid') this.#done([], upstreamFault('answer-invalid'));
+    else if (answer.kind === 'error') this.#onError(answer.code);
+    else this.#onPage(answer.page, answer.nextCursor);
+  }
+
+  #onPage(page: ToolPage, nextCursor: string | undefined): void {
+    const isEndless =
+      this.#pages.length >= limits.listPagesMax || (nextCursor !== undefined && nextCursor === this.#cursor);
+    if (isEndless) {
+      this.#done([], upstreamFault('answer-invalid'));
+      return;
+    }
+    this.#pages.push(page);
+    this.#cursor = nextCursor;
+    if (nextCursor === undefined) this.#done(this.#pages, undefined);
+    else this.#readPage();
+  }
+
   /** A backend that declares no tools, and says so again when asked, has none. */
-  #onError(bytes: Buffer, message: BackendMessage): void {
-    const error = JSON.parse(bytes.toString('utf8', message.bodyStart, message.bodyEnd)) as { code?: unknown };
-    const hasNone = error.code === rpcCodes.methodNotFound && this.#upstream.record?.hasTools === false;
+  #onError(code: unknown): void {
+    const hasNone = code === rpcCodes.methodNotFound && this.#upstream.record?.hasTools === false;
     this.#done([], hasNone ? undefined : upstreamFault('list-refused'));
   }
 
@@ -101,8 +114,7 @@ export class ToolPages implements RequestHandler {
     const params = this.#cursor === undefined ? '' : `,"params":{"cursor":${JSON.stringify(this.#cursor)}}`;
     const body = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID.toString()},"method":"tools/list"${params}}`);
     const id = { bytes: LIST_ID, start: 0, end: LIST_ID.length };
-    const remainingMs = this.#dueMs - this.#context.nowMs();
     this.#sentIn = this.#upstream.record;
-    this.#upstream.request(body, id, this.#passthrough, remainingMs, false, this);
+    this.#upstream.request(body, id, this.#passthrough, this.#remainingMs, false, this);
   }
 }

@@ -14,6 +14,7 @@ const FAULT_REASONS = {
   'answer-invalid': 'invalid answer',
   'answer-too-large': 'answer too large',
   'answer-incomplete': 'stream ended without an answer',
+  'answer-unread': 'its answer could not be read: too much at once',
   'http-status': 'refused with HTTP status',
   'session-lost': 'session lost',
   'initialize-refused': 'initialize refused',

@@ -8,7 +8,7 @@
 //
 // The handler hears `onAnswer` or `onFault` exactly once, unless the request is aborted.
 import { EventStreamParser } from '../../protocol/event-stream.js';
-import { readBackendMessage, sameId, type BackendMessage } from '../../protocol/json-rpc.js';
+import { beginsWithResult, readBackendMessage, sameId, type BackendMessage } from '../../protocol/json-rpc.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
@@ -34,6 +34,12 @@ export interface RequestHandler {
    */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onFault(fault: UpstreamFault): void;
+  /**
+   * In place of `onAnswer`, for who reads large answers elsewhere: what is the answer, or nothing that could be one. It is
+   * for the handler to find out.
+   * @param pieces of the message, which may be kept.
+   */
+  onUnread?(pieces: readonly Buffer[]): void;
 }
 
 export interface RequestPlan {
@@ -157,6 +163,12 @@ export class UpstreamRequest implements UpstreamHandler {
   }
 
   #onJson(): void {
+    if (this.#handler.onUnread !== undefined) {
+      const pieces = this.#chunks;
+      this.#finish();
+      this.#handler.onUnread(pieces);
+      return;
+    }
     const bytes = this.#body();
     const message = readBackendMessage(bytes);
     if (message === undefined || !this.#isAnswer(bytes, message)) {
@@ -169,6 +181,11 @@ export class UpstreamRequest implements UpstreamHandler {
 
   #onEvent(data: Buffer): void {
     if (this.#state !== 'event-stream') return;
+    if (this.#handler.onUnread !== undefined && data.length > limits.listBytesInlineMax && beginsWithResult(data)) {
+      this.#onStreamAnswer();
+      this.#handler.onUnread([Buffer.from(data)]);
+      return;
+    }
     const message = readBackendMessage(data);
     if (message === undefined) {
       this.#fail(upstreamFault('answer-invalid'));
@@ -182,12 +199,16 @@ export class UpstreamRequest implements UpstreamHandler {
       this.#fail(upstreamFault('answer-invalid'));
       return;
     }
-    // The stream should end now (S10). It may do so in its own time, so that the connection can be used again.
+    this.#onStreamAnswer();
+    // A copy: the event lies in a chunk that is valid only now, and the handler may keep its answer.
+    this.#handler.onAnswer(Buffer.from(data), message, this.#sessionId);
+  }
+
+  /** The stream should end now (S10). It may do so in its own time, so that the connection can be used again. */
+  #onStreamAnswer(): void {
     this.#state = 'answered';
     this.#deadline.cancel();
     this.#deadline = this.#deadlines.after(limits.answeredStreamMsMax, () => this.abort());
-    // A copy: the event lies in a chunk that is valid only now, and the handler may keep its answer.
-    this.#handler.onAnswer(Buffer.from(data), message, this.#sessionId);
   }
 
   /** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */

@@ -2,7 +2,7 @@
 // and are parsed before the next read; a request is one write. Hot.
 //
 //   state       connected      send     written   answered        ended, fault, given up
-//   connecting  free, sending  (kept)   -         -               lost
+//   connecting  free, sending  (kept)   -         -               lost; given up: goes on
 //   free        -              sending  -         -               lost
 //   sending     -              -        busy      -               lost; given up: free
 //   busy        -              -        -         free, or lost   lost
@@ -10,7 +10,7 @@
 import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { limits } from '../../../shared/limits.js';
-import { connectFaultKindOf } from '../connect-fault.js';
+import { connectFaultKindOf } from './connect-fault.js';
 import type { UpstreamFaultKind } from '../upstream-fault.js';
 import type { Http1Call } from './http1-call.js';
 import { INVALID, ResponseParser, type ResponseEvents } from './response-parser.js';
@@ -19,6 +19,8 @@ import type { BatchedWriter, WriteBatch } from './write-batch.js';
 export interface ConnectionOwner {
   /** The call on it is over, and it can take the next one. */
   onFree(connection: Http1Connection): void;
+  /** The call that it is being opened for was given up: it can take another one. */
+  onSpare(connection: Http1Connection): void;
   /** It is gone. @param unsent a call that the backend cannot have received whole, to be sent on another connection. */
   onLost(connection: Http1Connection, unsent: Http1Call | undefined): void;
 }
@@ -89,12 +91,20 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
 
   /** Nobody waits for the answer any more: the rest of it is not worth a connection. */
   giveUp(): void {
-    if (this.#state !== 'sending') {
-      this.#socket.destroy();
-      return;
+    switch (this.#state) {
+      case 'connecting':
+        this.#call = undefined;
+        this.#owner.onSpare(this);
+        break;
+      case 'sending':
+        this.#call = undefined;
+        this.#onFree();
+        break;
+      case 'free':
+      case 'busy':
+      case 'lost':
+        this.#socket.destroy();
     }
-    this.#call = undefined;
-    this.#onFree();
   }
 
   pause(): void {

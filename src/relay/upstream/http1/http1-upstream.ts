@@ -2,27 +2,31 @@
 // not be written is written again on a new connection; one that was written never is, for it may have been executed.
 import { limits } from '../../../shared/limits.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
+import type { UpstreamFaultKind } from '../upstream-fault.js';
 import { Http1Call } from './http1-call.js';
 import { OriginPool } from './origin-pool.js';
 import { WriteBatch } from './write-batch.js';
 
 export class Http1Upstream implements HttpUpstream {
   readonly #connectTimeoutMs: number;
+  readonly #originsMax: number;
   readonly #pools = new Map<string, OriginPool>();
   readonly #batch = new WriteBatch();
   readonly #sweep: NodeJS.Timeout;
   #isClosed = false;
 
-  constructor(options: { readonly connectTimeoutMs: number }) {
+  constructor(options: { readonly connectTimeoutMs: number; readonly originsMax?: number }) {
     this.#connectTimeoutMs = options.connectTimeoutMs;
+    this.#originsMax = options.originsMax ?? limits.upstreamOriginsMax;
     this.#sweep = setInterval(() => this.#closeUnused(), limits.upstreamSweepMs).unref();
   }
 
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {
     const call = new Http1Call(request, handler);
-    const pool = this.#isClosed ? undefined : this.#poolOf(request.target.origin);
-    if (call.bytes === undefined) call.failLater('request-invalid');
-    else if (pool === undefined) call.failLater(this.#isClosed ? 'connection-lost' : 'connect-failed');
+    const pool = this.#poolOf(request.target.origin);
+    if (this.#isClosed) call.failLater('connection-lost');
+    else if (call.bytes === undefined) call.failLater('request-invalid');
+    else if (typeof pool === 'string') call.failLater(pool);
     else pool.send(call);
     return call;
   }
@@ -34,12 +38,12 @@ export class Http1Upstream implements HttpUpstream {
     this.#pools.clear();
   }
 
-  /** @returns `undefined` when the origin is none, or there are too many with calls under way. */
-  #poolOf(origin: string): OriginPool | undefined {
+  #poolOf(origin: string): OriginPool | UpstreamFaultKind {
     const known = this.#pools.get(origin);
     if (known !== undefined) return known;
-    if (!/^https?:\/\/[^/]+$/.test(origin) || !URL.canParse(origin)) return undefined;
-    if (this.#pools.size >= limits.upstreamOriginsMax && !this.#closeOneIdle()) return undefined;
+    if (this.#isClosed || !/^https?:\/\/[^/]+$/.test(origin) || !URL.canParse(origin)) return 'connect-failed';
+    // As many origins at once as there may be, each with a call under way.
+    if (this.#pools.size >= this.#originsMax && !this.#closeOneIdle()) return 'backend-busy';
     const pool = new OriginPool(new URL(origin), this.#connectTimeoutMs, this.#batch);
     this.#pools.set(origin, pool);
     return pool;

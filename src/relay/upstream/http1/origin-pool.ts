@@ -4,18 +4,25 @@ import type { Http1Call } from './http1-call.js';
 import { Http1Connection, type ConnectionOwner } from './http1-connection.js';
 import type { WriteBatch } from './write-batch.js';
 
+export interface PoolBounds {
+  readonly upstreamConnectionsMax: number;
+  readonly upstreamRequestsWaitingMax: number;
+}
+
 export class OriginPool implements ConnectionOwner {
   readonly #origin: URL;
   readonly #connectTimeoutMs: number;
   readonly #batch: WriteBatch;
+  readonly #bounds: PoolBounds;
   readonly #all = new Set<Http1Connection>();
   /** The one used last is the last, and the next to be used: the others may grow old and close. */
   #free: Http1Connection[] = [];
   readonly #waiting = new Set<Http1Call>();
   #isClosed = false;
 
-  constructor(origin: URL, connectTimeoutMs: number, batch: WriteBatch) {
+  constructor(origin: URL, connectTimeoutMs: number, batch: WriteBatch, bounds: PoolBounds = limits) {
     this.#origin = origin;
+    this.#bounds = bounds;
     this.#batch = batch;
     this.#connectTimeoutMs = connectTimeoutMs;
   }
@@ -33,8 +40,8 @@ export class OriginPool implements ConnectionOwner {
   send(call: Http1Call): void {
     const connection = this.#takeFree();
     if (connection !== undefined) connection.send(call);
-    else if (this.#all.size < limits.upstreamConnectionsMax) this.#open().send(call);
-    else if (this.#waiting.size < limits.upstreamRequestsWaitingMax) this.#wait(call);
+    else if (this.#all.size < this.#bounds.upstreamConnectionsMax) this.#open().send(call);
+    else if (this.#waiting.size < this.#bounds.upstreamRequestsWaitingMax) this.#wait(call);
     else call.failLater('backend-busy');
   }
 
@@ -57,6 +64,11 @@ export class OriginPool implements ConnectionOwner {
     } else {
       connection.send(call);
     }
+  }
+
+  onSpare(connection: Http1Connection): void {
+    const call = this.#takeWaiting();
+    if (call !== undefined) connection.send(call);
   }
 
   onLost(connection: Http1Connection, unsent: Http1Call | undefined): void {

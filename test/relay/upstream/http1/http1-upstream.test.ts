@@ -1,8 +1,7 @@
 import { fork } from 'node:child_process';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from '../../../../src/relay/upstream/http-upstream.js';
@@ -360,20 +359,12 @@ t.test('a backend that comes back is reached again', async (t) => {
 
 t.test('a kept connection that was closed is no reason to fail', async (t) => {
   const upstream = startUpstream(t);
-  const sockets: Socket[] = [];
-  const onConnected = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket);
-  subscribe('undici:client:connected', onConnected);
-  t.teardown(() => unsubscribe('undici:client:connected', onConnected));
   const endings: Record<string, (backend: RawBackend) => void> = {
     closed: (backend) => backend.closeConnections(),
     reset: (backend) => backend.closeConnections('reset'),
     'answered without a request': (backend) => {
       backend.requests.at(-1)!.bytes('HTTP/1.1 408 Request Timeout\r\nconnection: close\r\n\r\n');
       backend.closeConnections();
-    },
-    'given up by the kernel': () => {
-      const error = Object.assign(new Error('read ETIMEDOUT'), { code: 'ETIMEDOUT' });
-      for (const socket of sockets) socket.destroy(error);
     },
     'filled with what is no HTTP': (backend) => backend.requests.at(-1)!.bytes('goodbye\r\n'),
   };
@@ -556,23 +547,77 @@ t.test('a connection that was free for too long is closed, and a new one takes i
   t.equal(backend.connections, 2);
 });
 
+t.test('a connection is given up before the backend said that it closes it', async (t) => {
+  const upstream = startUpstream(t);
+  const headers = { 'keep-alive': 'timeout=1, max=5' };
+  const backend = await startBackend(t, (request) => request.json('{}', { headers }));
+  await send(upstream, backend.origin).over();
+  await send(upstream, backend.origin).over();
+  t.equal(backend.connections, 2, 'a second is less than the margin');
+});
+
+t.test('knows so many origins at once, and lets an idle one go for a new one', async (t) => {
+  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, originsMax: 2 });
+  t.teardown(() => upstream.close());
+  const [busy, idle, third] = [
+    await startBackend(t, () => undefined),
+    await startBackend(t, (request) => request.json('{}')),
+    await startBackend(t, () => undefined),
+  ];
+  const first = send(upstream, busy.origin);
+  await send(upstream, idle.origin).over();
+  const second = send(upstream, third.origin);
+  await third.request(0);
+  await until(() => idle.openConnections === 0, 'the end of the idle connection');
+  t.same((await send(upstream, idle.origin).over()).fault, { kind: 'backend-busy', isUnsent: true });
+  (await busy.request(0)).empty(202);
+  third.requests[0]!.empty(202);
+  t.equal((await first.over()).status, 202);
+  t.equal((await second.over()).status, 202);
+  t.equal((await send(upstream, idle.origin).over()).status, 200);
+});
+
 t.test('speaks TLS with a backend that it trusts', async (t) => {
   const { authority, server } = createCertificates(t);
   const tls = { key: server.privateKey, cert: server.certificate };
   const backend = await startBackend(t, (request) => request.json('{}'), { tls });
-  const program = `
-    const { Http1Upstream } = await import(${JSON.stringify(new URL('../../../../src/relay/upstream/http1/http1-upstream.js', import.meta.url).href)});
-    const upstream = new Http1Upstream({ connectTimeoutMs: 5000 });
-    const finish = (message) => process.send(message, () => process.disconnect());
-    const target = { origin: process.argv[2], path: '/mcp' };
-    upstream.dispatch({ target, method: 'POST', headers: [], body: Buffer.from('{}') }, {
-      onHead: (status) => finish(status), onData() {}, onEnd() {}, onFault: finish,
-    });`;
-  const path = join(createScratchDirectory(t), 'caller.mjs');
-  writeFileSync(path, program);
   // Node reads further authorities when it starts.
-  const env = { ...process.env, NODE_EXTRA_CA_CERTS: authority.certificatePath };
-  const child = fork(path, [backend.origin], { env });
-  t.same(await once(child, 'message'), [200, undefined]);
-  await once(child, 'exit');
+  const environment = { NODE_EXTRA_CA_CERTS: authority.certificatePath };
+  const handler =
+    '{ onHead: (status) => exit(status === 200 ? 42 : 1), onData() {}, onEnd() {}, onFault() { exit(1); } }';
+  t.equal((await runCaller(t, backend.origin, handler, environment)).exitCode, 42);
 });
+
+t.test('a handler that throws ends the process', async (t) => {
+  const backend = await startBackend(t, (request) => request.json('{}'));
+  for (const name of ['onHead', 'onData', 'onEnd']) {
+    const handler = `{ onHead() {}, onData() {}, onEnd() {}, onFault() { exit(42); }, ${name}() { throw new Error('broken'); } }`;
+    const { exitCode, errorText } = await runCaller(t, backend.origin, handler);
+    t.equal(exitCode, 1, name);
+    t.match(errorText, 'Error: broken', name);
+  }
+});
+
+/** Sends one request from a process of its own, heard by the handler that the source text describes. */
+async function runCaller(
+  t: Test,
+  origin: string,
+  handler: string,
+  environment: Record<string, string> = {},
+): Promise<{ exitCode: number | null; errorText: string }> {
+  const moduleUrl = new URL('../../../../src/relay/upstream/http1/http1-upstream.js', import.meta.url).href;
+  const path = join(createScratchDirectory(t), 'caller.mjs');
+  writeFileSync(
+    path,
+    `import { exit } from 'node:process';
+    import { Http1Upstream } from ${JSON.stringify(moduleUrl)};
+    const target = { origin: ${JSON.stringify(origin)}, path: '/mcp' };
+    const request = { target, method: 'POST', headers: [], body: Buffer.from('{}') };
+    new Http1Upstream({ connectTimeoutMs: 5_000 }).dispatch(request, ${handler});`,
+  );
+  const child = fork(path, { env: { ...process.env, ...environment }, silent: true });
+  let errorText = '';
+  child.stderr!.on('data', (chunk: Buffer) => (errorText += chunk.toString()));
+  const [exitCode] = (await once(child, 'close')) as [number | null];
+  return { exitCode, errorText };
+}

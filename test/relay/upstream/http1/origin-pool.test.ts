@@ -1,43 +1,47 @@
 import t, { type Test } from 'tap';
-import type { UpstreamHandler } from '../../../src/relay/upstream/http-upstream.js';
-import { OriginConnections } from '../../../src/relay/upstream/origin-connections.js';
-import { UndiciCall } from '../../../src/relay/upstream/undici-call.js';
-import type { UpstreamFault } from '../../../src/relay/upstream/upstream-fault.js';
-import { startRawBackend, type RawBackend } from '../../support/raw-backend.js';
-import { until } from '../../support/until.js';
+import type { UpstreamHandler } from '../../../../src/relay/upstream/http-upstream.js';
+import { Http1Call } from '../../../../src/relay/upstream/http1/http1-call.js';
+import { OriginPool } from '../../../../src/relay/upstream/http1/origin-pool.js';
+import { WriteBatch } from '../../../../src/relay/upstream/http1/write-batch.js';
+import type { UpstreamFault } from '../../../../src/relay/upstream/upstream-fault.js';
+import { startRawBackend, type RawBackend } from '../../../support/raw-backend.js';
+import { until } from '../../../support/until.js';
 
 const CONNECTIONS_MAX = 2;
 const WAITING_MAX = 3;
 
 /** A backend that answers nothing by itself, and the connections to it. */
-async function start(t: Test): Promise<{ backend: RawBackend; connections: OriginConnections }> {
+async function start(t: Test): Promise<{ backend: RawBackend; pool: OriginPool }> {
   const backend = await startRawBackend(() => undefined);
-  const connections = new OriginConnections(backend.origin, 5_000, CONNECTIONS_MAX, WAITING_MAX);
+  const pool = new OriginPool(new URL(backend.origin), 5_000, new WriteBatch(), {
+    upstreamConnectionsMax: CONNECTIONS_MAX,
+    upstreamRequestsWaitingMax: WAITING_MAX,
+  });
   t.teardown(async () => {
-    await connections.close();
+    await pool.close();
     await backend.close();
   });
-  return { backend, connections };
+  return { backend, pool };
 }
 
 /** Sends a call whose path is its name; what became of it appears in `outcomes` under that name. */
-function send(connections: OriginConnections, name: string, outcomes: Map<string, UpstreamFault | 'end'>): UndiciCall {
+function send(pool: OriginPool, name: string, outcomes: Map<string, UpstreamFault | 'end'>): Http1Call {
   const handler: UpstreamHandler = {
     onHead: () => undefined,
     onData: () => undefined,
     onEnd: () => outcomes.set(name, 'end'),
     onFault: (fault) => outcomes.set(name, fault),
   };
-  const target = { origin: 'unused', path: `/${name}` };
-  const call = new UndiciCall({ target, method: 'POST', headers: [], body: undefined }, handler);
-  connections.send(call);
+  const target = { origin: 'http://unused', path: `/${name}` };
+  const call = new Http1Call({ target, method: 'POST', headers: [], body: undefined }, handler);
+  pool.send(call);
   return call;
 }
 
 t.test('what finds no connection waits for one, in its turn', async (t) => {
-  const { backend, connections } = await start(t);
+  const { backend, pool } = await start(t);
   const outcomes = new Map<string, UpstreamFault | 'end'>();
-  for (const name of ['a', 'b', 'c', 'd']) send(connections, name, outcomes);
+  for (const name of ['a', 'b', 'c', 'd']) send(pool, name, outcomes);
   await backend.request(1);
   for (let answered = 0; answered < 4; answered += 1) (await backend.request(answered)).empty(202);
   await until(() => outcomes.size === 4, 'the end of every call');
@@ -49,9 +53,9 @@ t.test('what finds no connection waits for one, in its turn', async (t) => {
 });
 
 t.test('a lost connection makes room as well', async (t) => {
-  const { backend, connections } = await start(t);
+  const { backend, pool } = await start(t);
   const outcomes = new Map<string, UpstreamFault | 'end'>();
-  for (const name of ['a', 'b', 'c', 'd']) send(connections, name, outcomes);
+  for (const name of ['a', 'b', 'c', 'd']) send(pool, name, outcomes);
   (await backend.request(0)).reset();
   (await backend.request(1)).destroy();
   (await backend.request(2)).empty(202);
@@ -62,13 +66,13 @@ t.test('a lost connection makes room as well', async (t) => {
 });
 
 t.test('a waiting call can be taken back, and is a fault when too many wait', async (t) => {
-  const { backend, connections } = await start(t);
+  const { backend, pool } = await start(t);
   const outcomes = new Map<string, UpstreamFault | 'end'>();
-  const [, , third] = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => send(connections, name, outcomes));
+  const [, , third] = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => send(pool, name, outcomes));
   await until(() => outcomes.size === 1, 'the refusal');
   t.same(Object.fromEntries(outcomes), { f: { kind: 'backend-busy', isUnsent: true } });
   third!.abort();
-  send(connections, 'g', outcomes);
+  send(pool, 'g', outcomes);
   for (let answered = 0; answered < 5; answered += 1) (await backend.request(answered)).empty(202);
   await until(() => outcomes.size === 6, 'the end of every call');
   t.same(backend.requests.map((request) => request.path).sort(), ['/a', '/b', '/d', '/e', '/g']);
@@ -76,26 +80,26 @@ t.test('a waiting call can be taken back, and is a fault when too many wait', as
 });
 
 t.test('a call that is taken back while its connection opens leaves it to the next', async (t) => {
-  const { backend, connections } = await start(t);
+  const { backend, pool } = await start(t);
   const outcomes = new Map<string, UpstreamFault | 'end'>();
-  const calls = ['a', 'b'].map((name) => send(connections, name, outcomes));
-  for (const name of ['c', 'd']) send(connections, name, outcomes);
+  const calls = ['a', 'b'].map((name) => send(pool, name, outcomes));
+  for (const name of ['c', 'd']) send(pool, name, outcomes);
   for (const call of calls) call.abort();
   (await backend.request(0)).empty(202);
   (await backend.request(1)).empty(202);
   await until(() => outcomes.size === 2, 'the end of both calls');
   t.same([...outcomes.keys()].sort(), ['c', 'd']);
   t.equal(backend.connections, CONNECTIONS_MAX);
-  t.equal(connections.isIdle, true);
+  t.equal(pool.isIdle, true);
 });
 
 t.test('close ends the waiting calls in faults', async (t) => {
-  const { backend, connections } = await start(t);
+  const { backend, pool } = await start(t);
   const outcomes = new Map<string, UpstreamFault | 'end'>();
-  for (const name of ['a', 'b', 'c']) send(connections, name, outcomes);
+  for (const name of ['a', 'b', 'c']) send(pool, name, outcomes);
   await backend.request(1);
-  t.equal(connections.isIdle, false);
-  await connections.close();
+  t.equal(pool.isIdle, false);
+  await pool.close();
   await until(() => outcomes.size === 3, 'the end of every call');
   t.same(outcomes.get('a'), { kind: 'connection-lost', isUnsent: false });
   t.same(outcomes.get('c'), { kind: 'connection-lost', isUnsent: true });

@@ -1,6 +1,6 @@
-// What cannot be made to happen here over real sockets; the rest is in undici-upstream.test.ts.
+// What cannot be made to happen here over real sockets; the rest is in http1-upstream.test.ts.
 import t from 'tap';
-import { connectFaultKindOf } from '../../../src/relay/upstream/undici-fault.js';
+import { connectFaultKindOf } from '../../../../src/relay/upstream/http1/connect-fault.js';
 
 function systemError(code: string, syscall = 'connect'): Error {
   return Object.assign(new Error(code), { code, syscall });
