@@ -388,6 +388,12 @@ await t.test('--allowed-hosts and --allowed-origins decide where they are set', 
     t.equal(await statusOf('gw.example', origin), 403, origin);
   }
   t.equal(await statusOf('gw.example', 'http://localhost:3000'), 403, 'a loopback origin on another host');
+  const headers = [
+    ['host', 'gw.example'],
+    ['origin', 'https://app.example'],
+  ] as const;
+  const answer = await caller.initialize({ token: null, headers });
+  t.equal(answer.header('access-control-allow-origin'), 'https://app.example', 'a listed origin may read the answer');
 });
 
 /** A JSON-RPC error that has no `id` member at all. Answers its code. */

@@ -4,11 +4,12 @@ import { createPublicKey } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
-import { backendFor, completeBackends, forEachDeployment } from '../support/deployment.js';
+import { backendFor, completeBackends, forEachDeployment, startDeployment } from '../support/deployment.js';
 import { programPath, startGateway, verifyWith } from '../support/gateway.js';
 import { createKeyPair, type KeyKind } from '../support/keys.js';
 import { McpCaller, rpc } from '../support/mcp-caller.js';
 import { send, type HttpAnswer } from '../support/raw-http.js';
+import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 async function getToken(origin: string, segment: string): Promise<HttpAnswer> {
@@ -204,6 +205,21 @@ await t.test('no private key configured: 500 that says so', async (t) => {
     202,
     'configs can be written without one',
   );
+});
+
+await t.test('userconfigs: the store key is the subject, and a store failure is 500', async (t) => {
+  const redis = await startRedis(t);
+  const deployment = await startDeployment(t, { build: 'bootstrap', workerCount: 2, storeOptions: redis.storeOptions });
+  const { origin } = deployment.gateway;
+  const config = '{"virtual_hosts":{"v":{"backends":{}}}}';
+  t.equal((await postConfig(origin, 'a%20b', config)).status, 202);
+  const connection = await redis.connect();
+  t.same(JSON.parse((await connection.get('a b')) ?? 'null'), JSON.parse(config));
+  await redis.kill();
+  const answer = await postConfig(origin, 'a%20b', config);
+  t.equal(answer.status, 500);
+  t.equal(answer.contentType, 'text/plain');
+  t.notMatch(answer.text, /127\.0\.0\.1/);
 });
 
 await t.test('the production build has neither the code nor the routes', async (t) => {

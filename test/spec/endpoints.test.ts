@@ -2,6 +2,7 @@
 // and what is not there.
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
+import type { McpBackendOptions } from '../support/mcp-backend.js';
 import { answerText, rpc } from '../support/mcp-caller.js';
 import { send } from '../support/raw-http.js';
 import { until } from '../support/until.js';
@@ -146,6 +147,26 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal((await session.list()).status, 200, 'the session is as it was');
   });
 
+  await t.test('initialize with params that are missing or of the wrong shape: -32602, and no session', async (t) => {
+    const caller = await deployment.caller();
+    const version = '"protocolVersion":"2025-11-25"';
+    const clientInfo = '"clientInfo":{"name":"x","version":"1"}';
+    const wrong = [
+      '',
+      ',"params":{}',
+      `,"params":{"capabilities":{},${clientInfo}}`,
+      `,"params":{"protocolVersion":7,"capabilities":{},${clientInfo}}`,
+      `,"params":{${version},"capabilities":[],${clientInfo}}`,
+      `,"params":{${version},"capabilities":{},"clientInfo":"x"}`,
+    ];
+    for (const params of wrong) {
+      const answer = await caller.send({ body: `{"jsonrpc":"2.0","id":1,"method":"initialize"${params}}` });
+      t.equal(answer.status, 200, params);
+      t.equal(answer.header('mcp-session-id'), undefined, params);
+      t.match(rpc(answer), { id: 1, error: { code: -32602 } }, params);
+    }
+  });
+
   await t.test('notifications/initialized: no result body', async (t) => {
     const backend = await backendFor(t);
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
@@ -235,5 +256,24 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal((await session.list()).status, 404);
     await until(() => backend.deletedSessions.length > 0, 'the DELETE at the backend');
     t.same(backend.deletedSessions, upstreamId);
+  });
+
+  await t.test('DELETE is accepted whatever the backends make of it (C12)', async (t) => {
+    let deletes = 0;
+    const refusing = (status: number): McpBackendOptions => ({
+      withSessions: true,
+      onRequest: (request) => {
+        if (request.method !== 'DELETE') return false;
+        deletes++;
+        request.empty(status);
+        return true;
+      },
+    });
+    const backends = await Promise.all([405, 404, 500].map((status) => backendFor(t, refusing(status))));
+    const entries = backends.map(({ url }, index) => [`b${index}`, { url }] as const);
+    const session = await (await deployment.caller(Object.fromEntries(entries))).openSession();
+    t.equal((await session.delete()).status, 202);
+    await until(() => deletes === backends.length, 'each backend to be told');
+    t.equal((await session.list()).status, 404);
   });
 });

@@ -40,6 +40,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const { session } = await openSession(t);
     const { right, length, host } = requestParts(session);
     const withBody = (head: string): string => `${head}\r\n${BODY}`;
+    const chunks = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
     const manyHeaders = Array.from({ length: 300 }, (_, n) => `x-${n}: 1\r\n`).join('');
     const wrong: Record<string, string> = {
       noise: '\u0000\u0001\u0002\u0003garbage\u00ff\r\n\r\n',
@@ -54,10 +55,10 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       'a hexadecimal length': withBody(`${right}content-length: 0x10\r\n`),
       'two lengths in one': withBody(`${right}content-length: ${BODY.length}, ${BODY.length}\r\n`),
       'a length beyond every number': withBody(`${right}content-length: 99999999999999999999999\r\n`),
-      'length and chunks': `${right}${length}transfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
-      'chunks and length': `${right}transfer-encoding: chunked\r\n${length}\r\n0\r\n\r\n`,
+      'length and chunks': `${right}${length}transfer-encoding: chunked\r\n\r\n${chunks}`,
+      'chunks and length': `${right}transfer-encoding: chunked\r\n${length}\r\n${chunks}`,
       'an unknown transfer encoding': withBody(`${right}transfer-encoding: gzip\r\n`),
-      'chunked, but not last (RFC 9112 6.3)': `${right}transfer-encoding: chunked, gzip\r\n\r\n0\r\n\r\n`,
+      'chunked, but not last (RFC 9112 6.3)': `${right}transfer-encoding: chunked, gzip\r\n\r\n${chunks}`,
       'a chunk size that is no number': `${right}transfer-encoding: chunked\r\n\r\nxyz\r\n${BODY}\r\n0\r\n\r\n`,
       'a chunk size beyond every number': `${right}transfer-encoding: chunked\r\n\r\nfffffffffffffffffff\r\n${BODY}`,
       'headers beyond the limit': withBody(`${right}x-long: ${'x'.repeat(HEADER_BYTES)}\r\n${length}`),

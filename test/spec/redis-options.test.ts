@@ -112,6 +112,28 @@ for (const workerCount of [1, 4]) {
   });
 }
 
+void t.test('the store key is the subject, exactly, and the value is JSON (decisions 2.7)', async (t) => {
+  const redis = await startRedis(t);
+  const deployment = await deploy(t, redis, ['--redis-mode', 'plain-text'], 4);
+  const connection = await redis.connect();
+  for (const subject of ['someone@example.com', 'ü 😀', 'a:b:*', '\u0000']) {
+    const token = await deployment.token(subject);
+    const caller = new McpCaller(deployment.gateway.origin, deployment.gateway.path('v'), token);
+    const statusIs = async (status: number): Promise<void> =>
+      until(async () => (await caller.initialize()).status === status, `${status} for ${JSON.stringify(subject)}`);
+    await statusIs(400);
+    await connection.set(subject, '{"virtual_hosts":{"v":{"backends":{}}}}');
+    await statusIs(200);
+    await connection.set(subject, 'no JSON');
+    await statusIs(500);
+    await connection.del(subject);
+    await statusIs(400);
+    await connection.rpush(subject, 'a list, not a string');
+    await statusIs(500);
+  }
+  t.pass('each change was seen');
+});
+
 void t.test('500: the store does not answer', async (t) => {
   const redis = await startRedis(t);
   const deployment = await deploy(t, redis, ['--redis-mode', 'plain-text', '--redis-stale-grace', '0ms']);
