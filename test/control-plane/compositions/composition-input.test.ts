@@ -1,0 +1,47 @@
+import t from 'tap';
+import { CompositionFault } from '../../../src/control-plane/compositions/composition-fault.js';
+import { checkCompositionInput } from '../../../src/control-plane/compositions/composition-input.js';
+import type { CompositionInput } from '../../../src/control-plane/compositions/composition.js';
+import { limits } from '../../../src/shared/limits.js';
+
+const sound: CompositionInput = { name: 'Desk 1', servers: [{ name: 'files', tools: ['read'] }] };
+
+t.test('what is left out has its default, what is said twice is said once', async (t) => {
+  t.same(checkCompositionInput(sound), { ...sound, description: '', subjects: undefined });
+  const checked = checkCompositionInput({
+    ...sound,
+    servers: [{ name: 'files', tools: ['read', 'write', 'read'] }],
+    subjects: ['alice', 'bob', 'alice'],
+  });
+  t.same(checked.servers[0]?.tools, ['read', 'write']);
+  t.same(checked.subjects, ['alice', 'bob']);
+  t.same(checkCompositionInput({ ...sound, servers: [], subjects: [] }).subjects, [], 'nobody and nothing is allowed');
+});
+
+t.test('the member at fault is named', async (t) => {
+  const rows: readonly (readonly [member: string, input: CompositionInput])[] = [
+    ['name', { ...sound, name: '' }],
+    ['name', { ...sound, name: 'a/b' }],
+    ['name', { ...sound, name: ' a' }],
+    ['name', { ...sound, name: 'x'.repeat(limits.serverNameCharsMax + 1) }],
+    ['name', { ...sound, name: '0123456789abcdefABCDEF0123456789' }],
+    ['description', { ...sound, description: 'x'.repeat(limits.serverDescriptionCharsMax + 1) }],
+    ['description', { ...sound, description: '\ud800' }],
+    ['servers.1.tools', { ...sound, servers: [...sound.servers, { name: 'b', tools: [] }] }],
+    ['servers.0.tools.1', { ...sound, servers: [{ name: 'files', tools: ['read', ''] }] }],
+    ['servers.0.tools.0', { ...sound, servers: [{ name: 'files', tools: ['\udfff'] }] }],
+    ['subjects.1', { ...sound, subjects: ['alice', ''] }],
+    ['subjects.0', { ...sound, subjects: ['\ud800'] }],
+    ['subjects.0', { ...sound, subjects: ['x'.repeat(limits.storeKeyBytesMax + 1)] }],
+    ['subjects', { ...sound, subjects: Array.from({ length: limits.compositionSubjectsMax + 1 }, String) }],
+  ];
+  for (const [member, input] of rows) {
+    try {
+      checkCompositionInput(input);
+      t.fail(`${member} passed`);
+    } catch (error) {
+      t.ok(error instanceof CompositionFault);
+      t.match(error, { code: 'invalid', member, message: new RegExp(`^${member} `) });
+    }
+  }
+});

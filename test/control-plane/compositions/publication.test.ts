@@ -1,0 +1,137 @@
+import t, { type Test } from 'tap';
+import {
+  planPublication,
+  publicationKey,
+  subjectOfPublication,
+} from '../../../src/control-plane/compositions/publication.js';
+import { limits } from '../../../src/shared/limits.js';
+
+const HOST = '{"backends":{}}';
+const OTHER = '{"backends":{"a":{"name":"a","url":"https://a.example/mcp"}}}';
+
+/** What is stored of one subject, changed as the plans say. */
+class Shelf {
+  record: Buffer | undefined;
+  config: Buffer | undefined;
+
+  constructor(config?: string) {
+    this.config = config === undefined ? undefined : Buffer.from(config);
+  }
+
+  get text(): string | undefined {
+    return this.config?.toString();
+  }
+
+  /** Brings it up to date. @returns what there was to do. */
+  publish(t: Test, wanted: Readonly<Record<string, string>>): string {
+    const plan = planPublication({ subject: 'alice', ...this.#state() }, new Map(Object.entries(wanted)));
+    if (plan.kind === 'obstructed') return plan.reason;
+    if (plan.kind === 'current') return 'nothing';
+    for (const { space, key, expected, value } of plan.changes) {
+      const member = space === 'records' ? 'record' : 'config';
+      t.equal(key, space === 'records' ? publicationKey('alice').key : 'alice');
+      t.same(expected, this[member], 'a change expects what was read');
+      this[member] = value;
+    }
+    t.same(plan.changes.map(({ space }) => space).sort(), ['records', 'user-configs'], 'both are in the swap');
+    return 'changed';
+  }
+
+  write(config: string | undefined): void {
+    this.config = config === undefined ? undefined : Buffer.from(config);
+  }
+
+  #state(): { record: Buffer | undefined; config: Buffer | undefined } {
+    return { record: this.record, config: this.config };
+  }
+}
+
+t.test('where there was no config, there is none afterwards', async (t) => {
+  for (const nothing of [undefined, '']) {
+    const shelf = new Shelf(nothing);
+    t.equal(shelf.publish(t, {}), 'nothing');
+    t.equal(shelf.publish(t, { x: HOST }), 'changed');
+    t.equal(shelf.text, `{"virtual_hosts":{"x":${HOST}}}`);
+    t.equal(subjectOfPublication(shelf.record ?? Buffer.alloc(0)), 'alice');
+    t.equal(shelf.publish(t, { x: HOST }), 'nothing');
+    t.equal(shelf.publish(t, { x: OTHER, y: HOST }), 'changed');
+    t.equal(shelf.text, `{"virtual_hosts":{"x":${OTHER},"y":${HOST}}}`);
+    t.equal(shelf.publish(t, { y: HOST }), 'changed');
+    t.equal(shelf.publish(t, {}), 'changed');
+    t.equal(shelf.config, undefined);
+    t.equal(shelf.record, undefined);
+  }
+});
+
+t.test('what was there stays, and stays afterwards', async (t) => {
+  const foreign = '{ "virtual_hosts" : {"f":{"backends":{}, "n":1.0}} }';
+  const shelf = new Shelf(foreign);
+  shelf.publish(t, { x: HOST });
+  t.equal(shelf.text, `{ "virtual_hosts" : {"f":{"backends":{}, "n":1.0},"x":${HOST}} }`);
+  shelf.publish(t, {});
+  t.equal(shelf.text, foreign);
+
+  const empty = new Shelf('{"virtual_hosts":{}}');
+  empty.publish(t, { x: HOST });
+  empty.publish(t, {});
+  t.equal(empty.text, '{"virtual_hosts":{}}', 'an empty config that somebody wrote is a config');
+});
+
+t.test('a config that we made and somebody else wrote to is not taken away', async (t) => {
+  const shelf = new Shelf();
+  shelf.publish(t, { x: HOST });
+  shelf.write(`{"virtual_hosts":{"x":${HOST},"f":${OTHER}}}`);
+  shelf.publish(t, {});
+  t.equal(shelf.text, `{"virtual_hosts":{"f":${OTHER}}}`);
+});
+
+t.test('what the store lost or somebody changed is put right', async (t) => {
+  const shelf = new Shelf();
+  shelf.publish(t, { x: HOST, y: HOST });
+  shelf.write(undefined);
+  t.equal(shelf.publish(t, { x: HOST, y: HOST }), 'changed', 'the config is gone');
+  t.equal(shelf.text, `{"virtual_hosts":{"x":${HOST},"y":${HOST}}}`);
+  shelf.write(`{"virtual_hosts":{"f":${OTHER}}}`);
+  t.equal(shelf.publish(t, { x: HOST, y: HOST }), 'changed', 'somebody wrote a config of their own');
+  t.equal(shelf.text, `{"virtual_hosts":{"f":${OTHER},"x":${HOST},"y":${HOST}}}`);
+  shelf.write(`{"virtual_hosts":{"x":${OTHER},"y":${HOST}}}`);
+  t.equal(shelf.publish(t, { x: HOST, y: HOST }), 'changed', 'somebody changed ours');
+  t.equal(shelf.text, `{"virtual_hosts":{"y":${HOST},"x":${HOST}}}`);
+  shelf.write(`{"virtual_hosts":{"x":${HOST},"y":${HOST},"x":${OTHER}}}`);
+  t.equal(shelf.publish(t, { x: HOST, y: HOST }), 'changed', 'one that is there twice');
+  t.equal(shelf.text, `{"virtual_hosts":{"y":${HOST},"x":${HOST}}}`);
+  shelf.write('{"virtual_hosts":{ "y":{"backends" : {}},\n "x":{"backends":{}} }}');
+  t.equal(shelf.publish(t, { x: HOST, y: HOST }), 'nothing', 'the same in other bytes is the same');
+});
+
+t.test('ours are gone already when they are no longer wanted', async (t) => {
+  const shelf = new Shelf();
+  shelf.publish(t, { x: HOST });
+  const foreign = `{"virtual_hosts":{ "f" : ${OTHER} }}`;
+  shelf.write(foreign);
+  t.equal(shelf.publish(t, {}), 'changed');
+  t.equal(shelf.text, foreign);
+  t.equal(shelf.record, undefined);
+});
+
+t.test('a virtual host is not ours by its id', async (t) => {
+  const foreign = `{"virtual_hosts":{"x":${OTHER}}}`;
+  const shelf = new Shelf(foreign);
+  t.equal(shelf.publish(t, {}), 'nothing');
+  t.match(shelf.publish(t, { x: HOST }), /virtual host x of somebody else/);
+  t.equal(shelf.text, foreign);
+  t.equal(shelf.record, undefined);
+});
+
+t.test('a config that cannot be added to is left alone', async (t) => {
+  const broken = '{"virtual_hosts":{"f":{"backends":{"a":{"url":"secret"}}}}}';
+  const shelf = new Shelf(broken);
+  const reason = shelf.publish(t, { x: HOST });
+  t.match(reason, /cannot be decoded: virtual_hosts\.f\.backends\.a\.url/);
+  t.notMatch(reason, /secret/);
+  t.equal(shelf.text, broken);
+
+  const full = new Shelf(`{"virtual_hosts":{},"pad":"${'x'.repeat(limits.userConfigBytesMax - 31)}"}`);
+  t.match(full.publish(t, { x: HOST }), /would be larger than/);
+  t.equal(full.record, undefined);
+});

@@ -1,0 +1,48 @@
+// A control plane without HTTP: registry and compositions on one store, as another process would have them, too.
+import { pino } from 'pino';
+import type { Test } from 'tap';
+import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import { Compositions } from '../../src/control-plane/compositions/compositions.js';
+import { Prober } from '../../src/control-plane/prober/prober.js';
+import { Registry } from '../../src/control-plane/registry/registry.js';
+import { openRecordStore } from '../../src/store/open-record-store.js';
+import type { RecordStore } from '../../src/store/record-store.js';
+import { startRedis } from '../support/redis.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+const AMPLE_MS = 20_000;
+export const NEVER_MS = 3_600_000;
+
+export interface Stage {
+  readonly records: RecordStore;
+  readonly registry: Registry;
+  readonly compositions: Compositions;
+  /** Log lines, as JSON text. */
+  readonly lines: readonly string[];
+}
+
+export interface StageSettings {
+  readonly repairIntervalMs?: number;
+  readonly healthIntervalMs?: number;
+}
+
+export const stores: Readonly<Record<string, (t: Test) => Promise<StoreOptions>>> = {
+  embedded: async (t) => ({ kind: 'embedded', path: createScratchDirectory(t) }),
+  redis: async (t) => (await startRedis(t)).storeOptions,
+};
+
+export async function setStage(t: Test, options: StoreOptions, settings: StageSettings = {}): Promise<Stage> {
+  const lines: string[] = [];
+  const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+  const records = await openRecordStore(options, logger);
+  const prober = new Prober({ deadlineMs: AMPLE_MS });
+  const { healthIntervalMs = NEVER_MS, repairIntervalMs = NEVER_MS } = settings;
+  const registry = new Registry({ records, prober, logger, healthIntervalMs });
+  const compositions = new Compositions({ records, registry, logger, repairIntervalMs });
+  t.teardown(async () => {
+    await compositions.stop();
+    await registry.stop();
+    await records.close();
+  });
+  return { records, registry, compositions, lines };
+}
