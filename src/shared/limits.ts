@@ -87,8 +87,6 @@ export const limits = {
   upstreamRequestsWaitingMax: 16_384,
   /** Backend origins that a worker knows at once; above it the oldest idle one is let go, or the fault is `backend-busy`. */
   upstreamOriginsMax: 4_096,
-  /** How long an origin's place is kept without a request, ms, at least; at most twice as long. */
-  upstreamOriginIdleMs: 60_000,
   /** How long an idle connection is kept, ms: less than the 5 s after which common servers close theirs on a request. */
   upstreamConnectionIdleMs: 4_000,
   /** Header bytes of one answer of a backend; above it the answer is invalid. */
@@ -112,8 +110,11 @@ export const limits = {
   answeredStreamMsMax: 1_000,
   /** After a cancellation was passed on, how long a backend may take to end its answer, ms. Then it is cut. */
   cancelledAnswerMsMax: 5_000,
-  /** How long a backend may take to accept a notification or the DELETE of its session, ms. Then it is cut. */
-  noticeMsMax: 5_000,
+  /**
+   * How long a backend may take to accept a notification or the DELETE of its session, ms. Then it is cut. A worker that
+   * stops waits for these, and must have time left to end.
+   */
+  noticeMsMax: 4_000,
 
   /** Bytes of a large last event that are written at once; then it is seen whether the caller keeps up. */
   streamPieceBytes: 64 * KIB,

@@ -1,0 +1,129 @@
+// docs/limits.md and limits.ts say the same, both ways; every limit is obeyed somewhere; and the limits fit together.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const values: ReadonlyMap<string, number> = new Map(Object.entries(limits));
+
+/** A value with its unit, which is in the name. */
+function valueText(name: string, value: number): string {
+  const [unit] = /(Ms|Bytes|Chars)(?=[A-Z]|$)/.exec(name) ?? [];
+  const number = (count: number): string => count.toLocaleString('en-US');
+  if (unit === 'Ms') return `${number(value)} ms`;
+  if (unit === 'Chars') return `${number(value)} characters`;
+  if (unit !== 'Bytes') return number(value);
+  if (value % 1024 !== 0 || value === 0) return `${number(value)} bytes`;
+  return value % (1024 * 1024) === 0 ? `${number(value / (1024 * 1024))} MiB` : `${number(value / 1024)} KiB`;
+}
+
+interface Row {
+  readonly name: string;
+  readonly value: string;
+  readonly isComplete: boolean;
+}
+
+/** Every table row that names a limit. */
+function documentedRows(): Row[] {
+  const lines = readFileSync(join(root, 'docs/limits.md'), 'utf8').split('\n');
+  return lines.flatMap((line) => {
+    const [name, value, ...words] = line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+    const limit = /^`(\w+)`$/.exec(name ?? '')?.[1];
+    if (limit === undefined || value === undefined) return [];
+    return [{ name: limit, value, isComplete: words.length === 2 && words.every((cell) => cell !== '') }];
+  });
+}
+
+t.test('docs/limits.md mirrors limits.ts', async (t) => {
+  const faults: string[] = [];
+  const rows = documentedRows();
+  const documented = new Set(rows.map(({ name }) => name));
+  for (const [name, value] of values) {
+    if (documented.has(name)) continue;
+    faults.push(`missing: | \`${name}\` | ${valueText(name, value)} | <why> | <what happens when it is hit> |`);
+  }
+  for (const { name, value, isComplete } of rows) {
+    const actual = values.get(name);
+    if (actual === undefined) faults.push(`to be removed: ${name} is not in limits.ts`);
+    else if (value !== valueText(name, actual))
+      faults.push(`wrong: ${name} is ${valueText(name, actual)}, not ${value}`);
+    else if (!isComplete) faults.push(`incomplete: ${name} lacks why, or what happens when it is hit`);
+  }
+  if (documented.size !== rows.length) faults.push('a limit has two rows');
+  t.ok(rows.length > 0, 'the tables were read');
+  t.strictSame(faults, [], faults.join('\n'));
+});
+
+t.test('every limit is obeyed by something', async (t) => {
+  const src = join(root, 'src');
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const texts = files
+    .filter((file) => !file.endsWith('limits.ts'))
+    .map((file) => readFileSync(join(src, file), 'utf8').replace(/\/\/.*|\/\*[^]*?\*\//g, ''));
+  const idle = [...values.keys()].filter((name) => !texts.some((text) => new RegExp(`\\b${name}\\b`).test(text)));
+  t.strictSame(idle, [], `nothing outside limits.ts names: ${idle.join(', ')}`);
+});
+
+t.test('every limit is a whole number of something', async (t) => {
+  for (const [name, value] of values) t.ok(Number.isSafeInteger(value) && value > 0, name);
+});
+
+t.test('a first delay is no longer than its longest', async (t) => {
+  const firsts = [...values.keys()].filter((name) => name.endsWith('Min'));
+  t.ok(firsts.length > 0);
+  for (const name of firsts) {
+    const longest = name.replace(/Min$/, 'Max');
+    t.ok(values.get(name)! <= (values.get(longest) ?? 0), `${name} ≤ ${longest}`);
+  }
+});
+
+t.test('a timer can wait for every duration', async (t) => {
+  const timed = [...values].filter(([name]) => /Ms(Min|Max)?$/.test(name) && name !== 'tokenLifetimeMsMax');
+  for (const [name, value] of timed) t.ok(value < 2 ** 31, name);
+});
+
+/** `a ≤ b`, each a limit's name or a number that others have set. */
+const orders: readonly (readonly [small: string | number, large: string | number, why: string])[] = [
+  ['streamKeepAliveMs', 15_000 - 500, 'a comment line at least every 15 s, the coarse timer included'],
+  ['upstreamConnectionIdleMs', 5_000 - 500, 'common servers close idle connections after 5 s'],
+  ['upstreamSweepMs', 'upstreamConnectionIdleMs', 'an idle connection is found while it is young'],
+  ['upstreamKeepAliveMarginMs', 'upstreamConnectionIdleMs', 'a margin leaves something'],
+  ['upstreamRefusalBytesMax', 'upstreamMessageBytesMax', 'a refusal is no larger than an answer'],
+  ['upstreamChunkLineBytesMax', 'upstreamHeaderBytesMax', 'both are lines that are kept until they are whole'],
+  ['sessionRequestsInFlightMax', 'upstreamRequestsWaitingMax', 'one session alone does not make a backend busy'],
+  ['listBytesInlineMax', 'upstreamMessageBytesMax', 'some lists are for the event loop'],
+  ['upstreamMessageBytesMax', 'listThreadBytesMax', 'the list thread takes the largest page'],
+  ['upstreamMessageBytesMax', 'hopAnswerBytesMax', 'every answer of a backend can be hopped'],
+  ['requestBodyBytesMax', 2 ** 31 - 1, 'the scanner keeps 32-bit offsets'],
+  ['upstreamMessageBytesMax', 2 ** 31 - 1, 'the scanner keeps 32-bit offsets'],
+  ['hopAnswerBytesMax', 2 ** 32 - 1, 'a hop says its size in 32 bits'],
+  ['hopPartBytesMax', 'hopFrameBytesMax', 'a part is a frame'],
+  ['hopPartBytesMax', 'hopWindowBytes', 'a part can be sent ahead'],
+  ['hopBatchBytes', 'hopFrameBytesMax', 'a batch is not larger than what it holds'],
+  ['noticeMsMax', limits.workerStopMsMax - 1_000, 'a stopping worker outlives the DELETEs of its sessions'],
+  ['workerRestartDelayMsMax', 'workerSettledMs', 'a worker that keeps dying is not taken for a settled one'],
+  ['tokenCacheKeyCharsMax', 'requestHeaderBytesMax', 'a header that cannot arrive needs no place in the cache'],
+  ['userConfigBytesMax', 'userConfigCacheBytesMax', 'the largest config can be remembered'],
+  ['userConfigBytesMax', 'storeCacheBytesMax', 'the largest config can be kept'],
+  ['userConfigIssuePathCharsMax', 'userConfigBytesMax', 'a path is part of a config'],
+  ['compositionBytesMax', 'userConfigBytesMax', 'a composition fits into a user config'],
+  ['serversMax', 'controlPlaneVirtualHostsMax', 'what is used by all stays compiled'],
+  ['storeKeyBytesMax', 1_978, 'LMDB takes no longer key'],
+  ['unixSocketPathBytesMax', 107, 'unix(7)'],
+  ['redisCommandMsMax', 'redisConnectMsMax', 'connecting takes a few commands'],
+];
+
+t.test('the limits fit together', async (t) => {
+  const valueOf = (item: string | number): number => (typeof item === 'number' ? item : (values.get(item) ?? NaN));
+  for (const [small, large, why] of orders) {
+    t.ok(valueOf(small) <= valueOf(large), `${small} ≤ ${large}: ${why}`);
+  }
+  t.ok(limits.hopLinksMax >= 2 * (limits.workersMax - 1), 'every other worker has a link, and an old one');
+  // Its headers, and the subject out of its token, at two bytes a character.
+  t.ok(limits.hopFrameBytesMax >= 4 * limits.requestHeaderBytesMax, 'a frame holds the head of any request');
+});
