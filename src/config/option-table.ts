@@ -169,7 +169,8 @@ const upstreamOptions = {
   'upstream-connection-mode': {
     placeholder: '<mode>',
     meaning: 'tls-only refuses http backends; plain-text-or-tls takes both',
-    fallback: 'tls-only',
+    // Another one for the control plane.
+    fallback: 'tls-only' as string,
     parse: values.oneOf('tls-only', 'plain-text-or-tls'),
   },
   'connect-timeout': {
@@ -277,6 +278,8 @@ export const dataplaneOptionTable = {
 export const controlPlaneOptionTable = {
   address: { ...addressOptions.address, fallback: '127.0.0.1:4444' },
   ...planeOptionTable,
+  // Registered servers may be http or https (decisions 3).
+  'upstream-connection-mode': { ...upstreamOptions['upstream-connection-mode'], fallback: 'plain-text-or-tls' },
   ...registryOptions,
   ...processOptions,
 } as const satisfies OptionTable;

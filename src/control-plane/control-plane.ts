@@ -43,7 +43,7 @@ export class ControlPlane {
     const records = await openRecords(options.store, logger);
     const registry = new Registry({
       records,
-      prober: new Prober({ deadlineMs: options.probeTimeoutMs }),
+      prober: new Prober({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode }),
       logger,
       healthIntervalMs: options.healthCheckIntervalMs,
     });

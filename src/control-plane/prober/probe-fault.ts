@@ -3,6 +3,7 @@
 
 const REASONS = {
   'address-refused': 'its address is refused: link-local and cloud metadata addresses are never connected to',
+  'plain-text-refused': 'its URL is not https: plain http needs --upstream-connection-mode plain-text-or-tls',
   'name-not-resolved': 'its host name is not resolved',
   'connection-refused': 'it refuses connections',
   'connection-failed': 'it cannot be connected to',

@@ -5,6 +5,7 @@ import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontex
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { setMaxListeners } from 'node:events';
 import type { LookupFunction } from 'node:net';
+import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import { guardedLookup } from '../../shared/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
@@ -28,6 +29,8 @@ export type Probe =
 export interface ProberOptions {
   /** For one probe as a whole, the end of its session apart. */
   readonly deadlineMs: number;
+  /** As for the servers of the MCP endpoints: who is not served must not be active. Both schemes unless given. */
+  readonly mode?: UpstreamOptions['mode'];
   /** How host names are looked up; it refuses addresses, too. */
   readonly lookup?: LookupFunction;
 }
@@ -43,6 +46,7 @@ export class ProberClosedError extends Error {
 
 export class Prober {
   readonly #deadlineMs: number;
+  readonly #mode: UpstreamOptions['mode'];
   readonly #lookup: LookupFunction;
   /** Of the probes under way. */
   readonly #endings = new Set<AbortController>();
@@ -50,12 +54,16 @@ export class Prober {
 
   constructor(options: ProberOptions) {
     this.#deadlineMs = options.deadlineMs;
+    this.#mode = options.mode ?? 'plain-text-or-tls';
     this.#lookup = options.lookup ?? guardedLookup;
   }
 
   /** Rejects with a `ProberClosedError` only. */
   async probe(url: string): Promise<Probe> {
     if (this.#isClosed) throw new ProberClosedError();
+    if (this.#mode === 'tls-only' && new URL(url).protocol !== 'https:') {
+      return { kind: 'failed', reason: new ProbeFault('plain-text-refused').message };
+    }
     const ending = new AbortController();
     // The client adds a listener for each request, and takes none of them away before the end.
     setMaxListeners(0, ending.signal);

@@ -67,6 +67,14 @@ interface RpcAnswer {
   result(result: unknown): void;
 }
 
+t.test('tls-only: a server over plain http is not asked', async (t) => {
+  const backend = await startMcp(t, {});
+  const probe = await createProber(t, { mode: 'tls-only' }).probe(backend.url);
+  t.match(probe, { kind: 'failed', reason: /not https.*--upstream-connection-mode plain-text-or-tls/ });
+  t.equal(backend.raw.requests.length, 0);
+  t.equal((await createProber(t).probe(backend.url)).kind, 'reached');
+});
+
 t.test('a server of the SDK: who it is, what it can, every tool', async (t) => {
   const mcp = new McpServer({ name: 'real', version: '3.2.1', title: 'Really' });
   mcp.registerTool('add', { description: 'Adds', inputSchema: { a: z.number() } }, () => ({ content: [] }));
