@@ -1,7 +1,7 @@
 // JSON-RPC messages of both sides, read as spans: what the relay routes by is looked at, everything else stays bytes.
 // Callers are read strictly, because what is let through must mean the same to every backend; backends a little less
 // so. Hot: once per message, one pass over its bytes.
-import type { Buffer } from 'node:buffer';
+import { Buffer } from 'node:buffer';
 import { ABSENT, AMBIGUOUS, findMember, isString, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import { methodName } from './method-name.js';
@@ -55,8 +55,15 @@ export interface BackendMessage {
 const CLIENT_DEPTH = 3;
 const BACKEND_DEPTH = 2;
 
+/** Enough for `jsonrpc` and `id`, which backends put before the result when they do not begin with it. */
+const BEGINNING_BYTES = 256;
+const RESULT = Buffer.from('result');
+
 // Shared by every call: reading is synchronous, and an answer holds numbers only.
 const scanner = new JsonScanner();
+
+/** The message that was read last; good until the next one is read. */
+export const messageTape = scanner;
 
 /** Nodes of the members that make a message; reused like the scanner. */
 const envelope = { id: ABSENT, method: ABSENT, params: ABSENT, result: ABSENT, error: ABSENT };
@@ -90,9 +97,12 @@ export function readClientMessage(bytes: Buffer): ClientMessage | 'not-json' | '
   );
 }
 
-/** @returns `undefined` for what is not a JSON-RPC message. */
-export function readBackendMessage(bytes: Buffer): BackendMessage | undefined {
-  if (!scanner.scan(bytes, BACKEND_DEPTH) || !readEnvelope(bytes)) return undefined;
+/**
+ * @param depthMax values nested at most so deep are left in `messageTape`, for who reads on in the message.
+ * @returns `undefined` for what is not a JSON-RPC message.
+ */
+export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_DEPTH): BackendMessage | undefined {
+  if (!scanner.scan(bytes, depthMax) || !readEnvelope(bytes)) return undefined;
   const { method, result, error } = envelope;
   const params = nullAsAbsent(envelope.params);
   if (method === ABSENT) {
@@ -114,6 +124,20 @@ export function readBackendMessage(bytes: Buffer): BackendMessage | undefined {
     params,
     idOrAbsent(progressToken),
   );
+}
+
+/**
+ * Whether the message's first bytes show a result already. Whatever follows makes the message that or nothing, because
+ * no request and no notification may have one. False is no answer: the member may come late, or be written with escapes.
+ */
+export function beginsWithResult(bytes: Buffer): boolean {
+  scanner.begin(1);
+  scanner.push(bytes.subarray(0, BEGINNING_BYTES));
+  for (let node = 1; node < scanner.count; node++) {
+    const key = bytes.subarray(scanner.keyStart(node), scanner.keyEnd(node));
+    if (scanner.depth(node) === 1 && scanner.keyStart(node) !== -1 && key.equals(RESULT)) return true;
+  }
+  return false;
 }
 
 /** Whether two ids are one: the same JSON value, type included. */

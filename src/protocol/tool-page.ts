@@ -1,60 +1,75 @@
-// One page of a backend's `tools/list`, read as spans: the gateway changes names, and passes every other byte of a tool
-// on as it came. Hot where lists are long: one pass over the page, nothing decoded but names.
+// A backend's answer to `tools/list`, read as spans: the gateway changes names, and passes every other byte of a tool on
+// as it came. Hot where lists are long: one pass over the answer, nothing decoded, no object for a tool.
 import type { Buffer } from 'node:buffer';
 import { ABSENT, findMember, stringValue } from './json-member.js';
-import { JsonScanner, jsonKind } from './json-scanner.js';
+import { messageTape as tape, readBackendMessage, sameId, type BackendMessage } from './json-rpc.js';
+import { jsonKind } from './json-scanner.js';
 
-/** Offsets are into the message's bytes, ends exclusive. */
-export interface ListedTool {
-  /** The tool object, braces included. */
-  readonly start: number;
-  readonly end: number;
-  /** The string token of its name, quotes included. */
-  readonly nameStart: number;
-  readonly nameEnd: number;
-  readonly name: string;
-}
-
+/** One page of a list. */
 export interface ToolPage {
-  readonly tools: readonly ListedTool[];
-  /** `''` is a cursor (N10); `undefined` is the last page. */
-  readonly nextCursor: string | undefined;
+  /** The message, as it came. */
+  readonly bytes: Buffer;
+  /** Where its tools stand in it: a row of `SPAN_LENGTH` offsets for each, see `span`. */
+  readonly spans: Int32Array;
 }
 
-/** A tool's own members are the deepest values that are looked at: `{"tools":[{"name":…}]}`. */
-const PAGE_DEPTH = 3;
+/** The places in a tool's row. The tool has its braces, the name its quotes; ends are exclusive. */
+export const span = { start: 0, nameStart: 1, nameEnd: 2, end: 3 } as const;
+export const SPAN_LENGTH = 4;
 
-const scanner = new JsonScanner();
+/** `nextCursor`: `''` is a cursor (N10), `undefined` the last page. `code`: that of the JSON-RPC error. */
+export type ToolAnswer =
+  | { readonly kind: 'page'; readonly page: ToolPage; readonly nextCursor: string | undefined }
+  | { readonly kind: 'error'; readonly code: unknown }
+  | { readonly kind: 'invalid' };
+
+/** A tool's own members are the deepest values that are looked at: `{"result":{"tools":[{"name":…}]}}`. */
+const ANSWER_DEPTH = 4;
+
+const INVALID: ToolAnswer = { kind: 'invalid' };
 
 /**
- * @param resultStart where the answer's `result` stands in `bytes`.
- * @returns `undefined` when it is not a list of tools that each have one name.
+ * @param id of the request, as JSON.
+ * @returns `invalid` for what does not answer the request, or answers with anything but tools that each have one name.
  */
-export function readToolPage(bytes: Buffer, resultStart: number, resultEnd: number): ToolPage | undefined {
-  const result = bytes.subarray(resultStart, resultEnd);
-  if (!scanner.scan(result, PAGE_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
-  const list = findMember(scanner, result, 0, 'tools');
-  const cursor = findMember(scanner, result, 0, 'nextCursor');
-  if (list < 0 || scanner.kind(list) !== jsonKind.array || !isCursor(cursor)) return undefined;
-  const tools: ListedTool[] = [];
-  const past = scanner.next(list);
-  for (let node = list + 1; node < past; node = scanner.next(node)) {
-    const name = scanner.kind(node) === jsonKind.object ? findMember(scanner, result, node, 'name') : ABSENT;
-    if (name < 0 || scanner.kind(name) !== jsonKind.string) return undefined;
-    tools.push({
-      start: resultStart + scanner.start(node),
-      end: resultStart + scanner.end(node),
-      nameStart: resultStart + scanner.start(name),
-      nameEnd: resultStart + scanner.end(name),
-      name: stringValue(result, scanner.start(name), scanner.end(name)),
-    });
+export function readToolAnswer(bytes: Buffer, id: Buffer): ToolAnswer {
+  const message = readBackendMessage(bytes, ANSWER_DEPTH);
+  if (message?.kind !== 'response' || message.idStart === -1) return INVALID;
+  if (!sameId(bytes, message.idStart, message.idEnd, id, 0, id.length)) return INVALID;
+  return message.isError ? readError(bytes, message) : readPage(bytes);
+}
+
+function readError(bytes: Buffer, message: BackendMessage): ToolAnswer {
+  const error = JSON.parse(bytes.toString('utf8', message.bodyStart, message.bodyEnd)) as { code?: unknown };
+  return { kind: 'error', code: error.code };
+}
+
+function readPage(bytes: Buffer): ToolAnswer {
+  const result = findMember(tape, bytes, 0, 'result');
+  if (tape.kind(result) !== jsonKind.object) return INVALID;
+  const list = findMember(tape, bytes, result, 'tools');
+  const cursor = findMember(tape, bytes, result, 'nextCursor');
+  if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
+  const spans = readSpans(bytes, list);
+  if (spans === undefined) return INVALID;
+  const isLast = cursor === ABSENT || tape.kind(cursor) === jsonKind.null;
+  const nextCursor = isLast ? undefined : stringValue(bytes, tape.start(cursor), tape.end(cursor));
+  return { kind: 'page', page: { bytes, spans }, nextCursor };
+}
+
+function readSpans(bytes: Buffer, list: number): Int32Array | undefined {
+  const spans: number[] = [];
+  const past = tape.next(list);
+  for (let node = list + 1; node < past; node = tape.next(node)) {
+    const name = tape.kind(node) === jsonKind.object ? findMember(tape, bytes, node, 'name') : ABSENT;
+    if (name < 0 || tape.kind(name) !== jsonKind.string) return undefined;
+    spans.push(tape.start(node), tape.start(name), tape.end(name), tape.end(node));
   }
-  const isLast = cursor === ABSENT || scanner.kind(cursor) === jsonKind.null;
-  return { tools, nextCursor: isLast ? undefined : stringValue(result, scanner.start(cursor), scanner.end(cursor)) };
+  return Int32Array.from(spans);
 }
 
 function isCursor(node: number): boolean {
   if (node < 0) return node === ABSENT;
-  const kind = scanner.kind(node);
+  const kind = tape.kind(node);
   return kind === jsonKind.string || kind === jsonKind.null;
 }

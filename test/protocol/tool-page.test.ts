@@ -1,36 +1,86 @@
 import t from 'tap';
-import { readToolPage } from '../../src/protocol/tool-page.js';
+import { readBackendMessage } from '../../src/protocol/json-rpc.js';
+import { readToolAnswer, span, SPAN_LENGTH, type ToolAnswer, type ToolPage } from '../../src/protocol/tool-page.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
 import { escapedToken, randomJson, randomStringToken } from '../support/random-json.js';
 
-const HEAD = '{"jsonrpc":"2.0","id":1,"result":';
+const ID = Buffer.from('"list"');
 
-/** The page of a result that stands within a message. */
-function read(result: string): { bytes: Buffer; page: ReturnType<typeof readToolPage> } {
-  const bytes = Buffer.from(`${HEAD}${result}}`);
-  return { bytes, page: readToolPage(bytes, HEAD.length, bytes.length - 1) };
+function answerWith(result: string): Buffer {
+  return Buffer.from(`{"jsonrpc":"2.0","id":"list","result":${result}}`);
+}
+
+function read(result: string): ToolAnswer {
+  return readToolAnswer(answerWith(result), ID);
+}
+
+interface PageTexts {
+  readonly tools: string[];
+  readonly nameTokens: string[];
+  readonly nextCursor: string | undefined;
+}
+
+/** What the spans of a page cover; `undefined` for what is no page. */
+function textsOf(answer: ToolAnswer): PageTexts | undefined {
+  if (answer.kind !== 'page') return undefined;
+  const { page, nextCursor } = answer;
+  return {
+    tools: cover(page, span.start, span.end),
+    nameTokens: cover(page, span.nameStart, span.nameEnd),
+    nextCursor,
+  };
+}
+
+function cover({ bytes, spans }: ToolPage, from: number, to: number): string[] {
+  return Array.from({ length: spans.length / SPAN_LENGTH }, (_, index) => {
+    const row = index * SPAN_LENGTH;
+    return bytes.toString('utf8', spans[row + from], spans[row + to]);
+  });
 }
 
 void t.test('reads tools and cursor', async (t) => {
-  const { bytes, page } = read(
-    '{"tools":[{"name":"a"}, {"title":"x","n\\u0061me":"\\u0062"}],"nextCursor":"c\\n","_meta":{}}',
-  );
-  t.same(page, {
-    tools: [
-      { start: 43, end: 55, nameStart: 51, nameEnd: 54, name: 'a' },
-      { start: 57, end: 91, nameStart: 82, nameEnd: 90, name: 'b' },
-    ],
+  const answer = read('{"tools":[{"name":"a"}, {"title":"x","n\\u0061me":"\\u0062"}],"nextCursor":"c\\n","_meta":{}}');
+  t.same(textsOf(answer), {
+    tools: ['{"name":"a"}', '{"title":"x","n\\u0061me":"\\u0062"}'],
+    nameTokens: ['"a"', '"\\u0062"'],
     nextCursor: 'c\n',
   });
-  t.equal(bytes.toString('utf8', 43, 55), '{"name":"a"}');
-  t.equal(bytes.toString('utf8', 82, 90), '"\\u0062"');
 });
 
 void t.test('an empty page, and the last one', async (t) => {
-  t.same(read('{"tools":[]}').page, { tools: [], nextCursor: undefined });
-  t.same(read('{"tools":[],"nextCursor":null}').page, { tools: [], nextCursor: undefined });
-  t.same(read('{"tools":[],"nextCursor":""}').page, { tools: [], nextCursor: '' });
+  const empty = { tools: [], nameTokens: [] };
+  t.same(textsOf(read('{"tools":[]}')), { ...empty, nextCursor: undefined });
+  t.same(textsOf(read('{"tools":[],"nextCursor":null}')), { ...empty, nextCursor: undefined });
+  t.same(textsOf(read('{"tools":[],"nextCursor":""}')), { ...empty, nextCursor: '' });
+});
+
+void t.test('an error is told by its code', async (t) => {
+  const read = (error: string): ToolAnswer =>
+    readToolAnswer(Buffer.from(`{"jsonrpc":"2.0","id":"list","error":${error}}`), ID);
+  t.same(read('{"code":-32601,"message":"no"}'), { kind: 'error', code: -32601 });
+  t.same(read('{"message":"no"}'), { kind: 'error', code: undefined });
+  t.same(read('"no"'), { kind: 'invalid' });
+});
+
+void t.test('what does not answer the request', async (t) => {
+  const answer = answerWith('{"tools":[]}').toString();
+  t.equal(readToolAnswer(Buffer.from(answer.replace('"list"', '"l\\u0069st"')), ID).kind, 'page', 'the id in escapes');
+  const others = [
+    ...['"other"', '1', 'null', '[]'].map((id) => answer.replace('"list"', id)),
+    answer.replace('"id":"list",', ''),
+    answer.replace('"2.0"', '"1.0"'),
+    answer.replace('"id"', '"id":"list","id"'),
+    answer.replace('"id"', '"method":"tools/list","id"'),
+    answer.replace('"id"', '"error":{"code":1,"message":""},"id"'),
+    '{"jsonrpc":"2.0","id":"list","method":"tools/list"}',
+    '{"jsonrpc":"2.0","error":{"code":1,"message":""}}',
+    `[${answer}]`,
+    answer.slice(0, -1),
+    `${answer}}`,
+    '',
+  ];
+  for (const text of others) t.same(readToolAnswer(Buffer.from(text), ID), { kind: 'invalid' }, text);
 });
 
 void t.test('nonsense', async (t) => {
@@ -61,8 +111,8 @@ void t.test('nonsense', async (t) => {
       '{"name":"a","NAME":"b"}',
     ].map((tool) => `{"tools":[{"name":"ok"},${tool}]}`),
   ];
-  for (const result of nonsense) t.equal(read(result).page, undefined, result);
-  t.equal(read('{"tools":[}').page, undefined, 'not JSON');
+  for (const result of nonsense) t.same(read(result), { kind: 'invalid' }, result);
+  t.same(read('{"tools":[}'), { kind: 'invalid' }, 'not JSON');
 });
 
 void t.test('fuzz: agrees with the parsed page', async (t) => {
@@ -78,22 +128,30 @@ void t.test('fuzz: agrees with the parsed page', async (t) => {
     });
     const cursor = random.chance(0.5) ? `,"nextCursor":${randomStringToken(random)}` : '';
     const result = `{"tools": [${tools.join(random.pick([',', ' ,\n']))} ]${cursor}}`;
-    const { bytes, page } = read(result);
     const parsed = JSON.parse(result) as { tools: { name: string }[]; nextCursor?: string };
-    const text = (start: number, end: number): string => bytes.toString('utf8', start, end);
-    t.equal(page?.nextCursor, parsed.nextCursor);
+    const texts = textsOf(read(result));
+    t.equal(texts?.nextCursor, parsed.nextCursor);
+    t.same(texts?.tools, tools);
     t.same(
-      page?.tools.map(({ name }) => name),
-      parsed.tools.map(({ name }) => name),
-    );
-    t.same(
-      page?.tools.map(({ start, end }) => text(start, end)),
-      tools,
-    );
-    t.same(
-      page?.tools.map(({ nameStart, nameEnd }) => JSON.parse(text(nameStart, nameEnd)) as unknown),
+      texts?.nameTokens.map((token) => JSON.parse(token) as unknown),
       parsed.tools.map(({ name }) => name),
     );
     if (!t.passing()) throw new Error(printable(result));
   }
+});
+
+void t.test('fuzz: a damaged answer is a page only when it is a result', async (t) => {
+  const random = new Random(12);
+  const text = answerWith('{"tools":[{"name":"a","x":[1,{}]},{"y":"z","name":"b"}],"nextCursor":"c"}');
+  const kinds = new Map<string, number>();
+  for (let round = 0; round < 2_000; round++) {
+    const bytes = Buffer.from(text);
+    bytes[random.below(bytes.length)] = random.below(256);
+    const { kind } = readToolAnswer(bytes, ID);
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    const message = readBackendMessage(bytes);
+    if (kind === 'page' && (message?.kind !== 'response' || message.isError))
+      t.fail(printable(bytes.toString('latin1')));
+  }
+  t.ok((kinds.get('page') ?? 0) > 100 && (kinds.get('invalid') ?? 0) > 100, JSON.stringify([...kinds]));
 });
