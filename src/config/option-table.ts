@@ -165,14 +165,18 @@ const tokenVerificationOptions = {
   },
 } as const satisfies OptionTable;
 
-const upstreamOptions = {
-  'upstream-connection-mode': {
+/** The planes differ in what holds without it. */
+function upstreamModeOption(fallback: string) {
+  return {
     placeholder: '<mode>',
     meaning: 'tls-only refuses http backends; plain-text-or-tls takes both',
-    // Another one for the control plane.
-    fallback: 'tls-only' as string,
+    fallback,
     parse: values.oneOf('tls-only', 'plain-text-or-tls'),
-  },
+  };
+}
+
+const upstreamOptions = {
+  'upstream-connection-mode': upstreamModeOption('tls-only'),
   'connect-timeout': {
     placeholder: '<duration>',
     meaning: 'how long connecting to a backend may take',
@@ -279,7 +283,7 @@ export const controlPlaneOptionTable = {
   address: { ...addressOptions.address, fallback: '127.0.0.1:4444' },
   ...planeOptionTable,
   // Registered servers may be http or https (decisions 3).
-  'upstream-connection-mode': { ...upstreamOptions['upstream-connection-mode'], fallback: 'plain-text-or-tls' },
+  'upstream-connection-mode': upstreamModeOption('plain-text-or-tls'),
   ...registryOptions,
   ...processOptions,
 } as const satisfies OptionTable;
