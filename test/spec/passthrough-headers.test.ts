@@ -56,8 +56,9 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const session = await (
       await deployment.caller({ one: { url: backend.url, passthrough_headers: ['x-tenant'] } })
     ).openSession();
+    // Not at the ends of the value: uWebSockets.js takes bytes above 0x7F for white space there and strips them.
     // U+010A and U+010D end in the bytes of LF and CR when a code point is cut to one byte.
-    for (const tenant of ['ü', '😀', 'a\u010d\u010ax-injected: 1']) {
+    for (const tenant of ['aüb', 'a😀b', 'a\u010d\u010ax-injected: 1']) {
       const bytes = Buffer.from(tenant).toString('latin1');
       const answer = await session.call('one-echo', '{}', { headers: [['x-tenant', bytes]] });
       t.equal(answer.status, 200, tenant);
