@@ -1,0 +1,103 @@
+// docs/errors.md and the relay say the same of the JSON-RPC errors that the relay makes, and of the ways in which a
+// backend fails, both ways.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import {
+  faultReason,
+  httpStatusFault,
+  upstreamFault,
+  type UpstreamFaultKind,
+} from '../../src/relay/upstream/upstream-fault.js';
+import { rpcCodes } from '../../src/shared/refusals.js';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const documentation = readFileSync(join(root, 'docs/errors.md'), 'utf8');
+
+/** The rows of the table in a section, without its head. */
+function rowsOf(title: string): string[][] {
+  const section = documentation.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? '';
+  const rows = section.split('\n').filter((line) => line.startsWith('|'));
+  return rows.slice(2).map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+/** A message's text with `<>` for each thing that differs. */
+function shapeOf(message: string): string {
+  return message.replace(/<[^>]*>|\$\{[^}]*(?:\([^)]*\))?\}/g, '<>');
+}
+
+t.test('every JSON-RPC error that the relay makes has a row, and every row an error', async (t) => {
+  const folder = join(root, 'src/relay');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const source = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
+  const codes: Readonly<Record<string, number>> = rpcCodes;
+  // In the sources an error of our own is always written `code: rpcCodes.…, message: …`.
+  const made = [...source.matchAll(/code: rpcCodes\.(\w+),\s+message: (['`])(.*?)\2/g)].map(
+    ([, code = '', , message = '']) => `${codes[code]} ${shapeOf(message)}`,
+  );
+  const documented = rowsOf('Errors of requests').map(
+    ([code, message = '']) => `${code} ${shapeOf(message.slice(1, -1))}`,
+  );
+  t.ok(made.length > 5, 'the sources were read');
+  t.strictSame(documented.toSorted(), made.toSorted());
+  const uses = source.match(/code: rpcCodes\./g)?.length;
+  t.equal(uses, made.length, 'no error is written in another way');
+});
+
+/** The compiler sees to it that no kind is missing. */
+const kinds = {
+  'connection-refused': true,
+  'connect-timeout': true,
+  'name-not-resolved': true,
+  'connect-failed': true,
+  'tls-failed': true,
+  'connection-lost': true,
+  'request-invalid': true,
+  'answer-timeout': true,
+  'answer-invalid': true,
+  'answer-too-large': true,
+  'answer-incomplete': true,
+  'answer-unread': true,
+  'http-status': true,
+  'session-lost': true,
+  'initialize-refused': true,
+  'version-unsupported': true,
+  'plain-text-refused': true,
+  'transport-unsupported': true,
+  'list-refused': true,
+  'backend-busy': true,
+  'session-ended': true,
+} as const satisfies Readonly<Record<UpstreamFaultKind, true>>;
+
+t.test('every way in which a backend fails has a row with its words, and every row is such a way', async (t) => {
+  const reasons = (Object.keys(kinds) as UpstreamFaultKind[]).map((kind) => {
+    const reason = kind === 'http-status' ? faultReason(httpStatusFault(503)).replace('503', '<status>') : '';
+    return [`\`${kind}\``, `\`${reason || faultReason(upstreamFault(kind))}\``];
+  });
+  const documented = rowsOf('Why a backend failed').map(([kind, reason]) => [kind, reason]);
+  t.strictSame(documented, reasons);
+});
+
+t.test('every row says when, and what to do', async (t) => {
+  for (const title of ['Errors of requests', 'Why a backend failed']) {
+    for (const row of rowsOf(title)) {
+      t.equal(row.length, 4, row.join(' | '));
+      t.ok(
+        row.every((cell) => cell !== ''),
+        row.join(' | '),
+      );
+    }
+  }
+});
+
+t.test('no reason names an address, a URL or a port', async (t) => {
+  for (const [kind] of Object.entries(kinds)) {
+    t.notMatch(faultReason(upstreamFault(kind as UpstreamFaultKind)), /\d|:\/\/|\blocalhost\b/, kind);
+  }
+});

@@ -1,0 +1,95 @@
+// docs/errors.md shows every refusal as it is on the wire, and nothing else; and the refusals keep their own rules.
+import { readFileSync } from 'node:fs';
+import { STATUS_CODES } from 'node:http';
+import t from 'tap';
+import { refusals, rpcCodes, type Refusal } from '../../src/shared/refusals.js';
+
+const documentation = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
+const all: readonly Refusal[] = Object.values(refusals);
+
+/** The answer as text: status line, headers, body. */
+function wireText({ status, contentType, headers, body }: Refusal): string {
+  const lines = [`${status} ${STATUS_CODES[status]}`, `content-type: ${contentType}`];
+  for (let index = 0; index < headers.length; index += 2) lines.push(`${headers[index]}: ${headers[index + 1]}`);
+  return [...lines, '', body].join('\n');
+}
+
+interface Section {
+  readonly code: string;
+  readonly answer: string;
+  readonly when: string;
+  readonly advice: string;
+}
+
+const sections: readonly Section[] = [
+  ...documentation.matchAll(/^### `([^`]+)`\n\n```http\n([^]*?)\n```\n\n(?:When: ([^]*?)\n\n)?(?:Do: ([^]*?)\n\n)?/gm),
+].map(([, code = '', answer = '', when = '', advice = '']) => ({ code, answer, when, advice }));
+
+t.test('docs/errors.md shows each refusal to the byte', async (t) => {
+  const documented = new Map(sections.map((section) => [section.code, section]));
+  for (const refusal of all) {
+    const section = documented.get(refusal.code);
+    t.equal(section?.answer, wireText(refusal), refusal.code);
+    t.ok(section?.when, `${refusal.code}: when it happens`);
+    t.ok(section?.advice, `${refusal.code}: what to do`);
+  }
+});
+
+t.test('docs/errors.md shows no refusal that does not exist', async (t) => {
+  const codes = all.map(({ code }): string => code);
+  const headings = [...documentation.matchAll(/^### (.*)$/gm)].map(([, heading]) => heading?.replaceAll('`', ''));
+  t.strictSame(headings.toSorted(), codes.toSorted());
+  t.equal(sections.length, headings.length, 'each heading has an answer under it');
+});
+
+t.test('a refusal is named by its code, and has one of its own', async (t) => {
+  for (const [name, { code }] of Object.entries(refusals)) {
+    t.equal(
+      code,
+      name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+    );
+  }
+  t.equal(new Set(all.map(({ code }) => code)).size, all.length);
+});
+
+t.test('a refusal is frozen, for it is shared by every request', async (t) => {
+  t.ok(Object.isFrozen(refusals));
+  for (const refusal of all) t.ok(Object.isFrozen(refusal), refusal.code);
+});
+
+t.test('a body is what its content type says', async (t) => {
+  for (const { code, contentType, body } of all) {
+    if (contentType === 'text/plain') t.notOk(body.startsWith('{'), code);
+    else t.equal(JSON.stringify(JSON.parse(body)), body, code);
+  }
+});
+
+t.test('a JSON-RPC error that belongs to no request has no id, not even null (S33)', async (t) => {
+  const codes = new Set<number>(Object.values(rpcCodes));
+  const errors = all.filter(({ body }) => body.includes('"jsonrpc"'));
+  t.ok(errors.length > 0);
+  for (const { code, status, body } of errors) {
+    const message = JSON.parse(body) as { error: { code: number; message: string } };
+    t.same(Object.keys(message), ['jsonrpc', 'error'], code);
+    t.ok(codes.has(message.error.code), `${code}: one of our codes`);
+    t.ok(status >= 400 && status < 500, `${code}: the caller can do something about it`);
+  }
+});
+
+t.test('a 401 says how to authenticate, and nothing of the key', async (t) => {
+  const unauthorized = all.filter(({ status }) => status === 401);
+  t.equal(unauthorized.length, 3);
+  for (const { code, headers } of unauthorized) {
+    t.equal(headers[0], 'www-authenticate', code);
+    t.match(headers[1], /^Bearer realm="switchyard"/, code);
+  }
+});
+
+t.test('what the specification fixes is fixed', async (t) => {
+  t.match(refusals.virtualHostUnknown, { status: 404, body: '{"detail":"Server not found"}' });
+  for (const refusal of [refusals.configMissing, refusals.configFailed]) {
+    t.match(refusal, { contentType: 'text/plain', body: 'Problem occurred retrieving the configuration' });
+  }
+  t.equal(refusals.configMissing.status, 400);
+  t.equal(refusals.configFailed.status, 500);
+});
