@@ -1,17 +1,16 @@
 // Decisions section 1: the commands, the environment, how wrong options are reported, and each dataplane option that
-// no other file of this folder is about. (--allowed-* and --max-body-bytes: answers; --redis-*: redis-options;
-// --upstream-connection-mode: relaying; timeouts: failure; --session-idle-timeout: sessions; --token-verification-*:
-// token-keys; --tls-address: tls-listener.)
+// no other file of this folder is about (access-log, answers, drain, failure, redis-options, session-idle, tls-listener,
+// token-keys, upstream-mode).
 import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { createPublicKey } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { writeConfig } from '../support/config-writer.js';
 import { completeBackends } from '../support/deployment.js';
 import { launchProgram, runProgram, startGateway, startProgram, verifyWith } from '../support/gateway.js';
+import { findFreePort } from '../support/free-port.js';
 import { createKeyPair, type KeyKind } from '../support/keys.js';
 import { McpCaller } from '../support/mcp-caller.js';
 import { send } from '../support/raw-http.js';
@@ -24,15 +23,6 @@ const key = createKeyPair(t);
 
 async function healthStatus(origin: string, path = '/gw-rs/health'): Promise<number> {
   return (await send(origin, { method: 'GET', path, headers: [] })).status;
-}
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** A config of one virtual host `v` without backends, and a caller of it. */
@@ -252,7 +242,7 @@ void t.test('--max-body-bytes: 4 MiB by default', async (t) => {
 });
 
 void t.test('--log-level: lines below it are not written', async (t) => {
-  const port = await freePort();
+  const port = await findFreePort();
   const words = ['--address', `127.0.0.1:${port}`, '--number-of-cpus', '1', '--store-path', createScratchDirectory(t)];
   const gateway = launchProgram(t, [...words, '--log-level', 'warn']);
   const isHealthy = async (): Promise<boolean> =>
