@@ -237,3 +237,16 @@ t.test('a stream that is cut has a line too', async (t) => {
   watched.cut();
   t.equal(lines.length, 1);
 });
+
+t.test('an exchange that is completed twice over has one line', async (t) => {
+  const lines: string[] = [];
+  const exchange = new RecordedExchange();
+  // The contract has the later ones do nothing; the exchange of the test would throw.
+  Object.assign(exchange, { respond: () => undefined, end: () => undefined, cut: () => undefined });
+  const watched = new AccessLog(logInto(lines)).watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, exchange);
+  watched.respond(404, '', '');
+  watched.end();
+  watched.cut();
+  t.equal(lines.length, 1);
+  t.match(JSON.parse(lines[0] ?? '{}'), { status: 404 });
+});

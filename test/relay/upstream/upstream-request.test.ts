@@ -51,16 +51,17 @@ class Listener implements RequestHandler {
   }
 }
 
-interface Started {
+interface Started<Its extends Listener = Listener> {
   readonly context: ScriptedContext;
   readonly call: ScriptedCall;
   readonly request: UpstreamRequest;
-  readonly listener: Listener;
+  readonly listener: Its;
 }
 
-function start(t: Test, plan: Partial<RequestPlan> = {}): Started {
+function start(t: Test, plan?: Partial<RequestPlan>): Started;
+function start<Its extends Listener>(t: Test, plan: Partial<RequestPlan>, listener: Its): Started<Its>;
+function start(t: Test, plan: Partial<RequestPlan> = {}, listener = new Listener()): Started {
   const context = new ScriptedContext(t);
-  const listener = new Listener();
   const request = new UpstreamRequest(
     context.http,
     context.deadlines,
@@ -378,6 +379,45 @@ t.test('answered: the stream may linger for a while, so that the connection can 
     t.equal(listener.answers.length, 1, 'one answer');
     t.same([listener.messages, listener.faults], [[], []], 'and nothing after it');
   }
+});
+
+t.test('a handler that reads its answer by itself gets it unread, when it is JSON or a large result', async (t) => {
+  /** Keeps, beyond what every listener keeps, the answers that came unread. */
+  class Reader extends Listener {
+    readonly pieces: Buffer[] = [];
+
+    onUnread(pieces: readonly Buffer[]): void {
+      this.pieces.push(...pieces);
+    }
+
+    get unread(): string {
+      return Buffer.concat(this.pieces).toString();
+    }
+  }
+  const large = RESULT.replace('1.0', `"${'x'.repeat(limits.listBytesInlineMax)}"`);
+  const json = start(t, {}, new Reader());
+  json.call.head(200, JSON_TYPE).data('{"anything":').data('at all').end();
+  t.equal(json.listener.unread, '{"anything":at all');
+  t.equal(json.listener.pieces.length, 2);
+  const stream = start(t, {}, new Reader());
+  stream.call.head(200, STREAM_TYPE).data(`data: ${NOTICE}\n\ndata: ${large}\n\ndata: ${large}\n\n`).end();
+  t.same(stream.listener.messages, [`notification ${NOTICE}`]);
+  t.equal(stream.listener.unread, large, 'once, and it may be kept');
+  for (const { listener, context } of [json, stream]) {
+    context.advance(DEADLINE_MS * 2);
+    t.same([listener.answers, listener.faults], [[], []]);
+  }
+  const small = start(t, {}, new Reader());
+  small.call.head(200, STREAM_TYPE).data(`data: ${RESULT}\n\n`);
+  t.equal(small.listener.answers.length, 1, 'a small event is read');
+  const notice = start(t, {}, new Reader());
+  notice.call
+    .head(200, STREAM_TYPE)
+    .data(`data: ${NOTICE.replace('1}', `"${'x'.repeat(limits.listBytesInlineMax)}"}`)}\n\n`);
+  t.equal(notice.listener.messages.length, 1, 'and what is no result');
+  const refused = start(t, {}, new Reader());
+  refused.call.json('', '', 404);
+  t.same(refused.listener.faults, [upstreamFault('session-lost')], 'and a refusal');
 });
 
 t.test('answers of more bytes than the limit', async (t) => {

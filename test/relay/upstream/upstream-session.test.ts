@@ -202,7 +202,9 @@ t.test(
 t.test('the delay doubles with each failure up to its bound, and begins anew after a success', async (t) => {
   const scene = sceneIn(t, 'idle');
   const failOnce = (): void => {
+    const sentCount = scene.sent.length;
     scene.wait();
+    t.equal(scene.sent.length, sentCount + 1, 'it is tried');
     scene.context.http.last.fault('connection-refused');
   };
   /** Lets time pass up to the moment of the next try, and holds the delay to be exactly that. */
@@ -226,6 +228,7 @@ t.test('the delay doubles with each failure up to its bound, and begins anew aft
   scene.session.lose(scene.session.record);
   failOnce();
   passDelay(limits.upstreamRetryDelayMsMin);
+  failOnce();
 });
 
 t.test('open, lost by backend: idle; the next need opens a new session without the lost id', async (t) => {
