@@ -79,9 +79,17 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
 function readJsonBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body.length === 0) done(null, undefined);
-    else void parse(request, body.toString(), done);
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+    if (body.length === 0) {
+      done(null, undefined);
+      return;
+    }
+    try {
+      void parse(request, decoder.decode(body), done);
+    } catch {
+      done(new Refused(400, 'The body is not UTF-8'));
+    }
   });
 }
 
@@ -122,6 +130,9 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
   const answered = answerTo(error);
   if (answered === undefined) logger.error({ err: error, route: request.routeOptions.url }, 'request failed');
   const { status, detail, headers = {} } = answered ?? { status: 500, detail: 'Internal error: see the log' };
+  // fastify would close the connection on a body half-way: whoever is still sending it would never see the answer. Node
+  // throws the rest away as it comes, for as long as a request may take.
+  reply.removeHeader('connection');
   void reply.code(status).headers(headers).type('application/json').send({ detail });
 }
 

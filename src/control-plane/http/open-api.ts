@@ -38,6 +38,7 @@ const refusalTexts: Readonly<Record<RefusalStatus | 400 | 401 | 403 | 406 | 413 
 const refusalHeaders: Readonly<Record<number, Readonly<Record<string, string>>>> = {
   401: { 'www-authenticate': '`Bearer`.' },
   429: { 'retry-after': 'Seconds.' },
+  503: { 'retry-after': 'Seconds.' },
 };
 
 export function createOpenApiDocument(): OpenApiDocument {

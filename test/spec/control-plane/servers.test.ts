@@ -25,7 +25,7 @@ async function statusOf(caller: ApiCaller, name: string): Promise<unknown> {
   return ((await caller.get(`/servers/${name}`)).json() as Json)['status'];
 }
 
-await forEachStore(t, { options: ['--health-check-interval', '50ms'] }, async (t, controlPlane) => {
+await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (t, controlPlane) => {
   await t.test('POST /servers: 201, the whole record, Location', async (t) => {
     const caller = await controlPlane.caller(t);
     const backend = await backendFor(t, { name: 'echoes', tools: ['one', 'two'] });

@@ -1,0 +1,226 @@
+// Decisions section 3: the compositions' endpoints, and that the dataplane serves what they say from the next request on.
+import t, { type Test } from 'tap';
+import { writeConfig } from '../../support/config-writer.js';
+import { detailOf, forEachStore, newName, type ApiCaller, type ControlPlane } from '../../support/control-plane.js';
+import { backendFor } from '../../support/deployment.js';
+import { startGateway, verifyWith, type Gateway } from '../../support/gateway.js';
+import { McpCaller } from '../../support/mcp-caller.js';
+
+const UNREACHABLE_URL = 'http://127.0.0.1:1/mcp';
+const MEMBERS = ['createdAt', 'description', 'id', 'missingTools', 'name', 'servers', 'subjects', 'updatedAt'];
+
+type Json = Record<string, unknown>;
+
+async function registerBackend(t: Test, caller: ApiCaller, tools: readonly string[]): Promise<string> {
+  const backend = await backendFor(t, { tools });
+  const name = newName('server');
+  const answer = await caller.post('/servers', { name, url: backend.url });
+  t.equal(answer.status, 201);
+  return name;
+}
+
+async function compose(caller: ApiCaller, input: Json): Promise<Json> {
+  const answer = await caller.post('/compositions', input);
+  if (answer.status !== 201) throw new Error(`not composed: ${answer.status} ${answer.text}`);
+  return answer.json() as Json;
+}
+
+/** The names that a subject sees on the dataplane; the status when it is refused. */
+async function toolsOnDataplane(
+  dataplane: Gateway,
+  controlPlane: ControlPlane,
+  subject: string,
+  compositionId: unknown,
+): Promise<string[] | number> {
+  const caller = new McpCaller(
+    dataplane.origin,
+    dataplane.path(String(compositionId)),
+    await controlPlane.token(subject),
+  );
+  const opening = await caller.initialize({ accept: 'application/json' });
+  if (opening.status !== 200) return opening.status;
+  const session = await caller.openSession();
+  const answer = await session.list({ accept: 'application/json' });
+  const { result } = answer.json() as { result: { tools: { name: string }[] } };
+  return result.tools.map(({ name }) => name);
+}
+
+await forEachStore(t, {}, async (t, controlPlane) => {
+  const dataplane = await startGateway(t, {
+    storeOptions: controlPlane.storeOptions,
+    keyOptions: verifyWith(controlPlane.key),
+    upstreamConnectionMode: 'plain-text-or-tls',
+  });
+
+  await t.test('POST /compositions: 201, Location, for the caller unless subjects are named', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const server = await registerBackend(t, caller, ['one', 'two']);
+    const input = { name: newName('Mine'), description: 'One of two.', servers: [{ name: server, tools: ['one'] }] };
+    const answer = await caller.post('/compositions', input);
+    t.equal(answer.status, 201);
+    const composition = answer.json() as Json;
+    t.same(Object.keys(composition).sort(), MEMBERS);
+    t.match(composition, { ...input, id: /^[0-9a-f]{32}$/, subjects: [caller.subject], missingTools: [] });
+    t.equal(answer.header('location'), `/compositions/${String(composition['id'])}`);
+    t.same((await caller.get(answer.header('location') ?? '')).json(), composition);
+    const { id } = composition;
+    t.same(await toolsOnDataplane(dataplane, controlPlane, caller.subject, id), [`${server}-one`]);
+  });
+
+  await t.test('subjects: each of them and nobody else may use it', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const server = await registerBackend(t, caller, ['one', 'two']);
+    const subjects = [newName('s'), newName('s')];
+    const servers = [{ name: server, tools: ['two'] }];
+    const { id } = await compose(caller, { name: newName('theirs'), servers, subjects });
+    for (const subject of subjects) {
+      t.same(await toolsOnDataplane(dataplane, controlPlane, subject, id), [`${server}-two`]);
+    }
+    t.equal(
+      await toolsOnDataplane(dataplane, controlPlane, caller.subject, id),
+      400,
+      'the caller has no config at all',
+    );
+  });
+
+  await t.test('POST /compositions: 409 for a name that is taken, in any case', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const servers = [{ name: await registerBackend(t, caller, ['one']), tools: ['one'] }];
+    const name = newName('Taken');
+    await compose(caller, { name, servers });
+    const answer = await caller.post('/compositions', { name: name.toUpperCase(), servers });
+    t.equal(answer.status, 409);
+    t.type(detailOf(answer), 'string');
+  });
+
+  await t.test('POST /compositions: 422 names the member', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const server = await registerBackend(t, caller, ['one']);
+    const good = { name: newName('good'), servers: [{ name: server, tools: ['one'] }] };
+    const bad: readonly (readonly [input: unknown, member: RegExp])[] = [
+      [[], /^the body must be an object/],
+      [{}, /^name is missing/],
+      [{ name: good.name }, /^servers is missing/],
+      [{ ...good, name: '' }, /^name must be/],
+      [{ ...good, name: 'a/b' }, /^name must be/],
+      [{ ...good, servers: {} }, /^servers must be an array/],
+      [{ ...good, servers: [7] }, /^servers\.0 must be an object/],
+      [{ ...good, servers: [{ name: server }] }, /^servers\.0\.tools is missing/],
+      [{ ...good, servers: [{ name: server, tools: 'one' }] }, /^servers\.0\.tools must be an array/],
+      [{ ...good, servers: [{ name: server, tools: [7] }] }, /^servers\.0\.tools\.0 must be a string/],
+      [{ ...good, servers: [{ name: server, tools: [] }] }, /^servers\.0\.tools must name at least one/],
+      [
+        { ...good, servers: [{ name: server, tool: ['one'], tools: ['one'] }] },
+        /^servers\.0\.tool is not a known member/,
+      ],
+      [{ ...good, servers: [{ name: newName('nobody'), tools: ['one'] }] }, /^servers\.0\.name must be the name of a/],
+      [{ ...good, subjects: 'x' }, /^subjects must be an array/],
+      [{ ...good, subjects: [''] }, /^subjects\.0 /],
+      [{ ...good, subject: ['x'] }, /^subject is not a known member/],
+    ];
+    for (const [input, member] of bad) {
+      const answer = await caller.post('/compositions', input);
+      t.equal(answer.status, 422, JSON.stringify(input));
+      t.match(detailOf(answer), member);
+    }
+    t.equal((await caller.get(`/compositions/${good.name}`)).status, 404, 'and nothing was composed');
+  });
+
+  await t.test('GET /compositions and /compositions/{id}: by id or name; pages; 404', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const servers = [{ name: await registerBackend(t, caller, ['one']), tools: ['one'] }];
+    const names = [newName('!').slice(1), newName('!').slice(1)].map((name) => `-${name}`).sort();
+    for (const name of [...names].reverse()) await compose(caller, { name, servers });
+    const listed = (await caller.get('/compositions')).json() as Json[];
+    t.same(
+      listed.map(({ name }) => name).filter((name) => names.includes(String(name))),
+      names,
+      'sorted by name',
+    );
+    const page = await caller.get('/compositions?limit=1');
+    t.equal((page.json() as Json[]).length, 1);
+    t.match(page.header('link'), /^<\/compositions\?limit=1&cursor=[\w-]+>; rel="next"$/);
+    const [name = ''] = names;
+    const byName = (await caller.get(`/compositions/${name.toUpperCase()}`)).json() as Json;
+    t.equal(byName['name'], name);
+    t.same((await caller.get(`/compositions/${String(byName['id'])}`)).json(), byName);
+    const unknown = await caller.get('/compositions/nobody');
+    t.equal(unknown.status, 404);
+    t.equal(detailOf(unknown), 'Composition not found: nobody');
+  });
+
+  await t.test('PUT /compositions/{id}: 200, obeyed by the next request on the dataplane; 404, 409, 422', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const server = await registerBackend(t, caller, ['one', 'two', 'three']);
+    const name = newName('changing');
+    const { id } = await compose(caller, { name, servers: [{ name: server, tools: ['one', 'two'] }] });
+    const other = newName('other');
+    await compose(caller, { name: other, servers: [{ name: server, tools: ['one'] }] });
+    t.same(await toolsOnDataplane(dataplane, controlPlane, caller.subject, id), [`${server}-one`, `${server}-two`]);
+
+    const servers = [{ name: server, tools: ['three'] }];
+    const answer = await caller.put(`/compositions/${String(id)}`, { name: `${name}2`, servers });
+    t.equal(answer.status, 200);
+    t.match(answer.json(), { id, name: `${name}2`, servers, subjects: [caller.subject] });
+    t.same(await toolsOnDataplane(dataplane, controlPlane, caller.subject, id), [`${server}-three`]);
+
+    const subjects = [newName('new')];
+    t.equal((await caller.put(`/compositions/${name}2`, { name, servers, subjects })).status, 200);
+    t.equal(await toolsOnDataplane(dataplane, controlPlane, caller.subject, id), 404, 'no longer one of its subjects');
+    t.same(await toolsOnDataplane(dataplane, controlPlane, subjects[0] ?? '', id), [`${server}-three`]);
+
+    t.equal((await caller.put('/compositions/nobody', { name, servers })).status, 404);
+    t.equal((await caller.put(`/compositions/${name}`, { name: other, servers })).status, 409);
+    t.equal((await caller.put(`/compositions/${name}`, { name, servers: [], subjects: [7] })).status, 422);
+  });
+
+  await t.test('DELETE /compositions/{id}: 204, gone from the dataplane with the next request', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const server = await registerBackend(t, caller, ['one']);
+    const servers = [{ name: server, tools: ['one'] }];
+    const [kept, { id, name }] = [
+      await compose(caller, { name: newName('kept'), servers }),
+      await compose(caller, { name: newName('gone'), servers }),
+    ];
+    t.equal((await caller.delete(`/compositions/${String(name)}`)).status, 204);
+    t.equal(await toolsOnDataplane(dataplane, controlPlane, caller.subject, id), 404);
+    t.same(await toolsOnDataplane(dataplane, controlPlane, caller.subject, kept['id']), [`${server}-one`]);
+    t.equal((await caller.delete(`/compositions/${String(name)}`)).status, 404);
+    t.equal((await caller.get(`/compositions/${String(id)}`)).status, 404);
+  });
+
+  await t.test('publishing leaves the virtual hosts of others alone', async (t) => {
+    const caller = await controlPlane.caller(t);
+    await writeConfig(controlPlane.storeOptions, caller.subject, {
+      virtual_hosts: { foreign: { backends: {} } },
+      unknown_member: [1.0],
+    });
+    const servers = [{ name: await registerBackend(t, caller, ['one']), tools: ['one'] }];
+    const { id } = await compose(caller, { name: newName('beside'), servers });
+    t.same(await toolsOnDataplane(dataplane, controlPlane, caller.subject, 'foreign'), []);
+    t.equal((await caller.delete(`/compositions/${String(id)}`)).status, 204);
+    t.same(await toolsOnDataplane(dataplane, controlPlane, caller.subject, 'foreign'), []);
+  });
+
+  await t.test('a tool that is not there is told in missingTools', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const server = await registerBackend(t, caller, ['one']);
+    const away = newName('away');
+    await caller.post('/servers', { name: away, url: UNREACHABLE_URL });
+    const servers = [
+      { name: server, tools: ['one', 'none'] },
+      { name: away, tools: ['far'] },
+    ];
+    const composition = await compose(caller, { name: newName('partly'), servers });
+    t.match(composition, {
+      servers,
+      missingTools: [
+        { server, tool: 'none' },
+        { server: away, tool: 'far' },
+      ],
+    });
+    t.equal((await caller.delete(`/servers/${server}`)).status, 204);
+    const after = (await caller.get(`/compositions/${String(composition['id'])}`)).json() as Json;
+    t.match(after, { servers, missingTools: [{ server, tool: 'one' }, {}, {}] });
+  });
+});

@@ -1,0 +1,156 @@
+// Decisions section 3: the aggregate MCP endpoint, with sessions and without, and a composition as one MCP server.
+import t, { type Test } from 'tap';
+import {
+  forEachStore,
+  newName,
+  startControlPlane,
+  type ApiCaller,
+  type ApiRequest,
+} from '../../support/control-plane.js';
+import { backendFor } from '../../support/deployment.js';
+import { startMcpBackend } from '../../support/mcp-backend.js';
+import type { HeaderList, HttpAnswer } from '../../support/raw-http.js';
+import { connectSdkClient } from '../../support/sdk-client.js';
+import { until } from '../../support/until.js';
+
+type Json = Record<string, unknown>;
+
+const jsonHeaders: HeaderList = [
+  ['accept', 'application/json'],
+  ['content-type', 'application/json'],
+];
+
+async function rpc(caller: ApiCaller, path: string, method: string, params?: unknown): Promise<HttpAnswer> {
+  return caller.send('POST', path, { body: { jsonrpc: '2.0', id: 1, method, params }, headers: jsonHeaders });
+}
+
+async function toolNames(caller: ApiCaller, path: string): Promise<string[]> {
+  const answer = await rpc(caller, path, 'tools/list');
+  const { result } = answer.json() as { result: { tools: { name: string }[] } };
+  return result.tools.map(({ name }) => name);
+}
+
+async function register(t: Test, caller: ApiCaller, tools: readonly string[]): Promise<string> {
+  const backend = await backendFor(t, { tools, withSessions: true });
+  const name = newName('server');
+  t.equal((await caller.post('/servers', { name, url: backend.url })).status, 201);
+  return name;
+}
+
+await forEachStore(t, {}, async (t, controlPlane) => {
+  await t.test('POST /mcp: a bare tools/list and tools/call, without a session', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const name = await register(t, caller, ['echo', 'other']);
+    const names = await toolNames(caller, '/mcp');
+    t.same(
+      names.filter((tool) => tool.startsWith(name)),
+      [`${name}-echo`, `${name}-other`],
+    );
+    const called = await rpc(caller, '/mcp', 'tools/call', { name: `${name}-echo`, arguments: { a: [1] } });
+    t.equal(called.status, 200);
+    t.match(called.json(), { id: 1, result: { structuredContent: { a: [1] } } });
+    const unknown = await rpc(caller, '/mcp', 'tools/call', { name: 'nobody-echo' });
+    t.match(unknown.json(), { id: 1, error: { code: -32602, message: 'Unknown tool: nobody-echo' } });
+  });
+
+  await t.test('POST and DELETE /mcp: with a session, of its subject alone', async (t) => {
+    const caller = await controlPlane.caller(t);
+    await register(t, caller, ['echo']);
+    const opening = await rpc(caller, '/mcp', 'initialize', {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'spec', version: '1' },
+    });
+    t.equal(opening.status, 200);
+    t.match(opening.json(), { result: { protocolVersion: '2025-11-25', serverInfo: { name: 'switchyard' } } });
+    const session: [string, string] = ['mcp-session-id', opening.header('mcp-session-id') ?? ''];
+    const ping = { body: { jsonrpc: '2.0', id: 2, method: 'ping' }, headers: [session] };
+    t.equal((await caller.send('POST', '/mcp', ping)).status, 200);
+    const note = { body: { jsonrpc: '2.0', method: 'notifications/initialized' }, headers: [session] };
+    t.equal((await caller.send('POST', '/mcp', note)).status, 202);
+    t.equal((await (await controlPlane.caller(t)).send('POST', '/mcp', ping)).status, 404);
+    t.equal((await caller.send('DELETE', '/mcp', { headers: [session] })).status, 202);
+    t.equal((await caller.send('POST', '/mcp', ping)).status, 404);
+  });
+
+  await t.test('the real client of the SDK lists and calls', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const name = await register(t, caller, ['echo']);
+    const { client } = await connectSdkClient(t, `${controlPlane.origin}/mcp`, caller.token);
+    const { tools } = await client.listTools();
+    t.ok(tools.some((tool) => tool.name === `${name}-echo`));
+    t.match(await client.callTool({ name: `${name}-echo`, arguments: { x: 1 } }), { structuredContent: { x: 1 } });
+  });
+
+  await t.test('GET /mcp: 405, there is no stream', async (t) => {
+    const answer = await (await controlPlane.caller(t)).get('/mcp');
+    t.equal(answer.status, 405);
+    t.equal(answer.header('allow'), 'POST, DELETE');
+  });
+
+  await t.test('/mcp: 400, 406 and 415 as on the dataplane', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const send = async (request: ApiRequest): Promise<number> => (await caller.send('POST', '/mcp', request)).status;
+    const type: [string, string] = ['content-type', 'application/json'];
+    t.equal(await send({ text: '{"jsonrpc"', headers: [type] }), 400);
+    t.equal(await send({ text: '[]', headers: [type] }), 400);
+    t.equal(await send({ text: '{}', headers: [type] }), 400);
+    t.equal(await send({ text: '{}', headers: [['content-type', 'text/plain']] }), 415);
+    t.equal(await send({ text: '{}', headers: [type, ['accept', 'image/png']] }), 406);
+  });
+
+  await t.test('POST /servers/{compositionId}/mcp: exactly its tools, for its subjects', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const [first, second] = [await register(t, caller, ['a', 'b']), await register(t, caller, ['c', 'd'])];
+    const answer = await caller.post('/compositions', {
+      name: newName('composed'),
+      servers: [
+        { name: first, tools: ['b'] },
+        { name: second, tools: ['c', 'd'] },
+      ],
+    });
+    const { id, name } = answer.json() as { id: string; name: string };
+    for (const reference of [id, name]) {
+      const path = `/servers/${reference}/mcp`;
+      t.same(await toolNames(caller, path), [`${first}-b`, `${second}-c`, `${second}-d`].sort());
+      const called = await rpc(caller, path, 'tools/call', { name: `${second}-c`, arguments: { x: 1 } });
+      t.match(called.json(), { result: { structuredContent: { x: 1 } } });
+      const refused = await rpc(caller, path, 'tools/call', { name: `${first}-a`, arguments: {} });
+      t.match(refused.json(), { error: { code: -32602, message: `Unknown tool: ${first}-a` } });
+    }
+    const stranger = await controlPlane.caller(t);
+    t.equal((await rpc(stranger, `/servers/${id}/mcp`, 'tools/list')).status, 404);
+    t.equal((await rpc(caller, `/servers/${first}/mcp`, 'tools/list')).status, 404, 'a server is no composition');
+    t.equal((await rpc(caller, '/servers/nobody/mcp', 'tools/list')).status, 404);
+  });
+
+  await t.test('an inactive or disabled server has no tools on /mcp', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const backend = await startMcpBackend({ tools: ['echo'] });
+    t.teardown(() => backend.close());
+    const name = newName('server');
+    const isListed = async (): Promise<boolean> => (await toolNames(caller, '/mcp')).includes(`${name}-echo`);
+    await caller.post('/servers', { name, url: backend.url });
+    t.ok(await isListed());
+    await caller.put(`/servers/${name}`, { name, url: backend.url, enabled: false });
+    t.notOk(await isListed());
+    await caller.put(`/servers/${name}`, { name, url: backend.url, enabled: true });
+    t.ok(await isListed());
+    await backend.close();
+    await until(
+      async () => ((await caller.post(`/servers/${name}/refresh`)).json() as Json)['status'] === 'inactive',
+      'the refresh to see it',
+    );
+    t.notOk(await isListed());
+  });
+});
+
+await t.test('--upstream-connection-mode tls-only: servers over plain http are inactive, and told why', async (t) => {
+  const controlPlane = await startControlPlane(t, { options: ['--upstream-connection-mode', 'tls-only'] });
+  const caller = await controlPlane.caller(t);
+  const backend = await backendFor(t);
+  const answer = await caller.post('/servers', { name: 'plain', url: backend.url });
+  t.equal(answer.status, 201);
+  t.match(answer.json(), { status: 'inactive', lastError: /--upstream-connection-mode plain-text-or-tls/ });
+  t.same(await toolNames(caller, '/mcp'), []);
+});
