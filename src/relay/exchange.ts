@@ -31,6 +31,7 @@ export interface Exchange {
 
   /**
    * The whole answer at once.
+   * @param body belongs to the exchange from here on: a large one is sent from where it is.
    * @param sessionId becomes the `mcp-session-id` response header (only on an `initialize` result, S18).
    * @param headers more headers: name, value, name, value, …
    */

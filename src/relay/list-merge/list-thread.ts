@@ -1,5 +1,5 @@
 // The list thread's own code: what piscina runs by name, one task at a time.
-import { constants, setPriority } from 'node:os';
+import { constants, getPriority, setPriority } from 'node:os';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { readToolAnswer } from '../../protocol/tool-page.js';
 import { mergeTools } from './merge.js';
@@ -15,7 +15,10 @@ import {
 
 // On Linux a thread has a priority of its own: where both want one core, the event loop goes first. Elsewhere this would
 // be the whole process's.
-if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+if (process.platform === 'linux') {
+  const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
+  setPriority(Math.min(getPriority() + PRIORITY_BELOW_NORMAL, PRIORITY_LOW));
+}
 
 export function readAnswer({ pieces, id }: ReadTask): unknown {
   const answer = readToolAnswer(joined(pieces), Buffer.from(id));

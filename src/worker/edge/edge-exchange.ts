@@ -172,9 +172,8 @@ export class EdgeExchange implements Exchange {
     headers: readonly string[],
   ): void {
     this.#state = 'flushing';
-    let rest = body;
     const handOver = (from: number): boolean => {
-      const [hasRoom, isComplete] = this.#res.tryEnd(rest.subarray(from), body.length);
+      const [hasRoom, isComplete] = this.#res.tryEnd(body.subarray(from), body.length);
       if (isComplete) this.#finish();
       return hasRoom;
     };
@@ -184,8 +183,6 @@ export class EdgeExchange implements Exchange {
       this.#writeCloseHeader();
       handOver(0);
     });
-    // A copy: the body's owner need not keep it.
-    if (this.#state === 'flushing') rest = Buffer.from(body);
   }
 
   /** @returns false while the library holds back some of what was streamed. */
