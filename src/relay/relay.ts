@@ -203,8 +203,17 @@ export class Relay {
       answerError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' });
       return;
     }
+    if (session.isFull) {
+      answerError(exchange, id, SESSION_FULL);
+      return;
+    }
     const { virtualHost } = caller;
+    const work = { endWithSession: () => answerError(exchange, id, SESSION_ENDED) };
+    session.begin(work);
     listTools(this.#context, this.#merger, { session, virtualHost, exchange, id }, (list) => {
+      session.finish(work);
+      // Then the caller has been told.
+      if (session.isEnded) return;
       if (typeof list === 'string') {
         answerError(exchange, id, { code: rpcCodes.internalError, message: 'The list of tools could not be merged' });
         return;
@@ -230,7 +239,7 @@ export class Relay {
       return;
     }
     if (session.isFull) {
-      answerError(exchange, id, { code: rpcCodes.refused, message: 'Too many requests in flight in this session' });
+      answerError(exchange, id, SESSION_FULL);
       return;
     }
     const call = new ToolCall({
@@ -261,6 +270,9 @@ export class Relay {
     );
   }
 }
+
+const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in flight in this session' };
+const SESSION_ENDED = { code: rpcCodes.internalError, message: 'The session was ended while its tools were listed' };
 
 function idOf(exchange: Exchange, message: ClientMessage): IdSpan {
   return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };

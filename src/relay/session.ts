@@ -16,13 +16,19 @@ export interface SessionIdentity {
   readonly clientInfo: Buffer;
 }
 
+/** A request of the caller's that the backends have not answered yet. */
+export interface RequestInFlight {
+  /** The session was ended under it: it answers its caller. */
+  endWithSession(): void;
+}
+
 export class Session {
   readonly identity: SessionIdentity;
   readonly #context: UpstreamContext;
   readonly #upstreams = new Map<string, UpstreamSession>();
   /** By `idKey` of the caller's request id. A caller that uses one id twice at once can cancel only the later call. */
   readonly #calls = new Map<string, ToolCall>();
-  #callCount = 0;
+  readonly #inFlight = new Set<RequestInFlight>();
   #virtualHost: CompiledVirtualHost | undefined;
   #isEnded = false;
 
@@ -36,11 +42,11 @@ export class Session {
   }
 
   get isBusy(): boolean {
-    return this.#callCount > 0;
+    return this.#inFlight.size > 0;
   }
 
   get isFull(): boolean {
-    return this.#callCount >= limits.sessionRequestsInFlightMax;
+    return this.#inFlight.size >= limits.sessionRequestsInFlightMax;
   }
 
   /** Whether this caller may use the session here; who may not learns nothing of it (X02, X03). */
@@ -76,13 +82,22 @@ export class Session {
     return upstream;
   }
 
+  /** A request is being worked on: it keeps the session from idling out, and the session's end ends it. */
+  begin(work: RequestInFlight): void {
+    this.#inFlight.add(work);
+  }
+
+  finish(work: RequestInFlight): void {
+    this.#inFlight.delete(work);
+  }
+
   addCall(key: string, call: ToolCall): void {
-    this.#callCount += 1;
+    this.begin(call);
     this.#calls.set(key, call);
   }
 
   removeCall(key: string, call: ToolCall): void {
-    this.#callCount -= 1;
+    this.finish(call);
     if (this.#calls.get(key) === call) this.#calls.delete(key);
   }
 
@@ -97,7 +112,7 @@ export class Session {
   end(request: ExchangeRequest | undefined): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    for (const call of [...this.#calls.values()]) call.endWithSession();
+    for (const work of [...this.#inFlight]) work.endWithSession();
     for (const upstream of this.#upstreams.values()) {
       upstream.close(request === undefined ? [] : passthroughHeadersFor(upstream.backend, request));
     }

@@ -20,19 +20,23 @@ export interface ListPlan {
   readonly id: IdSpan;
 }
 
-/** `done` is called when each backend has answered or failed and the list is merged; not for a caller who is gone. */
+/**
+ * `done` is called once: when each backend has answered or failed and the list is merged. For a caller who is gone by then
+ * nothing is merged.
+ */
 export function listTools(
   context: UpstreamContext,
   merger: ListMerger,
   { session, virtualHost, exchange, id }: ListPlan,
-  done: (list: MergedList | ThreadFailure) => void,
+  done: (list: MergedList | ThreadFailure | 'unheard') => void,
 ): void {
   const parts: BackendTools[] = [];
   const unavailable: UnavailableBackend[] = [];
   let pendingCount = virtualHost.backends.size;
   const settle = (): void => {
-    if (pendingCount > 0 || exchange.isAborted) return;
-    merger.merge({ rules: virtualHost, parts, unavailable, frame: answerFrame(exchange, id) }, done);
+    if (pendingCount > 0) return;
+    if (exchange.isAborted) done('unheard');
+    else merger.merge({ rules: virtualHost, parts, unavailable, frame: answerFrame(exchange, id) }, done);
   };
   settle();
   for (const backend of virtualHost.backends.values()) {

@@ -47,6 +47,10 @@ class KeptExchange implements Exchange {
     Object.assign(this, { status: 200, contentType: 'text/event-stream', sessionId });
   }
 
+  openBody(): void {
+    Object.assign(this, { status: 200, contentType: 'application/json' });
+  }
+
   write(bytes: Uint8Array): boolean {
     this.#chunks.push(Buffer.from(bytes));
     return true;

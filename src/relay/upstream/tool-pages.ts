@@ -111,6 +111,10 @@ export class ToolPages implements RequestHandler {
   }
 
   #readPage(): void {
+    if (this.#upstream.state === 'closed') {
+      this.#done([], upstreamFault('session-ended'));
+      return;
+    }
     const params = this.#cursor === undefined ? '' : `,"params":{"cursor":${JSON.stringify(this.#cursor)}}`;
     const body = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID.toString()},"method":"tools/list"${params}}`);
     const id = { bytes: LIST_ID, start: 0, end: LIST_ID.length };

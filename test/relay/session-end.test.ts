@@ -1,0 +1,19 @@
+// A session that ends while its tools are listed: the caller is answered at once, and no backend is asked any more.
+import t from 'tap';
+import { RelayScene } from './relay-scene.js';
+import { virtualHostOf } from './virtual-host.js';
+
+const PAGE = JSON.stringify({ jsonrpc: '2.0', id: 'switchyard-list', result: { tools: [], nextCursor: 'more' } });
+
+t.test('DELETE answers a list that is under way, and its next page is not asked for', async (t) => {
+  const scene = new RelayScene(t, virtualHostOf({ a: {} })).open();
+  const list = scene.post('tools/list', {}, 7);
+  const page = scene.http.last;
+  const deletion = scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
+  t.equal(deletion.answer?.status, 202);
+  const answer: unknown = JSON.parse(list.answer?.body.toString() ?? '');
+  t.match(answer, { id: 7, error: { code: -32603, message: /session was ended/ } });
+  const sentCount = scene.http.calls.length;
+  page.json(PAGE);
+  t.equal(scene.http.calls.length, sentCount, 'no further page');
+});
