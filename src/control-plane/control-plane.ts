@@ -28,18 +28,15 @@ interface ControlPlaneParts {
 export class ControlPlane {
   readonly address: ListenAddress;
   readonly #parts: ControlPlaneParts;
-  readonly #state: { isDraining: boolean };
 
-  private constructor(address: ListenAddress, parts: ControlPlaneParts, state: { isDraining: boolean }) {
+  private constructor(address: ListenAddress, parts: ControlPlaneParts) {
     this.address = address;
     this.#parts = parts;
-    this.#state = state;
   }
 
   /** Resolves when it listens. Throws a StartFault, in words for a person, when it cannot. */
   static async start(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
     const { upstream, sessionIdleTimeoutMs, bodyBytesMax } = options;
-    const state = { isDraining: false };
     const records = await openRecords(options.store, logger);
     const registry = new Registry({
       records,
@@ -63,11 +60,10 @@ export class ControlPlane {
       rates: new RateLimiter(options.requestsPerMinuteMax),
       bodyBytesMax,
       isAccessLogged: options.accessLog,
-      isDraining: () => state.isDraining,
       logger,
     });
     const parts = { app, mcp, compositions, registry, records };
-    const controlPlane = new ControlPlane(await listen(app, options.address), parts, state);
+    const controlPlane = new ControlPlane(await listen(app, options.address), parts);
     registry.start();
     compositions.start();
     return controlPlane;
@@ -76,7 +72,6 @@ export class ControlPlane {
   /** Takes no more connections, lets what is in flight finish for so long, then ends everything. */
   async drain(timeoutMs: number): Promise<void> {
     const { app, mcp, compositions, registry, records } = this.#parts;
-    this.#state.isDraining = true;
     const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
     await app.close();
     clearTimeout(cut);

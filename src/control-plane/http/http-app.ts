@@ -44,7 +44,7 @@ export type HttpApp = FastifyInstance;
 export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   const app = fastify({
     bodyLimit: parts.bodyBytesMax,
-    // What is open is answered while the process drains; new connections are refused by then.
+    // A request that comes on an open connection while the process drains is answered as any other, and is its last.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     requestTimeout: limits.requestReceiveMsMax,

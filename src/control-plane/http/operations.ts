@@ -47,7 +47,7 @@ export const operations = {
       json(200, 'It can.', 'Health'),
       {
         status: 503,
-        description: 'The store cannot be reached, or the process is about to end.',
+        description: 'The store cannot be reached.',
         contents: [{ mediaType: 'application/json', schema: 'Health' }],
       },
     ],

@@ -130,10 +130,10 @@ export const schemas = {
   ),
   Composition: composition,
   CompositionInput: inputOf(composition, compositionSaid, ['name', 'servers']),
-  Health: exactly({ status: { type: 'string', enum: ['healthy', 'unhealthy', 'draining'] } }),
+  Health: exactly({ status: { type: 'string', enum: ['healthy', 'unhealthy'] } }),
   Version: exactly({
     app: exactly({ name: text, version: text, mcpProtocolVersion: { ...text, examples: [LATEST_PROTOCOL_VERSION] } }),
-    status: { type: 'string', enum: ['healthy', 'unhealthy', 'draining'] },
+    status: { type: 'string', enum: ['healthy', 'unhealthy'] },
     timestamp: time,
     uptimeSeconds: { type: 'number', minimum: 0 },
     store: exactly({ kind: { type: 'string', enum: ['embedded', 'redis'] }, reachable: { type: 'boolean' } }),

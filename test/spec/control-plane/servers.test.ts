@@ -281,7 +281,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     t.notOk('error' in report);
     t.equal(((await caller.get(`/servers/${name}`)).json() as Json)['toolCount'], 4);
 
-    backend.raw.close();
+    await backend.raw.close();
     await until(async () => (await caller.post(`/servers/${name}/refresh`)).text.includes('error'), 'the end of it');
     t.equal(await statusOf(caller, name), 'inactive', 'at once');
     await backend.raw.listenAgain();
@@ -319,7 +319,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
       const backend = await backendFor(t, { tools });
       const name = newName('health');
       await register(caller, { name, url: backend.url });
-      backend.raw.close();
+      await backend.raw.close();
       await until(async () => (await statusOf(caller, name)) === 'inactive', 'it to be inactive');
       tools.push('two');
       await backend.raw.listenAgain();

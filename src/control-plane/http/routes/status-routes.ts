@@ -10,14 +10,13 @@ import { operations } from '../operations.js';
 export interface StatusParts {
   readonly records: Pick<RecordStore, 'kind' | 'ping'>;
   readonly registry: Pick<Registry, 'list'>;
-  isDraining(): boolean;
 }
 
-type Status = 'healthy' | 'unhealthy' | 'draining';
+type Status = 'healthy' | 'unhealthy';
 
 export function mountStatusRoutes(app: FastifyInstance, parts: StatusParts): void {
   mount(app, operations.health, async (_request, reply) => {
-    const status = statusOf(parts, await parts.records.ping());
+    const status = statusOf(await parts.records.ping());
     if (status !== 'healthy') reply.code(503);
     return { status };
   });
@@ -26,7 +25,7 @@ export function mountStatusRoutes(app: FastifyInstance, parts: StatusParts): voi
     const reachable = await parts.records.ping();
     return {
       app: { name: 'switchyard', version: PROGRAM_VERSION, mcpProtocolVersion: LATEST_PROTOCOL_VERSION },
-      status: statusOf(parts, reachable),
+      status: statusOf(reachable),
       timestamp: new Date().toISOString(),
       uptimeSeconds: Math.round(process.uptime() * 1_000) / 1_000,
       store: { kind: parts.records.kind, reachable },
@@ -35,8 +34,7 @@ export function mountStatusRoutes(app: FastifyInstance, parts: StatusParts): voi
   });
 }
 
-function statusOf(parts: StatusParts, isReachable: boolean): Status {
-  if (parts.isDraining()) return 'draining';
+function statusOf(isReachable: boolean): Status {
   return isReachable ? 'healthy' : 'unhealthy';
 }
 
