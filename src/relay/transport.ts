@@ -20,7 +20,7 @@ export function checkTransport(method: 'POST' | 'DELETE' | 'GET', head: Transpor
     if (forms === undefined) return refusals.notAcceptable;
     if (!isJson(head.contentType)) return refusals.contentTypeUnsupported;
   }
-  if (head.isAmbiguous) return refusals.headerDuplicated;
+  if (head.isAmbiguous) return refusals.headAmbiguous;
   // Clients send the header on `initialize` too, with whatever version they hope for (S26): it counts in a session only.
   const hasVersion = head.protocolVersion !== '' && head.sessionId !== '';
   if (hasVersion && !DOWNSTREAM_PROTOCOL_VERSIONS.has(head.protocolVersion)) return refusals.protocolVersionUnsupported;

@@ -24,7 +24,7 @@ export type RefusalCode =
   | 'config-missing'
   | 'config-failed'
   | 'virtual-host-unknown'
-  | 'header-duplicated'
+  | 'head-ambiguous'
   | 'not-acceptable'
   | 'content-type-unsupported'
   | 'protocol-version-unsupported'
@@ -86,11 +86,11 @@ export const refusals = Object.freeze({
   configMissing: text('config-missing', 400, CONFIG_PROBLEM),
   configFailed: text('config-failed', 500, CONFIG_PROBLEM),
   virtualHostUnknown: detail('virtual-host-unknown', 404, 'Server not found'),
-  headerDuplicated: rpc(
-    'header-duplicated',
+  headAmbiguous: rpc(
+    'head-ambiguous',
     400,
     rpcCodes.refused,
-    'Send content-length, host, authorization and mcp-session-id once each',
+    'Send content-length, host, authorization and mcp-session-id once each, and no transfer-encoding but chunked',
   ),
   notAcceptable: rpc(
     'not-acceptable',

@@ -14,7 +14,7 @@ export interface RequestHead {
   accept: string;
   sessionId: string;
   protocolVersion: string;
-  /** A header that must come once came twice (decisions 2.2). */
+  /** A header that must come once came twice (decisions 2.2), or the body is in a coding of which the end is unknown. */
   isAmbiguous: boolean;
   /** Every header as received: lower-case name, value, name, value, … */
   readonly headers: string[];
@@ -71,6 +71,10 @@ function takeHeader(name: string, value: string): void {
       break;
     case 'content-length':
       current.contentLength = single(CONTENT_LENGTH, current.contentLength, value);
+      break;
+    case 'transfer-encoding':
+      // uWebSockets.js takes anything for `chunked` (RFC 9112, 6.3: only that last coding tells where the body ends).
+      if (value.toLowerCase() !== 'chunked') current.isAmbiguous = true;
       break;
     case 'origin':
       current.origin = value;
