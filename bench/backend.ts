@@ -3,19 +3,26 @@
 // gateway, nginx, the load) and is no model of an HTTP server. Hot.
 import { randomUUID } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
-import { backendNames } from './backend-names.js';
-import { asEventStream, TOOL_ARGUMENTS, TOOL_NAME, toolAnswer, type AnswerStyle } from './tool.js';
+import { listAnswer, toolTexts } from './tool-list.js';
+import { asEventStream, tools, toolAnswerTail, type AnswerStyle } from './tool.js';
 
 const HEAD_END = '\r\n\r\n';
 const CALL = '"method":"tools/call"';
-const CALL_NAME = `"name":"${TOOL_NAME}"`;
-const CALL_ARGUMENTS = `"arguments":${TOOL_ARGUMENTS}`;
-const TOOL = { name: TOOL_NAME, description: 'Adds two numbers', inputSchema: { type: 'object' } };
+const CALL_NAME = '"name":"';
+const CONTENT_LENGTH = /\r\ncontent-length: *(\d+)\r\n/i;
 
-/** Every backend listens on a port of its own, told to the parent; which one is meant is in the path: `/b/json`. */
-async function listen(): Promise<number> {
+/** What follows the id of a call's answer, by backend and tool. */
+const answerTails = new Map<string, string>();
+/** By their length. */
+const toolLists = new Map<number, readonly string[]>();
+
+/**
+ * Every backend listens on a port of its own, told to the parent. Which one is meant, how it answers and how many tools
+ * it lists is in the path: `/alpha/json/250`.
+ */
+async function listen(port: number): Promise<number> {
   const server = createServer({ noDelay: true }, serve);
-  await new Promise<void>((resolve) => void server.listen({ host: '127.0.0.1', port: 0, backlog: 1_024 }, resolve));
+  await new Promise<void>((resolve) => void server.listen({ host: '127.0.0.1', port, backlog: 1_024 }, resolve));
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the backend has no port');
   return address.port;
@@ -23,19 +30,26 @@ async function listen(): Promise<number> {
 
 function serve(socket: Socket): void {
   let pending = '';
+  let charsNeeded = 0;
   // latin1 keeps one character per byte, so lengths can be counted in characters.
   socket.setEncoding('latin1');
   // Whoever hangs up in the middle of an answer is the load at the end of a run.
   socket.on('error', () => socket.destroy());
   socket.on('data', (chunk: string) => {
     pending += chunk;
+    // A long body comes in many pieces: looking at each would copy all before it.
+    if (pending.length < charsNeeded) return;
+    charsNeeded = 0;
     for (;;) {
       const headEnd = pending.indexOf(HEAD_END);
       if (headEnd === -1) return;
       const head = pending.slice(0, headEnd + 2);
       const bodyStart = headEnd + HEAD_END.length;
       const bodyEnd = bodyStart + contentLength(head);
-      if (pending.length < bodyEnd) return;
+      if (pending.length < bodyEnd) {
+        charsNeeded = bodyEnd;
+        return;
+      }
       socket.write(answer(head, pending.slice(bodyStart, bodyEnd)), 'latin1');
       pending = pending.slice(bodyEnd);
     }
@@ -43,32 +57,43 @@ function serve(socket: Socket): void {
 }
 
 function contentLength(head: string): number {
-  const match = /\r\ncontent-length: *(\d+)\r\n/i.exec(head);
+  const match = CONTENT_LENGTH.exec(head);
   return match === null ? 0 : Number(match[1]);
 }
 
 function answer(head: string, body: string): string {
   if (head.startsWith('DELETE ')) return emptyAnswer('200 OK');
   if (!head.startsWith('POST ')) return emptyAnswer('405 Method Not Allowed');
-  const [backend, style] = head.slice('POST /'.length, head.indexOf(' ', 'POST /'.length)).split('/');
+  const [backend, style, toolCount] = head.slice('POST /'.length, head.indexOf(' ', 'POST /'.length)).split('/');
   if (backend === undefined || (style !== 'json' && style !== 'event-stream')) return emptyAnswer('404 Not Found');
-  return body.includes(CALL) ? answerCall(head, body, backend, style) : answerOther(body, style);
+  return body.includes(CALL) ? answerCall(head, body, backend, style) : answerOther(body, style, Number(toolCount));
 }
 
 function answerCall(head: string, body: string, backend: string, style: AnswerStyle): string {
   if (!/\r\nmcp-session-id:/i.test(head)) return emptyAnswer('400 Bad Request');
+  const nameStart = body.indexOf(CALL_NAME) + CALL_NAME.length;
+  const tool = tools.get(body.slice(nameStart, body.indexOf('"', nameStart)));
   // Any other name or arguments were damaged on the way; the error is a wrong body in the eyes of the load.
-  if (!body.includes(CALL_NAME) || !body.includes(CALL_ARGUMENTS)) return emptyAnswer('422 Unprocessable Content');
+  if (tool === undefined || !body.includes(`"arguments":${tool.arguments}`)) {
+    return emptyAnswer('422 Unprocessable Content');
+  }
   const idStart = body.indexOf('"id":') + '"id":'.length;
   const comma = body.indexOf(',', idStart);
-  return messageAnswer(
-    toolAnswer(backend, body.slice(idStart, comma === -1 ? body.indexOf('}', idStart) : comma)),
-    style,
-  );
+  const id = body.slice(idStart, comma === -1 ? body.indexOf('}', idStart) : comma);
+  const tail = remembered(answerTails, `${backend}/${tool.name}`, () => toolAnswerTail(backend, tool));
+  return messageAnswer(`{"jsonrpc":"2.0","id":${id}${tail}`, style);
+}
+
+function remembered<Key, Value>(values: Map<Key, Value>, key: Key, create: () => Value): Value {
+  const known = values.get(key);
+  if (known !== undefined) return known;
+  const value = create();
+  values.set(key, value);
+  return value;
 }
 
 /** Everything but calls: rare, so it may parse. */
-function answerOther(body: string, style: AnswerStyle): string {
+function answerOther(body: string, style: AnswerStyle, toolCount: number): string {
   const { id, method } = JSON.parse(body) as { id?: string | number; method?: string };
   if (id === undefined) return emptyAnswer('202 Accepted');
   switch (method) {
@@ -82,7 +107,13 @@ function answerOther(body: string, style: AnswerStyle): string {
       );
     }
     case 'tools/list':
-      return messageAnswer(JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [TOOL] } }), style);
+      return messageAnswer(
+        listAnswer(
+          JSON.stringify(id),
+          remembered(toolLists, toolCount, () => toolTexts(toolCount)),
+        ),
+        style,
+      );
     case 'ping':
       return messageAnswer(JSON.stringify({ jsonrpc: '2.0', id, result: {} }), style);
     default:
@@ -112,4 +143,5 @@ function emptyAnswer(status: string): string {
 
 // Without its parent it has nothing to serve.
 process.on('disconnect', () => process.exit());
-process.send?.(await Promise.all(backendNames.map(listen)));
+// The ports to listen on are its words; 0 is any free one.
+process.send?.(await Promise.all(process.argv.slice(2).map((word) => listen(Number(word)))));

@@ -1,39 +1,51 @@
-// The backends' process as the orchestrator sees it. Without anything in front it is the `direct` yardstick.
+// The backends' processes as the orchestrator sees them. Without anything in front they are the `direct` yardstick.
 import { fileURLToPath } from 'node:url';
-import { backendNames, type BackendName } from './backend-names.js';
+import { calledBackendNames, listedBackendNames, type BackendName } from './backend-names.js';
 import type { ChildProcesses } from './child-processes.js';
 import type { Target } from './targets.js';
-import type { AnswerStyle } from './tool.js';
+import { backendPath } from './virtual-hosts.js';
 
 export interface Backends {
-  readonly pid: number;
+  readonly pids: readonly number[];
   /** A port for each, so that they are different servers to a gateway. */
-  readonly ports: Readonly<Record<BackendName, number>>;
+  readonly ports: ReadonlyMap<BackendName, number>;
 }
 
-export async function startBackends(children: ChildProcesses): Promise<Backends> {
+/** @param firstPort of the called backends, which then have neighbouring ports; 0: any free ones. */
+export async function startBackends(children: ChildProcesses, firstPort = 0): Promise<Backends> {
+  const called = await startProcess(children, 'backends', calledBackendNames, firstPort);
+  const listed = await startProcess(children, 'listed-backends', listedBackendNames, 0);
+  return { pids: [called.pid, listed.pid], ports: new Map([...called.ports, ...listed.ports]) };
+}
+
+async function startProcess(
+  children: ChildProcesses,
+  name: string,
+  backends: readonly BackendName[],
+  firstPort: number,
+): Promise<{ pid: number; ports: [BackendName, number][] }> {
+  const words = backends.map((_, index) => String(firstPort === 0 ? 0 : firstPort + index));
   const child = await children.start({
-    name: 'backends',
+    name,
     core: 'load',
     command: process.execPath,
-    words: [fileURLToPath(new URL('backend.js', import.meta.url))],
+    words: [fileURLToPath(new URL('backend.js', import.meta.url)), ...words],
     hasChannel: true,
   });
-  const [alpha, beta] = await new Promise<number[]>((resolve) => child.once('message', resolve));
-  if (alpha === undefined || beta === undefined) throw new Error('the backends did not tell their ports');
-  return { pid: child.pid, ports: { alpha, beta } };
+  const ports = await new Promise<number[]>((resolve) => child.once('message', resolve));
+  return { pid: child.pid, ports: backends.map((backend, index) => [backend, ports[index] ?? 0]) };
 }
 
-/** The same on every backend's port: the path says which one is meant. */
-export function backendPath(backend: BackendName, style: AnswerStyle): string {
-  return `/${backend}/${style}`;
+export function backendUrl({ ports }: Backends, ...[virtualHost, backend]: Parameters<typeof backendPath>): string {
+  return `http://127.0.0.1:${ports.get(backend)}${backendPath(virtualHost, backend)}`;
 }
 
+/** Every called backend answers for all of them: the path says which one is meant. */
 export function directTarget({ ports }: Backends): Target {
   return {
     name: 'direct',
-    origin: `http://127.0.0.1:${ports[backendNames[0]]}`,
-    hop: { kind: 'plain', path: (style, backend) => backendPath(backend, style) },
+    origin: `http://127.0.0.1:${ports.get(calledBackendNames[0])}`,
+    hop: { kind: 'plain', path: backendPath },
     rootPid: undefined,
   };
 }

@@ -1,95 +1,161 @@
-// The rounds: puts the same load on each target in turn, and keeps what was measured.
-import type { Backends } from './backends.js';
+// The rounds: makes each measure of each point in turn, and keeps what came of it.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { faultCount } from './fault-counter.js';
-import type { LoadGenerator } from './load-generator.js';
-import type { ConnectionPlan } from './load-plan.js';
+import type { Gateways } from './gateway.js';
+import { measureIdleSessions } from './idle-sessions.js';
+import type { ConnectionPlan, LoadPlan, Measurement, RunTimes } from './load-plan.js';
+import type { MeasuringProcess } from './measuring-process.js';
 import type { BenchOptions } from './options.js';
+import type { Point } from './points.js';
 import { processTree } from './process-usage.js';
 import { Progress } from './progress.js';
 import type { Run } from './results.js';
-import { scenarios, type Scenario } from './scenarios.js';
-import type { Target } from './targets.js';
+import type { LoadMeasure, Measure } from './scenario.js';
+import { longListScript } from './scenarios.js';
+import type { PlaceName, Target } from './targets.js';
 import type { User } from './users.js';
 
 const REHEARSAL_MS = 600;
-
-/** One scenario with one number of connections. */
-export interface Point {
-  readonly scenario: Scenario;
-  readonly connections: number;
-}
+/** The one who asks for long lists begins this much earlier than the measured calls, and stays until after them. */
+const LISTS_LEAD_MS = 500;
 
 export interface BenchParts {
-  readonly backends: Backends;
-  readonly targets: readonly Target[];
-  /** One for each connection. */
+  readonly targets: ReadonlyMap<PlaceName, Target>;
+  readonly backendPids: readonly number[];
+  /** One for each connection, and at the end one who asks for long lists. */
   readonly users: readonly User[];
-  readonly load: LoadGenerator;
+  readonly load: MeasuringProcess<LoadPlan>;
+  readonly longLists: MeasuringProcess<LoadPlan>;
+  readonly listScript: MeasuringProcess<RunTimes>;
+  /** `undefined` when somebody else's gateway is measured. */
+  readonly gateways: Gateways | undefined;
 }
 
-type RunTimes = Pick<BenchOptions, 'warmUpMs' | 'measureMs'>;
+export class Bench {
+  readonly #parts: BenchParts;
+  #halfRequestsPerSecond = 0;
 
-export function pointsOf({ scenarios: names, mode }: Pick<BenchOptions, 'scenarios' | 'mode'>): Point[] {
-  return names.flatMap((name) => {
-    const scenario = scenarios[name];
-    const counts = mode === 'quick' ? scenario.quickConnectionCounts : scenario.connectionCounts;
-    return counts.map((connections) => ({ scenario, connections }));
-  });
-}
+  constructor(parts: BenchParts) {
+    this.#parts = parts;
+  }
 
-/** Rounds are the outer loop: what the machine does to one minute hits all targets of a round, and one round only. */
-export async function runRounds(parts: BenchParts, points: readonly Point[], options: BenchOptions): Promise<Run[]> {
-  const progress = new Progress((options.rounds + 1) * points.length * parts.targets.length);
-  await rehearse(parts, points, progress);
-  const runs: Run[] = [];
-  for (let round = 1; round <= options.rounds; round += 1) {
-    for (const point of points) {
-      for (const target of parts.targets) {
-        progress.step(`round ${round}: ${describe(point, target)}`);
-        runs.push(await runOnce(parts, round, point, target, options));
+  /** Rounds are the outer loop: what the machine does to one minute hits all runs of a round, and one round only. */
+  async run(points: readonly Point[], options: BenchOptions): Promise<Run[]> {
+    const measures = points.flatMap((point) => point.scenario.measures.map((measure) => ({ point, measure })));
+    const rehearsed = measures.filter(({ measure }) => measure.kind !== 'idle');
+    const progress = new Progress(rehearsed.length + options.rounds * measures.length);
+    // Compiles hot code before anything counts, and ends a bench that cannot succeed before it takes its minutes.
+    for (const { point, measure } of rehearsed) {
+      progress.step(`rehearsal: ${describe(point, measure)}`);
+      const run = await this.#measure(0, point, measure, { warmUpMs: 0, measureMs: REHEARSAL_MS });
+      const { faults } = run.measurement;
+      if (faultCount(faults) > 0) throw new Error(`${describe(point, measure)}: ${JSON.stringify(faults)}`);
+    }
+    const runs: Run[] = [];
+    for (let round = 1; round <= options.rounds; round += 1) {
+      for (const { point, measure } of measures) {
+        progress.step(`round ${round}: ${describe(point, measure)}`);
+        runs.push(await this.#measure(round, point, measure, options));
+      }
+    }
+    progress.end();
+    return runs;
+  }
+
+  async #measure(round: number, point: Point, measure: Measure, times: RunTimes): Promise<Run> {
+    const { scenario, connections } = point;
+    const { name, unit } = scenario;
+    const facts = { round, scenario: name, unit, connections, target: measure.target };
+    switch (measure.kind) {
+      case 'script':
+        return { ...facts, requestsPerUnit: 1, measurement: await this.#parts.listScript.run(timesOf(times)) };
+      case 'idle':
+        return { ...facts, requestsPerUnit: 1, measurement: await this.#measureIdle(point) };
+      case 'load': {
+        const plan = await this.#planOf(point, measure, times);
+        const requestsPerUnit = plan.connections[0]?.script.loop.length ?? 1;
+        const measurement = measure.isListedMeanwhile
+          ? await this.#runWhileListing(plan, this.#target(measure.place))
+          : await this.#parts.load.run(plan);
+        return { ...facts, requestsPerUnit, measurement };
       }
     }
   }
-  progress.end();
-  return runs;
-}
 
-/** Compiles hot code before anything counts, and ends a bench that cannot succeed before it takes its minutes. */
-async function rehearse(parts: BenchParts, points: readonly Point[], progress: Progress): Promise<void> {
-  for (const point of points) {
-    for (const target of parts.targets) {
-      progress.step(`rehearsal: ${describe(point, target)}`);
-      const times = { warmUpMs: 0, measureMs: REHEARSAL_MS };
-      const { faults } = (await runOnce(parts, 0, point, target, times)).measurement;
-      if (faultCount(faults) > 0) throw new Error(`${describe(point, target)}: ${JSON.stringify(faults)}`);
+  async #planOf(point: Point, measure: LoadMeasure, times: RunTimes): Promise<LoadPlan> {
+    const { scenario, connections } = point;
+    const target = this.#target(measure.place);
+    const users = this.#parts.users.slice(0, connections);
+    const { owner, requestsPerSecond } = measure;
+    return {
+      ...this.#watchedPlan(target),
+      connections: users.map((user, connection) => connectionPlan(user, scenario.createScript(target.hop, connection))),
+      placement: owner === undefined ? undefined : { owner, workers: 2 },
+      requestsPerSecond: requestsPerSecond === 'half' ? await this.#halfRate(point, measure, times) : requestsPerSecond,
+      ...timesOf(times),
+    };
+  }
+
+  /** Half of what the gateway answers in a closed loop: measured as its round begins, and kept for its yardstick. */
+  async #halfRate(point: Point, measure: LoadMeasure, times: RunTimes): Promise<number> {
+    if (measure.target === 'gateway') {
+      const saturating: LoadMeasure = { kind: 'load', target: 'gateway', place: 'gateway' };
+      const { requests, elapsedMs } = await this.#parts.load.run(await this.#planOf(point, saturating, times));
+      this.#halfRequestsPerSecond = (requests / elapsedMs) * 500;
     }
+    return this.#halfRequestsPerSecond;
+  }
+
+  async #runWhileListing(plan: LoadPlan, target: Target): Promise<Measurement> {
+    const user = this.#parts.users.at(-1);
+    if (user === undefined) throw new Error('there is nobody to ask for long lists');
+    const lists = this.#parts.longLists.run({
+      ...this.#watchedPlan(target),
+      connections: [connectionPlan(user, longListScript(target.hop, 0))],
+      placement: undefined,
+      requestsPerSecond: undefined,
+      warmUpMs: LISTS_LEAD_MS,
+      measureMs: plan.warmUpMs + plan.measureMs + LISTS_LEAD_MS,
+    });
+    const calls = sleep(LISTS_LEAD_MS).then(() => this.#parts.load.run(plan));
+    const [measurement, { faults }] = await Promise.all([calls, lists]);
+    // Calls beside lists that went wrong say nothing.
+    return faultCount(measurement.faults) > 0 || faultCount(faults) === 0 ? measurement : { ...measurement, faults };
+  }
+
+  async #measureIdle({ scenario, connections: sessions }: Point): Promise<Measurement> {
+    const { gateways, users, backendPids } = this.#parts;
+    if (gateways === undefined) throw new Error('idle sessions can be weighed in our own gateway only');
+    const gateway = await gateways.start({ name: 'idle-gateway', workers: 1 });
+    try {
+      const plans = users.map((user, number) => connectionPlan(user, scenario.createScript(gateway.hop, number)));
+      return await measureIdleSessions(gateway, backendPids, plans, sessions);
+    } finally {
+      await gateway.stop();
+    }
+  }
+
+  #target(place: PlaceName): Target {
+    const target = this.#parts.targets.get(place);
+    if (target === undefined) throw new Error(`${place} was not started`);
+    return target;
+  }
+
+  #watchedPlan({ origin, rootPid }: Target): Pick<LoadPlan, 'origin' | 'targetPids' | 'backendPids'> {
+    const targetPids = rootPid === undefined ? [] : processTree(rootPid);
+    return { origin, targetPids, backendPids: this.#parts.backendPids };
   }
 }
 
-async function runOnce(
-  { backends, users, load }: BenchParts,
-  round: number,
-  { scenario, connections }: Point,
-  target: Target,
-  { warmUpMs, measureMs }: RunTimes,
-): Promise<Run> {
-  const connectionPlans = users.slice(0, connections).map(({ token }, connection): ConnectionPlan => ({
-    headers: { authorization: `Bearer ${token}`, accept: 'application/json, text/event-stream' },
-    script: scenario.createScript(target.hop, connection),
-  }));
-  const measurement = await load.run({
-    origin: target.origin,
-    connections: connectionPlans,
-    warmUpMs,
-    measureMs,
-    targetPids: target.rootPid === undefined ? [] : processTree(target.rootPid),
-    backendPids: [backends.pid],
-  });
-  const requestsPerUnit = connectionPlans[0]?.script.loop.length ?? 1;
-  const { name, unit } = scenario;
-  return { round, scenario: name, unit, connections, target: target.name, requestsPerUnit, measurement };
+/** Without what else the options say: a plan crosses to another process. */
+function timesOf({ warmUpMs, measureMs }: RunTimes): RunTimes {
+  return { warmUpMs, measureMs };
 }
 
-function describe({ scenario, connections }: Point, target: Target): string {
-  return `${scenario.name}, ${connections} connections, ${target.name}`;
+function connectionPlan({ token }: User, script: ConnectionPlan['script']): ConnectionPlan {
+  return { headers: { authorization: `Bearer ${token}`, accept: 'application/json, text/event-stream' }, script };
+}
+
+function describe({ scenario, connections }: Point, { target }: Measure): string {
+  return `${scenario.name}, ${connections} ${scenario.figure === 'resident' ? 'sessions' : 'connections'}, ${target}`;
 }

@@ -11,10 +11,17 @@ const LOG_TAIL_CHARS = 2_000;
 /** For an orderly end; who takes longer is killed. */
 const STOP_MS_MAX = 5_000;
 
-/** What is measured has a core of its own; load and backends share the other. */
-export type Core = 'target' | 'load';
+/**
+ * What is measured has a core of its own; load and backends share the other. Two workers have a core each: one of
+ * these is the load's as well when there is no third.
+ */
+export type Core = 'target' | 'load' | 'two-targets';
 
-const coreNumbers: Readonly<Record<Core, number>> = { target: 0, load: 1 };
+const coreNumbers: Readonly<Record<Core, string>> = {
+  target: '0',
+  load: '1',
+  'two-targets': availableParallelism() > 2 ? '0,2' : '0,1',
+};
 
 export interface ChildSetup {
   readonly name: string;
@@ -27,6 +34,8 @@ export interface ChildSetup {
 export class ChildProcesses {
   readonly #logDirectory: string;
   readonly #children = new Set<ChildProcess>();
+  /** Those whose end is wanted. */
+  readonly #stopping = new Set<ChildProcess>();
   /** Processes can be kept on a core each: Linux with `taskset` and two cores. */
   readonly isPinned = canPin();
   /** Rejects when a child ends by itself: nothing measured after that would mean anything. */
@@ -45,18 +54,21 @@ export class ChildProcesses {
   async start({ name, core, command, words, hasChannel = false }: ChildSetup): Promise<ChildProcess & { pid: number }> {
     const logPath = join(this.#logDirectory, `${name}.log`);
     const log = openSync(logPath, 'a');
-    const pinning = this.isPinned ? ['taskset', '-c', String(coreNumbers[core])] : [];
+    const pinning = this.isPinned ? ['taskset', '-c', coreNumbers[core]] : [];
     const [file, ...rest] = [...pinning, command, ...words];
     const child = spawn(file ?? command, rest, {
       stdio: hasChannel ? ['ignore', log, log, 'ipc'] : ['ignore', log, log],
       // A process group of its own: killed whole, workers included, and not hit by the terminal's Ctrl-C.
       detached: true,
+      // Plans hold bodies of megabytes; as JSON they would take seconds to cross.
+      serialization: 'advanced',
     });
     closeSync(log);
     await new Promise<void>((resolve, reject) => child.once('spawn', resolve).once('error', reject));
     this.#children.add(child);
     child.once('exit', (code, signal) => {
       this.#children.delete(child);
+      if (this.#stopping.delete(child)) return;
       const tail = readFileSync(logPath, 'utf8').slice(-LOG_TAIL_CHARS);
       this.#fail(new Error(`${name} ended by itself (${signal ?? `exit status ${code}`})\n${tail}`.trimEnd()));
     });
@@ -65,9 +77,10 @@ export class ChildProcesses {
     return Object.assign(child, { pid });
   }
 
-  /** Ends all in good order, so that each waits for processes of its own. */
-  async stop(): Promise<void> {
-    const ends = [...this.#children].map(async (child) => {
+  /** Ends them, or all there are, in good order, so that each waits for processes of its own. */
+  async stop(children: readonly ChildProcess[] = [...this.#children]): Promise<void> {
+    const ends = children.map(async (child) => {
+      this.#stopping.add(child);
       child.kill('SIGTERM');
       await once(child, 'exit');
     });

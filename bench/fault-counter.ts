@@ -2,6 +2,9 @@
 // quickly and wrongly must not look fast.
 import type { Faults, Step } from './load-plan.js';
 
+/** Of one body in the sample. */
+const SAMPLE_CHARS_MAX = 500;
+
 /** What of autocannon's result says that something went wrong. */
 export interface RunTotals {
   readonly errors: number;
@@ -26,9 +29,10 @@ export class FaultCounter {
   /** Hot. The status is counted elsewhere, so a wrong body here is one that came with a good status. */
   checkAnswer(step: Step, status: number, body: string): void {
     const isGood = status >= 200 && status < 300;
-    if (isGood && (step.expectedBody === undefined || step.expectedBody === body)) return;
+    if (isGood && isExpected(step, body)) return;
     if (isGood) this.#wrongBodies += 1;
-    this.#sample ??= `${step.method} ${step.path} was answered ${status} with ${body}, not ${step.expectedBody ?? 'a 2xx'}`;
+    const expected = step.expectedBody ?? step.expectedPart ?? 'a 2xx';
+    this.#sample ??= `${step.method} ${step.path} was answered ${status} with ${excerpt(body)}, not ${excerpt(expected)}`;
   }
 
   count({ errors, non2xx, connections, requests }: RunTotals): Faults {
@@ -42,6 +46,14 @@ export class FaultCounter {
       sample: this.#sample,
     };
   }
+}
+
+function isExpected({ expectedBody, expectedPart }: Step, body: string): boolean {
+  return (expectedBody ?? body) === body && (expectedPart === undefined || body.includes(expectedPart));
+}
+
+function excerpt(body: string): string {
+  return body.length > SAMPLE_CHARS_MAX ? `${body.slice(0, SAMPLE_CHARS_MAX)}… (${body.length} characters)` : body;
 }
 
 export function faultCount({ errors, non2xx, lost, wrongBodies }: Faults): number {

@@ -7,8 +7,10 @@ export interface Step {
   readonly body: string | undefined;
   /** `opens`: the answer brings a session id, which every later step of the connection carries. */
   readonly session: 'opens' | 'carries';
-  /** The exact answer; `undefined` where only the status counts. */
+  /** The exact answer; `undefined` where only the status counts, or a part. */
   readonly expectedBody: string | undefined;
+  /** What the answer must hold, where its other bytes are for the target to choose. */
+  readonly expectedPart?: string;
 }
 
 /** What one connection does: `opening` once and unmeasured, `loop` over and over, `closing` once at the end. */
@@ -24,18 +26,35 @@ export interface ConnectionPlan {
   readonly script: Script;
 }
 
-export interface LoadPlan {
+/** Which of a gateway's workers own the sessions of a connection: the one that it landed on, or another. */
+export interface Placement {
+  readonly owner: 'home' | 'other';
+  readonly workers: number;
+}
+
+export interface RunTimes {
+  /** Before the measured window, so that connections, caches and compiled code are warm. */
+  readonly warmUpMs: number;
+  readonly measureMs: number;
+}
+
+export interface LoadPlan extends RunTimes {
   /** Scheme, host and port. */
   readonly origin: string;
   readonly connections: readonly ConnectionPlan[];
-  readonly warmUpMs: number;
-  readonly measureMs: number;
+  /** `undefined`: wherever the kernel puts them. */
+  readonly placement: Placement | undefined;
+  /** Of all connections together, in an open loop; `undefined`: each connection sends when it has its last answer. */
+  readonly requestsPerSecond: number | undefined;
   /** Processes whose CPU time is taken as the measured window opens and closes. */
   readonly targetPids: readonly number[];
   readonly backendPids: readonly number[];
 }
 
-/** Of whole bodies: from the request's write to the last byte of its answer. Closed loop: one request per connection. */
+/**
+ * Of whole bodies, to the last byte of the answer: from the request's write in a closed loop, and in an open loop from
+ * the moment that it was due, so that waiting for a free connection counts.
+ */
 export interface Latency {
   readonly p50Us: number;
   readonly p90Us: number;
@@ -64,7 +83,7 @@ export interface Measurement {
   readonly targetCpuUs: number;
   readonly backendCpuUs: number;
   readonly loadCpuUs: number;
-  /** As the window closes. */
+  /** As the window closes; of idle sessions, what they added to what was there as it opened. */
   readonly targetResidentBytes: number;
   readonly faults: Faults;
 }

@@ -2,6 +2,9 @@
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, totalmem } from 'node:os';
 
+/** Up to here nobody else disturbs. */
+const LOAD_AVERAGE_QUIET = 0.5;
+
 export interface Machine {
   readonly processor: string;
   readonly cores: number;
@@ -28,6 +31,12 @@ export function describeMachine(nginx: string, isPinned: boolean): Machine {
     isPinned,
     loadAverageBefore: Math.round((loadavg()[0] ?? 0) * 100) / 100,
   };
+}
+
+/** What is said before anything is measured. */
+export function loadAverageLine({ loadAverageBefore }: Machine): string {
+  const warning = loadAverageBefore > LOAD_AVERAGE_QUIET ? ': somebody else is busy, the figures will be rough' : '';
+  return `load average ${loadAverageBefore}${warning}`;
 }
 
 function commit(): string {

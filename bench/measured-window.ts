@@ -4,63 +4,74 @@ import { createHistogram } from 'node:perf_hooks';
 import type { LoadPlan, Measurement } from './load-plan.js';
 import { cpuUsOf, residentBytesOf } from './process-usage.js';
 
+type WatchedProcesses = Pick<LoadPlan, 'targetPids' | 'backendPids'>;
+
 interface Reading {
   readonly atMs: number;
   readonly targetCpuUs: number;
   readonly backendCpuUs: number;
   readonly loadCpuUs: number;
+  readonly targetResidentBytes: number;
 }
 
 export class MeasuredWindow {
-  readonly #plan: LoadPlan;
+  readonly #watched: WatchedProcesses;
   readonly #latencyUs = createHistogram({ figures: 3 });
   #opened: Reading | undefined;
-  #isOpen = false;
+  #closed: Reading | undefined;
   #requests = 0;
 
-  constructor(plan: LoadPlan) {
-    this.#plan = plan;
+  constructor(watched: WatchedProcesses) {
+    this.#watched = watched;
   }
 
   open(): void {
     this.#opened = this.#read();
-    this.#isOpen = true;
   }
 
-  /** @param latencyMs of one whole answer. */
-  record(latencyMs: number): void {
-    if (!this.#isOpen) return;
+  close(): void {
+    this.#closed = this.#read();
+  }
+
+  /**
+   * @param latencyMs of one whole answer.
+   * @param atMs when it came, or was due: what was not in the window does not count, even when it is told later.
+   */
+  record(latencyMs: number, atMs = performance.now()): void {
+    if (this.#opened === undefined || atMs < this.#opened.atMs) return;
+    if (this.#closed !== undefined && atMs > this.#closed.atMs) return;
     this.#requests += 1;
     this.#latencyUs.record(Math.max(1, Math.round(latencyMs * 1_000)));
   }
 
-  close(): Omit<Measurement, 'faults'> {
-    if (this.#opened === undefined) throw new Error('the window was never opened');
-    const closed = this.#read();
-    this.#isOpen = false;
+  /** Once it is closed. */
+  figures(): Omit<Measurement, 'faults'> {
+    const [opened, closed] = [this.#opened, this.#closed];
+    if (opened === undefined || closed === undefined) throw new Error('the window was not opened and closed');
     if (this.#requests === 0) throw new Error('no answer came in the measured window');
     return {
       requests: this.#requests,
-      elapsedMs: closed.atMs - this.#opened.atMs,
+      elapsedMs: closed.atMs - opened.atMs,
       latency: {
         p50Us: this.#latencyUs.percentile(50),
         p90Us: this.#latencyUs.percentile(90),
         p99Us: this.#latencyUs.percentile(99),
         p99_9Us: this.#latencyUs.percentile(99.9),
       },
-      targetCpuUs: closed.targetCpuUs - this.#opened.targetCpuUs,
-      backendCpuUs: closed.backendCpuUs - this.#opened.backendCpuUs,
-      loadCpuUs: closed.loadCpuUs - this.#opened.loadCpuUs,
-      targetResidentBytes: residentBytesOf(this.#plan.targetPids),
+      targetCpuUs: closed.targetCpuUs - opened.targetCpuUs,
+      backendCpuUs: closed.backendCpuUs - opened.backendCpuUs,
+      loadCpuUs: closed.loadCpuUs - opened.loadCpuUs,
+      targetResidentBytes: closed.targetResidentBytes,
     };
   }
 
   #read(): Reading {
     return {
       atMs: performance.now(),
-      targetCpuUs: cpuUsOf(this.#plan.targetPids),
-      backendCpuUs: cpuUsOf(this.#plan.backendPids),
+      targetCpuUs: cpuUsOf(this.#watched.targetPids),
+      backendCpuUs: cpuUsOf(this.#watched.backendPids),
       loadCpuUs: cpuUsOf([process.pid]),
+      targetResidentBytes: residentBytesOf(this.#watched.targetPids),
     };
   }
 }

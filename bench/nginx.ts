@@ -2,11 +2,12 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { backendNames } from './backend-names.js';
-import { backendPath, type Backends } from './backends.js';
+import { backendNames, calledBackendNames } from './backend-names.js';
+import type { Backends } from './backends.js';
 import type { ChildProcesses } from './child-processes.js';
 import { freePort, waitUntilAnswering } from './loopback.js';
 import type { Target } from './targets.js';
+import { backendPath } from './virtual-hosts.js';
 
 /** As in `1.22.1`. Throws when nginx is not installed. */
 export function nginxVersion(): string {
@@ -30,17 +31,19 @@ export async function startNginx(children: ChildProcesses, directory: string, ba
     words: ['-e', 'stderr', '-p', home, '-c', configPath],
   });
   const origin = `http://127.0.0.1:${port}`;
-  await waitUntilAnswering('nginx', origin + backendPath(backendNames[0], 'json'));
-  const hop = { kind: 'plain', path: (style, backend) => backendPath(backend, style) } satisfies Target['hop'];
-  return { name: 'nginx', origin, hop, rootPid: child.pid };
+  await waitUntilAnswering('nginx', origin + backendPath('calls', calledBackendNames[0]));
+  return { name: 'nginx', origin, hop: { kind: 'plain', path: backendPath }, rootPid: child.pid };
 }
 
-/** Nothing may make nginx slower than it is: no connection ends after a number of requests, heads fit their buffer. */
+/**
+ * Nothing may make nginx slower than it is: no connection ends after a number of requests, heads and bodies fit their
+ * buffers and never go to files.
+ */
 export function nginxConfig(home: string, port: number, { ports }: Backends): string {
   const upstreams = backendNames.map(
     (name) => `
   upstream ${name} {
-    server 127.0.0.1:${ports[name]};
+    server 127.0.0.1:${ports.get(name)};
     keepalive 1024;
     keepalive_requests 1000000000;
     keepalive_timeout 1h;
@@ -71,7 +74,11 @@ http {
   tcp_nodelay on;
   keepalive_timeout 1h;
   keepalive_requests 1000000000;
-  client_header_buffer_size 4k;${temporaryPaths.join('')}${upstreams.join('')}
+  client_header_buffer_size 4k;
+  client_max_body_size 4m;
+  client_body_buffer_size 2m;
+  proxy_buffers 64 64k;
+  proxy_max_temp_file_size 0;${temporaryPaths.join('')}${upstreams.join('')}
   server {
     listen 127.0.0.1:${port};${locations.join('')}
   }

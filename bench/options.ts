@@ -1,48 +1,110 @@
-// The bench's command line: which scenarios, how many rounds, quick or full.
+// The bench's command line: which scenarios, how many rounds, quick or full, on whose gateway, and what becomes of it.
 import { parseArgs } from 'node:util';
-import { scenarioNames, type ScenarioName } from './scenarios.js';
+import type { RunTimes } from './load-plan.js';
+import type { Peer } from './peer.js';
+import { scenarioNames, type ScenarioName } from './scenario.js';
 
 const ROUNDS_MAX = 100;
+/** What Linux counts up to. */
+const PID_MAX = 4_194_304;
 
-export interface BenchOptions {
+/** Those that need nothing of a gateway but the two called backends behind one endpoint. The first are its default. */
+const peerScenarioNames: readonly ScenarioName[] = ['call', 'session', 'large-arguments', 'large-result', 'half-rate'];
+const PEER_SCENARIOS_BY_DEFAULT = 2;
+
+export interface BenchOptions extends RunTimes {
   readonly scenarios: readonly ScenarioName[];
   readonly mode: 'quick' | 'full';
   readonly rounds: number;
-  /** Load before a measurement, so that connections, caches and compiled code are warm. */
-  readonly warmUpMs: number;
-  readonly measureMs: number;
+  /** What is done with the results once they are written. */
+  readonly then: 'report' | 'report and save baseline' | 'report and check';
+  /** Results that were written before, to take in place of new ones. */
+  readonly keptResultsPath: string | undefined;
+  /** `undefined`: our own gateway. */
+  readonly peer: Peer | undefined;
+  /** Of the called backends, which then have neighbouring ports; 0: any free ones. */
+  readonly firstBackendPort: number;
 }
 
 export const usage = `Usage: npm run bench [-- scenario … --quick --rounds n]
-  scenario    any of ${scenarioNames.join(', ')}; all of them when none is named
-  --quick     fewer connection counts, shorter runs, 3 rounds: under 3 minutes
-  --rounds n  1 to ${ROUNDS_MAX}; 5 when not given`;
+  scenario           any of ${scenarioNames.join(', ')};
+                     all of them when none is named
+  --quick            fewer connection counts, shorter runs, 3 rounds: under 3 minutes
+  --rounds n         1 to ${ROUNDS_MAX}; 5 when not given
+  --save-baseline    what comes of it is the new bench/baseline.json
+  --check            compare with bench/baseline.json; exit status 2 when a figure is out of bounds
+  --results file     measure nothing, take these results
+Another gateway in place of ours, with the bench's backends behind it:
+  --target url       of its MCP endpoint; ${peerScenarioNames.join(', ')}
+  --token text       sent as bearer token
+  --separator text   between a backend's name and a tool's; - when not given
+  --target-pid n     its process, for CPU time and memory
+  --backend-port n   alpha listens here and beta one above`;
 
 /** Throws an error fit for the user. */
 export function parseOptions(words: readonly string[]): BenchOptions {
   const { values, positionals } = parseArgs({
     args: [...words],
     allowPositionals: true,
-    options: { quick: { type: 'boolean', default: false }, rounds: { type: 'string' } },
+    options: {
+      quick: { type: 'boolean', default: false },
+      rounds: { type: 'string' },
+      'save-baseline': { type: 'boolean', default: false },
+      check: { type: 'boolean', default: false },
+      results: { type: 'string' },
+      target: { type: 'string' },
+      token: { type: 'string', default: '' },
+      separator: { type: 'string', default: '-' },
+      'target-pid': { type: 'string' },
+      'backend-port': { type: 'string' },
+    },
   });
-  const unknown = positionals.filter((name) => !isScenarioName(name));
-  if (unknown.length > 0) throw new Error(`unknown scenario: ${unknown.join(', ')}`);
-  const named = positionals.filter(isScenarioName);
-  const mode = values.quick ? 'quick' : 'full';
+  const { target, token, separator, 'target-pid': pid } = values;
+  const peer: Peer | undefined =
+    target === undefined ? undefined : { url: parseUrl(target), token, separator, pid: parsePid(pid) };
+  if (values['save-baseline'] && values.check) throw new Error('--save-baseline or --check, not both');
+  if (peer !== undefined && (values['save-baseline'] || values.check)) {
+    throw new Error('the baseline is of our own gateway, not of a --target');
+  }
   return {
-    scenarios: named.length > 0 ? [...new Set(named)] : scenarioNames,
-    mode,
-    rounds: values.rounds === undefined ? (values.quick ? 3 : 5) : parseRounds(values.rounds),
-    ...(values.quick ? { warmUpMs: 500, measureMs: 1_500 } : { warmUpMs: 1_000, measureMs: 3_000 }),
+    scenarios: parseScenarios(positionals, peer),
+    mode: values.quick ? 'quick' : 'full',
+    rounds: values.rounds === undefined ? (values.quick ? 3 : 5) : parseWhole('--rounds', values.rounds, 1, ROUNDS_MAX),
+    ...(values.quick ? { warmUpMs: 300, measureMs: 1_000 } : { warmUpMs: 1_000, measureMs: 3_000 }),
+    then: values['save-baseline'] ? 'report and save baseline' : values.check ? 'report and check' : 'report',
+    keptResultsPath: values.results,
+    peer,
+    firstBackendPort: parseWhole('--backend-port', values['backend-port'] ?? '0', 0, 65_534),
   };
 }
 
-function parseRounds(word: string): number {
-  const rounds = Number(word);
-  if (!Number.isInteger(rounds) || rounds < 1 || rounds > ROUNDS_MAX) {
-    throw new Error(`--rounds takes a whole number from 1 to ${ROUNDS_MAX}, not ${word}`);
+function parseScenarios(words: readonly string[], peer: Peer | undefined): readonly ScenarioName[] {
+  const unknown = words.filter((name) => !isScenarioName(name));
+  if (unknown.length > 0) throw new Error(`unknown scenario: ${unknown.join(', ')}`);
+  const named = [...new Set(words.filter(isScenarioName))];
+  if (peer === undefined) return named.length > 0 ? named : scenarioNames;
+  const unfit = named.filter((name) => !peerScenarioNames.includes(name));
+  if (unfit.length > 0) throw new Error(`not with --target: ${unfit.join(', ')}`);
+  return named.length > 0 ? named : peerScenarioNames.slice(0, PEER_SCENARIOS_BY_DEFAULT);
+}
+
+function parseUrl(word: string): URL {
+  // The load speaks plain HTTP: TLS would measure its own ciphers on the shared core.
+  if (!URL.canParse(word) || new URL(word).protocol !== 'http:')
+    throw new Error(`--target takes an http URL, not ${word}`);
+  return new URL(word);
+}
+
+function parsePid(word: string | undefined): number | undefined {
+  return word === undefined ? undefined : parseWhole('--target-pid', word, 1, PID_MAX);
+}
+
+function parseWhole(option: string, word: string, min: number, max: number): number {
+  const number = Number(word);
+  if (word === '' || !Number.isInteger(number) || number < min || number > max) {
+    throw new Error(`${option} takes a whole number from ${min} to ${max}, not ${word}`);
   }
-  return rounds;
+  return number;
 }
 
 function isScenarioName(name: string): name is ScenarioName {

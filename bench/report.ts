@@ -1,82 +1,77 @@
-// Turns results into tables: cost against nginx, then rates and latencies of everything. Pure.
+// Turns results into tables: what counts against its yardstick, then rates and latencies of everything. Pure.
 import { faultCount } from './fault-counter.js';
+import { figuresOf, type PointFigure } from './figures.js';
 import type { Latency } from './load-plan.js';
-import { cpuUsPerUnit, type BenchResults, type Run } from './results.js';
-import { median, ratios, spread, type Spread } from './statistics.js';
+import { MeasuredPoint, type Point } from './points.js';
+import type { BenchResults, Run } from './results.js';
+import type { FigureKind } from './scenario.js';
+import { median, type Spread } from './statistics.js';
 import { renderTable, type Column } from './table.js';
 import { targetNames, type TargetName } from './targets.js';
 
-const MIB = 1024 * 1024;
+const KIB = 1024;
+const MIB = 1024 * KIB;
 
-/** All rounds of one scenario with one number of connections. */
-class Point {
-  readonly #runs: readonly Run[];
-  readonly first: Run;
-
-  constructor(first: Run, runs: readonly Run[]) {
-    this.first = first;
-    this.#runs = runs;
-  }
-
-  of(target: TargetName): readonly Run[] {
-    return this.#runs.filter((run) => run.target === target);
-  }
-
-  /** Of a figure of a target against the same figure of nginx; `undefined` when no round has both. */
-  ratioToNginx(target: TargetName, figure: (run: Run) => number): Spread | undefined {
-    const figures = (name: TargetName) => this.of(name).map((run) => ({ round: run.round, value: figure(run) }));
-    const each = ratios(figures(target), figures('nginx'));
-    return each.length === 0 ? undefined : spread(each);
-  }
+interface FigureText {
+  readonly title: string;
+  readonly unit: string;
+  readonly perUnit: number;
+  readonly digits: number;
 }
 
-function pointsOf(runs: readonly Run[]): Point[] {
-  const groups = new Map<string, [Run, ...Run[]]>();
-  for (const run of runs) {
-    const key = `${run.scenario} ${run.connections}`;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [run]);
-    else group.push(run);
-  }
-  return [...groups.values()].map((group) => new Point(group[0], group));
-}
+const figureTexts: Readonly<Record<FigureKind, FigureText>> = {
+  cpu: { title: 'CPU', unit: 'µs', perUnit: 1, digits: 1 },
+  p99: { title: 'p99', unit: 'ms', perUnit: 1_000, digits: 2 },
+  resident: { title: 'memory', unit: 'KiB', perUnit: KIB, digits: 1 },
+};
 
 function pointColumns<Row>(point: (row: Row) => Point): Column<Row>[] {
   return [
-    { title: 'Scenario', align: 'left', cell: (row) => point(row).first.scenario },
-    { title: 'Connections', align: 'right', cell: (row) => String(point(row).first.connections) },
+    { title: 'Scenario', align: 'left', cell: (row) => point(row).scenario.name },
+    { title: 'Connections', align: 'right', cell: (row) => String(point(row).connections) },
   ];
 }
 
-/** CPU of the gateway for a call or session, and against nginx in the same round. */
-export function costTable({ runs }: BenchResults): string {
-  const cpu = (target: TargetName) => (point: Point) => spreadText(spreadOf(point.of(target), cpuUsPerUnit), 1);
+/** The figure of each point that counts, its yardstick, and what their ratio should be. */
+export function figureTable({ runs }: Pick<BenchResults, 'runs'>): string {
+  const text = ({ point }: PointFigure) => figureTexts[point.scenario.figure];
+  const values = (figure: PointFigure, spread: Spread | undefined) =>
+    spreadText(spread, text(figure).digits, text(figure).perUnit);
   return renderTable(
     [
-      ...pointColumns((point: Point) => point),
-      { title: 'Per', align: 'left', cell: ({ first }) => first.unit },
-      { title: 'Gateway CPU, µs', align: 'right', cell: cpu('gateway') },
-      { title: 'nginx CPU, µs', align: 'right', cell: cpu('nginx') },
-      { title: 'CPU against nginx', align: 'right', cell: (point) => ratioText(point, cpuUsPerUnit) },
-      {
-        title: 'p99 against nginx',
-        align: 'right',
-        cell: (point) => ratioText(point, (run) => run.measurement.latency.p99Us),
-      },
+      ...pointColumns(({ point }: PointFigure) => point),
+      { title: 'Figure', align: 'left', cell: figureTitle },
+      { title: 'Gateway', align: 'right', cell: (figure) => values(figure, figure.gateway) },
+      { title: 'Yardstick', align: 'left', cell: ({ point }) => point.scenario.yardstick ?? 'none' },
+      { title: 'Its figure', align: 'right', cell: (figure) => values(figure, figure.yardstick) },
+      { title: 'Ratio', align: 'right', cell: ({ ratio }) => spreadText(ratio, 2) },
+      { title: 'Goal', align: 'right', cell: goalText },
     ],
-    pointsOf(runs),
+    figuresOf(runs),
   );
 }
 
+function figureTitle({ point: { scenario } }: PointFigure): string {
+  const { title, unit } = figureTexts[scenario.figure];
+  return `${title} per ${scenario.unit}, ${unit}`.replace(/^p99 per \w+/, 'p99');
+}
+
+function goalText({ point: { scenario } }: PointFigure): string {
+  const { perUnit, digits } = figureTexts[scenario.figure];
+  return scenario.yardstick === undefined
+    ? `≤ ${(scenario.goal / perUnit).toFixed(digits)}`
+    : `≤ ${scenario.goal.toFixed(2)}`;
+}
+
 interface TargetRow {
-  readonly point: Point;
+  readonly point: MeasuredPoint;
   readonly target: TargetName;
   readonly runs: readonly Run[];
 }
 
 /** Medians of the rounds for every target. */
-export function latencyTable({ runs }: BenchResults): string {
-  const rows = pointsOf(runs).flatMap((point) =>
+export function latencyTable({ runs }: Pick<BenchResults, 'runs'>): string {
+  const rows = MeasuredPoint.group(runs).flatMap((point) =>
     targetNames
       .map((target): TargetRow => ({ point, target, runs: point.of(target) }))
       .filter((row) => row.runs.length > 0),
@@ -130,11 +125,13 @@ Written by \`npm run bench\`; [README.md](README.md) says how to read it.
 
 ${machineLine(results)}.
 
-## Cost against nginx
+## What counts
 
 Minimum / median / maximum of the rounds. A ratio is taken within each round.
 
-${costTable(results)}
+${figureTable(results)}
+
+![Latency of calls over the kept results](latency.svg)
 
 ## Rates and latencies
 
@@ -144,17 +141,9 @@ ${latencyTable(results)}
 `;
 }
 
-function spreadOf(runs: readonly Run[], figure: (run: Run) => number): Spread | undefined {
-  return runs.length === 0 ? undefined : spread(runs.map(figure));
-}
-
-function spreadText(values: Spread | undefined, digits: number): string {
+function spreadText(values: Spread | undefined, digits: number, perUnit = 1): string {
   if (values === undefined) return '–';
-  return [values.minimum, values.median, values.maximum].map((value) => value.toFixed(digits)).join(' / ');
-}
-
-function ratioText(point: Point, figure: (run: Run) => number): string {
-  return spreadText(point.ratioToNginx('gateway', figure), 2);
+  return [values.minimum, values.median, values.maximum].map((value) => (value / perUnit).toFixed(digits)).join(' / ');
 }
 
 function busyPercent(cpuUs: number, elapsedMs: number): number {

@@ -1,13 +1,13 @@
 // What a bench leaves behind: every run of every round, with what it ran on. Written as JSON and read by the report.
 import type { Measurement } from './load-plan.js';
 import type { Machine } from './machine.js';
-import type { Scenario, ScenarioName } from './scenarios.js';
+import type { ScenarioName, Unit } from './scenario.js';
 import type { TargetName } from './targets.js';
 
 export interface Run {
   readonly round: number;
   readonly scenario: ScenarioName;
-  readonly unit: Scenario['unit'];
+  readonly unit: Unit;
   readonly connections: number;
   readonly target: TargetName;
   /** Requests that this target needs for one unit: a session is 13 to a gateway and 16 plain hops. */

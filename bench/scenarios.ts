@@ -1,126 +1,175 @@
-// The scenarios: what one connection asks of a target, and with how many connections.
-import { backendNames, type BackendName } from './backend-names.js';
-import type { Script, Step } from './load-plan.js';
-import { asEventStream, TOOL_ARGUMENTS, TOOL_NAME, toolAnswer, type AnswerStyle } from './tool.js';
-
-export const scenarioNames = ['call', 'call-sse', 'session'] as const;
-
-export type ScenarioName = (typeof scenarioNames)[number];
-
-export interface Scenario {
-  readonly name: ScenarioName;
-  /** What a cost is counted by. */
-  readonly unit: 'call' | 'session';
-  readonly backendStyle: AnswerStyle;
-  /** Runs of their own in full mode. */
-  readonly connectionCounts: readonly number[];
-  /** The same in quick mode. */
-  readonly quickConnectionCounts: readonly number[];
-  /** The loop of the script is one unit. */
-  readonly createScript: (hop: Hop, connection: number) => Script;
-}
-
-/** What stands in front of the backends, as far as a request must know. */
-export type Hop =
-  /** One path for all backends, which are told apart by the tool's name. */
-  | { readonly kind: 'gateway'; path(style: AnswerStyle): string; toolName(backend: BackendName, tool: string): string }
-  /** A path for each backend, whose answers come as they are. */
-  | { readonly kind: 'plain'; path(style: AnswerStyle, backend: BackendName): string };
+// The scenarios: what one connection asks of a target, with how many connections, and what the figure is held against.
+import { calledBackendNames } from './backend-names.js';
+import type { Script } from './load-plan.js';
+import type { Hop, LoadMeasure, Scenario, ScenarioName } from './scenario.js';
+import { StepMaker } from './step-maker.js';
+import { fetchTool, storeTool } from './tool.js';
+import type { PlaceName } from './targets.js';
+import type { VirtualHostName } from './virtual-hosts.js';
 
 const CALLS_PER_SESSION = 10;
 const SESSION_USERS = 120;
+/** Few enough for a slow machine, so that what is seen is the list's doing and not a queue of calls. */
+const MIXED_CALLS_PER_SECOND = 1_000;
+const KIB = 1_024;
 
-function callScenario(name: ScenarioName, backendStyle: AnswerStyle): Scenario {
-  return {
-    name,
-    unit: 'call',
-    backendStyle,
-    connectionCounts: [1, 16, 64, 256],
-    quickConnectionCounts: [16, 64],
-    createScript: (hop, connection) => {
-      const steps = new StepMaker(hop, backendStyle, connection);
-      return { opening: steps.opening(), loop: [steps.call(steps.homeBackend)], closing: [steps.closing()] };
-    },
-  };
-}
+const gateway = load('gateway');
+const nginx = load('nginx');
+const direct = load('direct');
+
+const call = {
+  unit: 'call',
+  figure: 'cpu',
+  yardstick: 'nginx',
+  goal: 1.8,
+  measures: [gateway, nginx, direct],
+  connectionCounts: [1, 16, 64, 256],
+  quickConnectionCounts: [16, 64],
+  createScript: callScript('calls'),
+} as const satisfies Omit<Scenario, 'name'>;
 
 export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
-  call: callScenario('call', 'json'),
-  'call-sse': callScenario('call-sse', 'event-stream'),
+  call: { ...call, name: 'call' },
+  'call-sse': {
+    ...call,
+    name: 'call-sse',
+    goal: 2.2,
+    quickConnectionCounts: [64],
+    createScript: callScript('event-streams'),
+  },
   session: {
+    ...call,
     name: 'session',
     unit: 'session',
-    backendStyle: 'json',
+    goal: 2.5,
     connectionCounts: [SESSION_USERS],
     quickConnectionCounts: [SESSION_USERS],
-    createScript: (hop, connection) => {
-      const steps = new StepMaker(hop, 'json', connection);
-      const calls = Array.from({ length: CALLS_PER_SESSION }, (_, index) =>
-        steps.call(hop.kind === 'plain' ? steps.homeBackend : steps.backend(index)),
-      );
-      // The yardstick makes the hops that a gateway makes upstream: a session with each of the two backends, 16 in all.
-      const sessions = hop.kind === 'plain' ? backendNames.length : 1;
-      const times = <T>(make: () => T): T[] => Array.from({ length: sessions }, make);
-      const loop = [...times(() => steps.opening()).flat(), ...calls, ...times(() => steps.closing())];
-      return { opening: [], loop, closing: [] };
-    },
+    createScript: sessionScript,
+  },
+  'half-rate': {
+    ...call,
+    name: 'half-rate',
+    figure: 'p99',
+    goal: 2,
+    measures: [
+      { ...gateway, requestsPerSecond: 'half' },
+      { ...nginx, requestsPerSecond: 'half' },
+    ],
+    connectionCounts: [64],
+    quickConnectionCounts: [64],
+  },
+  hop: {
+    ...call,
+    name: 'hop',
+    yardstick: 'at home',
+    goal: 1.6,
+    measures: [
+      { ...gateway, place: 'two-workers', owner: 'other' },
+      { ...gateway, place: 'two-workers', owner: 'home', target: 'at home' },
+    ],
+    connectionCounts: [16, 64],
+    quickConnectionCounts: [64],
+  },
+  scaling: {
+    ...call,
+    name: 'scaling',
+    yardstick: 'one worker',
+    // 0.9 of the calls for each unit of CPU time.
+    goal: 1 / 0.9,
+    measures: [
+      { ...gateway, place: 'two-workers' },
+      { ...gateway, target: 'one worker' },
+    ],
+    connectionCounts: [64],
+    quickConnectionCounts: [64],
+  },
+  'large-arguments': {
+    ...call,
+    name: 'large-arguments',
+    goal: 2,
+    measures: [gateway, nginx],
+    connectionCounts: [8],
+    quickConnectionCounts: [8],
+    createScript: callScript('calls', storeTool),
+  },
+  'large-result': {
+    ...call,
+    name: 'large-result',
+    goal: 2,
+    measures: [gateway, nginx],
+    connectionCounts: [8],
+    quickConnectionCounts: [8],
+    createScript: callScript('calls', fetchTool),
+  },
+  list: {
+    ...call,
+    name: 'list',
+    unit: 'list',
+    yardstick: 'script',
+    goal: 1,
+    measures: [gateway, nginx, direct, { kind: 'script', target: 'script' }],
+    connectionCounts: [4],
+    quickConnectionCounts: [4],
+    createScript: listScript('lists'),
+  },
+  mixed: {
+    ...call,
+    name: 'mixed',
+    figure: 'p99',
+    yardstick: 'alone',
+    goal: 3,
+    measures: [
+      { ...gateway, requestsPerSecond: MIXED_CALLS_PER_SECOND, isListedMeanwhile: true },
+      { ...gateway, requestsPerSecond: MIXED_CALLS_PER_SECOND, target: 'alone' },
+      { ...nginx, requestsPerSecond: MIXED_CALLS_PER_SECOND, isListedMeanwhile: true },
+      { ...nginx, requestsPerSecond: MIXED_CALLS_PER_SECOND, target: 'nginx alone' },
+    ],
+    connectionCounts: [16],
+    quickConnectionCounts: [16],
+  },
+  idle: {
+    ...call,
+    name: 'idle',
+    unit: 'session',
+    figure: 'resident',
+    yardstick: undefined,
+    goal: 6 * KIB,
+    measures: [{ kind: 'idle', target: 'gateway' }],
+    // Sessions, not connections: they are nobody's connection.
+    connectionCounts: [10_000],
+    quickConnectionCounts: [2_000],
   },
 };
 
-/** Requests of one connection. Its number is the JSON-RPC id of its calls, so an answer that strays is a wrong body. */
-class StepMaker {
-  readonly #hop: Hop;
-  readonly #style: AnswerStyle;
-  readonly #connection: number;
+/** What the one who asks for long lists does meanwhile. */
+export const longListScript = listScript('long-lists');
 
-  constructor(hop: Hop, style: AnswerStyle, connection: number) {
-    this.#hop = hop;
-    this.#style = style;
-    this.#connection = connection;
-  }
+function load(place: Exclude<PlaceName, 'two-workers'>): LoadMeasure {
+  return { kind: 'load', target: place, place };
+}
 
-  /** Where a connection's plain hops go; half of the connections have each. */
-  get homeBackend(): BackendName {
-    return this.backend(this.#connection);
-  }
+function callScript(virtualHost: VirtualHostName, tool?: typeof storeTool): Scenario['createScript'] {
+  return (hop, connection) => {
+    const steps = new StepMaker(hop, virtualHost, connection);
+    return { opening: steps.opening(), loop: [steps.call(steps.homeBackend, tool)], closing: [steps.closing()] };
+  };
+}
 
-  backend(number: number): BackendName {
-    return backendNames[number % backendNames.length] ?? backendNames[0];
-  }
+function listScript(virtualHost: VirtualHostName): Scenario['createScript'] {
+  return (hop, connection) => {
+    const steps = new StepMaker(hop, virtualHost, connection);
+    return { opening: steps.opening(), loop: steps.lists(), closing: [steps.closing()] };
+  };
+}
 
-  opening(): Step[] {
-    const params = {
-      protocolVersion: '2025-11-25',
-      capabilities: {},
-      clientInfo: { name: 'switchyard-bench', version: '1.0.0' },
-    };
-    const initialize = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
-    const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
-    return [
-      { method: 'POST', path: this.#path(), body: initialize, session: 'opens', expectedBody: undefined },
-      { method: 'POST', path: this.#path(), body: initialized, session: 'carries', expectedBody: '' },
-    ];
-  }
-
-  call(backend: BackendName): Step {
-    const toolName = this.#hop.kind === 'gateway' ? this.#hop.toolName(backend, TOOL_NAME) : TOOL_NAME;
-    const params = `{"name":"${toolName}","arguments":${TOOL_ARGUMENTS}}`;
-    const answer = toolAnswer(backend, String(this.#connection));
-    return {
-      method: 'POST',
-      path: this.#path(),
-      body: `{"jsonrpc":"2.0","id":${this.#connection},"method":"tools/call","params":${params}}`,
-      session: 'carries',
-      // A gateway answers with one JSON object when the backend's first event is the answer already (decisions 2.2).
-      expectedBody: this.#hop.kind === 'plain' && this.#style === 'event-stream' ? asEventStream(answer) : answer,
-    };
-  }
-
-  closing(): Step {
-    return { method: 'DELETE', path: this.#path(), body: undefined, session: 'carries', expectedBody: '' };
-  }
-
-  #path(): string {
-    return this.#hop.kind === 'gateway' ? this.#hop.path(this.#style) : this.#hop.path(this.#style, this.homeBackend);
-  }
+function sessionScript(hop: Hop, connection: number): Script {
+  const steps = new StepMaker(hop, 'calls', connection);
+  const calls = Array.from({ length: CALLS_PER_SESSION }, (_, index) =>
+    steps.call(hop.kind === 'plain' ? steps.homeBackend : steps.backend(index)),
+  );
+  // The yardstick makes the hops that a gateway makes upstream: a session with each of the two backends, 16 in all.
+  const sessions = hop.kind === 'plain' ? calledBackendNames.length : 1;
+  const times = <T>(make: () => T): T[] => Array.from({ length: sessions }, make);
+  const loop = [...times(() => steps.opening()).flat(), ...calls, ...times(() => steps.closing())];
+  return { opening: [], loop, closing: [] };
 }

@@ -1,15 +1,30 @@
-// What is measured: the gateway, and the two yardsticks that the same load is put on.
-import type { Hop } from './scenarios.js';
+// What is measured, and the yardsticks that the same load is put on.
+import type { Hop } from './scenario.js';
 
-export const targetNames = ['gateway', 'nginx', 'direct'] as const;
+/** Of a run: what answered, and in which situation where one scenario compares several. In the order of the tables. */
+export const targetNames = [
+  'gateway',
+  'nginx',
+  'direct',
+  'script',
+  'at home',
+  'alone',
+  'nginx alone',
+  'one worker',
+] as const;
 
 export type TargetName = (typeof targetNames)[number];
 
+/** What a load is put on. A scenario may put several loads on one. */
+export const placeNames = ['gateway', 'two-workers', 'nginx', 'direct'] as const;
+
+export type PlaceName = (typeof placeNames)[number];
+
 export interface Target {
-  readonly name: TargetName;
+  readonly name: PlaceName;
   /** Scheme, host and port. */
   readonly origin: string;
   readonly hop: Hop;
-  /** It and its descendants are what the CPU time is taken of; `undefined`: nothing stands before the backend. */
+  /** It and its descendants are what the CPU time is taken of; `undefined`: not known, or nothing is before the backend. */
   readonly rootPid: number | undefined;
 }

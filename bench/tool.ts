@@ -1,20 +1,56 @@
-// The one tool that the bench's backends serve, and its answer: the backends write it, the load compares with it.
+// The tools that the bench's backends serve, and their answers: the backends write them, the load compares with them.
 
-export const TOOL_NAME = 'add';
-export const TOOL_ARGUMENTS = '{"a":3,"b":4}';
+const LARGE_TEXT_CHARS = 1024 * 1024;
+
+/** ASCII that JSON need not escape, and no two stretches alike, so that a piece that is lost or moved is seen. */
+const largeText = Array.from({ length: LARGE_TEXT_CHARS / 16 }, (_, row) => `row ${String(row).padStart(11)};`).join(
+  '',
+);
+
+export interface BenchTool {
+  readonly name: string;
+  /** As they stand in each call. */
+  readonly arguments: string;
+  /** Names the backend, so that a call that strays is seen. */
+  readonly text: (backend: string) => string;
+}
+
+export const addTool: BenchTool = {
+  name: 'add',
+  arguments: '{"a":3,"b":4}',
+  text: (backend) => `Backend ${backend} was asked to add 3 and 4, and finds that the sum of the two numbers is 7.`,
+};
+
+/** Takes 1 MiB. */
+export const storeTool: BenchTool = {
+  name: 'store',
+  arguments: `{"text":"${largeText}"}`,
+  text: (backend) => `Backend ${backend} has it.`,
+};
+
+/** Answers 1 MiB. */
+export const fetchTool: BenchTool = {
+  name: 'fetch',
+  arguments: '{}',
+  text: (backend) => `Backend ${backend} gives: ${largeText}`,
+};
+
+/** By name. */
+export const tools: ReadonlyMap<string, BenchTool> = new Map(
+  [addTool, storeTool, fetchTool].map((tool) => [tool.name, tool]),
+);
 
 /** How a backend frames its answers: one JSON object, or an event stream with the answer as its one event. */
 export type AnswerStyle = 'json' | 'event-stream';
 
-/** What follows the id in the answer of a backend. Names the backend, so that a call that strays is seen. */
-export function toolAnswerTail(backend: string): string {
-  const text = `Backend ${backend} was asked to add 3 and 4, and finds that the sum of the two numbers is 7.`;
-  return `,"result":{"content":[{"type":"text","text":${JSON.stringify(text)}}],"isError":false}}`;
+/** What follows the id in the answer of a backend. */
+export function toolAnswerTail(backend: string, tool: BenchTool): string {
+  return `,"result":{"content":[{"type":"text","text":${JSON.stringify(tool.text(backend))}}],"isError":false}}`;
 }
 
 /** @param id the JSON-RPC id as it stands in the request's bytes. */
-export function toolAnswer(backend: string, id: string): string {
-  return `{"jsonrpc":"2.0","id":${id}${toolAnswerTail(backend)}`;
+export function toolAnswer(backend: string, id: string, tool = addTool): string {
+  return `{"jsonrpc":"2.0","id":${id}${toolAnswerTail(backend, tool)}`;
 }
 
 export function asEventStream(message: string): string {

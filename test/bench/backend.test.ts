@@ -4,9 +4,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { asEventStream, toolAnswer } from '../../bench/tool.js';
+import { asEventStream, fetchTool, storeTool, toolAnswer } from '../../bench/tool.js';
+import { listAnswer, toolTexts } from '../../bench/tool-list.js';
 
-const child = fork(fileURLToPath(new URL('../../bench/backend.js', import.meta.url)));
+const child = fork(fileURLToPath(new URL('../../bench/backend.js', import.meta.url)), ['0']);
 t.teardown(() => child.kill('SIGKILL'));
 const [ports] = (await once(child, 'message')) as [number[]];
 
@@ -78,4 +79,27 @@ t.test('calls that were damaged on the way are refused', async (t) => {
     request('/alpha/xml', call('1')),
   ];
   for (const each of damaged) t.match(await exchange([each], 1), /^HTTP\/1.1 4\d\d /);
+});
+
+t.test('a mebibyte is taken in pieces and given back whole', async (t) => {
+  const stored = jsonAnswer(toolAnswer('alpha', '6', storeTool));
+  const body = call('6', `{"name":"store","arguments":${storeTool.arguments}}`);
+  t.ok(body.length > 1024 * 1024);
+  const whole = request('/alpha/json', body);
+  t.equal(
+    await exchange([whole.slice(0, 100), whole.slice(100, 700_000), whole.slice(700_000)], stored.length),
+    stored,
+  );
+  const fetched = jsonAnswer(toolAnswer('alpha', '7', fetchTool));
+  t.equal(
+    await exchange([request('/alpha/json', call('7', '{"name":"fetch","arguments":{}}'))], fetched.length),
+    fetched,
+  );
+});
+
+t.test('a list has as many tools as its path says, about a kilobyte each', async (t) => {
+  const body = '{"jsonrpc":"2.0","id":8,"method":"tools/list"}';
+  const expected = jsonAnswer(listAnswer('8', toolTexts(250)));
+  t.equal(await exchange([request('/beta/json/250', body)], expected.length), expected);
+  t.ok(expected.length > 250 * 900 && expected.length < 250 * 2_000, `${expected.length} bytes`);
 });

@@ -50,3 +50,18 @@ t.test('connection errors count, with the first message', async (t) => {
   t.equal(faultCount(count), 2);
   t.equal(count.sample, 'refused');
 });
+
+t.test('where a part is expected, any answer that holds it is right', async (t) => {
+  const faults = new FaultCounter();
+  const partStep: Step = { ...step, expectedBody: undefined, expectedPart: 'ight' };
+  faults.checkAnswer(partStep, 200, 'bright');
+  t.equal(faults.count(clean).wrongBodies, 0);
+  faults.checkAnswer(partStep, 200, 'wrong');
+  t.match(faults.count(clean), { wrongBodies: 1, sample: 'POST /x was answered 200 with wrong, not ight' });
+});
+
+t.test('of a long body only the beginning is told', async (t) => {
+  const faults = new FaultCounter();
+  faults.checkAnswer(step, 200, 'x'.repeat(1_000_000));
+  t.match(faults.count(clean).sample, /x… \(1000000 characters\), not right$/);
+});

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { parseOptions } from '../../bench/options.js';
-import { scenarioNames } from '../../bench/scenarios.js';
+import { scenarioNames } from '../../bench/scenario.js';
 
 t.test('without words everything runs, in 5 rounds', async (t) => {
   t.match(parseOptions([]), { scenarios: scenarioNames, mode: 'full', rounds: 5 });
@@ -25,4 +25,25 @@ t.test('what is not understood is refused', async (t) => {
   for (const rounds of ['0', '-1', '1.5', '101', 'many', '']) {
     t.throws(() => parseOptions([`--rounds=${rounds}`]), /--rounds takes a whole number/, rounds);
   }
+});
+
+t.test('what becomes of the results is said once', async (t) => {
+  t.equal(parseOptions([]).then, 'report');
+  t.equal(parseOptions(['--check']).then, 'report and check');
+  t.match(parseOptions(['--check', '--results', 'a.json']), { keptResultsPath: 'a.json' });
+  t.equal(parseOptions(['--save-baseline']).then, 'report and save baseline');
+  t.throws(() => parseOptions(['--check', '--save-baseline']), /not both/);
+});
+
+t.test('another gateway is loaded with what it can take', async (t) => {
+  const words = ['--target', 'http://127.0.0.1:9/mcp?x=1', '--token', 'secret', '--backend-port', '9100'];
+  const { peer, scenarios, firstBackendPort } = parseOptions(words);
+  t.match(peer, { url: new URL('http://127.0.0.1:9/mcp?x=1'), token: 'secret', separator: '-', pid: undefined });
+  t.same(scenarios, ['call', 'session']);
+  t.equal(firstBackendPort, 9_100);
+  t.match(parseOptions([...words, '--separator', '__', '--target-pid', '42']).peer, { separator: '__', pid: 42 });
+  t.throws(() => parseOptions([...words, 'idle']), { message: 'not with --target: idle' });
+  t.throws(() => parseOptions([...words, '--check']), /of our own gateway/);
+  t.throws(() => parseOptions(['--target', 'https://127.0.0.1/mcp']), /takes an http URL/);
+  t.throws(() => parseOptions(['--target', 'nowhere']), /takes an http URL/);
 });

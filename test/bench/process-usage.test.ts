@@ -38,7 +38,7 @@ t.test('resident memory is that of the process', async (t) => {
 });
 
 t.test('a tree is a process and its descendants, until they end', async (t) => {
-  const child = fork(backend);
+  const child = fork(backend, ['0']);
   t.teardown(() => child.kill('SIGKILL'));
   await once(child, 'message');
   t.ok(processTree(process.pid).includes(child.pid ?? 0));

@@ -1,37 +1,8 @@
 import t from 'tap';
-import type { Measurement } from '../../bench/load-plan.js';
-import { costTable, faultsOf, latencyTable, renderReport } from '../../bench/report.js';
-import { renderJson, type BenchResults, type Run } from '../../bench/results.js';
+import { faultsOf, figureTable, latencyTable, renderReport } from '../../bench/report.js';
+import { renderJson } from '../../bench/results.js';
 import { renderTable } from '../../bench/table.js';
-import type { TargetName } from '../../bench/targets.js';
-
-function run(round: number, target: TargetName, cpuUsPerRequest: number, more: Partial<Run> = {}): Run {
-  const measurement: Measurement = {
-    requests: 1_000,
-    elapsedMs: 500,
-    latency: { p50Us: 1_000, p90Us: 2_000, p99Us: cpuUsPerRequest * 100, p99_9Us: 9_000 },
-    targetCpuUs: cpuUsPerRequest * 1_000,
-    backendCpuUs: 10_000,
-    loadCpuUs: 15_000,
-    targetResidentBytes: 50 * 1024 * 1024,
-    faults: { errors: 0, non2xx: 0, lost: 0, wrongBodies: 0, sample: undefined },
-  };
-  return { round, scenario: 'call', unit: 'call', connections: 16, target, requestsPerUnit: 1, measurement, ...more };
-}
-
-function results(runs: readonly Run[]): BenchResults {
-  const machine = {
-    processor: 'Some Processor',
-    cores: 2,
-    memoryBytes: 1,
-    node: 'v20.0.0',
-    nginx: '1.22.1',
-    commit: 'abcdef0',
-    isPinned: true,
-    loadAverageBefore: 0.1,
-  };
-  return { startedAt: '2026-01-02T03:04:05.000Z', mode: 'full', rounds: 3, warmUpMs: 1, measureMs: 500, machine, runs };
-}
+import { results, run } from './results-fixture.js';
 
 /** Cells of each line, without the head and the rule. */
 function cells(table: string): string[][] {
@@ -50,9 +21,18 @@ const threeRounds = [
   ...[run(3, 'gateway', 30), run(3, 'nginx', 25), run(3, 'direct', 0)],
 ];
 
-t.test('cost is told as a spread of rounds, its ratio round by round', async (t) => {
-  t.same(cells(costTable(results(threeRounds))), [
-    ['call', '16', 'call', '30.0 / 40.0 / 90.0', '20.0 / 25.0 / 30.0', '1.20 / 2.00 / 3.00', '1.20 / 2.00 / 3.00'],
+t.test('the figure is told as a spread of rounds, its ratio round by round', async (t) => {
+  t.same(cells(figureTable(results(threeRounds))), [
+    [
+      'call',
+      '16',
+      'CPU per call, µs',
+      '30.0 / 40.0 / 90.0',
+      'nginx',
+      '20.0 / 25.0 / 30.0',
+      '1.20 / 2.00 / 3.00',
+      '≤ 1.80',
+    ],
   ]);
 });
 
@@ -62,8 +42,23 @@ t.test('a session costs what all of its requests cost', async (t) => {
     run(1, 'gateway', 64, { ...session, requestsPerUnit: 13 }),
     run(1, 'nginx', 26, { ...session, requestsPerUnit: 16 }),
   ];
-  const [row] = cells(costTable(results(runs)));
-  t.same(row?.slice(3, 6), ['832.0 / 832.0 / 832.0', '416.0 / 416.0 / 416.0', '2.00 / 2.00 / 2.00']);
+  const [row] = cells(figureTable(results(runs)));
+  t.same(row?.slice(3, 7), ['832.0 / 832.0 / 832.0', 'nginx', '416.0 / 416.0 / 416.0', '2.00 / 2.00 / 2.00']);
+});
+
+t.test('a latency is held against its yardstick, and memory stands for itself', async (t) => {
+  const mixed = [run(1, 'gateway', 30, { scenario: 'mixed' }), run(1, 'alone', 20, { scenario: 'mixed' })];
+  const idle = run(1, 'gateway', 1, { scenario: 'idle', unit: 'session', connections: 10_000 });
+  const rows = cells(figureTable(results([...mixed, idle])));
+  t.same(rows[0]?.slice(2), [
+    'p99, ms',
+    '3.00 / 3.00 / 3.00',
+    'alone',
+    '2.00 / 2.00 / 2.00',
+    '1.50 / 1.50 / 1.50',
+    '≤ 3.00',
+  ]);
+  t.same(rows[1]?.slice(2), ['memory per session, KiB', '51.2 / 51.2 / 51.2', 'none', '–', '–', '≤ 6.0']);
 });
 
 t.test('every target has its row of medians; what was not run has none', async (t) => {

@@ -1,12 +1,15 @@
 import t from 'tap';
-import { scenarios, type Hop } from '../../bench/scenarios.js';
+import type { Hop } from '../../bench/scenario.js';
+import { longListScript, scenarios } from '../../bench/scenarios.js';
+import { backendPath } from '../../bench/virtual-hosts.js';
 
 const gateway: Hop = {
   kind: 'gateway',
-  path: (style) => `/gateway/${style}`,
+  answers: 'exact',
+  path: (virtualHost) => `/gateway/${virtualHost}`,
   toolName: (backend, tool) => `${backend}-${tool}`,
 };
-const plain: Hop = { kind: 'plain', path: (style, backend) => `/${backend}/${style}` };
+const plain: Hop = { kind: 'plain', path: backendPath };
 
 t.test('a session is 13 requests to a gateway, and the 16 plain hops that it makes upstream', async (t) => {
   const { createScript } = scenarios.session;
@@ -31,7 +34,7 @@ t.test('calls of one connection carry its number, and neighbours call different 
   const bodies = [4, 5].map((connection) => createScript(gateway, connection).loop[0]?.body ?? '');
   t.match(bodies[0], /"id":4,.*"name":"alpha-add"/);
   t.match(bodies[1], /"id":5,.*"name":"beta-add"/);
-  t.equal(createScript(plain, 5).loop[0]?.path, '/beta/json');
+  t.equal(createScript(plain, 5).loop[0]?.path, '/beta/json/1');
 });
 
 t.test('event streams pass a plain hop as they are, and become one object in the gateway', async (t) => {
@@ -39,4 +42,38 @@ t.test('event streams pass a plain hop as they are, and become one object in the
   const [toGateway, hop] = [gateway, plain].map((each) => createScript(each, 1).loop[0]?.expectedBody);
   t.match(toGateway, /^{"jsonrpc":"2.0","id":1,"result"/);
   t.equal(hop, `event: message\ndata: ${toGateway}\n\n`);
+});
+
+t.test('every scenario measures the gateway first, and its yardstick', async (t) => {
+  for (const { name, measures, yardstick } of Object.values(scenarios)) {
+    t.equal(measures[0]?.target, 'gateway', name);
+    if (yardstick !== undefined)
+      t.ok(
+        measures.slice(1).some(({ target }) => target === yardstick),
+        name,
+      );
+    const targets = measures.map(({ target }) => target);
+    t.equal(new Set(targets).size, targets.length, `${name}: no two runs have one name`);
+  }
+});
+
+t.test('a list is one request to a gateway, and one to each backend without it', async (t) => {
+  const { createScript } = scenarios.list;
+  const [merged] = createScript(gateway, 1).loop;
+  const tools = (JSON.parse(merged?.expectedBody ?? '') as { result: { tools: { name: string }[] } }).result.tools;
+  t.equal(tools.length, 500);
+  const names = tools.map(({ name }) => name);
+  t.same(names, [...names].sort(), 'in the order in which a gateway lists them');
+  t.match(names[0], /^alpha-/);
+  t.same(
+    createScript(plain, 1).loop.map(({ path }) => path),
+    ['/alpha/json/250', '/beta/json/250'],
+  );
+  t.equal(longListScript(plain, 0).loop.length, 10);
+});
+
+t.test('a gateway that answers in its own way is asked for the text alone', async (t) => {
+  const [step] = scenarios.call.createScript({ ...gateway, answers: 'own' }, 0).loop;
+  t.equal(step?.expectedBody, undefined);
+  t.match(step?.expectedPart, /^Backend alpha was asked/);
 });

@@ -1,0 +1,95 @@
+// The baseline: what the figures were when they were last found right. A figure that moved away from it, to either side,
+// is a change that somebody must look at. Pure.
+import { figuresOf } from './figures.js';
+import type { BenchResults } from './results.js';
+import type { ScenarioName } from './scenario.js';
+import { renderTable } from './table.js';
+
+/** Below, the baseline is out of date, or the bench does not measure what it did: make it anew once that is clear. */
+export const RELATIVE_MIN = 0.85;
+/** Above, the gateway has become slower against its yardstick. */
+export const RELATIVE_MAX = 1.2;
+
+export interface BaselineFigure {
+  readonly scenario: ScenarioName;
+  readonly connections: number;
+  /** Median of the rounds: the ratio to the yardstick, or bytes where there is none. */
+  readonly value: number;
+}
+
+export interface Baseline {
+  /** Of the results that it was made of. */
+  readonly startedAt: string;
+  readonly commit: string;
+  readonly processor: string;
+  readonly figures: readonly BaselineFigure[];
+}
+
+export interface Comparison {
+  readonly scenario: ScenarioName;
+  readonly connections: number;
+  readonly before: number | undefined;
+  readonly now: number;
+  /** `new`: the baseline does not have it. */
+  readonly verdict: 'ok' | 'slower' | 'faster' | 'new';
+}
+
+export function createBaseline(results: BenchResults): Baseline {
+  const { startedAt, machine } = results;
+  return { startedAt, commit: machine.commit, processor: machine.processor, figures: baselineFigures(results) };
+}
+
+/** Every figure of the results against the baseline's. What only the baseline has was not run, and is not compared. */
+export function compareWithBaseline(results: Pick<BenchResults, 'runs'>, { figures }: Baseline): Comparison[] {
+  return baselineFigures(results).map(({ scenario, connections, value }) => {
+    const before = figures.find((each) => each.scenario === scenario && each.connections === connections)?.value;
+    return { scenario, connections, before, now: value, verdict: verdictOf(before, value) };
+  });
+}
+
+/** Nothing that could be compared is no success. */
+export function isWithinBounds(comparisons: readonly Comparison[]): boolean {
+  return (
+    comparisons.some(({ verdict }) => verdict === 'ok') &&
+    comparisons.every(({ verdict }) => verdict === 'ok' || verdict === 'new')
+  );
+}
+
+export function comparisonTable(comparisons: readonly Comparison[]): string {
+  return renderTable<Comparison>(
+    [
+      { title: 'Scenario', align: 'left', cell: ({ scenario }) => scenario },
+      { title: 'Connections', align: 'right', cell: ({ connections }) => String(connections) },
+      { title: 'Baseline', align: 'right', cell: ({ before }) => before?.toFixed(2) ?? '–' },
+      { title: 'Now', align: 'right', cell: ({ now }) => now.toFixed(2) },
+      {
+        title: 'Now / baseline',
+        align: 'right',
+        cell: ({ before, now }) => (before === undefined ? '–' : (now / before).toFixed(2)),
+      },
+      { title: 'Verdict', align: 'left', cell: ({ verdict }) => verdict },
+    ],
+    comparisons,
+  );
+}
+
+function baselineFigures({ runs }: Pick<BenchResults, 'runs'>): BaselineFigure[] {
+  return figuresOf(runs).flatMap(({ point, gateway, ratio }) => {
+    const { name, yardstick } = point.scenario;
+    const value = yardstick === undefined ? gateway.median : ratio?.median;
+    return value === undefined ? [] : [{ scenario: name, connections: point.connections, value: rounded(value) }];
+  });
+}
+
+/** More digits would pretend to a precision that no run has. */
+function rounded(value: number): number {
+  return Math.round(value * 1_000) / 1_000;
+}
+
+function verdictOf(before: number | undefined, now: number): Comparison['verdict'] {
+  if (before === undefined) return 'new';
+  const relative = now / before;
+  if (relative > RELATIVE_MAX) return 'slower';
+  // A baseline of zero has no ratio; it can only be left.
+  return relative >= RELATIVE_MIN ? 'ok' : 'faster';
+}

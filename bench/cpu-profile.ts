@@ -1,0 +1,60 @@
+// Reads a CPU profile as Node writes it, and tells where the time went. Pure.
+import { renderTable } from './table.js';
+
+/** The part of a `.cpuprofile` file that is looked at. */
+export interface CpuProfile {
+  readonly nodes: readonly {
+    readonly id: number;
+    readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
+  }[];
+  /** Ids of nodes, each with the time that it took. */
+  readonly samples: readonly number[];
+  /** µs. */
+  readonly timeDeltas: readonly number[];
+}
+
+export interface SelfTime {
+  readonly name: string;
+  /** `file:line`; empty for what has none. */
+  readonly place: string;
+  readonly us: number;
+}
+
+/** Waiting, and what the profiler takes for itself, is nobody's time. */
+const NOT_WORK: ReadonlySet<string> = new Set(['(idle)', '(root)']);
+/** Of a place: the end tells more than the beginning. */
+const PLACE_CHARS_MAX = 60;
+
+/** Of each function, without those that it called; longest first. */
+export function selfTimes({ nodes, samples, timeDeltas }: CpuProfile): SelfTime[] {
+  const byFunction = new Map<string, { name: string; place: string; us: number }>();
+  const byNode = new Map(
+    nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => {
+      const name = functionName === '' ? '(anonymous)' : functionName;
+      const place = url === '' ? '' : `${url.replace(/^file:\/\//, '')}:${lineNumber + 1}`;
+      const key = `${name} ${place}`;
+      const entry = byFunction.get(key) ?? { name, place, us: 0 };
+      byFunction.set(key, entry);
+      return [id, entry];
+    }),
+  );
+  for (const [index, id] of samples.entries()) {
+    const entry = byNode.get(id);
+    if (entry !== undefined) entry.us += timeDeltas[index] ?? 0;
+  }
+  return [...byFunction.values()].filter(({ name, us }) => us > 0 && !NOT_WORK.has(name)).sort((a, b) => b.us - a.us);
+}
+
+/** Shares are of the time that was worked. */
+export function selfTimeTable(times: readonly SelfTime[], lines: number): string {
+  const workedUs = times.reduce((sum, { us }) => sum + us, 0);
+  return renderTable<SelfTime>(
+    [
+      { title: 'Self, %', align: 'right', cell: ({ us }) => ((us / workedUs) * 100).toFixed(1) },
+      { title: 'ms', align: 'right', cell: ({ us }) => (us / 1_000).toFixed(0) },
+      { title: 'Function', align: 'left', cell: ({ name }) => name },
+      { title: 'Place', align: 'left', cell: ({ place }) => place.slice(-PLACE_CHARS_MAX) },
+    ],
+    times.slice(0, lines),
+  );
+}

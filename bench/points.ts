@@ -1,0 +1,50 @@
+// Points: one scenario with one number of connections each. Those that a bench runs, and the runs that it made of them.
+import type { BenchOptions } from './options.js';
+import type { Run } from './results.js';
+import type { Scenario } from './scenario.js';
+import { scenarios } from './scenarios.js';
+import type { TargetName } from './targets.js';
+
+export interface Point {
+  readonly scenario: Scenario;
+  readonly connections: number;
+}
+
+export function pointsOf({ scenarios: names, mode }: Pick<BenchOptions, 'scenarios' | 'mode'>): Point[] {
+  return names.flatMap((name) => {
+    const scenario = scenarios[name];
+    const counts = mode === 'quick' ? scenario.quickConnectionCounts : scenario.connectionCounts;
+    return counts.map((connections) => ({ scenario, connections }));
+  });
+}
+
+/** All rounds of one point. */
+export class MeasuredPoint implements Point {
+  readonly scenario: Scenario;
+  readonly connections: number;
+  readonly #runs: readonly Run[];
+
+  constructor(scenario: Scenario, connections: number, runs: readonly Run[]) {
+    this.scenario = scenario;
+    this.connections = connections;
+    this.#runs = runs;
+  }
+
+  /** In the order of the runs. */
+  static group(runs: readonly Run[]): MeasuredPoint[] {
+    const groups = new Map<string, [Run, ...Run[]]>();
+    for (const run of runs) {
+      const key = `${run.scenario} ${run.connections}`;
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, [run]);
+      else group.push(run);
+    }
+    return [...groups.values()].map(
+      (group) => new MeasuredPoint(scenarios[group[0].scenario], group[0].connections, group),
+    );
+  }
+
+  of(target: TargetName): readonly Run[] {
+    return this.#runs.filter((run) => run.target === target);
+  }
+}

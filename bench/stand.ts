@@ -1,0 +1,67 @@
+// The stand: everything that a bench or a profile needs is started here, and what some scenario does not need is not.
+import { directTarget, startBackends } from './backends.js';
+import type { BenchParts } from './bench.js';
+import type { ChildProcesses } from './child-processes.js';
+import { Gateways, type GatewaySetup } from './gateway.js';
+import { MeasuringProcess } from './measuring-process.js';
+import { startNginx } from './nginx.js';
+import { peerTarget, type Peer } from './peer.js';
+import type { Point } from './points.js';
+import type { PlaceName, Target } from './targets.js';
+import { createUsers } from './users.js';
+
+/** Idle sessions belong to this many at least. */
+const USERS_MIN = 256;
+
+export interface StandSetup {
+  readonly children: ChildProcesses;
+  readonly scratchDirectory: string;
+  readonly points: readonly Point[];
+  readonly peer: Peer | undefined;
+  readonly firstBackendPort: number;
+  /** For the gateway's Node. */
+  readonly nodeWords?: readonly string[];
+}
+
+export async function startStand(setup: StandSetup): Promise<BenchParts> {
+  const { children, scratchDirectory, points, peer, nodeWords = [] } = setup;
+  const backends = await startBackends(children, setup.firstBackendPort);
+  const connectionsMax = Math.max(...points.filter(isConnected).map(({ connections }) => connections), 0);
+  const users = await createUsers(Math.max(USERS_MIN, connectionsMax) + 1);
+  const gateways = peer === undefined ? await Gateways.prepare(children, scratchDirectory, backends, users) : undefined;
+  const starts: Readonly<Record<PlaceName, () => Promise<Target> | Target>> = {
+    gateway: () =>
+      peer === undefined ? start(gateways, { name: 'gateway', workers: 1, nodeWords }) : peerTarget(peer),
+    'two-workers': () => start(gateways, { name: 'gateway-of-two', workers: 2, nodeWords }),
+    nginx: () => startNginx(children, scratchDirectory, backends),
+    direct: () => directTarget(backends),
+  };
+  const targets = new Map<PlaceName, Target>();
+  for (const place of placesOf(points)) targets.set(place, await starts[place]());
+  return {
+    targets,
+    backendPids: backends.pids,
+    users: peer === undefined ? users.list : users.list.map((user) => ({ ...user, token: peer.token })),
+    load: await MeasuringProcess.startLoad(children, 'load'),
+    longLists: await MeasuringProcess.startLoad(children, 'long-lists'),
+    listScript: await MeasuringProcess.startListScript(children),
+    gateways,
+  };
+}
+
+function start(gateways: Gateways | undefined, setup: GatewaySetup): Promise<Target> {
+  if (gateways === undefined) throw new Error('this scenario needs our own gateway');
+  return gateways.start(setup);
+}
+
+function placesOf(points: readonly Point[]): Set<PlaceName> {
+  return new Set(
+    points.flatMap(({ scenario }) =>
+      scenario.measures.flatMap((measure) => (measure.kind === 'load' ? [measure.place] : [])),
+    ),
+  );
+}
+
+function isConnected({ scenario }: Point): boolean {
+  return scenario.figure !== 'resident';
+}

@@ -1,0 +1,47 @@
+// The virtual hosts of every user of a bench: which backends they have, how these answer and how many tools they list.
+import { calledBackendNames, listedBackendNames, type BackendName } from './backend-names.js';
+import type { AnswerStyle } from './tool.js';
+
+export const virtualHostNames = ['calls', 'event-streams', 'lists', 'long-lists'] as const;
+
+export type VirtualHostName = (typeof virtualHostNames)[number];
+
+export interface BenchVirtualHost {
+  readonly id: string;
+  readonly backends: readonly BackendName[];
+  readonly style: AnswerStyle;
+  readonly toolsPerBackend: number;
+}
+
+export const virtualHosts: Readonly<Record<VirtualHostName, BenchVirtualHost>> = {
+  calls: {
+    id: '5f0e1b8a4c6d4f7f9a3b2c1d0e9f8a7b',
+    backends: calledBackendNames,
+    style: 'json',
+    toolsPerBackend: 1,
+  },
+  'event-streams': {
+    id: 'c2a7d9e46b1f4a0d8e5c3f7a9b6d1e20',
+    backends: calledBackendNames,
+    style: 'event-stream',
+    toolsPerBackend: 1,
+  },
+  lists: {
+    id: '0b7d4c1e92a84f35b6c8d0e1f2a39475',
+    backends: calledBackendNames,
+    style: 'json',
+    toolsPerBackend: 250,
+  },
+  'long-lists': {
+    id: '9e3f5a7c1d2b4e608f9a0b1c2d3e4f56',
+    backends: listedBackendNames,
+    style: 'json',
+    toolsPerBackend: 1_000,
+  },
+};
+
+/** Where a virtual host's backend is found on the backend's own port: all that it must know is in the path. */
+export function backendPath(virtualHost: VirtualHostName, backend: BackendName): string {
+  const { style, toolsPerBackend } = virtualHosts[virtualHost];
+  return `/${backend}/${style}/${toolsPerBackend}`;
+}
