@@ -24,6 +24,8 @@ export interface Stage {
 export interface StageSettings {
   readonly repairIntervalMs?: number;
   readonly healthIntervalMs?: number;
+  /** Used in place of a store of its own. */
+  readonly records?: RecordStore;
 }
 
 export const stores: Readonly<Record<string, (t: Test) => Promise<StoreOptions>>> = {
@@ -34,7 +36,7 @@ export const stores: Readonly<Record<string, (t: Test) => Promise<StoreOptions>>
 export async function setStage(t: Test, options: StoreOptions, settings: StageSettings = {}): Promise<Stage> {
   const lines: string[] = [];
   const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
-  const records = await openRecordStore(options, logger);
+  const records = settings.records ?? (await openRecordStore(options, logger));
   const prober = new Prober({ deadlineMs: AMPLE_MS });
   const { healthIntervalMs = NEVER_MS, repairIntervalMs = NEVER_MS } = settings;
   const registry = new Registry({ records, prober, logger, healthIntervalMs });
@@ -42,7 +44,7 @@ export async function setStage(t: Test, options: StoreOptions, settings: StageSe
   t.teardown(async () => {
     await compositions.stop();
     await registry.stop();
-    await records.close();
+    if (settings.records === undefined) await records.close();
   });
   return { records, registry, compositions, lines };
 }

@@ -1,0 +1,376 @@
+// On both stores, with real servers; what is published is read as the dataplane reads it.
+import t, { type Test } from 'tap';
+import type { StoreOptions } from '../../../src/config/dataplane-options.js';
+import { CompositionFault } from '../../../src/control-plane/compositions/composition-fault.js';
+import { limits } from '../../../src/shared/limits.js';
+import { compileUserConfig } from '../../../src/store/compile-config.js';
+import type { RecordStore } from '../../../src/store/record-store.js';
+import { decodeUserConfig } from '../../../src/store/user-config-schema.js';
+import { backendFor } from '../../support/deployment.js';
+import type { McpBackend } from '../../support/mcp-backend.js';
+import { until } from '../../support/until.js';
+import { setStage, stores, type Stage } from '../stage.js';
+
+const SHORT_MS = 20;
+const RACERS = 12;
+const RACE_ROUNDS = 4;
+
+/** What a subject has in the dataplane: by virtual host and backend, the tools that may be called. */
+type Published = Record<string, Record<string, string[]>>;
+
+async function publishedTo(subject: string, records: RecordStore): Promise<Published | undefined> {
+  const bytes = await records.read({ space: 'user-configs', key: subject });
+  if (bytes === undefined) return undefined;
+  const decoding = decodeUserConfig(bytes);
+  if (!decoding.ok) throw new Error(decoding.issues);
+  const { virtualHosts } = compileUserConfig(decoding.config, 'plain-text-or-tls');
+  return mapValues(virtualHosts, ({ backends }) =>
+    mapValues(backends, ({ allowedToolNames }) => [...(allowedToolNames ?? ['anything'])]),
+  );
+}
+
+function mapValues<From, To>(map: ReadonlyMap<string, From>, change: (value: From) => To): Record<string, To> {
+  return Object.fromEntries(Array.from(map, ([key, value]) => [key, change(value)]));
+}
+
+async function configText(records: RecordStore, subject: string): Promise<string | undefined> {
+  return (await records.read({ space: 'user-configs', key: subject }))?.toString();
+}
+
+async function writeConfig(records: RecordStore, subject: string, text: string | undefined): Promise<void> {
+  const key = { space: 'user-configs', key: subject } as const;
+  const value = text === undefined ? undefined : Buffer.from(text);
+  if (!(await records.swap([{ ...key, expected: await records.read(key), value }]))) throw new Error('not written');
+}
+
+async function expectFault(t: Test, promise: Promise<unknown>, code: string, member?: string): Promise<void> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  t.ok(error instanceof CompositionFault, String(error));
+  t.match(error, { code, ...(member !== undefined && { member }) });
+}
+
+interface Scene extends Stage {
+  readonly files: McpBackend;
+  readonly mail: McpBackend;
+}
+
+/** Two registered servers, `files` and `mail`. */
+async function setScene(t: Test, options: StoreOptions, settings = {}): Promise<Scene> {
+  const stage = await setStage(t, options, settings);
+  const files = await backendFor(t, { tools: ['read', 'write', 'list'] });
+  const mail = await backendFor(t, { tools: ['send', 'fetch'] });
+  await stage.registry.register({ name: 'files', url: files.url });
+  await stage.registry.register({ name: 'mail', url: mail.url });
+  return { ...stage, files, mail };
+}
+
+const DESK = { name: 'Desk', servers: [{ name: 'files', tools: ['read', 'list'] }] };
+
+t.jobs = 2;
+
+for (const [kind, optionsOf] of Object.entries(stores)) {
+  t.test(kind, async (t) => {
+    t.test('is there for its subjects as soon as it is created, changed or removed', async (t) => {
+      const { compositions, records, files } = await setScene(t, await optionsOf(t));
+      const created = await compositions.create(DESK, 'alice');
+      t.match(created, { ...DESK, id: /^[0-9a-f]{32}$/, description: '', subjects: ['alice'], missingTools: [] });
+      t.equal(created.createdAt, created.updatedAt);
+      t.same(await publishedTo('alice', records), { [created.id]: { files: ['read', 'list'] } });
+      t.same(JSON.parse((await configText(records, 'alice')) ?? ''), {
+        virtual_hosts: {
+          [created.id]: {
+            backends: {
+              files: {
+                name: 'files',
+                url: files.url,
+                transport: 'STREAMABLEHTTP',
+                passthrough_headers: [],
+                allowed_tool_names: ['read', 'list'],
+                allowed_resource_names: [],
+                allowed_prompt_names: [],
+              },
+            },
+          },
+        },
+      });
+
+      const changed = await compositions.replace('desk', {
+        name: 'Office',
+        description: 'for two',
+        servers: [...DESK.servers, { name: 'MAIL', tools: ['send'] }],
+        subjects: ['bob', 'carol'],
+      });
+      t.match(changed, { id: created.id, name: 'Office', createdAt: created.createdAt, description: 'for two' });
+      t.same(changed.servers[1], { name: 'mail', tools: ['send'] });
+      t.equal(await publishedTo('alice', records), undefined, 'a subject that was taken out has nothing left');
+      const both = { [created.id]: { files: ['read', 'list'], mail: ['send'] } };
+      for (const subject of ['bob', 'carol']) t.same(await publishedTo(subject, records), both);
+      t.equal(await compositions.find('desk'), undefined, 'the old name is free');
+      t.same((await compositions.replace(created.id, { ...DESK })).subjects, ['bob', 'carol'], 'subjects stay');
+
+      await compositions.remove(created.id);
+      for (const subject of ['bob', 'carol']) t.equal(await publishedTo(subject, records), undefined);
+      t.same(await compositions.list(), []);
+      t.same(await records.list('published/'), []);
+      t.same(await records.list('composition'), []);
+    });
+
+    t.test('is found by id and by name in any case, and listed by name', async (t) => {
+      const { compositions } = await setScene(t, await optionsOf(t));
+      const desk = await compositions.create(DESK, 'alice');
+      const bench = await compositions.create({ name: 'bench', servers: [] }, 'alice');
+      t.same(await compositions.list(), [bench, desk]);
+      for (const reference of [desk.id, desk.id.toUpperCase(), 'DESK', 'desk']) {
+        t.same(await compositions.find(reference), desk, reference);
+      }
+      for (const reference of ['', 'des', `${desk.id}0`, 'a/b', '\ud800', 'x'.repeat(5_000)]) {
+        t.equal(await compositions.find(reference), undefined, reference.slice(0, 20));
+      }
+    });
+
+    t.test('what cannot be is refused, and nothing is changed', async (t) => {
+      const { compositions, records } = await setScene(t, await optionsOf(t));
+      const desk = await compositions.create(DESK, 'alice');
+      await compositions.create({ ...DESK, name: 'other' }, 'alice');
+      const before = await publishedTo('alice', records);
+      const broken = '{"virtual_hosts":7}';
+      await writeConfig(records, 'mallory', broken);
+
+      await expectFault(t, compositions.create({ ...DESK, name: 'dESK' }, 'alice'), 'name-taken');
+      await expectFault(t, compositions.replace(desk.id, { ...DESK, name: 'OTHER' }), 'name-taken');
+      await expectFault(t, compositions.replace('nothing', DESK), 'not-found');
+      await expectFault(t, compositions.remove('nothing'), 'not-found');
+      const tools = ['read'];
+      const rows: readonly (readonly [member: string, input: object])[] = [
+        ['name', { name: '' }],
+        ['servers.0.tools', { servers: [{ name: 'files', tools: [] }] }],
+        [
+          'servers.1.name',
+          {
+            servers: [
+              { name: 'files', tools },
+              { name: 'unknown', tools },
+            ],
+          },
+        ],
+        [
+          'servers.1.name',
+          {
+            servers: [
+              { name: 'files', tools },
+              { name: 'FILES', tools },
+            ],
+          },
+        ],
+        ['servers', { servers: [{ name: 'files', tools: ['x'.repeat(limits.compositionBytesMax)] }] }],
+        ['subjects.1', { subjects: ['alice', 'mallory'] }],
+      ];
+      for (const [member, input] of rows) {
+        await expectFault(t, compositions.create({ ...DESK, name: 'new', ...input }, 'alice'), 'invalid', member);
+        await expectFault(t, compositions.replace(desk.id, { ...DESK, ...input }), 'invalid', member);
+      }
+      t.equal((await compositions.list()).length, 2);
+      t.same(await publishedTo('alice', records), before);
+      t.equal(await configText(records, 'mallory'), broken);
+    });
+
+    t.test('leaves what others have in a user config alone', async (t) => {
+      const { compositions, records } = await setScene(t, await optionsOf(t));
+      const foreign = '{ "virtual_hosts":{"own" : {"backends":{}, "n":12345678901234567890}}, "more":1.0 }';
+      await writeConfig(records, 'alice', foreign);
+      const desk = await compositions.create(DESK, 'alice');
+      const published = (await configText(records, 'alice')) ?? '';
+      t.ok(published.includes('"own" : {"backends":{}, "n":12345678901234567890}') && published.includes(desk.id));
+      await compositions.remove(desk.id);
+      t.equal(
+        await configText(records, 'alice'),
+        '{ "virtual_hosts":{"own" : {"backends":{}, "n":12345678901234567890}}, "more":1.0 }',
+      );
+    });
+
+    t.test('follows its servers', async (t) => {
+      const scene = await setScene(t, await optionsOf(t));
+      const { compositions, registry, records, files } = scene;
+      const desk = await compositions.create(
+        {
+          name: 'desk',
+          servers: [
+            { name: 'files', tools: ['read', 'burn'] },
+            { name: 'mail', tools: ['send'] },
+          ],
+        },
+        'alice',
+      );
+      t.same(desk.missingTools, [{ server: 'files', tool: 'burn' }], 'a tool that is not there is told');
+      compositions.start();
+      const isPublished = async (expected: Published[string]): Promise<void> => {
+        const text = JSON.stringify({ [desk.id]: expected });
+        await until(async () => JSON.stringify(await publishedTo('alice', records)) === text, text);
+      };
+      await isPublished({ files: ['read', 'burn'], mail: ['send'] });
+
+      await registry.replace('files', { name: 'archive', url: files.url });
+      await isPublished({ archive: ['read', 'burn'], mail: ['send'] });
+      t.same((await compositions.find('desk'))?.servers[0], { name: 'archive', tools: ['read', 'burn'] });
+
+      scene.mail.raw.stopListening();
+      scene.mail.raw.closeConnections();
+      await registry.refresh('mail');
+      t.same(
+        await compositions.find('desk').then((found) => found?.missingTools.length),
+        1,
+        'its tools are known still',
+      );
+      await isPublished({ archive: ['read', 'burn'], mail: ['send'] });
+
+      await registry.replace('archive', { name: 'archive', url: files.url, enabled: false });
+      await isPublished({ mail: ['send'] });
+      t.same((await compositions.find('desk'))?.missingTools, [
+        { server: 'archive', tool: 'read' },
+        { server: 'archive', tool: 'burn' },
+      ]);
+      await registry.replace('archive', { name: 'archive', url: files.url, enabled: true });
+      await isPublished({ archive: ['read', 'burn'], mail: ['send'] });
+
+      await registry.remove('mail');
+      await isPublished({ archive: ['read', 'burn'] });
+      const found = await compositions.find('desk');
+      t.same(found?.servers[1], { name: 'mail', tools: ['send'] }, 'the composition keeps it');
+      t.same(found?.missingTools.at(-1), { server: 'mail', tool: 'send' });
+      const described = { ...desk, description: 'kept', servers: found?.servers ?? [] };
+      t.same((await compositions.replace('desk', described)).servers, found?.servers, 'also when it is changed');
+
+      const again = await backendFor(t, { tools: ['send'] });
+      await registry.register({ name: 'Mail', url: again.url });
+      await isPublished({ archive: ['read', 'burn'], Mail: ['send'] });
+    });
+
+    t.test('a server that was never reached is not published until it is', async (t) => {
+      const { compositions, registry, records } = await setScene(t, await optionsOf(t));
+      const late = await backendFor(t, { tools: ['a'] });
+      late.raw.stopListening();
+      await registry.register({ name: 'late', url: late.url });
+      const desk = await compositions.create({ name: 'desk', servers: [{ name: 'late', tools: ['a'] }] }, 'alice');
+      t.same(desk.missingTools, [{ server: 'late', tool: 'a' }]);
+      t.same(await publishedTo('alice', records), { [desk.id]: {} });
+      compositions.start();
+      await late.raw.listenAgain();
+      await registry.refresh('late');
+      await until(async () => (await publishedTo('alice', records))?.[desk.id]?.['late'] !== undefined, 'the server');
+      t.same((await compositions.find('desk'))?.missingTools, []);
+    });
+
+    t.test('its own endpoint serves what is published, and its subjects alone', async (t) => {
+      const { compositions } = await setScene(t, await optionsOf(t));
+      const desk = await compositions.create(DESK, 'alice');
+      const host = await compositions.findHost('desk', 'alice');
+      t.equal(host?.id, desk.id);
+      t.same(host?.backends.get('files')?.allowed_tool_names, ['read', 'list']);
+      t.equal(await compositions.findHost(desk.id, 'bob'), undefined);
+      t.equal(await compositions.findHost('nothing', 'alice'), undefined);
+    });
+
+    t.test('what the store loses comes back, at the start and from time to time', async (t) => {
+      const options = await optionsOf(t);
+      const scene = await setScene(t, options);
+      const { records } = scene;
+      const desk = await scene.compositions.create({ ...DESK, subjects: ['alice', 'bob'] }, 'alice');
+      await writeConfig(records, 'alice', undefined);
+      const later = await setStage(t, options, { repairIntervalMs: SHORT_MS });
+      t.equal(await publishedTo('alice', records), undefined);
+      later.compositions.start();
+      const isThere = async (subject: string): Promise<boolean> =>
+        (await publishedTo(subject, records))?.[desk.id] !== undefined;
+      await until(() => isThere('alice'), 'the repair at the start');
+      await writeConfig(records, 'bob', '{"virtual_hosts":{}}');
+      await until(() => isThere('bob'), 'the repair on the timer');
+
+      // A publisher that ended between the composition and its user configs.
+      const [record] = await records.list('compositions/');
+      const key = { space: 'records', key: record?.key ?? '' } as const;
+      await records.swap([{ ...key, expected: record?.value, value: undefined }]);
+      await until(
+        async () => !(await isThere('alice')) && !(await isThere('bob')),
+        'what nobody wants to be taken out',
+      );
+      await later.compositions.stop();
+    });
+
+    t.test('a user config that was broken is left, told once and published to when it is mended', async (t) => {
+      const scene = await setScene(t, await optionsOf(t), { repairIntervalMs: SHORT_MS });
+      const { records } = scene;
+      const desk = await scene.compositions.create(DESK, 'alice');
+      await writeConfig(records, 'alice', 'broken');
+      scene.compositions.start();
+      const told = (): number => scene.lines.filter((line) => line.includes('cannot be published')).length;
+      await until(() => told() > 0, 'the log to say so');
+      const bob = await scene.compositions.create({ ...DESK, name: 'bob', subjects: ['bob'] }, 'alice');
+      t.ok((await publishedTo('bob', records))?.[bob.id], 'others are not kept waiting');
+      t.equal(await configText(records, 'alice'), 'broken');
+      t.equal(told(), 1);
+      t.notMatch(scene.lines.join(), /alice/, 'the log has no subject');
+      await writeConfig(records, 'alice', undefined);
+      await until(async () => (await publishedTo('alice', records))?.[desk.id] !== undefined, 'the publication');
+    });
+
+    t.test('two publishers on one subject lose nothing and leave nothing', async (t) => {
+      const options = await optionsOf(t);
+      const one = await setScene(t, options);
+      const { records } = one;
+      const other = await setStage(t, options);
+      const foreign = '"own":{"backends":{}}';
+      await writeConfig(records, 'alice', `{"virtual_hosts":{${foreign}}}`);
+      one.compositions.start();
+      other.compositions.start();
+      const stages = [one, other];
+      for (let round = 0; round < RACE_ROUNDS; round++) {
+        const names = Array.from({ length: RACERS }, (_, index) => `c${index}`);
+        const made = await Promise.all(
+          names.map((name, index) => stages[index % 2]!.compositions.create({ ...DESK, name }, 'alice')),
+        );
+        const published = Object.keys((await publishedTo('alice', records)) ?? {}).sort();
+        t.same(published, ['own', ...made.map(({ id }) => id)].sort(), 'each is there when its creation has resolved');
+
+        // Removed by one publisher while the other changes its neighbours.
+        await Promise.all(
+          made.map(({ id }, index) =>
+            index % 3 === 0
+              ? other.compositions.remove(id)
+              : one.compositions.replace(id, { name: `d${index}`, servers: [{ name: 'mail', tools: ['send'] }] }),
+          ),
+        );
+        const left = made.filter((_, index) => index % 3 !== 0).map(({ id }) => id);
+        const after = await publishedTo('alice', records);
+        t.same(Object.keys(after ?? {}).sort(), ['own', ...left].sort());
+        for (const id of left) t.same(after?.[id], { mail: ['send'] });
+        await Promise.all(left.map((id, index) => stages[index % 2]!.compositions.remove(id)));
+        t.equal(await configText(records, 'alice'), `{"virtual_hosts":{${foreign}}}`);
+      }
+      t.same(await records.list('published/'), []);
+    });
+
+    t.test('of many compositions of one name there is one', async (t) => {
+      const options = await optionsOf(t);
+      const scene = await setScene(t, options);
+      const { records } = scene;
+      const stages = [scene, await setStage(t, options)];
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 10 }, (_, index) =>
+          stages[index % 2]!.compositions.create({ ...DESK, subjects: [`s${index}`] }, 'x'),
+        ),
+      );
+      const faults = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []));
+      t.equal(faults.length, 9);
+      for (const fault of faults) t.match(fault, { code: 'name-taken' });
+      const [only, ...others] = await stages[0]!.compositions.list();
+      t.same(others, []);
+      for (let index = 0; index < 10; index++) {
+        const isOwner = only?.subjects[0] === `s${index}`;
+        t.equal((await publishedTo(`s${index}`, records)) !== undefined, isOwner, 'nobody else has anything');
+      }
+    });
+  });
+}

@@ -1,0 +1,137 @@
+// What two publishers do to each other, step by step: one is held at a chosen place while the other has its way.
+import t, { type Test } from 'tap';
+import type { Composition, CompositionInput } from '../../../src/control-plane/compositions/composition.js';
+import type { RecordChange, RecordKey, RecordStore, StoredRecord } from '../../../src/store/record-store.js';
+import { backendFor } from '../../support/deployment.js';
+import { setStage, stores, type Stage } from '../stage.js';
+
+/** Passes everything on, and stops once where it is told to. */
+class HeldRecords implements RecordStore {
+  readonly kind: RecordStore['kind'];
+  /** Before the first swap that writes a user config. */
+  beforePublication: (() => Promise<void>) | undefined;
+  /** After the first look at compositions or at a user config that follows a swap of a composition. */
+  afterFirstLook: (() => Promise<void>) | undefined;
+  publications = 0;
+  readonly #records: RecordStore;
+  #isChanged = false;
+
+  constructor(records: RecordStore) {
+    this.#records = records;
+    this.kind = records.kind;
+  }
+
+  async read(key: RecordKey): Promise<Buffer | undefined> {
+    const value = await this.#records.read(key);
+    if (key.space === 'user-configs') await this.#looked();
+    return value;
+  }
+
+  async list(prefix: string): Promise<StoredRecord[]> {
+    const found = await this.#records.list(prefix);
+    if (prefix === 'compositions/') await this.#looked();
+    return found;
+  }
+
+  async swap(changes: readonly RecordChange[]): Promise<boolean> {
+    if (changes.some(({ space }) => space === 'user-configs')) {
+      this.publications += 1;
+      const hook = this.beforePublication;
+      this.beforePublication = undefined;
+      await hook?.();
+    } else {
+      this.#isChanged = true;
+    }
+    return this.#records.swap(changes);
+  }
+
+  ping(): Promise<boolean> {
+    return this.#records.ping();
+  }
+
+  async close(): Promise<void> {}
+
+  async #looked(): Promise<void> {
+    if (!this.#isChanged) return;
+    const hook = this.afterFirstLook;
+    this.afterFirstLook = undefined;
+    await hook?.();
+  }
+}
+
+interface Duel {
+  readonly held: HeldRecords;
+  readonly one: Stage;
+  readonly other: Stage;
+  readonly published: (subject: string) => Promise<Record<string, unknown>>;
+}
+
+async function setDuel(t: Test, optionsOf: (t: Test) => ReturnType<(typeof stores)['redis']>): Promise<Duel> {
+  const options = await optionsOf(t);
+  const other = await setStage(t, options);
+  const held = new HeldRecords(other.records);
+  const one = await setStage(t, options, { records: held });
+  const backend = await backendFor(t, { tools: ['a', 'b'] });
+  await other.registry.register({ name: 's', url: backend.url });
+  const published = async (subject: string): Promise<Record<string, unknown>> => {
+    const text = (await other.records.read({ space: 'user-configs', key: subject }))?.toString();
+    return text === undefined ? {} : (JSON.parse(text) as { virtual_hosts: Record<string, unknown> }).virtual_hosts;
+  };
+  return { held, one, other, published };
+}
+
+function input(name: string, ...tools: string[]): CompositionInput {
+  return { name, servers: [{ name: 's', tools }], subjects: ['alice'] };
+}
+
+for (const [kind, optionsOf] of Object.entries(stores)) {
+  t.test(kind, async (t) => {
+    t.test('what is removed while it is being published is not there afterwards', async (t) => {
+      const { held, one, other, published } = await setDuel(t, optionsOf);
+      held.beforePublication = () => other.compositions.remove('x');
+      await one.compositions.create(input('x', 'a'), 'alice');
+      t.same(await published('alice'), {});
+      t.equal(held.publications, 1, 'the first try failed, and there was nothing left to do');
+    });
+
+    t.test('what is changed while it is being published is there as it is now', async (t) => {
+      const { held, one, other, published } = await setDuel(t, optionsOf);
+      held.beforePublication = async () => {
+        await other.compositions.replace('x', input('x', 'b'));
+      };
+      const { id } = await one.compositions.create(input('x', 'a'), 'alice');
+      t.match(await published('alice'), { [id]: { backends: { s: { allowed_tool_names: ['b'] } } } });
+    });
+
+    t.test('what is published meanwhile is not taken for something that nobody wants', async (t) => {
+      const { held, one, other, published } = await setDuel(t, optionsOf);
+      const x = await one.compositions.create(input('x', 'a'), 'alice');
+      let y: Composition | undefined;
+      held.afterFirstLook = async () => {
+        y = await other.compositions.create(input('y', 'a'), 'alice');
+      };
+      await one.compositions.replace('x', input('x', 'b'));
+      t.same(Object.keys(await published('alice')).sort(), [x.id, y?.id].sort());
+    });
+
+    t.test('a config that somebody writes meanwhile is kept', async (t) => {
+      const { held, one, other, published } = await setDuel(t, optionsOf);
+      const value = Buffer.from('{"virtual_hosts":{"own":{"backends":{}}}}');
+      held.beforePublication = async () => {
+        await other.records.swap([{ space: 'user-configs', key: 'alice', expected: undefined, value }]);
+      };
+      const { id } = await one.compositions.create(input('x', 'a'), 'alice');
+      t.same(Object.keys(await published('alice')), ['own', id]);
+    });
+
+    t.test('with nothing to do nothing is written', async (t) => {
+      const { held, one, other } = await setDuel(t, optionsOf);
+      await one.compositions.create(input('x', 'a'), 'alice');
+      t.equal(held.publications, 1);
+      const config = await other.records.read({ space: 'user-configs', key: 'alice' });
+      await one.compositions.replace('x', { ...input('x', 'a'), description: 'other words' });
+      t.equal(held.publications, 1);
+      t.same(await other.records.read({ space: 'user-configs', key: 'alice' }), config);
+    });
+  });
+}
