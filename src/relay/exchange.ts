@@ -21,7 +21,8 @@ export interface ExchangeRequest {
 }
 
 /**
- * The answer is given in exactly one of two ways: `respond` once, or `openStream`, any number of `write`, `end`.
+ * The answer is given in exactly one of two ways: `respond` once, or `openStream` or `openBody`, any number of `write`,
+ * `end`.
  * Every call after an abort, or after the answer is complete, does nothing (`write` answers true).
  */
 export interface Exchange {
@@ -45,13 +46,15 @@ export interface Exchange {
 
   /** Opens an event stream answer: status 200, `text/event-stream`. The exchange itself sends keep-alive comments. */
   openStream(sessionId?: string): void;
+  /** Opens a JSON answer of a known length that is given part by part: status 200, `application/json`. */
+  openBody(bodyBytes: number): void;
   /**
-   * Writes bytes of an open stream.
-   * @returns false when the caller reads too slowly: the bytes are taken all the same, but the relay must write no
-   *   more until `onDrain` was called.
+   * Writes bytes of an open stream or body.
+   * @returns false when the caller reads too slowly: the bytes are taken all the same, but must stay as they are, and
+   *   the relay must write no more, until `onDrain` was called.
    */
   write(bytes: Uint8Array): boolean;
-  /** Ends an open stream. */
+  /** Ends an open stream, or a body all of which was written. */
   end(): void;
   /**
    * Ends the caller's connection without completing the answer, so that the caller notices: for an answer that broke
@@ -65,7 +68,7 @@ export interface Exchange {
    */
   annotate?(method: string, backend: string, tool: string): void;
 
-  /** Called when a `write` that answered false has drained. Set by the relay. */
+  /** Called when a `write` that answered false has drained, at other times too. Set by the relay. */
   onDrain: (() => void) | undefined;
   /** Called once when the caller goes away before the answer is complete. Set by the relay. */
   onAbort: (() => void) | undefined;

@@ -52,6 +52,10 @@ export class OnlyExchange implements Exchange {
     this.#exchange.openStream(sessionId);
   }
 
+  openBody(bodyBytes: number): void {
+    this.#exchange.openBody(bodyBytes);
+  }
+
   write(bytes: Uint8Array): boolean {
     return this.#exchange.write(bytes);
   }

@@ -89,6 +89,10 @@ class WatchedExchange implements Exchange {
     this.#exchange.openStream(sessionId);
   }
 
+  openBody(bodyBytes: number): void {
+    this.#exchange.openBody(bodyBytes);
+  }
+
   write(bytes: Uint8Array): boolean {
     return this.#exchange.write(bytes);
   }

@@ -2,7 +2,7 @@
 // it comes here; what was set on the response before goes out with the answer.
 //
 //   open ──respond──────────────────> done
-//    └────openStream──> streaming ──end──> done
+//    └────openStream, openBody──> streaming ──end──> done
 //   open, streaming ──the caller went away, or cut──> done (aborted)
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { keepAliveComment } from '../../protocol/event-stream.js';
@@ -93,6 +93,13 @@ export class NodeExchange implements Exchange {
     this.#response.flushHeaders();
     this.#response.on('drain', () => this.onDrain?.());
     this.#keepAlive = this.#context.deadlines.after(limits.streamKeepAliveMs, () => this.write(keepAliveComment));
+  }
+
+  openBody(bodyBytes: number): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'streaming';
+    this.#setHead(200, 'application/json', undefined, ['content-length', String(bodyBytes)]);
+    this.#response.on('drain', () => this.onDrain?.());
   }
 
   write(bytes: Uint8Array): boolean {

@@ -1,7 +1,7 @@
 // The caller's end of one hop: sends a request to its owner and gives the answer to the exchange that it came by.
 //
 //   asked ── respond ──> gathering ── body complete ──> done
-//   asked ── open-stream ──> streaming ── end ──> ending ── all written ──> done
+//   asked ── open-stream, open-body ──> streaming ── end ──> ending ── all written ──> done
 //   asked, gathering, streaming ── cut, or the link is lost ──> done
 //   asked, gathering, streaming ── the caller went away ──> leaving ── request sent ──> done
 //   ending ── the caller went away ──> done
@@ -12,6 +12,7 @@ import { HopFault, type FrameKind } from './hop-frames.js';
 import { Inflow, Outflow } from './hop-flow.js';
 import {
   readCredit,
+  readOpenBody,
   readOpenStream,
   readRespondHead,
   sendRequestHead,
@@ -83,6 +84,9 @@ export class HopCall {
       case 'open-stream':
         this.#expect(['asked'], 'streaming', kind);
         return this.#exchange.openStream(readOpenStream(payload));
+      case 'open-body':
+        this.#expect(['asked'], 'streaming', kind);
+        return this.#exchange.openBody(readOpenBody(payload));
       case 'data':
         return this.#onData(payload);
       case 'end':

@@ -1,13 +1,13 @@
 // The owner's end of one hop: an exchange whose answer goes over the link, to be given by the other worker's exchange.
 //
 //   unanswered ── respond ────> responding ── all sent ──> complete
-//   unanswered ── openStream ─> streaming ── end ──> ending ── all sent ──> complete
+//   unanswered ── openStream, openBody ─> streaming ── end ──> ending ── all sent ──> complete
 //   unanswered, streaming ── cut ──> complete
 //   anything but complete ── abort ──> aborted
 import type { Exchange, ExchangeRequest } from '../../relay/exchange.js';
 import { limits } from '../../shared/limits.js';
 import { Outflow } from './hop-flow.js';
-import { sendOpenStream, sendRespondHead } from './hop-heads.js';
+import { sendOpenBody, sendOpenStream, sendRespondHead } from './hop-heads.js';
 import type { HopSocket } from './hop-socket.js';
 
 type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' | 'aborted';
@@ -60,6 +60,10 @@ export class HopExchange implements Exchange {
 
   openStream(sessionId?: string): void {
     if (this.#transition(['unanswered'], 'streaming')) sendOpenStream(this.#socket, this.#stream, sessionId);
+  }
+
+  openBody(bodyBytes: number): void {
+    if (this.#transition(['unanswered'], 'streaming')) sendOpenBody(this.#socket, this.#stream, bodyBytes);
   }
 
   write(bytes: Uint8Array): boolean {

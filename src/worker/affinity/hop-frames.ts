@@ -3,7 +3,7 @@
 //   frame = payload bytes (u32) · kind (u8) · stream (u32) · payload           all little-endian
 //
 //   caller → owner   hello (the secret, first and once) · request · data (its body) · credit · abort
-//   owner → caller   respond · open-stream · data (body or stream) · end · cut · credit
+//   owner → caller   respond · open-stream · open-body · data (body or stream) · end · cut · credit
 import { limits } from '../../shared/limits.js';
 
 const FRAME_CODES = {
@@ -16,6 +16,7 @@ const FRAME_CODES = {
   cut: 6,
   credit: 7,
   abort: 8,
+  'open-body': 9,
 } as const;
 
 export type FrameKind = keyof typeof FRAME_CODES;

@@ -82,6 +82,15 @@ export function readOpenStream(payload: Buffer): string | undefined {
   return readStrings(payload, 0)[0];
 }
 
+export function sendOpenBody(socket: HopSocket, stream: number, bodyBytes: number): void {
+  socket.reserve('open-body', stream, 4).writeUInt32LE(bodyBytes, 0);
+}
+
+export function readOpenBody(payload: Buffer): number {
+  if (payload.length !== 4) throw new HopFault('the length of a body is four bytes');
+  return payload.readUInt32LE(0);
+}
+
 export function sendCredit(socket: HopSocket, stream: number, creditBytes: number): void {
   socket.reserve('credit', stream, 4).writeUInt32LE(creditBytes, 0);
 }

@@ -79,6 +79,7 @@ export class HopIntake implements HopSocketHandler {
       case 'hello':
       case 'respond':
       case 'open-stream':
+      case 'open-body':
       case 'end':
       case 'cut':
         throw new HopFault(`${kind} frame at the owner`);

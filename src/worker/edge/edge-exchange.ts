@@ -2,10 +2,12 @@
 // is touched after an abort, every write is corked, bytes handed to a callback are copied before it returns. Hot.
 //
 //   open ──respond───────────────────────────> flushing ──the kernel has taken it all──> done
-//    └────openStream──> streaming ──end──────────┘
-//   open, streaming, flushing ──the caller went away, or cut──> done (aborted)
+//    ├────openStream──> streaming ──end──────────┤
+//    └────openBody────> body ──end───────────────┘
+//   open, streaming, body, flushing ──the caller went away, or cut──> done (aborted)
 //
 // A worker that drains waits for `done`: what the library still holds would be lost with the process.
+import assert from 'node:assert';
 import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from 'uWebSockets.js';
 import { keepAliveComment } from '../../protocol/event-stream.js';
@@ -26,7 +28,7 @@ export interface EdgeContext {
   onIdle: (() => void) | undefined;
 }
 
-type State = 'open' | 'streaming' | 'flushing' | 'done';
+type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 
 /** How the body came to its end: whole, or over the limit and thrown away (413). */
 export type BodyOutcome = 'complete' | 'too-large';
@@ -55,6 +57,10 @@ export class EdgeExchange implements Exchange {
   #onBody: ((outcome: BodyOutcome) => void) | undefined;
   #keepAlive: Deadline | undefined;
   #streamedBytes = 0;
+  /** Of a large answer: its length, the part of it that is being handed over, and where that begins. */
+  #answerBytes = 0;
+  #part: Uint8Array = NO_BODY;
+  #partStart = 0;
 
   constructor(
     context: EdgeContext,
@@ -142,13 +148,29 @@ export class EdgeExchange implements Exchange {
     });
   }
 
+  openBody(bodyBytes: number): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'body';
+    this.#answerBytes = bodyBytes;
+    this.#res.onWritable((offset) => this.#onBodyWritable(offset));
+    this.#res.cork(() => {
+      this.#writeHead(200, 'application/json', undefined, []);
+      this.#writeCloseHeader();
+    });
+  }
+
   write(bytes: Uint8Array): boolean {
+    if (this.#state === 'body') return this.#writePart(bytes);
     if (this.#state !== 'streaming') return true;
     this.#keepAlive?.restart();
     return this.#push(bytes);
   }
 
   end(): void {
+    if (this.#state === 'body') {
+      assert.equal(this.#partStart + this.#part.length, this.#answerBytes, 'a body is as long as was said');
+      this.#state = 'flushing';
+    }
     if (this.#state !== 'streaming') return;
     this.#state = 'flushing';
     this.#keepAlive?.cancel();
@@ -163,7 +185,7 @@ export class EdgeExchange implements Exchange {
     this.#res.close();
   }
 
-  /** Hands a large body over as fast as the caller reads it; `onWritable` comes until all of it is gone. */
+  /** Hands a large body over as fast as the caller reads it. */
   #respondAsRead(
     status: number,
     contentType: string,
@@ -172,17 +194,40 @@ export class EdgeExchange implements Exchange {
     headers: readonly string[],
   ): void {
     this.#state = 'flushing';
-    const handOver = (from: number): boolean => {
-      const [hasRoom, isComplete] = this.#res.tryEnd(body.subarray(from), body.length);
-      if (isComplete) this.#finish();
-      return hasRoom;
-    };
-    this.#res.onWritable(handOver);
+    this.#answerBytes = body.length;
+    this.#part = body;
+    this.#res.onWritable((offset) => this.#onBodyWritable(offset));
     this.#res.cork(() => {
       this.#writeHead(status, contentType, sessionId, headers);
       this.#writeCloseHeader();
-      handOver(0);
+      this.#handOver(0);
     });
+  }
+
+  #writePart(part: Uint8Array): boolean {
+    this.#partStart += this.#part.length;
+    this.#part = part;
+    let hasRoom = true;
+    this.#res.cork(() => {
+      hasRoom = this.#handOver(this.#partStart);
+    });
+    return hasRoom;
+  }
+
+  /**
+   * Hands over the part from where the library left it; `onWritable` comes until all of it is taken.
+   * @param offset in the answer.
+   */
+  #handOver(offset: number): boolean {
+    const [hasRoom, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);
+    if (isComplete) this.#finish();
+    return hasRoom;
+  }
+
+  #onBodyWritable(offset: number): boolean {
+    const hasRoom = this.#handOver(offset);
+    if (hasRoom && this.#state === 'body') this.onDrain?.();
+    return hasRoom;
   }
 
   /** @returns false while the library holds back some of what was streamed. */
@@ -256,6 +301,7 @@ export class EdgeExchange implements Exchange {
 
   #finish(): void {
     this.#state = 'done';
+    this.#part = NO_BODY;
     this.#keepAlive?.cancel();
     this.#context.openCount -= 1;
     if (this.#context.openCount === 0) this.#context.onIdle?.();

@@ -26,6 +26,7 @@ const states: Record<string, (exchange: Exchange, abort: () => Promise<void>) =>
 const calls: Record<string, (exchange: Exchange) => void> = {
   respond: (exchange) => exchange.respond(200, 'text/plain', 'x'),
   openStream: (exchange) => exchange.openStream(),
+  openBody: (exchange) => exchange.openBody(1),
   write: (exchange) => void exchange.write(Buffer.from('x')),
   end: (exchange) => exchange.end(),
   cut: (exchange) => exchange.cut(),
@@ -33,7 +34,7 @@ const calls: Record<string, (exchange: Exchange) => void> = {
 
 /** What a call sends in a state; nothing, where nothing is said. */
 const sent: Record<string, Record<string, string[]>> = {
-  unanswered: { respond: ['respond', 'data 1'], openStream: ['open-stream'], cut: ['cut'] },
+  unanswered: { respond: ['respond', 'data 1'], openStream: ['open-stream'], openBody: ['open-body'], cut: ['cut'] },
   streaming: { write: ['data 1'], end: ['end'], cut: ['cut'] },
 };
 

@@ -9,7 +9,18 @@ import {
 import { Random } from '../../support/random.js';
 import { encodeFrame, type Frame } from './raw-peer.js';
 
-const KINDS = ['hello', 'request', 'respond', 'open-stream', 'data', 'end', 'cut', 'credit', 'abort'] as const;
+const KINDS = [
+  'hello',
+  'request',
+  'respond',
+  'open-stream',
+  'data',
+  'end',
+  'cut',
+  'credit',
+  'abort',
+  'open-body',
+] as const;
 
 function decode(pieces: readonly Buffer[]): Frame[] {
   const frames: Frame[] = [];

@@ -103,6 +103,28 @@ t.test('a stream in many pieces arrives byte for byte, though the owner uses its
   t.ok(downstream.written.equals(Buffer.concat(sent)));
 });
 
+t.test('a body of a known length in parts arrives byte for byte', async (t) => {
+  const pair = await startHopPair(t);
+  const downstream = new RecordedExchange();
+  const exchange = await pair.arrive(downstream);
+  const body = patterned(3 * limits.hopWindowBytes + 1, 5);
+  exchange.openBody(body.length);
+  let at = 0;
+  const goOn = (): void => {
+    let mayGoOn = true;
+    while (mayGoOn && at < body.length) {
+      mayGoOn = exchange.write(body.subarray(at, at + limits.hopPartBytesMax));
+      at += limits.hopPartBytesMax;
+    }
+    if (at >= body.length) exchange.end();
+  };
+  exchange.onDrain = goOn;
+  goOn();
+  await until(() => downstream.outcome === 'ended', 'the end');
+  t.equal(downstream.bodyBytes, body.length);
+  t.ok(downstream.written.equals(body));
+});
+
 t.test('a stream without a session id, and without a byte', async (t) => {
   const pair = await startHopPair(t);
   const downstream = new RecordedExchange();

@@ -20,6 +20,8 @@ export class RecordedExchange implements Exchange {
   isSlow = false;
   answer: RecordedAnswer | undefined;
   streamSessionId: string | undefined;
+  /** As told when a body was opened. */
+  bodyBytes: number | undefined;
   writtenBytes = 0;
   outcome: 'none' | 'streaming' | 'responded' | 'ended' | 'cut' | 'owner-absent' | 'owner-lost' = 'none';
   readonly #written: Buffer[] = [];
@@ -58,6 +60,11 @@ export class RecordedExchange implements Exchange {
   openStream(sessionId?: string): void {
     this.#move('none', 'streaming');
     this.streamSessionId = sessionId;
+  }
+
+  openBody(bodyBytes: number): void {
+    this.#move('none', 'streaming');
+    this.bodyBytes = bodyBytes;
   }
 
   write(bytes: Uint8Array): boolean {

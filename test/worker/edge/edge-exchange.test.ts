@@ -1,0 +1,167 @@
+// Large answers over real sockets: every byte arrives, and no more is written than the caller reads.
+import { connect, type Socket } from 'node:net';
+import t, { type Test } from 'tap';
+import { EdgeExchange, type EdgeContext } from '../../../src/worker/edge/edge-exchange.js';
+import { readHead } from '../../../src/worker/edge/request-head.js';
+import { loadUws } from '../../../src/worker/edge/uws.js';
+import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { Random } from '../../support/random.js';
+import { until } from '../../support/until.js';
+
+/** More than the kernel takes for a caller that does not read. */
+const LARGE_BYTES = 24 * 1024 * 1024;
+const PART_BYTES = 300_000;
+
+const large = patterned(LARGE_BYTES);
+
+interface Edge {
+  readonly port: number;
+  readonly context: EdgeContext;
+}
+
+/** Gives each request to `onRequest`. */
+async function startEdge(t: Test, onRequest: (exchange: EdgeExchange) => void): Promise<Edge> {
+  const uws = await loadUws();
+  const deadlines = new DeadlineWheel();
+  const context = { deadlines, bodyBytesMax: 1_000, isDraining: false, openCount: 0, onIdle: undefined };
+  const app = uws.App();
+  app.any('/*', (res, req) => onRequest(new EdgeExchange(context, res, false, 'POST', readHead(req))));
+  const port = await new Promise<number>((resolve) => {
+    app.listen('127.0.0.1', 0, (socket) => resolve(uws.us_socket_local_port(socket)));
+  });
+  t.teardown(() => {
+    deadlines.stop();
+    app.close();
+  });
+  return { port, context };
+}
+
+/** A caller that has asked, and reads nothing yet. */
+function ask(t: Test, { port }: Edge): Socket {
+  const socket = connect(port, '127.0.0.1').pause();
+  t.teardown(() => socket.destroy());
+  socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  return socket;
+}
+
+/** Reads one answer of a known length. */
+async function answerOf(socket: Socket): Promise<{ head: string; body: Buffer }> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  let head: string | undefined;
+  let wantedBytes = Infinity;
+  socket.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (head !== undefined) return;
+    const start = Buffer.concat(chunks).toString('latin1');
+    if (!start.includes('\r\n\r\n')) return;
+    head = start.slice(0, start.indexOf('\r\n\r\n'));
+    wantedBytes = head.length + 4 + Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1]);
+  });
+  socket.resume();
+  await until(() => bytes >= wantedBytes, 'the whole answer');
+  return { head: head ?? '', body: Buffer.concat(chunks).subarray((head ?? '').length + 4) };
+}
+
+function patterned(bytes: number): Buffer {
+  const random = new Random(8);
+  const block = Buffer.from(Array.from({ length: 65_537 }, () => random.below(256)));
+  return Buffer.alloc(bytes, block);
+}
+
+/** Gives `large` in parts, all in one memory, as fast as the exchange takes them. */
+class PartGiver {
+  partCount = 0;
+  readonly #exchange: EdgeExchange;
+  readonly #memory = Buffer.alloc(PART_BYTES);
+  #at = 0;
+  #isWaiting = false;
+
+  constructor(exchange: EdgeExchange) {
+    this.#exchange = exchange;
+    exchange.onDrain = () => {
+      if (!this.#isWaiting) return;
+      this.#isWaiting = false;
+      this.#give();
+    };
+    exchange.openBody(large.length);
+    this.#give();
+  }
+
+  #give(): void {
+    while (!this.#isWaiting && this.#at < large.length) {
+      const length = large.copy(this.#memory, 0, this.#at);
+      this.#at += length;
+      this.partCount += 1;
+      this.#isWaiting = !this.#exchange.write(this.#memory.subarray(0, length));
+    }
+    if (this.#at >= large.length) this.#exchange.end();
+  }
+}
+
+t.test('a body in parts arrives whole', async (t) => {
+  const edge = await startEdge(t, (exchange) => void new PartGiver(exchange));
+  const { head, body } = await answerOf(ask(t, edge));
+  t.match(head, /^HTTP\/1\.1 200 OK\r\ncontent-type: application\/json\r\n/i);
+  t.notMatch(head, /transfer-encoding/i);
+  t.ok(body.equals(large));
+  await until(() => edge.context.openCount === 0, 'the end of the exchange');
+});
+
+t.test('a body in parts waits for a slow caller, and its memory may be used again', async (t) => {
+  let giver: PartGiver | undefined;
+  const edge = await startEdge(t, (exchange) => (giver = new PartGiver(exchange)));
+  const socket = ask(t, edge);
+  await until(() => giver !== undefined, 'the request');
+  const givenAtFirst = giver?.partCount ?? 0;
+  t.ok(givenAtFirst < LARGE_BYTES / PART_BYTES / 2, `${givenAtFirst} parts before the caller reads`);
+  t.equal(edge.context.openCount, 1);
+  t.ok((await answerOf(socket)).body.equals(large));
+  await until(() => edge.context.openCount === 0, 'the end of the exchange');
+});
+
+t.test('a caller that goes away in the middle of a body is noticed once', async (t) => {
+  let aborts = 0;
+  const edge = await startEdge(t, (exchange) => {
+    exchange.onAbort = () => (aborts += 1);
+    new PartGiver(exchange);
+  });
+  const socket = ask(t, edge);
+  await until(() => edge.context.openCount === 1, 'the request');
+  socket.destroy();
+  await until(() => edge.context.openCount === 0, 'the end of the exchange');
+  t.equal(aborts, 1);
+});
+
+t.test('a body shorter than was said is a broken invariant', async (t) => {
+  let fault: unknown;
+  const edge = await startEdge(t, (exchange) => {
+    exchange.openBody(2);
+    exchange.write(Buffer.from('1'));
+    try {
+      exchange.end();
+    } catch (error) {
+      fault = error;
+    }
+    exchange.cut();
+  });
+  ask(t, edge);
+  await until(() => fault !== undefined, 'the assertion');
+  t.match(fault, { code: 'ERR_ASSERTION' });
+});
+
+t.test('an answer given as a whole waits for a slow caller too', async (t) => {
+  const edge = await startEdge(t, (exchange) => exchange.respond(200, 'application/json', large));
+  const socket = ask(t, edge);
+  await until(() => edge.context.openCount === 1, 'the request');
+  t.ok((await answerOf(socket)).body.equals(large));
+  await until(() => edge.context.openCount === 0, 'the end of the exchange');
+});
+
+t.test('while draining the connection closes after a body', async (t) => {
+  const edge = await startEdge(t, (exchange) => void new PartGiver(exchange));
+  edge.context.isDraining = true;
+  const { head } = await answerOf(ask(t, edge));
+  t.match(head, /\r\nconnection: close/i);
+});
