@@ -17,7 +17,11 @@ export class RateLimiter {
   readonly #windows = new Map<string, Window>();
 
   /** @param countMax 0: any number. */
-  constructor(countMax: number, nowMs: () => number = () => performance.now(), keysMax = limits.rateLimitKeysMax) {
+  constructor(
+    countMax: number,
+    nowMs: () => number = () => performance.now(),
+    keysMax: number = limits.rateLimitKeysMax,
+  ) {
     this.#countMax = countMax;
     this.#nowMs = nowMs;
     this.#keysMax = keysMax;

@@ -1,0 +1,118 @@
+// What a running control plane cannot easily be made to do: faults of its parts, and limits that take too long to reach.
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import { TokenVerifier } from '../../../src/auth/token-verifier.js';
+import {
+  CompositionFault,
+  type CompositionFaultCode,
+} from '../../../src/control-plane/compositions/composition-fault.js';
+import { createHttpApp, type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
+import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
+import { RegistryFault, type RegistryFaultCode } from '../../../src/control-plane/registry/registry-fault.js';
+import { HostPolicy } from '../../../src/shared/host-policy.js';
+import { RecordStoreFault } from '../../../src/store/record-store.js';
+import { tokenOptions } from '../../auth/token-options.js';
+import { createKeyPair } from '../../support/keys.js';
+import { mint } from '../../support/tokens.js';
+
+const key = createKeyPair(t);
+const authorization = `Bearer ${await mint({ sub: 's', key: key.privateKey, algorithm: key.algorithm })}`;
+const tokens = new TokenVerifier(tokenOptions({ publicKey: key.publicKeyPem }));
+
+interface Stage {
+  readonly app: HttpApp;
+  readonly lines: readonly string[];
+}
+
+/** An app whose registry and compositions do nothing but fail. */
+async function setStage(t: Test, error: unknown, overrides: Partial<HttpAppParts> = {}): Promise<Stage> {
+  const lines: string[] = [];
+  const fail = async (): Promise<never> => {
+    throw error;
+  };
+  const app = await createHttpApp({
+    records: { kind: 'embedded', ping: async () => true },
+    registry: { list: fail, find: fail, register: fail, replace: fail, remove: fail, refresh: fail, tools: fail },
+    compositions: { list: fail, find: fail, create: fail, replace: fail, remove: fail },
+    mcp: { handleAggregate: () => {}, handleComposition: () => {} },
+    hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
+    tokens,
+    rates: new RateLimiter(0),
+    bodyBytesMax: 1_024,
+    isAccessLogged: false,
+    logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }),
+    ...overrides,
+  });
+  t.teardown(() => app.close());
+  return { app, lines };
+}
+
+async function answerOf({ app }: Stage, method: 'GET' | 'POST' | 'DELETE', url: string): Promise<[number, unknown]> {
+  const answer = await app.inject({ method, url, headers: { authorization, host: 'localhost' } });
+  return [answer.statusCode, answer.json()];
+}
+
+t.test('each fault of the registry has its status and keeps its words', async (t) => {
+  const statuses: Readonly<Record<RegistryFaultCode, number>> = {
+    'not-found': 404,
+    'name-taken': 409,
+    'refresh-running': 409,
+    'registry-full': 409,
+    invalid: 422,
+  };
+  for (const [code, status] of Object.entries(statuses)) {
+    const stage = await setStage(t, new RegistryFault(code as RegistryFaultCode, `words of ${code}`));
+    t.same(await answerOf(stage, 'POST', '/servers/x/refresh'), [status, { detail: `words of ${code}` }]);
+    t.same(stage.lines, [], 'a refusal is no fault of ours');
+  }
+});
+
+t.test('each fault of the compositions has its status and keeps its words', async (t) => {
+  const statuses: Readonly<Record<CompositionFaultCode, number>> = {
+    'not-found': 404,
+    'name-taken': 409,
+    'compositions-full': 409,
+    invalid: 422,
+  };
+  for (const [code, status] of Object.entries(statuses)) {
+    const stage = await setStage(t, new CompositionFault(code as CompositionFaultCode, `words of ${code}`));
+    t.same(await answerOf(stage, 'DELETE', '/compositions/x'), [status, { detail: `words of ${code}` }]);
+  }
+});
+
+t.test('a fault of the store is 503 and tells nothing of it', async (t) => {
+  const stage = await setStage(t, new RecordStoreFault('connect ECONNREFUSED 10.0.0.7:6379'));
+  t.same(await answerOf(stage, 'GET', '/servers'), [503, { detail: 'The store cannot be reached: try again' }]);
+});
+
+t.test('an error that nobody expected is 500, and for the log alone', async (t) => {
+  for (const error of [
+    new Error('secret words'),
+    Object.assign(new Error('secret words'), { statusCode: 404 }),
+    'secret words',
+  ]) {
+    const stage = await setStage(t, error);
+    t.same(await answerOf(stage, 'GET', '/servers'), [500, { detail: 'Internal error: see the log' }]);
+    t.equal(stage.lines.length, 1);
+    t.match(JSON.parse(stage.lines[0] ?? ''), { level: 50, route: '/servers', msg: 'request failed' });
+    t.match(stage.lines[0], /secret words/);
+  }
+});
+
+t.test('members at fault are named by their path, with what is cut off of endless names', async (t) => {
+  const stage = await setStage(t, new Error('never reached'));
+  const detailFor = async (payload: object): Promise<string> => {
+    const headers = { authorization, host: 'localhost' };
+    const answer = await stage.app.inject({ method: 'POST', url: '/compositions', headers, payload });
+    t.equal(answer.statusCode, 422);
+    return answer.json<{ detail: string }>().detail;
+  };
+  const good = { name: 'a', servers: [] };
+  t.equal(await detailFor({ ...good, 'a/b~c': 1 }), 'a/b~c is not a known member: remove it or correct its name');
+  t.equal(await detailFor({ ...good, servers: [{ name: 'x', tools: [1] }] }), 'servers.0.tools.0 must be a string');
+  t.equal(
+    (await detailFor({ ...good, ['x'.repeat(500)]: 1 })).length,
+    128 + ' is not a known member: remove it or correct its name'.length,
+  );
+  t.same(stage.lines, []);
+});

@@ -1,0 +1,49 @@
+import t from 'tap';
+import { nextLink, pageOf } from '../../../src/control-plane/http/page.js';
+
+const items = ['Alpha', 'beta', 'Gamma', 'delta 2'].map((name) => ({ name }));
+const sorted = items.sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
+
+function namesOf(page: { readonly items: readonly { readonly name: string }[] }): string[] {
+  return page.items.map(({ name }) => name);
+}
+
+t.test('without a limit: everything, and no cursor', async (t) => {
+  const page = pageOf(sorted, {});
+  t.same(namesOf(page), ['Alpha', 'beta', 'delta 2', 'Gamma']);
+  t.equal(page.cursor, undefined);
+});
+
+t.test('pages follow each other without a gap, and the last one has no cursor', async (t) => {
+  for (const limit of [1, 2, 3, 4, 5]) {
+    const names: string[] = [];
+    let pages = 0;
+    let cursor: string | undefined;
+    do {
+      const page = pageOf(sorted, { limit, ...(cursor === undefined ? {} : { cursor }) });
+      t.ok(page.items.length <= limit);
+      names.push(...namesOf(page));
+      cursor = page.cursor;
+      pages++;
+    } while (cursor !== undefined);
+    t.same(names, ['Alpha', 'beta', 'delta 2', 'Gamma'], `limit ${limit}`);
+    t.equal(pages, Math.ceil(4 / limit));
+  }
+});
+
+t.test('a cursor stays good when its item is gone', async (t) => {
+  const { cursor = '' } = pageOf(sorted, { limit: 2 });
+  t.same(namesOf(pageOf([{ name: 'a' }, { name: 'Z' }], { cursor })), ['Z']);
+});
+
+t.test('any bytes are a cursor', async (t) => {
+  t.same(namesOf(pageOf(sorted, { cursor: '____' })), []);
+});
+
+t.test('the link is the same request with the other cursor', async (t) => {
+  t.equal(nextLink('/servers', 'abc'), '</servers?cursor=abc>; rel="next"');
+  t.equal(
+    nextLink('/servers?tags=a%2Cb&cursor=old&limit=2', 'new'),
+    '</servers?tags=a%2Cb&cursor=new&limit=2>; rel="next"',
+  );
+});

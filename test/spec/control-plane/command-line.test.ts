@@ -1,0 +1,215 @@
+// The commands for people, against a running control plane: what they print, and the exit statuses of docs/cli.md.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import t, { type Test } from 'tap';
+import { newName, startControlPlane } from '../../support/control-plane.js';
+import { backendFor } from '../../support/deployment.js';
+import { findFreePort } from '../../support/free-port.js';
+import { runProgram, type ProgramRun } from '../../support/gateway.js';
+
+const exit = {
+  done: 0,
+  unread: 1,
+  usage: 64,
+  refused: 65,
+  notFound: 66,
+  unavailable: 69,
+  tryAgain: 75,
+  notAllowed: 77,
+};
+
+const controlPlane = await startControlPlane(t);
+const token = await controlPlane.token('people@example.com');
+
+async function run(...words: string[]): Promise<ProgramRun> {
+  return runProgram(words, {
+    environment: { SWITCHYARD_TOKEN: token, SWITCHYARD_CONTROL_PLANE_URL: controlPlane.origin },
+  });
+}
+
+/** A run that has to go well. */
+async function done(...words: string[]): Promise<string> {
+  const { code, output, errorOutput } = await run(...words);
+  if (code !== exit.done || errorOutput !== '') throw new Error(`${words.join(' ')}: ${code} ${errorOutput}`);
+  return output;
+}
+
+t.jobs = 2;
+
+void t.test('servers add, list, show, refresh, remove', async (t) => {
+  const tools = ['one', { name: 'two', description: 'Second.\u001b[31m', inputSchema: { type: 'object' } }];
+  const backend = await backendFor(t, { tools });
+  const [name, tag] = [newName('server'), newName('tag')];
+  const added = await done(
+    'servers',
+    'add',
+    name,
+    backend.url,
+    '--description',
+    'Says it again.',
+    '--tags',
+    `${tag},b`,
+  );
+  t.match(added, new RegExp(`^name +${name}\nstatus +active\nurl +${backend.url}\ndescription +Says it again\\.\n`));
+
+  const listed = (await done('servers', 'list', '--tags', tag)).split('\n');
+  t.match(listed[0], /^NAME +STATUS +TOOLS +TAGS +URL +LAST ERROR$/);
+  t.match(listed[1], new RegExp(`^${name} +active +2 +${tag},b +${backend.url}$`));
+  t.equal(listed.length, 3);
+  t.equal(await done('servers', 'list', '--tags', tag, '--status', 'inactive'), 'No servers.\n');
+
+  const shown = await done('servers', 'show', name.toUpperCase());
+  t.match(shown, /\nTOOL +DESCRIPTION\none +Echoes .*\ntwo +Second\.\u{FFFD}\[31m\n/u, 'no command to the terminal');
+
+  tools.push('three');
+  t.equal(await done('servers', 'refresh', name), 'status  active\ntools   1 added, 0 updated, 0 removed\n');
+  await backend.close();
+  const unread = await run('servers', 'refresh', name);
+  t.equal(unread.code, exit.unread);
+  t.match(unread.output, /^status +inactive\nerror +it refuses connections\n$/);
+
+  t.equal(await done('servers', 'remove', name), `Removed ${name}.\n`);
+  t.equal((await run('servers', 'show', name)).code, exit.notFound);
+});
+
+void t.test('compositions create, list, show, delete', async (t) => {
+  const backend = await backendFor(t, { tools: ['one', 'a:b'] });
+  const [server, name] = [newName('server'), newName('composition')];
+  await done('servers', 'add', server, backend.url);
+  const words = [
+    `${server}:one`,
+    `${server}:a:b`,
+    `${server}:none`,
+    '--subjects',
+    'alice,bob',
+    '--description',
+    'Three.',
+  ];
+  const created = await done('compositions', 'create', name, ...words);
+  t.match(
+    created,
+    new RegExp(`^name +${name}\ndescription +Three\\.\ntools +${server}:one, ${server}:a:b, ${server}:none\n`),
+  );
+  t.match(created, new RegExp(`\nmissing +${server}:none\nsubjects +alice, bob\nid +[0-9a-f]{32}\n$`));
+  t.equal(await done('compositions', 'show', name), created);
+  const listed = (await done('compositions', 'list')).split('\n');
+  t.match(listed[0], /^NAME +ID +TOOLS +SUBJECTS +MISSING$/);
+  t.match(
+    listed[1],
+    new RegExp(`^${name} +[0-9a-f]{32} +${server}:one,${server}:a:b,${server}:none +alice,bob +${server}:none$`),
+  );
+
+  const own = newName('own');
+  t.match(await done('compositions', 'create', own, `${server}:one`), /\nsubjects +people@example\.com\n/);
+  t.equal(await done('compositions', 'delete', own), `Deleted ${own}.\n`);
+  t.equal((await run('compositions', 'show', own)).code, exit.notFound);
+});
+
+void t.test('--json prints the answer of the control plane', async (t) => {
+  const backend = await backendFor(t, { tools: ['one'] });
+  const name = newName('server');
+  const added = JSON.parse(await done('servers', 'add', name, backend.url, '--json')) as Record<string, unknown>;
+  t.match(added, { name, status: 'active', id: /^[0-9a-f]{32}$/ });
+  const shown = JSON.parse(await done('servers', 'show', name, '--json')) as Record<string, unknown>;
+  t.match(shown, { ...added, lastSeen: String, lastRefreshAt: String, tools: [{ name: 'one' }] });
+  t.match(JSON.parse(await done('servers', 'list', '--json')), [{ id: String }]);
+  t.match(JSON.parse(await done('servers', 'refresh', name, '--json')), { status: 'active', durationMs: Number });
+  t.equal(await done('servers', 'remove', name, '--json'), '');
+});
+
+void t.test('what the control plane refuses: its own words, and a status for each kind', async (t) => {
+  const name = newName('taken');
+  await done('servers', 'add', name, 'http://127.0.0.1:1/mcp');
+  for (const [words, code, message] of [
+    [['servers', 'add', name, 'http://127.0.0.1:1/mcp'], exit.refused, /registered already/],
+    [['servers', 'add', newName('bad'), 'ftp://a'], exit.refused, /^switchyard: url must be/],
+    [['servers', 'show', 'no/body'], exit.notFound, /Server not found: no\/body/],
+    [['servers', 'remove', 'nobody'], exit.notFound, /Server not found: nobody/],
+    [['compositions', 'delete', 'nobody'], exit.notFound, /Composition not found: nobody/],
+    [['compositions', 'create', newName('c'), 'nobody:x'], exit.refused, /servers\.0\.name must be/],
+  ] as const) {
+    const { code: actual, output, errorOutput } = await run(...words);
+    t.equal(actual, code, words.join(' '));
+    t.equal(output, '');
+    t.match(errorOutput, message);
+    t.equal(errorOutput.split('\n').length, 2, 'one line');
+  }
+});
+
+void t.test('a refresh while one runs, and too many requests: try again', async (t) => {
+  const busy = await startStub(t, 409, '{"detail":"A refresh of x is running"}');
+  const words = ['--control-plane-url', busy];
+  t.equal((await run('servers', 'refresh', 'x', ...words)).code, exit.tryAgain);
+  t.equal((await run('servers', 'remove', 'x', ...words)).code, exit.refused);
+  for (const status of [429, 503]) {
+    const url = await startStub(t, status, '{"detail":"Not now"}');
+    const { code, errorOutput } = await run('servers', 'list', '--control-plane-url', url);
+    t.equal(code, exit.tryAgain);
+    t.equal(errorOutput, 'switchyard: Not now\n');
+  }
+});
+
+void t.test('a token that is refused, and none at all', async (t) => {
+  const environment = { SWITCHYARD_TOKEN: 'nonsense', SWITCHYARD_CONTROL_PLANE_URL: controlPlane.origin };
+  const refused = await runProgram(['servers', 'list'], { environment });
+  t.equal(refused.code, exit.notAllowed);
+  t.match(refused.errorOutput, /Token invalid: put a new token into SWITCHYARD_TOKEN/);
+  t.notMatch(refused.errorOutput, /nonsense/);
+  const none = await runProgram(['servers', 'list', '--status', 'gone']);
+  t.equal(none.code, exit.usage);
+  t.match(none.errorOutput, /2 faults.*SWITCHYARD_TOKEN: is not set.*--status: expects one of active, inactive/s);
+});
+
+void t.test('a control plane that cannot be reached, fails, redirects or is something else', async (t) => {
+  const redirecting = await startStub(t, 307, '', { location: controlPlane.origin });
+  for (const [url, message] of [
+    [`http://127.0.0.1:${await findFreePort()}`, /cannot be reached \(ECONNREFUSED\); start it with/],
+    [await startStub(t, 200, '<html>'), /does not answer as a control plane does/],
+    [await startStub(t, 200, '{"a":1}'), /answer is not understood/],
+    [await startStub(t, 500, '{"detail":"Internal error: see the log"}'), /Internal error: see the log/],
+    [await startStub(t, 502, ''), /answered with status 502/],
+    [redirecting, /cannot be reached/],
+  ] as const) {
+    const { code, output, errorOutput } = await run('servers', 'list', '--control-plane-url', url);
+    t.equal(code, exit.unavailable, errorOutput);
+    t.equal(output, '');
+    t.match(errorOutput, message);
+  }
+});
+
+void t.test('wrong words: exit 64, all at once, and nothing is asked', async (t) => {
+  const { code, errorOutput } = await run(
+    'compositions',
+    'create',
+    'name',
+    'no-colon',
+    '--subject',
+    'x',
+    '--json=maybe',
+  );
+  t.equal(code, exit.usage);
+  t.match(errorOutput, /3 faults/);
+  for (const fault of [
+    /no-colon: is not a tool of a server/,
+    /--subject: unknown option/,
+    /--json: expects true or false/,
+  ]) {
+    t.match(errorOutput, fault);
+  }
+  t.match(await run('servers'), {
+    code: exit.usage,
+    errorOutput: /servers: needs a command; its commands are list, add/,
+  });
+  t.match(await run('servers', 'add', 'x'), { code: exit.usage, errorOutput: /<url>: is missing/ });
+});
+
+/** Answers everything alike. */
+async function startStub(t: Test, status: number, body: string, headers: Record<string, string> = {}): Promise<string> {
+  const server = createServer((_request, response) => response.writeHead(status, headers).end(body));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
