@@ -3,13 +3,15 @@ import { renderTable } from './table.js';
 
 /** The part of a `.cpuprofile` file that is looked at. */
 export interface CpuProfile {
+  /** µs of the monotonic clock, which all processes of a machine share. */
+  readonly startTime: number;
   readonly nodes: readonly {
     readonly id: number;
     readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
   }[];
   /** Ids of nodes, each with the time that it took. */
   readonly samples: readonly number[];
-  /** µs. */
+  /** µs since the sample before. */
   readonly timeDeltas: readonly number[];
 }
 
@@ -25,8 +27,11 @@ const NOT_WORK: ReadonlySet<string> = new Set(['(idle)', '(root)']);
 /** Of a place: the end tells more than the beginning. */
 const PLACE_CHARS_MAX = 60;
 
-/** Of each function, without those that it called; longest first. */
-export function selfTimes({ nodes, samples, timeDeltas }: CpuProfile): SelfTime[] {
+/**
+ * Of each function, without those that it called; longest first.
+ * @param fromUs samples before are left out, so that starting is not counted; of the profile's clock.
+ */
+export function selfTimes({ startTime, nodes, samples, timeDeltas }: CpuProfile, fromUs: number): SelfTime[] {
   const byFunction = new Map<string, { name: string; place: string; us: number }>();
   const byNode = new Map(
     nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => {
@@ -38,9 +43,12 @@ export function selfTimes({ nodes, samples, timeDeltas }: CpuProfile): SelfTime[
       return [id, entry];
     }),
   );
+  let atUs = startTime;
   for (const [index, id] of samples.entries()) {
+    const us = timeDeltas[index] ?? 0;
+    atUs += us;
     const entry = byNode.get(id);
-    if (entry !== undefined) entry.us += timeDeltas[index] ?? 0;
+    if (entry !== undefined && atUs >= fromUs) entry.us += us;
   }
   return [...byFunction.values()].filter(({ name, us }) => us > 0 && !NOT_WORK.has(name)).sort((a, b) => b.us - a.us);
 }

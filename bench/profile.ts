@@ -1,5 +1,5 @@
 // `npm run profile -- <scenario>`: puts a scenario's load on a gateway and leaves a CPU profile of its worker, to open in
-// a browser's developer tools. The profile is of the worker's whole life; the load is most of it.
+// a browser's developer tools. The file is of the worker's whole life; the table leaves its start out.
 import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -66,11 +66,12 @@ async function profile({ point, bench }: ProfileOptions): Promise<number> {
     nodeWords: ['--cpu-prof', `--cpu-prof-dir=${directory}`],
   });
   const workerPid = workerOf([...parts.targets.values()]);
+  const startedUs = Number(process.hrtime.bigint() / 1_000n);
   await Promise.race([new Bench(parts).run([point], bench), children.failure]);
   // Node writes a profile as its process ends.
   await children.stop();
   const path = keepProfile(directory, workerPid, point.scenario.name);
-  console.log(selfTimeTable(selfTimes(JSON.parse(readFileSync(path, 'utf8')) as CpuProfile), LINES));
+  console.log(selfTimeTable(selfTimes(JSON.parse(readFileSync(path, 'utf8')) as CpuProfile, startedUs), LINES));
   console.log(`\n${path}`);
   return 0;
 }
