@@ -14,7 +14,7 @@ import { controlPlaneOptionTable, dataplaneOptionTable, tokenOptionTable } from 
 
 const DEFAULT_COMMAND = 'dataplane';
 
-interface CommandDeclaration {
+export interface CommandDeclaration {
   readonly summary: string;
   readonly options: OptionTable;
   /** The words that must follow, in order; the last one may be repeated when its name ends with `...`. */
@@ -22,7 +22,7 @@ interface CommandDeclaration {
 }
 
 /** A name of two words is a command of a group. */
-const commands = {
+export const commands = {
   dataplane: { summary: 'serve MCP: a primary and its workers (the default)', options: dataplaneOptionTable },
   'control-plane': {
     summary: 'keep the registry of servers, their health and compositions of their tools',

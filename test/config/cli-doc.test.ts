@@ -1,0 +1,65 @@
+// docs/cli.md says of the commands for people what their declarations and exit statuses say, both ways.
+import { readFileSync } from 'node:fs';
+import t from 'tap';
+import { cliExitStatus } from '../../src/cli/cli-fault.js';
+import { commands, type CommandDeclaration } from '../../src/config/command-line.js';
+import { environmentVariable, fallbackText, type OptionTable } from '../../src/config/option.js';
+
+const documentation = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
+const cliCommands = Object.entries<CommandDeclaration>(commands).filter(([name]) => name.includes(' '));
+
+/** The cells of the table's rows in a section. */
+function rowsOf(title: string): string[][] {
+  const section = documentation.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? '';
+  const [, , ...rows] = section.split('\n').filter((line) => line.startsWith('|'));
+  return rows.map((line) =>
+    line
+      .split(/(?<!\\)\|/)
+      .slice(1, -1)
+      .map((cell) => cell.trim().replaceAll('\\|', '|')),
+  );
+}
+
+t.test('every command with its operands', async (t) => {
+  const declared = cliCommands.map(([name, { summary, operands = [] }]) => [
+    `\`${['switchyard', name, ...operands.map(written)].join(' ')}\``,
+    summary,
+  ]);
+  t.ok(declared.length > 0);
+  t.strictSame(rowsOf('Commands'), declared);
+});
+
+t.test('every option, with the commands that take it', async (t) => {
+  const takers = new Map<string, string[]>();
+  for (const [name, { options }] of cliCommands) {
+    for (const row of optionRows(options))
+      takers.set(JSON.stringify(row), [...(takers.get(JSON.stringify(row)) ?? []), name]);
+  }
+  const declared = [...takers].map(([row, names]) => [
+    names.length === cliCommands.length ? 'all' : names.map((name) => `\`${name}\``).join(', '),
+    ...(JSON.parse(row) as string[]),
+  ]);
+  t.strictSame(rowsOf('Options').sort(), declared.sort());
+});
+
+t.test('every exit status', async (t) => {
+  const documented = rowsOf('Exit status').map(([status]) => Number(status));
+  // The command line itself ends with 64.
+  t.strictSame(
+    documented,
+    [...Object.values(cliExitStatus), 64].sort((a, b) => a - b),
+  );
+});
+
+function optionRows(options: OptionTable): string[][] {
+  return Object.entries(options).map(([name, option]) => [
+    `\`--${name} ${option.placeholder}\``,
+    `\`${environmentVariable(name)}\``,
+    fallbackText(option),
+    option.meaning,
+  ]);
+}
+
+function written(operand: string): string {
+  return operand.endsWith('...') ? `<${operand.slice(0, -3)}>...` : `<${operand}>`;
+}

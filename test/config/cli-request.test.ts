@@ -1,0 +1,86 @@
+import t from 'tap';
+import { loadCliRequest, type CliCommandName, type CliRequest } from '../../src/config/cli-request.js';
+import { readCommandLine } from '../../src/config/command-line.js';
+import { OptionFaults } from '../../src/config/faults.js';
+
+const TOKEN = { SWITCHYARD_TOKEN: 'x.y.z' };
+
+function load(line: string, environment: NodeJS.ProcessEnv = TOKEN): CliRequest {
+  const words = readCommandLine(line.split(' '));
+  if (words.command === 'answer') throw new Error(words.text);
+  return loadCliRequest({ ...words, command: words.command as CliCommandName }, environment);
+}
+
+function faults(line: string, environment?: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    load(line, environment);
+  } catch (error) {
+    if (error instanceof OptionFaults) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+t.test('each command with what it asks for', async (t) => {
+  for (const [line, action] of [
+    ['servers list', { command: 'servers list', tags: [], status: undefined }],
+    ['servers list --tags a,b --status active', { command: 'servers list', tags: ['a', 'b'], status: 'active' }],
+    [
+      'servers add n https://a.example/mcp --description d --tags t',
+      { command: 'servers add', name: 'n', url: 'https://a.example/mcp', description: 'd', tags: ['t'] },
+    ],
+    ['servers show n', { command: 'servers show', server: 'n' }],
+    ['servers refresh n', { command: 'servers refresh', server: 'n' }],
+    ['servers remove n', { command: 'servers remove', server: 'n' }],
+    ['compositions list', { command: 'compositions list' }],
+    ['compositions show c', { command: 'compositions show', composition: 'c' }],
+    ['compositions delete c', { command: 'compositions delete', composition: 'c' }],
+  ] as const) {
+    t.strictSame(load(line).action, action, line);
+  }
+});
+
+t.test('tools are gathered by server, in order; a tool may have a colon in its name', async (t) => {
+  const { action } = load('compositions create c s:a t:b s:c:d --subjects x,y');
+  t.strictSame(action, {
+    command: 'compositions create',
+    name: 'c',
+    description: undefined,
+    servers: [
+      { name: 's', tools: ['a', 'c:d'] },
+      { name: 't', tools: ['b'] },
+    ],
+    subjects: ['x', 'y'],
+  });
+  t.match(faults('compositions create c s t: :u'), [/^s: is not a tool/, /^t:: is not a tool/, /^:u: is not a tool/]);
+});
+
+t.test('where the control plane is, and how the answer is wanted', async (t) => {
+  t.match(load('servers list'), { controlPlaneUrl: 'http://127.0.0.1:4444', isJson: false, token: 'x.y.z' });
+  const request = load('servers list --json --control-plane-url https://a.example/gateway/');
+  t.match(request, { controlPlaneUrl: 'https://a.example/gateway', isJson: true });
+  t.ok(Object.isFrozen(request.action));
+  for (const url of [
+    'a.example',
+    'ftp://a.example',
+    'http://u:p@a.example',
+    'http://a.example?x',
+    'http://a.example#x',
+  ]) {
+    t.match(faults(`servers list --control-plane-url ${url}`), [/^--control-plane-url: expects a URL/], url);
+  }
+});
+
+t.test(
+  'the token comes from the environment alone, and is told with all other faults when it is missing',
+  async (t) => {
+    t.match(faults('servers list --token x', {}), [
+      /^--token: unknown option/,
+      /^SWITCHYARD_TOKEN: is not set; .*switchyard token/,
+    ]);
+    t.match(faults('servers list --tags a,,b', { SWITCHYARD_TOKEN: '' }), [
+      /^SWITCHYARD_TOKEN/,
+      /^--tags: entry 2 is empty/,
+    ]);
+  },
+);

@@ -1,0 +1,89 @@
+// What is the dataplane's too is tested with it; here is what the control plane has of its own.
+import t from 'tap';
+import { readCommandLine } from '../../src/config/command-line.js';
+import type { ControlPlaneOptions } from '../../src/config/control-plane-options.js';
+import { OptionFaults } from '../../src/config/faults.js';
+import { loadControlPlaneOptions } from '../../src/config/load-control-plane-options.js';
+
+function load(args: readonly string[], environment: NodeJS.ProcessEnv = {}): ControlPlaneOptions {
+  const words = readCommandLine(['control-plane', ...args]);
+  if (words.command === 'answer') throw new Error(words.text);
+  return loadControlPlaneOptions(words, environment);
+}
+
+function faults(args: readonly string[], environment: NodeJS.ProcessEnv = {}): readonly string[] {
+  try {
+    load(args, environment);
+  } catch (error) {
+    if (error instanceof OptionFaults) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+t.test('the defaults are those of the decisions', async (t) => {
+  const options = load([]);
+  t.strictSame(options, {
+    address: { host: '127.0.0.1', port: 4444 },
+    store: { kind: 'embedded', path: 'data/store' },
+    token: {
+      publicKey: undefined,
+      secret: undefined,
+      privateKey: undefined,
+      issuer: 'mcpgateway',
+      audience: 'mcpgateway-api',
+    },
+    upstream: {
+      mode: 'plain-text-or-tls',
+      connectTimeoutMs: 5_000,
+      initializeTimeoutMs: 10_000,
+      listTimeoutMs: 30_000,
+      callIdleTimeoutMs: 300_000,
+    },
+    allowedOrigins: [],
+    allowedHosts: [],
+    bodyBytesMax: 4 * 1024 * 1024,
+    healthCheckIntervalMs: 60_000,
+    probeTimeoutMs: 10_000,
+    requestsPerMinuteMax: 600,
+    sessionIdleTimeoutMs: 3_600_000,
+    logLevel: 'info',
+    accessLog: false,
+    drainTimeoutMs: 10_000,
+  });
+  t.ok(Object.isFrozen(options.store));
+});
+
+t.test('options of its own, from the line and the environment', async (t) => {
+  const args = ['--health-check-interval', '5s', '--rate-limit=0', '--upstream-connection-mode', 'tls-only'];
+  const options = load(args, { SWITCHYARD_PROBE_TIMEOUT: '3s', SWITCHYARD_RATE_LIMIT: '7' });
+  t.match(options, {
+    healthCheckIntervalMs: 5_000,
+    probeTimeoutMs: 3_000,
+    requestsPerMinuteMax: 0,
+    upstream: { mode: 'tls-only' },
+  });
+});
+
+t.test('the store is checked as the dataplane checks it', async (t) => {
+  t.match(faults(['--redis-mode', 'mtls']), [/^--redis-mode: has no use without --redis-address/]);
+  t.match(faults(['--redis-address', 'r', '--redis-mode', 'mtls']), [
+    /^--redis-tls-client-certificate: is needed/,
+    /^--redis-tls-client-private-key: is needed/,
+  ]);
+  const { store } = load(['--redis-address', 'r', '--redis-mode', 'plain-text']);
+  t.match(store, { kind: 'redis', host: 'r', port: 6379, tls: { mode: 'plain-text' } });
+});
+
+t.test('options of the dataplane alone are unknown, and every fault is told', async (t) => {
+  const told = faults(['--number-of-cpus', '2', '--path-prefix', '/x', '--rate-limit', '1.5'], {
+    SWITCHYARD_HEALTH_CHECK_INTERVAL: '60',
+  });
+  t.equal(told.length, 4);
+  for (const name of ['number-of-cpus', 'path-prefix', 'rate-limit', 'health-check-interval']) {
+    t.ok(
+      told.some((fault) => fault.startsWith(`--${name}`)),
+      name,
+    );
+  }
+});
