@@ -1,0 +1,242 @@
+// The endpoints over a plain server of Node's, with real servers behind them. Who calls is in a header: tokens are
+// somebody else's business.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import { McpEndpoints, type McpEndpointsOptions } from '../../../src/control-plane/mcp/mcp-endpoints.js';
+import { RecordStoreFault } from '../../../src/store/record-store.js';
+import { backendFor } from '../../support/deployment.js';
+import { readEvents } from '../../support/event-stream.js';
+import { rpc } from '../../support/mcp-caller.js';
+import { encodeRequest, RawConnection, send, type HeaderList, type HttpAnswer } from '../../support/raw-http.js';
+import { createScratchDirectory } from '../../support/scratch-directory.js';
+import { until } from '../../support/until.js';
+import { setStage, type Stage } from '../stage.js';
+
+const BODY_BYTES_MAX = 10_000;
+const INITIALIZE =
+  '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}';
+const LIST = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
+
+function call(tool: string, more = ''): string {
+  return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${tool}","arguments":{"n":1.0}${more}}}`;
+}
+
+class Front {
+  readonly origin: string;
+  readonly endpoints: McpEndpoints;
+
+  private constructor(origin: string, endpoints: McpEndpoints) {
+    this.origin = origin;
+    this.endpoints = endpoints;
+  }
+
+  static async open(t: Test, parts: Pick<McpEndpointsOptions, 'registry' | 'compositions'>): Promise<Front> {
+    const endpoints = new McpEndpoints({
+      ...parts,
+      upstream: {
+        mode: 'plain-text-or-tls',
+        connectTimeoutMs: 5_000,
+        initializeTimeoutMs: 5_000,
+        listTimeoutMs: 5_000,
+        callIdleTimeoutMs: 5_000,
+      },
+      sessionIdleTimeoutMs: 60_000,
+      bodyBytesMax: BODY_BYTES_MAX,
+      logger: pino({ level: 'silent' }),
+    });
+    const http = createServer((request, response) => {
+      const subject = String(request.headers['x-subject']);
+      const [, , reference] = (request.url ?? '').split('/');
+      if (reference === undefined) endpoints.handleAggregate(subject, request, response);
+      else endpoints.handleComposition(decodeURIComponent(reference), subject, request, response);
+    });
+    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+    t.teardown(async () => {
+      http.closeAllConnections();
+      http.close();
+      await endpoints.stop();
+    });
+    return new Front(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, endpoints);
+  }
+
+  /** @param headers in place of the usual ones, or more of them. */
+  async post(body: string, headers: HeaderList = [], path = '/mcp'): Promise<HttpAnswer> {
+    return send(this.origin, { method: 'POST', path, headers: complete(headers), body });
+  }
+
+  async initialize(headers: HeaderList = [], path?: string): Promise<[string, string]> {
+    const answer = await this.post(INITIALIZE, headers, path);
+    return ['mcp-session-id', answer.header('mcp-session-id') ?? ''];
+  }
+
+  async toolNames(headers: HeaderList = [], path?: string): Promise<string[]> {
+    const { result } = rpc(await this.post(LIST, headers, path)) as { result: { tools: { name: string }[] } };
+    return result.tools.map(({ name }) => name);
+  }
+}
+
+function complete(headers: HeaderList): HeaderList {
+  const usual: HeaderList = [
+    ['x-subject', 'alice'],
+    ['content-type', 'application/json'],
+  ];
+  return [...usual.filter(([name]) => !headers.some(([other]) => other === name)), ...headers];
+}
+
+async function setScene(t: Test): Promise<Stage & { readonly front: Front }> {
+  const stage = await setStage(t, { kind: 'embedded', path: createScratchDirectory(t) });
+  return { ...stage, front: await Front.open(t, stage) };
+}
+
+t.test('a session follows the registry, and keeps its upstream sessions', async (t) => {
+  const { registry, front } = await setScene(t);
+  const one = await backendFor(t, { tools: ['a'], withSessions: true });
+  const two = await backendFor(t, { tools: ['b'], withSessions: true });
+  await registry.register({ name: 'one', url: one.url });
+  const initializesBefore = one.requestsOf('initialize').length;
+  const session = await front.initialize();
+  t.same(await front.toolNames([session]), ['one-a']);
+  await registry.register({ name: 'Two B', url: two.url });
+  t.same(await front.toolNames([session]), ['Two B-b', 'one-a']);
+  t.match(rpc(await front.post(call('Two B-b'), [session])), { result: { structuredContent: { n: 1 } } });
+  t.equal(one.requestsOf('initialize').length, initializesBefore + 1, 'one upstream session for all of it');
+  t.equal(one.sessions.size, 1);
+  await registry.replace('one', { name: 'one', url: one.url, enabled: false });
+  t.same(await front.toolNames([session]), ['Two B-b']);
+  await until(() => one.sessions.size === 0, 'the upstream session to be ended');
+});
+
+t.test('requests without a session leave none', async (t) => {
+  const { registry, front } = await setScene(t);
+  const backend = await backendFor(t, { tools: ['a'], withSessions: true });
+  await registry.register({ name: 'one', url: backend.url });
+  await until(() => backend.sessions.size === 0, 'the end of the probe');
+  t.same(await front.toolNames(), ['one-a']);
+  const called = await front.post(call('one-a'));
+  t.ok(called.text.includes('"structuredContent":{"n":1.0}'), 'the bytes are the server’s');
+  t.equal(called.header('mcp-session-id'), undefined);
+  t.match(rpc(await front.post('{"jsonrpc":"2.0","id":"p","method":"ping"}')), { id: 'p', result: {} });
+  await until(() => backend.sessions.size === 0, 'their sessions to be ended');
+});
+
+t.test('a caller that goes away from a request without a session ends it', async (t) => {
+  const { registry, front } = await setScene(t);
+  const backend = await backendFor(t, { tools: ['a'], withSessions: true, onCall: () => new Promise(() => {}) });
+  await registry.register({ name: 'one', url: backend.url });
+  const connection = await RawConnection.open(front.origin);
+  const request = { method: 'POST', path: '/mcp', headers: complete([]), body: call('one-a') };
+  connection.write(encodeRequest(front.origin, request));
+  await until(() => backend.calls.length === 1, 'the call');
+  t.equal(backend.sessions.size, 1);
+  connection.close();
+  await until(() => backend.sessions.size === 0, 'its session to be ended');
+});
+
+t.test('progress comes as events, and the answer ends them', async (t) => {
+  const { registry, front } = await setScene(t);
+  const backend = await backendFor(t, {
+    tools: ['a'],
+    onCall: async (received) => {
+      await received.notify('notifications/progress', { progressToken: 7, progress: 1 });
+      return { content: [] };
+    },
+  });
+  await registry.register({ name: 'one', url: backend.url });
+  const answer = await front.post(call('one-a', ',"_meta":{"progressToken":7}'));
+  t.equal(answer.contentType, 'text/event-stream');
+  const events = readEvents(answer.body).map((data) => JSON.parse(data) as unknown);
+  t.match(events, [{ method: 'notifications/progress' }, { id: 1, result: { content: [] } }]);
+});
+
+t.test('a session is one subject’s, at one endpoint', async (t) => {
+  const { registry, compositions, front } = await setScene(t);
+  const backend = await backendFor(t, { tools: ['a', 'b'] });
+  await registry.register({ name: 'one', url: backend.url });
+  const servers = [{ name: 'one', tools: ['b'] }];
+  const { id } = await compositions.create({ name: 'My desk', servers, subjects: ['alice', 'bob'] }, 'alice');
+  const path = `/servers/${id}/mcp`;
+  const session = await front.initialize();
+  const composed = await front.initialize([], path);
+  t.same(await front.toolNames([composed], path), ['one-b']);
+  t.same(await front.toolNames([composed], '/servers/my%20desk/mcp'), ['one-b'], 'the name is the same endpoint');
+  t.match(rpc(await front.post(call('one-a'), [composed], path)), { error: { code: -32602 } });
+  t.equal((await front.post(LIST, [session], path)).status, 404);
+  t.equal((await front.post(LIST, [composed])).status, 404);
+  const bob: [string, string] = ['x-subject', 'bob'];
+  t.equal((await front.post(LIST, [composed, bob], path)).status, 404);
+  t.same(await front.toolNames([bob], path), ['one-b'], 'but he may open one of his own');
+  const carol = await front.post(LIST, [['x-subject', 'carol']], path);
+  t.equal(carol.status, 404);
+  t.equal(carol.text, '{"detail":"Server not found"}');
+
+  await compositions.replace(id, { name: 'My desk', servers: [{ name: 'one', tools: ['a'] }], subjects: ['alice'] });
+  t.same(await front.toolNames([composed], path), ['one-a'], 'the next request obeys the change');
+  await compositions.remove(id);
+  t.equal((await front.post(LIST, [composed], path)).status, 404);
+});
+
+t.test('the rules of the transport are the dataplane’s', async (t) => {
+  const { front } = await setScene(t);
+  const session = await front.initialize();
+  const rows: readonly (readonly [what: string, status: number, headers: HeaderList, body?: string])[] = [
+    ['accept names neither form', 406, [['accept', 'text/html']]],
+    [
+      'accept in two headers is one list',
+      200,
+      [
+        ['accept', 'text/html'],
+        ['accept', 'application/json'],
+      ],
+    ],
+    ['another content type', 415, [['content-type', 'text/plain']]],
+    ['two session ids', 400, [session, session]],
+    [
+      'two authorizations',
+      400,
+      [
+        ['authorization', 'a'],
+        ['authorization', 'b'],
+      ],
+    ],
+    ['an unknown session', 404, [['mcp-session-id', 'nobody']]],
+    ['an unknown protocol version within a session', 400, [session, ['mcp-protocol-version', '2099-01-01']]],
+    ['a body over the limit', 413, [], ' '.repeat(BODY_BYTES_MAX + 1)],
+    ['no JSON', 400, [], '{'],
+    ['no JSON-RPC', 400, [], '[]'],
+    ['a notification without a session', 400, [], '{"jsonrpc":"2.0","method":"notifications/initialized"}'],
+  ];
+  for (const [what, status, headers, body = LIST] of rows)
+    t.equal((await front.post(body, headers)).status, status, what);
+  const events = await front.post(LIST, [['accept', 'text/event-stream']]);
+  t.equal(events.contentType, 'text/event-stream');
+  t.match(rpc(events), { result: { tools: [] } });
+  for (const method of ['GET', 'PUT', 'HEAD']) {
+    const answer = await send(front.origin, { method, path: '/mcp', headers: complete([]) });
+    t.equal(answer.status, 405, method);
+    t.equal(answer.header('allow'), 'POST, DELETE');
+  }
+});
+
+t.test('a store that fails is said so', async (t) => {
+  const fail = async (): Promise<never> => Promise.reject(new RecordStoreFault('Redis is not reachable'));
+  const front = await Front.open(t, { registry: { list: fail }, compositions: { findHost: fail } });
+  for (const path of ['/mcp', '/servers/x/mcp']) {
+    const answer = await front.post(LIST, [], path);
+    t.equal(answer.status, 503);
+    t.equal(answer.header('retry-after'), '2');
+    t.same(answer.json(), { detail: 'The store cannot be read: try again' });
+  }
+});
+
+t.test('sessions end with the process', async (t) => {
+  const { registry, front } = await setScene(t);
+  const backend = await backendFor(t, { tools: ['a'], withSessions: true });
+  await registry.register({ name: 'one', url: backend.url });
+  await until(() => backend.sessions.size === 0, 'the end of the probe');
+  await front.initialize();
+  t.equal(backend.sessions.size, 1);
+  await front.endpoints.stop();
+  t.equal(backend.sessions.size, 0);
+});
