@@ -57,8 +57,7 @@ async function handle(
     onsessioninitialized: (id) => void transports.set(id, transport),
     onsessionclosed: (id) => void transports.delete(id),
   });
-  // The SDK types its own transport's optional members more loosely than its interface (exactOptionalPropertyTypes).
-  await options.createMcpServer().connect(transport as Parameters<McpServer['connect']>[0]);
+  await options.createMcpServer().connect(transport);
   await transport.handleRequest(request, response);
 }
 
