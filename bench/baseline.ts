@@ -22,6 +22,8 @@ export interface Baseline {
   readonly startedAt: string;
   readonly commit: string;
   readonly processor: string;
+  /** Above 0.5 it is not worth much. */
+  readonly loadAverageBefore: number;
   readonly figures: readonly BaselineFigure[];
 }
 
@@ -36,7 +38,8 @@ export interface Comparison {
 
 export function createBaseline(results: BenchResults): Baseline {
   const { startedAt, machine } = results;
-  return { startedAt, commit: machine.commit, processor: machine.processor, figures: baselineFigures(results) };
+  const { commit, processor, loadAverageBefore } = machine;
+  return { startedAt, commit, processor, loadAverageBefore, figures: baselineFigures(results) };
 }
 
 /** Every figure of the results against the baseline's. What only the baseline has was not run, and is not compared. */

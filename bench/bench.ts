@@ -15,7 +15,7 @@ import { longListScript } from './scenarios.js';
 import type { PlaceName, Target } from './targets.js';
 import type { User } from './users.js';
 
-const REHEARSAL_MS = 600;
+const REHEARSAL_MS = 300;
 /** The one who asks for long lists begins this much earlier than the measured calls, and stays until after them. */
 const LISTS_LEAD_MS = 500;
 

@@ -70,7 +70,7 @@ export function parseOptions(words: readonly string[]): BenchOptions {
     scenarios: parseScenarios(positionals, peer),
     mode: values.quick ? 'quick' : 'full',
     rounds: values.rounds === undefined ? (values.quick ? 3 : 5) : parseWhole('--rounds', values.rounds, 1, ROUNDS_MAX),
-    ...(values.quick ? { warmUpMs: 300, measureMs: 1_000 } : { warmUpMs: 1_000, measureMs: 3_000 }),
+    ...(values.quick ? { warmUpMs: 300, measureMs: 800 } : { warmUpMs: 1_000, measureMs: 3_000 }),
     then: values['save-baseline'] ? 'report and save baseline' : values.check ? 'report and check' : 'report',
     keptResultsPath: values.results,
     peer,

@@ -1,5 +1,5 @@
 // What becomes of results: tables on the terminal, and the files that are kept with the code.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
@@ -56,6 +56,7 @@ function keep(results: BenchResults): void {
 }
 
 function check(results: BenchResults): number {
+  if (!existsSync(baselinePath)) throw new Error('there is no baseline: npm run bench -- --save-baseline makes one');
   const baseline = JSON.parse(readFileSync(baselinePath, 'utf8')) as Baseline;
   const comparisons = compareWithBaseline(results, baseline);
   const isGood = isWithinBounds(comparisons);

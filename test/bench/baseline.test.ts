@@ -31,6 +31,7 @@ t.test('a baseline is the medians, and says where they are from', async (t) => {
     startedAt: '2026-01-02T03:04:05.000Z',
     commit: 'abcdef0',
     processor: 'Some Processor',
+    loadAverageBefore: 0.1,
     figures: [
       { scenario: 'call', connections: 16, value: 2 },
       { scenario: 'idle', connections: 10_000, value: 6_000 },
