@@ -7,9 +7,11 @@ export interface GuideFacts {
   /** Listener and path prefix. */
   readonly baseUrl: string;
   readonly subject: string;
+  readonly controlPlaneUrl: string;
+  readonly compositionId: string;
 }
 
-export function guide({ url, token, baseUrl, subject }: GuideFacts): string {
+export function guide({ url, token, baseUrl, subject, controlPlaneUrl, compositionId }: GuideFacts): string {
   const settings = { type: 'http', url, headers: { Authorization: `Bearer ${token}` } };
   return `
 ────────────────────────────────────────────────────────────────────────────────
@@ -54,6 +56,20 @@ ${indent(JSON.stringify({ mcpServers: { switchyard: settings } }, null, 2))}
 VS Code (.vscode/mcp.json):
 
 ${indent(JSON.stringify({ servers: { switchyard: settings } }, null, 2))}
+
+The control plane knows both backends, and has composed three of their tools for ${subject}:
+
+  ${controlPlaneUrl}/docs   its interface, as a page
+  ${controlPlaneUrl}/mcp    every tool of every registered server
+  ${controlPlaneUrl}/servers/${compositionId}/mcp   the composition, "desk"
+  ${baseUrl}/servers/${compositionId}/mcp   the same, on the gateway
+
+  export SWITCHYARD_TOKEN='${token}' SWITCHYARD_CONTROL_PLANE_URL='${controlPlaneUrl}'
+  node dist-bootstrap/main.js servers list
+  node dist-bootstrap/main.js servers show calculator
+  node dist-bootstrap/main.js compositions show desk
+  curl -sS '${controlPlaneUrl}/mcp' -H "authorization: Bearer $SWITCHYARD_TOKEN" \\
+    -H 'content-type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
 The token lasts an hour. A new one:  curl -sS '${baseUrl}/admin/tokens/${subject}'
 Stop with Ctrl-C.

@@ -1,77 +1,67 @@
-// `npm run quickstart`: two demo backends and the gateway's bootstrap build on the embedded store, and what to paste to
-// use them. Everything it keeps is under data/.
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
+// `npm run quickstart`: two demo backends, the gateway's bootstrap build and its control plane on one embedded store,
+// and what to paste to use them. Everything it keeps is under data/.
+//
+//   npm run quickstart -- [the gateway's host:port [the control plane's host:port]]
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 import { startDemoBackend } from './demo-backend.js';
+import { fillRegistry } from './demo-registry.js';
 import { createCalculator, createWordsmith } from './demo-servers.js';
 import { guide } from './guide.js';
-import { ensureKeyPair } from './key-pair.js';
+import { ensureKeyPair, type KeyPairPaths } from './key-pair.js';
+import { Program } from './program.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+const SCRIPT = join(root, 'dist-bootstrap/main.js');
 const SUBJECT = 'demo@example.com';
 const VIRTUAL_HOST_ID = 'd3m0d3m0d3m0d3m0d3m0d3m0d3m0d3m0';
 const PATH_PREFIX = '/gw-rs';
 
 async function main(): Promise<void> {
-  const address = process.argv[2] ?? '127.0.0.1:8001';
+  const [gatewayAddress = '127.0.0.1:8001', controlPlaneAddress = '127.0.0.1:4444'] = process.argv.slice(2);
   const keys = ensureKeyPair(join(root, 'data'));
-  const calculator = await startDemoBackend({ createMcpServer: createCalculator, answerAs: 'json' });
-  const wordsmith = await startDemoBackend({ createMcpServer: createWordsmith, answerAs: 'event-stream' });
+  const backends = {
+    calculator: await startDemoBackend({ createMcpServer: createCalculator, answerAs: 'json' }),
+    wordsmith: await startDemoBackend({ createMcpServer: createWordsmith, answerAs: 'event-stream' }),
+  };
+  const backendUrls = { calculator: backends.calculator.url, wordsmith: backends.wordsmith.url };
 
-  const gateway = startGateway(address, keys);
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => gateway.kill('SIGTERM'));
-  const baseUrl = `http://${await listeningAddress(gateway)}${PATH_PREFIX}`;
+  const gateway = new Program('gateway', SCRIPT, ['dataplane', '--address', gatewayAddress, ...optionWords(keys)]);
+  const controlPlaneWords = ['control-plane', '--address', controlPlaneAddress, ...optionWords(keys)];
+  const controlPlane = new Program('control plane', SCRIPT, controlPlaneWords);
+  const programs = [gateway, controlPlane];
+  const stop = (): void => programs.forEach((program) => program.stop());
+  for (const event of ['SIGINT', 'SIGTERM', 'exit'] as const) process.on(event, stop);
+  // Neither is of use without the other.
+  for (const program of programs) void program.exited.then(stop);
 
-  await writeUserConfig(baseUrl, { calculator: calculator.url, wordsmith: wordsmith.url });
+  const [gatewayListens, controlPlaneListens] = await Promise.all(
+    programs.map((program) => program.listeningAddress()),
+  );
+  const baseUrl = `http://${gatewayListens}${PATH_PREFIX}`;
+  const controlPlaneUrl = `http://${controlPlaneListens}`;
+  await writeUserConfig(baseUrl, backendUrls);
   const token = await (await fetch(`${baseUrl}/admin/tokens/${SUBJECT}`)).text();
-  console.log(guide({ url: `${baseUrl}/servers/${VIRTUAL_HOST_ID}/mcp`, token, baseUrl, subject: SUBJECT }));
+  const { compositionId } = await fillRegistry(controlPlaneUrl, token, backendUrls);
+  const url = `${baseUrl}/servers/${VIRTUAL_HOST_ID}/mcp`;
+  console.log(guide({ url, token, baseUrl, subject: SUBJECT, controlPlaneUrl, compositionId }));
 
-  const [status] = (await once(gateway, 'exit')) as [number | null];
-  await Promise.all([calculator.close(), wordsmith.close()]);
-  process.exit(status ?? 1);
+  const statuses = await Promise.all(programs.map(({ exited }) => exited));
+  await Promise.all(Object.values(backends).map((backend) => backend.close()));
+  process.exit(statuses.find((status) => status !== 0) === undefined ? 0 : 1);
 }
 
-function startGateway(address: string, keys: { publicKey: string; privateKey: string }): ChildProcess {
-  const options = {
-    '--address': address,
+/** The same for both: they meet in the store. */
+function optionWords(keys: KeyPairPaths): string[] {
+  return Object.entries({
     '--store-path': join(root, 'data/store'),
     '--token-verification-public-key': keys.publicKey,
     '--token-verification-private-key': keys.privateKey,
     '--upstream-connection-mode': 'plain-text-or-tls',
-  };
-  const program = join(root, 'dist-bootstrap/main.js');
-  // A process group of its own: a Ctrl-C reaches the gateway once, by way of this process.
-  return spawn(process.execPath, [program, 'dataplane', ...Object.entries(options).flat()], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    detached: true,
-  });
+  }).flat();
 }
 
-/** Passes the gateway's log on, and resolves with the address of its line `listening`. Ends with it when it cannot start. */
-function listeningAddress(gateway: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    if (gateway.stdout === null) throw new Error('the gateway was started without its standard output');
-    createInterface(gateway.stdout).on('line', (line) => {
-      console.log(line);
-      const entry = parseLine(line);
-      if (entry['msg'] === 'listening' && typeof entry['address'] === 'string') resolve(entry['address']);
-    });
-    gateway.once('exit', (status) => reject(new Error(`the gateway did not start (exit status ${status})`)));
-  });
-}
-
-function parseLine(line: string): Record<string, unknown> {
-  try {
-    return JSON.parse(line) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
-}
-
-async function writeUserConfig(baseUrl: string, backendUrls: Record<string, string>): Promise<void> {
+async function writeUserConfig(baseUrl: string, backendUrls: Readonly<Record<string, string>>): Promise<void> {
   const backends = Object.fromEntries(Object.entries(backendUrls).map(([name, url]) => [name, { name, url }]));
   const response = await fetch(`${baseUrl}/admin/userconfigs/${SUBJECT}`, {
     method: 'POST',

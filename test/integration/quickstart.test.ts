@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { childEnvironment, childPids, programPath, projectRoot } from '../support/gateway.js';
+import { connectSdkClient } from '../support/sdk-client.js';
 import { until } from '../support/until.js';
 
 /** Throws where the build that the quick start runs is not there. */
 programPath('bootstrap');
 const script = join(projectRoot, 'build/demo/quickstart.js');
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
+const skip = hasCurl ? false : 'curl is not installed';
 
 interface Quickstart {
   readonly output: string;
@@ -20,7 +22,7 @@ interface Quickstart {
 }
 
 async function startQuickstart(t: Test): Promise<Quickstart> {
-  const child = spawn(process.execPath, [script, '127.0.0.1:0'], {
+  const child = spawn(process.execPath, [script, '127.0.0.1:0', '127.0.0.1:0'], {
     env: childEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -88,38 +90,68 @@ t.test('it prints a URL and a token that work, and Ctrl-C ends all of it with st
   t.equal(answer.status, 200);
   t.match(await answer.json(), { result: { serverInfo: { name: 'switchyard' } } });
 
-  await t.test(
-    'the steps for curl do what they say',
-    { skip: hasCurl ? false : 'curl is not installed' },
-    async (t) => {
-      const { stdout, stderr } = await promisify(execFile)('bash', ['-c', stepsOf(quickstart.output)]);
-      t.equal(stderr, '');
-      const lines = stdout.split('\n').filter((line) => line !== '' && !line.startsWith(':'));
-      const [listed, added, ...streamed] = lines.map((line) => line.replace(/^data: /, ''));
-      t.match(JSON.parse(listed ?? ''), {
-        id: 2,
-        result: {
-          tools: ['calculator-add', 'calculator-now', 'wordsmith-countdown', 'wordsmith-reverse'].map((name) => ({
-            name,
-          })),
-        },
-      });
-      t.match(JSON.parse(added ?? ''), { id: 3, result: { content: [{ text: '42' }] } });
-      const messages = streamed
-        .filter((line) => line.startsWith('{'))
-        .map((line) => JSON.parse(line) as { params?: { progress?: number } });
-      t.same(
-        messages.slice(0, -1).map(({ params }) => params?.progress),
-        [1, 2, 3, 4, 5],
-        'the countdown reports its progress',
-      );
-      t.match(messages.at(-1), { id: 4, result: { content: [{ text: 'Lift-off!' }] } });
-    },
-  );
+  await t.test('the steps for curl do what they say', { skip }, async (t) => {
+    const { stdout, stderr } = await promisify(execFile)('bash', ['-c', stepsOf(quickstart.output)]);
+    t.equal(stderr, '');
+    const lines = stdout.split('\n').filter((line) => line !== '' && !line.startsWith(':'));
+    const [listed, added, ...streamed] = lines.map((line) => line.replace(/^data: /, ''));
+    t.match(JSON.parse(listed ?? ''), {
+      id: 2,
+      result: {
+        tools: ['calculator-add', 'calculator-now', 'wordsmith-countdown', 'wordsmith-reverse'].map((name) => ({
+          name,
+        })),
+      },
+    });
+    t.match(JSON.parse(added ?? ''), { id: 3, result: { content: [{ text: '42' }] } });
+    const messages = streamed
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as { params?: { progress?: number } });
+    t.same(
+      messages.slice(0, -1).map(({ params }) => params?.progress),
+      [1, 2, 3, 4, 5],
+      'the countdown reports its progress',
+    );
+    t.match(messages.at(-1), { id: 4, result: { content: [{ text: 'Lift-off!' }] } });
+  });
 
   t.equal(await quickstart.interrupt(), 0);
   await until(() => !processes.some(isAlive), 'every process to be gone');
 });
+
+t.test(
+  'the control plane: what is printed of it does what it says, also on what an earlier run has left',
+  async (t) => {
+    for (const run of ['first', 'second']) {
+      const quickstart = await startQuickstart(t);
+      const commands = /^ {2}export SWITCHYARD_TOKEN=[^]*?tools\/list"\}'$/m.exec(quickstart.output)?.[0] ?? '';
+      const { stdout, stderr } = await promisify(execFile)('bash', ['-c', commands], { cwd: projectRoot });
+      t.equal(stderr, '', run);
+      t.match(stdout, /^calculator +active +2 +demo /m);
+      t.match(stdout, /^wordsmith +active +2 +demo /m);
+      t.match(stdout, /^tools +calculator:add, calculator:now, wordsmith:reverse$/m);
+      t.match(stdout, /"name":"wordsmith-countdown"/, 'the aggregate has all of them');
+
+      const docs = / (http:\S+\/docs) /.exec(quickstart.output)?.[1] ?? '';
+      t.equal((await fetch(docs)).status, 200);
+      const token = valueOf('TOKEN', quickstart.output);
+      const urls = [...quickstart.output.matchAll(/^ +(http:\S+\/servers\/[0-9a-f]{32}\/mcp) {3}the /gm)].map(
+        ([, url]) => url,
+      );
+      t.equal(urls.length, 2);
+      for (const url of urls) {
+        const { client } = await connectSdkClient(t, url ?? '', token);
+        const { tools } = await client.listTools();
+        t.same(
+          tools.map(({ name }) => name),
+          ['calculator-add', 'calculator-now', 'wordsmith-reverse'],
+          url,
+        );
+      }
+      t.equal(await quickstart.interrupt(), 0);
+    }
+  },
+);
 
 t.test('the settings that it prints for other programs are JSON with the same URL and token', async (t) => {
   const quickstart = await startQuickstart(t);

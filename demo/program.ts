@@ -1,0 +1,46 @@
+// One of the quick start's two programs, the gateway or its control plane, as a child process.
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+
+export class Program {
+  /** Exit status; `null` when it was killed. */
+  readonly exited: Promise<number | null>;
+  readonly #name: string;
+  readonly #child: ChildProcessByStdio<null, Readable, null>;
+
+  /** @param script and the words after it. */
+  constructor(name: string, script: string, words: readonly string[]) {
+    this.#name = name;
+    // A process group of its own: a Ctrl-C reaches it once, by way of this process.
+    this.#child = spawn(process.execPath, [script, ...words], { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+    this.exited = once(this.#child, 'exit').then(([status]) => status as number | null);
+  }
+
+  /** Passes its log on, and resolves with the address of its line `listening`. Rejects when it cannot start. */
+  listeningAddress(): Promise<string> {
+    return new Promise((resolve, reject) => {
+      createInterface(this.#child.stdout).on('line', (line) => {
+        console.log(line);
+        const { msg, address } = parseLine(line);
+        if (msg === 'listening' && typeof address === 'string') resolve(address);
+      });
+      void this.exited.then((status) =>
+        reject(new Error(`the ${this.#name} did not start (exit status ${status}); its last line says why`)),
+      );
+    });
+  }
+
+  stop(): void {
+    this.#child.kill('SIGTERM');
+  }
+}
+
+function parseLine(line: string): Record<string, unknown> {
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
