@@ -8,7 +8,7 @@ import type { Logger } from '../shared/logger.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { refusals, rpcCodes } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
-import { accept, answer, answerError, answerInForm, refuse, resultMessage, unknownTool } from './answers.js';
+import { accept, answer, answerError, refuse, resultMessage, unknownTool } from './answers.js';
 import type { Exchange } from './exchange.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
 import { ListMerger } from './list-merge/list-merger.js';
@@ -212,14 +212,14 @@ export class Relay {
     session.begin(work);
     listTools(this.#context, this.#merger, { session, virtualHost, exchange, id }, (list) => {
       session.finish(work);
-      // Then the caller has been told.
-      if (session.isEnded) return;
       if (typeof list === 'string') {
-        answerError(exchange, id, { code: rpcCodes.internalError, message: 'The list of tools could not be merged' });
+        if (!session.isEnded) answerError(exchange, id, LIST_FAILED);
         return;
       }
       this.#reportUnreachable(virtualHost, list.unreachable);
-      answerInForm(exchange, list.bytes);
+      // With the session's end the caller has been told.
+      if (session.isEnded) list.drop();
+      else list.giveTo(exchange);
     });
   }
 
@@ -272,6 +272,7 @@ export class Relay {
 }
 
 const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in flight in this session' };
+const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list of tools could not be merged' };
 const SESSION_ENDED = { code: rpcCodes.internalError, message: 'The session was ended while its tools were listed' };
 
 function idOf(exchange: Exchange, message: ClientMessage): IdSpan {

@@ -4,7 +4,9 @@ import { answerFrame } from './answers.js';
 import type { Exchange } from './exchange.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import type { ThreadFailure } from './list-merge/list-pool.js';
-import type { BackendTools, MergedList } from './list-merge/merge.js';
+import type { ReadPage } from './list-merge/answer-reading.js';
+import type { BackendTools } from './list-merge/merge.js';
+import type { MergedList } from './list-merge/merged-list.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import type { Session } from './session.js';
 import type { UnavailableBackend } from './unavailable.js';
@@ -30,13 +32,17 @@ export function listTools(
   { session, virtualHost, exchange, id }: ListPlan,
   done: (list: MergedList | ThreadFailure | 'unheard') => void,
 ): void {
-  const parts: BackendTools[] = [];
+  const parts: BackendTools<ReadPage>[] = [];
   const unavailable: UnavailableBackend[] = [];
   let pendingCount = virtualHost.backends.size;
   const settle = (): void => {
     if (pendingCount > 0) return;
-    if (exchange.isAborted) done('unheard');
-    else merger.merge({ rules: virtualHost, parts, unavailable, frame: answerFrame(exchange, id) }, done);
+    if (exchange.isAborted) {
+      merger.dropPages(parts.flatMap(({ pages }) => pages));
+      done('unheard');
+      return;
+    }
+    merger.merge({ rules: virtualHost, parts, unavailable, frame: answerFrame(exchange, id) }, done);
   };
   settle();
   for (const backend of virtualHost.backends.values()) {

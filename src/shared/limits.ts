@@ -71,14 +71,16 @@ export const limits = {
   /** Bytes of an HTTP error answer that are read to find a JSON-RPC error in it; above it the status alone counts. */
   upstreamRefusalBytesMax: 64 * KIB,
   /**
-   * Bytes of one backend's answer to `tools/list`, and of a merged list's pages together, that are read and merged on the
-   * event loop; more is the list thread's work.
+   * Bytes of one backend's answer to `tools/list`, and of a list's pages together, that are read and merged on the event
+   * loop; more is the list thread's work.
    */
   listBytesInlineMax: 128 * KIB,
-  /** Bytes that the list thread works on and that wait for it; what comes on top fails, unless nothing is before it. */
+  /** Bytes of lists that the list thread holds or that wait for it; a backend's answer on top is not read, and missing. */
   listThreadBytesMax: 512 * MIB,
-  /** How long a merge may wait for the list thread and take in it, ms; then the list fails with a JSON-RPC error. */
-  listMergeMsMax: 10_000,
+  /** Bytes of a large list that go to the list thread and come from it at once: more would hold up the event loop. */
+  listPartBytes: 512 * KIB,
+  /** How long a task may wait for the list thread and take in it, ms; then it fails, and with it its list. */
+  listTaskMsMax: 10_000,
   /** Pages that one backend's `tools/list` may have; more is an invalid answer. */
   listPagesMax: 1_000,
   /** Connections per worker and backend origin; further requests wait for one. */

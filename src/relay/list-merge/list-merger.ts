@@ -1,16 +1,20 @@
-// Reads and merges lists of tools: at once on the event loop when that takes no longer than a call does, in the list
-// thread otherwise, so that the loop keeps serving (limits.ts says from which size on, and why).
-import { readToolAnswer, type ToolAnswer } from '../../protocol/tool-page.js';
+// Reads and merges lists of tools: small ones at once on the event loop, large ones in the list thread, so that the loop
+// keeps serving (limits.ts says from which size on, and why). Both ways give the same bytes.
+import type { ToolPage } from '../../protocol/tool-page.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
+import { AnswerReading, type ReadPage } from './answer-reading.js';
+import { ByteBudget } from './byte-budget.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { encodeRules, type ListRules } from './list-rules.js';
-import { mergeTools, type BackendTools, type MergedList, type MergeJob } from './merge.js';
-import { joined, receiveAnswer, receiveList, sendAnswer, sendJob } from './thread-tasks.js';
+import { mergeTools, type MergeJob } from './merge.js';
+import { LargeList, SmallList, type MergedList } from './merged-list.js';
+import { handOver, sentPage, type MergeTask, type SentPage } from './thread-tasks.js';
 
 export class ListMerger {
   readonly #pool: ListPool;
+  readonly #budget = new ByteBudget(limits.listThreadBytesMax);
   /** Encoded once for each compiled virtual host: an allow-list may have thousands of names. */
   readonly #rulesTexts = new WeakMap<ListRules, string>();
 
@@ -18,42 +22,57 @@ export class ListMerger {
     this.#pool = new ListPool(deadlines, logger);
   }
 
-  /**
-   * Reads an answer to `tools/list`.
-   * @param pieces of the message; large ones are lost to their sender.
-   * @param id of the request, as JSON.
-   * @param done called once, from within when the answer is small.
-   */
-  read(
-    pieces: readonly Buffer[],
-    id: Buffer,
-    withinMs: number,
-    done: (answer: ToolAnswer | ThreadFailure) => void,
-  ): void {
-    const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
-    if (bytes <= limits.listBytesInlineMax) {
-      done(readToolAnswer(joined(pieces), id));
-      return;
-    }
-    this.#pool.run('readAnswer', sendAnswer(pieces, id), withinMs, (outcome) =>
-      done(typeof outcome === 'string' ? outcome : receiveAnswer(outcome)),
-    );
+  /** Every page that comes of it goes to `merge` or to `dropPages`. */
+  startReading(): AnswerReading {
+    return new AnswerReading(this.#pool, this.#budget);
   }
 
   /** @param done called once, from within when the list is small. */
-  merge(job: MergeJob, done: (list: MergedList | ThreadFailure) => void): void {
-    if (bytesOf(job.parts) <= limits.listBytesInlineMax) {
-      done(mergeTools(job));
+  merge(job: MergeJob<ReadPage>, done: (list: MergedList | ThreadFailure) => void): void {
+    if (isSmall(job)) {
+      const { bytes, unreachable } = mergeTools(job);
+      done(new SmallList(bytes, unreachable));
       return;
     }
-    const handover = sendJob(job, this.#rulesText(job.rules));
-    this.#pool.run('merge', handover, limits.listMergeMsMax, (outcome) =>
-      done(typeof outcome === 'string' ? outcome : receiveList(outcome)),
-    );
+    const keptPages = job.parts.flatMap(({ pages }) => pages.filter(isKept));
+    const key = this.#pool.mintKey();
+    this.#pool.run('merge', this.#task(key, job), limits.listTaskMsMax, (outcome) => {
+      if (typeof outcome === 'string') {
+        this.dropPages(keptPages);
+        // It may come yet, when it is only late.
+        this.#pool.drop([key]);
+        done(outcome);
+        return;
+      }
+      for (const page of keptPages) this.#budget.give(page.bytes);
+      this.#budget.take(outcome.bytes);
+      done(new LargeList(this.#pool, this.#budget, key, outcome, job.frame.form));
+    });
+  }
+
+  /** Nobody wants these pages any more. */
+  dropPages(pages: readonly ReadPage[]): void {
+    const keptPages = pages.filter(isKept);
+    for (const page of keptPages) this.#budget.give(page.bytes);
+    this.#pool.drop(keptPages.map(({ key }) => key));
   }
 
   close(): Promise<void> {
     return this.#pool.close();
+  }
+
+  #task(key: number, { rules, parts, unavailable, frame }: MergeJob<ReadPage>) {
+    const views: ArrayBufferView[] = [];
+    const send = (page: ToolPage): SentPage => {
+      const sent = sentPage(page);
+      views.push(sent.bytes, sent.spans);
+      return sent;
+    };
+    const sentParts = parts.map(({ backend, pages }) => ({
+      backend: rules.backendsByNameLength.indexOf(backend),
+      pages: pages.map((page) => (isKept(page) ? page.key : send(page))),
+    }));
+    return handOver<MergeTask>({ key, rules: this.#rulesText(rules), parts: sentParts, unavailable, frame }, views);
   }
 
   #rulesText(rules: ListRules): string {
@@ -66,8 +85,18 @@ export class ListMerger {
   }
 }
 
-function bytesOf(parts: readonly BackendTools[]): number {
-  let sum = 0;
-  for (const { pages } of parts) for (const { bytes } of pages) sum += bytes.length;
-  return sum;
+function isKept(page: ReadPage): page is Extract<ReadPage, { key: number }> {
+  return 'key' in page;
+}
+
+/** Whether everything is on the event loop still, and small together. */
+function isSmall(job: MergeJob<ReadPage>): job is MergeJob {
+  let bytes = 0;
+  for (const { pages } of job.parts) {
+    for (const page of pages) {
+      if (isKept(page)) return false;
+      bytes += page.bytes.length;
+    }
+  }
+  return bytes <= limits.listBytesInlineMax;
 }

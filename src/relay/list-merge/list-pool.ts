@@ -1,9 +1,9 @@
 // The list thread as the event loop sees it: one for a worker process, started when it is first needed, and started again
-// when it dies, which fails the task that it was at and no other.
+// when it dies, which fails the lists that it was keeping and no others.
 //
 //   waiting ──its turn──> running ──outcome, error──> over
-//      └──overdue──┐         └──overdue: the thread is ended──> over
-//                  └──> over
+//      └──overdue──> over    ├──overdue──> unheard ──outcome, error──> over
+//                            └──stuck: the thread is ended──> over
 //
 // The queue is here, because piscina's own keeps no order among tasks that can be aborted.
 import { fileURLToPath } from 'node:url';
@@ -11,9 +11,9 @@ import { Piscina } from 'piscina';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
-import type { Handover, ThreadTasks } from './thread-tasks.js';
+import { handOver, type Handover, type ThreadTasks } from './thread-tasks.js';
 
-/** `overdue`: not done in time. `failed`: the thread died over it, or too much was waiting already. */
+/** `overdue`: not done in time. `failed`: the thread died over it, or what the task needs was lost with another thread. */
 export type ThreadFailure = 'overdue' | 'failed';
 
 type Outcome<Name extends keyof ThreadTasks> = ThreadTasks[Name]['outcome'];
@@ -21,10 +21,9 @@ type Outcome<Name extends keyof ThreadTasks> = ThreadTasks[Name]['outcome'];
 interface Task {
   readonly name: keyof ThreadTasks;
   readonly handover: Handover<unknown>;
-  readonly bytes: number;
-  readonly abort: AbortController;
   readonly deadline: Deadline;
-  readonly done: (outcome: Outcome<keyof ThreadTasks> | ThreadFailure) => void;
+  /** `undefined` once it was called. */
+  done: ((outcome: Outcome<keyof ThreadTasks> | ThreadFailure) => void) | undefined;
 }
 
 const THREAD_FILE = fileURLToPath(new URL('./list-thread.js', import.meta.url));
@@ -36,8 +35,7 @@ export class ListPool {
   /** In the order in which they came. */
   readonly #waiting = new Set<Task>();
   #running: Task | undefined;
-  /** Of all tasks that are not over. */
-  #bytes = 0;
+  #lastKey = 0;
   #isClosed = false;
 
   constructor(deadlines: DeadlineWheel, logger: Logger) {
@@ -45,38 +43,44 @@ export class ListPool {
     this.#logger = logger;
   }
 
-  /** @param done called once; from within when the task cannot be taken. */
+  /** A key for something that the thread is to keep. */
+  mintKey(): number {
+    this.#lastKey += 1;
+    return this.#lastKey;
+  }
+
+  /** @param done called once; from within when the pool is closed. */
   run<Name extends keyof ThreadTasks>(
     name: Name,
     handover: Handover<ThreadTasks[Name]['task']>,
     withinMs: number,
     done: (outcome: Outcome<Name> | ThreadFailure) => void,
   ): void {
-    const bytes = handover.memory.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    // A task that finds nothing before it is taken whatever its size.
-    const isFull = this.#bytes > 0 && this.#bytes + bytes > limits.listThreadBytesMax;
-    if (isFull) this.#logger.warn({ bytes: this.#bytes }, 'too many large lists at once: one is not read');
-    if (isFull || this.#isClosed) {
+    if (this.#isClosed) {
       done('failed');
       return;
     }
     const task: Task = {
       name,
       handover,
-      bytes,
-      abort: new AbortController(),
       deadline: this.#deadlines.after(withinMs, () => this.#onOverdue(task)),
       done,
     };
-    this.#bytes += bytes;
     this.#waiting.add(task);
     this.#runNext();
+  }
+
+  /** What is kept under these keys is of no use any more. */
+  drop(keys: readonly number[]): void {
+    if (keys.length > 0) this.run('drop', handOver({ keys }), limits.listTaskMsMax, () => {});
   }
 
   /** Ends the thread; what is not over fails. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const task of this.#waiting) this.#finish(task, 'failed');
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const task of waiting) this.#tell(task, 'failed');
     await this.#piscina?.destroy();
   }
 
@@ -86,12 +90,21 @@ export class ListPool {
     this.#waiting.delete(task);
     this.#running = task;
     this.#piscina ??= this.#start();
-    const { name, abort, handover } = task;
-    const options = { name, transferList: handover.memory, signal: abort.signal };
-    void this.#piscina.run(handover.message, options).then(
-      (outcome: Outcome<keyof ThreadTasks>) => this.#finish(task, outcome),
-      (error: unknown) => this.#onError(task, error),
-    );
+    const { name, handover } = task;
+    // Ends the thread, which would be stuck; the last thing that a correct program needs.
+    const abort = new AbortController();
+    const stuckDeadline = this.#deadlines.after(limits.listTaskMsMax, () => abort.abort());
+    const finish = (outcome: Outcome<keyof ThreadTasks> | ThreadFailure): void => {
+      stuckDeadline.cancel();
+      this.#running = undefined;
+      this.#runNext();
+      this.#tell(task, outcome);
+    };
+    const options = { name, transferList: [...handover.memory], signal: abort.signal };
+    void this.#piscina.run(handover.message, options).then(finish, (error: unknown) => {
+      if (!this.#isClosed) this.#logger.error({ err: error, task: name }, 'the list thread failed');
+      finish('failed');
+    });
   }
 
   #start(): Piscina {
@@ -102,22 +115,15 @@ export class ListPool {
   }
 
   #onOverdue(task: Task): void {
-    if (task === this.#running) task.abort.abort();
-    else this.#finish(task, 'overdue');
+    // A running task is let run: what the thread keeps for others is worth more than the time.
+    this.#waiting.delete(task);
+    this.#tell(task, 'overdue');
   }
 
-  #onError(task: Task, error: unknown): void {
-    const isOverdue = task.abort.signal.aborted;
-    if (!isOverdue && !this.#isClosed) this.#logger.error({ err: error, task: task.name }, 'the list thread failed');
-    this.#finish(task, isOverdue ? 'overdue' : 'failed');
-  }
-
-  #finish(task: Task, outcome: Outcome<keyof ThreadTasks> | ThreadFailure): void {
+  #tell(task: Task, outcome: Outcome<keyof ThreadTasks> | ThreadFailure): void {
+    const { done } = task;
+    task.done = undefined;
     task.deadline.cancel();
-    this.#bytes -= task.bytes;
-    if (task === this.#running) this.#running = undefined;
-    else this.#waiting.delete(task);
-    this.#runNext();
-    task.done(outcome);
+    done?.(outcome);
   }
 }

@@ -1,17 +1,8 @@
-// The list thread's own code: what piscina runs by name, one task at a time.
+// The list thread's entry: what piscina calls by name, one task at a time.
 import { constants, getPriority, setPriority } from 'node:os';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import { readToolAnswer } from '../../protocol/tool-page.js';
-import { mergeTools } from './merge.js';
-import {
-  joined,
-  receiveJob,
-  sendList,
-  sendPage,
-  type Handover,
-  type MergeTask,
-  type ReadTask,
-} from './thread-tasks.js';
+import { ListKeeper } from './list-keeper.js';
+import type { AppendTask, DropTask, MergeOutcome, MergeTask, NextTask, ReadOutcome, ReadTask } from './thread-tasks.js';
 
 // On Linux a thread has a priority of its own: where both want one core, the event loop goes first. Elsewhere this would
 // be the whole process's.
@@ -20,16 +11,26 @@ if (process.platform === 'linux') {
   setPriority(Math.min(getPriority() + PRIORITY_BELOW_NORMAL, PRIORITY_LOW));
 }
 
-export function readAnswer({ pieces, id }: ReadTask): unknown {
-  const answer = readToolAnswer(joined(pieces), Buffer.from(id));
-  return answer.kind === 'page' ? moved(sendPage(answer.page, answer.nextCursor)) : answer;
+const keeper = new ListKeeper();
+
+export function append(task: AppendTask): void {
+  keeper.append(task);
 }
 
-export function merge(task: MergeTask): unknown {
-  return moved(sendList(mergeTools(receiveJob(task))));
+export function read(task: ReadTask): ReadOutcome {
+  return keeper.read(task);
 }
 
-/** In piscina's words. */
-function moved(handover: Handover<unknown>): unknown {
-  return move({ [transferableSymbol]: handover.memory, [valueSymbol]: handover.message as object });
+export function merge(task: MergeTask): MergeOutcome {
+  return keeper.merge(task);
+}
+
+/** Piscina hands the memory back. */
+export function next(task: NextTask): unknown {
+  const outcome = keeper.next(task);
+  return move({ [transferableSymbol]: [outcome.memory.buffer], [valueSymbol]: outcome });
+}
+
+export function drop(task: DropTask): void {
+  keeper.drop(task);
 }

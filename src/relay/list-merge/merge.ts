@@ -8,10 +8,10 @@ import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
 import type { ListRules, RuledBackend } from './list-rules.js';
 
 /** One backend's part of the list. */
-export interface BackendTools {
+export interface BackendTools<Page = ToolPage> {
   /** One of the rules' own. */
   readonly backend: RuledBackend;
-  readonly pages: readonly ToolPage[];
+  readonly pages: readonly Page[];
 }
 
 /** What goes around the list to make it the caller's answer. */
@@ -22,21 +22,21 @@ export interface AnswerFrame {
   readonly form: 'message' | 'event';
 }
 
-export interface MergeJob {
+export interface MergeJob<Page = ToolPage> {
   readonly rules: ListRules;
-  readonly parts: readonly BackendTools[];
+  readonly parts: readonly BackendTools<Page>[];
   readonly unavailable: readonly UnavailableBackend[];
   readonly frame: AnswerFrame;
 }
 
-export interface MergedList {
+export interface MergeResult {
   /** The whole answer, in the form that was asked for. */
   readonly bytes: Buffer;
   /** Merged names of tools that no call could reach, because a longer backend name takes them (decisions 2.5). */
   readonly unreachable: readonly string[];
 }
 
-export function mergeTools({ rules, parts, unavailable, frame }: MergeJob): MergedList {
+export function mergeTools({ rules, parts, unavailable, frame }: MergeJob): MergeResult {
   const tools: MergedTool[] = [];
   const unreachable: string[] = [];
   for (const part of parts) collectTools(rules, part, tools, unreachable);

@@ -1,116 +1,103 @@
 // What goes to the list thread and what comes back, in words that both sides understand. Large memory is handed over, not
-// copied: whoever has sent it has lost it. Buffers arrive as plain byte arrays.
-import type { ToolAnswer, ToolPage } from '../../protocol/tool-page.js';
+// copied: whoever has sent it has lost it. What the thread keeps between tasks has a key, given by the event loop.
+import type { ToolPage } from '../../protocol/tool-page.js';
 import type { UnavailableBackend } from '../unavailable.js';
-import { decodeRules } from './list-rules.js';
-import type { AnswerFrame, MergedList, MergeJob } from './merge.js';
+import type { AnswerFrame } from './merge.js';
 
 /** A message to another thread, and the memory in it that goes with it. */
 export interface Handover<Message> {
   readonly message: Message;
-  readonly memory: ArrayBuffer[];
+  readonly memory: readonly ArrayBuffer[];
 }
 
 /** What the thread does, by name: a message in, a message out. */
 export interface ThreadTasks {
-  readonly readAnswer: { readonly task: ReadTask; readonly outcome: ReadOutcome };
+  readonly append: { readonly task: AppendTask; readonly outcome: undefined };
+  readonly read: { readonly task: ReadTask; readonly outcome: ReadOutcome };
   readonly merge: { readonly task: MergeTask; readonly outcome: MergeOutcome };
+  readonly next: { readonly task: NextTask; readonly outcome: NextOutcome };
+  readonly drop: { readonly task: DropTask; readonly outcome: undefined };
 }
 
-/** An answer to `tools/list`. */
-export interface ReadTask {
+/** More of an answer to `tools/list`, kept under the key. */
+export interface AppendTask {
+  readonly key: number;
   readonly pieces: readonly Uint8Array[];
+}
+
+/** Read the answer under the key; if it is a page, that is kept in its place. */
+export interface ReadTask extends AppendTask {
+  /** Of the whole answer, to be sure that nothing of it was lost. */
+  readonly bytes: number;
   /** Of the request, as JSON. */
   readonly id: string;
 }
 
 export type ReadOutcome =
-  | Exclude<ToolAnswer, { kind: 'page' }>
-  | { readonly kind: 'page'; readonly page: SentPage; readonly nextCursor: string | undefined };
+  | { readonly kind: 'page'; readonly nextCursor: string | undefined }
+  | { readonly kind: 'error'; readonly code: unknown }
+  | { readonly kind: 'invalid' };
 
+/** Merge pages into a list, which is kept under the key; the pages are not kept any longer. */
 export interface MergeTask {
+  readonly key: number;
   /** Encoded. */
   readonly rules: string;
-  /** `backend` is its place in the rules. */
-  readonly parts: readonly { readonly backend: number; readonly pages: readonly SentPage[] }[];
+  /** `backend` is its place in the rules; a page is the key of a kept one, or comes with the task. */
+  readonly parts: readonly { readonly backend: number; readonly pages: readonly (number | SentPage)[] }[];
   readonly unavailable: readonly UnavailableBackend[];
   readonly frame: AnswerFrame;
 }
 
-export interface MergeOutcome {
-  readonly bytes: Uint8Array;
-  readonly unreachable: readonly string[];
-}
-
-interface SentPage {
+export interface SentPage {
   readonly bytes: Uint8Array;
   readonly spans: Int32Array;
 }
 
-/** The pieces as one message. */
-export function joined(pieces: readonly Uint8Array[]): Buffer {
-  const [first] = pieces;
-  return pieces.length === 1 && first !== undefined ? asBuffer(first) : Buffer.concat(pieces);
+export interface MergeOutcome {
+  /** Of the list. */
+  readonly bytes: number;
+  readonly unreachable: readonly string[];
 }
 
-export function sendAnswer(pieces: readonly Buffer[], id: Buffer): Handover<ReadTask> {
-  const owned = pieces.map(inOwnMemory);
-  return { message: { pieces: owned, id: id.toString() }, memory: owned.map(memoryOf) };
+/** Fill the memory with what comes next of the list under the key; with its last part it is not kept any longer. */
+export interface NextTask {
+  readonly key: number;
+  readonly memory: Uint8Array;
 }
 
-export function sendPage(page: ToolPage, nextCursor: string | undefined): Handover<ReadOutcome> {
-  const bytes = inOwnMemory(page.bytes);
-  const message = { kind: 'page', page: { bytes, spans: page.spans }, nextCursor } as const;
-  return { message, memory: [bytes, page.spans].map(memoryOf) };
+export interface NextOutcome {
+  readonly memory: Uint8Array;
+  readonly bytes: number;
 }
 
-export function receiveAnswer(outcome: ReadOutcome): ToolAnswer {
-  return outcome.kind === 'page' ? { ...outcome, page: receivePage(outcome.page) } : outcome;
+/** Whatever is under the keys is of no use any more. */
+export interface DropTask {
+  readonly keys: readonly number[];
 }
 
-/** @param rulesText the job's rules, encoded. */
-export function sendJob({ rules, parts, unavailable, frame }: MergeJob, rulesText: string): Handover<MergeTask> {
-  const memory: ArrayBuffer[] = [];
-  const sentParts = parts.map(({ backend, pages }) => ({
-    backend: rules.backendsByNameLength.indexOf(backend),
-    pages: pages.map((page) => {
-      const bytes = inOwnMemory(page.bytes);
-      memory.push(memoryOf(bytes), memoryOf(page.spans));
-      return { bytes, spans: page.spans };
-    }),
-  }));
-  return { message: { rules: rulesText, parts: sentParts, unavailable, frame }, memory };
+export function handOver<Message>(message: Message, views: readonly ArrayBufferView[] = []): Handover<Message> {
+  return { message, memory: views.map(({ buffer }) => buffer as ArrayBuffer) };
 }
 
-export function receiveJob({ rules: rulesText, parts, unavailable, frame }: MergeTask): MergeJob {
-  const rules = decodeRules(rulesText);
-  const receivedParts = parts.map(({ backend, pages }) => ({
-    backend: rules.backendsByNameLength[backend]!,
-    pages: pages.map(receivePage),
-  }));
-  return { rules, parts: receivedParts, unavailable, frame };
+/** The same page in memory that can be handed over. */
+export function sentPage({ bytes, spans }: ToolPage): SentPage {
+  return { bytes: inOwnMemory(bytes), spans };
 }
 
-export function sendList(list: MergedList): Handover<MergeOutcome> {
-  const bytes = inOwnMemory(list.bytes);
-  return { message: { bytes, unreachable: list.unreachable }, memory: [memoryOf(bytes)] };
-}
-
-export function receiveList({ bytes, unreachable }: MergeOutcome): MergedList {
-  return { bytes: asBuffer(bytes), unreachable };
-}
-
-function receivePage({ bytes, spans }: SentPage): ToolPage {
+export function receivedPage({ bytes, spans }: SentPage): ToolPage {
   return { bytes: asBuffer(bytes), spans };
 }
 
 /** Memory that holds nothing else can be handed over. Small buffers share theirs, and are copied. */
-function inOwnMemory(bytes: Uint8Array): Uint8Array {
+export function inOwnMemory(bytes: Uint8Array): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);
 }
 
-function memoryOf(view: Uint8Array | Int32Array): ArrayBuffer {
-  return view.buffer as ArrayBuffer;
+/** The pieces as one. */
+export function joined(pieces: readonly Uint8Array[]): Buffer {
+  const [first] = pieces;
+  return pieces.length === 1 && first !== undefined ? asBuffer(first) : Buffer.concat(pieces);
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

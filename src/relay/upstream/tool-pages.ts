@@ -1,8 +1,9 @@
 // All pages of one backend's `tools/list`, one after the other, under one deadline for the whole (decisions 2.5, 2.6).
 import type { BackendMessage } from '../../protocol/json-rpc.js';
-import { readToolAnswer, type ToolAnswer, type ToolPage } from '../../protocol/tool-page.js';
+import { readToolAnswer } from '../../protocol/tool-page.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
+import type { AnswerReading, ReadAnswer, ReadPage } from '../list-merge/answer-reading.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
 import type { ThreadFailure } from '../list-merge/list-pool.js';
 import type { UpstreamContext } from './upstream-context.js';
@@ -11,7 +12,7 @@ import type { RequestHandler } from './upstream-request.js';
 import type { UpstreamSession, UpstreamSessionRecord } from './upstream-session.js';
 
 /** Called once. */
-export type ToolPagesReader = (pages: readonly ToolPage[], fault: UpstreamFault | undefined) => void;
+export type ToolPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined) => void;
 
 const LIST_ID = Buffer.from('"switchyard-list"');
 
@@ -22,7 +23,8 @@ export class ToolPages implements RequestHandler {
   readonly #passthrough: readonly string[];
   readonly #done: ToolPagesReader;
   readonly #dueMs: number;
-  #pages: ToolPage[] = [];
+  #pages: ReadPage[] = [];
+  #reading: AnswerReading | undefined;
   #cursor: string | undefined;
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
@@ -46,7 +48,7 @@ export class ToolPages implements RequestHandler {
   start(): void {
     this.#upstream.whenOpen(this.#passthrough, (fault) => {
       if (fault === undefined) this.#readPage();
-      else this.#done([], fault);
+      else this.#fail(fault);
     });
   }
 
@@ -58,23 +60,27 @@ export class ToolPages implements RequestHandler {
     this.#onRead(readToolAnswer(bytes, LIST_ID));
   }
 
-  onUnread(pieces: readonly Buffer[]): void {
-    this.#merger.read(pieces, LIST_ID, this.#remainingMs, (answer) => this.#onRead(answer));
+  onUnread(pieces: readonly Buffer[], isLast: boolean): void {
+    const reading = (this.#reading ??= this.#merger.startReading());
+    if (!isLast) {
+      reading.push(pieces);
+      return;
+    }
+    this.#reading = undefined;
+    reading.end(pieces, LIST_ID, this.#remainingMs, (answer) => this.#onRead(answer));
   }
 
   onFault(fault: UpstreamFault): void {
-    if (fault.kind !== 'session-lost') {
-      this.#done([], fault);
-      return;
-    }
-    this.#upstream.lose(this.#sentIn);
-    if (this.#isSecondTry) {
-      this.#done([], fault);
+    this.#reading?.drop();
+    this.#reading = undefined;
+    if (fault.kind === 'session-lost') this.#upstream.lose(this.#sentIn);
+    if (fault.kind !== 'session-lost' || this.#isSecondTry) {
+      this.#fail(fault);
       return;
     }
     // From the first page again: cursors were the lost session's.
     this.#isSecondTry = true;
-    this.#pages = [];
+    this.#dropPages();
     this.#cursor = undefined;
     this.start();
   }
@@ -83,22 +89,22 @@ export class ToolPages implements RequestHandler {
     return this.#dueMs - this.#context.nowMs();
   }
 
-  #onRead(answer: ToolAnswer | ThreadFailure): void {
-    if (answer === 'overdue') this.#done([], upstreamFault('answer-timeout'));
-    else if (answer === 'failed') this.#done([], upstreamFault('answer-unread'));
-    else if (answer.kind === 'invalid') this.#done([], upstreamFault('answer-invalid'));
+  #onRead(answer: ReadAnswer | ThreadFailure): void {
+    if (answer === 'overdue') this.#fail(upstreamFault('answer-timeout'));
+    else if (answer === 'failed') this.#fail(upstreamFault('answer-unread'));
+    else if (answer.kind === 'invalid') this.#fail(upstreamFault('answer-invalid'));
     else if (answer.kind === 'error') this.#onError(answer.code);
     else this.#onPage(answer.page, answer.nextCursor);
   }
 
-  #onPage(page: ToolPage, nextCursor: string | undefined): void {
+  #onPage(page: ReadPage, nextCursor: string | undefined): void {
     const isEndless =
       this.#pages.length >= limits.listPagesMax || (nextCursor !== undefined && nextCursor === this.#cursor);
+    this.#pages.push(page);
     if (isEndless) {
-      this.#done([], upstreamFault('answer-invalid'));
+      this.#fail(upstreamFault('answer-invalid'));
       return;
     }
-    this.#pages.push(page);
     this.#cursor = nextCursor;
     if (nextCursor === undefined) this.#done(this.#pages, undefined);
     else this.#readPage();
@@ -107,12 +113,23 @@ export class ToolPages implements RequestHandler {
   /** A backend that declares no tools, and says so again when asked, has none. */
   #onError(code: unknown): void {
     const hasNone = code === rpcCodes.methodNotFound && this.#upstream.record?.hasTools === false;
-    this.#done([], hasNone ? undefined : upstreamFault('list-refused'));
+    if (hasNone) this.#done([], undefined);
+    else this.#fail(upstreamFault('list-refused'));
+  }
+
+  #fail(fault: UpstreamFault): void {
+    this.#dropPages();
+    this.#done([], fault);
+  }
+
+  #dropPages(): void {
+    this.#merger.dropPages(this.#pages);
+    this.#pages = [];
   }
 
   #readPage(): void {
     if (this.#upstream.state === 'closed') {
-      this.#done([], upstreamFault('session-ended'));
+      this.#fail(upstreamFault('session-ended'));
       return;
     }
     const params = this.#cursor === undefined ? '' : `,"params":{"cursor":${JSON.stringify(this.#cursor)}}`;

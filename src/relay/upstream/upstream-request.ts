@@ -37,9 +37,9 @@ export interface RequestHandler {
   /**
    * In place of `onAnswer`, for who reads large answers elsewhere: what is the answer, or nothing that could be one. It is
    * for the handler to find out.
-   * @param pieces of the message, which may be kept.
+   * @param pieces of the message, which may be kept. Large messages come in several calls, and a fault may come between.
    */
-  onUnread?(pieces: readonly Buffer[]): void;
+  onUnread?(pieces: readonly Buffer[], isLast: boolean): void;
 }
 
 export interface RequestPlan {
@@ -67,6 +67,8 @@ export class UpstreamRequest implements UpstreamHandler {
   #sessionId = '';
   #chunks: Buffer[] = [];
   #bytesReceived = 0;
+  /** Of them, those in `#chunks`. */
+  #bytesHeld = 0;
   #events: EventStreamParser | undefined;
 
   /** Sends the request. The handler is never called from within the constructor. */
@@ -119,6 +121,9 @@ export class UpstreamRequest implements UpstreamHandler {
       case 'json':
         this.#touch();
         this.#collect(chunk, limits.upstreamMessageBytesMax);
+        if (this.#bytesHeld >= limits.listPartBytes && this.#handler.onUnread !== undefined) {
+          this.#handler.onUnread(this.#takeChunks(), false);
+        }
         break;
       case 'event-stream':
         this.#touch();
@@ -164,9 +169,9 @@ export class UpstreamRequest implements UpstreamHandler {
 
   #onJson(): void {
     if (this.#handler.onUnread !== undefined) {
-      const pieces = this.#chunks;
+      const pieces = this.#takeChunks();
       this.#finish();
-      this.#handler.onUnread(pieces);
+      this.#handler.onUnread(pieces, true);
       return;
     }
     const bytes = this.#body();
@@ -183,7 +188,7 @@ export class UpstreamRequest implements UpstreamHandler {
     if (this.#state !== 'event-stream') return;
     if (this.#handler.onUnread !== undefined && data.length > limits.listBytesInlineMax && beginsWithResult(data)) {
       this.#onStreamAnswer();
-      this.#handler.onUnread([Buffer.from(data)]);
+      this.#handler.onUnread([Buffer.from(data)], true);
       return;
     }
     const message = readBackendMessage(data);
@@ -255,7 +260,15 @@ export class UpstreamRequest implements UpstreamHandler {
       this.#fail(this.#state === 'refused' ? this.#statusFault() : upstreamFault('answer-too-large'));
       return;
     }
+    this.#bytesHeld += chunk.length;
     this.#chunks.push(Buffer.from(chunk));
+  }
+
+  #takeChunks(): Buffer[] {
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    this.#bytesHeld = 0;
+    return chunks;
   }
 
   #body(): Buffer {

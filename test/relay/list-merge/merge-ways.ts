@@ -1,19 +1,30 @@
 // The two ways in which lists are read and merged, for tests that hold both to one table.
 import type { Test } from 'tap';
-import { readToolAnswer, type ToolAnswer } from '../../../src/protocol/tool-page.js';
-import { ListPool } from '../../../src/relay/list-merge/list-pool.js';
-import { encodeRules } from '../../../src/relay/list-merge/list-rules.js';
-import { mergeTools, type MergedList, type MergeJob } from '../../../src/relay/list-merge/merge.js';
-import { receiveAnswer, receiveList, sendAnswer, sendJob } from '../../../src/relay/list-merge/thread-tasks.js';
+import { readToolAnswer } from '../../../src/protocol/tool-page.js';
+import { ListPool, type ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
+import { encodeRules, type ListRules, type RuledBackend } from '../../../src/relay/list-merge/list-rules.js';
+import { mergeTools, type AnswerFrame, type MergeResult } from '../../../src/relay/list-merge/merge.js';
+import { handOver, type Handover, type ThreadTasks } from '../../../src/relay/list-merge/thread-tasks.js';
+import type { UnavailableBackend } from '../../../src/relay/unavailable.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { logInto } from '../../support/log-lines.js';
 
-export interface MergeWay {
-  read(pieces: readonly Buffer[], id: Buffer): Promise<ToolAnswer>;
-  merge(job: MergeJob): Promise<MergedList>;
+/** What comes from the backends. */
+export interface Answers {
+  readonly rules: ListRules;
+  readonly parts: readonly { readonly backend: RuledBackend; readonly answers: readonly Buffer[] }[];
+  readonly unavailable: readonly UnavailableBackend[];
+  readonly frame: AnswerFrame;
 }
 
+export type MergeWay = (answers: Answers) => Promise<MergeResult>;
+
+/** Of the requests that are answered, as JSON. */
+export const LIST_ID = '"é"';
+
 const WITHIN_MS = 60_000;
+/** Odd, so that parts end anywhere. */
+const PART_BYTES = 997;
 
 /** Runs the tests in `body` once for each way. */
 export function inBothWays(t: Test, name: string, body: (t: Test, way: MergeWay) => Promise<void>): void {
@@ -21,37 +32,75 @@ export function inBothWays(t: Test, name: string, body: (t: Test, way: MergeWay)
   t.test(`${name}: in the list thread`, (t) => body(t, inThread(startPool(t))));
 }
 
+export const onLoop: MergeWay = async ({ rules, parts, unavailable, frame }) => {
+  const readParts = parts.map(({ backend, answers }) => ({
+    backend,
+    pages: answers.map((bytes) => {
+      const answer = readToolAnswer(bytes, Buffer.from(LIST_ID));
+      if (answer.kind !== 'page') throw new Error(`not a page of tools: ${bytes.toString()}`);
+      return answer.page;
+    }),
+  }));
+  return mergeTools({ rules, parts: readParts, unavailable, frame });
+};
+
+export function inThread(pool: ListPool): MergeWay {
+  const readInto = async (key: number, bytes: Buffer): Promise<number> => {
+    const pieces = [bytes.subarray(0, 5), bytes.subarray(5)].map((piece) => Uint8Array.from(piece));
+    const task = { key, pieces, bytes: bytes.length, id: LIST_ID };
+    const outcome = await run(pool, 'read', handOver(task, pieces));
+    if (outcome.kind !== 'page') throw new Error(`not a page of tools: ${bytes.toString()}`);
+    return key;
+  };
+  return async ({ rules, parts, unavailable, frame }) => {
+    const readParts = await Promise.all(
+      parts.map(async ({ backend, answers }) => ({
+        backend: rules.backendsByNameLength.indexOf(backend),
+        pages: await Promise.all(answers.map((bytes) => readInto(pool.mintKey(), bytes))),
+      })),
+    );
+    const key = pool.mintKey();
+    const task = { key, rules: encodeRules(rules), parts: readParts, unavailable, frame };
+    const { bytes, unreachable } = await run(pool, 'merge', handOver(task));
+    return { bytes: await takeList(pool, key, bytes), unreachable };
+  };
+}
+
+/** All of a list that the thread keeps. */
+export async function takeList(pool: ListPool, key: number, bytes: number): Promise<Buffer> {
+  const list = Buffer.alloc(bytes);
+  let memory = new Uint8Array(PART_BYTES);
+  for (let at = 0; at < bytes;) {
+    const part = await run(pool, 'next', handOver({ key, memory }, [memory]));
+    memory = part.memory as Uint8Array<ArrayBuffer>;
+    list.set(memory.subarray(0, part.bytes), at);
+    at += part.bytes;
+  }
+  return list;
+}
+
+/** Rejects with an error whose message is the failure. */
+export function run<Name extends keyof ThreadTasks>(
+  pool: ListPool,
+  name: Name,
+  handover: Handover<ThreadTasks[Name]['task']>,
+  withinMs = WITHIN_MS,
+): Promise<Exclude<ThreadTasks[Name]['outcome'], ThreadFailure>> {
+  return new Promise((resolve, reject) => {
+    pool.run(name, handover, withinMs, (outcome) => {
+      if (typeof outcome === 'string') reject(new Error(outcome));
+      else resolve(outcome as Exclude<ThreadTasks[Name]['outcome'], ThreadFailure>);
+    });
+  });
+}
+
 /** A pool that ends with the test. */
 export function startPool(t: Test, lines: string[] = []): ListPool {
-  const deadlines = new DeadlineWheel();
+  const deadlines = new DeadlineWheel(10);
   const pool = new ListPool(deadlines, logInto(lines));
   t.teardown(async () => {
     deadlines.stop();
     await pool.close();
   });
   return pool;
-}
-
-export const onLoop: MergeWay = {
-  read: async (pieces, id) => readToolAnswer(Buffer.concat(pieces), id),
-  merge: async (job) => mergeTools(job),
-};
-
-export function inThread(pool: ListPool): MergeWay {
-  return {
-    read: (pieces, id) =>
-      new Promise((resolve, reject) => {
-        pool.run('readAnswer', sendAnswer(pieces, id), WITHIN_MS, (outcome) => {
-          if (typeof outcome === 'string') reject(new Error(outcome));
-          else resolve(receiveAnswer(outcome));
-        });
-      }),
-    merge: (job) =>
-      new Promise((resolve, reject) => {
-        pool.run('merge', sendJob(job, encodeRules(job.rules)), WITHIN_MS, (outcome) => {
-          if (typeof outcome === 'string') reject(new Error(outcome));
-          else resolve(receiveList(outcome));
-        });
-      }),
-  };
 }

@@ -1,16 +1,14 @@
 // The merged list of tools: bytes in, bytes out, and the same bytes from the event loop and from the list thread.
 import t, { type Test } from 'tap';
-import type { ToolPage } from '../../../src/protocol/tool-page.js';
-import type { AnswerFrame, BackendTools, MergedList } from '../../../src/relay/list-merge/merge.js';
+import type { AnswerFrame, MergeResult } from '../../../src/relay/list-merge/merge.js';
 import type { UnavailableBackend } from '../../../src/relay/unavailable.js';
 import type { BackendConfig } from '../../../src/store/user-config-schema.js';
 import { printable } from '../../support/printable.js';
 import { Random } from '../../support/random.js';
 import { escapedToken, randomJson } from '../../support/random-json.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
-import { inBothWays, inThread, onLoop, startPool, type MergeWay } from './merge-ways.js';
+import { inBothWays, inThread, LIST_ID, onLoop, startPool, type MergeWay } from './merge-ways.js';
 
-const ID = Buffer.from('"é"');
 const FRAME: AnswerFrame = { head: '{"jsonrpc":"2.0","id":7,"result":', form: 'message' };
 
 type Backends = Readonly<Record<string, Partial<BackendConfig>>>;
@@ -24,34 +22,23 @@ interface Merging {
   readonly frame?: AnswerFrame;
 }
 
-async function merge(
-  way: MergeWay,
-  { backends, lists, unavailable = [], frame = FRAME }: Merging,
-): Promise<MergedList> {
+function merge(way: MergeWay, { backends, lists, unavailable = [], frame = FRAME }: Merging): Promise<MergeResult> {
   const rules = virtualHostOf(backends);
-  const parts: BackendTools[] = [];
-  for (const [name, pages] of Object.entries(lists)) {
-    parts.push({
-      backend: backendOf(rules, name),
-      pages: await Promise.all(pages.map((tools) => readPage(way, tools))),
-    });
-  }
-  return way.merge({ rules, parts, unavailable, frame });
-}
-
-async function readPage(way: MergeWay, tools: readonly string[]): Promise<ToolPage> {
-  const text = `{"jsonrpc":"2.0","id":"é","result":{ "tools" : [ ${tools.join(' , ')} ] }}`;
-  const answer = await way.read([Buffer.from(text)], ID);
-  if (answer.kind !== 'page') throw new Error(`not a page of tools: ${text}`);
-  return answer.page;
+  const parts = Object.entries(lists).map(([name, pages]) => ({
+    backend: backendOf(rules, name),
+    answers: pages.map((tools) =>
+      Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{ "tools" : [ ${tools.join(' , ')} ] }}`),
+    ),
+  }));
+  return way({ rules, parts, unavailable, frame });
 }
 
 /** The result of the answer, as JSON text. */
-function resultOf({ bytes }: MergedList): string {
+function resultOf({ bytes }: MergeResult): string {
   return bytes.toString().slice(FRAME.head.length, -1);
 }
 
-function namesOf(list: MergedList): string[] {
+function namesOf(list: MergeResult): string[] {
   const { tools } = JSON.parse(resultOf(list)) as { tools: { name: string }[] };
   return tools.map((tool) => tool.name);
 }

@@ -1,0 +1,107 @@
+// One answer to `tools/list` on its way to become a page. A small one is read at once, on the event loop; the pieces of a
+// large one go to the list thread as they come, and what is made of them stays there.
+import { readToolAnswer, type ToolAnswer, type ToolPage } from '../../protocol/tool-page.js';
+import { limits } from '../../shared/limits.js';
+import type { ByteBudget } from './byte-budget.js';
+import type { ListPool, ThreadFailure } from './list-pool.js';
+import { handOver, inOwnMemory, joined, type ReadOutcome } from './thread-tasks.js';
+
+/** A page that the thread keeps. */
+export interface KeptPage {
+  readonly key: number;
+  readonly bytes: number;
+}
+
+export type ReadPage = ToolPage | KeptPage;
+
+export type ReadAnswer =
+  | Exclude<ToolAnswer, { kind: 'page' }>
+  | { readonly kind: 'page'; readonly page: ReadPage; readonly nextCursor: string | undefined };
+
+export class AnswerReading {
+  readonly #pool: ListPool;
+  readonly #budget: ByteBudget;
+  #key: number | undefined;
+  #bytes = 0;
+  #failure: ThreadFailure | undefined;
+
+  constructor(pool: ListPool, budget: ByteBudget) {
+    this.#pool = pool;
+    this.#budget = budget;
+  }
+
+  /** Takes the next pieces, and their memory. */
+  push(pieces: readonly Buffer[]): void {
+    const owned = this.#take(pieces);
+    if (owned === undefined) return;
+    this.#pool.run(
+      'append',
+      handOver({ key: this.#keyed(), pieces: owned }, owned),
+      limits.listTaskMsMax,
+      (outcome) => {
+        if (typeof outcome === 'string') this.#failure = outcome;
+      },
+    );
+  }
+
+  /**
+   * Takes the last pieces, and reads the answer.
+   * @param id of the request, as JSON.
+   * @param done called once, from within when the answer is small.
+   */
+  end(
+    pieces: readonly Buffer[],
+    id: Buffer,
+    withinMs: number,
+    done: (answer: ReadAnswer | ThreadFailure) => void,
+  ): void {
+    const isWhole = this.#key === undefined && this.#failure === undefined;
+    if (isWhole && bytesOf(pieces) <= limits.listBytesInlineMax) {
+      done(readToolAnswer(joined(pieces), id));
+      return;
+    }
+    const owned = this.#take(pieces);
+    if (owned === undefined) {
+      this.drop();
+      done('failed');
+      return;
+    }
+    const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString() };
+    this.#pool.run('read', handOver(task, owned), withinMs, (outcome) => this.#onRead(this.#failure ?? outcome, done));
+  }
+
+  /** Nobody wants the answer any more. */
+  drop(): void {
+    if (this.#key !== undefined) this.#pool.drop([this.#key]);
+    this.#budget.give(this.#bytes);
+    this.#bytes = 0;
+  }
+
+  #onRead(outcome: ReadOutcome | ThreadFailure, done: (answer: ReadAnswer | ThreadFailure) => void): void {
+    if (typeof outcome === 'string' || outcome.kind !== 'page') {
+      this.drop();
+      done(outcome);
+    } else {
+      done({ ...outcome, page: { key: this.#keyed(), bytes: this.#bytes } });
+    }
+  }
+
+  /** The pieces in memory that can be handed over; `undefined` once the answer has failed. */
+  #take(pieces: readonly Buffer[]): Uint8Array[] | undefined {
+    const bytes = bytesOf(pieces);
+    if (this.#failure === undefined && !this.#budget.tryTake(bytes)) this.#failure = 'failed';
+    if (this.#failure !== undefined) return undefined;
+    this.#bytes += bytes;
+    return pieces.map(inOwnMemory);
+  }
+
+  #keyed(): number {
+    return (this.#key ??= this.#pool.mintKey());
+  }
+}
+
+function bytesOf(pieces: readonly Buffer[]): number {
+  let bytes = 0;
+  for (const { length } of pieces) bytes += length;
+  return bytes;
+}
