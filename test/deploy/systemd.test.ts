@@ -1,4 +1,4 @@
-// The unit file by systemd's own judgement, and the notice of readiness through the real systemd-notify. `verify` wants
+// The unit files by systemd's own judgement, and the notice of readiness through the real systemd-notify. `verify` wants
 // the program of ExecStart= to exist, so it judges a copy that starts this Node.js with a file of this repository.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,65 +8,111 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { environmentVariable } from '../../src/config/option.js';
-import { dataplaneOptionTable } from '../../src/config/option-table.js';
+import { controlPlaneOptionTable, dataplaneOptionTable } from '../../src/config/option-table.js';
 import { limits } from '../../src/shared/limits.js';
 import { startPrimary, stubOptions, until } from '../primary/stub-fleet.js';
+import { startProgram } from '../support/gateway.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const deployed = fileURLToPath(new URL('../../../deploy/systemd/', import.meta.url));
-const unit = readFileSync(join(deployed, 'switchyard.service'), 'utf8');
-const environmentFile = readFileSync(join(deployed, 'switchyard.env'), 'utf8');
+
+interface Unit {
+  /** File name without its ending. */
+  readonly name: string;
+  readonly command: 'dataplane' | 'control-plane';
+  readonly options: typeof dataplaneOptionTable | typeof controlPlaneOptionTable;
+  /** What the program may take to be ready, and after its drain to be gone. */
+  readonly startMsMax: number;
+  readonly stopMsMax: number;
+}
+
+const units: readonly Unit[] = [
+  {
+    name: 'switchyard',
+    command: 'dataplane',
+    options: dataplaneOptionTable,
+    startMsMax: limits.workerStartTriesMax * limits.workerStartMsMax,
+    stopMsMax: limits.workerStopMsMax,
+  },
+  {
+    name: 'switchyard-control-plane',
+    command: 'control-plane',
+    options: controlPlaneOptionTable,
+    startMsMax: limits.redisConnectMsMax + limits.redisCommandMsMax,
+    stopMsMax: limits.noticeMsMax + limits.redisDisconnectMsMax,
+  },
+];
 
 function reasonToSkip(...programs: readonly string[]): string | false {
   const missing = programs.filter((program) => spawnSync(program, ['--version']).error !== undefined);
   return missing.length > 0 && `not installed here: ${missing.join(', ')}`;
 }
 
-function directive(name: string): string {
+function read(file: string): string {
+  return readFileSync(join(deployed, file), 'utf8');
+}
+
+function directive(unit: string, name: string): string {
   const values = unit.split('\n').filter((line) => line.startsWith(`${name}=`));
   if (values.length !== 1) throw new Error(`${name} stands in the unit ${values.length} times`);
   return values[0]?.slice(name.length + 1) ?? '';
 }
 
-t.test('systemd-analyze verify has nothing to say', { skip: reasonToSkip('systemd-analyze') }, (t) => {
-  const program = '/usr/bin/node /usr/lib/switchyard/dist/main.js';
-  t.match(unit, `ExecStart=${program} dataplane\n`);
-  const copy = join(t.testdir({}), 'switchyard.service');
-  function verify(text: string): string {
-    writeFileSync(copy, text);
-    const { stdout, stderr, status } = spawnSync('systemd-analyze', ['verify', copy], { encoding: 'utf8' });
-    return `${stdout}${stderr}${status === 0 ? '' : `status ${status}`}`;
+for (const { name, command, options, startMsMax, stopMsMax } of units) {
+  const unit = read(`${name}.service`);
+  const skip = reasonToSkip('systemd-analyze');
+
+  t.test(`${name}: systemd-analyze verify has nothing to say`, { skip }, (t) => {
+    const program = '/usr/bin/node /usr/lib/switchyard/dist/main.js';
+    t.match(unit, `ExecStart=${program} ${command}\n`);
+    const copy = join(t.testdir({}), `${name}.service`);
+    function verify(text: string): string {
+      writeFileSync(copy, text);
+      const { stdout, stderr, status } = spawnSync('systemd-analyze', ['verify', copy], { encoding: 'utf8' });
+      return `${stdout}${stderr}${status === 0 ? '' : `status ${status}`}`;
+    }
+    const thisFile = fileURLToPath(import.meta.url);
+    const verifiable = unit.replace(program, `${process.execPath} ${thisFile}`);
+    t.equal(verify(verifiable), '');
+    t.match(verify(verifiable.replace('PrivateTmp=', 'PrivateTemp=')), /PrivateTemp/, 'a misspelt directive is found');
+    t.end();
+  });
+
+  t.test(`${name}: systemd-analyze security rates the exposure below 3`, { skip }, (t) => {
+    const args = ['security', '--offline=true', '--no-pager', join(deployed, `${name}.service`)];
+    const { stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
+    const rating = /Overall exposure level for [\w-]+\.service: (\d+\.\d)/.exec(stdout)?.[1];
+    t.ok(Number(rating) < 3, `${rating} ${stderr}`);
+    t.end();
+  });
+
+  t.test(`${name}: the times of the unit leave room for those of the program`, (t) => {
+    const { parse, fallback } = options['drain-timeout'];
+    t.ok(Number(directive(unit, 'TimeoutStopSec')) * 1_000 > parse(fallback) + stopMsMax);
+    t.ok(Number(directive(unit, 'TimeoutStartSec')) * 1_000 > startMsMax);
+    t.end();
+  });
+
+  t.test(`${name}: every variable of the environment file is an option`, (t) => {
+    t.equal(directive(unit, 'EnvironmentFile'), `/etc/switchyard/${name}.env`);
+    const known = Object.keys(options).map(environmentVariable);
+    const named = [...read(`${name}.env`).matchAll(/^#?([A-Z_]+)=/gm)].map(([, variable]) => variable);
+    t.ok(named.length > 10);
+    t.same(
+      named.filter((variable) => variable === undefined || !known.includes(variable)),
+      [],
+    );
+    t.end();
+  });
+}
+
+t.test('on one machine both planes have one user, one folder of state, and one store', async (t) => {
+  for (const name of ['User', 'Group', 'StateDirectory', 'WorkingDirectory']) {
+    const [dataplane, controlPlane] = units.map((unit) => directive(read(`${unit.name}.service`), name));
+    t.equal(controlPlane, dataplane, name);
   }
-  const thisFile = fileURLToPath(import.meta.url);
-  const verifiable = unit.replace(program, `${process.execPath} ${thisFile}`);
-  t.equal(verify(verifiable), '');
-  t.match(verify(verifiable.replace('PrivateTmp=', 'PrivateTemp=')), /PrivateTemp/, 'a misspelt directive is found');
-  t.end();
-});
-
-t.test('systemd-analyze security rates the exposure below 3', { skip: reasonToSkip('systemd-analyze') }, (t) => {
-  const args = ['security', '--offline=true', '--no-pager', join(deployed, 'switchyard.service')];
-  const { stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
-  const rating = /Overall exposure level for switchyard\.service: (\d+\.\d)/.exec(stdout)?.[1];
-  t.ok(Number(rating) < 3, `${rating} ${stderr}`);
-  t.end();
-});
-
-t.test('the times of the unit leave room for those of the program', (t) => {
-  const { parse, fallback } = dataplaneOptionTable['drain-timeout'];
-  t.ok(Number(directive('TimeoutStopSec')) * 1_000 > parse(fallback) + limits.workerStopMsMax);
-  t.ok(Number(directive('TimeoutStartSec')) * 1_000 > limits.workerStartTriesMax * limits.workerStartMsMax);
-  t.end();
-});
-
-t.test('every variable of the environment file is an option', (t) => {
-  const known = Object.keys(dataplaneOptionTable).map(environmentVariable);
-  const named = [...environmentFile.matchAll(/^#?([A-Z_]+)=/gm)].map(([, name]) => name);
-  t.ok(named.length > 10);
-  t.same(
-    named.filter((name) => name === undefined || !known.includes(name)),
-    [],
-  );
-  t.end();
+  const [dataplane, controlPlane] = units.map((unit) => directive(read(`${unit.name}.env`), 'SWITCHYARD_STORE_PATH'));
+  t.equal(controlPlane, dataplane);
 });
 
 /** Binds a datagram socket, which Node.js cannot, and prints each notice on a line. */
@@ -120,4 +166,15 @@ t.test('systemd never hears READY=1 when one worker does not listen', { skip }, 
   primary.process.kill('SIGTERM');
   await until('STOPPING=1 comes', () => notices().includes('STOPPING=1'));
   t.same(notices(), ['STOPPING=1']);
+});
+
+t.test('systemd hears READY=1 when the control plane listens, and STOPPING=1 at the drain', { skip }, async (t) => {
+  const { socket, notices } = await listenForNotices(t);
+  const words = ['control-plane', '--address', '127.0.0.1:0', '--store-path', createScratchDirectory(t)];
+  const program = await startProgram(t, words, { environment: { NOTIFY_SOCKET: socket } });
+  await until('READY=1 comes', () => notices().length > 0);
+  program.signal('SIGTERM');
+  await until('STOPPING=1 comes', () => notices().length > 1);
+  t.same(notices(), ['READY=1', 'STOPPING=1']);
+  t.same(await program.exit, { code: 0, signal: null });
 });

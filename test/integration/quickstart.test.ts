@@ -145,7 +145,7 @@ t.test(
         t.same(
           tools.map(({ name }) => name),
           ['calculator-add', 'calculator-now', 'wordsmith-reverse'],
-          url,
+          String(url),
         );
       }
       t.equal(await quickstart.interrupt(), 0);
