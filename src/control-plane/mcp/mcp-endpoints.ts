@@ -7,7 +7,6 @@ import { refuse } from '../../relay/answers.js';
 import { Relay } from '../../relay/relay.js';
 import { checkTransport } from '../../relay/transport.js';
 import type { HttpUpstream } from '../../relay/upstream/http-upstream.js';
-import { Http1Upstream } from '../../relay/upstream/http1/http1-upstream.js';
 import { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Logger } from '../../shared/logger.js';
 import { refusals } from '../../shared/refusals.js';
@@ -15,6 +14,7 @@ import type { CompiledVirtualHost } from '../../store/compiled-config.js';
 import { backendOf } from '../compositions/composed-backends.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Registry } from '../registry/registry.js';
+import { createGuardedUpstream } from './guarded-upstream.js';
 import { NodeExchange, type NodeExchangeContext } from './node-exchange.js';
 import { readTransportHead } from './transport-head.js';
 import { VirtualHosts } from './virtual-hosts.js';
@@ -49,7 +49,7 @@ export class McpEndpoints {
     const deadlines = new DeadlineWheel();
     this.#options = options;
     this.#context = { deadlines, bodyBytesMax };
-    this.#http = new Http1Upstream({ connectTimeoutMs: upstream.connectTimeoutMs });
+    this.#http = createGuardedUpstream(upstream.connectTimeoutMs);
     this.#relay = new Relay({
       http: this.#http,
       deadlines,
