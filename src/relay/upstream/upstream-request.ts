@@ -7,6 +7,7 @@
 //   every state ──fault, deadline, abort──> done
 //
 // The handler hears `onAnswer` or `onFault` exactly once, unless the request is aborted.
+import { addPiece } from '../../protocol/byte-pieces.js';
 import { EventStreamParser } from '../../protocol/event-stream.js';
 import { beginsWithResult, readBackendMessage, sameId, type BackendMessage } from '../../protocol/json-rpc.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -261,7 +262,7 @@ export class UpstreamRequest implements UpstreamHandler {
       return;
     }
     this.#bytesHeld += chunk.length;
-    this.#chunks.push(Buffer.from(chunk));
+    addPiece(this.#chunks, chunk);
   }
 
   #takeChunks(): Buffer[] {

@@ -10,6 +10,7 @@
 import assert from 'node:assert';
 import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from 'uWebSockets.js';
+import { addPiece } from '../../protocol/byte-pieces.js';
 import { keepAliveComment } from '../../protocol/event-stream.js';
 import type { Exchange, ExchangeRequest } from '../../relay/exchange.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -262,7 +263,7 @@ export class EdgeExchange implements Exchange {
       return;
     }
     // A copy: the library takes the chunk back when this returns.
-    if (chunk.byteLength > 0) this.#chunks.push(Buffer.from(new Uint8Array(chunk)));
+    if (chunk.byteLength > 0) addPiece(this.#chunks, new Uint8Array(chunk));
     if (isLast) this.#onBodyEnd('complete');
   }
 

@@ -442,3 +442,22 @@ t.test('answers of more bytes than the limit', async (t) => {
   lost.call.head(404, 'text/html').data(' '.repeat(limits.upstreamRefusalBytesMax + 1));
   t.same(lost.listener.faults, [upstreamFault('session-lost')]);
 });
+
+t.test('an answer of tiny pieces takes little more memory than its bytes', async (t) => {
+  const single = ' ';
+  const sentBytes = 100_000;
+  let pieceCount = 0;
+  let bytes = 0;
+  class Counter extends Listener {
+    onUnread(pieces: readonly Buffer[]): void {
+      pieceCount += pieces.length;
+      for (const piece of pieces) bytes += piece.length;
+    }
+  }
+  const { call } = start(t, {}, new Counter());
+  call.head(200, JSON_TYPE);
+  for (let sent = 0; sent < sentBytes; sent += 1) call.data(single);
+  call.end();
+  t.equal(bytes, sentBytes);
+  t.ok(pieceCount < 2_048, `${pieceCount} pieces`);
+});
