@@ -99,6 +99,8 @@ export const limits = {
   upstreamKeepAliveMarginMs: 1_000,
   /** How often a request that could not be written is put on another connection; then the call fails. */
   upstreamUnsentTriesMax: 3,
+  /** Bytes of a body that is copied behind its request's head, to be one write; a larger one is written by itself. */
+  upstreamCopiedBodyBytesMax: 16 * KIB,
   /** Bytes of the one buffer that upstream connections read into. */
   upstreamReadBytes: 64 * KIB,
   /** Bytes of a chunk's size line in a chunked answer; a longer one is an invalid answer. */

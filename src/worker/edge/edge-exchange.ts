@@ -94,7 +94,8 @@ export class EdgeExchange implements Exchange {
   get body(): Buffer {
     const [first] = this.#chunks;
     if (first === undefined) return NO_BODY;
-    return this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+    // Of a body whose length was known there is one chunk, which has room for all of it.
+    return this.#chunks.length === 1 ? first.subarray(0, this.#bodyBytes) : Buffer.concat(this.#chunks);
   }
 
   /** Calls back when the body has come to its end, at once if it has already; never after an abort. */
@@ -262,9 +263,23 @@ export class EdgeExchange implements Exchange {
       this.#onBodyEnd('too-large');
       return;
     }
-    // A copy: the library takes the chunk back when this returns.
-    if (chunk.byteLength > 0) addPiece(this.#chunks, new Uint8Array(chunk));
+    if (chunk.byteLength > 0) this.#keep(new Uint8Array(chunk), isLast);
     if (isLast) this.#onBodyEnd('complete');
+  }
+
+  /** Copies a chunk of the body: the library takes it back when its callback returns. */
+  #keep(chunk: Uint8Array, isLast: boolean): void {
+    const [first] = this.#chunks;
+    const lengthBytes = Number(this.head.contentLength);
+    if (first === undefined && !isLast && lengthBytes > chunk.length) {
+      const whole = Buffer.allocUnsafe(lengthBytes);
+      whole.set(chunk);
+      this.#chunks.push(whole);
+    } else if (first !== undefined && this.#bodyBytes <= first.length) {
+      first.set(chunk, this.#bodyBytes - chunk.length);
+    } else {
+      addPiece(this.#chunks, chunk);
+    }
   }
 
   #onBodyEnd(outcome: BodyOutcome): void {

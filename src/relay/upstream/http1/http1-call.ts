@@ -4,11 +4,11 @@
 import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
 import { upstreamFault, type UpstreamFaultKind } from '../upstream-fault.js';
 import type { Http1Connection } from './http1-connection.js';
-import { requestBytes } from './request-head.js';
+import { requestBytes, type RequestBytes } from './request-head.js';
 
 export class Http1Call implements UpstreamCall {
   /** The request, head and body; `undefined` when it cannot be written down. */
-  readonly bytes: Buffer | undefined;
+  readonly bytes: RequestBytes | undefined;
   /** `undefined` once nobody listens any more. */
   handler: UpstreamHandler | undefined;
   connection: Http1Connection | undefined;

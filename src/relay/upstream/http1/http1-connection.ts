@@ -85,7 +85,15 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     if (this.#state !== 'sending' || call?.bytes === undefined || this.#socket.destroyed) return;
     this.#state = 'busy';
     this.#parser.begin();
-    this.#socket.write(call.bytes);
+    const { first, largeBody } = call.bytes;
+    if (largeBody === undefined) {
+      this.#socket.write(first);
+    } else {
+      this.#socket.cork();
+      this.#socket.write(first);
+      this.#socket.write(largeBody);
+      this.#socket.uncork();
+    }
     if (call.isPaused) this.#socket.pause();
   }
 

@@ -1,38 +1,54 @@
 // The head of a request as bytes. Requests of one session share one array of headers, so all of the head but the length is
 // written once and remembered with that array. Hot.
+import { limits } from '../../../shared/limits.js';
 import type { UpstreamRequest } from '../http-upstream.js';
 
 interface RememberedHead {
   readonly method: string;
   readonly path: string;
   readonly origin: string;
+  readonly hasBody: boolean;
   /** Up to the value of `content-length`; all of it for a request without a body. */
   readonly bytes: Buffer;
 }
 
 const remembered = new WeakMap<readonly string[], RememberedHead>();
 
-/**
- * The whole request, head and body, in one piece: one write.
- * @returns `undefined` when a header cannot be sent.
- */
-export function requestBytes(request: UpstreamRequest): Buffer | undefined {
+export interface RequestBytes {
+  /** The head, and the body when it is small: one write. */
+  readonly first: Buffer;
+  /** A large body, which costs less to write by itself than to copy behind the head. */
+  readonly largeBody: Uint8Array | undefined;
+}
+
+/** @returns `undefined` when a header cannot be sent. */
+export function requestBytes(request: UpstreamRequest): RequestBytes | undefined {
   const head = headOf(request);
   if (head === undefined) return undefined;
   const { body } = request;
-  if (body === undefined) return head;
+  if (body === undefined) return { first: head, largeBody: undefined };
   const length = String(body.length);
-  const bytes = Buffer.allocUnsafe(head.length + length.length + 4 + body.length);
-  let at = head.copy(bytes);
-  at += bytes.write(length, at, 'latin1');
-  at += bytes.write('\r\n\r\n', at, 'latin1');
-  bytes.set(body, at);
-  return bytes;
+  const isLarge = body.length > limits.upstreamCopiedBodyBytesMax;
+  const first = Buffer.allocUnsafe(head.length + length.length + 4 + (isLarge ? 0 : body.length));
+  let at = head.copy(first);
+  at += first.write(length, at, 'latin1');
+  at += first.write('\r\n\r\n', at, 'latin1');
+  if (isLarge) return { first, largeBody: body };
+  first.set(body, at);
+  return { first, largeBody: undefined };
 }
 
 function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | undefined {
   const known = remembered.get(headers);
-  if (known?.method === method && known.path === target.path && known.origin === target.origin) return known.bytes;
+  const hasBody = body !== undefined;
+  if (
+    known?.method === method &&
+    known.path === target.path &&
+    known.origin === target.origin &&
+    known.hasBody === hasBody
+  ) {
+    return known.bytes;
+  }
   const host = target.origin.slice(target.origin.indexOf('//') + 2);
   let text = `${method} ${target.path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
   for (let i = 0; i + 1 < headers.length; i += 2) {
@@ -42,8 +58,8 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | un
     if (!NAME.test(name) || !VALUE.test(value)) return undefined;
     text += `${name}: ${value}\r\n`;
   }
-  const bytes = Buffer.from(body === undefined ? `${text}\r\n` : `${text}content-length: `, 'latin1');
-  remembered.set(headers, { method, path: target.path, origin: target.origin, bytes });
+  const bytes = Buffer.from(hasBody ? `${text}content-length: ` : `${text}\r\n`, 'latin1');
+  remembered.set(headers, { method, path: target.path, origin: target.origin, hasBody, bytes });
   return bytes;
 }
 
