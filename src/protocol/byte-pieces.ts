@@ -3,18 +3,19 @@
 // every so often. Hot: most bodies are one piece.
 import { Buffer } from 'node:buffer';
 
-/** The number of pieces at which the small ones at the end become one; so again at each multiple of it. */
+/** At each multiple of this number of pieces the last so many are joined, if they are small. */
 const PIECES_TO_JOIN = 1_024;
-/** A piece of so many bytes is worth its object. */
-const LARGE_BYTES = 1_024;
+/** So many bytes in them are worth their objects; and no byte is copied often. */
+const WORTHWHILE_BYTES = 64 * 1024;
 
 /** Appends a copy of the piece. */
 export function addPiece(pieces: Buffer[], piece: Uint8Array): void {
-  if (pieces.push(Buffer.from(piece)) % PIECES_TO_JOIN === 0) joinSmallOnes(pieces);
+  if (pieces.push(Buffer.from(piece)) % PIECES_TO_JOIN === 0) joinLast(pieces);
 }
 
-function joinSmallOnes(pieces: Buffer[]): void {
-  let first = pieces.length;
-  while (first > 0 && pieces[first - 1]!.length < LARGE_BYTES) first -= 1;
-  if (first < pieces.length) pieces.push(Buffer.concat(pieces.splice(first)));
+function joinLast(pieces: Buffer[]): void {
+  const first = pieces.length - PIECES_TO_JOIN;
+  let bytes = 0;
+  for (let index = first; index < pieces.length; index += 1) bytes += pieces[index]!.length;
+  if (bytes < WORTHWHILE_BYTES) pieces.push(Buffer.concat(pieces.splice(first), bytes));
 }

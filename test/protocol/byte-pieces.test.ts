@@ -29,14 +29,14 @@ t.test('any mixture of sizes is kept in order, in a bounded number of pieces', a
   const bytes = body(4_000_000);
   const mixtures: Readonly<Record<string, (index: number) => number>> = {
     'single bytes': () => 1,
-    'just too small to stand alone': () => 1_023,
-    'just large enough': () => 1_024,
+    'just too small to stand alone': () => 63,
+    'just large enough': () => 64,
     'small and large in turn': (index) => (index % 2 === 0 ? 1 : 2_000),
     'many small before each large': (index) => (index % 1_500 === 0 ? 5_000 : 3),
   };
   for (const [name, sizeOf] of Object.entries(mixtures)) {
     const pieces = gather(bytes, sizeOf);
     t.ok(Buffer.concat(pieces).equals(bytes), name);
-    t.ok(pieces.length < 2_048 + bytes.length / 512, `${name}: ${pieces.length} pieces`);
+    t.ok(pieces.length < 2_048 + bytes.length / 64, `${name}: ${pieces.length} pieces`);
   }
 });
