@@ -207,7 +207,6 @@ export class EdgeExchange implements Exchange {
   }
 
   #writePart(part: Uint8Array): boolean {
-    this.#partStart += this.#part.length;
     this.#part = part;
     let hasRoom = true;
     this.#res.cork(() => {
@@ -222,7 +221,13 @@ export class EdgeExchange implements Exchange {
    */
   #handOver(offset: number): boolean {
     const [hasRoom, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);
-    if (isComplete) this.#finish();
+    if (isComplete) {
+      this.#finish();
+    } else if (hasRoom) {
+      // Its owner may use the memory again.
+      this.#partStart += this.#part.length;
+      this.#part = NO_BODY;
+    }
     return hasRoom;
   }
 

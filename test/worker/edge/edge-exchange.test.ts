@@ -70,11 +70,11 @@ function patterned(bytes: number): Buffer {
   return Buffer.alloc(bytes, block);
 }
 
-/** Gives `large` in parts, all in one memory, as fast as the exchange takes them. */
+/** Gives `large` in parts as fast as the exchange takes them, and takes their memory away as soon as it may. */
 class PartGiver {
   partCount = 0;
   readonly #exchange: EdgeExchange;
-  readonly #memory = Buffer.alloc(PART_BYTES);
+  #memory = Buffer.from(new ArrayBuffer(PART_BYTES));
   #at = 0;
   #isWaiting = false;
 
@@ -83,6 +83,7 @@ class PartGiver {
     exchange.onDrain = () => {
       if (!this.#isWaiting) return;
       this.#isWaiting = false;
+      this.#moveMemory();
       this.#give();
     };
     exchange.openBody(large.length);
@@ -95,8 +96,15 @@ class PartGiver {
       this.#at += length;
       this.partCount += 1;
       this.#isWaiting = !this.#exchange.write(this.#memory.subarray(0, length));
+      if (!this.#isWaiting) this.#moveMemory();
     }
     if (this.#at >= large.length) this.#exchange.end();
+  }
+
+  /** As if it had gone to another thread and come back. */
+  #moveMemory(): void {
+    const { buffer } = this.#memory;
+    this.#memory = Buffer.from(structuredClone(buffer, { transfer: [buffer] }));
   }
 }
 
