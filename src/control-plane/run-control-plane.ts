@@ -44,7 +44,5 @@ export async function runControlPlane(options: ControlPlaneOptions, entry: Contr
     if (!(error instanceof StartFault)) throw error;
     logger.fatal(error.message);
     return error.exitStatus;
-  } finally {
-    signals.release();
   }
 }

@@ -40,7 +40,6 @@ export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry)
     return error.exitStatus;
   } finally {
     if (hopDirectory !== undefined) removeHopDirectory(hopDirectory);
-    signals.release();
   }
 }
 

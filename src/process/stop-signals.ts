@@ -1,4 +1,5 @@
-// SIGINT and SIGTERM as two promises: the first asks for a drain, the second no longer wants to wait for it. Cold.
+// SIGINT and SIGTERM as two promises: the first asks for a drain, the second no longer wants to wait for it. They keep
+// their effect until the process ends, so that one that comes late does not change its exit status. Cold.
 import { limits } from '../shared/limits.js';
 
 export type StopSignal = 'SIGINT' | 'SIGTERM';
@@ -15,11 +16,6 @@ export class StopSignals {
     this.first = new Promise((resolve) => (this.#resolveFirst = resolve));
     this.second = new Promise((resolve) => (this.#resolveSecond = resolve));
     for (const signal of stopSignals) process.on(signal, this.#onSignal);
-  }
-
-  /** Signals have their default effect again. */
-  release(): void {
-    for (const signal of stopSignals) process.off(signal, this.#onSignal);
   }
 
   readonly #onSignal = (signal: StopSignal): void => {

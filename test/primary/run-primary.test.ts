@@ -91,10 +91,11 @@ t.test('a second signal kills the workers, but not one that comes with the first
   primary.process.kill('SIGTERM');
   await primary.journal.entry('drain', 0);
   const impatience = setInterval(() => primary.process.kill('SIGINT'), 100);
-  t.equal(await primary.ended, 130);
+  t.match(await primary.logged('second signal: workers are killed'), { signal: 'SIGINT' });
+  // One that meets Node.js at its own end would take the exit status with it.
   clearInterval(impatience);
   t.ok(performance.now() - signalledAtMs > limits.stopSignalRepeatMsMax);
-  t.match(await primary.logged('second signal: workers are killed'), { signal: 'SIGINT' });
+  t.equal(await primary.ended, 130);
   t.equal(primary.journal.entries('stop').length, 0);
   await until('the worker is gone', () => !isAlive(pid));
 });
