@@ -1,11 +1,5 @@
 // The list thread as the event loop sees it: one for a worker process, started when it is first needed, and started again
-// when it dies, which fails the lists that it was keeping and no others.
-//
-//   waiting ──its turn──> running ──outcome, error──> over
-//      └──overdue──> over    ├──overdue──> unheard ──outcome, error──> over
-//                            └──stuck: the thread is ended──> over
-//
-// The queue is here, because piscina's own keeps no order among tasks that can be aborted.
+// when it dies, which fails the lists that it was keeping and no others. Tasks are done in the order in which they come.
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -18,23 +12,14 @@ export type ThreadFailure = 'overdue' | 'failed';
 
 type Outcome<Name extends keyof ThreadTasks> = ThreadTasks[Name]['outcome'];
 
-interface Task {
-  readonly name: keyof ThreadTasks;
-  readonly handover: Handover<unknown>;
-  readonly deadline: Deadline;
-  /** `undefined` once it was called. */
-  done: ((outcome: Outcome<keyof ThreadTasks> | ThreadFailure) => void) | undefined;
-}
-
 const THREAD_FILE = fileURLToPath(new URL('./list-thread.js', import.meta.url));
 
 export class ListPool {
   readonly #deadlines: DeadlineWheel;
   readonly #logger: Logger;
   #piscina: Piscina | undefined;
-  /** In the order in which they came. */
-  readonly #waiting = new Set<Task>();
-  #running: Task | undefined;
+  #pendingCount = 0;
+  #stuckDeadline: Deadline | undefined;
   #lastKey = 0;
   #isClosed = false;
 
@@ -49,7 +34,10 @@ export class ListPool {
     return this.#lastKey;
   }
 
-  /** @param done called once; from within when the pool is closed. */
+  /**
+   * An overdue task is done all the same: what it leaves in the thread is for the caller to drop.
+   * @param done called once; from within when the pool is closed.
+   */
   run<Name extends keyof ThreadTasks>(
     name: Name,
     handover: Handover<ThreadTasks[Name]['task']>,
@@ -60,14 +48,24 @@ export class ListPool {
       done('failed');
       return;
     }
-    const task: Task = {
-      name,
-      handover,
-      deadline: this.#deadlines.after(withinMs, () => this.#onOverdue(task)),
-      done,
+    let isOverdue = false;
+    const deadline = this.#deadlines.after(withinMs, () => {
+      isOverdue = true;
+      done('overdue');
+    });
+    const finish = (outcome: Outcome<Name> | ThreadFailure): void => {
+      deadline.cancel();
+      this.#onTaskOver();
+      if (!isOverdue) done(outcome);
     };
-    this.#waiting.add(task);
-    this.#runNext();
+    this.#piscina ??= this.#start();
+    this.#pendingCount += 1;
+    if (this.#pendingCount === 1) this.#stuckDeadline?.restart();
+    const options = { name, transferList: [...handover.memory] };
+    void this.#piscina.run(handover.message, options).then(finish, (error: unknown) => {
+      if (!this.#isClosed) this.#logger.error({ err: error, task: name }, 'the list thread failed');
+      finish('failed');
+    });
   }
 
   /** What is kept under these keys is of no use any more. */
@@ -78,52 +76,32 @@ export class ListPool {
   /** Ends the thread; what is not over fails. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const task of waiting) this.#tell(task, 'failed');
+    this.#stuckDeadline?.cancel();
     await this.#piscina?.destroy();
   }
 
-  #runNext(): void {
-    const [task] = this.#waiting;
-    if (this.#running !== undefined || task === undefined) return;
-    this.#waiting.delete(task);
-    this.#running = task;
-    this.#piscina ??= this.#start();
-    const { name, handover } = task;
-    // Ends the thread, which would be stuck; the last thing that a correct program needs.
-    const abort = new AbortController();
-    const stuckDeadline = this.#deadlines.after(limits.listTaskMsMax, () => abort.abort());
-    const finish = (outcome: Outcome<keyof ThreadTasks> | ThreadFailure): void => {
-      stuckDeadline.cancel();
-      this.#running = undefined;
-      this.#runNext();
-      this.#tell(task, outcome);
-    };
-    const options = { name, transferList: [...handover.memory], signal: abort.signal };
-    void this.#piscina.run(handover.message, options).then(finish, (error: unknown) => {
-      if (!this.#isClosed) this.#logger.error({ err: error, task: name }, 'the list thread failed');
-      finish('failed');
-    });
-  }
-
   #start(): Piscina {
-    // With a minimum of one, a thread that died is replaced while others wait for it, too.
-    const piscina = new Piscina({ filename: THREAD_FILE, minThreads: 1, maxThreads: 1 });
+    this.#stuckDeadline = this.#deadlines.after(limits.listTaskMsMax, () => this.#onStuck());
+    const piscina = new Piscina({
+      filename: THREAD_FILE,
+      // With a minimum of one, a thread that died is replaced while tasks wait for it, too.
+      minThreads: 1,
+      maxThreads: 1,
+      // Every task goes to the thread at once, which does them in turn: the memory handed over weighs on this side no more.
+      concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
+    });
     piscina.on('error', (error) => this.#logger.error({ err: error as unknown }, 'the idle list thread died'));
     return piscina;
   }
 
-  #onOverdue(task: Task): void {
-    // A running task is let run: what the thread keeps for others is worth more than the time.
-    this.#waiting.delete(task);
-    this.#tell(task, 'overdue');
+  #onTaskOver(): void {
+    this.#pendingCount -= 1;
+    if (this.#pendingCount > 0) this.#stuckDeadline?.restart();
+    else this.#stuckDeadline?.cancel();
   }
 
-  #tell(task: Task, outcome: Outcome<keyof ThreadTasks> | ThreadFailure): void {
-    const { done } = task;
-    task.done = undefined;
-    task.deadline.cancel();
-    done?.(outcome);
+  /** No task was over for so long: the thread is replaced, as if it had died. */
+  #onStuck(): void {
+    for (const thread of this.#piscina?.threads ?? []) void thread.terminate();
   }
 }
