@@ -3,6 +3,7 @@
 import { findMember } from '../protocol/json-member.js';
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import { JsonScanner } from '../protocol/json-scanner.js';
+import { limits } from '../shared/limits.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { DOWNSTREAM_PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION } from '../shared/protocol-versions.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
@@ -35,6 +36,9 @@ export function readInitializeParams(body: Buffer, message: ClientMessage): Init
   scanner.scan(bytes, 1);
   const node = findMember(scanner, bytes, 0, 'clientInfo');
   if (node < 0) return 'clientInfo must be given once';
+  if (scanner.end(node) - scanner.start(node) > limits.clientInfoBytesMax) {
+    return `clientInfo must not be longer than ${limits.clientInfoBytesMax} bytes`;
+  }
   return {
     protocolVersion: DOWNSTREAM_PROTOCOL_VERSIONS.has(protocolVersion) ? protocolVersion : LATEST_PROTOCOL_VERSION,
     // A copy: the session keeps it long after the request's body is gone.

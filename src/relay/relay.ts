@@ -67,6 +67,7 @@ export class Relay {
       nowMs: () => performance.now(),
       onAvailable: (backend) => log.onAvailable(backend),
       onUnavailable: (backend, fault) => log.onUnavailable(backend, fault),
+      onFailure: (backend, fault) => log.onFailure(backend, fault),
     };
     this.#sessions = new Sessions(this.#context, {
       idleTimeoutMs: options.sessionIdleTimeoutMs,

@@ -40,6 +40,7 @@ export class ToolCall implements RequestHandler {
   #isStreaming = false;
   #isDone = false;
   #cancelDeadline: Deadline | undefined;
+  #unheardDeadline: Deadline | undefined;
 
   constructor(plan: ToolCallPlan) {
     const { body } = plan.exchange.request;
@@ -50,6 +51,7 @@ export class ToolCall implements RequestHandler {
 
   start(): void {
     this.#plan.session.addCall(this.#key, this);
+    this.#plan.exchange.onAbort = () => this.#onCallerGone();
     this.#plan.upstream.whenOpen(this.#plan.passthrough, (fault) => this.#onOpen(fault));
   }
 
@@ -100,6 +102,7 @@ export class ToolCall implements RequestHandler {
         return;
       }
     }
+    upstream.reportFailure(fault);
     if (fault.kind === 'answer-timeout') upstream.cancel(this.#id, 'timed out', passthrough);
     this.#fail(fault);
   }
@@ -113,6 +116,20 @@ export class ToolCall implements RequestHandler {
     const { upstream, body, passthrough, idleTimeoutMs } = this.#plan;
     this.#sentIn = upstream.record;
     this.#request = upstream.request(body, this.#id, passthrough, idleTimeoutMs, true, this);
+  }
+
+  /**
+   * Going away is not a cancellation (S12): the call goes on unheard, and what comes of it is dropped. But not for ever,
+   * because it holds a connection to the backend.
+   */
+  #onCallerGone(): void {
+    if (this.#isDone) return;
+    this.#request?.resume();
+    this.#unheardDeadline = this.#plan.deadlines.after(limits.unheardCallMsMax, () => {
+      this.#plan.upstream.cancel(this.#id, 'nobody waits for the answer', this.#plan.passthrough);
+      this.#request?.abort();
+      this.#finish(errorMessage(this.#id, CANCELLED));
+    });
   }
 
   /** Progress is relayed under the caller's own token only; a caller that gave none asked for none. */
@@ -136,8 +153,6 @@ export class ToolCall implements RequestHandler {
     if (!this.#isStreaming) {
       this.#isStreaming = true;
       exchange.onDrain = () => this.#request?.resume();
-      // Nobody reads any more, so nothing will drain: the rest of the answer is read and dropped.
-      exchange.onAbort = () => this.#request?.resume();
       exchange.openStream();
     }
     if (!exchange.write(encodeEvent(bytes))) this.#request?.pause();
@@ -158,6 +173,7 @@ export class ToolCall implements RequestHandler {
     if (this.#isDone) return;
     this.#isDone = true;
     this.#cancelDeadline?.cancel();
+    this.#unheardDeadline?.cancel();
     const { session, exchange } = this.#plan;
     session.removeCall(this.#key, this);
     if (this.#isStreaming) {

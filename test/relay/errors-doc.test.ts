@@ -55,6 +55,7 @@ const kinds = {
   'connection-refused': true,
   'connect-timeout': true,
   'name-not-resolved': true,
+  'address-refused': true,
   'connect-failed': true,
   'tls-failed': true,
   'connection-lost': true,

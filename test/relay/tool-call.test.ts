@@ -61,3 +61,39 @@ t.test('a backend that does not answer what was cancelled is not waited for', as
   t.equal(exchange.answer?.body.toString(), CANCELLED);
   t.ok(call.isAborted);
 });
+
+t.test('a call whose caller is gone goes on, but not for ever', async (t) => {
+  const scene = open(t);
+  const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
+  const call = scene.http.last;
+  exchange.onAbort?.();
+  scene.context.advance(limits.unheardCallMsMax / 2);
+  t.notOk(call.isAborted, 'going away is not a cancellation');
+  t.equal(scene.http.last, call, 'and the backend is told nothing');
+  call.head(200, 'text/event-stream');
+  scene.context.advance(limits.unheardCallMsMax / 2 + 200);
+  t.ok(call.isAborted);
+  t.equal(scene.http.last.summary, 'notifications/cancelled');
+});
+
+t.test('a backend that asks without end is answered a few times at once', async (t) => {
+  const scene = open(t);
+  scene.post('tools/call', { name: 'b-x' }, 7);
+  const call = scene.http.last.head(200, 'text/event-stream');
+  const sentCount = scene.http.calls.length;
+  const ping = 'data: {"jsonrpc":"2.0","id":1,"method":"ping"}\n\n';
+  for (let count = 0; count < limits.backendRequestsUnderWayMax + 5; count += 1) call.data(ping);
+  t.equal(scene.http.calls.length - sentCount, limits.backendRequestsUnderWayMax);
+  scene.http.last.empty();
+  call.data(ping);
+  t.equal(scene.http.calls.length - sentCount, limits.backendRequestsUnderWayMax + 1, 'one more, once one is taken');
+});
+
+t.test('a clientInfo that no session should keep is refused', async (t) => {
+  const scene = open(t);
+  const clientInfo = { name: 'c'.repeat(limits.clientInfoBytesMax), version: '1' };
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }));
+  const exchange = scene.request({ body, sessionId: '' });
+  t.match(JSON.parse(exchange.answer?.body.toString() ?? ''), { error: { code: -32602, message: /clientInfo/ } });
+});

@@ -2,6 +2,7 @@
 // taken is the session usable; everything together has one deadline. Cold: twice per session and backend.
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
 import { LATEST_PROTOCOL_VERSION, UPSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
 import type { UpstreamCall, UpstreamHandler } from './http-upstream.js';
@@ -179,8 +180,13 @@ function readRecord(bytes: Buffer, message: BackendMessage, sessionId: string): 
     sessionId,
     protocolVersion,
     hasTools: isObject(capabilities) && isObject(capabilities['tools']),
-    instructions: typeof instructions === 'string' ? instructions : undefined,
+    instructions: isShort(instructions) ? instructions : undefined,
   };
+}
+
+/** Instructions are kept with the session; longer ones are left out, since a part of them could say the opposite. */
+function isShort(instructions: unknown): instructions is string {
+  return typeof instructions === 'string' && instructions.length <= limits.instructionsCharsMax;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -16,19 +16,22 @@ export class Notices {
     this.#deadlines = deadlines;
   }
 
+  /** @param onDone called when the backend has taken it, or cannot. */
   send(
     target: UpstreamTarget,
     method: 'POST' | 'DELETE',
     headers: readonly string[],
     body: Uint8Array | undefined,
+    onDone?: () => void,
   ): void {
     this.#underWayCount += 1;
     const deadline = this.#deadlines.after(limits.noticeMsMax, () => {
       call.abort();
-      this.#finish();
+      finish();
     });
     const finish = (): void => {
       deadline.cancel();
+      onDone?.();
       this.#finish();
     };
     const handler = { onHead: ignore, onData: ignore, onEnd: finish, onFault: finish };

@@ -16,4 +16,6 @@ export interface UpstreamContext {
   /** For the log: a backend could be opened, or could not. */
   onAvailable(backend: CompiledBackend): void;
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void;
+  /** For the log: a request to an open session has failed. */
+  onFailure(backend: CompiledBackend, fault: UpstreamFault): void;
 }

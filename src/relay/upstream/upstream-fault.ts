@@ -6,6 +6,7 @@ const FAULT_REASONS = {
   'connection-refused': 'connection refused',
   'connect-timeout': 'connecting took too long',
   'name-not-resolved': 'host name not resolved',
+  'address-refused': 'link-local and cloud metadata addresses are refused',
   'connect-failed': 'connection failed',
   'tls-failed': 'TLS handshake failed',
   'connection-lost': 'connection lost',

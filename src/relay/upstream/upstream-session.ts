@@ -50,6 +50,7 @@ export class UpstreamSession {
   #record: UpstreamSessionRecord | undefined;
   #headers: readonly string[] = [];
   #waiters: OpenWaiter[] = [];
+  #answersUnderWay = 0;
   #handshake: Handshake | undefined;
   #lastFault: UpstreamFault = upstreamFault('session-ended');
   #retryDelayMs: number = limits.upstreamRetryDelayMsMin;
@@ -117,9 +118,12 @@ export class UpstreamSession {
   }
 
   /** Sends a notification or a response; nobody waits for how that goes. */
-  send(body: Uint8Array, passthrough: readonly string[]): void {
-    if (this.#state !== 'open') return;
-    this.#context.notices.send(this.#backend.target, 'POST', this.#headersWith(passthrough), body);
+  send(body: Uint8Array, passthrough: readonly string[], onDone?: () => void): void {
+    if (this.#state !== 'open') {
+      onDone?.();
+      return;
+    }
+    this.#context.notices.send(this.#backend.target, 'POST', this.#headersWith(passthrough), body, onDone);
   }
 
   /** Tells the backend that nobody waits for a request any more (S36, C16). */
@@ -134,13 +138,17 @@ export class UpstreamSession {
    * backend was offered (C19).
    */
   answer(bytes: Buffer, message: BackendMessage, passthrough: readonly string[]): void {
-    if (message.kind !== 'request') return;
+    // A backend that asks without end must not have a connection for each of its requests.
+    if (message.kind !== 'request' || this.#answersUnderWay >= limits.backendRequestsUnderWayMax) return;
     const body =
       message.method === 'ping'
         ? '"result":{}'
         : `"error":{"code":${rpcCodes.methodNotFound},"message":"Method not offered"}`;
     const id = bytes.toString('utf8', message.idStart, message.idEnd);
-    this.send(Buffer.from(`{"jsonrpc":"2.0","id":${id},${body}}`), passthrough);
+    this.#answersUnderWay += 1;
+    this.send(Buffer.from(`{"jsonrpc":"2.0","id":${id},${body}}`), passthrough, () => {
+      this.#answersUnderWay -= 1;
+    });
   }
 
   /** The backend no longer knows the session: the next need opens a new one (C11). */
@@ -148,6 +156,11 @@ export class UpstreamSession {
     // Several calls may hear of one loss; only the session they were sent in is given up, not its successor.
     if (this.#record !== lost || !this.#transition('idle')) return;
     this.#record = undefined;
+  }
+
+  /** A request in the session has failed; for the log. */
+  reportFailure(fault: UpstreamFault): void {
+    this.#context.onFailure(this.#backend, fault);
   }
 
   /** Ends the session for good and tells the backend (C12). Who waits hears `session-ended`. */

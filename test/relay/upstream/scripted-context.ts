@@ -20,6 +20,8 @@ export class ScriptedContext implements UpstreamContext {
   };
   /** What was said for the log, in order: a fault's kind, or `available`. */
   readonly reports: (UpstreamFaultKind | 'available')[] = [];
+  /** Kinds of requests' failures. */
+  readonly failures: string[] = [];
   readonly deadlines: DeadlineWheel;
   readonly notices: Notices;
   #nowMs = 1_000;
@@ -47,5 +49,9 @@ export class ScriptedContext implements UpstreamContext {
 
   onUnavailable(_backend: CompiledBackend, fault: UpstreamFault): void {
     this.reports.push(fault.kind);
+  }
+
+  onFailure(_backend: CompiledBackend, fault: UpstreamFault): void {
+    this.failures.push(fault.kind);
   }
 }

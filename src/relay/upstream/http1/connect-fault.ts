@@ -8,6 +8,7 @@ export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaul
     return kinds.find((kind) => kind !== 'connect-failed') ?? 'connect-failed';
   }
   const code = codeOf(error);
+  if (code === 'ADDRESS_REFUSED') return 'address-refused';
   if (code === 'ECONNREFUSED') return 'connection-refused';
   if (code === 'ETIMEDOUT') return 'connect-timeout';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'name-not-resolved';

@@ -7,7 +7,7 @@
 //   sending     -              -        busy      -               lost; given up: free
 //   busy        -              -        -         free, or lost   lost
 //   lost        -              -        -         -               -
-import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from 'node:net';
+import { connect as connectPlain, isIP, type LookupFunction, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { limits } from '../../../shared/limits.js';
 import { connectFaultKindOf } from './connect-fault.js';
@@ -23,6 +23,14 @@ export interface ConnectionOwner {
   onSpare(connection: Http1Connection): void;
   /** It is gone. @param unsent a call that the backend cannot have received whole, to be sent on another connection. */
   onLost(connection: Http1Connection, unsent: Http1Call | undefined): void;
+}
+
+/** Where a connection goes, and how. */
+export interface ConnectionTarget {
+  readonly origin: URL;
+  readonly connectTimeoutMs: number;
+  /** `undefined`: the system's. */
+  readonly lookup: LookupFunction | undefined;
 }
 
 type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
@@ -46,12 +54,12 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   /** How many more sweeps a free connection may see before it is too old to trust. */
   #sweepsLeft = 0;
 
-  constructor(origin: URL, connectTimeoutMs: number, batch: WriteBatch, owner: ConnectionOwner) {
+  constructor(target: ConnectionTarget, batch: WriteBatch, owner: ConnectionOwner) {
     this.#owner = owner;
     this.#batch = batch;
-    this.#isTls = origin.protocol === 'https:';
-    this.#socket = open(origin, (length) => this.#onRead(length));
-    this.#connectTimer = setTimeout(() => this.#fail('connect-timeout'), connectTimeoutMs);
+    this.#isTls = target.origin.protocol === 'https:';
+    this.#socket = open(target, (length) => this.#onRead(length));
+    this.#connectTimer = setTimeout(() => this.#fail('connect-timeout'), target.connectTimeoutMs);
     this.#socket.setNoDelay(true);
     this.#socket.once(this.#isTls ? 'secureConnect' : 'connect', () => this.#onConnected());
     this.#socket.on('error', (error) => this.#onError(error));
@@ -212,13 +220,14 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   }
 }
 
-function open(origin: URL, onRead: (length: number) => boolean): Socket {
+function open({ origin, lookup }: ConnectionTarget, onRead: (length: number) => boolean): Socket {
   const onread: OnReadOpts = { buffer: readBuffer, callback: onRead };
   const host = origin.hostname.replace(/^\[(.*)\]$/, '$1');
   const isTls = origin.protocol === 'https:';
   const port = Number(origin.port) || (isTls ? 443 : 80);
-  if (!isTls) return connectPlain({ host, port, onread });
-  const options: ConnectionOptions & { onread: OnReadOpts } = { host, port, onread, ALPNProtocols: ['http/1.1'] };
+  const common = { host, port, onread, ...(lookup !== undefined && { lookup }) };
+  if (!isTls) return connectPlain(common);
+  const options: ConnectionOptions & { onread: OnReadOpts } = { ...common, ALPNProtocols: ['http/1.1'] };
   if (isIP(host) === 0) options.servername = host;
   return connectTls(options);
 }

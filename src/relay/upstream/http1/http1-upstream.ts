@@ -1,5 +1,6 @@
 // The upstream HTTP client: HTTP/1.1 over connections that are kept, one request on each at a time. A request that could
 // not be written is written again on a new connection; one that was written never is, for it may have been executed.
+import type { LookupFunction } from 'node:net';
 import { limits } from '../../../shared/limits.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
 import type { UpstreamFaultKind } from '../upstream-fault.js';
@@ -7,16 +8,29 @@ import { Http1Call } from './http1-call.js';
 import { OriginPool } from './origin-pool.js';
 import { WriteBatch } from './write-batch.js';
 
+export interface Http1UpstreamOptions {
+  readonly connectTimeoutMs: number;
+  readonly originsMax?: number;
+  /** In place of the system's, for hosts that are names. Fails with the code `ADDRESS_REFUSED` where none is wanted. */
+  readonly lookup?: LookupFunction;
+  /** Asked of the host of every new origin: one that is an address is connected to without a look-up. */
+  readonly isAddressRefused?: (host: string) => boolean;
+}
+
 export class Http1Upstream implements HttpUpstream {
   readonly #connectTimeoutMs: number;
+  readonly #lookup: LookupFunction | undefined;
+  readonly #isAddressRefused: (host: string) => boolean;
   readonly #originsMax: number;
   readonly #pools = new Map<string, OriginPool>();
   readonly #batch = new WriteBatch();
   readonly #sweep: NodeJS.Timeout;
   #isClosed = false;
 
-  constructor(options: { readonly connectTimeoutMs: number; readonly originsMax?: number }) {
+  constructor(options: Http1UpstreamOptions) {
     this.#connectTimeoutMs = options.connectTimeoutMs;
+    this.#lookup = options.lookup;
+    this.#isAddressRefused = options.isAddressRefused ?? (() => false);
     this.#originsMax = options.originsMax ?? limits.upstreamOriginsMax;
     this.#sweep = setInterval(() => this.#closeUnused(), limits.upstreamSweepMs).unref();
   }
@@ -42,9 +56,14 @@ export class Http1Upstream implements HttpUpstream {
     const known = this.#pools.get(origin);
     if (known !== undefined) return known;
     if (this.#isClosed || !/^https?:\/\/[^/]+$/.test(origin) || !URL.canParse(origin)) return 'connect-failed';
+    const url = new URL(origin);
+    if (this.#isAddressRefused(url.hostname)) return 'address-refused';
     // As many origins at once as there may be, each with a call under way.
     if (this.#pools.size >= this.#originsMax && !this.#closeOneIdle()) return 'backend-busy';
-    const pool = new OriginPool(new URL(origin), this.#connectTimeoutMs, this.#batch);
+    const pool = new OriginPool(
+      { origin: url, connectTimeoutMs: this.#connectTimeoutMs, lookup: this.#lookup },
+      this.#batch,
+    );
     this.#pools.set(origin, pool);
     return pool;
   }

@@ -1,7 +1,7 @@
 // The connections to one backend origin, and the calls that wait for one. Hot: taking a free connection is a pop.
 import { limits } from '../../../shared/limits.js';
 import type { Http1Call } from './http1-call.js';
-import { Http1Connection, type ConnectionOwner } from './http1-connection.js';
+import { Http1Connection, type ConnectionOwner, type ConnectionTarget } from './http1-connection.js';
 import type { WriteBatch } from './write-batch.js';
 
 export interface PoolBounds {
@@ -10,8 +10,7 @@ export interface PoolBounds {
 }
 
 export class OriginPool implements ConnectionOwner {
-  readonly #origin: URL;
-  readonly #connectTimeoutMs: number;
+  readonly #target: ConnectionTarget;
   readonly #batch: WriteBatch;
   readonly #bounds: PoolBounds;
   readonly #all = new Set<Http1Connection>();
@@ -20,11 +19,10 @@ export class OriginPool implements ConnectionOwner {
   readonly #waiting = new Set<Http1Call>();
   #isClosed = false;
 
-  constructor(origin: URL, connectTimeoutMs: number, batch: WriteBatch, bounds: PoolBounds = limits) {
-    this.#origin = origin;
+  constructor(target: ConnectionTarget, batch: WriteBatch, bounds: PoolBounds = limits) {
+    this.#target = target;
     this.#bounds = bounds;
     this.#batch = batch;
-    this.#connectTimeoutMs = connectTimeoutMs;
   }
 
   /** Whether no connection is left, busy or free. */
@@ -111,7 +109,7 @@ export class OriginPool implements ConnectionOwner {
   }
 
   #open(): Http1Connection {
-    const connection = new Http1Connection(this.#origin, this.#connectTimeoutMs, this.#batch, this);
+    const connection = new Http1Connection(this.#target, this.#batch, this);
     this.#all.add(connection);
     return connection;
   }

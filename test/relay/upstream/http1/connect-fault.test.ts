@@ -10,6 +10,7 @@ t.test('the kind of a failed attempt to connect', async (t) => {
   const kinds = {
     'connect-timeout': systemError('ETIMEDOUT'),
     'name-not-resolved': systemError('EAI_AGAIN', 'getaddrinfo'),
+    'address-refused': systemError('ADDRESS_REFUSED', 'getaddrinfo'),
     'connect-failed': systemError('EHOSTUNREACH'),
     'connection-refused': new AggregateError([systemError('EADDRNOTAVAIL'), systemError('ECONNREFUSED')]),
   };

@@ -13,10 +13,14 @@ const WAITING_MAX = 3;
 /** A backend that answers nothing by itself, and the connections to it. */
 async function start(t: Test): Promise<{ backend: RawBackend; pool: OriginPool }> {
   const backend = await startRawBackend(() => undefined);
-  const pool = new OriginPool(new URL(backend.origin), 5_000, new WriteBatch(), {
-    upstreamConnectionsMax: CONNECTIONS_MAX,
-    upstreamRequestsWaitingMax: WAITING_MAX,
-  });
+  const pool = new OriginPool(
+    { origin: new URL(backend.origin), connectTimeoutMs: 5_000, lookup: undefined },
+    new WriteBatch(),
+    {
+      upstreamConnectionsMax: CONNECTIONS_MAX,
+      upstreamRequestsWaitingMax: WAITING_MAX,
+    },
+  );
   t.teardown(async () => {
     await pool.close();
     await backend.close();

@@ -1,0 +1,44 @@
+// What the log says of backends: enough to act on, and no more than a line per change or interval.
+import t from 'tap';
+import { LoggedUpstreams } from '../../../src/relay/upstream/logged-upstreams.js';
+import { upstreamFault } from '../../../src/relay/upstream/upstream-fault.js';
+import { limits } from '../../../src/shared/limits.js';
+import { logInto } from '../../support/log-lines.js';
+import { backendOf, virtualHostOf } from '../virtual-host.js';
+
+function parse(line: string): unknown {
+  return JSON.parse(line);
+}
+
+t.test('failed requests: the first at once, the rest as a count', async (t) => {
+  const lines: string[] = [];
+  let nowMs = 0;
+  const log = new LoggedUpstreams(logInto(lines), () => nowMs);
+  const virtualHost = virtualHostOf({ a: {}, b: {} });
+  for (let count = 0; count < 4; count += 1)
+    log.onFailure(backendOf(virtualHost, 'a'), upstreamFault('answer-invalid'));
+  log.onFailure(backendOf(virtualHost, 'b'), upstreamFault('connection-lost'));
+  t.match(lines.map(parse), [
+    { backend: 'a', reason: 'invalid answer' },
+    { backend: 'b', reason: 'connection lost' },
+  ]);
+  nowMs += limits.failureLogIntervalMs;
+  log.onFailure(backendOf(virtualHost, 'a'), upstreamFault('answer-timeout'));
+  t.match(parse(lines[2] ?? ''), { backend: 'a', reason: 'no answer in time', notLogged: 3 });
+  t.equal(lines.length, 3);
+});
+
+t.test('a backend that is unavailable, and back', async (t) => {
+  const lines: string[] = [];
+  const log = new LoggedUpstreams(logInto(lines));
+  const backend = backendOf(virtualHostOf({ a: {} }), 'a');
+  log.onAvailable(backend);
+  log.onUnavailable(backend, upstreamFault('connection-refused'));
+  log.onUnavailable(backend, upstreamFault('connection-refused'));
+  log.onAvailable(backend);
+  t.match(lines.map(parse), [
+    { msg: 'backend unavailable', reason: 'connection refused' },
+    { msg: 'backend available again' },
+  ]);
+  t.equal(lines.length, 2);
+});
