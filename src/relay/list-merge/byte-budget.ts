@@ -8,9 +8,9 @@ export class ByteBudget {
     this.#bytesMax = bytesMax;
   }
 
-  /** @returns false when that is too much. Whoever is alone may take any number. */
+  /** @returns false when that is too much. */
   tryTake(bytes: number): boolean {
-    if (this.#bytesTaken > 0 && this.#bytesTaken + bytes > this.#bytesMax) return false;
+    if (this.#bytesTaken + bytes > this.#bytesMax) return false;
     this.#bytesTaken += bytes;
     return true;
   }

@@ -1,0 +1,159 @@
+// Large lists through the relay: what comes in pieces from the backends goes out as one list, and what breaks half-way
+// costs its own backend alone.
+import t, { type Test } from 'tap';
+import { limits } from '../../src/shared/limits.js';
+import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import { until } from '../support/until.js';
+import { RelayScene } from './relay-scene.js';
+import type { ScriptedCall } from './upstream/scripted-upstream.js';
+import { virtualHostOf } from './virtual-host.js';
+
+/** Makes an answer large. */
+const BULK = 'x'.repeat(2 * limits.listBytesInlineMax);
+const PIECE_CHARS = 50_000;
+
+function tool(name: string, bulk = BULK): string {
+  return `{"n":1.0,"name":"${name}","description":"${bulk}"}`;
+}
+
+function answerWith(tools: readonly string[], cursor?: string): string {
+  const more = cursor === undefined ? '' : `,"nextCursor":"${cursor}"`;
+  return `{"jsonrpc":"2.0","id":"switchyard-list","result":{"tools":[${tools.join()}]${more}}}`;
+}
+
+/** The text in pieces, so that the relay does not get it at once. */
+function feed(call: ScriptedCall, text: string): ScriptedCall {
+  for (let at = 0; at < text.length; at += PIECE_CHARS) call.data(text.slice(at, at + PIECE_CHARS));
+  return call;
+}
+
+/** The list that an exchange was given, as text. */
+async function listOf(exchange: RecordedExchange): Promise<string> {
+  await until(() => ['responded', 'ended'].includes(exchange.outcome), 'the list');
+  return (exchange.answer?.body ?? exchange.written).toString();
+}
+
+interface Asked {
+  readonly scene: RelayScene;
+  readonly exchange: RecordedExchange;
+  /** What the backends were asked, in their order. */
+  readonly calls: readonly ScriptedCall[];
+}
+
+/** Opens a session with these backends and asks for its tools. */
+function ask(t: Test, ...names: readonly string[]): Asked {
+  const scene = new RelayScene(t, virtualHostOf(Object.fromEntries(names.map((name) => [name, {}])))).open();
+  t.teardown(() => stop(scene));
+  const sentBefore = scene.http.calls.length;
+  const exchange = scene.post('tools/list', {}, 7);
+  return { scene, exchange, calls: scene.http.calls.slice(sentBefore) };
+}
+
+/** The backends never answer to their DELETE. */
+async function stop({ relay, context }: RelayScene): Promise<void> {
+  const stopped = relay.stop();
+  context.advance(limits.noticeMsMax + 100);
+  await stopped;
+}
+
+function at(calls: readonly ScriptedCall[], index: number): ScriptedCall {
+  const call = calls[index];
+  if (call === undefined) throw new Error(`no request ${index}`);
+  return call;
+}
+
+t.test('answers in pieces, as JSON and as events, page by page, are one list', async (t) => {
+  const { scene, exchange, calls } = ask(t, 'json', 'events', 'small');
+  feed(at(calls, 0).head(200, 'application/json'), answerWith([tool('z')], 'more')).end();
+  feed(at(calls, 1).head(200, 'text/event-stream'), `data: ${answerWith([tool('e')])}\n\n`).end();
+  at(calls, 2).json(answerWith([tool('s', '')]));
+  const sentBefore = scene.http.calls.length;
+  await until(() => scene.http.calls.length > sentBefore, 'the question for the second page');
+  t.match(scene.http.last.text, /"cursor":"more"/);
+  feed(scene.http.last.head(200, 'application/json'), answerWith([tool('a')])).end();
+  const tools = [tool('events-e'), tool('json-a'), tool('json-z'), tool('small-s', '')];
+  t.equal(await listOf(exchange), `{"jsonrpc":"2.0","id":7,"result":{"tools":[${tools.join()}]}}`);
+  t.equal(exchange.bodyBytes, exchange.writtenBytes);
+});
+
+t.test('a large message before the list is not taken for it', async (t) => {
+  const { scene, exchange, calls } = ask(t, 'b');
+  const call = at(calls, 0).head(200, 'text/event-stream');
+  const sentBefore = scene.http.calls.length;
+  feed(call, `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"${BULK}"}}\n\n`);
+  feed(call, `data: {"jsonrpc":"2.0","id":3,"method":"ping","params":{"result":"${BULK}"}}\n\n`);
+  t.match(scene.http.calls[sentBefore]?.text, /"id":3,"result":\{\}/, 'a ping is answered');
+  feed(call, `data: ${answerWith([tool('x')])}\n\n`);
+  t.match(await listOf(exchange), /"name":"b-x"/);
+});
+
+const nonsense: Readonly<Record<string, string>> = {
+  "another request's": answerWith([tool('x')]).replace('switchyard-list', 'other'),
+  'not JSON at its end': `${answerWith([tool('x')]).slice(0, -1)}]`,
+  'no list of tools': `{"jsonrpc":"2.0","id":"switchyard-list","result":{"tools":{"x":"${BULK}"}}}`,
+  'a request too': answerWith([tool('x')]).replace('"id"', '"method":"x","id"'),
+};
+
+for (const [what, text] of Object.entries(nonsense)) {
+  t.test(`a large answer that is ${what} costs its backend alone`, async (t) => {
+    const { exchange, calls } = ask(t, 'json', 'events', 'good');
+    feed(at(calls, 0).head(200, 'application/json'), text).end();
+    feed(at(calls, 1).head(200, 'text/event-stream'), `data: ${text}\n\n`).end();
+    feed(at(calls, 2).head(200, 'application/json'), answerWith([tool('x')])).end();
+    const { result } = JSON.parse(await listOf(exchange)) as { result: unknown };
+    t.match(result, {
+      tools: [{ name: 'good-x' }],
+      _meta: {
+        'switchyard/unavailable': [
+          { backend: 'events', reason: 'invalid answer' },
+          { backend: 'json', reason: 'invalid answer' },
+        ],
+      },
+    });
+  });
+}
+
+t.test('a backend that is lost in the middle of a large answer is missing as a whole', async (t) => {
+  const { scene, exchange, calls } = ask(t, 'lost', 'good');
+  feed(at(calls, 0).head(200, 'application/json'), answerWith([tool('x')], 'more')).end();
+  feed(at(calls, 1).head(200, 'application/json'), answerWith([tool('x')])).end();
+  const sentBefore = scene.http.calls.length;
+  await until(() => scene.http.calls.length > sentBefore, 'the question for the second page');
+  feed(scene.http.last.head(200, 'application/json'), answerWith([tool('y')]).slice(0, -1)).fault('connection-lost');
+  const { result } = JSON.parse(await listOf(exchange)) as { result: { tools: { name: string }[] } };
+  t.same(
+    result.tools.map(({ name }) => name),
+    ['good-x'],
+  );
+  t.match(result, { _meta: { 'switchyard/unavailable': [{ backend: 'lost', reason: 'connection lost' }] } });
+});
+
+t.test("a backend's deadline holds while its answer waits to be read", async (t) => {
+  const { scene, exchange, calls } = ask(t, 'late', 'good');
+  at(calls, 1).json(answerWith([tool('x', '')]));
+  feed(at(calls, 0).head(200, 'application/json'), answerWith([tool('x')])).end();
+  scene.context.advance(scene.context.options.listTimeoutMs + 100);
+  const { result } = JSON.parse(await listOf(exchange)) as { result: unknown };
+  t.match(result, {
+    tools: [{ name: 'good-x' }],
+    _meta: { 'switchyard/unavailable': [{ backend: 'late', reason: 'no answer in time' }] },
+  });
+});
+
+t.test('a list that is not merged in time is an error', async (t) => {
+  const { scene, exchange, calls } = ask(t, 'one', 'two');
+  const half = tool('x', 'x'.repeat(limits.listBytesInlineMax - 1_000));
+  at(calls, 0).json(answerWith([half]));
+  at(calls, 1).json(answerWith([half]));
+  scene.context.advance(limits.listTaskMsMax + 100);
+  t.match(JSON.parse(await listOf(exchange)), { id: 7, error: { code: -32603 } });
+});
+
+t.test('a session that ends while its list is read answers once', async (t) => {
+  const { scene, exchange, calls } = ask(t, 'b');
+  feed(at(calls, 0).head(200, 'application/json'), answerWith([tool('x')])).end();
+  scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
+  t.match(JSON.parse(await listOf(exchange)), { id: 7, error: { code: -32603 } });
+  // The end of the thread ends the reading; the exchange would throw at a second answer.
+  await stop(scene);
+});

@@ -1,0 +1,72 @@
+// What the thread keeps, task by task, without the thread.
+import t from 'tap';
+import { ListKeeper } from '../../../src/relay/list-merge/list-keeper.js';
+
+const FRAME = { head: '{"id":1,"result":', form: 'message' } as const;
+const ID = '7';
+const rules = JSON.stringify([{ name: 'b' }]);
+
+function pieces(...texts: readonly string[]): Uint8Array[] {
+  return texts.map((text) => Uint8Array.from(Buffer.from(text)));
+}
+
+function answer(...names: readonly string[]): string {
+  const tools = names.map((name) => ({ name }));
+  return JSON.stringify({ jsonrpc: '2.0', id: 7, result: { tools, nextCursor: 'c' } });
+}
+
+/** All that is left of a list, in parts of three bytes. */
+function takeAll(keeper: ListKeeper, key: number, bytes: number): string {
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < bytes;) {
+    const part = keeper.next({ key, memory: new Uint8Array(3) });
+    parts.push(part.memory.subarray(0, part.bytes));
+    at += part.bytes;
+  }
+  return Buffer.concat(parts).toString();
+}
+
+t.test('an answer in pieces becomes a page, pages a list, the list its parts', async (t) => {
+  const keeper = new ListKeeper();
+  const text = answer('y', 'x');
+  keeper.append({ key: 1, pieces: pieces(text.slice(0, 4)) });
+  keeper.append({ key: 1, pieces: pieces(text.slice(4, 9), text.slice(9, 20)) });
+  const outcome = keeper.read({ key: 1, pieces: pieces(text.slice(20)), bytes: text.length, id: ID });
+  t.same(outcome, { kind: 'page', nextCursor: 'c' });
+  const parts = [{ backend: 0, pages: [1] }];
+  const { bytes, unreachable } = keeper.merge({ key: 2, rules, parts, unavailable: [], frame: FRAME });
+  t.same(unreachable, []);
+  t.equal(takeAll(keeper, 2, bytes), `${FRAME.head}{"tools":[{"name":"b-x"},{"name":"b-y"}]}}`);
+  t.throws(() => keeper.next({ key: 2, memory: new Uint8Array(3) }), 'the list is not kept longer');
+  t.throws(() => keeper.merge({ key: 3, rules, parts, unavailable: [], frame: FRAME }), 'nor the page');
+});
+
+t.test('an answer of which pieces were lost is not read', async (t) => {
+  const keeper = new ListKeeper();
+  const text = answer('x');
+  t.throws(() => keeper.read({ key: 1, pieces: pieces(text), bytes: text.length + 1, id: ID }), /lost/);
+  t.same(keeper.read({ key: 1, pieces: pieces(text), bytes: text.length, id: ID }).kind, 'page', 'nothing was left');
+});
+
+t.test('what is no page leaves nothing', async (t) => {
+  const keeper = new ListKeeper();
+  t.same(keeper.read({ key: 1, pieces: pieces('{}'), bytes: 2, id: ID }), { kind: 'invalid' });
+  const error = '{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":""}}';
+  const outcome = keeper.read({ key: 1, pieces: pieces(error), bytes: error.length, id: ID });
+  t.same(outcome, { kind: 'error', code: -32601 });
+  const parts = [{ backend: 0, pages: [1] }];
+  t.throws(() => keeper.merge({ key: 2, rules, parts, unavailable: [], frame: FRAME }), /lost/);
+});
+
+t.test('what is dropped is lost: pieces, pages, lists', async (t) => {
+  const keeper = new ListKeeper();
+  const text = answer('x');
+  keeper.append({ key: 1, pieces: pieces(text) });
+  keeper.read({ key: 2, pieces: pieces(text), bytes: text.length, id: ID });
+  keeper.merge({ key: 3, rules, parts: [], unavailable: [], frame: FRAME });
+  keeper.drop({ keys: [1, 2, 3, 4] });
+  t.throws(() => keeper.read({ key: 1, pieces: [], bytes: text.length, id: ID }), /lost/);
+  const parts = [{ backend: 0, pages: [2] }];
+  t.throws(() => keeper.merge({ key: 4, rules, parts, unavailable: [], frame: FRAME }), /lost/);
+  t.throws(() => keeper.next({ key: 3, memory: new Uint8Array(3) }), /lost/);
+});

@@ -1,0 +1,166 @@
+// The list thread from the outside: order, deadlines, a thread that dies or is stuck, the end.
+import type { Worker } from 'node:worker_threads';
+import t, { type Test } from 'tap';
+import { ListPool, type ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
+import { handOver, type ReadOutcome } from '../../../src/relay/list-merge/thread-tasks.js';
+import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { limits } from '../../../src/shared/limits.js';
+import { logInto } from '../../support/log-lines.js';
+import { until } from '../../support/until.js';
+import { LIST_ID, run, startPool } from './merge-ways.js';
+
+const LONG_MS = 60_000;
+const EMPTY_PAGE = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{"tools":[]}}`);
+
+/** Threads that are started from now on, until the test ends. */
+function watchThreads(t: Test): Worker[] {
+  const threads: Worker[] = [];
+  const onWorker = (thread: Worker): void => void threads.push(thread);
+  process.on('worker', onWorker);
+  t.teardown(() => process.off('worker', onWorker));
+  return threads;
+}
+
+function readPage(pool: ListPool, bytes: Buffer = EMPTY_PAGE, withinMs = LONG_MS): Promise<ReadOutcome> {
+  const pieces = [Uint8Array.from(bytes)];
+  return run(
+    pool,
+    'read',
+    handOver({ key: pool.mintKey(), pieces, bytes: bytes.length, id: LIST_ID }, pieces),
+    withinMs,
+  );
+}
+
+/** An answer that takes the thread a while to read. */
+function longAnswer(): Buffer {
+  return Buffer.concat([EMPTY_PAGE.subarray(0, -1), Buffer.alloc(48 * 1024 * 1024, ' '), EMPTY_PAGE.subarray(-1)]);
+}
+
+t.test('one thread, started when it is first needed', async (t) => {
+  const threads = watchThreads(t);
+  const pool = startPool(t);
+  t.equal(threads.length, 0);
+  await Promise.all([readPage(pool), readPage(pool)]);
+  t.same(await readPage(pool), { kind: 'page', nextCursor: undefined });
+  t.equal(threads.length, 1);
+});
+
+t.test('memory is handed over, and comes back', async (t) => {
+  const pool = startPool(t);
+  const piece = Uint8Array.from(EMPTY_PAGE);
+  const task = { key: pool.mintKey(), pieces: [piece], bytes: piece.length, id: LIST_ID };
+  const reading = run(pool, 'read', handOver(task, [piece]));
+  t.equal(piece.length, 0);
+  await reading;
+});
+
+t.test('tasks are done in their order', async (t) => {
+  const pool = startPool(t);
+  const key = pool.mintKey();
+  const order: number[] = [];
+  const pieces = [...EMPTY_PAGE].map((byte) => Uint8Array.of(byte));
+  const appends = pieces.map(async (piece, index) => {
+    await run(pool, 'append', handOver({ key, pieces: [piece] }, [piece]));
+    order.push(index);
+  });
+  t.same(await run(pool, 'read', handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID })), {
+    kind: 'page',
+    nextCursor: undefined,
+  });
+  await Promise.all(appends);
+  t.same(order, [...pieces.keys()]);
+});
+
+t.test('a task that fails costs no other', async (t) => {
+  const threads = watchThreads(t);
+  const lines: string[] = [];
+  const pool = startPool(t, lines);
+  const lost = run(pool, 'next', handOver({ key: 999, memory: new Uint8Array(1) }));
+  const other = readPage(pool);
+  await t.rejects(lost, { message: 'failed' });
+  t.equal((await other).kind, 'page');
+  t.equal(threads.length, 1);
+  t.match(lines.join(''), /the list thread failed/);
+});
+
+t.test('a thread that dies fails what it was keeping, and is replaced', async (t) => {
+  const threads = watchThreads(t);
+  const pool = startPool(t);
+  const key = pool.mintKey();
+  const merging = { key, rules: '[]', parts: [], unavailable: [], frame: { head: '', form: 'message' } } as const;
+  const { bytes } = await run(pool, 'merge', handOver(merging));
+  t.ok(bytes > 0);
+  const pending = readPage(pool, longAnswer());
+  await threads[0]?.terminate();
+  await t.rejects(pending, { message: 'failed' });
+  t.equal((await readPage(pool)).kind, 'page');
+  t.equal(threads.length, 2);
+  await t.rejects(run(pool, 'next', handOver({ key, memory: new Uint8Array(10) })), { message: 'failed' });
+});
+
+t.test('whatever waits when the thread dies is told', async (t) => {
+  const threads = watchThreads(t);
+  const pool = startPool(t);
+  await readPage(pool);
+  const outcomes = [readPage(pool, longAnswer()), readPage(pool), readPage(pool)];
+  const exit = threads[0]?.terminate();
+  const late = readPage(pool);
+  const settled = await Promise.allSettled([...outcomes, late]);
+  t.same(
+    settled.slice(0, 3).map(({ status }) => status),
+    ['rejected', 'rejected', 'rejected'],
+  );
+  await exit;
+  t.equal((await readPage(pool)).kind, 'page');
+});
+
+t.test('an overdue task is told at once, and the thread goes on', async (t) => {
+  const threads = watchThreads(t);
+  const pool = startPool(t);
+  const long = readPage(pool, longAnswer());
+  await t.rejects(readPage(pool, EMPTY_PAGE, 0), { message: 'overdue' });
+  t.equal((await long).kind, 'page');
+  t.equal((await readPage(pool)).kind, 'page');
+  t.equal(threads.length, 1);
+});
+
+t.test('a thread that is stuck is replaced', async (t) => {
+  const threads = watchThreads(t);
+  let nowMs = 0;
+  const deadlines = new DeadlineWheel(10, () => nowMs);
+  const pool = new ListPool(deadlines, logInto([]));
+  t.teardown(async () => {
+    deadlines.stop();
+    await pool.close();
+  });
+  await readPage(pool);
+  nowMs += 2 * limits.listTaskMsMax;
+  deadlines.tick();
+  t.equal((await readPage(pool)).kind, 'page', 'a thread without a task is not stuck');
+  t.equal(threads.length, 1);
+  const stuck = readPage(pool, longAnswer(), 10 * limits.listTaskMsMax);
+  nowMs += limits.listTaskMsMax + 10;
+  deadlines.tick();
+  await t.rejects(stuck, { message: 'failed' });
+  t.equal((await readPage(pool)).kind, 'page');
+  t.equal(threads.length, 2);
+});
+
+t.test('the end: what is pending fails, what comes later fails at once, no thread is left', async (t) => {
+  const threads = watchThreads(t);
+  const lines: string[] = [];
+  const pool = startPool(t, lines);
+  await readPage(pool);
+  const pending = readPage(pool, longAnswer());
+  const end = pool.close();
+  await t.rejects(pending, { message: 'failed' });
+  await end;
+  let outcome: ReadOutcome | ThreadFailure | undefined;
+  const task = { key: 1, pieces: [], bytes: 0, id: LIST_ID };
+  pool.run('read', handOver(task), LONG_MS, (it) => (outcome = it));
+  t.equal(outcome, 'failed');
+  await until(() => threads.every(({ threadId }) => threadId === -1), 'the exit of the thread');
+  t.same(lines, [], 'an end is no failure');
+  const unused = startPool(t);
+  await unused.close();
+});
