@@ -1,0 +1,77 @@
+// Decisions 2.5 and 2.6 for lists that are merged beside the event loop: every byte, in every form and framing, at the
+// owner and one hop away.
+import t from 'tap';
+import { backendFor, forEachDeployment } from '../support/deployment.js';
+import { JsonText } from '../support/json-text.js';
+import type { McpBackendOptions } from '../support/mcp-backend.js';
+import { answerText } from '../support/mcp-caller.js';
+
+const TOOLS_PER_BACKEND = 300;
+
+/** Bytes that no serializer would write, 2 to 4 KB of them. */
+function toolText(name: string, number: number): string {
+  const description = `a\\/b \\u00e9 é 🚂 ${'x'.repeat(2_000 + (number % 10) * 200)}`;
+  return `{ "n" : 1.0, "name" :"${name}" ,"inputSchema":{"type":"object","name":12345678901234567890},"d":"${description}" }`;
+}
+
+function nameOf(number: number): string {
+  return `tool-${String((number * 7) % TOOLS_PER_BACKEND).padStart(3, '0')}`;
+}
+
+const tools = Array.from({ length: TOOLS_PER_BACKEND }, (_, number) => new JsonText(toolText(nameOf(number), number)));
+
+const styles: Readonly<Record<string, McpBackendOptions>> = {
+  length: { framing: 'length' },
+  chunked: { framing: 'chunked' },
+  events: { answerAs: 'event-stream', framing: 'chunked', withPriming: true },
+  pages: { framing: 'length', pageSize: 140 },
+  sessions: { answerAs: 'event-stream', framing: 'chunked', withSessions: true },
+};
+
+/** The list that the backends come to. */
+function expectedResult(): string {
+  const texts = Object.keys(styles).flatMap((backend) =>
+    tools.map((_, number) => ({
+      name: `${backend}-${nameOf(number)}`,
+      text: toolText(nameOf(number), number).replace(`"${nameOf(number)}"`, `"${backend}-${nameOf(number)}"`),
+    })),
+  );
+  texts.sort((one, other) => (one.name < other.name ? -1 : 1));
+  return `{"tools":[${texts.map(({ text }) => text).join()}]}`;
+}
+
+const expected = `{"jsonrpc":"2.0","id":5,"result":${expectedResult()}}`;
+
+await forEachDeployment(t, {}, async (t, deployment) => {
+  const entries = await Promise.all(
+    Object.entries(styles).map(async ([name, style]) => {
+      const backend = await backendFor(t, { tools, ...style });
+      return [name, { url: backend.url }] as const;
+    }),
+  );
+  const session = await (await deployment.caller(Object.fromEntries(entries))).openSession();
+
+  await t.test('a large list is sorted, complete and the same byte for byte, wherever it is asked for', async (t) => {
+    // Each on a connection of its own: with four workers most of them take a hop.
+    const answers = await Promise.all(Array.from({ length: 6 }, () => session.list()));
+    for (const answer of answers) {
+      t.equal(answer.status, 200);
+      t.equal(answer.contentType, 'application/json');
+      t.ok(answer.text === expected, 'every byte');
+    }
+  });
+
+  await t.test('as an event for callers who take nothing else', async (t) => {
+    const answers = await Promise.all(Array.from({ length: 4 }, () => session.list({ accept: 'text/event-stream' })));
+    for (const answer of answers) {
+      t.equal(answer.contentType, 'text/event-stream');
+      t.ok(answerText(answer) === expected, 'every byte');
+    }
+  });
+
+  await t.test('a call is served while large lists are asked for', async (t) => {
+    const lists = Array.from({ length: 4 }, () => session.list());
+    t.equal((await session.call(`length-${nameOf(1)}`)).status, 200);
+    for (const answer of await Promise.all(lists)) t.ok(answer.text === expected, 'every byte');
+  });
+});
