@@ -1,6 +1,5 @@
 // JSON-RPC answers of our own making, and the way any answer goes to the caller in a form that it accepts.
 import { encodeEvent } from '../protocol/event-stream.js';
-import { limits } from '../shared/limits.js';
 import type { Refusal } from '../shared/refusals.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { Exchange } from './exchange.js';
@@ -50,25 +49,11 @@ export function answer(exchange: Exchange, message: Buffer, sessionId?: string):
 export function answerInForm(exchange: Exchange, bytes: Buffer, sessionId?: string): void {
   if (takesEventsOnly(exchange)) {
     exchange.openStream(sessionId);
-    endStreamWith(exchange, bytes);
+    exchange.write(bytes);
+    exchange.end();
   } else {
     exchange.respond(200, 'application/json', bytes, sessionId);
   }
-}
-
-/** Writes the last event of an open stream, a large one only as fast as the caller reads: goes on in `onDrain`. */
-function endStreamWith(exchange: Exchange, event: Buffer): void {
-  let at = 0;
-  const goOn = (): void => {
-    let hasRoom = true;
-    while (hasRoom && at < event.length) {
-      hasRoom = exchange.write(event.subarray(at, at + limits.streamPieceBytes));
-      at += limits.streamPieceBytes;
-    }
-    if (at >= event.length) exchange.end();
-  };
-  exchange.onDrain = goOn;
-  goOn();
 }
 
 export function answerError(exchange: Exchange, id: IdSpan, error: RpcError): void {

@@ -5,6 +5,9 @@
 /** Which answer shapes the caller's `Accept` header allows (decisions 2.2). */
 export type AnswerForms = 'json' | 'event-stream' | 'both';
 
+/** What a body that is given in parts is: one message, or one event with it. */
+export type BodyType = 'application/json' | 'text/event-stream';
+
 /** What the relay needs to know of a request. Values are copies: they stay valid after the handler returned. */
 export interface ExchangeRequest {
   readonly method: 'POST' | 'DELETE' | 'GET';
@@ -46,10 +49,10 @@ export interface Exchange {
 
   /** Opens an event stream answer: status 200, `text/event-stream`. The exchange itself sends keep-alive comments. */
   openStream(sessionId?: string): void;
-  /** Opens a JSON answer of a known length that is given part by part: status 200, `application/json`. */
-  openBody(bodyBytes: number): void;
+  /** Opens an answer of a known length that is given in parts, cut anywhere: status 200. */
+  openBody(contentType: BodyType, bodyBytes: number): void;
   /**
-   * Writes bytes of an open stream or body.
+   * Writes bytes of an open body, or whole events of an open stream.
    * @returns false when the caller reads too slowly: the bytes are taken all the same, but must stay as they are, and
    *   the relay must write no more, until `onDrain` was called.
    */

@@ -1,6 +1,6 @@
 // The only exchange of a session that has no other: a request that came without a session is served in one of its own,
 // which ends with it. Tells, once, when the answer is complete or the caller is gone.
-import type { Exchange, ExchangeRequest } from './exchange.js';
+import type { BodyType, Exchange, ExchangeRequest } from './exchange.js';
 
 export class OnlyExchange implements Exchange {
   onAbort: (() => void) | undefined;
@@ -52,8 +52,8 @@ export class OnlyExchange implements Exchange {
     this.#exchange.openStream(sessionId);
   }
 
-  openBody(bodyBytes: number): void {
-    this.#exchange.openBody(bodyBytes);
+  openBody(contentType: BodyType, bodyBytes: number): void {
+    this.#exchange.openBody(contentType, bodyBytes);
   }
 
   write(bytes: Uint8Array): boolean {

@@ -132,8 +132,6 @@ export const limits = {
    */
   noticeMsMax: 4_000,
 
-  /** Bytes of a large last event that are written at once; then it is seen whether the caller keeps up. */
-  streamPieceBytes: 64 * KIB,
   /** Silence on an event stream before a comment line is sent, ms (decisions 2.2 says at least every 15 s). */
   streamKeepAliveMs: 14_000,
 

@@ -1,7 +1,7 @@
 // One line per request when the option is on (decisions 1): who (a hash), what and how it went; never arguments, tokens
 // or whole session ids. The owner of a session writes it, because only the owner knows what the request was.
 import type { Caller } from '../relay/relay.js';
-import type { Exchange, ExchangeRequest } from '../relay/exchange.js';
+import type { BodyType, Exchange, ExchangeRequest } from '../relay/exchange.js';
 import { limits } from '../shared/limits.js';
 import { subjectHash, type Logger } from '../shared/logger.js';
 import type { Refusal } from '../shared/refusals.js';
@@ -89,8 +89,8 @@ class WatchedExchange implements Exchange {
     this.#exchange.openStream(sessionId);
   }
 
-  openBody(bodyBytes: number): void {
-    this.#exchange.openBody(bodyBytes);
+  openBody(contentType: BodyType, bodyBytes: number): void {
+    this.#exchange.openBody(contentType, bodyBytes);
   }
 
   write(bytes: Uint8Array): boolean {

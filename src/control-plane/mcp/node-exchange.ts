@@ -6,7 +6,7 @@
 //   open, streaming ──the caller went away, or cut──> done (aborted)
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { keepAliveComment } from '../../protocol/event-stream.js';
-import type { Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 
@@ -95,10 +95,11 @@ export class NodeExchange implements Exchange {
     this.#keepAlive = this.#context.deadlines.after(limits.streamKeepAliveMs, () => this.write(keepAliveComment));
   }
 
-  openBody(bodyBytes: number): void {
+  openBody(contentType: BodyType, bodyBytes: number): void {
     if (this.#state !== 'open') return;
     this.#state = 'streaming';
-    this.#setHead(200, 'application/json', undefined, ['content-length', String(bodyBytes)]);
+    const headers = contentType === 'text/event-stream' ? STREAM_HEADERS : [];
+    this.#setHead(200, contentType, undefined, [...headers, 'content-length', String(bodyBytes)]);
     this.#response.on('drain', () => this.onDrain?.());
   }
 

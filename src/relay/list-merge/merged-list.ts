@@ -75,8 +75,7 @@ export class LargeList implements MergedList {
     exchange.onDrain = () => {
       if (this.#state === 'waiting') this.#ask();
     };
-    if (this.#form === 'event') exchange.openStream();
-    else exchange.openBody(this.#bytes);
+    exchange.openBody(this.#form === 'event' ? 'text/event-stream' : 'application/json', this.#bytes);
     this.#ask();
   }
 

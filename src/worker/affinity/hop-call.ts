@@ -84,9 +84,11 @@ export class HopCall {
       case 'open-stream':
         this.#expect(['asked'], 'streaming', kind);
         return this.#exchange.openStream(readOpenStream(payload));
-      case 'open-body':
+      case 'open-body': {
+        const { contentType, bodyBytes } = readOpenBody(payload);
         this.#expect(['asked'], 'streaming', kind);
-        return this.#exchange.openBody(readOpenBody(payload));
+        return this.#exchange.openBody(contentType, bodyBytes);
+      }
       case 'data':
         return this.#onData(payload);
       case 'end':

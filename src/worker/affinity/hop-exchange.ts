@@ -4,7 +4,7 @@
 //   unanswered ── openStream, openBody ─> streaming ── end ──> ending ── all sent ──> complete
 //   unanswered, streaming ── cut ──> complete
 //   anything but complete ── abort ──> aborted
-import type { Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
 import { limits } from '../../shared/limits.js';
 import { Outflow } from './hop-flow.js';
 import { sendOpenBody, sendOpenStream, sendRespondHead } from './hop-heads.js';
@@ -62,8 +62,9 @@ export class HopExchange implements Exchange {
     if (this.#transition(['unanswered'], 'streaming')) sendOpenStream(this.#socket, this.#stream, sessionId);
   }
 
-  openBody(bodyBytes: number): void {
-    if (this.#transition(['unanswered'], 'streaming')) sendOpenBody(this.#socket, this.#stream, bodyBytes);
+  openBody(contentType: BodyType, bodyBytes: number): void {
+    if (!this.#transition(['unanswered'], 'streaming')) return;
+    sendOpenBody(this.#socket, this.#stream, { contentType, bodyBytes });
   }
 
   write(bytes: Uint8Array): boolean {

@@ -1,6 +1,6 @@
 // What a hop's frames say, as bytes: the heads of requests and answers, and credit. Strings travel as UTF-16, so that
 // every string arrives as it was sent (a subject too that UTF-8 could not hold) and its length need not be counted.
-import type { AnswerForms, ExchangeRequest } from '../../relay/exchange.js';
+import type { AnswerForms, BodyType, ExchangeRequest } from '../../relay/exchange.js';
 import { HopFault } from './hop-frames.js';
 import type { HopSocket } from './hop-socket.js';
 
@@ -24,8 +24,15 @@ export interface RespondHead {
   readonly bodyBytes: number;
 }
 
+/** Of an answer that comes in parts. */
+export interface BodyHead {
+  readonly contentType: BodyType;
+  readonly bodyBytes: number;
+}
+
 const METHODS: readonly ExchangeRequest['method'][] = ['POST', 'DELETE', 'GET'];
 const ANSWER_FORMS: readonly AnswerForms[] = ['json', 'event-stream', 'both'];
+const BODY_TYPES: readonly BodyType[] = ['application/json', 'text/event-stream'];
 
 /** body bytes (u32) · method (u8) · answer forms (u8) · subject, virtual host, session, header name, value, … */
 export function sendRequestHead(socket: HopSocket, stream: number, hop: Hop, request: ExchangeRequest): void {
@@ -82,13 +89,16 @@ export function readOpenStream(payload: Buffer): string | undefined {
   return readStrings(payload, 0)[0];
 }
 
-export function sendOpenBody(socket: HopSocket, stream: number, bodyBytes: number): void {
-  socket.reserve('open-body', stream, 4).writeUInt32LE(bodyBytes, 0);
+export function sendOpenBody(socket: HopSocket, stream: number, { contentType, bodyBytes }: BodyHead): void {
+  const payload = socket.reserve('open-body', stream, 5);
+  payload.writeUInt32LE(bodyBytes, 0);
+  payload[4] = BODY_TYPES.indexOf(contentType);
 }
 
-export function readOpenBody(payload: Buffer): number {
-  if (payload.length !== 4) throw new HopFault('the length of a body is four bytes');
-  return payload.readUInt32LE(0);
+export function readOpenBody(payload: Buffer): BodyHead {
+  const contentType = BODY_TYPES[payload[4] ?? BODY_TYPES.length];
+  if (payload.length !== 5 || contentType === undefined) throw new HopFault('head of a body malformed');
+  return { contentType, bodyBytes: payload.readUInt32LE(0) };
 }
 
 export function sendCredit(socket: HopSocket, stream: number, creditBytes: number): void {

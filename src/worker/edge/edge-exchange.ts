@@ -12,7 +12,7 @@ import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from 'uWebSockets.js';
 import { addPiece } from '../../protocol/byte-pieces.js';
 import { keepAliveComment } from '../../protocol/event-stream.js';
-import type { Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { RequestHead } from './request-head.js';
@@ -150,13 +150,13 @@ export class EdgeExchange implements Exchange {
     });
   }
 
-  openBody(bodyBytes: number): void {
+  openBody(contentType: BodyType, bodyBytes: number): void {
     if (this.#state !== 'open') return;
     this.#state = 'body';
     this.#answerBytes = bodyBytes;
     this.#res.onWritable((offset) => this.#onBodyWritable(offset));
     this.#res.cork(() => {
-      this.#writeHead(200, 'application/json', undefined, []);
+      this.#writeHead(200, contentType, undefined, contentType === 'text/event-stream' ? STREAM_HEADERS : []);
       this.#writeCloseHeader();
     });
   }

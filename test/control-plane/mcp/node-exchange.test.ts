@@ -121,7 +121,7 @@ t.test('a JSON answer that comes in parts', async (t) => {
   const server = await Server.start(t);
   const connection = await server.open(t);
   const { exchange } = await server.next();
-  exchange.openBody(CHUNK.length + 1);
+  exchange.openBody('application/json', CHUNK.length + 1);
   exchange.onDrain = () => {
     exchange.write(Buffer.from('z'));
     exchange.end();

@@ -26,7 +26,7 @@ const states: Record<string, (exchange: Exchange, abort: () => Promise<void>) =>
 const calls: Record<string, (exchange: Exchange) => void> = {
   respond: (exchange) => exchange.respond(200, 'text/plain', 'x'),
   openStream: (exchange) => exchange.openStream(),
-  openBody: (exchange) => exchange.openBody(1),
+  openBody: (exchange) => exchange.openBody('application/json', 1),
   write: (exchange) => void exchange.write(Buffer.from('x')),
   end: (exchange) => exchange.end(),
   cut: (exchange) => exchange.cut(),

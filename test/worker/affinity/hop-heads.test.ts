@@ -2,6 +2,7 @@ import t from 'tap';
 import { HopFault } from '../../../src/worker/affinity/hop-frames.js';
 import {
   readCredit,
+  readOpenBody,
   readOpenStream,
   readRequestHead,
   readRespondHead,
@@ -34,6 +35,10 @@ t.test('unknown codes, odd string lengths and wrong credits are refused', async 
   for (const payload of [Buffer.alloc(0), Buffer.alloc(3), Buffer.alloc(5)])
     t.throws(() => readCredit(payload), HopFault);
   t.equal(readCredit(u32(99)), 99);
+  const openBody = Buffer.concat([u32(99), Buffer.of(1)]);
+  t.same(readOpenBody(openBody), { contentType: 'text/event-stream', bodyBytes: 99 });
+  for (const payload of [u32(99), Buffer.concat([openBody, Buffer.of(0)]), Buffer.concat([u32(99), Buffer.of(2)])])
+    t.throws(() => readOpenBody(payload), HopFault);
 });
 
 t.test('whatever the bytes are, a head is read or refused with a HopFault', async (t) => {

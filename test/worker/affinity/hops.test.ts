@@ -108,7 +108,7 @@ t.test('a body of a known length in parts arrives byte for byte', async (t) => {
   const downstream = new RecordedExchange();
   const exchange = await pair.arrive(downstream);
   const body = patterned(3 * limits.hopWindowBytes + 1, 5);
-  exchange.openBody(body.length);
+  exchange.openBody('text/event-stream', body.length);
   let at = 0;
   const goOn = (): void => {
     let mayGoOn = true;
@@ -121,7 +121,7 @@ t.test('a body of a known length in parts arrives byte for byte', async (t) => {
   exchange.onDrain = goOn;
   goOn();
   await until(() => downstream.outcome === 'ended', 'the end');
-  t.equal(downstream.bodyBytes, body.length);
+  t.same(downstream.body, { contentType: 'text/event-stream', bodyBytes: body.length });
   t.ok(downstream.written.equals(body));
 });
 

@@ -1,6 +1,6 @@
 // A downstream exchange that records its answer, can be slow and can go away. It is strict: a call that the contract of
 // Exchange rules out throws.
-import type { Exchange, ExchangeRequest } from '../../../src/relay/exchange.js';
+import type { BodyType, Exchange, ExchangeRequest } from '../../../src/relay/exchange.js';
 
 export interface RecordedAnswer {
   readonly status: number;
@@ -21,7 +21,7 @@ export class RecordedExchange implements Exchange {
   answer: RecordedAnswer | undefined;
   streamSessionId: string | undefined;
   /** As told when a body was opened. */
-  bodyBytes: number | undefined;
+  body: { readonly contentType: BodyType; readonly bodyBytes: number } | undefined;
   writtenBytes = 0;
   outcome: 'none' | 'streaming' | 'responded' | 'ended' | 'cut' | 'owner-absent' | 'owner-lost' = 'none';
   readonly #written: Buffer[] = [];
@@ -62,9 +62,9 @@ export class RecordedExchange implements Exchange {
     this.streamSessionId = sessionId;
   }
 
-  openBody(bodyBytes: number): void {
+  openBody(contentType: BodyType, bodyBytes: number): void {
     this.#move('none', 'streaming');
-    this.bodyBytes = bodyBytes;
+    this.body = { contentType, bodyBytes };
   }
 
   write(bytes: Uint8Array): boolean {

@@ -86,7 +86,7 @@ class PartGiver {
       this.#moveMemory();
       this.#give();
     };
-    exchange.openBody(large.length);
+    exchange.openBody('application/json', large.length);
     this.#give();
   }
 
@@ -145,7 +145,7 @@ t.test('a caller that goes away in the middle of a body is noticed once', async 
 t.test('a body shorter than was said is a broken invariant', async (t) => {
   let fault: unknown;
   const edge = await startEdge(t, (exchange) => {
-    exchange.openBody(2);
+    exchange.openBody('application/json', 2);
     exchange.write(Buffer.from('1'));
     try {
       exchange.end();
