@@ -356,7 +356,8 @@ t.test('a server or a client that is not trusted is refused', async (t) => {
   const wrong: readonly (readonly [what: string, tls: RedisTls, reason: RegExp])[] = [
     ['another authority', { ...own, trustBundle: stranger.authority.certificate }, /certificate/],
     ['the authorities of the system', { ...own, trustBundle: undefined }, /certificate/],
-    ['no client certificate', { ...own, clientCertificate: undefined, clientPrivateKey: undefined }, /certificate/],
+    // With TLS 1.3 the refusal comes after the handshake, and a reset may overtake its words.
+    ['no client certificate', { ...own, clientCertificate: undefined, clientPrivateKey: undefined }, /certificate|RESET/],
     ['a client certificate of a stranger', { ...own, clientCertificate, clientPrivateKey }, /unknown ca|closed|RESET/i],
     ['plain text', { mode: 'plain-text' }, /closed|RESET/i],
   ];
