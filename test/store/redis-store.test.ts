@@ -357,7 +357,11 @@ t.test('a server or a client that is not trusted is refused', async (t) => {
     ['another authority', { ...own, trustBundle: stranger.authority.certificate }, /certificate/],
     ['the authorities of the system', { ...own, trustBundle: undefined }, /certificate/],
     // With TLS 1.3 the refusal comes after the handshake, and a reset may overtake its words.
-    ['no client certificate', { ...own, clientCertificate: undefined, clientPrivateKey: undefined }, /certificate|RESET/],
+    [
+      'no client certificate',
+      { ...own, clientCertificate: undefined, clientPrivateKey: undefined },
+      /certificate|RESET/,
+    ],
     ['a client certificate of a stranger', { ...own, clientCertificate, clientPrivateKey }, /unknown ca|closed|RESET/i],
     ['plain text', { mode: 'plain-text' }, /closed|RESET/i],
   ];
