@@ -60,8 +60,8 @@ t.test('where a part is expected, any answer that holds it is right', async (t) 
   t.match(faults.count(clean), { wrongBodies: 1, sample: 'POST /x was answered 200 with wrong, not ight' });
 });
 
-t.test('of a long body only the beginning is told', async (t) => {
+t.test('of a long body only the beginning and the end are told', async (t) => {
   const faults = new FaultCounter();
-  faults.checkAnswer(step, 200, 'x'.repeat(1_000_000));
-  t.match(faults.count(clean).sample, /x… \(1000000 characters\), not right$/);
+  faults.checkAnswer(step, 200, `${'x'.repeat(500_000)}${'y'.repeat(500_000)}`);
+  t.match(faults.count(clean).sample, /x{300} … y{300} \(1000000 characters\), not right$/);
 });

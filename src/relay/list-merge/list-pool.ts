@@ -61,8 +61,8 @@ export class ListPool {
     this.#piscina ??= this.#start();
     this.#pendingCount += 1;
     if (this.#pendingCount === 1) this.#stuckDeadline?.restart();
-    const options = { name, transferList: [...handover.memory] };
-    void this.#piscina.run(handover.message, options).then(finish, (error: unknown) => {
+    const options = { transferList: [...handover.memory] };
+    void this.#piscina.run({ name, task: handover.message }, options).then(finish, (error: unknown) => {
       if (!this.#isClosed) this.#logger.error({ err: error, task: name }, 'the list thread failed');
       finish('failed');
     });

@@ -1,8 +1,8 @@
-// The list thread's entry: what piscina calls by name, one task at a time.
+// The list thread's entry: what piscina calls, one task at a time.
 import { constants, getPriority, setPriority } from 'node:os';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { ListKeeper } from './list-keeper.js';
-import type { AppendTask, DropTask, MergeOutcome, MergeTask, NextTask, ReadOutcome, ReadTask } from './thread-tasks.js';
+import type { NextOutcome, ThreadTask } from './thread-tasks.js';
 
 // On Linux a thread has a priority of its own: where both want one core, the event loop goes first. Elsewhere this would
 // be the whole process's.
@@ -13,24 +13,26 @@ if (process.platform === 'linux') {
 
 const keeper = new ListKeeper();
 
-export function append(task: AppendTask): void {
-  keeper.append(task);
+/**
+ * Every task comes through this one function: piscina loads it before the first task, and would load functions of other
+ * names when each is first called, so that a task whose function is there already overtook one whose function is not.
+ */
+export default function runTask(task: ThreadTask): unknown {
+  switch (task.name) {
+    case 'append':
+      return keeper.append(task.task);
+    case 'read':
+      return keeper.read(task.task);
+    case 'merge':
+      return keeper.merge(task.task);
+    case 'next':
+      return withMemory(keeper.next(task.task));
+    case 'drop':
+      return keeper.drop(task.task);
+  }
 }
 
-export function read(task: ReadTask): ReadOutcome {
-  return keeper.read(task);
-}
-
-export function merge(task: MergeTask): MergeOutcome {
-  return keeper.merge(task);
-}
-
-/** Piscina hands the memory back. */
-export function next(task: NextTask): unknown {
-  const outcome = keeper.next(task);
+/** Hands the memory back, instead of a copy. */
+function withMemory(outcome: NextOutcome): unknown {
   return move({ [transferableSymbol]: [outcome.memory.buffer], [valueSymbol]: outcome });
-}
-
-export function drop(task: DropTask): void {
-  keeper.drop(task);
 }

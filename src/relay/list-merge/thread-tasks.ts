@@ -19,6 +19,11 @@ export interface ThreadTasks {
   readonly drop: { readonly task: DropTask; readonly outcome: undefined };
 }
 
+/** A task with its name. */
+export type ThreadTask = {
+  readonly [Name in keyof ThreadTasks]: { readonly name: Name; readonly task: ThreadTasks[Name]['task'] };
+}[keyof ThreadTasks];
+
 /** More of an answer to `tools/list`, kept under the key. */
 export interface AppendTask {
   readonly key: number;

@@ -71,6 +71,18 @@ t.test('tasks are done in their order', async (t) => {
   t.same(order, [...pieces.keys()]);
 });
 
+t.test('tasks of a kind that the thread has not done yet keep their place', async (t) => {
+  const pool = startPool(t);
+  await readPage(pool);
+  const key = pool.mintKey();
+  const piece = Uint8Array.from(EMPTY_PAGE);
+  const [, outcome] = await Promise.all([
+    run(pool, 'append', handOver({ key, pieces: [piece] }, [piece])),
+    run(pool, 'read', handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID })),
+  ]);
+  t.match(outcome, { kind: 'page' });
+});
+
 t.test('a task that fails costs no other', async (t) => {
   const threads = watchThreads(t);
   const lines: string[] = [];
