@@ -11,6 +11,11 @@ export class ByteCollector {
     return this.#length;
   }
 
+  /** What was collected so far; good until more is. */
+  get view(): Buffer {
+    return this.#memory.subarray(0, this.#length);
+  }
+
   append(bytes: Buffer, start: number, end: number): void {
     this.#reserve(end - start);
     bytes.copy(this.#memory, this.#length, start, end);

@@ -9,6 +9,18 @@ const SPACE = 0x20;
 const COLON = 0x3a;
 
 const NOTHING = Buffer.alloc(0);
+const LINE_FEED = Buffer.of(LF);
+
+/** Takes the data of large events in pieces, as they come; such events are not put together. */
+export interface LargeEventTaker {
+  /** Asked once so many bytes of an event's first data line are there, field name and all, and the line's end is not. */
+  readonly fromBytes: number;
+  /** Whether it takes the event whose data begins so. */
+  takes(beginning: Buffer): boolean;
+  /** More of the data; `piece` is valid until the callback returns. */
+  onPiece(piece: Buffer): void;
+  onEnd(): void;
+}
 
 /**
  * Parses a stream as browsers do, with one difference: an event whose data is empty is not dispatched, for MCP sends such
@@ -33,14 +45,26 @@ export class EventStreamParser {
   #held: Buffer = NOTHING;
   readonly #data = new ByteCollector();
 
+  readonly #taker: LargeEventTaker | undefined;
+  /** Of an event that the taker takes. */
+  #takenBytes = 0;
+  #isInTakenLine = false;
+  /** The taker does not want the line under way. */
+  #isDeclined = false;
+
   /**
    * @param onEvent called from within `push`. `data` is fresh memory or a view of the chunk: it is valid for as long as
    *   the chunk is, so what is kept is copied. `event` is `''` for a message; `lastEventId` is that of the stream so far.
    * @param eventBytesMax bound on the data of one event and the line under way together.
    */
-  constructor(onEvent: (data: Buffer, event: string, lastEventId: string) => void, eventBytesMax: number) {
+  constructor(
+    onEvent: (data: Buffer, event: string, lastEventId: string) => void,
+    eventBytesMax: number,
+    taker?: LargeEventTaker,
+  ) {
     this.#onEvent = onEvent;
     this.#eventBytesMax = eventBytesMax;
+    this.#taker = taker;
   }
 
   /** The last `retry` of the stream (C13), `undefined` when there was none. */
@@ -73,31 +97,56 @@ export class EventStreamParser {
 
   /** A line, or the rest of the chunk when no line break ends it. */
   #onPiece(chunk: Buffer, start: number, end: number, isLineEnd: boolean): boolean {
-    const dataBytes = this.#held.length + this.#data.length;
+    const dataBytes = this.#held.length + this.#data.length + this.#takenBytes;
     if (dataBytes + this.#line.length + end - start > this.#eventBytesMax) {
       this.#isSound = false;
       return false;
     }
-    if (!isLineEnd) {
+    if (this.#isInTakenLine) {
+      this.#take(chunk.subarray(start, end));
+      this.#isInTakenLine = !isLineEnd;
+    } else if (!isLineEnd) {
       // The chunk is not ours to keep.
       this.#release();
       this.#line.append(chunk, start, end);
+      this.#offer();
     } else if (this.#line.length === 0) {
       this.#onLine(chunk, start, end);
     } else {
       this.#line.append(chunk, start, end);
       const line = this.#line.take();
+      this.#isDeclined = false;
       this.#onLine(line, 0, line.length);
     }
     return true;
+  }
+
+  /** Asks the taker whether it takes the event whose first data line is under way. */
+  #offer(): void {
+    const taker = this.#taker;
+    if (taker === undefined || this.#isDeclined || this.#dataLines > 0 || this.#line.length < taker.fromBytes) return;
+    const line = this.#line.view;
+    const start = this.#isFirstLine ? afterByteOrderMark(line, 0, line.length) : 0;
+    const nameEnd = line.indexOf(COLON, start);
+    const value = line[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1;
+    this.#isDeclined = !isText(line, start, nameEnd, 'data') || !taker.takes(line.subarray(value));
+    if (this.#isDeclined) return;
+    this.#isFirstLine = false;
+    this.#dataLines = 1;
+    this.#isInTakenLine = true;
+    this.#take(this.#line.take().subarray(value));
+  }
+
+  #take(piece: Buffer): void {
+    this.#takenBytes += piece.length;
+    if (piece.length > 0) this.#taker?.onPiece(piece);
   }
 
   #onLine(bytes: Buffer, from: number, end: number): void {
     let start = from;
     if (this.#isFirstLine) {
       this.#isFirstLine = false;
-      if (end - start >= 3 && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf)
-        start += 3;
+      start = afterByteOrderMark(bytes, start, end);
     }
     if (start === end) {
       this.#dispatch();
@@ -115,6 +164,11 @@ export class EventStreamParser {
   }
 
   #onData(bytes: Buffer, start: number, end: number): void {
+    if (this.#takenBytes > 0) {
+      this.#take(LINE_FEED);
+      this.#take(bytes.subarray(start, end));
+      return;
+    }
     if (this.#dataLines++ === 0) {
       this.#held = bytes.subarray(start, end);
       return;
@@ -150,8 +204,18 @@ export class EventStreamParser {
     this.#held = NOTHING;
     this.#dataLines = 0;
     this.#event = '';
-    if (data.length > 0) this.#onEvent(data, event, this.#lastEventId);
+    if (this.#takenBytes > 0) {
+      this.#takenBytes = 0;
+      this.#taker?.onEnd();
+    } else if (data.length > 0) {
+      this.#onEvent(data, event, this.#lastEventId);
+    }
   }
+}
+
+function afterByteOrderMark(bytes: Buffer, start: number, end: number): number {
+  const isMark = bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf;
+  return isMark && end - start >= 3 ? start + 3 : start;
 }
 
 function isText(bytes: Buffer, start: number, end: number, text: string): boolean {

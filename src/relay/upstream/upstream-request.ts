@@ -8,7 +8,7 @@
 //
 // The handler hears `onAnswer` or `onFault` exactly once, unless the request is aborted.
 import { addPiece } from '../../protocol/byte-pieces.js';
-import { EventStreamParser } from '../../protocol/event-stream.js';
+import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
 import { beginsWithResult, readBackendMessage, sameId, type BackendMessage } from '../../protocol/json-rpc.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
@@ -108,7 +108,11 @@ export class UpstreamRequest implements UpstreamHandler {
       this.#state = 'json';
     } else if (status === 200 && contentType === 'text/event-stream') {
       this.#state = 'event-stream';
-      this.#events = new EventStreamParser((data) => this.#onEvent(data), limits.upstreamMessageBytesMax);
+      this.#events = new EventStreamParser(
+        (data) => this.#onEvent(data),
+        limits.upstreamMessageBytesMax,
+        this.#handler.onUnread === undefined ? undefined : this.#unreadTaker(),
+      );
     } else if (status >= 400) {
       this.#state = 'refused';
     } else {
@@ -122,9 +126,7 @@ export class UpstreamRequest implements UpstreamHandler {
       case 'json':
         this.#touch();
         this.#collect(chunk, limits.upstreamMessageBytesMax);
-        if (this.#bytesHeld >= limits.listPartBytes && this.#handler.onUnread !== undefined) {
-          this.#handler.onUnread(this.#takeChunks(), false);
-        }
+        this.#passOnUnread();
         break;
       case 'event-stream':
         this.#touch();
@@ -187,11 +189,6 @@ export class UpstreamRequest implements UpstreamHandler {
 
   #onEvent(data: Buffer): void {
     if (this.#state !== 'event-stream') return;
-    if (this.#handler.onUnread !== undefined && data.length > limits.listBytesInlineMax && beginsWithResult(data)) {
-      this.#onStreamAnswer();
-      this.#handler.onUnread([Buffer.from(data)], true);
-      return;
-    }
     const message = readBackendMessage(data);
     if (message === undefined) {
       this.#fail(upstreamFault('answer-invalid'));
@@ -261,8 +258,36 @@ export class UpstreamRequest implements UpstreamHandler {
       this.#fail(this.#state === 'refused' ? this.#statusFault() : upstreamFault('answer-too-large'));
       return;
     }
+    this.#hold(chunk);
+  }
+
+  #hold(chunk: Buffer): void {
     this.#bytesHeld += chunk.length;
     addPiece(this.#chunks, chunk);
+  }
+
+  /** For large answers on an event stream. What is taken from a request that is over goes nowhere. */
+  #unreadTaker(): LargeEventTaker {
+    return {
+      fromBytes: limits.upstreamReadBytes,
+      takes: (beginning) => this.#state === 'event-stream' && beginsWithResult(beginning),
+      onPiece: (piece) => {
+        if (this.#state !== 'event-stream') return;
+        this.#hold(piece);
+        this.#passOnUnread();
+      },
+      onEnd: () => {
+        if (this.#state !== 'event-stream') return;
+        const pieces = this.#takeChunks();
+        this.#onStreamAnswer();
+        this.#handler.onUnread?.(pieces, true);
+      },
+    };
+  }
+
+  #passOnUnread(): void {
+    if (this.#bytesHeld < limits.listPartBytes || this.#handler.onUnread === undefined) return;
+    this.#handler.onUnread(this.#takeChunks(), false);
   }
 
   #takeChunks(): Buffer[] {
