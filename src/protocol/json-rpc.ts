@@ -147,11 +147,11 @@ export function sameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStar
     while (at < aEnd && a[at] === b[at - aStart + bStart]) at++;
     if (at === aEnd) return true;
   }
-  return idKey(a, aStart, aEnd) === idKey(b, bStart, bEnd);
+  return idText(a, aStart, aEnd) === idText(b, bStart, bEnd);
 }
 
-/** A map key for an id: equal exactly where `sameId` is true, so `1` and `1.0` have one key, `1` and `"1"` two. */
-export function idKey(bytes: Buffer, start: number, end: number): string {
+/** Equal for `1` and `1.0`, and not for `1` and `"1"`. */
+function idText(bytes: Buffer, start: number, end: number): string {
   if (bytes[start] === 0x22) return `"${stringValue(bytes, start, end)}`;
   return String(Number(bytes.toString('latin1', start, end)));
 }

@@ -2,7 +2,7 @@
 // downstream side and the upstream side meet. It knows no HTTP server and no token.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { stringValue } from '../protocol/json-member.js';
-import { idKey, readClientMessage, type ClientMessage } from '../protocol/json-rpc.js';
+import { readClientMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Logger } from '../shared/logger.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
@@ -18,7 +18,7 @@ import { routeTool } from './routing.js';
 import { Sessions } from './sessions.js';
 import type { Session } from './session.js';
 import { ToolCall } from './tool-call.js';
-import { listTools } from './tool-list.js';
+import { ListInFlight, listTools } from './tool-list.js';
 import { bareNameBody } from './tool-name.js';
 import type { HttpUpstream } from './upstream/http-upstream.js';
 import { LoggedUpstreams } from './upstream/logged-upstreams.js';
@@ -164,8 +164,8 @@ export class Relay {
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.annotate?.(message.method, '', '');
     if (message.method === 'notifications/cancelled' && message.requestIdStart !== -1) {
-      const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
-      session.findCall(key)?.cancel(exchange);
+      const { body } = exchange.request;
+      session.find({ bytes: body, start: message.requestIdStart, end: message.requestIdEnd })?.cancel(exchange);
     }
     // `notifications/initialized` has gone to each backend with its own handshake. Other notifications, and responses to
     // requests that no backend can make, have no receiver.
@@ -209,7 +209,7 @@ export class Relay {
       return;
     }
     const { virtualHost } = caller;
-    const work = { endWithSession: () => answerError(exchange, id, SESSION_ENDED) };
+    const work = new ListInFlight(id, () => answerError(exchange, id, SESSION_ENDED));
     session.begin(work);
     listTools(this.#context, this.#merger, { session, virtualHost, exchange, id }, (list) => {
       session.finish(work);

@@ -1,11 +1,14 @@
 // A downstream session: who it belongs to, its upstream sessions, and the calls in flight. What it holds beyond the
 // caller's identity and the upstream sessions' records can be lost without harm.
+import { sameId } from '../protocol/json-rpc.js';
 import { limits } from '../shared/limits.js';
+import { Link } from '../shared/link.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import type { ExchangeRequest } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
-import type { ToolCall } from './tool-call.js';
+import { RequestInFlight } from './request-in-flight.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
+import type { IdSpan } from './upstream/upstream-request.js';
 import { UpstreamSession } from './upstream/upstream-session.js';
 
 export interface SessionIdentity {
@@ -16,19 +19,13 @@ export interface SessionIdentity {
   readonly clientInfo: Buffer;
 }
 
-/** A request of the caller's that the backends have not answered yet. */
-export interface RequestInFlight {
-  /** The session was ended under it: it answers its caller. */
-  endWithSession(): void;
-}
-
 export class Session {
   readonly identity: SessionIdentity;
   readonly #context: UpstreamContext;
   readonly #upstreams = new Map<string, UpstreamSession>();
-  /** By `idKey` of the caller's request id. A caller that uses one id twice at once can cancel only the later call. */
-  readonly #calls = new Map<string, ToolCall>();
-  readonly #inFlight = new Set<RequestInFlight>();
+  /** The head of the requests in flight, the latest last. */
+  readonly #inFlight = new Link();
+  #inFlightCount = 0;
   #virtualHost: CompiledVirtualHost | undefined;
   #isEnded = false;
 
@@ -42,11 +39,11 @@ export class Session {
   }
 
   get isBusy(): boolean {
-    return this.#inFlight.size > 0;
+    return this.#inFlightCount > 0;
   }
 
   get isFull(): boolean {
-    return this.#inFlight.size >= limits.sessionRequestsInFlightMax;
+    return this.#inFlightCount >= limits.sessionRequestsInFlightMax;
   }
 
   /** Whether this caller may use the session here; who may not learns nothing of it (X02, X03). */
@@ -84,25 +81,22 @@ export class Session {
 
   /** A request is being worked on: it keeps the session from idling out, and the session's end ends it. */
   begin(work: RequestInFlight): void {
-    this.#inFlight.add(work);
+    this.#inFlight.append(work);
+    this.#inFlightCount += 1;
   }
 
   finish(work: RequestInFlight): void {
-    this.#inFlight.delete(work);
+    if (!work.isLinked) return;
+    work.unlink();
+    this.#inFlightCount -= 1;
   }
 
-  addCall(key: string, call: ToolCall): void {
-    this.begin(call);
-    this.#calls.set(key, call);
-  }
-
-  removeCall(key: string, call: ToolCall): void {
-    this.finish(call);
-    if (this.#calls.get(key) === call) this.#calls.delete(key);
-  }
-
-  findCall(key: string): ToolCall | undefined {
-    return this.#calls.get(key);
+  /** What the caller asked for under this id; of several, which a caller should not do, the latest. */
+  find(id: IdSpan): RequestInFlight | undefined {
+    for (let work = this.#inFlight.previous; work instanceof RequestInFlight; work = work.previous) {
+      if (sameId(work.id.bytes, work.id.start, work.id.end, id.bytes, id.start, id.end)) return work;
+    }
+    return undefined;
   }
 
   /**
@@ -112,7 +106,12 @@ export class Session {
   end(request: ExchangeRequest | undefined): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    for (const work of [...this.#inFlight]) work.endWithSession();
+    const ended = new Link();
+    ended.takeAll(this.#inFlight);
+    for (let work = ended.next; work instanceof RequestInFlight; work = ended.next) {
+      this.finish(work);
+      work.endWithSession();
+    }
     for (const upstream of this.#upstreams.values()) {
       upstream.close(request === undefined ? [] : passthroughHeadersFor(upstream.backend, request));
     }

@@ -1,13 +1,14 @@
 // One `tools/call` on its way: to the backend with only the name changed, and back as it came. The caller's going away
 // does not end it (S12), a cancellation does (C16). Hot: one object per call, nothing awaited.
 import { encodeEvent } from '../protocol/event-stream.js';
-import { idKey, sameId, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
+import { sameId, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import { answer, backendFailed, errorMessage, type RpcError } from './answers.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
+import { RequestInFlight } from './request-in-flight.js';
 import type { Session } from './session.js';
 import { upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
 import type { IdSpan, RequestHandler, UpstreamRequest } from './upstream/upstream-request.js';
@@ -29,10 +30,9 @@ export interface ToolCallPlan {
   readonly idleTimeoutMs: number;
 }
 
-export class ToolCall implements RequestHandler {
+export class ToolCall extends RequestInFlight implements RequestHandler {
+  readonly id: IdSpan;
   readonly #plan: ToolCallPlan;
-  readonly #id: IdSpan;
-  readonly #key: string;
   #request: UpstreamRequest | undefined;
   /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
   #sentIn: UpstreamSessionRecord | undefined;
@@ -43,14 +43,14 @@ export class ToolCall implements RequestHandler {
   #unheardDeadline: Deadline | undefined;
 
   constructor(plan: ToolCallPlan) {
+    super();
     const { body } = plan.exchange.request;
     this.#plan = plan;
-    this.#id = { bytes: body, start: plan.message.idStart, end: plan.message.idEnd };
-    this.#key = idKey(body, plan.message.idStart, plan.message.idEnd);
+    this.id = { bytes: body, start: plan.message.idStart, end: plan.message.idEnd };
   }
 
   start(): void {
-    this.#plan.session.addCall(this.#key, this);
+    this.#plan.session.begin(this);
     this.#plan.exchange.onAbort = () => this.#onCallerGone();
     this.#plan.upstream.whenOpen(this.#plan.passthrough, (fault) => this.#onOpen(fault));
   }
@@ -63,7 +63,7 @@ export class ToolCall implements RequestHandler {
     if (this.#isDone) return;
     if (this.#request === undefined) {
       // Not sent yet: there is nothing to cancel there.
-      this.#finish(errorMessage(this.#id, CANCELLED));
+      this.#finish(errorMessage(this.id, CANCELLED));
       return;
     }
     const { upstream } = this.#plan;
@@ -71,7 +71,7 @@ export class ToolCall implements RequestHandler {
     // A backend need not answer what was cancelled, and many never end the stream either.
     this.#cancelDeadline ??= this.#plan.deadlines.after(limits.cancelledAnswerMsMax, () => {
       this.#request?.abort();
-      this.#finish(errorMessage(this.#id, CANCELLED));
+      this.#finish(errorMessage(this.id, CANCELLED));
     });
   }
 
@@ -103,7 +103,7 @@ export class ToolCall implements RequestHandler {
       }
     }
     upstream.reportFailure(fault);
-    if (fault.kind === 'answer-timeout') upstream.cancel(this.#id, 'timed out', passthrough);
+    if (fault.kind === 'answer-timeout') upstream.cancel(this.id, 'timed out', passthrough);
     this.#fail(fault);
   }
 
@@ -115,7 +115,7 @@ export class ToolCall implements RequestHandler {
     }
     const { upstream, body, passthrough, idleTimeoutMs } = this.#plan;
     this.#sentIn = upstream.record;
-    this.#request = upstream.request(body, this.#id, passthrough, idleTimeoutMs, true, this);
+    this.#request = upstream.request(body, this.id, passthrough, idleTimeoutMs, true, this);
   }
 
   /**
@@ -126,9 +126,9 @@ export class ToolCall implements RequestHandler {
     if (this.#isDone) return;
     this.#request?.resume();
     this.#unheardDeadline = this.#plan.deadlines.after(limits.unheardCallMsMax, () => {
-      this.#plan.upstream.cancel(this.#id, 'nobody waits for the answer', this.#plan.passthrough);
+      this.#plan.upstream.cancel(this.id, 'nobody waits for the answer', this.#plan.passthrough);
       this.#request?.abort();
-      this.#finish(errorMessage(this.#id, CANCELLED));
+      this.#finish(errorMessage(this.id, CANCELLED));
     });
   }
 
@@ -160,13 +160,13 @@ export class ToolCall implements RequestHandler {
 
   /** A backend may write the id in other digits or escapes; the caller gets the bytes that it sent (decisions 2.4). */
   #withCallersId(bytes: Buffer, message: BackendMessage): Buffer {
-    const id = this.#id.bytes.subarray(this.#id.start, this.#id.end);
+    const id = this.id.bytes.subarray(this.id.start, this.id.end);
     if (bytes.compare(id, 0, id.length, message.idStart, message.idEnd) === 0) return bytes;
     return Buffer.concat([bytes.subarray(0, message.idStart), id, bytes.subarray(message.idEnd)]);
   }
 
   #fail(fault: UpstreamFault): void {
-    this.#finish(errorMessage(this.#id, backendFailed(this.#plan.upstream.backend.name, fault)));
+    this.#finish(errorMessage(this.id, backendFailed(this.#plan.upstream.backend.name, fault)));
   }
 
   #finish(message: Buffer): void {
@@ -175,7 +175,7 @@ export class ToolCall implements RequestHandler {
     this.#cancelDeadline?.cancel();
     this.#unheardDeadline?.cancel();
     const { session, exchange } = this.#plan;
-    session.removeCall(this.#key, this);
+    session.finish(this);
     if (this.#isStreaming) {
       exchange.write(encodeEvent(message));
       exchange.end();

@@ -8,6 +8,7 @@ import type { ReadPage } from './list-merge/answer-reading.js';
 import type { BackendTools } from './list-merge/merge.js';
 import type { MergedList } from './list-merge/merged-list.js';
 import { passthroughHeadersFor } from './passthrough.js';
+import { RequestInFlight } from './request-in-flight.js';
 import type { Session } from './session.js';
 import type { UnavailableBackend } from './unavailable.js';
 import { ToolPages } from './upstream/tool-pages.js';
@@ -20,6 +21,25 @@ export interface ListPlan {
   readonly virtualHost: CompiledVirtualHost;
   readonly exchange: Exchange;
   readonly id: IdSpan;
+}
+
+export class ListInFlight extends RequestInFlight {
+  readonly id: IdSpan;
+  readonly #onSessionEnd: () => void;
+
+  constructor(id: IdSpan, onSessionEnd: () => void) {
+    super();
+    this.id = id;
+    this.#onSessionEnd = onSessionEnd;
+  }
+
+  cancel(): void {
+    // It is answered all the same, soon: there is no work at a backend that would be worth ending.
+  }
+
+  endWithSession(): void {
+    this.#onSessionEnd();
+  }
 }
 
 /**

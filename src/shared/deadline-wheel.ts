@@ -1,5 +1,6 @@
 // Many deadlines on one coarse timer: a hashed wheel of linked lists. Hot: `restart` runs for every received chunk, so
 // it only notes the new due time, and the deadline is moved when its old slot comes up.
+import { Link } from './link.js';
 
 /** Slots of the wheel. A deadline further away than a whole turn waits in the last slot and is placed again from there. */
 const SLOT_COUNT = 512;
@@ -106,42 +107,6 @@ export class DeadlineWheel {
 
   #slotOf(tick: number): Link {
     return this.#slots[tick % SLOT_COUNT]!;
-  }
-}
-
-/** A place in a circular list. A bare `Link` is the head of one; a link that points to itself is in none. */
-class Link {
-  next: Link = this;
-  previous: Link = this;
-
-  get isLinked(): boolean {
-    return this.next !== this;
-  }
-
-  /** On the head: `link` becomes the last of the list. */
-  append(link: Link): void {
-    link.previous = this.previous;
-    link.next = this;
-    this.previous.next = link;
-    this.previous = link;
-  }
-
-  /** On the head: everything in the other head's list is appended to this one. */
-  takeAll(head: Link): void {
-    if (!head.isLinked) return;
-    head.next.previous = this.previous;
-    this.previous.next = head.next;
-    head.previous.next = this;
-    this.previous = head.previous;
-    head.next = head;
-    head.previous = head;
-  }
-
-  unlink(): void {
-    this.previous.next = this.next;
-    this.next.previous = this.previous;
-    this.next = this;
-    this.previous = this;
   }
 }
 

@@ -1,8 +1,9 @@
 // What a downstream session keeps: whose it is, its upstream sessions as the config changes, its calls in flight.
 import t, { type Test } from 'tap';
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
+import { RequestInFlight } from '../../src/relay/request-in-flight.js';
 import { Session } from '../../src/relay/session.js';
-import type { ToolCall } from '../../src/relay/tool-call.js';
+import type { IdSpan } from '../../src/relay/upstream/upstream-request.js';
 import type { UpstreamSession } from '../../src/relay/upstream/upstream-session.js';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledVirtualHost } from '../../src/store/compiled-config.js';
@@ -39,17 +40,27 @@ function open(
   return upstream;
 }
 
-/** A call as far as a session is concerned. */
-class CountedCall {
+/** A request as far as a session is concerned. */
+class CountedRequest extends RequestInFlight {
+  readonly id: IdSpan;
   endCount = 0;
+
+  constructor(id: string) {
+    super();
+    this.id = idSpan(id);
+  }
+
+  cancel(): void {
+    // Nobody cancels here.
+  }
 
   endWithSession(): void {
     this.endCount += 1;
   }
+}
 
-  get asToolCall(): ToolCall {
-    return this as unknown as ToolCall;
-  }
+function idSpan(id: string): IdSpan {
+  return { bytes: Buffer.from(`[${id}]`), start: 1, end: 1 + id.length };
 }
 
 t.test('belongs to one subject at one virtual host', async (t) => {
@@ -151,9 +162,9 @@ t.test('end: every upstream session is closed, every call is ended, once', async
     const virtualHost = virtualHostOf({ a: { passthrough_headers: ['x-tenant'] }, b: {} });
     session.obey(virtualHost, REQUEST);
     const upstreams = ['a', 'b'].map((name) => open(context, session, virtualHost, name));
-    const calls = [new CountedCall(), new CountedCall()];
+    const calls = [new CountedRequest('1'), new CountedRequest('1')];
     // Under one id, which a caller should not do: both are ended all the same.
-    for (const call of calls) session.addCall('1', call.asToolCall);
+    for (const call of calls) session.begin(call);
     const sentCount = context.http.calls.length;
     session.end(request);
     session.end(request);
@@ -172,33 +183,36 @@ t.test('end: every upstream session is closed, every call is ended, once', async
   }
 });
 
-t.test('calls are counted and found by their id, up to the limit', async (t) => {
+t.test('requests are counted and found by their id, up to the limit', async (t) => {
   const { session } = start(t);
   t.notOk(session.isBusy);
-  const calls = Array.from({ length: limits.sessionRequestsInFlightMax }, () => new CountedCall().asToolCall);
-  for (const [index, call] of calls.entries()) {
+  const count = limits.sessionRequestsInFlightMax;
+  const requests = Array.from({ length: count }, (_, index) => new CountedRequest(`${index}`));
+  for (const [index, request] of requests.entries()) {
     if (session.isFull) t.fail(`full at ${index}`);
-    session.addCall(`${index}`, call);
+    session.begin(request);
   }
   t.ok(session.isBusy);
   t.ok(session.isFull);
-  t.equal(session.findCall('5'), calls[5]);
-  session.removeCall('5', calls[5]!);
-  t.equal(session.findCall('5'), undefined);
+  t.equal(session.find(idSpan('5')), requests[5]);
+  t.equal(session.find(idSpan('"5"')), undefined);
+  session.finish(requests[5]!);
+  session.finish(requests[5]!);
+  t.equal(session.find(idSpan('5')), undefined);
   t.notOk(session.isFull);
-  for (const [index, call] of calls.entries()) if (index !== 5) session.removeCall(`${index}`, call);
+  for (const request of requests) session.finish(request);
   t.notOk(session.isBusy);
 });
 
-t.test('an id that is used twice at once finds the later call, until that one is over', async (t) => {
+t.test('an id that is used twice at once finds the later request, until that one is over', async (t) => {
   const { session } = start(t);
-  const [earlier, later] = [new CountedCall().asToolCall, new CountedCall().asToolCall];
-  session.addCall('1', earlier);
-  session.addCall('1', later);
-  session.removeCall('1', earlier);
-  t.equal(session.findCall('1'), later, 'the end of the earlier one does not hide it');
-  t.ok(session.isBusy);
-  session.removeCall('1', later);
-  t.equal(session.findCall('1'), undefined);
+  const [earlier, later] = [new CountedRequest('1'), new CountedRequest('1')];
+  session.begin(earlier);
+  session.begin(later);
+  t.equal(session.find(idSpan('1')), later);
+  session.finish(later);
+  t.equal(session.find(idSpan('1')), earlier);
+  session.finish(earlier);
+  t.equal(session.find(idSpan('1')), undefined);
   t.notOk(session.isBusy);
 });
