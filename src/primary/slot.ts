@@ -34,6 +34,13 @@ export interface SlotObserver {
   onGivenUp(reason: string): void;
 }
 
+/**
+ * For a worker's Node. V8 makes objects old at once where those made before lived long, and the objects of a call live as
+ * long as its backend takes. But what is old is not looked at by the frequent collections, and a dead old object keeps
+ * the whole call that it refers to: they had half of all memory to copy, and took a third of the worker's time.
+ */
+const WORKER_NODE_OPTIONS = ['--no-allocation-site-pretenuring'];
+
 export class Slot {
   readonly #number: number;
   readonly #plan: WorkerPlan;
@@ -68,7 +75,12 @@ export class Slot {
     if (!this.#advance('fork')) return;
     const { module, environment, start, bounds } = this.#plan;
     // `advanced` carries bytes and `undefined` as they are.
-    const worker = fork(module, { env: environment, serialization: 'advanced', stdio: 'inherit' });
+    const worker = fork(module, {
+      env: environment,
+      execArgv: [...process.execArgv, ...WORKER_NODE_OPTIONS],
+      serialization: 'advanced',
+      stdio: 'inherit',
+    });
     this.#worker = worker;
     this.#startFailure = undefined;
     receiveFromWorker(

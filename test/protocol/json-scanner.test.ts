@@ -155,6 +155,39 @@ void t.test('accepts what JSON.parse accepts, and nothing else', async (t) => {
   }
 });
 
+void t.test('long strings: whatever stands in them, wherever, and wherever they lie in memory', async (t) => {
+  const insertions = [
+    '',
+    '"',
+    '\\n',
+    '\\"',
+    '\\u0041',
+    '\\x',
+    '\\',
+    '\x1f',
+    '\n',
+    '\x00',
+    ' ',
+    '\x7f',
+    'é',
+    '€',
+    '\\"\\"x"',
+  ];
+  for (const insertion of insertions) {
+    for (let before = 240; before < 300; before++) {
+      const text = `["${'x'.repeat(before)}${insertion}${'y'.repeat(300)}","${'é'.repeat(before)}${insertion}"]`;
+      const memory = Buffer.alloc(Buffer.byteLength(text) + 4, '"');
+      const start = before % 4;
+      const bytes = memory.subarray(start, start + memory.write(text, start));
+      const isValid = parses(text);
+      if (scanner.scan(bytes, 2) !== isValid) t.fail(`${printable(insertion)} behind ${before} is ${isValid}`);
+      if (isValid && scanner.end(scanner.next(1)) !== bytes.length - 1) t.fail(`${printable(insertion)}: end`);
+      const pieces = [bytes.subarray(0, before), bytes.subarray(before, before + 270), bytes.subarray(before + 270)];
+      if (scanPieces(pieces, 2) !== isValid) t.fail(`in pieces: ${printable(insertion)} behind ${before}`);
+    }
+  }
+});
+
 void t.test('refuses what is not UTF-8', async (t) => {
   for (const byte of [0x80, 0xc0, 0xed, 0xff]) {
     t.equal(scanner.scan(Buffer.from([0x22, byte, 0x22]), 0), false);

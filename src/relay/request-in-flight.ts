@@ -1,0 +1,17 @@
+// A request of the caller's that its session is working on: in the session's list, so that it can be found by the
+// caller's id for it, and ended with the session.
+import { Link } from '../shared/link.js';
+import type { Exchange } from './exchange.js';
+import type { IdSpan } from './upstream/upstream-request.js';
+
+export abstract class RequestInFlight extends Link {
+  /** The caller's own. */
+  abstract readonly id: IdSpan;
+  /**
+   * The caller no longer wants the answer.
+   * @param exchange that of the notice which says so.
+   */
+  abstract cancel(exchange: Exchange): void;
+  /** The session was ended under it: it answers its caller. */
+  abstract endWithSession(): void;
+}
