@@ -248,7 +248,7 @@ export class Relay {
       upstream: session.upstream(route.backend),
       exchange,
       message,
-      body: bareNameBody(body, message, route),
+      outgoing: bareNameBody(body, message, route),
       passthrough: passthroughHeadersFor(route.backend, exchange.request),
       deadlines: this.#context.deadlines,
       idleTimeoutMs: this.#context.options.callIdleTimeoutMs,

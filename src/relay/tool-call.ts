@@ -12,6 +12,7 @@ import { RequestInFlight } from './request-in-flight.js';
 import type { Session } from './session.js';
 import { upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
 import type { IdSpan, RequestHandler, UpstreamRequest } from './upstream/upstream-request.js';
+import type { OutgoingMessage } from './upstream/http-upstream.js';
 import type { UpstreamSession, UpstreamSessionRecord } from './upstream/upstream-session.js';
 
 const CANCELLED: RpcError = { code: rpcCodes.refused, message: 'Request cancelled' };
@@ -22,7 +23,7 @@ export interface ToolCallPlan {
   readonly exchange: Exchange;
   readonly message: ClientMessage;
   /** What goes to the backend: the caller's message with the bare tool name. */
-  readonly body: Buffer;
+  readonly outgoing: OutgoingMessage;
   /** The caller's headers for this backend: name, value, … */
   readonly passthrough: readonly string[];
   readonly deadlines: DeadlineWheel;
@@ -113,9 +114,9 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
       this.#fail(fault);
       return;
     }
-    const { upstream, body, passthrough, idleTimeoutMs } = this.#plan;
+    const { upstream, outgoing, passthrough, idleTimeoutMs } = this.#plan;
     this.#sentIn = upstream.record;
-    this.#request = upstream.request(body, this.id, passthrough, idleTimeoutMs, true, this);
+    this.#request = upstream.request(outgoing, this.id, passthrough, idleTimeoutMs, true, this);
   }
 
   /**

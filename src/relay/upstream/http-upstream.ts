@@ -7,17 +7,33 @@
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
 import type { UpstreamFault } from './upstream-fault.js';
 
-export interface UpstreamRequest {
+/** From `start` up to `end`. */
+export interface ByteSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Bytes as they go out. */
+export interface OutgoingMessage {
+  readonly body: Buffer;
+  /** A stretch of the body that is not sent: so a large message with something taken out need not be copied. */
+  readonly leftOut?: ByteSpan | undefined;
+}
+
+export interface UpstreamRequest extends Omit<OutgoingMessage, 'body'> {
   readonly target: UpstreamTarget;
   readonly method: 'POST' | 'DELETE' | 'GET';
   /** Name, value, name, value, …; `host`, `connection` and `content-length` are the implementation's. */
   readonly headers: readonly string[];
-  readonly body: Uint8Array | undefined;
+  readonly body: Buffer | undefined;
 }
 
 export interface UpstreamHandler {
-  /** Status and the two headers that the relay reads; `''` when absent. `contentType` is lower-case, no parameters. */
-  onHead(status: number, contentType: string, sessionId: string): void;
+  /**
+   * Status and the two headers that the relay reads; `''` when absent. `contentType` is lower-case, no parameters.
+   * @param bodyBytes of the body that follows; -1 when its length is not known.
+   */
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number): void;
   /** A piece of the body. It is valid until the callback returns: copy what is kept. */
   onData(chunk: Buffer): void;
   onEnd(): void;

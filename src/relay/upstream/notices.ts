@@ -21,7 +21,7 @@ export class Notices {
     target: UpstreamTarget,
     method: 'POST' | 'DELETE',
     headers: readonly string[],
-    body: Uint8Array | undefined,
+    body: Buffer | undefined,
     onDone?: () => void,
   ): void {
     this.#underWayCount += 1;

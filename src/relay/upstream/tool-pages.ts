@@ -136,6 +136,6 @@ export class ToolPages implements RequestHandler {
     const body = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID.toString()},"method":"tools/list"${params}}`);
     const id = { bytes: LIST_ID, start: 0, end: LIST_ID.length };
     this.#sentIn = this.#upstream.record;
-    this.#upstream.request(body, id, this.#passthrough, this.#remainingMs, false, this);
+    this.#upstream.request({ body }, id, this.#passthrough, this.#remainingMs, false, this);
   }
 }

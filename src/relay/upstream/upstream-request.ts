@@ -7,13 +7,14 @@
 //   every state ──fault, deadline, abort──> done
 //
 // The handler hears `onAnswer` or `onFault` exactly once, unless the request is aborted.
+import { BodyCollector } from '../../protocol/body-collector.js';
 import { addPiece } from '../../protocol/byte-pieces.js';
 import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
 import { beginsWithResult, readBackendMessage, sameId, type BackendMessage } from '../../protocol/json-rpc.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
-import type { HttpUpstream, UpstreamCall, UpstreamHandler } from './http-upstream.js';
+import type { HttpUpstream, OutgoingMessage, UpstreamCall, UpstreamHandler } from './http-upstream.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 
 /** A JSON-RPC id where it stands in a message. */
@@ -43,10 +44,9 @@ export interface RequestHandler {
   onUnread?(pieces: readonly Buffer[], isLast: boolean): void;
 }
 
-export interface RequestPlan {
+export interface RequestPlan extends OutgoingMessage {
   readonly target: UpstreamTarget;
   readonly headers: readonly string[];
-  readonly body: Uint8Array;
   readonly id: IdSpan;
   readonly deadlineMs: number;
   /** True: the deadline counts silence, every byte puts it off. False: it counts the whole request. */
@@ -66,10 +66,13 @@ export class UpstreamRequest implements UpstreamHandler {
   #state: State = 'waiting';
   #status = 0;
   #sessionId = '';
-  #chunks: Buffer[] = [];
-  #bytesReceived = 0;
-  /** Of them, those in `#chunks`. */
-  #bytesHeld = 0;
+  /** What the answer's head says; -1 when it does not. */
+  #bodyBytes = -1;
+  readonly #received = new BodyCollector();
+  /** For who reads large answers elsewhere, in place of `#received`: what was not passed on yet. */
+  #pieces: Buffer[] = [];
+  #pieceBytes = 0;
+  #passedOnBytes = 0;
   #events: EventStreamParser | undefined;
 
   /** Sends the request. The handler is never called from within the constructor. */
@@ -78,7 +81,8 @@ export class UpstreamRequest implements UpstreamHandler {
     this.#handler = handler;
     this.#deadlines = deadlines;
     this.#deadline = deadlines.after(plan.deadlineMs, () => this.#fail(upstreamFault('answer-timeout')));
-    this.#call = http.dispatch({ target: plan.target, method: 'POST', headers: plan.headers, body: plan.body }, this);
+    const { target, headers, body, leftOut } = plan;
+    this.#call = http.dispatch({ target, method: 'POST', headers, body, leftOut }, this);
   }
 
   /** Gives up without a word to the handler. The backend is not told: see `UpstreamSession.cancel`. */
@@ -99,9 +103,10 @@ export class UpstreamRequest implements UpstreamHandler {
     this.#call.resume();
   }
 
-  onHead(status: number, contentType: string, sessionId: string): void {
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number): void {
     if (this.#state !== 'waiting') return;
     this.#touch();
+    this.#bodyBytes = bodyBytes;
     this.#status = status;
     this.#sessionId = sessionId;
     if (status === 200 && contentType === 'application/json') {
@@ -125,8 +130,8 @@ export class UpstreamRequest implements UpstreamHandler {
     switch (this.#state) {
       case 'json':
         this.#touch();
-        this.#collect(chunk, limits.upstreamMessageBytesMax);
-        this.#passOnUnread();
+        if (this.#handler.onUnread === undefined) this.#collect(chunk, limits.upstreamMessageBytesMax);
+        else this.#passOn(chunk);
         break;
       case 'event-stream':
         this.#touch();
@@ -172,12 +177,12 @@ export class UpstreamRequest implements UpstreamHandler {
 
   #onJson(): void {
     if (this.#handler.onUnread !== undefined) {
-      const pieces = this.#takeChunks();
+      const pieces = this.#takePieces();
       this.#finish();
       this.#handler.onUnread(pieces, true);
       return;
     }
-    const bytes = this.#body();
+    const { bytes } = this.#received;
     const message = readBackendMessage(bytes);
     if (message === undefined || !this.#isAnswer(bytes, message)) {
       this.#fail(upstreamFault('answer-invalid'));
@@ -216,7 +221,7 @@ export class UpstreamRequest implements UpstreamHandler {
 
   /** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */
   #onRefusal(): void {
-    const bytes = this.#body();
+    const { bytes } = this.#received;
     const message = readBackendMessage(bytes);
     const fault = this.#isSessionRefused(bytes, message) ? upstreamFault('session-lost') : this.#statusFault();
     if (fault.kind !== 'session-lost' && message?.isError === true && this.#isAnswer(bytes, message)) {
@@ -253,17 +258,28 @@ export class UpstreamRequest implements UpstreamHandler {
   }
 
   #collect(chunk: Buffer, bytesMax: number): void {
-    this.#bytesReceived += chunk.length;
-    if (this.#bytesReceived > bytesMax) {
+    const bytes = Math.max(this.#received.length + chunk.length, this.#bodyBytes);
+    if (bytes > bytesMax)
       this.#fail(this.#state === 'refused' ? this.#statusFault() : upstreamFault('answer-too-large'));
-      return;
-    }
-    this.#hold(chunk);
+    else this.#received.add(chunk, this.#bodyBytes);
   }
 
-  #hold(chunk: Buffer): void {
-    this.#bytesHeld += chunk.length;
-    addPiece(this.#chunks, chunk);
+  #passOn(piece: Buffer): void {
+    this.#pieceBytes += piece.length;
+    if (this.#passedOnBytes + this.#pieceBytes > limits.upstreamMessageBytesMax) {
+      this.#fail(upstreamFault('answer-too-large'));
+      return;
+    }
+    addPiece(this.#pieces, piece);
+    if (this.#pieceBytes >= limits.listPartBytes) this.#handler.onUnread?.(this.#takePieces(), false);
+  }
+
+  #takePieces(): Buffer[] {
+    const pieces = this.#pieces;
+    this.#passedOnBytes += this.#pieceBytes;
+    this.#pieces = [];
+    this.#pieceBytes = 0;
+    return pieces;
   }
 
   /** For large answers on an event stream. What is taken from a request that is over goes nowhere. */
@@ -272,34 +288,15 @@ export class UpstreamRequest implements UpstreamHandler {
       fromBytes: limits.upstreamReadBytes,
       takes: (beginning) => this.#state === 'event-stream' && beginsWithResult(beginning),
       onPiece: (piece) => {
-        if (this.#state !== 'event-stream') return;
-        this.#hold(piece);
-        this.#passOnUnread();
+        if (this.#state === 'event-stream') this.#passOn(piece);
       },
       onEnd: () => {
         if (this.#state !== 'event-stream') return;
-        const pieces = this.#takeChunks();
+        const pieces = this.#takePieces();
         this.#onStreamAnswer();
         this.#handler.onUnread?.(pieces, true);
       },
     };
-  }
-
-  #passOnUnread(): void {
-    if (this.#bytesHeld < limits.listPartBytes || this.#handler.onUnread === undefined) return;
-    this.#handler.onUnread(this.#takeChunks(), false);
-  }
-
-  #takeChunks(): Buffer[] {
-    const chunks = this.#chunks;
-    this.#chunks = [];
-    this.#bytesHeld = 0;
-    return chunks;
-  }
-
-  #body(): Buffer {
-    const [first] = this.#chunks;
-    return this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
   }
 
   #touch(): void {
@@ -316,7 +313,8 @@ export class UpstreamRequest implements UpstreamHandler {
     if (this.#state === 'done') return false;
     this.#state = 'done';
     this.#deadline.cancel();
-    this.#chunks = [];
+    this.#received.clear();
+    this.#pieces = [];
     return true;
   }
 }

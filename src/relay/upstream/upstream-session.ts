@@ -13,6 +13,7 @@ import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import { openHandshake, type Handshake, type HandshakeResult } from './handshake.js';
+import type { OutgoingMessage } from './http-upstream.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import { UpstreamRequest, type IdSpan, type RequestHandler } from './upstream-request.js';
@@ -96,10 +97,10 @@ export class UpstreamSession {
 
   /**
    * Sends a JSON-RPC request in the open session.
-   * @param body the whole message; `id` stands in it or in what it was made of.
+   * @param message the whole of it; `id` stands in it or in what it was made of.
    */
   request(
-    body: Uint8Array,
+    { body, leftOut }: OutgoingMessage,
     id: IdSpan,
     passthrough: readonly string[],
     deadlineMs: number,
@@ -112,13 +113,13 @@ export class UpstreamSession {
     return new UpstreamRequest(
       this.#context.http,
       this.#context.deadlines,
-      { target, headers, body, id, deadlineMs, isSilenceDeadline, carriesSession },
+      { target, headers, body, leftOut, id, deadlineMs, isSilenceDeadline, carriesSession },
       handler,
     );
   }
 
   /** Sends a notification or a response; nobody waits for how that goes. */
-  send(body: Uint8Array, passthrough: readonly string[], onDone?: () => void): void {
+  send(body: Buffer, passthrough: readonly string[], onDone?: () => void): void {
     if (this.#state !== 'open') {
       onDone?.();
       return;

@@ -10,7 +10,7 @@
 import assert from 'node:assert';
 import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from 'uWebSockets.js';
-import { addPiece } from '../../protocol/byte-pieces.js';
+import { BodyCollector } from '../../protocol/body-collector.js';
 import { keepAliveComment } from '../../protocol/event-stream.js';
 import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -52,8 +52,7 @@ export class EdgeExchange implements Exchange {
   #isAborted = false;
   #request: ExchangeRequest | undefined;
   #corsHeaders: readonly string[] = [];
-  #chunks: Buffer[] = [];
-  #bodyBytes = 0;
+  readonly #received = new BodyCollector();
   #bodyOutcome: BodyOutcome | undefined;
   #onBody: ((outcome: BodyOutcome) => void) | undefined;
   #keepAlive: Deadline | undefined;
@@ -92,10 +91,7 @@ export class EdgeExchange implements Exchange {
 
   /** The body, once it is complete. */
   get body(): Buffer {
-    const [first] = this.#chunks;
-    if (first === undefined) return NO_BODY;
-    // Of a body whose length was known there is one chunk, which has room for all of it.
-    return this.#chunks.length === 1 ? first.subarray(0, this.#bodyBytes) : Buffer.concat(this.#chunks);
+    return this.#received.bytes;
   }
 
   /** Calls back when the body has come to its end, at once if it has already; never after an abort. */
@@ -107,7 +103,7 @@ export class EdgeExchange implements Exchange {
   /** What the relay gets to see, set when the head was checked and the body is complete. */
   complete(request: ExchangeRequest): void {
     this.#request = request;
-    this.#chunks = [];
+    this.#received.clear();
   }
 
   /** Headers for an origin that may read the answer: name, value, … */
@@ -262,29 +258,14 @@ export class EdgeExchange implements Exchange {
 
   #onData(chunk: ArrayBuffer, isLast: boolean): void {
     if (this.#bodyOutcome !== undefined) return;
-    this.#bodyBytes += chunk.byteLength;
-    if (this.#bodyBytes > this.#context.bodyBytesMax) {
-      this.#chunks = [];
+    if (this.#received.length + chunk.byteLength > this.#context.bodyBytesMax) {
+      this.#received.clear();
       this.#onBodyEnd('too-large');
       return;
     }
-    if (chunk.byteLength > 0) this.#keep(new Uint8Array(chunk), isLast);
+    // The library takes a chunk back when its callback returns.
+    if (chunk.byteLength > 0) this.#received.add(new Uint8Array(chunk), Number(this.head.contentLength));
     if (isLast) this.#onBodyEnd('complete');
-  }
-
-  /** Copies a chunk of the body: the library takes it back when its callback returns. */
-  #keep(chunk: Uint8Array, isLast: boolean): void {
-    const [first] = this.#chunks;
-    const lengthBytes = Number(this.head.contentLength);
-    if (first === undefined && !isLast && lengthBytes > chunk.length) {
-      const whole = Buffer.allocUnsafe(lengthBytes);
-      whole.set(chunk);
-      this.#chunks.push(whole);
-    } else if (first !== undefined && this.#bodyBytes <= first.length) {
-      first.set(chunk, this.#bodyBytes - chunk.length);
-    } else {
-      addPiece(this.#chunks, chunk);
-    }
   }
 
   #onBodyEnd(outcome: BodyOutcome): void {

@@ -53,7 +53,8 @@ export class ScriptedCall implements UpstreamCall {
   }
 
   get text(): string {
-    return Buffer.from(this.request.body ?? []).toString();
+    const { body, leftOut } = this.request;
+    return `${body?.toString('utf8', 0, leftOut?.start) ?? ''}${body?.toString('utf8', leftOut?.end ?? body.length) ?? ''}`;
   }
 
   get summary(): string {
@@ -80,8 +81,8 @@ export class ScriptedCall implements UpstreamCall {
     this.isPaused = false;
   }
 
-  head(status: number, contentType: string, sessionId = ''): this {
-    if (!this.isAborted) this.#handler.onHead(status, contentType, sessionId);
+  head(status: number, contentType: string, sessionId = '', bodyBytes = -1): this {
+    if (!this.isAborted) this.#handler.onHead(status, contentType, sessionId, bodyBytes);
     return this;
   }
 

@@ -400,7 +400,13 @@ t.test('a handler that reads its answer by itself gets it unread, when it is JSO
   t.equal(json.listener.unread, '{"anything":at all');
   t.equal(json.listener.pieces.length, 2);
   const stream = start(t, {}, new Reader());
-  stream.call.head(200, STREAM_TYPE).data(`data: ${NOTICE}\n\ndata: ${large}\n\ndata: ${large}\n\n`).end();
+  stream.call.head(200, STREAM_TYPE);
+  // As many bytes at once as are read at once.
+  const text = `data: ${NOTICE}\n\ndata: ${large}\n\ndata: ${large}\n\n`;
+  for (let at = 0; at < text.length; at += limits.upstreamReadBytes) {
+    stream.call.data(text.slice(at, at + limits.upstreamReadBytes));
+  }
+  stream.call.end();
   t.same(stream.listener.messages, [`notification ${NOTICE}`]);
   t.equal(stream.listener.unread, large, 'once, and it may be kept');
   for (const { listener, context } of [json, stream]) {
@@ -418,6 +424,13 @@ t.test('a handler that reads its answer by itself gets it unread, when it is JSO
   const refused = start(t, {}, new Reader());
   refused.call.json('', '', 404);
   t.same(refused.listener.faults, [upstreamFault('session-lost')], 'and a refusal');
+});
+
+t.test('an answer that says at once that it is too large is not read', async (t) => {
+  const { call, listener } = start(t);
+  call.head(200, JSON_TYPE, '', limits.upstreamMessageBytesMax + 1).data('{');
+  t.same(listener.faults, [upstreamFault('answer-too-large')]);
+  t.ok(call.isAborted);
 });
 
 t.test('answers of more bytes than the limit', async (t) => {

@@ -335,7 +335,7 @@ t.test("requests carry the session, its version and the caller's headers", async
     onFault: (fault: UpstreamFault) => faults.push(fault.kind),
   };
   const id = { bytes: Buffer.from('"x"'), start: 0, end: 3 };
-  scene.session.request(body, id, ['x-trace', '4'], 1_000, true, handler);
+  scene.session.request({ body }, id, ['x-trace', '4'], 1_000, true, handler);
   const { last } = scene.context.http;
   t.equal(last.text, body.toString());
   t.equal(last.header('accept'), 'application/json, text/event-stream');
@@ -348,7 +348,7 @@ t.test("requests carry the session, its version and the caller's headers", async
 
   const withoutId = sceneIn(t, 'opening');
   withoutId.handshake('');
-  withoutId.session.request(body, id, [], 1_000, true, handler);
+  withoutId.session.request({ body }, id, [], 1_000, true, handler);
   t.equal(withoutId.context.http.last.header('mcp-session-id'), undefined);
   withoutId.context.http.last.empty(404);
   t.same(faults, ['session-lost', 'http-status'], 'without a session id none can be lost');

@@ -93,13 +93,13 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     if (this.#state !== 'sending' || call?.bytes === undefined || this.#socket.destroyed) return;
     this.#state = 'busy';
     this.#parser.begin();
-    const { first, largeBody } = call.bytes;
-    if (largeBody === undefined) {
+    const { first, rest } = call.bytes;
+    if (rest === undefined) {
       this.#socket.write(first);
     } else {
       this.#socket.cork();
       this.#socket.write(first);
-      this.#socket.write(largeBody);
+      for (const part of rest) this.#socket.write(part);
       this.#socket.uncork();
     }
     if (call.isPaused) this.#socket.pause();
@@ -140,8 +140,8 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     });
   }
 
-  onHead(status: number, contentType: string, sessionId: string): void {
-    this.#call?.handler?.onHead(status, contentType, sessionId);
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number): void {
+    this.#call?.handler?.onHead(status, contentType, sessionId, bodyBytes);
   }
 
   onBody(chunk: Buffer): void {

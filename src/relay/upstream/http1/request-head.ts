@@ -17,26 +17,31 @@ const remembered = new WeakMap<readonly string[], RememberedHead>();
 export interface RequestBytes {
   /** The head, and the body when it is small: one write. */
   readonly first: Buffer;
-  /** A large body, which costs less to write by itself than to copy behind the head. */
-  readonly largeBody: Uint8Array | undefined;
+  /** The parts of a large body, which cost less to write by themselves than to copy behind the head. */
+  readonly rest: readonly Buffer[] | undefined;
 }
 
 /** @returns `undefined` when a header cannot be sent. */
 export function requestBytes(request: UpstreamRequest): RequestBytes | undefined {
   const head = headOf(request);
   if (head === undefined) return undefined;
-  const { body } = request;
-  if (body === undefined) return { first: head, largeBody: undefined };
-  const length = String(body.length);
-  const isLarge = body.length > limits.upstreamCopiedBodyBytesMax;
-  const first = Buffer.allocUnsafe(head.length + length.length + 4 + (isLarge ? 0 : body.length));
+  const { body, leftOut } = request;
+  if (body === undefined) return { first: head, rest: undefined };
+  const { start, end } = leftOut ?? NOTHING_LEFT_OUT;
+  const bodyBytes = body.length - (end - start);
+  const length = String(bodyBytes);
+  const isLarge = bodyBytes > limits.upstreamCopiedBodyBytesMax;
+  const first = Buffer.allocUnsafe(head.length + length.length + 4 + (isLarge ? 0 : bodyBytes));
   let at = head.copy(first);
   at += first.write(length, at, 'latin1');
   at += first.write('\r\n\r\n', at, 'latin1');
-  if (isLarge) return { first, largeBody: body };
-  first.set(body, at);
-  return { first, largeBody: undefined };
+  if (isLarge) return { first, rest: [body.subarray(0, start), body.subarray(end)] };
+  at += body.copy(first, at, 0, start);
+  body.copy(first, at, end);
+  return { first, rest: undefined };
 }
+
+const NOTHING_LEFT_OUT = { start: 0, end: 0 };
 
 function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | undefined {
   const known = remembered.get(headers);

@@ -7,8 +7,11 @@
 import { limits } from '../../../shared/limits.js';
 
 export interface ResponseEvents {
-  /** @param contentType lower-case, without parameters; `''` when absent, as is `sessionId`. */
-  onHead(status: number, contentType: string, sessionId: string): void;
+  /**
+   * @param contentType lower-case, without parameters; `''` when absent, as is `sessionId`.
+   * @param bodyBytes -1 when that is not known yet.
+   */
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number): void;
   /** A piece of the body; valid until the callback returns. */
   onBody(chunk: Buffer): void;
 }
@@ -251,7 +254,7 @@ export class ResponseParser {
       this.#state = 'until-close';
       this.#canReuse = false;
     }
-    this.#events.onHead(status, this.#contentType, this.#sessionId);
+    this.#events.onHead(status, this.#contentType, this.#sessionId, hasBody ? this.#lengthBytes : 0);
     return true;
   }
 

@@ -106,6 +106,24 @@ function send(upstream: Http1Upstream, origin: string, request: Partial<Upstream
   return listener;
 }
 
+t.test('what is left out of a body is not sent, wherever it stands and however large the body is', async (t) => {
+  const backend = await startBackend(t, (request) => request.json('{}'));
+  const upstream = startUpstream(t);
+  for (const bytes of [40, limits.upstreamCopiedBodyBytesMax + 5, MIB]) {
+    const body = Buffer.from(Array.from({ length: bytes }, (_, index) => 0x20 + (index % 64)));
+    for (const [start, end] of [
+      [0, 5],
+      [20, 30],
+      [bytes - 7, bytes],
+      [0, 0],
+    ] as const) {
+      await send(upstream, backend.origin, { body, leftOut: { start, end } }).over();
+      const expected = Buffer.concat([body.subarray(0, start), body.subarray(end)]);
+      t.ok(backend.requests.at(-1)?.body.equals(expected), `${bytes} bytes without ${start} to ${end}`);
+    }
+  }
+});
+
 t.test('sends the request as it is, and hands on the answer in pieces', async (t) => {
   const backend = await startBackend(t, (request) =>
     request.json('{"a":1.0}', {

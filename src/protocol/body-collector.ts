@@ -1,0 +1,48 @@
+// A body put together from the pieces that it comes in, which are copied: into one memory when its length is known. Hot:
+// most bodies are one piece.
+import { Buffer } from 'node:buffer';
+import { addPiece } from './byte-pieces.js';
+
+const NOTHING = Buffer.alloc(0);
+
+export class BodyCollector {
+  #length = 0;
+  /** The first piece; with room for the whole body when its length was known. */
+  #memory = NOTHING;
+  /** Once the memory was too small. */
+  #pieces: Buffer[] | undefined;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** What there is, as one. */
+  get bytes(): Buffer {
+    if (this.#pieces !== undefined) return Buffer.concat(this.#pieces);
+    return this.#length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.#length);
+  }
+
+  /**
+   * Takes a copy of the piece.
+   * @param bodyBytes of the whole body, as far as is known: anything below the truth, `NaN` too, when it is not.
+   */
+  add(piece: Uint8Array, bodyBytes: number): void {
+    const at = this.#length;
+    this.#length += piece.length;
+    if (at === 0 && piece.length > 0) {
+      this.#memory = bodyBytes > piece.length ? Buffer.allocUnsafe(bodyBytes) : Buffer.allocUnsafe(piece.length);
+    }
+    if (this.#length <= this.#memory.length) {
+      this.#memory.set(piece, at);
+    } else {
+      this.#pieces ??= [this.#memory.subarray(0, at)];
+      addPiece(this.#pieces, piece);
+    }
+  }
+
+  clear(): void {
+    this.#length = 0;
+    this.#memory = NOTHING;
+    this.#pieces = undefined;
+  }
+}

@@ -1,0 +1,40 @@
+import t from 'tap';
+import { BodyCollector } from '../../src/protocol/body-collector.js';
+import { Random } from '../support/random.js';
+
+t.test('nothing, and one piece', async (t) => {
+  const collector = new BodyCollector();
+  t.equal(collector.length, 0);
+  t.equal(collector.bytes.length, 0);
+  collector.add(Buffer.alloc(0), 3);
+  t.equal(collector.bytes.length, 0);
+  const piece = Buffer.from('abc');
+  collector.add(piece, 3);
+  piece.fill(0);
+  t.equal(collector.bytes.toString(), 'abc', 'it is a copy');
+  collector.clear();
+  t.equal(collector.length, 0);
+  t.equal(collector.bytes.length, 0);
+});
+
+t.test('whatever was said of the length, and however the body is cut', async (t) => {
+  const random = new Random(5);
+  for (let round = 0; round < 2_000; round += 1) {
+    const body = Buffer.from(Array.from({ length: 1 + random.below(300) }, () => random.below(256)));
+    const stated = random.pick([-1, Number.NaN, 0, 1, body.length - 1, body.length, body.length + 1, 1_000]);
+    const collector = new BodyCollector();
+    for (const piece of random.pieces(body, 1 + random.below(100))) collector.add(piece, stated);
+    if (!collector.bytes.equals(body)) t.fail(`${body.length} bytes, ${stated} stated`);
+    if (collector.length !== body.length) t.fail(`length ${collector.length}`);
+  }
+});
+
+t.test('a body of the stated length stays where it was collected', async (t) => {
+  const collector = new BodyCollector();
+  collector.add(Buffer.from('ab'), 4);
+  const early = collector.bytes;
+  collector.add(Buffer.from('cd'), 4);
+  t.equal(collector.bytes.buffer, early.buffer);
+  t.equal(collector.bytes.byteOffset, early.byteOffset);
+  t.equal(collector.bytes.toString(), 'abcd');
+});
