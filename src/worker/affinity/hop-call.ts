@@ -31,7 +31,7 @@ type State = 'asked' | 'gathering' | 'streaming' | 'ending' | 'leaving' | 'done'
 
 export class HopCall {
   readonly #socket: HopSocket;
-  readonly #stream: number;
+  readonly stream: number;
   readonly #exchange: Exchange;
   readonly #onFailure: (failure: HopFailure) => void;
   readonly #forget: (stream: number) => void;
@@ -57,7 +57,7 @@ export class HopCall {
     forget: (stream: number) => void,
   ) {
     this.#socket = socket;
-    this.#stream = stream;
+    this.stream = stream;
     this.#exchange = exchange;
     this.#onFailure = onFailure;
     this.#forget = forget;
@@ -66,7 +66,7 @@ export class HopCall {
   }
 
   start(hop: Hop): void {
-    sendRequestHead(this.#socket, this.#stream, hop, this.#exchange.request);
+    sendRequestHead(this.#socket, this.stream, hop, this.#exchange.request);
     this.#outflow.write(this.#exchange.request.body);
     this.#exchange.onAbort = (): void => this.#onAbort();
     this.#exchange.onDrain = (): void => this.#onDrain();
@@ -93,7 +93,7 @@ export class HopCall {
         return this.#onData(payload);
       case 'end':
         this.#expect(['streaming'], 'ending', kind);
-        this.#forget(this.#stream);
+        this.#forget(this.stream);
         return this.#writeHeld();
       case 'cut':
         return this.#onCut();
@@ -115,7 +115,7 @@ export class HopCall {
   #onRespond(head: RespondHead): void {
     if (head.bodyBytes > limits.hopAnswerBytesMax) throw new HopFault(`answer of ${head.bodyBytes} bytes`);
     this.#expect(['asked'], 'gathering', 'respond');
-    this.#answer = { head, body: new HopBody(this.#socket, this.#stream, head.bodyBytes) };
+    this.#answer = { head, body: new HopBody(this.#socket, this.stream, head.bodyBytes) };
     this.#tryRespond();
   }
 
@@ -135,13 +135,13 @@ export class HopCall {
   #tryRespond(): void {
     if (this.#answer?.body.isComplete !== true || !this.#finish(['gathering'])) return;
     const { head, body } = this.#answer;
-    this.#forget(this.#stream);
+    this.#forget(this.stream);
     this.#exchange.respond(head.status, head.contentType, body.bytes, head.sessionId, head.headers);
   }
 
   #onCut(): void {
     if (!this.#finish(['asked', 'gathering', 'streaming'])) return;
-    this.#forget(this.#stream);
+    this.#forget(this.stream);
     this.#exchange.cut();
   }
 
@@ -184,14 +184,14 @@ export class HopCall {
     this.#held = [];
     if (this.#finish(['ending'])) return;
     if (!this.#transition(['asked', 'gathering', 'streaming'], 'leaving')) return;
-    this.#socket.reserve('abort', this.#stream, 0);
+    this.#socket.reserve('abort', this.stream, 0);
     // A request is sent to its end even so: the owner carries it out (S12).
     if (this.#outflow.isEmpty) this.#leave();
   }
 
   #leave(): void {
     this.#finish(['leaving']);
-    this.#forget(this.#stream);
+    this.#forget(this.stream);
   }
 
   #expect(from: readonly State[], to: State, kind: FrameKind): void {

@@ -14,11 +14,11 @@ type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' |
 
 export class HopExchange implements Exchange {
   readonly request: ExchangeRequest;
+  readonly stream: number;
   onDrain: (() => void) | undefined;
   onAbort: (() => void) | undefined;
 
   readonly #socket: HopSocket;
-  readonly #stream: number;
   readonly #forget: (stream: number) => void;
   readonly #outflow: Outflow;
   #state: State = 'unanswered';
@@ -28,7 +28,7 @@ export class HopExchange implements Exchange {
   /** @param forget is called once, when no frame of the stream is of interest any more. */
   constructor(socket: HopSocket, stream: number, request: ExchangeRequest, forget: (stream: number) => void) {
     this.#socket = socket;
-    this.#stream = stream;
+    this.stream = stream;
     this.request = request;
     this.#forget = forget;
     this.#outflow = new Outflow(socket, stream);
@@ -53,18 +53,18 @@ export class HopExchange implements Exchange {
     }
     if (!this.#transition(['unanswered'], 'responding')) return;
     const head = { status, contentType, sessionId, headers, bodyBytes: bytes.length };
-    sendRespondHead(this.#socket, this.#stream, head);
+    sendRespondHead(this.#socket, this.stream, head);
     this.#outflow.write(bytes);
     this.#tryComplete();
   }
 
   openStream(sessionId?: string): void {
-    if (this.#transition(['unanswered'], 'streaming')) sendOpenStream(this.#socket, this.#stream, sessionId);
+    if (this.#transition(['unanswered'], 'streaming')) sendOpenStream(this.#socket, this.stream, sessionId);
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {
     if (!this.#transition(['unanswered'], 'streaming')) return;
-    sendOpenBody(this.#socket, this.#stream, { contentType, bodyBytes });
+    sendOpenBody(this.#socket, this.stream, { contentType, bodyBytes });
   }
 
   write(bytes: Uint8Array): boolean {
@@ -80,8 +80,8 @@ export class HopExchange implements Exchange {
 
   cut(): void {
     if (!this.#transition(['unanswered', 'streaming'], 'complete')) return;
-    this.#socket.reserve('cut', this.#stream, 0);
-    this.#forget(this.#stream);
+    this.#socket.reserve('cut', this.stream, 0);
+    this.#forget(this.stream);
   }
 
   /** The other worker has got rid of bytes. */
@@ -100,7 +100,7 @@ export class HopExchange implements Exchange {
     const isAnswered = this.#state === 'responding' || this.#state === 'ending';
     if (!this.#transition(['unanswered', 'responding', 'streaming', 'ending'], 'aborted')) return;
     this.#outflow.drop();
-    this.#forget(this.#stream);
+    this.#forget(this.stream);
     // What the relay has answered completely is no longer its concern.
     if (!isAnswered) this.onAbort?.();
   }
@@ -110,8 +110,8 @@ export class HopExchange implements Exchange {
     if (!this.#outflow.isEmpty) return;
     const isStream = this.#state === 'ending';
     if (!this.#transition(['responding', 'ending'], 'complete')) return;
-    if (isStream) this.#socket.reserve('end', this.#stream, 0);
-    this.#forget(this.#stream);
+    if (isStream) this.#socket.reserve('end', this.stream, 0);
+    this.#forget(this.stream);
   }
 
   #transition(from: readonly State[], to: State): boolean {

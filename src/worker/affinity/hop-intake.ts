@@ -9,6 +9,7 @@ import { HopExchange } from './hop-exchange.js';
 import { HopFault, type FrameKind } from './hop-frames.js';
 import { readCredit, readRequestHead, type Hop, type RequestHead } from './hop-heads.js';
 import { HopSocket, type HopSocketHandler } from './hop-socket.js';
+import { StreamTable } from './streams.js';
 
 export interface HopIntakeOptions {
   /** A request with a longer body closes the link: the other worker has the same limit. */
@@ -20,6 +21,7 @@ export type OnHopExchange = (hop: Hop, exchange: Exchange) => void;
 
 /** A request whose body is not complete yet. */
 interface ArrivingRequest {
+  readonly stream: number;
   readonly head: RequestHead;
   readonly body: HopBody;
   isAborted: boolean;
@@ -34,8 +36,8 @@ export class HopIntake implements HopSocketHandler {
   readonly #helloTimer: NodeJS.Timeout;
   #isTrusted = false;
 
-  readonly #arriving = new Map<number, ArrivingRequest>();
-  readonly #exchanges = new Map<number, HopExchange>();
+  readonly #arriving = new StreamTable<ArrivingRequest>();
+  readonly #exchanges = new StreamTable<HopExchange>();
   readonly #forget = (stream: number): void => {
     this.#exchanges.delete(stream);
   };
@@ -107,12 +109,12 @@ export class HopIntake implements HopSocketHandler {
 
   #onRequest(stream: number, payload: Buffer): void {
     const head = readRequestHead(payload);
-    if (this.#arriving.has(stream) || this.#exchanges.has(stream)) throw new HopFault('stream in use');
+    if (this.#arriving.get(stream) ?? this.#exchanges.get(stream)) throw new HopFault('stream in use');
     if (this.#arriving.size + this.#exchanges.size >= limits.hopsPerLinkMax) throw new HopFault('too many hops');
     if (head.bodyBytes > this.#bodyBytesMax) throw new HopFault(`request body of ${head.bodyBytes} bytes`);
-    const request = { head, body: new HopBody(this.#socket, stream, head.bodyBytes), isAborted: false };
-    if (head.bodyBytes > 0) this.#arriving.set(stream, request);
-    else this.#deliver(stream, request);
+    const request = { stream, head, body: new HopBody(this.#socket, stream, head.bodyBytes), isAborted: false };
+    if (head.bodyBytes === 0) this.#deliver(request);
+    else this.#arriving.add(request);
   }
 
   #onBodyPart(stream: number, part: Buffer): void {
@@ -121,13 +123,13 @@ export class HopIntake implements HopSocketHandler {
     request.body.add(part);
     if (!request.body.isComplete) return;
     this.#arriving.delete(stream);
-    this.#deliver(stream, request);
+    this.#deliver(request);
   }
 
   /** A caller that is gone before its body was here is delivered all the same: being gone is not a cancellation (S12). */
-  #deliver(stream: number, { head, body, isAborted }: ArrivingRequest): void {
+  #deliver({ stream, head, body, isAborted }: ArrivingRequest): void {
     const exchange = new HopExchange(this.#socket, stream, { ...head.request, body: body.bytes }, this.#forget);
-    this.#exchanges.set(stream, exchange);
+    this.#exchanges.add(exchange);
     this.#onExchange(head.hop, exchange);
     if (isAborted) exchange.abort();
   }

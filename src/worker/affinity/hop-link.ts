@@ -10,20 +10,21 @@ import { HopCall, type HopFailure } from './hop-call.js';
 import type { FrameKind } from './hop-frames.js';
 import type { Hop } from './hop-heads.js';
 import { HopSocket, type HopSocketHandler } from './hop-socket.js';
+import { StreamNumbers, StreamTable } from './streams.js';
 
-/** Streams are numbered from 1; frames of the link itself carry this. */
+/** Frames of the link itself carry this. */
 const LINK_STREAM = 0;
-const STREAM_MAX = 0xffffffff;
 
 export class HopLink implements HopSocketHandler {
   readonly #socket: HopSocket;
   readonly #connectTimer: NodeJS.Timeout;
   #isConnected = false;
 
-  readonly #calls = new Map<number, HopCall>();
-  #lastStream = 0;
+  readonly #calls = new StreamTable<HopCall>();
+  readonly #numbers = new StreamNumbers();
   readonly #forget = (stream: number): void => {
     this.#calls.delete(stream);
+    this.#numbers.giveBack(stream);
   };
 
   constructor(path: string, secret: Uint8Array, logger: Logger) {
@@ -47,9 +48,8 @@ export class HopLink implements HopSocketHandler {
       onFailure('owner-lost');
       return;
     }
-    const stream = this.#nextStream();
-    const call = new HopCall(this.#socket, stream, exchange, onFailure, this.#forget);
-    this.#calls.set(stream, call);
+    const call = new HopCall(this.#socket, this.#numbers.take(), exchange, onFailure, this.#forget);
+    this.#calls.add(call);
     call.start(hop);
   }
 
@@ -68,13 +68,5 @@ export class HopLink implements HopSocketHandler {
     const failure = this.#isConnected ? 'owner-lost' : 'owner-absent';
     for (const call of this.#calls.values()) call.onLost(failure);
     this.#calls.clear();
-  }
-
-  /** The numbers start over after 2^32 hops, and a stream may be older than that. */
-  #nextStream(): number {
-    do {
-      this.#lastStream = this.#lastStream === STREAM_MAX ? 1 : this.#lastStream + 1;
-    } while (this.#calls.has(this.#lastStream));
-    return this.#lastStream;
   }
 }

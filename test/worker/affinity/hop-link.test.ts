@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import t, { type Test } from 'tap';
+import { StreamNumbers } from '../../../src/worker/affinity/streams.js';
 import { limits } from '../../../src/shared/limits.js';
 import { until } from '../../support/until.js';
 import { HopPair } from './hop-pair.js';
@@ -22,11 +23,14 @@ async function startRawOwner(t: Test): Promise<{ pair: HopPair; links: RawPeer[]
   return { pair, links };
 }
 
-/** Forwards, and waits until the owner has been asked: the request is stream 1 of the newest link. */
+const numbers = new StreamNumbers();
+const [FIRST, SECOND, THIRD] = [numbers.take(), numbers.take(), numbers.take()];
+
+/** Forwards, and waits until the owner has been asked: the request is the first stream of the newest link. */
 async function ask(pair: HopPair, links: RawPeer[], downstream: RecordedExchange): Promise<RawPeer> {
   const linksBefore = links.length;
   pair.forward(downstream);
-  await until(() => links.length > linksBefore && links.at(-1)?.told(1)[0] === 'request', 'the request');
+  await until(() => links.length > linksBefore && links.at(-1)?.told(FIRST)[0] === 'request', 'the request');
   return links.at(-1) as RawPeer;
 }
 
@@ -36,16 +40,16 @@ t.test('the secret goes first, once, and one link serves every hop', async (t) =
   await until(() => links[0]?.frames.length === 7, 'three requests');
   t.equal(links.length, 1);
   t.same(links[0]?.frames[0], { kind: 'hello', stream: 0, payload: pair.secret });
-  for (const stream of [1, 2, 3]) t.same(links[0]?.told(stream), ['request', 'data 4']);
+  for (const stream of [FIRST, SECOND, THIRD]) t.same(links[0]?.told(stream), ['request', 'data 4']);
 });
 
 t.test('what an owner must not send closes the link', async (t) => {
   const { pair, links } = await startRawOwner(t);
-  const open = { kind: 'open-stream', stream: 1, payload: Buffer.alloc(0) } as const;
-  const part = { kind: 'data', stream: 1, payload: Buffer.alloc(limits.hopPartBytesMax) } as const;
+  const open = { kind: 'open-stream', stream: FIRST, payload: Buffer.alloc(0) } as const;
+  const part = { kind: 'data', stream: FIRST, payload: Buffer.alloc(limits.hopPartBytesMax) } as const;
   const frame = (kind: Frame['kind'], payload: Buffer | string = ''): Frame => ({
     kind,
-    stream: 1,
+    stream: FIRST,
     payload: Buffer.from(payload),
   });
   const cases: [string, 'owner-lost' | 'cut', Frame[]][] = [
@@ -77,10 +81,10 @@ t.test('a window that the reader has taken is given back, and can be used again'
   const { pair, links } = await startRawOwner(t);
   const downstream = new RecordedExchange();
   const link = await ask(pair, links, downstream);
-  link.send('open-stream', 1);
+  link.send('open-stream', FIRST);
   const parts = limits.hopWindowBytes / limits.hopPartBytesMax;
   for (let window = 1; window <= 3; window++) {
-    for (let part = 0; part < parts; part++) link.send('data', 1, Buffer.alloc(limits.hopPartBytesMax));
+    for (let part = 0; part < parts; part++) link.send('data', FIRST, Buffer.alloc(limits.hopPartBytesMax));
     await until(() => {
       const credits = link.frames.filter(({ kind }) => kind === 'credit').map(({ payload }) => payload.readUInt32LE(0));
       return credits.reduce((sum, credit) => sum + credit, 0) === window * limits.hopWindowBytes;
@@ -93,8 +97,8 @@ t.test('an owner that dies within a body has not begun to answer', async (t) => 
   const { pair, links } = await startRawOwner(t);
   const downstream = new RecordedExchange();
   const link = await ask(pair, links, downstream);
-  link.send('respond', 1, respondHead(1_000));
-  link.send('data', 1, Buffer.alloc(999));
+  link.send('respond', FIRST, respondHead(1_000));
+  link.send('data', FIRST, Buffer.alloc(999));
   link.socket.end();
   await until(() => downstream.outcome !== 'none', 'the failure');
   t.equal(downstream.outcome, 'owner-lost');
@@ -106,13 +110,16 @@ t.test('frames of hops that are over, or never were, do no harm', async (t) => {
   const link = await ask(pair, links, gone);
   gone.abort();
   const downstream = pair.forward(new RecordedExchange());
-  await until(() => link.told(2).length === 2, 'the second request');
-  t.same(link.told(1), ['request', 'data 17', 'abort']);
-  link.send('open-stream', 1);
-  link.send('data', 1, 'late');
-  link.send('end', 1);
+  const itsNumbers = new StreamNumbers();
+  itsNumbers.giveBack(itsNumbers.take());
+  const inItsPlace = itsNumbers.take();
+  await until(() => link.told(inItsPlace).length === 2, 'the second request');
+  t.same(link.told(FIRST), ['request', 'data 17', 'abort']);
+  link.send('open-stream', FIRST);
+  link.send('data', FIRST, 'late');
+  link.send('end', FIRST);
   link.send('cut', 77);
-  link.send('respond', 2, respondHead(0));
+  link.send('respond', inItsPlace, respondHead(0));
   await until(() => downstream.outcome === 'responded', 'the answer');
   t.notOk(link.isClosed);
 });
@@ -124,12 +131,12 @@ t.test('a request goes no further than its window, and to its end after its call
   const sentBytes = (): number =>
     link.frames.reduce((sum, { kind, payload }) => sum + (kind === 'data' ? payload.length : 0), 0);
   downstream.abort();
-  await until(() => link.told(1).includes('abort'), 'the abort');
+  await until(() => link.told(FIRST).includes('abort'), 'the abort');
   t.equal(sentBytes(), limits.hopWindowBytes);
-  link.send('respond', 1, respondHead(0));
-  link.send('credit', 1, u32(4));
+  link.send('respond', FIRST, respondHead(0));
+  link.send('credit', FIRST, u32(4));
   await until(() => sentBytes() === limits.hopWindowBytes + 4, 'what the credit allows');
-  link.send('credit', 1, u32(100));
+  link.send('credit', FIRST, u32(100));
   await until(() => sentBytes() === limits.hopWindowBytes + 10, 'the rest');
   t.equal(downstream.outcome, 'none');
 });
