@@ -53,8 +53,9 @@ export interface Exchange {
   openBody(contentType: BodyType, bodyBytes: number): void;
   /**
    * Writes bytes of an open body, or whole events of an open stream.
-   * @returns false when the caller reads too slowly: the bytes are taken all the same, but must stay as they are, and
-   *   the relay must write no more, until `onDrain` was called.
+   * @returns true when there is room for more, and the memory may be used again; false when the caller reads too slowly:
+   *   the bytes are taken all the same, but must stay as they are, and the relay must write no more, until `onDrain` was
+   *   called.
    */
   write(bytes: Uint8Array): boolean;
   /** Ends an open stream, or a body all of which was written. */

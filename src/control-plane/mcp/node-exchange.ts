@@ -106,7 +106,9 @@ export class NodeExchange implements Exchange {
   write(bytes: Uint8Array): boolean {
     if (this.#state !== 'streaming') return true;
     this.#keepAlive?.restart();
-    return this.#response.write(bytes);
+    // What Node takes with room for more it may hold back all the same, but its memory is the writer's again.
+    const isSmall = bytes.length < this.#response.writableHighWaterMark;
+    return this.#response.write(isSmall ? Buffer.from(bytes) : bytes);
   }
 
   end(): void {

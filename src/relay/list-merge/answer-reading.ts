@@ -30,16 +30,23 @@ export class AnswerReading {
     this.#budget = budget;
   }
 
-  /** Takes the next pieces, and their memory. */
-  push(pieces: readonly Buffer[]): void {
+  /**
+   * Takes the next pieces, and their memory.
+   * @param onTaken called once, when the next may come: the thread has these, or nobody will read them.
+   */
+  push(pieces: readonly Buffer[], onTaken: () => void): void {
     const owned = this.#take(pieces);
-    if (owned === undefined) return;
+    if (owned === undefined) {
+      onTaken();
+      return;
+    }
     this.#pool.run(
       'append',
       handOver({ key: this.#keyed(), pieces: owned }, owned),
       limits.listTaskMsMax,
       (outcome) => {
         if (typeof outcome === 'string') this.#failure = outcome;
+        onTaken();
       },
     );
   }

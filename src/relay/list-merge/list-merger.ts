@@ -10,11 +10,13 @@ import { ListPool, type ThreadFailure } from './list-pool.js';
 import { encodeRules, type ListRules } from './list-rules.js';
 import { mergeTools, type MergeJob } from './merge.js';
 import { LargeList, SmallList, type MergedList } from './merged-list.js';
+import { PartMemory } from './part-memory.js';
 import { handOver, sentPage, type MergeTask, type SentPage } from './thread-tasks.js';
 
 export class ListMerger {
   readonly #pool: ListPool;
   readonly #budget = new ByteBudget(limits.listThreadBytesMax);
+  readonly #partMemory = new PartMemory();
   /** Encoded once for each compiled virtual host: an allow-list may have thousands of names. */
   readonly #rulesTexts = new WeakMap<ListRules, string>();
 
@@ -46,7 +48,7 @@ export class ListMerger {
       }
       for (const page of keptPages) this.#budget.give(page.bytes);
       this.#budget.take(outcome.bytes);
-      done(new LargeList(this.#pool, this.#budget, key, outcome, job.frame.form));
+      done(new LargeList(this.#pool, this.#budget, this.#partMemory, key, outcome, job.frame.form));
     });
   }
 

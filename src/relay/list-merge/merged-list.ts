@@ -6,6 +6,7 @@ import type { Exchange } from '../exchange.js';
 import type { ByteBudget } from './byte-budget.js';
 import type { ListPool } from './list-pool.js';
 import type { AnswerFrame } from './merge.js';
+import type { PartMemory } from './part-memory.js';
 import { handOver, type MergeOutcome, type NextOutcome } from './thread-tasks.js';
 
 export interface MergedList {
@@ -16,6 +17,8 @@ export interface MergedList {
   /** Nobody wants it any more. */
   drop(): void;
 }
+
+const NO_MEMORY = new Uint8Array(0);
 
 export class SmallList implements MergedList {
   readonly unreachable: readonly string[];
@@ -51,12 +54,22 @@ export class LargeList implements MergedList {
   readonly #bytes: number;
   readonly #form: AnswerFrame['form'];
   #exchange: Exchange | undefined;
-  #memory: Uint8Array = new Uint8Array(limits.listPartBytes);
+  /** Of the part that waits for room. */
+  #memory: Uint8Array = NO_MEMORY;
+  readonly #partMemory: PartMemory;
   #at = 0;
   #state: 'asking' | 'waiting' | 'over' = 'asking';
 
   /** @param budget has the list's bytes taken already. */
-  constructor(pool: ListPool, budget: ByteBudget, key: number, outcome: MergeOutcome, form: AnswerFrame['form']) {
+  constructor(
+    pool: ListPool,
+    budget: ByteBudget,
+    partMemory: PartMemory,
+    key: number,
+    outcome: MergeOutcome,
+    form: AnswerFrame['form'],
+  ) {
+    this.#partMemory = partMemory;
     this.#pool = pool;
     this.#budget = budget;
     this.#key = key;
@@ -73,10 +86,10 @@ export class LargeList implements MergedList {
     this.#exchange = exchange;
     exchange.onAbort = () => this.drop();
     exchange.onDrain = () => {
-      if (this.#state === 'waiting') this.#ask();
+      if (this.#state === 'waiting') this.#ask(this.#memory);
     };
     exchange.openBody(this.#form === 'event' ? 'text/event-stream' : 'application/json', this.#bytes);
-    this.#ask();
+    this.#ask(this.#partMemory.take());
   }
 
   drop(): void {
@@ -85,11 +98,14 @@ export class LargeList implements MergedList {
     this.#pool.drop([this.#key]);
   }
 
-  #ask(): void {
+  #ask(memory: Uint8Array): void {
     this.#state = 'asking';
-    const task = { key: this.#key, memory: this.#memory };
-    this.#pool.run('next', handOver(task, [task.memory]), limits.listTaskMsMax, (outcome) => {
-      if (this.#state === 'over' || this.#exchange === undefined) return;
+    const task = { key: this.#key, memory };
+    this.#pool.run('next', handOver(task, [memory]), limits.listTaskMsMax, (outcome) => {
+      if (this.#state === 'over' || this.#exchange === undefined) {
+        if (typeof outcome !== 'string') this.#partMemory.giveBack(outcome.memory);
+        return;
+      }
       if (typeof outcome === 'string') {
         this.drop();
         this.#exchange.cut();
@@ -100,15 +116,17 @@ export class LargeList implements MergedList {
   }
 
   #write(exchange: Exchange, { memory, bytes }: NextOutcome): void {
-    this.#memory = memory;
     this.#at += bytes;
+    // Without room the exchange refers to the memory still.
     const hasRoom = exchange.write(memory.subarray(0, bytes));
     if (this.#at === this.#bytes) {
+      if (hasRoom) this.#partMemory.giveBack(memory);
       this.#finish();
       exchange.end();
     } else if (hasRoom) {
-      this.#ask();
+      this.#ask(memory);
     } else {
+      this.#memory = memory;
       this.#state = 'waiting';
     }
   }

@@ -8,7 +8,7 @@ import type { ListMerger } from '../list-merge/list-merger.js';
 import type { ThreadFailure } from '../list-merge/list-pool.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
-import type { RequestHandler } from './upstream-request.js';
+import type { RequestHandler, UpstreamRequest } from './upstream-request.js';
 import type { UpstreamSession, UpstreamSessionRecord } from './upstream-session.js';
 
 /** Called once. */
@@ -24,6 +24,7 @@ export class ToolPages implements RequestHandler {
   readonly #done: ToolPagesReader;
   readonly #dueMs: number;
   #pages: ReadPage[] = [];
+  #request: UpstreamRequest | undefined;
   #reading: AnswerReading | undefined;
   #cursor: string | undefined;
   #sentIn: UpstreamSessionRecord | undefined;
@@ -63,7 +64,10 @@ export class ToolPages implements RequestHandler {
   onUnread(pieces: readonly Buffer[], isLast: boolean): void {
     const reading = (this.#reading ??= this.#merger.startReading());
     if (!isLast) {
-      reading.push(pieces);
+      // So the event loop reads a part of each list in turn, and serves others in between.
+      const request = this.#request;
+      request?.pause();
+      reading.push(pieces, () => request?.resume());
       return;
     }
     this.#reading = undefined;
@@ -136,6 +140,6 @@ export class ToolPages implements RequestHandler {
     const body = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID.toString()},"method":"tools/list"${params}}`);
     const id = { bytes: LIST_ID, start: 0, end: LIST_ID.length };
     this.#sentIn = this.#upstream.record;
-    this.#upstream.request({ body }, id, this.#passthrough, this.#remainingMs, false, this);
+    this.#request = this.#upstream.request({ body }, id, this.#passthrough, this.#remainingMs, false, this);
   }
 }

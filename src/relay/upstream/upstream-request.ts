@@ -90,16 +90,16 @@ export class UpstreamRequest implements UpstreamHandler {
     if (this.#finish()) this.#call.abort();
   }
 
-  /** Stops reading the answer until `resume`; the silence is ours, so the deadline rests too. */
+  /** Stops reading the answer until `resume`; the silence is ours, so a deadline that counts silence rests too. */
   pause(): void {
     if (this.#state === 'done') return;
-    this.#deadline.cancel();
+    if (this.#plan.isSilenceDeadline) this.#deadline.cancel();
     this.#call.pause();
   }
 
   resume(): void {
     if (this.#state === 'done') return;
-    this.#deadline.restart();
+    if (this.#plan.isSilenceDeadline) this.#deadline.restart();
     this.#call.resume();
   }
 

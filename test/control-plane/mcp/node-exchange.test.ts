@@ -133,6 +133,24 @@ t.test('a JSON answer that comes in parts', async (t) => {
   t.equal(answer.body.length, CHUNK.length + 1);
 });
 
+t.test('what was written with room for more is kept, whatever becomes of its memory', async (t) => {
+  const server = await Server.start(t);
+  const connection = await server.open(t);
+  const { exchange, response } = await server.next();
+  const part = Buffer.alloc(1_000, 'a');
+  exchange.openBody('application/json', 2 * part.length);
+  // Node holds back what is written, as it does when the kernel takes no more.
+  response.cork();
+  for (const letter of 'ab') {
+    part.fill(letter);
+    t.equal(exchange.write(part), true);
+    part.fill('!');
+  }
+  response.uncork();
+  exchange.end();
+  t.equal((await connection.readAnswer()).text, 'a'.repeat(part.length) + 'b'.repeat(part.length));
+});
+
 t.test('a slow reader is waited for', async (t) => {
   const server = await Server.start(t);
   const connection = await server.open(t);

@@ -41,13 +41,14 @@ function answerOf(bytes: number, name = 'tool'): Buffer {
 }
 
 /** Reads an answer in pieces of random size, as it would come. */
-function read(reading: AnswerReading, answer: Buffer): Promise<ReadAnswer | ThreadFailure> {
+async function read(reading: AnswerReading, answer: Buffer): Promise<ReadAnswer | ThreadFailure> {
   const pieces = new Random(3).pieces(answer, limits.upstreamReadBytes).map((piece) => Buffer.from(piece));
   let held: Buffer[] = [];
   for (const piece of pieces.slice(0, -1)) {
     held.push(piece);
     if (held.length < 8) continue;
-    reading.push(held);
+    const taken = held;
+    await new Promise<void>((resolve) => reading.push(taken, resolve));
     held = [];
   }
   const last = [...held, ...pieces.slice(-1)];
@@ -163,6 +164,33 @@ t.test('a slow caller is given a part at a time', async (t) => {
   t.ok(exchange.written.equals(await expectedBytes(rules, answers)));
 });
 
+t.test('what a slow caller has not taken yet stays as it is, whoever is given a list meanwhile', async (t) => {
+  /** Keeps what was written without a copy, as an exchange may that has no room. */
+  class KeepingExchange extends RecordedExchange {
+    kept: Uint8Array | undefined;
+
+    override write(bytes: Uint8Array): boolean {
+      super.write(bytes);
+      this.kept = bytes;
+      return false;
+    }
+  }
+  const merger = startMerger(t);
+  const rules = virtualHostOf({ b: {} });
+  const bytes = 1.5 * limits.listBytesInlineMax;
+  const slow = new KeepingExchange();
+  (await mergeAnswers(merger, rules, [answerOf(bytes, 'slow')])).giveTo(slow);
+  await until(() => slow.outcome === 'ended', 'its only part');
+  for (let other = 0; other < 3; other += 1) {
+    const exchange = new RecordedExchange();
+    const answers = [answerOf(bytes, `other${other}`)];
+    (await mergeAnswers(merger, rules, answers)).giveTo(exchange);
+    await until(() => exchange.outcome === 'ended', 'a list for somebody else');
+    t.ok(exchange.written.equals(await expectedBytes(rules, answers)));
+  }
+  t.ok(slow.written.equals(slow.kept ?? Buffer.alloc(0)));
+});
+
 t.test('a caller that goes away is given nothing more', async (t) => {
   const merger = startMerger(t);
   const rules = virtualHostOf({ b: {} });
@@ -209,7 +237,9 @@ t.test('answers are read as long as there is room for them', async (t) => {
   t.match(await read(first, large), { kind: 'page' });
   t.equal(await read(new AnswerReading(pool, budget), large), 'failed');
   const tooMuch = new AnswerReading(pool, budget);
-  tooMuch.push([Buffer.from(large)]);
+  let isTaken = false;
+  tooMuch.push([Buffer.from(large)], () => (isTaken = true));
+  t.ok(isTaken, 'what nobody will read holds nobody up');
   const end = new Promise((resolve) => tooMuch.end([], Buffer.from(LIST_ID), WITHIN_MS, resolve));
   t.equal(await end, 'failed', 'a small rest is not taken for the whole');
   t.match(await read(new AnswerReading(pool, budget), answerOf(100)), { kind: 'page' }, 'small ones need no room');

@@ -426,6 +426,18 @@ t.test('a handler that reads its answer by itself gets it unread, when it is JSO
   t.same(refused.listener.faults, [upstreamFault('session-lost')], 'and a refusal');
 });
 
+t.test('a deadline for the whole request goes on while nothing is read', async (t) => {
+  const { context, call, request, listener } = start(t, { isSilenceDeadline: false });
+  call.head(200, JSON_TYPE).data('{');
+  request.pause();
+  context.advance(DEADLINE_MS / 2);
+  request.resume();
+  t.same(listener.faults, []);
+  request.pause();
+  context.advance(DEADLINE_MS / 2 + 100);
+  t.same(listener.faults, [upstreamFault('answer-timeout')]);
+});
+
 t.test('an answer that says at once that it is too large is not read', async (t) => {
   const { call, listener } = start(t);
   call.head(200, JSON_TYPE, '', limits.upstreamMessageBytesMax + 1).data('{');
