@@ -1,6 +1,8 @@
 // A body put together from the pieces that it comes in, which are copied: into one memory when its length is known. Hot:
 // most bodies are one piece.
 import { Buffer } from 'node:buffer';
+import { largeMemory } from '../shared/large-memory.js';
+import { limits } from '../shared/limits.js';
 import { addPiece } from './byte-pieces.js';
 
 const NOTHING = Buffer.alloc(0);
@@ -8,7 +10,7 @@ const NOTHING = Buffer.alloc(0);
 export class BodyCollector {
   #length = 0;
   /** The first piece; with room for the whole body when its length was known. */
-  #memory = NOTHING;
+  #memory: Buffer = NOTHING;
   /** Once the memory was too small. */
   #pieces: Buffer[] | undefined;
 
@@ -16,7 +18,7 @@ export class BodyCollector {
     return this.#length;
   }
 
-  /** What there is, as one. */
+  /** What there is, as one; large memory that its last owner may give back (shared/large-memory.ts). */
   get bytes(): Buffer {
     if (this.#pieces !== undefined) return Buffer.concat(this.#pieces);
     return this.#length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.#length);
@@ -30,7 +32,8 @@ export class BodyCollector {
     const at = this.#length;
     this.#length += piece.length;
     if (at === 0 && piece.length > 0) {
-      this.#memory = bodyBytes > piece.length ? Buffer.allocUnsafe(bodyBytes) : Buffer.allocUnsafe(piece.length);
+      const bytes = bodyBytes > piece.length ? bodyBytes : piece.length;
+      this.#memory = bytes < limits.largeMemoryBytesMin ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
     }
     if (this.#length <= this.#memory.length) {
       this.#memory.set(piece, at);

@@ -72,6 +72,9 @@ export interface Exchange {
    */
   annotate?(method: string, backend: string, tool: string): void;
 
+  /** Says that nothing will read the request's body any more: its memory may be used for another. Optional to do. */
+  releaseBody?(): void;
+
   /** Called when a `write` that answered false has drained, at other times too. Set by the relay. */
   onDrain: (() => void) | undefined;
   /** Called once when the caller goes away before the answer is complete. Set by the relay. */

@@ -84,6 +84,7 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
     this.#finish(this.#withCallersId(bytes, message));
+    if (this.#request?.isSent === true) this.#plan.exchange.releaseBody?.();
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {

@@ -74,6 +74,10 @@ class WatchedExchange implements Exchange {
     };
   }
 
+  releaseBody(): void {
+    this.#exchange.releaseBody?.();
+  }
+
   respond(
     status: number,
     contentType: string,

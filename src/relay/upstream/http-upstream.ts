@@ -42,6 +42,8 @@ export interface UpstreamHandler {
 
 /** A request under way. */
 export interface UpstreamCall {
+  /** True from `onEnd` on, if all of the request has left by then: nothing reads the body's memory any more. */
+  readonly isSent: boolean;
   /** Gives up: closes or drains the connection, and calls nothing back any more. Safe to call at any time, twice too. */
   abort(): void;
   /** Stops reading the body (backpressure); `resume` goes on. Data already read may still be delivered. */

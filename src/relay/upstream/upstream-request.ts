@@ -85,6 +85,11 @@ export class UpstreamRequest implements UpstreamHandler {
     this.#call = http.dispatch({ target, method: 'POST', headers, body, leftOut }, this);
   }
 
+  /** Whether nothing reads the body's memory any more, as far as is known. */
+  get isSent(): boolean {
+    return this.#call.isSent;
+  }
+
   /** Gives up without a word to the handler. The backend is not told: see `UpstreamSession.cancel`. */
   abort(): void {
     if (this.#finish()) this.#call.abort();

@@ -14,6 +14,7 @@ import { BodyCollector } from '../../protocol/body-collector.js';
 import { keepAliveComment } from '../../protocol/event-stream.js';
 import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
 import type { RequestHead } from './request-head.js';
 
@@ -104,6 +105,12 @@ export class EdgeExchange implements Exchange {
   complete(request: ExchangeRequest): void {
     this.#request = request;
     this.#received.clear();
+  }
+
+  releaseBody(): void {
+    if (this.#request === undefined || this.#request.body.length < limits.largeMemoryBytesMin) return;
+    largeMemory.giveBack(this.#request.body);
+    this.#request = { ...this.#request, body: NO_BODY };
   }
 
   /** Headers for an origin that may read the answer: name, value, … */
@@ -218,6 +225,7 @@ export class EdgeExchange implements Exchange {
   #handOver(offset: number): boolean {
     const [hasRoom, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);
     if (isComplete) {
+      largeMemory.giveBack(this.#part);
       this.#finish();
     } else if (hasRoom) {
       // Its owner may use the memory again.

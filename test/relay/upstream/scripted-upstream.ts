@@ -45,6 +45,7 @@ export class ScriptedCall implements UpstreamCall {
   readonly request: UpstreamRequest;
   isAborted = false;
   isPaused = false;
+  isSent = false;
   readonly #handler: UpstreamHandler;
 
   constructor(request: UpstreamRequest, handler: UpstreamHandler) {

@@ -13,6 +13,7 @@ export class Http1Call implements UpstreamCall {
   handler: UpstreamHandler | undefined;
   connection: Http1Connection | undefined;
   isPaused = false;
+  isSent = false;
   /** How often it was put on a kept connection that turned out to be closed before anything was sent. */
   unsentCount = 0;
   /** Where it waits for a connection. */

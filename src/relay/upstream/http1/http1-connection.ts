@@ -170,7 +170,8 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     this.#call = undefined;
     if (call?.isPaused === true) this.#socket.resume();
     // A connection that is still sending what the backend did not wait for would hold the next request up.
-    const canReuse = isClean && this.#parser.canReuse && this.#socket.writable && this.#socket.writableLength === 0;
+    const isSent = this.#socket.writableLength === 0;
+    const canReuse = isClean && isSent && this.#parser.canReuse && this.#socket.writable;
     // First, so that a request that follows from the answer finds this connection free.
     if (canReuse) this.#onFree();
     else this.#socket.destroy();
@@ -178,6 +179,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     const { handler } = call;
     call.handler = undefined;
     call.connection = undefined;
+    call.isSent = isSent;
     handler?.onEnd();
   }
 
