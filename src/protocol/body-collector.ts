@@ -33,7 +33,7 @@ export class BodyCollector {
     this.#length += piece.length;
     if (at === 0 && piece.length > 0) {
       const bytes = bodyBytes > piece.length ? bodyBytes : piece.length;
-      this.#memory = bytes < limits.largeMemoryBytesMin ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
+      this.#memory = bytes < limits.largeMemoryFromBytes ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
     }
     if (this.#length <= this.#memory.length) {
       this.#memory.set(piece, at);

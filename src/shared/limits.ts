@@ -81,7 +81,7 @@ export const limits = {
   /** Bytes of a large list that go to the list thread and come from it at once: more would hold up the event loop. */
   listPartBytes: 512 * KIB,
   /** From so many bytes on the memory of a body is used again when the body is gone. */
-  largeMemoryBytesMin: 64 * KIB,
+  largeMemoryFromBytes: 64 * KIB,
   /** Bytes of such memory that a process keeps for the next bodies. */
   spareMemoryBytesMax: 32 * MIB,
   /** How long a task may wait for the list thread and take in it, ms; then it fails, and with it its list. */

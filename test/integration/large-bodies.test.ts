@@ -35,7 +35,7 @@ t.test('large bodies keep their bytes, whoever else is served', async (t) => {
     call,
     session: sessions[call % SESSIONS]!,
     backend: random.pick(['whole', 'chunked', 'late']),
-    text: textOf(call, random.pick([100, 30_000, limits.largeMemoryBytesMin, 200_000, 250_000, 3_500_000])),
+    text: textOf(call, random.pick([100, 30_000, limits.largeMemoryFromBytes, 200_000, 250_000, 3_500_000])),
     manner: random.pick(['reads', 'reads', 'reads', 'reads slowly', 'goes away']),
     patienceMs: random.below(60),
   }));

@@ -108,7 +108,7 @@ export class EdgeExchange implements Exchange {
   }
 
   releaseBody(): void {
-    if (this.#request === undefined || this.#request.body.length < limits.largeMemoryBytesMin) return;
+    if (this.#request === undefined || this.#request.body.length < limits.largeMemoryFromBytes) return;
     largeMemory.giveBack(this.#request.body);
     this.#request = { ...this.#request, body: NO_BODY };
   }
