@@ -415,7 +415,7 @@ function endOfPlain(bytes: Uint8Array, from: number, to: number): number {
   return at;
 }
 
-/** The first control character from `from` on, before `to`, or `to`. Looks at sixteen bytes a turn, as integers of four. */
+/** The first control character from `from` on, before `to`, or `to`. */
 function endOfPrintable(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
   while (at < to && ((bytes.byteOffset + at) & 3) !== 0) {
@@ -424,22 +424,35 @@ function endOfPrintable(bytes: Uint8Array, from: number, to: number): number {
   }
   if (at === to) return to;
   const words = new Int32Array(bytes.buffer, bytes.byteOffset + at, (to - at) >> 2);
-  const turnsEnd = words.length & ~3;
-  let word = 0;
-  while (word < turnsEnd) {
+  const groupsEnd = words.length & ~3;
+  let group = 0;
+  while (group < groupsEnd) {
+    const blockEnd = Math.min(groupsEnd, group + BLOCK_WORDS);
+    group = firstWithControl(words, group, blockEnd);
+    if (group < blockEnd) break;
+  }
+  at += group * 4;
+  while (at < to && bytes[at]! >= 0x20) at++;
+  return at;
+}
+
+/**
+ * Of the groups of four words each, the first with a control character in it, or `to`. Looks at a group at once. Called
+ * for a block at a time: code for a loop that is compiled while it runs for long is thrown away at the loop's end.
+ */
+function firstWithControl(words: Int32Array, from: number, to: number): number {
+  for (let word = from; word < to; word += 4) {
     const a = words[word]!;
     const b = words[word + 1]!;
     const c = words[word + 2]!;
     const d = words[word + 3]!;
     // Taking 32 from a byte below it borrows, which sets its highest bit; bytes from 128 on had that set before.
     const below = ((a - ALL_SPACES) & ~a) | ((b - ALL_SPACES) & ~b) | ((c - ALL_SPACES) & ~c) | ((d - ALL_SPACES) & ~d);
-    if ((below & ALL_HIGHEST_BITS) !== 0) break;
-    word += 4;
+    if ((below & ALL_HIGHEST_BITS) !== 0) return word;
   }
-  at += word * 4;
-  while (at < to && bytes[at]! >= 0x20) at++;
-  return at;
+  return to;
 }
 
+const BLOCK_WORDS = 1_024;
 const ALL_SPACES = 0x20202020;
 const ALL_HIGHEST_BITS = 0x80808080;
