@@ -77,8 +77,9 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
     // 0.9 of the calls for each unit of CPU time.
     goal: 1 / 0.9,
     measures: [
-      { ...gateway, place: 'two-workers' },
+      { ...gateway, place: 'two-workers', owner: 'home' },
       { ...gateway, target: 'one worker' },
+      { ...gateway, place: 'two-workers', target: 'anywhere' },
     ],
     connectionCounts: [64],
     quickConnectionCounts: [64],

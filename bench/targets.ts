@@ -11,6 +11,7 @@ export const targetNames = [
   'alone',
   'nginx alone',
   'one worker',
+  'anywhere',
 ] as const;
 
 export type TargetName = (typeof targetNames)[number];

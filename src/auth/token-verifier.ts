@@ -22,6 +22,11 @@ interface Verification {
   readonly expiresAtMs: number;
 }
 
+interface Remembered extends Verification {
+  /** The whole header value. */
+  readonly authorization: string;
+}
+
 const MISSING: Verified = Object.freeze({ kind: 'refused', reason: 'missing' });
 const INVALID: Verified = Object.freeze({ kind: 'refused', reason: 'invalid' });
 const EXPIRED: Verified = Object.freeze({ kind: 'refused', reason: 'expired' });
@@ -33,8 +38,8 @@ export class TokenVerifier {
   readonly #audience: string;
   readonly #nowMs: () => number;
   readonly #bounds: TokenBounds;
-  /** Whole header value → its subject. In order of insertion, so the first is the oldest. */
-  readonly #remembered = new Map<string, Verification>();
+  /** By the end of the header value; in order of insertion, so the first is the oldest. */
+  readonly #remembered = new Map<string, Remembered>();
   /** Whole header value → the verification that is under way for it. */
   readonly #underWay = new Map<string, Promise<Verified>>();
 
@@ -52,10 +57,11 @@ export class TokenVerifier {
    * Never throws or rejects. The same token gives the same frozen object for as long as it is remembered.
    */
   verify(authorization: string): Verified | Promise<Verified> {
-    const known = this.#remembered.get(authorization);
-    if (known !== undefined) {
+    const end = endOf(authorization);
+    const known = this.#remembered.get(end);
+    if (known !== undefined && known.authorization === authorization) {
       if (this.#nowMs() < known.expiresAtMs) return known.verified;
-      this.#remembered.delete(authorization);
+      this.#remembered.delete(end);
       return EXPIRED;
     }
     const token = bearerToken(authorization);
@@ -106,8 +112,16 @@ export class TokenVerifier {
       const [oldest] = this.#remembered.keys();
       if (oldest !== undefined) this.#remembered.delete(oldest);
     }
-    this.#remembered.set(authorization, verification);
+    this.#remembered.set(endOf(authorization), { ...verification, authorization });
   }
+}
+
+/**
+ * Enough of the signature to tell tokens apart. Hashing all of a token is a twentieth of a call's cost, comparing it with
+ * one that is the same is next to nothing.
+ */
+function endOf(authorization: string): string {
+  return authorization.slice(-32);
 }
 
 /** RFC 6750 section 2.1; `''` when there is no token or the scheme is another. */

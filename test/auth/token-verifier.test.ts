@@ -212,6 +212,16 @@ t.test('a remembered token is answered without a promise, with the same frozen o
   t.equal(verifier.verify(header), verified);
 });
 
+t.test('another payload before a remembered signature is refused, and the remembered token stays', async (t) => {
+  const verifier = new TokenVerifier(p256Options);
+  const alice = await bearer({ sub: 'alice' });
+  const remembered = await verifier.verify(alice);
+  const [, , signature] = alice.split('.');
+  const [head, payload] = (await bearer({ sub: 'mallory' })).split('.');
+  t.strictSame(await verifier.verify(`${head}.${payload}.${signature}`), INVALID);
+  t.equal(verifier.verify(alice), remembered);
+});
+
 t.test('concurrent first requests share one verification', async (t) => {
   const verifier = new TokenVerifier(p256Options);
   for (const header of [await bearer(), await bearer({ iss: 'wrong' })]) {
