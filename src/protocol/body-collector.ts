@@ -32,7 +32,8 @@ export class BodyCollector {
     const at = this.#length;
     this.#length += piece.length;
     if (at === 0 && piece.length > 0) {
-      const bytes = bodyBytes > piece.length ? bodyBytes : piece.length;
+      // No more than that on the word of who may never send it.
+      const bytes = Math.max(piece.length, Math.min(bodyBytes || 0, limits.bodyReservedBytesMax));
       this.#memory = bytes < limits.largeMemoryFromBytes ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
     }
     if (this.#length <= this.#memory.length) {

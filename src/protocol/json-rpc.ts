@@ -147,11 +147,11 @@ export function sameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStar
     while (at < aEnd && a[at] === b[at - aStart + bStart]) at++;
     if (at === aEnd) return true;
   }
-  return idText(a, aStart, aEnd) === idText(b, bStart, bEnd);
+  return idKey(a, aStart, aEnd) === idKey(b, bStart, bEnd);
 }
 
-/** Equal for `1` and `1.0`, and not for `1` and `"1"`. */
-function idText(bytes: Buffer, start: number, end: number): string {
+/** Equal exactly where `sameId` is true: for `1` and `1.0`, and not for `1` and `"1"`. */
+export function idKey(bytes: Buffer, start: number, end: number): string {
   if (bytes[start] === 0x22) return `"${stringValue(bytes, start, end)}`;
   return String(Number(bytes.toString('latin1', start, end)));
 }

@@ -2,7 +2,7 @@
 // downstream side and the upstream side meet. It knows no HTTP server and no token.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { stringValue } from '../protocol/json-member.js';
-import { readClientMessage, type ClientMessage } from '../protocol/json-rpc.js';
+import { idKey, readClientMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Logger } from '../shared/logger.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
@@ -164,8 +164,8 @@ export class Relay {
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.annotate?.(message.method, '', '');
     if (message.method === 'notifications/cancelled' && message.requestIdStart !== -1) {
-      const { body } = exchange.request;
-      session.find({ bytes: body, start: message.requestIdStart, end: message.requestIdEnd })?.cancel(exchange);
+      const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
+      session.find(key)?.cancel(exchange);
     }
     // `notifications/initialized` has gone to each backend with its own handshake. Other notifications, and responses to
     // requests that no backend can make, have no receiver.

@@ -1,5 +1,6 @@
 // A request of the caller's that its session is working on: in the session's list, so that it can be found by the
 // caller's id for it, and ended with the session.
+import { idKey } from '../protocol/json-rpc.js';
 import { Link } from '../shared/link.js';
 import type { Exchange } from './exchange.js';
 import type { IdSpan } from './upstream/upstream-request.js';
@@ -7,6 +8,16 @@ import type { IdSpan } from './upstream/upstream-request.js';
 export abstract class RequestInFlight extends Link {
   /** The caller's own. */
   abstract readonly id: IdSpan;
+  #idKey: string | undefined;
+  /** False where there is nothing at a backend that would be worth ending. */
+  abstract readonly isCancellable: boolean;
+
+  /** Of the caller's id. Few requests are looked for, so it is made when it is first asked for; and then once. */
+  get idKey(): string {
+    const { bytes, start, end } = this.id;
+    return (this.#idKey ??= idKey(bytes, start, end));
+  }
+
   /**
    * The caller no longer wants the answer.
    * @param exchange that of the notice which says so.

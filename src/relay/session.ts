@@ -1,6 +1,5 @@
 // A downstream session: who it belongs to, its upstream sessions, and the calls in flight. What it holds beyond the
 // caller's identity and the upstream sessions' records can be lost without harm.
-import { sameId } from '../protocol/json-rpc.js';
 import { limits } from '../shared/limits.js';
 import { Link } from '../shared/link.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
@@ -8,7 +7,6 @@ import type { ExchangeRequest } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
-import type { IdSpan } from './upstream/upstream-request.js';
 import { UpstreamSession } from './upstream/upstream-session.js';
 
 export interface SessionIdentity {
@@ -91,10 +89,10 @@ export class Session {
     this.#inFlightCount -= 1;
   }
 
-  /** What the caller asked for under this id; of several, which a caller should not do, the latest. */
-  find(id: IdSpan): RequestInFlight | undefined {
+  /** What can be cancelled under the id of this key; of several, which a caller should not do, the latest. */
+  find(idKey: string): RequestInFlight | undefined {
     for (let work = this.#inFlight.previous; work instanceof RequestInFlight; work = work.previous) {
-      if (sameId(work.id.bytes, work.id.start, work.id.end, id.bytes, id.start, id.end)) return work;
+      if (work.isCancellable && work.idKey === idKey) return work;
     }
     return undefined;
   }

@@ -33,6 +33,7 @@ export interface ToolCallPlan {
 
 export class ToolCall extends RequestInFlight implements RequestHandler {
   readonly id: IdSpan;
+  readonly isCancellable = true;
   readonly #plan: ToolCallPlan;
   #request: UpstreamRequest | undefined;
   /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */

@@ -25,6 +25,7 @@ export interface ListPlan {
 
 export class ListInFlight extends RequestInFlight {
   readonly id: IdSpan;
+  readonly isCancellable = false;
   readonly #onSessionEnd: () => void;
 
   constructor(id: IdSpan, onSessionEnd: () => void) {
@@ -34,7 +35,7 @@ export class ListInFlight extends RequestInFlight {
   }
 
   cancel(): void {
-    // It is answered all the same, soon: there is no work at a backend that would be worth ending.
+    // It is answered all the same, and soon.
   }
 
   endWithSession(): void {

@@ -5,7 +5,7 @@ import { limits } from './limits.js';
 
 export class LargeMemory {
   readonly #spareBytesMax: number;
-  /** By size. */
+  /** By size, the size that came back last behind the others. */
   readonly #spares = new Map<number, Buffer[]>();
   #spareBytes = 0;
   /** What may come back. What nobody gives back is collected like anything else. */
@@ -30,12 +30,24 @@ export class LargeMemory {
    * Anything else is left alone.
    */
   giveBack({ buffer }: Uint8Array): void {
-    if (!this.#lent.delete(buffer) || this.#spareBytes + buffer.byteLength > this.#spareBytesMax) return;
-    const memory = Buffer.from(buffer);
-    const spares = this.#spares.get(memory.length);
-    if (spares === undefined) this.#spares.set(memory.length, [memory]);
-    else spares.push(memory);
-    this.#spareBytes += memory.length;
+    const size = buffer.byteLength;
+    // One body of a rare size must not take the room of many.
+    if (!this.#lent.delete(buffer) || size > this.#spareBytesMax / 4) return;
+    const spares = this.#spares.get(size) ?? [];
+    // Last in its order is the size that came back last.
+    this.#spares.delete(size);
+    this.#spares.set(size, spares);
+    spares.push(Buffer.from(buffer));
+    this.#spareBytes += size;
+    this.#dropOldest();
+  }
+
+  #dropOldest(): void {
+    for (const [size, spares] of this.#spares) {
+      while (this.#spareBytes > this.#spareBytesMax && spares.pop() !== undefined) this.#spareBytes -= size;
+      if (this.#spareBytes <= this.#spareBytesMax) return;
+      this.#spares.delete(size);
+    }
   }
 }
 

@@ -80,6 +80,8 @@ export const limits = {
   listThreadBytesMax: 512 * MIB,
   /** Bytes of a large list that go to the list thread and come from it at once: more would hold up the event loop. */
   listPartBytes: 512 * KIB,
+  /** Bytes that are reserved for a body because its head says that it is so long; a longer one is put together at its end. */
+  bodyReservedBytesMax: 4 * MIB,
   /** From so many bytes on the memory of a body is used again when the body is gone. */
   largeMemoryFromBytes: 64 * KIB,
   /** Bytes of such memory that a process keeps for the next bodies. */

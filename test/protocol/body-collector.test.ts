@@ -1,5 +1,6 @@
 import t from 'tap';
 import { BodyCollector } from '../../src/protocol/body-collector.js';
+import { limits } from '../../src/shared/limits.js';
 import { Random } from '../support/random.js';
 
 t.test('nothing, and one piece', async (t) => {
@@ -27,6 +28,16 @@ t.test('whatever was said of the length, and however the body is cut', async (t)
     if (!collector.bytes.equals(body)) t.fail(`${body.length} bytes, ${stated} stated`);
     if (collector.length !== body.length) t.fail(`length ${collector.length}`);
   }
+});
+
+t.test('no more is reserved than a bound, whatever is stated', async (t) => {
+  const collector = new BodyCollector();
+  const parts = Array.from({ length: 3 }, (_, index) => Buffer.alloc(limits.bodyReservedBytesMax / 2, index));
+  for (const part of parts) collector.add(part, 100 * limits.bodyReservedBytesMax);
+  t.ok(collector.bytes.equals(Buffer.concat(parts)));
+  const started = new BodyCollector();
+  started.add(Buffer.of(1), 100 * limits.bodyReservedBytesMax);
+  t.ok(started.bytes.buffer.byteLength <= limits.bodyReservedBytesMax);
 });
 
 t.test('a body of the stated length stays where it was collected', async (t) => {

@@ -2,6 +2,7 @@ import t from 'tap';
 import {
   readBackendMessage,
   readClientMessage,
+  idKey,
   sameId,
   type BackendMessage,
   type ClientMessage,
@@ -260,6 +261,7 @@ void t.test('ids are one when they are the same value of the same type', async (
       const inA = Buffer.from(`[${a}]`);
       const inB = Buffer.from(`[ ${b}]`);
       t.equal(sameId(inA, 1, inA.length - 1, inB, 2, inB.length - 1), expected, `${a} and ${b}`);
+      t.equal(idKey(inA, 1, inA.length - 1) === idKey(inB, 2, inB.length - 1), expected, `keys of ${a} and ${b}`);
     }
   }
 });

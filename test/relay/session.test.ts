@@ -43,11 +43,13 @@ function open(
 /** A request as far as a session is concerned. */
 class CountedRequest extends RequestInFlight {
   readonly id: IdSpan;
+  readonly isCancellable: boolean;
   endCount = 0;
 
-  constructor(id: string) {
+  constructor(id: string, isCancellable = true) {
     super();
-    this.id = idSpan(id);
+    this.id = { bytes: Buffer.from(`[${id}]`), start: 1, end: 1 + id.length };
+    this.isCancellable = isCancellable;
   }
 
   cancel(): void {
@@ -57,10 +59,6 @@ class CountedRequest extends RequestInFlight {
   endWithSession(): void {
     this.endCount += 1;
   }
-}
-
-function idSpan(id: string): IdSpan {
-  return { bytes: Buffer.from(`[${id}]`), start: 1, end: 1 + id.length };
 }
 
 t.test('belongs to one subject at one virtual host', async (t) => {
@@ -194,11 +192,11 @@ t.test('requests are counted and found by their id, up to the limit', async (t) 
   }
   t.ok(session.isBusy);
   t.ok(session.isFull);
-  t.equal(session.find(idSpan('5')), requests[5]);
-  t.equal(session.find(idSpan('"5"')), undefined);
+  t.equal(session.find('5'), requests[5]);
+  t.equal(session.find('"5'), undefined);
   session.finish(requests[5]!);
   session.finish(requests[5]!);
-  t.equal(session.find(idSpan('5')), undefined);
+  t.equal(session.find('5'), undefined);
   t.notOk(session.isFull);
   for (const request of requests) session.finish(request);
   t.notOk(session.isBusy);
@@ -209,10 +207,18 @@ t.test('an id that is used twice at once finds the later request, until that one
   const [earlier, later] = [new CountedRequest('1'), new CountedRequest('1')];
   session.begin(earlier);
   session.begin(later);
-  t.equal(session.find(idSpan('1')), later);
+  t.equal(session.find('1'), later);
   session.finish(later);
-  t.equal(session.find(idSpan('1')), earlier);
+  t.equal(session.find('1'), earlier);
   session.finish(earlier);
-  t.equal(session.find(idSpan('1')), undefined);
+  t.equal(session.find('1'), undefined);
   t.notOk(session.isBusy);
+});
+
+t.test('what cannot be cancelled does not hide what can', async (t) => {
+  const { session } = start(t);
+  const [call, list] = [new CountedRequest('1'), new CountedRequest('1', false)];
+  session.begin(call);
+  session.begin(list);
+  t.equal(session.find('1'), call);
 });

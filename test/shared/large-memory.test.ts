@@ -33,11 +33,26 @@ t.test('what was not lent is not taken over, and nothing comes back twice', asyn
   t.not(memory.take(MIB).buffer, lent.buffer);
 });
 
+t.test('a size that no longer comes makes room, and one body of a rare size takes none', async (t) => {
+  const memory = new LargeMemory(8 * MIB);
+  const lend = (count: number, bytes: number): Buffer[] => Array.from({ length: count }, () => memory.take(bytes));
+  const giveBack = (lent: readonly Buffer[]): void => lent.forEach((each) => memory.giveBack(each));
+  const isSame = (one: readonly Buffer[], other: readonly Buffer[]): boolean[] =>
+    one.map(({ buffer }) => other.some((each) => each.buffer === buffer));
+  const early = lend(4, 2 * MIB);
+  giveBack(early);
+  const late = lend(3, MIB);
+  giveBack(late);
+  giveBack(lend(1, 6 * MIB));
+  t.same(isSame(lend(3, MIB), late), [true, true, true]);
+  t.same(isSame(lend(3, 2 * MIB), early), [true, true, false]);
+});
+
 t.test('no more is kept than is allowed', async (t) => {
-  const memory = new LargeMemory(2 * MIB);
-  const lent = [1, 2, 3].map(() => memory.take(MIB));
+  const memory = new LargeMemory(4 * MIB);
+  const lent = [1, 2, 3, 4, 5].map(() => memory.take(MIB));
   for (const each of lent) memory.giveBack(each);
-  const again = [1, 2, 3].map(() => memory.take(MIB));
+  const again = [1, 2, 3, 4, 5].map(() => memory.take(MIB));
   const isKept = again.map(({ buffer }) => lent.some((each) => each.buffer === buffer));
-  t.same(isKept, [true, true, false]);
+  t.same(isKept, [true, true, true, true, false]);
 });

@@ -114,7 +114,7 @@ export class HopIntake implements HopSocketHandler {
     if (head.bodyBytes > this.#bodyBytesMax) throw new HopFault(`request body of ${head.bodyBytes} bytes`);
     const request = { stream, head, body: new HopBody(this.#socket, stream, head.bodyBytes), isAborted: false };
     if (head.bodyBytes === 0) this.#deliver(request);
-    else this.#arriving.add(request);
+    else if (!this.#arriving.add(request)) throw new HopFault('stream in use');
   }
 
   #onBodyPart(stream: number, part: Buffer): void {
@@ -129,7 +129,7 @@ export class HopIntake implements HopSocketHandler {
   /** A caller that is gone before its body was here is delivered all the same: being gone is not a cancellation (S12). */
   #deliver({ stream, head, body, isAborted }: ArrivingRequest): void {
     const exchange = new HopExchange(this.#socket, stream, { ...head.request, body: body.bytes }, this.#forget);
-    this.#exchanges.add(exchange);
+    if (!this.#exchanges.add(exchange)) throw new HopFault('stream in use');
     this.#onExchange(head.hop, exchange);
     if (isAborted) exchange.abort();
   }
