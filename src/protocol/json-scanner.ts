@@ -4,6 +4,7 @@
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { isNumberComplete, numberClass, numberNext, numberState } from './json-number.js';
+import { PlainText } from './plain-text.js';
 
 export const jsonKind = { object: 0, array: 1, string: 2, number: 3, boolean: 4, null: 5 } as const;
 
@@ -31,20 +32,12 @@ const NODES_AT_FIRST = 256;
 /** Offsets are kept as 32-bit integers. */
 const OFFSET_MAX = 0x7fffffff;
 
-/** 1 for the bytes that stand for themselves in a string. */
-const plain = new Uint8Array(256).fill(1, 0x20);
-plain[0x22] = 0;
-plain[0x5c] = 0;
-
 /** 1 for the bytes that may follow a backslash; `u` is apart. */
 const escapable = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') escapable[letter.charCodeAt(0)] = 1;
 
 const hexDigit = new Uint8Array(256);
 for (const digit of '0123456789abcdefABCDEF') hexDigit[digit.charCodeAt(0)] = 1;
-
-/** A native search costs as much as looking at some hundred bytes. */
-const NEAR_BYTES = 256;
 
 type Literal = 'true' | 'false' | 'null';
 
@@ -69,9 +62,7 @@ export class JsonScanner {
   #cut: number = cut.none;
   #stringState: number = stringState.text;
   #numberState: number = numberState.start;
-  /** In the chunk under way, when it is not behind: the next quote and the next backslash, or the chunk's length. */
-  #nextQuote = -1;
-  #nextBackslash = -1;
+  readonly #plainText = new PlainText();
   #literal: Literal = 'null';
   #literalLength = 0;
 
@@ -98,8 +89,7 @@ export class JsonScanner {
   /** @returns false once the document cannot become JSON any more. */
   push(chunk: Uint8Array): boolean {
     if (!this.#isSound) return false;
-    this.#nextQuote = -1;
-    this.#nextBackslash = -1;
+    this.#plainText.begin();
     const at = this.#cut === cut.none ? 0 : this.#resume(chunk);
     this.#isSound = at >= 0 && this.#offset + chunk.length <= OFFSET_MAX && this.#structure(chunk, at);
     this.#offset += chunk.length;
@@ -226,7 +216,7 @@ export class JsonScanner {
     let at = from;
     if (this.#stringState !== stringState.text) at = this.#escape(bytes, at);
     while (at >= 0 && at < length) {
-      at = this.#endOfPlain(bytes, at);
+      at = this.#plainText.end(bytes, at);
       if (at === length) break;
       const byte = bytes[at]!;
       if (byte === 0x22) {
@@ -248,21 +238,6 @@ export class JsonScanner {
       at = this.#escape(bytes, at + 1);
     }
     return at;
-  }
-
-  /**
-   * The first byte from `from` on that does not stand for itself in a string, or the length. What goes on for long is
-   * searched for quotes and backslashes by the native search, several times as fast; what it found is kept for the next
-   * call, so that no byte is searched twice.
-   */
-  #endOfPlain(bytes: Uint8Array, from: number): number {
-    const { length } = bytes;
-    const nearEnd = Math.min(length, from + NEAR_BYTES);
-    const at = endOfPlain(bytes, from, nearEnd);
-    if (at < nearEnd || at === length) return at;
-    if (this.#nextQuote < at) this.#nextQuote = indexOrLength(bytes, 0x22, at);
-    if (this.#nextBackslash < at) this.#nextBackslash = indexOrLength(bytes, 0x5c, at);
-    return endOfPrintable(bytes, at, Math.min(this.#nextQuote, this.#nextBackslash));
   }
 
   /** What follows a backslash. @returns the offset after the escape, the chunk's length when cut, -1 at a fault. */
@@ -389,70 +364,3 @@ export class JsonScanner {
     return true;
   }
 }
-
-function indexOrLength(bytes: Uint8Array, byte: number, from: number): number {
-  const index = bytes.indexOf(byte, from);
-  return index === -1 ? bytes.length : index;
-}
-
-/** The first byte from `from` on, before `to`, that does not stand for itself in a string, or `to`. Eight look-ups a turn. */
-function endOfPlain(bytes: Uint8Array, from: number, to: number): number {
-  let at = from;
-  while (at + 8 <= to) {
-    const isPlain =
-      plain[bytes[at]!]! &
-      plain[bytes[at + 1]!]! &
-      plain[bytes[at + 2]!]! &
-      plain[bytes[at + 3]!]! &
-      plain[bytes[at + 4]!]! &
-      plain[bytes[at + 5]!]! &
-      plain[bytes[at + 6]!]! &
-      plain[bytes[at + 7]!]!;
-    if (isPlain === 0) break;
-    at += 8;
-  }
-  while (at < to && plain[bytes[at]!] === 1) at++;
-  return at;
-}
-
-/** The first control character from `from` on, before `to`, or `to`. */
-function endOfPrintable(bytes: Uint8Array, from: number, to: number): number {
-  let at = from;
-  while (at < to && ((bytes.byteOffset + at) & 3) !== 0) {
-    if (bytes[at]! < 0x20) return at;
-    at++;
-  }
-  if (at === to) return to;
-  const words = new Int32Array(bytes.buffer, bytes.byteOffset + at, (to - at) >> 2);
-  const groupsEnd = words.length & ~3;
-  let group = 0;
-  while (group < groupsEnd) {
-    const blockEnd = Math.min(groupsEnd, group + BLOCK_WORDS);
-    group = firstWithControl(words, group, blockEnd);
-    if (group < blockEnd) break;
-  }
-  at += group * 4;
-  while (at < to && bytes[at]! >= 0x20) at++;
-  return at;
-}
-
-/**
- * Of the groups of four words each, the first with a control character in it, or `to`. Looks at a group at once. Called
- * for a block at a time: code for a loop that is compiled while it runs for long is thrown away at the loop's end.
- */
-function firstWithControl(words: Int32Array, from: number, to: number): number {
-  for (let word = from; word < to; word += 4) {
-    const a = words[word]!;
-    const b = words[word + 1]!;
-    const c = words[word + 2]!;
-    const d = words[word + 3]!;
-    // Taking 32 from a byte below it borrows, which sets its highest bit; bytes from 128 on had that set before.
-    const below = ((a - ALL_SPACES) & ~a) | ((b - ALL_SPACES) & ~b) | ((c - ALL_SPACES) & ~c) | ((d - ALL_SPACES) & ~d);
-    if ((below & ALL_HIGHEST_BITS) !== 0) return word;
-  }
-  return to;
-}
-
-const BLOCK_WORDS = 1_024;
-const ALL_SPACES = 0x20202020;
-const ALL_HIGHEST_BITS = 0x80808080;
