@@ -144,4 +144,6 @@ function emptyAnswer(status: string): string {
 // Without its parent it has nothing to serve.
 process.on('disconnect', () => process.exit());
 // The ports to listen on are its words; 0 is any free one.
-process.send?.(await Promise.all(process.argv.slice(2).map((word) => listen(Number(word)))));
+const ports = await Promise.all(process.argv.slice(2).map((word) => listen(Number(word))));
+// Started by hand it has nobody to tell, and listens all the same.
+process.send?.(ports);
