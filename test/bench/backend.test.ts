@@ -1,13 +1,15 @@
 // The backends' process over a real socket: what it answers, however its requests are cut into pieces.
-import { fork } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { asEventStream, fetchTool, storeTool, toolAnswer } from '../../bench/tool.js';
 import { listAnswer, toolTexts } from '../../bench/tool-list.js';
+import { freePort, waitUntilAnswering } from '../../bench/loopback.js';
 
-const child = fork(fileURLToPath(new URL('../../bench/backend.js', import.meta.url)), ['0']);
+const program = fileURLToPath(new URL('../../bench/backend.js', import.meta.url));
+const child = fork(program, ['0']);
 t.teardown(() => child.kill('SIGKILL'));
 const [ports] = (await once(child, 'message')) as [number[]];
 
@@ -102,4 +104,16 @@ t.test('a list has as many tools as its path says, about a kilobyte each', async
   const expected = jsonAnswer(listAnswer('8', toolTexts(250)));
   t.equal(await exchange([request('/beta/json/250', body)], expected.length), expected);
   t.ok(expected.length > 250 * 900 && expected.length < 250 * 2_000, `${expected.length} bytes`);
+});
+
+t.test('started by hand, as for another gateway, they listen and answer', async (t) => {
+  const port = await freePort();
+  const backend = spawn(process.execPath, [program, String(port)], { stdio: 'inherit' });
+  t.teardown(() => backend.kill());
+  const url = `http://127.0.0.1:${port}/alpha/json/1`;
+  await waitUntilAnswering('the backend', url);
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'ping' });
+  const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  t.equal(answer.status, 200);
+  t.same(await answer.json(), { jsonrpc: '2.0', id: 7, result: {} });
 });
