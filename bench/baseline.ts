@@ -22,7 +22,7 @@ export interface Baseline {
   readonly startedAt: string;
   readonly commit: string;
   readonly processor: string;
-  /** Above 0.5 it is not worth much. */
+  /** Below 0.5: otherwise no baseline is written. */
   readonly loadAverageBefore: number;
   readonly figures: readonly BaselineFigure[];
 }

@@ -53,7 +53,9 @@ export class Bench {
     }
     const runs: Run[] = [];
     for (let round = 1; round <= options.rounds; round += 1) {
-      for (const { point, measure } of measures) {
+      // A build and its earlier self take turns in being the first.
+      const inOrder = options.programBefore !== undefined && round % 2 === 0 ? [...measures].reverse() : measures;
+      for (const { point, measure } of inOrder) {
         progress.step(`round ${round}: ${describe(point, measure)}`);
         runs.push(await this.#measure(round, point, measure, options));
       }

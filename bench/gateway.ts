@@ -11,12 +11,14 @@ import type { Target } from './targets.js';
 import type { Users } from './users.js';
 import { virtualHostNames, virtualHosts, type VirtualHostName } from './virtual-hosts.js';
 
-const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const ownProgram = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 export interface GatewaySetup {
   /** Of its process, and of its log. */
   readonly name: string;
   readonly workers: 1 | 2;
+  /** Another build's main.js; our own when it is not given. */
+  readonly program?: string;
   /** For Node itself; the workers inherit it. */
   readonly nodeWords?: readonly string[];
 }
@@ -50,7 +52,7 @@ export class Gateways {
     return gateways;
   }
 
-  async start({ name, workers, nodeWords = [] }: GatewaySetup): Promise<StartedGateway> {
+  async start({ name, workers, program = ownProgram, nodeWords = [] }: GatewaySetup): Promise<StartedGateway> {
     const address = `127.0.0.1:${await freePort()}`;
     const child = await this.#children.start({
       name,

@@ -35,8 +35,16 @@ export function describeMachine(nginx: string, isPinned: boolean): Machine {
 
 /** What is said before anything is measured. */
 export function loadAverageLine({ loadAverageBefore }: Machine): string {
-  const warning = loadAverageBefore > LOAD_AVERAGE_QUIET ? ': somebody else is busy, the figures will be rough' : '';
+  const warning = loadAverageBefore >= LOAD_AVERAGE_QUIET ? ': somebody else is busy, the figures will be rough' : '';
   return `load average ${loadAverageBefore}${warning}`;
+}
+
+/** Figures of a busy machine are no measure for later ones. @throws where the bench began on one. */
+export function refuseBusyBaseline({ loadAverageBefore }: Pick<Machine, 'loadAverageBefore'>): void {
+  if (loadAverageBefore < LOAD_AVERAGE_QUIET) return;
+  throw new Error(
+    `no baseline is taken at a load average of ${loadAverageBefore}: wait until it is below ${LOAD_AVERAGE_QUIET}`,
+  );
 }
 
 function commit(): string {

@@ -3,7 +3,7 @@
 import { Bench } from './bench.js';
 import { ChildProcesses } from './child-processes.js';
 import { readResults } from './history.js';
-import { describeMachine, loadAverageLine } from './machine.js';
+import { describeMachine, loadAverageLine, refuseBusyBaseline } from './machine.js';
 import { nginxVersion } from './nginx.js';
 import { parseOptions, usage, type BenchOptions } from './options.js';
 import { pointsOf } from './points.js';
@@ -19,11 +19,11 @@ async function measure(options: BenchOptions): Promise<BenchResults> {
   const children = new ChildProcesses(directory);
   const machine = describeMachine(nginxVersion(), children.isPinned);
   console.error(loadAverageLine(machine));
+  if (options.then === 'report and save baseline') refuseBusyBaseline(machine);
   const points = pointsOf(options);
-  const { peer, firstBackendPort } = options;
-  const running = startStand({ children, scratchDirectory: directory, points, peer, firstBackendPort }).then((parts) =>
-    new Bench(parts).run(points, options),
-  );
+  const { peer, programBefore, firstBackendPort } = options;
+  const stand = { children, scratchDirectory: directory, points, peer, programBefore, firstBackendPort };
+  const running = startStand(stand).then((parts) => new Bench(parts).run(points, options));
   const runs = await Promise.race([running, children.failure]);
   await children.stop();
   const { mode, rounds, warmUpMs, measureMs } = options;

@@ -1,8 +1,11 @@
 // The bench's command line: which scenarios, how many rounds, quick or full, on whose gateway, and what becomes of it.
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { RunTimes } from './load-plan.js';
 import type { Peer } from './peer.js';
+import { canBeHeldAgainstBefore } from './before.js';
 import { scenarioNames, type ScenarioName } from './scenario.js';
+import { scenarios as allScenarios } from './scenarios.js';
 
 const ROUNDS_MAX = 100;
 /** What Linux counts up to. */
@@ -20,6 +23,8 @@ export interface BenchOptions extends RunTimes {
   readonly then: 'report' | 'report and save baseline' | 'report and check';
   /** Results that were written before, to take in place of new ones. */
   readonly keptResultsPath: string | undefined;
+  /** The main.js of another build of ours, which takes the place of the yardsticks. */
+  readonly programBefore: string | undefined;
   /** `undefined`: our own gateway. */
   readonly peer: Peer | undefined;
   /** Of the called backends, which then have neighbouring ports; 0: any free ones. */
@@ -34,6 +39,7 @@ export const usage = `Usage: npm run bench [-- scenario … --quick --rounds n]
   --save-baseline    what comes of it is the new bench/baseline.json
   --check            compare with bench/baseline.json; exit status 2 when a figure is out of bounds
   --results file     measure nothing, take these results
+  --against folder   another checkout of Switchyard, built: the yardstick is its gateway, in the same rounds
 Another gateway in place of ours, with the bench's backends behind it:
   --target url       of its MCP endpoint; ${peerScenarioNames.join(', ')}
   --token text       sent as bearer token
@@ -52,6 +58,7 @@ export function parseOptions(words: readonly string[]): BenchOptions {
       'save-baseline': { type: 'boolean', default: false },
       check: { type: 'boolean', default: false },
       results: { type: 'string' },
+      against: { type: 'string' },
       target: { type: 'string' },
       token: { type: 'string', default: '' },
       separator: { type: 'string', default: '-' },
@@ -59,15 +66,19 @@ export function parseOptions(words: readonly string[]): BenchOptions {
       'backend-port': { type: 'string' },
     },
   });
-  const { target, token, separator, 'target-pid': pid } = values;
+  const { target, token, separator, against, 'target-pid': pid } = values;
   const peer: Peer | undefined =
     target === undefined ? undefined : { url: parseUrl(target), token, separator, pid: parsePid(pid) };
   if (values['save-baseline'] && values.check) throw new Error('--save-baseline or --check, not both');
   if (peer !== undefined && (values['save-baseline'] || values.check)) {
     throw new Error('the baseline is of our own gateway, not of a --target');
   }
+  if (against !== undefined && (peer !== undefined || values['save-baseline'] || values.check)) {
+    throw new Error('--against is a comparison of its own: without --target, --check and --save-baseline');
+  }
   return {
-    scenarios: parseScenarios(positionals, peer),
+    scenarios: parseScenarios(positionals, peer, against !== undefined),
+    programBefore: against === undefined ? undefined : join(resolve(against), 'dist', 'main.js'),
     mode: values.quick ? 'quick' : 'full',
     rounds: values.rounds === undefined ? (values.quick ? 3 : 5) : parseWhole('--rounds', values.rounds, 1, ROUNDS_MAX),
     ...(values.quick ? { warmUpMs: 300, measureMs: 800 } : { warmUpMs: 1_000, measureMs: 3_000 }),
@@ -78,14 +89,26 @@ export function parseOptions(words: readonly string[]): BenchOptions {
   };
 }
 
-function parseScenarios(words: readonly string[], peer: Peer | undefined): readonly ScenarioName[] {
+function parseScenarios(
+  words: readonly string[],
+  peer: Peer | undefined,
+  isAgainstBefore: boolean,
+): readonly ScenarioName[] {
   const unknown = words.filter((name) => !isScenarioName(name));
   if (unknown.length > 0) throw new Error(`unknown scenario: ${unknown.join(', ')}`);
   const named = [...new Set(words.filter(isScenarioName))];
+  if (isAgainstBefore) return parseScenariosOfBoth(named);
   if (peer === undefined) return named.length > 0 ? named : scenarioNames;
   const unfit = named.filter((name) => !peerScenarioNames.includes(name));
   if (unfit.length > 0) throw new Error(`not with --target: ${unfit.join(', ')}`);
   return named.length > 0 ? named : peerScenarioNames.slice(0, PEER_SCENARIOS_BY_DEFAULT);
+}
+
+function parseScenariosOfBoth(named: readonly ScenarioName[]): readonly ScenarioName[] {
+  const unfit = named.filter((name) => !canBeHeldAgainstBefore(allScenarios[name]));
+  if (unfit.length > 0) throw new Error(`not with --against: ${unfit.join(', ')}`);
+  if (named.length > 0) return named;
+  return scenarioNames.filter((name) => canBeHeldAgainstBefore(allScenarios[name]));
 }
 
 function parseUrl(word: string): URL {

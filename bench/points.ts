@@ -1,7 +1,8 @@
 // Points: one scenario with one number of connections each. Those that a bench runs, and the runs that it made of them.
+import { heldAgainstBefore } from './before.js';
 import type { BenchOptions } from './options.js';
 import type { Run } from './results.js';
-import type { Scenario } from './scenario.js';
+import type { Scenario, ScenarioName } from './scenario.js';
 import { scenarios } from './scenarios.js';
 import type { TargetName } from './targets.js';
 
@@ -10,9 +11,13 @@ export interface Point {
   readonly connections: number;
 }
 
-export function pointsOf({ scenarios: names, mode }: Pick<BenchOptions, 'scenarios' | 'mode'>): Point[] {
+export function pointsOf({
+  scenarios: names,
+  mode,
+  programBefore,
+}: Pick<BenchOptions, 'scenarios' | 'mode' | 'programBefore'>): Point[] {
   return names.flatMap((name) => {
-    const scenario = scenarios[name];
+    const scenario = programBefore === undefined ? scenarios[name] : heldAgainstBefore(scenarios[name]);
     const counts = mode === 'quick' ? scenario.quickConnectionCounts : scenario.connectionCounts;
     return counts.map((connections) => ({ scenario, connections }));
   });
@@ -40,11 +45,17 @@ export class MeasuredPoint implements Point {
       else group.push(run);
     }
     return [...groups.values()].map(
-      (group) => new MeasuredPoint(scenarios[group[0].scenario], group[0].connections, group),
+      (group) => new MeasuredPoint(scenarioOf(group[0].scenario, group), group[0].connections, group),
     );
   }
 
   of(target: TargetName): readonly Run[] {
     return this.#runs.filter((run) => run.target === target);
   }
+}
+
+/** Runs of an earlier build take the place of the yardstick. */
+function scenarioOf(name: ScenarioName, runs: readonly Run[]): Scenario {
+  const scenario = scenarios[name];
+  return runs.some(({ target }) => target === 'before') ? heldAgainstBefore(scenario) : scenario;
 }

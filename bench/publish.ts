@@ -15,6 +15,7 @@ import { renderLatencyChart } from './chart.js';
 import { faultCount } from './fault-counter.js';
 import { readHistory } from './history.js';
 import type { BenchOptions } from './options.js';
+import { refuseBusyBaseline } from './machine.js';
 import { faultsOf, figureTable, latencyTable, machineLine, renderReport } from './report.js';
 import { renderJson, type BenchResults } from './results.js';
 
@@ -26,18 +27,19 @@ const baselinePath = join(benchDirectory, 'baseline.json');
 export const exitStatus = { good: 0, void: 1, outOfBounds: 2 } as const;
 
 /** Figures of a bench with faults are shown and nothing more. Answers the exit status. */
-export function publish(results: BenchResults, { then, peer, keptResultsPath }: BenchOptions): number {
+export function publish(results: BenchResults, { then, peer, programBefore, keptResultsPath }: BenchOptions): number {
   console.log(`${machineLine(results)}\n\n${figureTable(results)}\n\n${latencyTable(results)}\n`);
   if (faultsOf(results.runs) > 0) {
     tellFaults(results);
     return exitStatus.void;
   }
-  // What another gateway does is not part of our history.
-  if (peer === undefined && keptResultsPath === undefined) keep(results);
+  // What another gateway does is not part of our history, and a comparison of two builds is over when it is told.
+  if (peer === undefined && programBefore === undefined && keptResultsPath === undefined) keep(results);
   switch (then) {
     case 'report':
       return exitStatus.good;
     case 'report and save baseline':
+      refuseBusyBaseline(results.machine);
       writeFileSync(baselinePath, `${JSON.stringify(createBaseline(results), undefined, 2)}\n`);
       console.log(`wrote ${shown(baselinePath)}`);
       return exitStatus.good;

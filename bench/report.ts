@@ -56,11 +56,17 @@ function figureTitle({ point: { scenario } }: PointFigure): string {
   return `${title} per ${scenario.unit}, ${unit}`.replace(/^p99 per \w+/, 'p99');
 }
 
-function goalText({ point: { scenario } }: PointFigure): string {
+/** A figure that misses its goal says so where it is published. */
+function goalText(figure: PointFigure): string {
+  const { scenario } = figure.point;
   const { perUnit, digits } = figureTexts[scenario.figure];
-  return scenario.yardstick === undefined
-    ? `≤ ${(scenario.goal / perUnit).toFixed(digits)}`
-    : `≤ ${scenario.goal.toFixed(2)}`;
+  const goal = scenario.yardstick === undefined ? (scenario.goal / perUnit).toFixed(digits) : scenario.goal.toFixed(2);
+  return isMissed(figure) ? `**missed:** ≤ ${goal}` : `≤ ${goal}`;
+}
+
+function isMissed({ point: { scenario }, gateway, ratio }: PointFigure): boolean {
+  const value = scenario.yardstick === undefined ? gateway.median : ratio?.median;
+  return value !== undefined && value > scenario.goal;
 }
 
 interface TargetRow {

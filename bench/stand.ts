@@ -1,4 +1,5 @@
 // The stand: everything that a bench or a profile needs is started here, and what some scenario does not need is not.
+import { existsSync } from 'node:fs';
 import { directTarget, startBackends } from './backends.js';
 import type { BenchParts } from './bench.js';
 import type { ChildProcesses } from './child-processes.js';
@@ -19,12 +20,14 @@ export interface StandSetup {
   readonly points: readonly Point[];
   readonly peer: Peer | undefined;
   readonly firstBackendPort: number;
+  /** The main.js of the build that ours is held against. */
+  readonly programBefore?: string | undefined;
   /** For the gateway's Node. */
   readonly nodeWords?: readonly string[];
 }
 
 export async function startStand(setup: StandSetup): Promise<BenchParts> {
-  const { children, scratchDirectory, points, peer, nodeWords = [] } = setup;
+  const { children, scratchDirectory, points, peer, programBefore, nodeWords = [] } = setup;
   const backends = await startBackends(children, setup.firstBackendPort);
   const connectionsMax = Math.max(...points.filter(isConnected).map(({ connections }) => connections), 0);
   const users = await createUsers(Math.max(USERS_MIN, connectionsMax) + 1);
@@ -33,6 +36,9 @@ export async function startStand(setup: StandSetup): Promise<BenchParts> {
     gateway: () =>
       peer === undefined ? start(gateways, { name: 'gateway', workers: 1, nodeWords }) : peerTarget(peer),
     'two-workers': () => start(gateways, { name: 'gateway-of-two', workers: 2, nodeWords }),
+    before: () => start(gateways, { name: 'gateway-before', workers: 1, ...before(programBefore) }),
+    'two-workers-before': () =>
+      start(gateways, { name: 'gateway-of-two-before', workers: 2, ...before(programBefore) }),
     nginx: () => startNginx(children, scratchDirectory, backends),
     direct: () => directTarget(backends),
   };
@@ -52,6 +58,12 @@ export async function startStand(setup: StandSetup): Promise<BenchParts> {
 function start(gateways: Gateways | undefined, setup: GatewaySetup): Promise<Target> {
   if (gateways === undefined) throw new Error('this scenario needs our own gateway');
   return gateways.start(setup);
+}
+
+function before(program: string | undefined): Pick<GatewaySetup, 'program'> {
+  if (program === undefined) throw new Error('no earlier build was named');
+  if (!existsSync(program)) throw new Error(`${program} is not there: run npm ci && npm run build in its folder`);
+  return { program };
 }
 
 function placesOf(points: readonly Point[]): Set<PlaceName> {

@@ -12,12 +12,13 @@ export const targetNames = [
   'nginx alone',
   'one worker',
   'anywhere',
+  'before',
 ] as const;
 
 export type TargetName = (typeof targetNames)[number];
 
 /** What a load is put on. A scenario may put several loads on one. */
-export const placeNames = ['gateway', 'two-workers', 'nginx', 'direct'] as const;
+export const placeNames = ['gateway', 'two-workers', 'before', 'two-workers-before', 'nginx', 'direct'] as const;
 
 export type PlaceName = (typeof placeNames)[number];
 

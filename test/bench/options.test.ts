@@ -35,6 +35,18 @@ t.test('what becomes of the results is said once', async (t) => {
   t.throws(() => parseOptions(['--check', '--save-baseline']), /not both/);
 });
 
+t.test('an earlier build takes the place of the yardsticks, where there is a figure of both', async (t) => {
+  const { programBefore, scenarios } = parseOptions(['--against', '/before']);
+  t.equal(programBefore, '/before/dist/main.js');
+  t.ok(scenarios.includes('call') && scenarios.includes('hop'));
+  t.notOk(scenarios.includes('idle'));
+  t.equal(parseOptions([]).programBefore, undefined);
+  t.throws(() => parseOptions(['idle', '--against', '/before']), { message: 'not with --against: idle' });
+  for (const word of ['--check', '--save-baseline']) {
+    t.throws(() => parseOptions([word, '--against', '/before']), /a comparison of its own/, word);
+  }
+});
+
 t.test('another gateway is loaded with what it can take', async (t) => {
   const words = ['--target', 'http://127.0.0.1:9/mcp?x=1', '--token', 'secret', '--backend-port', '9100'];
   const { peer, scenarios, firstBackendPort } = parseOptions(words);

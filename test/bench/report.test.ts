@@ -31,9 +31,29 @@ t.test('the figure is told as a spread of rounds, its ratio round by round', asy
       'nginx',
       '20.0 / 25.0 / 30.0',
       '1.20 / 2.00 / 3.00',
-      '≤ 1.80',
+      '**missed:** ≤ 1.80',
     ],
   ]);
+});
+
+t.test('only the median above its goal is a miss', async (t) => {
+  const goal = (cpuUs: number) =>
+    cells(figureTable(results([run(1, 'gateway', cpuUs), run(1, 'nginx', 10)])))[0]?.at(-1);
+  t.equal(goal(18), '≤ 1.80');
+  t.equal(goal(18.1), '**missed:** ≤ 1.80');
+  const idle = (bytes: number) => {
+    const { measurement, ...facts } = run(1, 'gateway', 1, { scenario: 'idle', unit: 'session', connections: 10_000 });
+    const weighed = { ...facts, measurement: { ...measurement, requests: 1, targetResidentBytes: bytes } };
+    return cells(figureTable(results([weighed])))[0]?.at(-1);
+  };
+  t.equal(idle(6_144), '≤ 6.0');
+  t.equal(idle(6_145), '**missed:** ≤ 6.0');
+});
+
+t.test('runs of an earlier build are the yardstick', async (t) => {
+  const runs = [run(1, 'gateway', 22), run(1, 'before', 20), run(2, 'gateway', 20), run(2, 'before', 20)];
+  const [row] = cells(figureTable(results(runs)));
+  t.same(row?.slice(4), ['before', '20.0 / 20.0 / 20.0', '1.00 / 1.05 / 1.10', '**missed:** ≤ 1.03']);
 });
 
 t.test('a session costs what all of its requests cost', async (t) => {
@@ -58,7 +78,7 @@ t.test('a latency is held against its yardstick, and memory stands for itself', 
     '1.50 / 1.50 / 1.50',
     '≤ 3.00',
   ]);
-  t.same(rows[1]?.slice(2), ['memory per session, KiB', '51.2 / 51.2 / 51.2', 'none', '–', '–', '≤ 6.0']);
+  t.same(rows[1]?.slice(2), ['memory per session, KiB', '51.2 / 51.2 / 51.2', 'none', '–', '–', '**missed:** ≤ 6.0']);
 });
 
 t.test('every target has its row of medians; what was not run has none', async (t) => {

@@ -1,0 +1,28 @@
+import t from 'tap';
+import { canBeHeldAgainstBefore, heldAgainstBefore } from '../../bench/before.js';
+import { pointsOf } from '../../bench/points.js';
+import { scenarios } from '../../bench/scenarios.js';
+
+t.test('the figure is taken of both builds, in the same situation', async (t) => {
+  for (const scenario of Object.values(scenarios).filter(canBeHeldAgainstBefore)) {
+    const { measures, yardstick } = heldAgainstBefore(scenario);
+    t.equal(yardstick, 'before', scenario.name);
+    t.equal(measures.length, 2, scenario.name);
+    const [now, before] = measures;
+    t.match(now, { kind: 'load', target: 'gateway' });
+    t.match(before, { kind: 'load', target: 'before' });
+    const place = now?.kind === 'load' && now.place === 'two-workers' ? 'two-workers-before' : 'before';
+    t.same(before, { ...now, target: 'before', place }, `${scenario.name}: nothing else differs`);
+  }
+});
+
+t.test('idle sessions are weighed in a gateway of their own, and are not compared', async (t) => {
+  t.notOk(canBeHeldAgainstBefore(scenarios.idle));
+});
+
+t.test('points are held against an earlier build only where one is named', async (t) => {
+  const [plain] = pointsOf({ scenarios: ['hop'], mode: 'quick', programBefore: undefined });
+  const [against] = pointsOf({ scenarios: ['hop'], mode: 'quick', programBefore: '/before/dist/main.js' });
+  t.equal(plain?.scenario.yardstick, 'at home');
+  t.equal(against?.scenario.yardstick, 'before');
+});
