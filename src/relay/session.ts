@@ -71,7 +71,7 @@ export class Session {
   upstream(backend: CompiledBackend): UpstreamSession {
     let upstream = this.#upstreams.get(backend.name);
     if (upstream === undefined) {
-      upstream = new UpstreamSession(this.#context, backend, this.identity.clientInfo);
+      upstream = new UpstreamSession(this.#context, this.identity.subject, backend, this.identity.clientInfo);
       this.#upstreams.set(backend.name, upstream);
     }
     return upstream;

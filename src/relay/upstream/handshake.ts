@@ -34,6 +34,7 @@ const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initia
 const CONTENT_HEADERS = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream'];
 
 export interface HandshakePlan {
+  readonly subject: string;
   readonly target: UpstreamTarget;
   /** Headers of the caller for this backend: name, value, … */
   readonly passthrough: readonly string[];
@@ -67,6 +68,7 @@ class Opening implements Handshake, RequestHandler {
       context.http,
       context.deadlines,
       {
+        subject: plan.subject,
         target: plan.target,
         headers: [...CONTENT_HEADERS, ...plan.passthrough],
         body: initializeBody(plan.clientInfo),
@@ -135,7 +137,8 @@ class Opening implements Handshake, RequestHandler {
       onFault: settle,
     };
     const headers = [...result.headers, ...this.#plan.passthrough];
-    const request = { target: this.#plan.target, method: 'POST', headers, body: INITIALIZED } as const;
+    const { subject, target } = this.#plan;
+    const request = { subject, target, method: 'POST', headers, body: INITIALIZED } as const;
     this.#notice = this.#context.http.dispatch(request, handler);
   }
 
@@ -143,7 +146,7 @@ class Opening implements Handshake, RequestHandler {
   #endSession(sessionId: string, protocolVersion: string): void {
     if (sessionId === '') return;
     const headers = [...sessionHeaders(sessionId, protocolVersion), ...this.#plan.passthrough];
-    this.#context.notices.send(this.#plan.target, 'DELETE', headers, undefined);
+    this.#context.notices.send(this.#plan.subject, this.#plan.target, 'DELETE', headers, undefined);
   }
 }
 

@@ -21,6 +21,8 @@ export interface OutgoingMessage {
 }
 
 export interface UpstreamRequest extends Omit<OutgoingMessage, 'body'> {
+  /** On whose behalf: shares of connections and the turns of those who wait go by it. */
+  readonly subject: string;
   readonly target: UpstreamTarget;
   readonly method: 'POST' | 'DELETE' | 'GET';
   /** Name, value, name, value, …; `host`, `connection` and `content-length` are the implementation's. */

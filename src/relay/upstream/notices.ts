@@ -18,6 +18,7 @@ export class Notices {
 
   /** @param onDone called when the backend has taken it, or cannot. */
   send(
+    subject: string,
     target: UpstreamTarget,
     method: 'POST' | 'DELETE',
     headers: readonly string[],
@@ -35,7 +36,7 @@ export class Notices {
       this.#finish();
     };
     const handler = { onHead: ignore, onData: ignore, onEnd: finish, onFault: finish };
-    const call: UpstreamCall = this.#http.dispatch({ target, method, headers, body }, handler);
+    const call: UpstreamCall = this.#http.dispatch({ subject, target, method, headers, body }, handler);
   }
 
   /** Resolves when no notice is under way; each has a deadline, so it does. For a process that stops. */

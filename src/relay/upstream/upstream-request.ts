@@ -45,6 +45,7 @@ export interface RequestHandler {
 }
 
 export interface RequestPlan extends OutgoingMessage {
+  readonly subject: string;
   readonly target: UpstreamTarget;
   readonly headers: readonly string[];
   readonly id: IdSpan;
@@ -81,8 +82,8 @@ export class UpstreamRequest implements UpstreamHandler {
     this.#handler = handler;
     this.#deadlines = deadlines;
     this.#deadline = deadlines.after(plan.deadlineMs, () => this.#fail(upstreamFault('answer-timeout')));
-    const { target, headers, body, leftOut } = plan;
-    this.#call = http.dispatch({ target, method: 'POST', headers, body, leftOut }, this);
+    const { subject, target, headers, body, leftOut } = plan;
+    this.#call = http.dispatch({ subject, target, method: 'POST', headers, body, leftOut }, this);
   }
 
   /** Whether nothing reads the body's memory any more, as far as is known. */

@@ -44,6 +44,8 @@ export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
 export class UpstreamSession {
   readonly #context: UpstreamContext;
+  /** On whose behalf. */
+  readonly #subject: string;
   /** The caller's own words of its `initialize`, as JSON (decisions 2.4). */
   readonly #clientInfo: Buffer;
   #backend: CompiledBackend;
@@ -57,8 +59,9 @@ export class UpstreamSession {
   #retryDelayMs: number = limits.upstreamRetryDelayMsMin;
   #retryAtMs = 0;
 
-  constructor(context: UpstreamContext, backend: CompiledBackend, clientInfo: Buffer) {
+  constructor(context: UpstreamContext, subject: string, backend: CompiledBackend, clientInfo: Buffer) {
     this.#context = context;
+    this.#subject = subject;
     this.#backend = backend;
     this.#clientInfo = clientInfo;
   }
@@ -113,7 +116,17 @@ export class UpstreamSession {
     return new UpstreamRequest(
       this.#context.http,
       this.#context.deadlines,
-      { target, headers, body, leftOut, id, deadlineMs, isSilenceDeadline, carriesSession },
+      {
+        subject: this.#subject,
+        target,
+        headers,
+        body,
+        leftOut,
+        id,
+        deadlineMs,
+        isSilenceDeadline,
+        carriesSession,
+      },
       handler,
     );
   }
@@ -124,7 +137,8 @@ export class UpstreamSession {
       onDone?.();
       return;
     }
-    this.#context.notices.send(this.#backend.target, 'POST', this.#headersWith(passthrough), body, onDone);
+    const headers = this.#headersWith(passthrough);
+    this.#context.notices.send(this.#subject, this.#backend.target, 'POST', headers, body, onDone);
   }
 
   /** Tells the backend that nobody waits for a request any more (S36, C16). */
@@ -170,7 +184,9 @@ export class UpstreamSession {
     const sessionId = this.#record?.sessionId ?? '';
     if (!this.#transition('closed')) return;
     this.#handshake?.abort();
-    if (sessionId !== '') this.#context.notices.send(target, 'DELETE', this.#headersWith(passthrough), undefined);
+    if (sessionId !== '') {
+      this.#context.notices.send(this.#subject, target, 'DELETE', this.#headersWith(passthrough), undefined);
+    }
     this.#record = undefined;
     this.#tell(upstreamFault('session-ended', true));
   }
@@ -192,7 +208,7 @@ export class UpstreamSession {
     const { target } = this.#backend;
     this.#handshake = openHandshake(
       this.#context,
-      { target, passthrough, clientInfo: this.#clientInfo },
+      { subject: this.#subject, target, passthrough, clientInfo: this.#clientInfo },
       {
         onOpen: (result) => this.#onOpen(result),
         onFault: (fault) => this.#onOpenFault(fault),

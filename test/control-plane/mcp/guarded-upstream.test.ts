@@ -11,7 +11,8 @@ import { until } from '../../support/until.js';
 /** A status, or the kind of the fault. */
 function outcomeOf(upstream: HttpUpstream, origin: string): Promise<number | string> {
   return new Promise((resolve) => {
-    const request = { target: { origin, path: '/mcp' }, method: 'DELETE', headers: [], body: undefined } as const;
+    const target = { origin, path: '/mcp' };
+    const request = { subject: 'alice', target, method: 'DELETE', headers: [], body: undefined } as const;
     upstream.dispatch(request, {
       onHead: resolve,
       onData: () => {},

@@ -66,6 +66,7 @@ function start(t: Test, plan: Partial<RequestPlan> = {}, listener = new Listener
     context.http,
     context.deadlines,
     {
+      subject: 'alice',
       target: { origin: 'https://b.example', path: '/mcp' },
       headers: ['accept', 'both'],
       body: Buffer.from('{"id":7}'),
@@ -95,7 +96,7 @@ function httpStatus(status: number): UpstreamFault {
 t.test('sends what was planned, once', async (t) => {
   const { context, call, listener } = start(t);
   t.equal(context.http.calls.length, 1);
-  t.match(call.request, { method: 'POST', headers: ['accept', 'both'], target: { path: '/mcp' } });
+  t.match(call.request, { subject: 'alice', method: 'POST', headers: ['accept', 'both'], target: { path: '/mcp' } });
   t.equal(call.text, '{"id":7}');
   t.same([listener.answers, listener.faults], [[], []]);
 });

@@ -9,6 +9,7 @@ import { backendOf, virtualHostOf } from '../virtual-host.js';
 import { ScriptedContext } from './scripted-context.js';
 
 const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7' } }), 'b');
+const SUBJECT = 'alice';
 const CLIENT_INFO = Buffer.from('{"name":"c","version":"1.0","x":1.0}');
 
 interface ResultParts {
@@ -30,7 +31,7 @@ class Scene {
 
   constructor(t: Test, backend = BACKEND) {
     this.context = new ScriptedContext(t);
-    this.session = new UpstreamSession(this.context, backend, CLIENT_INFO);
+    this.session = new UpstreamSession(this.context, SUBJECT, backend, CLIENT_INFO);
   }
 
   wait(passthrough: readonly string[] = []): void {
@@ -398,4 +399,13 @@ t.test('a newer config of the same place is used from then on', async (t) => {
   scene.session.reconfigure(newer);
   t.equal(scene.session.backend, newer);
   t.equal(scene.session.state, 'open');
+});
+
+t.test('whatever is sent says on whose behalf', async (t) => {
+  const scene = new Scene(t);
+  ways.open(scene);
+  scene.session.send(Buffer.from('{"jsonrpc":"2.0","method":"notifications/x"}'), []);
+  scene.session.close([]);
+  t.same(scene.sent, ['initialize', 'notifications/initialized', 'notifications/x', 'DELETE']);
+  for (const { request } of scene.context.http.calls) t.equal(request.subject, SUBJECT);
 });

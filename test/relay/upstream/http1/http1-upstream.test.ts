@@ -102,7 +102,10 @@ function send(upstream: Http1Upstream, origin: string, request: Partial<Upstream
   const listener = new Listener();
   const target = { origin, path: '/mcp?tenant=7' };
   const headers = ['content-type', 'application/json'];
-  listener.call = upstream.dispatch({ target, method: 'POST', headers, body: BODY, ...request }, listener);
+  listener.call = upstream.dispatch(
+    { subject: 'alice', target, method: 'POST', headers, body: BODY, ...request },
+    listener,
+  );
   return listener;
 }
 
@@ -630,7 +633,7 @@ async function runCaller(
     `import { exit } from 'node:process';
     import { Http1Upstream } from ${JSON.stringify(moduleUrl)};
     const target = { origin: ${JSON.stringify(origin)}, path: '/mcp' };
-    const request = { target, method: 'POST', headers: [], body: Buffer.from('{}') };
+    const request = { subject: 'alice', target, method: 'POST', headers: [], body: Buffer.from('{}') };
     new Http1Upstream({ connectTimeoutMs: 5_000 }).dispatch(request, ${handler});`,
   );
   const child = fork(path, { env: { ...process.env, ...environment }, silent: true });

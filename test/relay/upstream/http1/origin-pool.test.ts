@@ -37,7 +37,7 @@ function send(pool: OriginPool, name: string, outcomes: Map<string, UpstreamFaul
     onFault: (fault) => outcomes.set(name, fault),
   };
   const target = { origin: 'http://unused', path: `/${name}` };
-  const call = new Http1Call({ target, method: 'POST', headers: [], body: undefined }, handler);
+  const call = new Http1Call({ subject: 'alice', target, method: 'POST', headers: [], body: undefined }, handler);
   pool.send(call);
   return call;
 }

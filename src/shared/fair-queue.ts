@@ -1,0 +1,136 @@
+// A queue in which those who share something (a subject, say) stand in a line of their own, and the lines have their
+// turns one after the other: who sends a thousand waits behind himself, not others behind him. Every operation costs the
+// same however many wait. A place is only made for who has to wait, so nothing here is paid for while there is room.
+//
+//   round ⇄ line of "a" ⇄ line of "b" ⇄ …       lines that have their turn; the one served goes to the end
+//              │              └ place ⇄ place
+//              └ place                            a line that is held back is in no round until it is let go
+import { Link } from './link.js';
+
+export interface FairQueueBounds {
+  /** Items of all keys together. */
+  readonly itemsMax: number;
+  readonly itemsPerKeyMax: number;
+}
+
+/** Why an item is not taken in: too many wait of its own key, or of all keys. */
+export type QueueFullness = 'key-full' | 'full';
+
+/** Where an item waits. */
+export class FairPlace<Item> extends Link {
+  readonly item: Item;
+  readonly #leave: (place: FairPlace<Item>) => void;
+
+  constructor(item: Item, leave: (place: FairPlace<Item>) => void) {
+    super();
+    this.item = item;
+    this.#leave = leave;
+  }
+
+  /** Takes the item out of the queue; does nothing when it is no longer in it. */
+  leave(): void {
+    if (this.isLinked) this.#leave(this);
+  }
+}
+
+/** Those who wait of one key. Linked into the round while it has its turns. */
+class Line extends Link {
+  readonly key: string;
+  readonly places = new Link();
+  count = 0;
+  isHeld = false;
+
+  constructor(key: string) {
+    super();
+    this.key = key;
+  }
+}
+
+export class FairQueue<Item> {
+  readonly #bounds: FairQueueBounds;
+  readonly #lines = new Map<string, Line>();
+  readonly #round = new Link();
+  #count = 0;
+
+  constructor(bounds: FairQueueBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Items that wait, those of held keys included. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Items of this key that wait. */
+  countOf(key: string): number {
+    return this.#lines.get(key)?.count ?? 0;
+  }
+
+  /** Puts an item at the end of its key's line. */
+  add(key: string, item: Item): FairPlace<Item> | QueueFullness {
+    const known = this.#lines.get(key);
+    if (known !== undefined && known.count >= this.#bounds.itemsPerKeyMax) return 'key-full';
+    if (this.#count >= this.#bounds.itemsMax) return 'full';
+    const line = known ?? this.#openLine(key);
+    const place = new FairPlace(item, (leaving) => this.#remove(line, leaving));
+    line.places.append(place);
+    line.count += 1;
+    this.#count += 1;
+    if (!line.isHeld && !line.isLinked) this.#round.append(line);
+    return place;
+  }
+
+  /** The first item of the line whose turn it is; `undefined` when nothing waits but behind held keys. */
+  take(): Item | undefined {
+    const line = this.#round.next;
+    if (!(line instanceof Line)) return undefined;
+    // To the end of the round, before it may be forgotten for being empty.
+    line.unlink();
+    this.#round.append(line);
+    return this.#takeFirst(line);
+  }
+
+  /** The first item of this key, out of turn and even when the key is held. */
+  takeOf(key: string): Item | undefined {
+    const line = this.#lines.get(key);
+    return line === undefined ? undefined : this.#takeFirst(line);
+  }
+
+  /** From now on `take` passes this key over, whether or not something of it waits. */
+  hold(key: string): void {
+    const line = this.#lines.get(key) ?? this.#openLine(key);
+    line.isHeld = true;
+    line.unlink();
+  }
+
+  /** Gives a held key its turns again, the next one at the end of the round. */
+  letGo(key: string): void {
+    const line = this.#lines.get(key);
+    if (line?.isHeld !== true) return;
+    line.isHeld = false;
+    if (line.count > 0) this.#round.append(line);
+    else this.#lines.delete(key);
+  }
+
+  #openLine(key: string): Line {
+    const line = new Line(key);
+    this.#lines.set(key, line);
+    return line;
+  }
+
+  #takeFirst(line: Line): Item | undefined {
+    const place = line.places.next;
+    if (!(place instanceof FairPlace)) return undefined;
+    this.#remove(line, place as FairPlace<Item>);
+    return (place as FairPlace<Item>).item;
+  }
+
+  #remove(line: Line, place: FairPlace<Item>): void {
+    place.unlink();
+    line.count -= 1;
+    this.#count -= 1;
+    if (line.count > 0) return;
+    line.unlink();
+    if (!line.isHeld) this.#lines.delete(line.key);
+  }
+}
