@@ -23,6 +23,7 @@ import { bareNameBody } from './tool-name.js';
 import type { HttpUpstream } from './upstream/http-upstream.js';
 import { LoggedUpstreams } from './upstream/logged-upstreams.js';
 import { Notices } from './upstream/notices.js';
+import { OwnIds } from './upstream/own-ids.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 import type { IdSpan } from './upstream/upstream-request.js';
 
@@ -64,6 +65,7 @@ export class Relay {
       deadlines,
       options: upstream,
       notices: new Notices(http, deadlines),
+      ids: new OwnIds(),
       nowMs: () => performance.now(),
       onAvailable: (backend) => log.onAvailable(backend),
       onUnavailable: (backend, fault) => log.onUnavailable(backend, fault),

@@ -5,7 +5,7 @@ import { limits } from '../../src/shared/limits.js';
 import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
 import { until } from '../support/until.js';
 import { RelayScene } from './relay-scene.js';
-import type { ScriptedCall } from './upstream/scripted-upstream.js';
+import { REQUEST_ID, type ScriptedCall } from './upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 /** Makes an answer large. */
@@ -18,7 +18,7 @@ function tool(name: string, bulk = BULK): string {
 
 function answerWith(tools: readonly string[], cursor?: string): string {
   const more = cursor === undefined ? '' : `,"nextCursor":"${cursor}"`;
-  return `{"jsonrpc":"2.0","id":"switchyard-list","result":{"tools":[${tools.join()}]${more}}}`;
+  return `{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{"tools":[${tools.join()}]${more}}}`;
 }
 
 /** The text in pieces, so that the relay does not get it at once. */
@@ -88,9 +88,9 @@ t.test('a large message before the list is not taken for it', async (t) => {
 });
 
 const nonsense: Readonly<Record<string, string>> = {
-  "another request's": answerWith([tool('x')]).replace('switchyard-list', 'other'),
+  "another request's": answerWith([tool('x')]).replace(REQUEST_ID, 'other'),
   'not JSON at its end': `${answerWith([tool('x')]).slice(0, -1)}]`,
-  'no list of tools': `{"jsonrpc":"2.0","id":"switchyard-list","result":{"tools":{"x":"${BULK}"}}}`,
+  'no list of tools': `{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{"tools":{"x":"${BULK}"}}}`,
   'a request too': answerWith([tool('x')]).replace('"id"', '"method":"x","id"'),
 };
 

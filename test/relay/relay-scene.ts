@@ -5,7 +5,7 @@ import type { CompiledVirtualHost } from '../../src/store/compiled-config.js';
 import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
 import { ScriptedContext } from './upstream/scripted-context.js';
-import type { ScriptedUpstream } from './upstream/scripted-upstream.js';
+import { REQUEST_ID, type ScriptedUpstream } from './upstream/scripted-upstream.js';
 
 export const SESSION_ID = 'a-session';
 
@@ -56,6 +56,6 @@ export class RelayScene {
 /** What a scripted backend answers to the relay's `initialize`. */
 export const initializeResult = JSON.stringify({
   jsonrpc: '2.0',
-  id: 'switchyard-initialize',
+  id: REQUEST_ID,
   result: { protocolVersion: '2025-11-25', capabilities: { tools: {} } },
 });

@@ -1,9 +1,10 @@
 // A session that ends while its tools are listed: the caller is answered at once, and no backend is asked any more.
 import t from 'tap';
 import { RelayScene } from './relay-scene.js';
+import { REQUEST_ID } from './upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
-const PAGE = JSON.stringify({ jsonrpc: '2.0', id: 'switchyard-list', result: { tools: [], nextCursor: 'more' } });
+const PAGE = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: { tools: [], nextCursor: 'more' } });
 
 t.test('DELETE answers a list that is under way, and its next page is not asked for', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ a: {} })).open();

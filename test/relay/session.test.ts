@@ -8,6 +8,7 @@ import type { UpstreamSession } from '../../src/relay/upstream/upstream-session.
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledVirtualHost } from '../../src/store/compiled-config.js';
 import { ScriptedContext } from './upstream/scripted-context.js';
+import { REQUEST_ID } from './upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
 
 const REQUEST: ExchangeRequest = {
@@ -34,7 +35,7 @@ function open(
   const upstream = session.upstream(backendOf(virtualHost, name));
   upstream.whenOpen([], () => undefined);
   const result = { protocolVersion: '2025-11-25', capabilities: {} };
-  context.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: 'switchyard-initialize', result }), name);
+  context.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }), name);
   context.http.last.empty();
   t.equal(upstream.state, 'open');
   return upstream;

@@ -8,7 +8,7 @@ import { subjectHash } from '../../src/shared/logger.js';
 import { refusals } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/worker/access-log.js';
 import { ScriptedContext } from '../relay/upstream/scripted-context.js';
-import type { ScriptedUpstream } from '../relay/upstream/scripted-upstream.js';
+import { REQUEST_ID, type ScriptedUpstream } from '../relay/upstream/scripted-upstream.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from './affinity/recorded-exchange.js';
@@ -67,7 +67,7 @@ class Scene {
     const exchange = this.request({ body, sessionId: '' });
     meanwhile?.(exchange);
     const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} } };
-    this.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: 'switchyard-initialize', result }), 'upstream-session');
+    this.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }), 'upstream-session');
     this.http.last.empty();
     return exchange;
   }

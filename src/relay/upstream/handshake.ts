@@ -28,8 +28,6 @@ export interface Handshake {
   abort(): void;
 }
 
-/** A string, so that no id of a caller's own is likely to be taken for it. */
-const INITIALIZE_ID = Buffer.from('"switchyard-initialize"');
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 const CONTENT_HEADERS = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream'];
 
@@ -62,7 +60,7 @@ class Opening implements Handshake, RequestHandler {
     this.#plan = plan;
     this.#handler = handler;
     this.#startedAtMs = context.nowMs();
-    const id = { bytes: INITIALIZE_ID, start: 0, end: INITIALIZE_ID.length };
+    const id = context.ids.next();
     const deadlineMs = context.options.initializeTimeoutMs;
     this.#request = new UpstreamRequest(
       context.http,
@@ -71,8 +69,8 @@ class Opening implements Handshake, RequestHandler {
         subject: plan.subject,
         target: plan.target,
         headers: [...CONTENT_HEADERS, ...plan.passthrough],
-        body: initializeBody(plan.clientInfo),
-        id,
+        body: initializeBody(id, plan.clientInfo),
+        id: { bytes: id, start: 0, end: id.length },
         deadlineMs,
         isSilenceDeadline: false,
         carriesSession: false,
@@ -161,10 +159,10 @@ function sessionHeaders(sessionId: string, protocolVersion: string): readonly st
  * Every backend is offered the latest version. Capabilities are empty: sampling, elicitation and roots would make it ask
  * the caller, and the gateway does not relay that way yet (decisions 2.4).
  */
-function initializeBody(clientInfo: Buffer): Buffer {
+function initializeBody(id: Buffer, clientInfo: Buffer): Buffer {
   return Buffer.concat([
     Buffer.from('{"jsonrpc":"2.0","id":'),
-    INITIALIZE_ID,
+    id,
     Buffer.from(`,"method":"initialize","params":{"protocolVersion":"${LATEST_PROTOCOL_VERSION}",`),
     Buffer.from('"capabilities":{},"clientInfo":'),
     clientInfo,

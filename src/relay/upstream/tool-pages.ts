@@ -14,8 +14,6 @@ import type { UpstreamSession, UpstreamSessionRecord } from './upstream-session.
 /** Called once. */
 export type ToolPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined) => void;
 
-const LIST_ID = Buffer.from('"switchyard-list"');
-
 export class ToolPages implements RequestHandler {
   readonly #context: UpstreamContext;
   readonly #merger: ListMerger;
@@ -27,6 +25,8 @@ export class ToolPages implements RequestHandler {
   #request: UpstreamRequest | undefined;
   #reading: AnswerReading | undefined;
   #cursor: string | undefined;
+  /** Of the page that is asked for: each has its own (S32), since a server may still be at work on another list. */
+  #id: Buffer = Buffer.alloc(0);
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
 
@@ -58,7 +58,7 @@ export class ToolPages implements RequestHandler {
   }
 
   onAnswer(bytes: Buffer): void {
-    this.#onRead(readToolAnswer(bytes, LIST_ID));
+    this.#onRead(readToolAnswer(bytes, this.#id));
   }
 
   onUnread(pieces: readonly Buffer[], isLast: boolean): void {
@@ -71,7 +71,7 @@ export class ToolPages implements RequestHandler {
       return;
     }
     this.#reading = undefined;
-    reading.end(pieces, LIST_ID, this.#remainingMs, (answer) => this.#onRead(answer));
+    reading.end(pieces, this.#id, this.#remainingMs, (answer) => this.#onRead(answer));
   }
 
   onFault(fault: UpstreamFault): void {
@@ -137,8 +137,9 @@ export class ToolPages implements RequestHandler {
       return;
     }
     const params = this.#cursor === undefined ? '' : `,"params":{"cursor":${JSON.stringify(this.#cursor)}}`;
-    const body = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID.toString()},"method":"tools/list"${params}}`);
-    const id = { bytes: LIST_ID, start: 0, end: LIST_ID.length };
+    this.#id = this.#context.ids.next();
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":${this.#id.toString()},"method":"tools/list"${params}}`);
+    const id = { bytes: this.#id, start: 0, end: this.#id.length };
     this.#sentIn = this.#upstream.record;
     this.#request = this.#upstream.request({ body }, id, this.#passthrough, this.#remainingMs, false, this);
   }

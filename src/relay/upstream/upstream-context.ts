@@ -4,6 +4,7 @@ import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { HttpUpstream } from './http-upstream.js';
 import type { Notices } from './notices.js';
+import type { OwnIds } from './own-ids.js';
 import type { UpstreamFault } from './upstream-fault.js';
 
 export interface UpstreamContext {
@@ -11,6 +12,8 @@ export interface UpstreamContext {
   readonly deadlines: DeadlineWheel;
   readonly options: UpstreamOptions;
   readonly notices: Notices;
+  /** Of every request that the gateway makes by itself. */
+  readonly ids: OwnIds;
   /** Milliseconds of a clock that never goes back. */
   nowMs(): number;
   /** For the log: a backend could be opened, or could not. */

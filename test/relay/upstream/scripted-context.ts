@@ -1,6 +1,7 @@
 // The context of upstream sessions in a test: a scripted HTTP client, and a clock that goes on when the test says so.
 import type { UpstreamOptions } from '../../../src/config/dataplane-options.js';
 import { Notices } from '../../../src/relay/upstream/notices.js';
+import { OwnIds } from '../../../src/relay/upstream/own-ids.js';
 import type { UpstreamContext } from '../../../src/relay/upstream/upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../../src/relay/upstream/upstream-fault.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
@@ -24,6 +25,7 @@ export class ScriptedContext implements UpstreamContext {
   readonly failures: string[] = [];
   readonly deadlines: DeadlineWheel;
   readonly notices: Notices;
+  readonly ids = new OwnIds();
   #nowMs = 1_000;
 
   /** @param t the wheel ends with the test. */

@@ -12,6 +12,9 @@ import {
   type UpstreamFaultKind,
 } from '../../../src/relay/upstream/upstream-fault.js';
 
+/** In an answer's text: the id of the request that it answers, which the gateway has made up. */
+export const REQUEST_ID = 'id of the request';
+
 export class ScriptedUpstream implements HttpUpstream {
   /** Every request so far, in order. */
   readonly calls: ScriptedCall[] = [];
@@ -58,6 +61,11 @@ export class ScriptedCall implements UpstreamCall {
     return `${body?.toString('utf8', 0, leftOut?.start) ?? ''}${body?.toString('utf8', leftOut?.end ?? body.length) ?? ''}`;
   }
 
+  /** The JSON-RPC id of the request, as JSON. */
+  get idText(): string {
+    return JSON.stringify((JSON.parse(this.text) as { id?: unknown }).id);
+  }
+
   get summary(): string {
     const { method } = this.request;
     if (this.text === '') return method;
@@ -89,7 +97,8 @@ export class ScriptedCall implements UpstreamCall {
 
   /** The memory is overwritten afterwards, as that of a real chunk may be. */
   data(text: string): this {
-    const chunk = Buffer.from(text);
+    const isForOwnId = text.includes(`"${REQUEST_ID}"`);
+    const chunk = Buffer.from(isForOwnId ? text.replace(`"${REQUEST_ID}"`, this.idText) : text);
     if (!this.isAborted) this.#handler.onData(chunk);
     chunk.fill('!');
     return this;

@@ -7,6 +7,7 @@ import { UpstreamSession, type UpstreamSessionState } from '../../../src/relay/u
 import { limits } from '../../../src/shared/limits.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
 import { ScriptedContext } from './scripted-context.js';
+import { REQUEST_ID } from './scripted-upstream.js';
 
 const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7' } }), 'b');
 const SUBJECT = 'alice';
@@ -20,7 +21,7 @@ interface ResultParts {
 
 function initializeResult(parts: ResultParts = {}): string {
   const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, ...parts };
-  return JSON.stringify({ jsonrpc: '2.0', id: 'switchyard-initialize', result });
+  return JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result });
 }
 
 /** An upstream session, with what its waiters were told: `open` or the fault's kind, in order. */
@@ -134,7 +135,7 @@ t.test('opening, handshake failed: unavailable, and everybody hears why', async 
     [
       'initialize-refused',
       ({ context }) =>
-        context.http.last.json('{"jsonrpc":"2.0","id":"switchyard-initialize","error":{"code":-32602,"message":"no"}}'),
+        context.http.last.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","error":{"code":-32602,"message":"no"}}`),
     ],
     ['answer-timeout', ({ context }) => context.advance(context.options.initializeTimeoutMs + 100)],
     // `initialized` belongs to it: a backend that does not take it has no session with us.

@@ -1,0 +1,116 @@
+// A relay on real connections to real backends, in this process; the test is the caller.
+import type { UpstreamOptions } from '../../src/config/dataplane-options.js';
+import type { ExchangeRequest } from '../../src/relay/exchange.js';
+import { Relay } from '../../src/relay/relay.js';
+import { Http1Upstream } from '../../src/relay/upstream/http1/http1-upstream.js';
+import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
+import { compileUserConfig } from '../../src/store/compile-config.js';
+import type { CompiledVirtualHost } from '../../src/store/compiled-config.js';
+import { decodeUserConfig } from '../../src/store/user-config-schema.js';
+import { logInto } from '../support/log-lines.js';
+import { until } from '../support/until.js';
+import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+
+export interface RpcAnswer {
+  readonly id?: unknown;
+  readonly result?: { readonly [member: string]: unknown };
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+export class WiredRelay {
+  readonly relay: Relay;
+  readonly logLines: string[] = [];
+  readonly #virtualHosts = new Map<string, CompiledVirtualHost>();
+  #sessionCount = 0;
+
+  constructor(t: { teardown(end: () => Promise<void>): unknown }, options: Partial<UpstreamOptions> = {}) {
+    const deadlines = new DeadlineWheel();
+    const upstream: UpstreamOptions = {
+      mode: 'plain-text-or-tls',
+      connectTimeoutMs: 5_000,
+      initializeTimeoutMs: 10_000,
+      listTimeoutMs: 30_000,
+      callIdleTimeoutMs: 30_000,
+      ...options,
+    };
+    const http = new Http1Upstream({ connectTimeoutMs: upstream.connectTimeoutMs });
+    this.relay = new Relay({
+      http,
+      deadlines,
+      upstream,
+      sessionIdleTimeoutMs: 60_000,
+      mintSessionId: () => `session-${(this.#sessionCount += 1)}`,
+      logger: logInto(this.logLines),
+    });
+    t.teardown(async () => {
+      await this.relay.stop();
+      await http.close();
+      deadlines.stop();
+    });
+  }
+
+  /** @param backends URLs by name; one virtual host is made of them, always the same one. */
+  caller(backends: Readonly<Record<string, string>>, subject = 'alice'): WiredCaller {
+    const key = JSON.stringify(backends);
+    const virtualHost = this.#virtualHosts.get(key) ?? compile(backends);
+    this.#virtualHosts.set(key, virtualHost);
+    return new WiredCaller(this.relay, subject, virtualHost);
+  }
+}
+
+/** One caller with at most one session. */
+export class WiredCaller {
+  sessionId = '';
+  readonly #relay: Relay;
+  readonly #subject: string;
+  readonly #virtualHost: CompiledVirtualHost;
+
+  constructor(relay: Relay, subject: string, virtualHost: CompiledVirtualHost) {
+    this.#relay = relay;
+    this.#subject = subject;
+    this.#virtualHost = virtualHost;
+  }
+
+  request(request: Partial<ExchangeRequest>): RecordedExchange {
+    const exchange = new RecordedExchange({ sessionId: this.sessionId, ...request });
+    this.#relay.handle({ subject: this.#subject, virtualHost: this.#virtualHost }, exchange);
+    return exchange;
+  }
+
+  post(method: string, params: unknown, id: string | number): RecordedExchange {
+    return this.request({ body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params })) });
+  }
+
+  /** The answer to `initialize`; the session is kept. */
+  async open(): Promise<RpcAnswer> {
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+    const exchange = this.post('initialize', params, 0);
+    const answer = await answerOf(exchange);
+    this.sessionId = exchange.answer?.sessionId ?? '';
+    return answer;
+  }
+
+  async list(id = 5): Promise<RpcAnswer> {
+    return answerOf(this.post('tools/list', {}, id));
+  }
+
+  async call(name: string, args: unknown = {}, id = 7): Promise<RpcAnswer> {
+    return answerOf(this.post('tools/call', { name, arguments: args }, id));
+  }
+}
+
+/** What a JSON answer says, as soon as it is there. */
+export async function answerOf(exchange: RecordedExchange): Promise<RpcAnswer> {
+  await until(() => ['responded', 'ended'].includes(exchange.outcome), 'an answer');
+  return JSON.parse((exchange.answer?.body ?? exchange.written).toString()) as RpcAnswer;
+}
+
+function compile(backends: Readonly<Record<string, string>>): CompiledVirtualHost {
+  const members = Object.entries(backends).map(([name, url]) => [name, { url }]);
+  const text = JSON.stringify({ virtual_hosts: { vh: { backends: Object.fromEntries(members) as unknown } } });
+  const decoding = decodeUserConfig(Buffer.from(text));
+  if (!decoding.ok) throw new Error(decoding.issues);
+  const virtualHost = compileUserConfig(decoding.config, 'plain-text-or-tls').virtualHosts.get('vh');
+  if (virtualHost === undefined) throw new Error('no virtual host');
+  return virtualHost;
+}
