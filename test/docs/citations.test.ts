@@ -1,0 +1,59 @@
+// Every requirement, decision and section that a comment or a test cites is there to be read in docs/specification.md.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const specification = readFileSync(join(root, 'docs/specification.md'), 'utf8');
+
+const requirementIds = new Set(Array.from(specification.matchAll(/^\| ([SCRX]\d\d) /gm), ([, id]) => id));
+const sectionNumbers = new Set(Array.from(specification.matchAll(/^#+ (\d(?:\.\d)?) /gm), ([, number]) => number));
+const headings = new Set(Array.from(specification.matchAll(/^#+ (?:\d\S* )?(.+)$/gm), ([, heading]) => heading));
+const topics = new Set(Array.from(specification.matchAll(/^\*\*(\w+)\.\*\*/gm), ([, topic]) => topic));
+
+const folders = ['src', 'test', 'bench', 'demo'];
+const files = folders.flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join(folder, file)),
+);
+
+interface Citation {
+  readonly file: string;
+  readonly words: string;
+}
+
+function citations(pattern: RegExp): Citation[] {
+  return files.flatMap((file) =>
+    Array.from(readFileSync(join(root, file), 'utf8').matchAll(pattern), ([, words]) => ({ file, words: words ?? '' })),
+  );
+}
+
+function unresolved(cited: readonly Citation[], known: ReadonlySet<string | undefined>): string[] {
+  return cited.filter(({ words }) => !known.has(words)).map(({ file, words }) => `${file} cites ${words}`);
+}
+
+t.test('requirement ids', async (t) => {
+  const cited = citations(/\b([SCRX]\d\d)\b/g);
+  t.ok(cited.length > 100, 'the sources were read');
+  t.strictSame(unresolved(cited, requirementIds), []);
+});
+
+t.test('numbered decisions', async (t) => {
+  const cited = citations(/\bdecisions? (\d(?:\.\d)?)/g);
+  t.ok(cited.length > 50, 'the sources were read');
+  t.strictSame(unresolved(cited, sectionNumbers), []);
+});
+
+t.test('sections of the contract', async (t) => {
+  const cited = citations(/\bspecification "([^"]+)"/g);
+  t.ok(cited.length > 2, 'the sources were read');
+  t.strictSame(unresolved(cited, headings), []);
+});
+
+t.test('topics of a decision', async (t) => {
+  const cited = citations(/\bdecisions 3, "(\w+)"/g);
+  t.ok(cited.length > 2, 'the sources were read');
+  t.strictSame(unresolved(cited, topics), []);
+});
