@@ -1,0 +1,162 @@
+// Runs experiments one after the other against one arrangement of the gateway, with a victim beside each of them.
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startDeployment, type Deployment } from '../support/deployment.js';
+import { startRedis } from '../support/redis.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { startVictim, type Victim, type VictimReport } from '../support/victim.js';
+import type { Experiment } from './experiment.js';
+import type { Arrangement } from './options.js';
+import { Scope } from './scope.js';
+import { Stage } from './stage.js';
+import { openFiles, WorkerWatch } from './worker-watch.js';
+
+/** The victim is measured alone for so long before each experiment. */
+const ALONE_MS = { full: 3_000, short: 700 };
+/** And beside it for so long at least. */
+const BESIDE_MS_MIN = 1_000;
+/** The victim's p99 beside an attack: so many times that of being alone, and never less than the floor. */
+const SLOWER_MAX = 10;
+/** The attack and the victim share the machine's cores with the gateway. Whoever blocks a worker does so for seconds. */
+const P99_MS_FLOOR = 1_000;
+const MIB = 1_048_576;
+/** What a worker may hold: well above what it needs, and half of what the defects that are looked for took. */
+const RESIDENT_BYTES_MAX = 1_024 * MIB;
+/** Sockets that idle, to backends and callers, are closed within seconds. */
+const CLOSING_MS_MAX = 40_000;
+/** Open files that come and go without an attack, per worker. */
+const OPEN_FILES_SLACK = 16;
+
+export interface Outcome {
+  readonly experiment: Experiment;
+  readonly arrangement: Arrangement;
+  readonly seen: string;
+  /** What was wrong, each in words; none when all was as it must be. */
+  readonly faults: readonly string[];
+  readonly victim: string;
+  readonly residentBytesMax: number;
+  readonly tookMs: number;
+}
+
+export class AttackRun {
+  readonly #arrangement: Arrangement;
+  readonly #isShort: boolean;
+  readonly #scope: Scope;
+  readonly #aloneP99Ms: number[] = [];
+  #shared: { readonly deployment: Deployment; readonly victim: Victim } | undefined;
+
+  constructor(arrangement: Arrangement, isShort: boolean, scope: Scope) {
+    this.#arrangement = arrangement;
+    this.#isShort = isShort;
+    this.#scope = scope;
+  }
+
+  async run(experiment: Experiment): Promise<Outcome> {
+    const beganMs = performance.now();
+    const scope = new Scope();
+    try {
+      const { deployment, victim } = await this.#cast(experiment, scope);
+      return await this.#perform(experiment, deployment, victim, beganMs);
+    } finally {
+      await scope.end();
+    }
+  }
+
+  /** The shared gateway, or one for this experiment alone. */
+  async #cast(experiment: Experiment, scope: Scope): Promise<{ deployment: Deployment; victim: Victim | undefined }> {
+    if (experiment.gateway !== undefined) {
+      const deployment = await this.#start(scope, experiment.gateway.options);
+      return {
+        deployment,
+        victim: experiment.endsProcesses === true ? undefined : await startVictim(scope, deployment),
+      };
+    }
+    if (this.#shared === undefined) {
+      const deployment = await this.#start(this.#scope);
+      this.#shared = { deployment, victim: await startVictim(this.#scope, deployment) };
+    }
+    return this.#shared;
+  }
+
+  async #start(scope: Scope, options: readonly string[] = []): Promise<Deployment> {
+    const { workerCount, store } = this.#arrangement;
+    const storeOptions =
+      store === 'redis'
+        ? (await startRedis(scope)).storeOptions
+        : ({ kind: 'embedded', path: join(createScratchDirectory(scope), 'store') } as const);
+    return startDeployment(scope, { workerCount, storeOptions, options });
+  }
+
+  async #perform(
+    experiment: Experiment,
+    deployment: Deployment,
+    victim: Victim | undefined,
+    beganMs: number,
+  ): Promise<Outcome> {
+    const { gateway } = deployment;
+    const alone = await victim?.during(() => sleep(this.#isShort ? ALONE_MS.short : ALONE_MS.full));
+    if (alone !== undefined) this.#aloneP99Ms.push(alone.requests.p99Ms);
+    const pidsBefore = gateway.workerPids();
+    const filesBefore = openFiles(pidsBefore);
+    const watch = new WorkerWatch(() => gateway.workerPids());
+    const faults: string[] = [];
+    let seen = '';
+    await victim?.mark();
+    const attackedAtMs = performance.now();
+    const scope = new Scope();
+    try {
+      seen = await experiment.run(new Stage({ deployment, victim, scope, isShort: this.#isShort }));
+    } catch (error) {
+      seen = error instanceof Error ? error.message : String(error);
+      faults.push('not what must be seen');
+    }
+    const besideMs = performance.now() - attackedAtMs;
+    if (victim !== undefined && besideMs < BESIDE_MS_MIN) await sleep(BESIDE_MS_MIN - besideMs);
+    const beside = await victim?.report();
+    for (const fault of await scope.end()) faults.push(`not ended in order: ${String(fault)}`);
+    watch.stop();
+    if (watch.residentBytesMax > RESIDENT_BYTES_MAX) faults.push('too much memory');
+    if (experiment.endsProcesses !== true) {
+      const pids = gateway.workerPids();
+      if (pids.join() !== pidsBefore.join()) faults.push('a worker died');
+      else if (!(await this.#isBack(pids, filesBefore))) {
+        faults.push(`open files: ${filesBefore} before, ${openFiles(pids)} after`);
+      }
+    }
+    if (gateway.errorOutput !== '') faults.push(`standard error: ${gateway.errorOutput.slice(0, 500)}`);
+    if (beside !== undefined) faults.push(...this.#victimFaults(beside));
+    return {
+      experiment,
+      arrangement: this.#arrangement,
+      seen,
+      faults,
+      victim: alone === undefined || beside === undefined ? '' : describe(alone, beside),
+      residentBytesMax: watch.residentBytesMax,
+      tookMs: performance.now() - beganMs,
+    };
+  }
+
+  #victimFaults({ requests, openings, failures }: VictimReport): string[] {
+    const faults = failures.length === 0 ? [] : [`the victim was refused: ${failures.slice(0, 3).join(' | ')}`];
+    const boundMs = Math.max(P99_MS_FLOOR, SLOWER_MAX * Math.max(...this.#aloneP99Ms));
+    for (const [what, { p99Ms }] of Object.entries({ requests, openings })) {
+      if (p99Ms > boundMs)
+        faults.push(`the victim's ${what} took ${Math.round(p99Ms)} ms, ${Math.round(boundMs)} at most`);
+    }
+    return faults;
+  }
+
+  async #isBack(pids: readonly number[], filesBefore: number): Promise<boolean> {
+    const deadlineMs = performance.now() + CLOSING_MS_MAX;
+    while (openFiles(pids) > filesBefore + OPEN_FILES_SLACK * pids.length) {
+      if (performance.now() > deadlineMs) return false;
+      await sleep(50);
+    }
+    return true;
+  }
+}
+
+function describe(alone: VictimReport, beside: VictimReport): string {
+  const ms = (report: VictimReport): string => `${report.requests.p99Ms.toFixed(0)}`;
+  return `${beside.requests.count} in ${ms(alone)} → ${ms(beside)} ms`;
+}

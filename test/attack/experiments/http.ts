@@ -1,0 +1,133 @@
+// What a caller may do to the HTTP face of a gateway.
+import { encodeRequest, send, type RawConnection } from '../../support/raw-http.js';
+import { inParallel } from '../../support/in-parallel.js';
+import { expect, tally, type Experiment } from '../experiment.js';
+
+const MIB = 1_048_576;
+/** Names of what every object has, and methods of others' protocols. */
+const ODD_METHODS = ['CONSTRUCTOR', '__PROTO__', 'TOSTRING', 'HASOWNPROPERTY', 'VALUEOF', 'PATCH', 'PURGE', 'M-SEARCH'];
+
+export const oddMethods: Experiment = {
+  name: 'odd-methods',
+  expected: 'every request refused with 405, no other caller cut off',
+  async run(stage) {
+    const backend = await stage.backend();
+    const session = await (await stage.caller({ one: { url: backend.url } })).openSession();
+    const methods = Array.from(
+      { length: stage.scaled(1_000, 120) },
+      (_, turn) => ODD_METHODS[turn % ODD_METHODS.length]!,
+    );
+    const statuses: string[] = [];
+    await inParallel(methods, 8, async (method) => {
+      const request = { ...session.caller.request({ session: session.id, body: '{}' }), method };
+      statuses.push(await statusOf(send(stage.origin, request)));
+    });
+    const seen = tally(statuses);
+    expect(
+      statuses.every((status) => status === '405'),
+      seen,
+    );
+    return seen;
+  },
+};
+
+export const preflightKeepAlive: Experiment = {
+  name: 'preflight-keep-alive',
+  expected: 'the request behind each preflight on a kept connection is answered',
+  async run(stage) {
+    const caller = await stage.caller({});
+    const preflight = {
+      method: 'OPTIONS',
+      path: caller.path,
+      headers: [
+        ['origin', 'http://localhost:3000'],
+        ['access-control-request-method', 'POST'],
+      ] as const,
+    };
+    const connection = await stage.connect();
+    const statuses: number[] = [];
+    for (let turn = 0; turn < 40; turn++) {
+      connection.write(encodeRequest(stage.origin, preflight));
+      const { status, headers } = await connection.readAnswer('OPTIONS');
+      const length = headers.find(([name]) => name.toLowerCase() === 'content-length')?.[1];
+      expect(status === 204 && (length ?? '0') === '0', `preflight: ${status}, content-length ${length}`);
+      const body = `{"jsonrpc":"2.0","id":${turn},"method":"ping"}`;
+      connection.write(encodeRequest(stage.origin, caller.request({ session: 'nobody', body })));
+      statuses.push((await connection.readAnswer()).status);
+    }
+    const seen = tally(statuses);
+    expect(
+      statuses.every((status) => status === 404),
+      seen,
+    );
+    return seen;
+  },
+};
+
+export const refusedBodies: Experiment = {
+  name: 'refused-bodies',
+  expected: 'bodies without a token are not kept: less than 200 MiB more memory',
+  async run(stage) {
+    const count = stage.scaled(300, 120);
+    const before = stage.residentBytes;
+    const body = Buffer.alloc(4 * MIB - 1, 0x20);
+    const head = encodeRequest(stage.origin, {
+      method: 'POST',
+      path: stage.deployment.gateway.path('any'),
+      headers: [
+        ['content-type', 'application/json'],
+        ['content-length', String(4 * MIB)],
+      ],
+    });
+    let most = before;
+    const connections: RawConnection[] = [];
+    await inParallel([...Array(count).keys()], 16, async () => {
+      const connection = await stage.connect();
+      connections.push(connection);
+      connection.write(head);
+      connection.write(body);
+      await statusOf(connection.readHead());
+      most = Math.max(most, stage.residentBytes);
+    });
+    for (const connection of connections) connection.close();
+    const seen = `${count} bodies, ${Math.round((most - before) / MIB)} MiB more`;
+    expect(most - before < 200 * MIB, seen);
+    return seen;
+  },
+};
+
+export const tokenSpellings: Experiment = {
+  name: 'token-spellings',
+  expected: 'other spellings of one token are refused or take no memory: less than 100 MiB more',
+  async run(stage) {
+    const caller = await stage.caller({});
+    const count = stage.scaled(60_000, 6_000);
+    const before = stage.residentBytes;
+    const [head = '', payload = '', signature = ''] = caller.token.split('.');
+    const statuses: number[] = [];
+    const lanes = await Promise.all(Array.from({ length: 8 }, () => stage.kept(caller)));
+    await inParallel(lanes, lanes.length, async (lane) => {
+      for (let turn = 0; turn < count / lanes.length; turn++) {
+        // Spaces between the signature's characters, a different set of places each time.
+        const places = (turn * lanes.length + lanes.indexOf(lane) + 1).toString(2);
+        const spaced = [...places].map((bit, at) => signature.charAt(at) + (bit === '1' ? ' ' : '')).join('');
+        const token = `${head}.${payload}.${spaced}${signature.slice(places.length)}`;
+        const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+        statuses.push((await lane.send({ token, session: 'nobody', body })).status);
+      }
+    });
+    const more = stage.residentBytes - before;
+    const seen = `${tally(statuses)}; ${Math.round(more / MIB)} MiB more`;
+    expect(more < 100 * MIB && statuses.every((status) => status === 401), seen);
+    return seen;
+  },
+};
+
+/** The status of an answer, or the fact that none came. */
+async function statusOf(answer: Promise<{ readonly status: number }>): Promise<string> {
+  try {
+    return String((await answer).status);
+  } catch {
+    return 'cut off';
+  }
+}

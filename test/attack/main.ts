@@ -1,0 +1,84 @@
+// `npm run attack`: every experiment against every arrangement, a line each as it ends and a table at the end.
+// Exit status 1 when one was not as it must be.
+import { runProgram } from '../../bench/program.js';
+import { renderTable } from '../../bench/table.js';
+import { AttackRun, type Outcome } from './attack-run.js';
+import { experiments } from './experiments.js';
+import type { Experiment } from './experiment.js';
+import { parseOptions, usage, type Arrangement, type AttackOptions } from './options.js';
+import { Scope } from './scope.js';
+
+const MIB = 1_048_576;
+
+await runProgram(
+  usage,
+  (words) =>
+    parseOptions(
+      words,
+      experiments.map(({ name }) => name),
+    ),
+  async (options) => (options === 'list' ? list() : attack(options)),
+);
+
+function list(): number {
+  for (const { name, expected } of experiments) say(`${name.padEnd(26)} ${expected}`);
+  return 0;
+}
+
+async function attack(options: AttackOptions): Promise<number> {
+  const outcomes: Outcome[] = [];
+  for (const arrangement of options.arrangements) {
+    say(`\n${nameOf(arrangement)}`);
+    const scope = new Scope();
+    const run = new AttackRun(arrangement, options.isShort, scope);
+    try {
+      for (const experiment of experiments.filter((candidate) => isWanted(candidate, arrangement, options))) {
+        const outcome = await run.run(experiment);
+        outcomes.push(outcome);
+        const verdict = outcome.faults.length === 0 ? 'ok  ' : 'FAIL';
+        say(`  ${verdict} ${experiment.name} (${(outcome.tookMs / 1_000).toFixed(1)} s): ${outcome.seen}`);
+        for (const fault of outcome.faults) say(`         ${fault}`);
+      }
+    } finally {
+      await scope.end();
+    }
+  }
+  say(`\n${tableOf(outcomes)}`);
+  const failed = outcomes.filter(({ faults }) => faults.length > 0).length;
+  say(`\n${outcomes.length - failed} of ${outcomes.length} as they must be.`);
+  return failed === 0 ? 0 : 1;
+}
+
+function isWanted(experiment: Experiment, { workerCount }: Arrangement, { only, isShort }: AttackOptions): boolean {
+  if (workerCount < (experiment.workersMin ?? 1)) return false;
+  return only.length > 0 ? only.includes(experiment.name) : !(isShort && experiment.isLong === true);
+}
+
+function tableOf(outcomes: readonly Outcome[]): string {
+  const left = 'left';
+  return renderTable<Outcome>(
+    [
+      { title: 'experiment', align: left, cell: ({ experiment }) => experiment.name },
+      { title: 'on', align: left, cell: ({ arrangement }) => nameOf(arrangement) },
+      { title: 'expected', align: left, cell: ({ experiment }) => experiment.expected },
+      { title: 'seen', align: left, cell: ({ seen, faults }) => cellText([seen, ...faults].join('; ')) },
+      { title: 'victim: requests, p99 alone → beside', align: left, cell: ({ victim }) => victim },
+      { title: 'MiB', align: 'right', cell: ({ residentBytesMax }) => (residentBytesMax / MIB).toFixed(0) },
+      { title: 'verdict', align: left, cell: ({ faults }) => (faults.length === 0 ? 'ok' : 'FAIL') },
+    ],
+    outcomes,
+  );
+}
+
+/** One line without the sign that ends a cell. */
+function cellText(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').replaceAll('|', '/').slice(0, 240);
+}
+
+function nameOf({ workerCount, store }: Arrangement): string {
+  return `${workerCount} ${workerCount === 1 ? 'worker' : 'workers'}, ${store === 'redis' ? 'Redis' : 'embedded store'}`;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,75 @@
+// The command line of the attack: which experiments, on which gateways, in full or in short.
+import { parseArgs } from 'node:util';
+
+export type StoreKind = 'embedded' | 'redis';
+
+/** One gateway that is attacked. */
+export interface Arrangement {
+  readonly workerCount: number;
+  readonly store: StoreKind;
+}
+
+export interface AttackOptions {
+  /** All when empty. */
+  readonly only: readonly string[];
+  readonly isShort: boolean;
+  readonly arrangements: readonly Arrangement[];
+}
+
+export const usage = `Usage: npm run attack [-- --short --only name … --workers n --store kind]
+  --short          under three minutes: 1 worker on the embedded store, 4 on Redis, smaller counts
+  --only name      this experiment; may be given again
+  --workers n      1 and 4 when not given
+  --store kind     embedded or redis; both when not given
+  --list           the experiments and what must be seen`;
+
+const STORES: readonly StoreKind[] = ['embedded', 'redis'];
+
+/** Throws an error fit for the user. `list` stands for the names alone. */
+export function parseOptions(words: readonly string[], names: readonly string[]): AttackOptions | 'list' {
+  const { values } = parseArgs({
+    args: [...words],
+    options: {
+      short: { type: 'boolean', default: false },
+      only: { type: 'string', multiple: true, default: [] },
+      workers: { type: 'string' },
+      store: { type: 'string' },
+      list: { type: 'boolean', default: false },
+    },
+  });
+  if (values.list) return 'list';
+  const unknown = values.only.filter((name) => !names.includes(name));
+  if (unknown.length > 0) throw new Error(`no such experiment: ${unknown.join(', ')}`);
+  return {
+    only: values.only,
+    isShort: values.short,
+    arrangements: arrangementsOf(values.short, parseWorkers(values.workers), parseStore(values.store)),
+  };
+}
+
+function arrangementsOf(isShort: boolean, workers: number | undefined, store: StoreKind | undefined): Arrangement[] {
+  if (isShort && workers === undefined && store === undefined) {
+    return [
+      { workerCount: 1, store: 'embedded' },
+      { workerCount: 4, store: 'redis' },
+    ];
+  }
+  const counts = workers === undefined ? [1, 4] : [workers];
+  const stores = store === undefined ? STORES : [store];
+  return stores.flatMap((kind) => counts.map((workerCount) => ({ workerCount, store: kind })));
+}
+
+function parseWorkers(word: string | undefined): number | undefined {
+  if (word === undefined) return undefined;
+  const count = Number(word);
+  if (!Number.isInteger(count) || count < 1 || count > 64)
+    throw new Error('--workers takes a whole number from 1 to 64');
+  return count;
+}
+
+function parseStore(word: string | undefined): StoreKind | undefined {
+  if (word === undefined) return undefined;
+  const kind = STORES.find((candidate) => candidate === word);
+  if (kind === undefined) throw new Error('--store takes embedded or redis');
+  return kind;
+}

@@ -1,0 +1,89 @@
+// What an experiment acts on: a deployment, a victim beside it, and the means to misbehave. All that an experiment starts
+// here ends with it.
+import type { BackendMembers, ConfiguredCaller, Deployment } from '../support/deployment.js';
+import { backendFor } from '../support/deployment.js';
+import { KeptCaller } from '../support/kept-caller.js';
+import type { McpBackend, McpBackendOptions } from '../support/mcp-backend.js';
+import type { McpCaller } from '../support/mcp-caller.js';
+import { startRawBackend, type RawBackend, type RawBackendOptions, type RawHandler } from '../support/raw-backend.js';
+import { encodeRequest, RawConnection, type RawRequest } from '../support/raw-http.js';
+import type { Victim } from '../support/victim.js';
+import type { Scope } from './scope.js';
+import { residentBytes } from './worker-watch.js';
+
+export interface StageSetup {
+  readonly deployment: Deployment;
+  /** `undefined` where the experiment ends processes, and has callers of its own to look at. */
+  readonly victim: Victim | undefined;
+  readonly scope: Scope;
+  readonly isShort: boolean;
+}
+
+export class Stage {
+  readonly deployment: Deployment;
+  readonly scope: Scope;
+  readonly isShort: boolean;
+  readonly #victim: Victim | undefined;
+
+  constructor({ deployment, victim, scope, isShort }: StageSetup) {
+    this.deployment = deployment;
+    this.scope = scope;
+    this.isShort = isShort;
+    this.#victim = victim;
+  }
+
+  get origin(): string {
+    return this.deployment.gateway.origin;
+  }
+
+  get victim(): Victim {
+    if (this.#victim === undefined) throw new Error('this experiment has no victim beside it');
+    return this.#victim;
+  }
+
+  /** A count that the short form makes smaller. */
+  scaled(full: number, short: number): number {
+    return this.isShort ? short : full;
+  }
+
+  /** An attacker: a subject of its own with one virtual host of these backends. */
+  async caller(backends: Readonly<Record<string, BackendMembers>>): Promise<ConfiguredCaller> {
+    return this.deployment.caller(backends);
+  }
+
+  /** The same caller over one connection that it keeps. */
+  async kept(caller: McpCaller): Promise<KeptCaller> {
+    const kept = await KeptCaller.connect(caller);
+    this.scope.teardown(() => kept.close());
+    return kept;
+  }
+
+  async backend(options: McpBackendOptions = {}): Promise<McpBackend> {
+    return backendFor(this.scope, options);
+  }
+
+  async rawBackend(handler: RawHandler, options: RawBackendOptions = {}): Promise<RawBackend> {
+    const backend = await startRawBackend(handler, options);
+    this.scope.teardown(() => backend.close());
+    return backend;
+  }
+
+  /** @param waitMsMax of each read. */
+  async connect(waitMsMax?: number): Promise<RawConnection> {
+    const connection = await RawConnection.open(this.origin, waitMsMax);
+    this.scope.teardown(() => connection.close());
+    return connection;
+  }
+
+  /** A connection on which a request was written, and nothing was read. */
+  async write(request: RawRequest): Promise<RawConnection> {
+    const connection = await this.connect();
+    connection.write(encodeRequest(this.origin, request));
+    return connection;
+  }
+
+  /** Of the worker that holds most now. */
+  get residentBytes(): number {
+    return Math.max(...this.deployment.gateway.workerPids().map(residentBytes));
+  }
+}

@@ -1,0 +1,223 @@
+// The process of a victim: its backend, and its requests at a steady pace whatever becomes of the earlier ones.
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { latenciesOf } from './latencies.js';
+import { startMcpBackend } from './mcp-backend.js';
+import { INITIALIZE_PARAMS, McpCaller } from './mcp-caller.js';
+import type { VictimNotice, VictimOrder } from './victim.js';
+
+const EVERY_MS = 20;
+/** Who waits longer than this counts as not answered. */
+const ANSWER_MS_MAX = 20_000;
+/** Words of failures that are told; the others are like them. */
+const FAILURES_MAX = 20;
+
+interface Answer {
+  readonly status: number;
+  readonly sessionId: string | undefined;
+  readonly text: string;
+}
+
+/** Measured times of one report. */
+class Window {
+  readonly requestMs: number[] = [];
+  readonly openingMs: number[] = [];
+  readonly failures: string[] = [];
+  /** Requests and openings that have not ended. */
+  readonly underWay = new Set<Promise<void>>();
+}
+
+class VictimWork {
+  readonly #caller: McpCaller;
+  readonly #kept: Agent;
+  /** Which turns go over a kept connection; the others take one of their own, and perhaps another worker. */
+  readonly #isKept: (turn: number) => boolean;
+  #sessionId = '';
+  #window = new Window();
+  #turn = 0;
+
+  constructor(caller: McpCaller, keepsConnection: boolean | undefined) {
+    this.#caller = caller;
+    this.#kept = new Agent({ keepAlive: true, maxSockets: keepsConnection === true ? 1 : Infinity });
+    this.#isKept = keepsConnection === undefined ? (turn) => turn % 4 !== 3 : () => keepsConnection;
+  }
+
+  async begin(everyMs: number): Promise<void> {
+    this.#sessionId = await this.#open(true);
+    await this.#call(0, true);
+    setInterval(() => this.#onTurn(), everyMs);
+  }
+
+  mark(): void {
+    this.#window = new Window();
+  }
+
+  async report(): Promise<VictimNotice> {
+    const window = this.#window;
+    this.mark();
+    await Promise.all(window.underWay);
+    const { requestMs, openingMs, failures } = window;
+    const told = failures.slice(0, FAILURES_MAX);
+    if (failures.length > told.length) told.push(`and ${failures.length - told.length} more`);
+    return {
+      kind: 'report',
+      requests: latenciesOf(requestMs),
+      openings: latenciesOf(openingMs),
+      failures: told,
+    };
+  }
+
+  #onTurn(): void {
+    const turn = ++this.#turn;
+    const isKept = this.#isKept(turn);
+    const window = this.#window;
+    if (turn % 50 === 0) this.#measure(window, window.openingMs, 'a session', () => this.#visit(turn, isKept));
+    if (turn % 50 === 25) this.#measure(window, window.requestMs, 'tools/list', () => this.#list(turn, isKept));
+    else if (turn % 10 === 5) this.#measure(window, window.requestMs, 'ping', () => this.#ping(turn, isKept));
+    else this.#measure(window, window.requestMs, 'tools/call', () => this.#call(turn, isKept));
+  }
+
+  /** The task answers how long what counts of it took. */
+  #measure(window: Window, timesMs: number[], what: string, task: () => Promise<number>): void {
+    const underWay = task()
+      .then((tookMs) => void timesMs.push(tookMs))
+      .catch((error: unknown) => {
+        window.failures.push(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+      })
+      .finally(() => window.underWay.delete(underWay));
+    window.underWay.add(underWay);
+  }
+
+  async #ping(id: number, isKept: boolean): Promise<number> {
+    return this.#expect(
+      `{"jsonrpc":"2.0","id":${id},"method":"ping"}`,
+      `{"jsonrpc":"2.0","id":${id},"result":{}}`,
+      isKept,
+    );
+  }
+
+  async #call(id: number, isKept: boolean): Promise<number> {
+    const args = `{"turn": ${id}.0}`;
+    const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"own-echo","arguments":${args}}}`;
+    const result = `{"content":[{"type":"text","text":${JSON.stringify(args)}}],"structuredContent":${args}}`;
+    return this.#expect(body, `{"jsonrpc":"2.0","id":${id},"result":${result}}`, isKept);
+  }
+
+  async #list(id: number, isKept: boolean): Promise<number> {
+    const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`;
+    return this.#expect(body, undefined, isKept, (text) => {
+      const { result } = JSON.parse(text) as { result?: { tools?: { name: string }[] } };
+      return result?.tools?.map(({ name }) => name).join() === 'own-echo,own-hang';
+    });
+  }
+
+  /** A session of its own: opened, used once and ended. Answers how long opening it took. */
+  async #visit(id: number, isKept: boolean): Promise<number> {
+    const beganMs = performance.now();
+    const sessionId = await this.#open(isKept);
+    const tookMs = performance.now() - beganMs;
+    const body = `{"jsonrpc":"2.0","id":${id},"method":"ping"}`;
+    await this.#expect(body, `{"jsonrpc":"2.0","id":${id},"result":{}}`, isKept, undefined, sessionId);
+    const { status } = await this.#send({ method: 'DELETE', session: sessionId }, isKept);
+    if (status >= 300) throw new Error(`DELETE: ${status}`);
+    return tookMs;
+  }
+
+  async #open(isKept: boolean): Promise<string> {
+    const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${INITIALIZE_PARAMS}}`;
+    const { status, sessionId, text } = await this.#send({ body }, isKept);
+    if (status !== 200 || sessionId === undefined) throw new Error(`initialize: ${status} ${text.slice(0, 200)}`);
+    if (text.includes('switchyard/unavailable')) throw new Error(`initialize: ${text.slice(0, 300)}`);
+    const confirmation = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+    const confirmed = await this.#send({ body: confirmation, session: sessionId }, isKept);
+    if (confirmed.status !== 202) throw new Error(`initialized: ${confirmed.status} ${confirmed.text.slice(0, 200)}`);
+    return sessionId;
+  }
+
+  async #expect(
+    body: string,
+    expected: string | undefined,
+    isKept: boolean,
+    isRight = (text: string): boolean => text === expected,
+    session = this.#sessionId,
+  ): Promise<number> {
+    const beganMs = performance.now();
+    const { status, text } = await this.#send({ body, session }, isKept);
+    const tookMs = performance.now() - beganMs;
+    if (status !== 200 || !isRight(text)) throw new Error(`${status} ${text.slice(0, 200)}`);
+    return tookMs;
+  }
+
+  async #send(parts: Parameters<McpCaller['request']>[0], isKept: boolean): Promise<Answer> {
+    const { method, path, headers, body } = this.#caller.request(parts);
+    const { hostname, port } = new URL(this.#caller.origin);
+    return new Promise((resolve, reject) => {
+      const outgoing = httpRequest({
+        hostname,
+        port,
+        method,
+        path,
+        headers: Object.fromEntries(headers),
+        agent: isKept ? this.#kept : false,
+        signal: AbortSignal.timeout(ANSWER_MS_MAX),
+      });
+      outgoing.once('error', reject);
+      outgoing.once('response', (incoming: IncomingMessage) => {
+        const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.once('error', reject);
+        incoming.once('end', () => {
+          const sessionId = incoming.headers['mcp-session-id'];
+          resolve({
+            status: incoming.statusCode ?? 0,
+            sessionId: typeof sessionId === 'string' ? sessionId : undefined,
+            text: Buffer.concat(chunks).toString('utf8'),
+          });
+        });
+      });
+      outgoing.end(body);
+    });
+  }
+}
+
+const backend = await startMcpBackend({
+  tools: ['echo', 'hang'],
+  onCall: (call) => {
+    if (call.name === 'hang') call.takeOver();
+  },
+});
+// It keeps what it was sent, which this long run does not want.
+setInterval(() => {
+  backend.calls.length = 0;
+  backend.raw.requests.length = 0;
+}, 1_000);
+
+let work: VictimWork | undefined;
+
+function say(notice: VictimNotice): void {
+  process.send?.(notice);
+}
+
+process.on('message', (order: VictimOrder) => void onOrder(order));
+process.once('disconnect', () => process.exit());
+say({ kind: 'ready', backendUrl: backend.url });
+
+async function onOrder(order: VictimOrder): Promise<void> {
+  switch (order.kind) {
+    case 'begin': {
+      const { origin, path, token, everyMs = EVERY_MS, keepsConnection } = order;
+      work = new VictimWork(new McpCaller(origin, path, token), keepsConnection);
+      try {
+        await work.begin(everyMs);
+        say({ kind: 'begun' });
+      } catch (error) {
+        say({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+      }
+      return;
+    }
+    case 'mark':
+      work?.mark();
+      return say({ kind: 'marked' });
+    case 'report':
+      if (work !== undefined) say(await work.report());
+  }
+}

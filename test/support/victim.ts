@@ -1,0 +1,131 @@
+// Somebody who uses the gateway at a steady pace while others misbehave: a subject, a virtual host and a healthy backend of
+// its own, all in a process of its own, so that neither the attack's load nor a test's garbage collection is in its figures.
+//
+//   const victim = await startVictim(t, deployment);
+//   const alone = await victim.during(() => sleep(2_000));
+//   const beside = await victim.during(() => attack());
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+import { completeBackends, type Deployment } from './deployment.js';
+import { childEnvironment } from './gateway.js';
+import type { Latencies } from './latencies.js';
+
+/** The parts of a deployment that a victim needs. */
+export interface VictimHome extends Pick<Deployment, 'newSubject' | 'newVirtualHostId' | 'token' | 'writeConfig'> {
+  readonly gateway: Pick<Deployment['gateway'], 'origin' | 'path'>;
+}
+
+export interface VictimSetup {
+  /** Between two requests. */
+  readonly everyMs?: number;
+  /** False: every request takes a connection of its own; true: all stay on one, and with it on one worker. */
+  readonly keepsConnection?: boolean;
+}
+
+/** What the victim met in a time: every answer is checked to the byte. */
+export interface VictimReport {
+  /** Of calls, pings and lists, which take turns. */
+  readonly requests: Latencies;
+  /** Of `initialize` alone: a new session from time to time. */
+  readonly openings: Latencies;
+  /** Each request that was refused, wrong or not answered, in words. */
+  readonly failures: readonly string[];
+}
+
+export type VictimOrder =
+  | ({ readonly kind: 'begin'; readonly origin: string; readonly path: string; readonly token: string } & VictimSetup)
+  /** Begins a report; the victim goes on meanwhile. */
+  | { readonly kind: 'mark' }
+  /** Asks for the report of what was begun since the mark, as soon as all of it has ended. */
+  | { readonly kind: 'report' };
+
+export type VictimNotice =
+  | { readonly kind: 'ready'; readonly backendUrl: string }
+  | { readonly kind: 'begun' | 'marked' }
+  | { readonly kind: 'failed'; readonly reason: string }
+  | ({ readonly kind: 'report' } & VictimReport);
+
+const program = fileURLToPath(new URL('./victim-process.js', import.meta.url));
+
+/** Resolved once its first call was answered. It ends with the test. */
+export async function startVictim(
+  t: Pick<Test, 'teardown'>,
+  home: VictimHome,
+  setup: VictimSetup = {},
+): Promise<Victim> {
+  const child = fork(program, { env: childEnvironment(), stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const killWithTest = (): void => void child.kill('SIGKILL');
+  process.once('exit', killWithTest);
+  t.teardown(() => {
+    process.removeListener('exit', killWithTest);
+    killWithTest();
+  });
+  const { backendUrl } = await notice(child, 'ready');
+  const subject = home.newSubject();
+  const virtualHostId = home.newVirtualHostId();
+  const backends = completeBackends({ own: { url: backendUrl } });
+  await home.writeConfig(subject, { virtual_hosts: { [virtualHostId]: { backends } } });
+  const victim = new Victim(child, backendUrl);
+  const { origin } = home.gateway;
+  await victim.begin({ ...setup, origin, path: home.gateway.path(virtualHostId), token: await home.token(subject) });
+  return victim;
+}
+
+export class Victim {
+  /** Of its backend, which attackers may want to share; it has a tool `hang` that never answers. */
+  readonly backendUrl: string;
+  readonly #child: ChildProcess;
+
+  constructor(child: ChildProcess, backendUrl: string) {
+    this.#child = child;
+    this.backendUrl = backendUrl;
+  }
+
+  async begin(work: Omit<Extract<VictimOrder, { kind: 'begin' }>, 'kind'>): Promise<void> {
+    this.#order({ kind: 'begin', ...work });
+    await notice(this.#child, 'begun');
+  }
+
+  /** What the victim met while the task ran. */
+  async during(task: () => Promise<unknown>): Promise<VictimReport> {
+    await this.mark();
+    await task();
+    return this.report();
+  }
+
+  async mark(): Promise<void> {
+    this.#order({ kind: 'mark' });
+    await notice(this.#child, 'marked');
+  }
+
+  async report(): Promise<VictimReport> {
+    this.#order({ kind: 'report' });
+    return notice(this.#child, 'report');
+  }
+
+  #order(order: VictimOrder): void {
+    this.#child.send(order);
+  }
+}
+
+async function notice<Kind extends VictimNotice['kind']>(
+  child: ChildProcess,
+  kind: Kind,
+): Promise<Extract<VictimNotice, { kind: Kind }>> {
+  const over = new AbortController();
+  try {
+    for (;;) {
+      const heard = await Promise.race([
+        once(child, 'message', { signal: over.signal }).then(([message]) => message as VictimNotice),
+        once(child, 'exit', { signal: over.signal }).then(([code]) => code as number | null),
+      ]);
+      if (heard === null || typeof heard === 'number') throw new Error(`the victim's process ended: ${heard}`);
+      if (heard.kind === 'failed') throw new Error(`the victim cannot begin: ${heard.reason}`);
+      if (heard.kind === kind) return heard as Extract<VictimNotice, { kind: Kind }>;
+    }
+  } finally {
+    over.abort();
+  }
+}
