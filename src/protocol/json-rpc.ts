@@ -2,6 +2,7 @@
 // Callers are read strictly, because what is let through must mean the same to every backend; backends a little less
 // so. Hot: once per message, one pass over its bytes.
 import { Buffer } from 'node:buffer';
+import { limits } from '../shared/limits.js';
 import { ABSENT, AMBIGUOUS, findMember, isString, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import { methodName } from './method-name.js';
@@ -20,10 +21,10 @@ export interface ClientMessage {
   /** `params.name`; absent as well when it is not a string. */
   readonly nameStart: number;
   readonly nameEnd: number;
-  /** `params._meta.progressToken`; absent as well when it is neither string nor number. */
+  /** `params._meta.progressToken`; absent as well when it is neither string nor number, or too long. */
   readonly progressTokenStart: number;
   readonly progressTokenEnd: number;
-  /** `params.requestId`; absent as well when it is neither string nor number. */
+  /** `params.requestId`; absent as well when it is neither string nor number, or too long. */
   readonly requestIdStart: number;
   readonly requestIdEnd: number;
   /** `params.cursor`, of whatever kind: no cursor that the relay has not given out is valid. */
@@ -186,9 +187,11 @@ function findIn(bytes: Buffer, node: number, name: string): number {
   return findMember(scanner, bytes, node, name);
 }
 
+/** A string or a number, and short enough to be compared with others and kept. */
 function isId(node: number): boolean {
   const kind = scanner.kind(node);
-  return kind === jsonKind.string || kind === jsonKind.number;
+  if (kind !== jsonKind.string && kind !== jsonKind.number) return false;
+  return scanner.end(node) - scanner.start(node) <= limits.messageIdBytesMax;
 }
 
 function idOrAbsent(node: number): number {

@@ -1,5 +1,6 @@
 // MCP's method names as shared strings: a known method is recognised by its bytes and costs no decoding. Hot.
 import type { Buffer } from 'node:buffer';
+import { limits } from '../shared/limits.js';
 import { stringValue } from './json-member.js';
 
 const KNOWN_NAMES = [
@@ -33,8 +34,14 @@ const KNOWN_NAMES = [
 const namesByLength: string[][] = [];
 for (const name of KNOWN_NAMES) (namesByLength[name.length] ??= []).push(name);
 
-/** The text of a method's string token; its offsets take in the quotes. */
+/**
+ * The text of a method's string token; its offsets take in the quotes. Of a name that is longer than any real one only the
+ * beginning, as it is written.
+ */
 export function methodName(bytes: Buffer, start: number, end: number): string {
+  if (end - start - 2 > limits.methodNameBytesMax) {
+    return `${bytes.toString('utf8', start + 1, start + 1 + limits.methodNameBytesMax)}…`;
+  }
   const candidates = namesByLength[end - start - 2];
   if (candidates !== undefined) {
     for (const name of candidates) {

@@ -1,8 +1,9 @@
 // A backend's answer to `tools/list`, read as spans: the gateway changes names, and passes every other byte of a tool on
 // as it came. Hot where lists are long: one pass over the answer, nothing decoded, no object for a tool.
 import type { Buffer } from 'node:buffer';
+import { limits } from '../shared/limits.js';
 import { ABSENT, findMember, stringValue } from './json-member.js';
-import { messageTape as tape, readBackendMessage, sameId, type BackendMessage } from './json-rpc.js';
+import { messageTape as tape, readBackendMessage, sameId } from './json-rpc.js';
 import { jsonKind } from './json-scanner.js';
 
 /** One page of a list. */
@@ -17,14 +18,20 @@ export interface ToolPage {
 export const span = { start: 0, nameStart: 1, nameEnd: 2, end: 3 } as const;
 export const SPAN_LENGTH = 4;
 
-/** `nextCursor`: `''` is a cursor (N10), `undefined` the last page. `code`: that of the JSON-RPC error. */
+/**
+ * `nextCursor`: `''` is a cursor (N10), `undefined` the last page. `code`: that of the JSON-RPC error, `undefined` when it
+ * is no number.
+ */
 export type ToolAnswer =
   | { readonly kind: 'page'; readonly page: ToolPage; readonly nextCursor: string | undefined }
-  | { readonly kind: 'error'; readonly code: unknown }
+  | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 
 /** A tool's own members are the deepest values that are looked at: `{"result":{"tools":[{"name":…}]}}`. */
 const ANSWER_DEPTH = 4;
+
+/** No error code is written longer. */
+const NUMBER_BYTES_MAX = 32;
 
 const INVALID: ToolAnswer = { kind: 'invalid' };
 
@@ -36,12 +43,16 @@ export function readToolAnswer(bytes: Buffer, id: Buffer): ToolAnswer {
   const message = readBackendMessage(bytes, ANSWER_DEPTH);
   if (message?.kind !== 'response' || message.idStart === -1) return INVALID;
   if (!sameId(bytes, message.idStart, message.idEnd, id, 0, id.length)) return INVALID;
-  return message.isError ? readError(bytes, message) : readPage(bytes);
+  return message.isError ? readError(bytes) : readPage(bytes);
 }
 
-function readError(bytes: Buffer, message: BackendMessage): ToolAnswer {
-  const error = JSON.parse(bytes.toString('utf8', message.bodyStart, message.bodyEnd)) as { code?: unknown };
-  return { kind: 'error', code: error.code };
+function readError(bytes: Buffer): ToolAnswer {
+  const code = findMember(tape, bytes, findMember(tape, bytes, 0, 'error'), 'code');
+  const isNumber = code >= 0 && tape.kind(code) === jsonKind.number && tokenBytes(code) <= NUMBER_BYTES_MAX;
+  return {
+    kind: 'error',
+    code: isNumber ? Number(bytes.toString('latin1', tape.start(code), tape.end(code))) : undefined,
+  };
 }
 
 function readPage(bytes: Buffer): ToolAnswer {
@@ -63,6 +74,7 @@ function readSpans(bytes: Buffer, list: number): Int32Array | undefined {
   for (let node = list + 1; node < past; node = tape.next(node)) {
     const name = tape.kind(node) === jsonKind.object ? findMember(tape, bytes, node, 'name') : ABSENT;
     if (name < 0 || tape.kind(name) !== jsonKind.string) return undefined;
+    if (tokenBytes(name) - 2 > limits.toolNameBytesMax) continue;
     spans.push(tape.start(node), tape.start(name), tape.end(name), tape.end(node));
   }
   return Int32Array.from(spans);
@@ -71,5 +83,9 @@ function readSpans(bytes: Buffer, list: number): Int32Array | undefined {
 function isCursor(node: number): boolean {
   if (node < 0) return node === ABSENT;
   const kind = tape.kind(node);
-  return kind === jsonKind.string || kind === jsonKind.null;
+  return (kind === jsonKind.string && tokenBytes(node) - 2 <= limits.cursorBytesMax) || kind === jsonKind.null;
+}
+
+function tokenBytes(node: number): number {
+  return tape.end(node) - tape.start(node);
 }

@@ -1,8 +1,8 @@
 // `initialize`: opens an upstream session with every backend at once and answers when each has come to something. It
 // succeeds whatever the backends do (decisions 2.3): who cannot be reached is named, and tried again when needed.
-import { findMember } from '../protocol/json-member.js';
+import { ABSENT, AMBIGUOUS, findMember, stringValue } from '../protocol/json-member.js';
 import type { ClientMessage } from '../protocol/json-rpc.js';
-import { JsonScanner } from '../protocol/json-scanner.js';
+import { JsonScanner, jsonKind } from '../protocol/json-scanner.js';
 import { limits } from '../shared/limits.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { DOWNSTREAM_PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION } from '../shared/protocol-versions.js';
@@ -22,28 +22,43 @@ export interface InitializeParams {
 
 const scanner = new JsonScanner();
 
+/** `clientInfo.name` is the deepest value that is looked at. */
+const PARAMS_DEPTH = 2;
+
 /** @returns what is wrong with the params, in words, when they are not those of `initialize`. */
 export function readInitializeParams(body: Buffer, message: ClientMessage): InitializeParams | string {
   if (message.paramsStart === -1) return 'params missing';
   const bytes = body.subarray(message.paramsStart, message.paramsEnd);
-  const params = JSON.parse(bytes.toString()) as Record<string, unknown>;
-  const { protocolVersion, capabilities, clientInfo } = params;
-  if (typeof protocolVersion !== 'string') return 'protocolVersion must be a string';
-  if (!isObject(capabilities)) return 'capabilities must be an object';
-  if (!isObject(clientInfo)) return 'clientInfo must be an object';
-  if (typeof clientInfo['name'] !== 'string') return 'clientInfo.name must be a string';
-  if (typeof clientInfo['version'] !== 'string') return 'clientInfo.version must be a string';
-  scanner.scan(bytes, 1);
-  const node = findMember(scanner, bytes, 0, 'clientInfo');
-  if (node < 0) return 'clientInfo must be given once';
-  if (scanner.end(node) - scanner.start(node) > limits.clientInfoBytesMax) {
+  if (bytes.length > limits.initializeParamsBytesMax) {
+    return `params must not be longer than ${limits.initializeParamsBytesMax} bytes`;
+  }
+  scanner.scan(bytes, PARAMS_DEPTH);
+  const version = findMember(scanner, bytes, 0, 'protocolVersion');
+  const capabilities = findMember(scanner, bytes, 0, 'capabilities');
+  const clientInfo = findMember(scanner, bytes, 0, 'clientInfo');
+  const fault =
+    kindFault('protocolVersion', version, 'string') ??
+    kindFault('capabilities', capabilities, 'object') ??
+    kindFault('clientInfo', clientInfo, 'object') ??
+    kindFault('clientInfo.name', findMember(scanner, bytes, clientInfo, 'name'), 'string') ??
+    kindFault('clientInfo.version', findMember(scanner, bytes, clientInfo, 'version'), 'string');
+  if (fault !== undefined) return fault;
+  if (scanner.end(clientInfo) - scanner.start(clientInfo) > limits.clientInfoBytesMax) {
     return `clientInfo must not be longer than ${limits.clientInfoBytesMax} bytes`;
   }
+  const protocolVersion = stringValue(bytes, scanner.start(version), scanner.end(version));
   return {
     protocolVersion: DOWNSTREAM_PROTOCOL_VERSIONS.has(protocolVersion) ? protocolVersion : LATEST_PROTOCOL_VERSION,
     // A copy: the session keeps it long after the request's body is gone.
-    clientInfo: Buffer.from(bytes.subarray(scanner.start(node), scanner.end(node))),
+    clientInfo: Buffer.from(bytes.subarray(scanner.start(clientInfo), scanner.end(clientInfo))),
   };
+}
+
+/** What is wrong with a member of the params, in words. @param node as `findMember` answers. */
+function kindFault(name: string, node: number, kind: 'string' | 'object'): string | undefined {
+  if (node === AMBIGUOUS) return `${name} must be given once`;
+  if (node !== ABSENT && scanner.kind(node) === jsonKind[kind]) return undefined;
+  return `${name} must be ${kind === 'object' ? 'an object' : 'a string'}`;
 }
 
 /** Opens every backend's upstream session; `done` gets the result for the caller, as JSON. */
@@ -92,8 +107,4 @@ function initializeResult(
     ...(instructions.length > 0 && { instructions: instructions.join('\n\n') }),
     ...unavailableMeta(unavailable),
   });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

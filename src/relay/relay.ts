@@ -4,6 +4,7 @@ import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { stringValue } from '../protocol/json-member.js';
 import { idKey, readClientMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
+import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { refusals, rpcCodes } from '../shared/refusals.js';
@@ -234,6 +235,12 @@ export class Relay {
       answerError(exchange, id, error);
       return;
     }
+    if (message.nameEnd - message.nameStart > TOOL_TOKEN_BYTES_MAX) {
+      const beginning = body.toString('utf8', message.nameStart + 1, message.nameStart + 1 + limits.toolNameBytesMax);
+      exchange.annotate?.('tools/call', '', beginning);
+      answerError(exchange, id, unknownTool(`${beginning}…`));
+      return;
+    }
     const name = stringValue(body, message.nameStart, message.nameEnd);
     const route = routeTool(caller.virtualHost, name);
     exchange.annotate?.('tools/call', route?.backend.name ?? '', route?.bareName ?? name);
@@ -273,6 +280,9 @@ export class Relay {
     );
   }
 }
+
+/** The longest name that a list may have, with its prefix, whatever of it the caller writes as escapes. */
+const TOOL_TOKEN_BYTES_MAX = 8 * limits.toolNameBytesMax;
 
 const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in flight in this session' };
 const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list of tools could not be merged' };

@@ -63,11 +63,17 @@ export const limits = {
 
   /** Objects and arrays that may be open at once in a JSON text; a deeper one is refused as not JSON. */
   jsonDepthMax: 512,
+  /** Bytes of a JSON-RPC id, and of a progress token; a message with a longer id is refused, a longer token is not known. */
+  messageIdBytesMax: 64 * KIB,
+  /** Bytes of a method's name that are decoded; of a longer one the rest is cut off, and nobody knows the method. */
+  methodNameBytesMax: 256,
   /** Values whose place is written down in one JSON text (24 bytes each, kept for the next); more is refused. */
   jsonNodesMax: 262_144,
 
   /** Bytes of one JSON answer or one event of a backend; above it the answer is invalid. */
   upstreamMessageBytesMax: 64 * MIB,
+  /** Bytes of a backend's answer to `initialize`, and of one event before it; above it the fault is `answer-too-large`. */
+  initializeAnswerBytesMax: MIB,
   /** Bytes of an HTTP error answer that are read to find a JSON-RPC error in it; above it the status alone counts. */
   upstreamRefusalBytesMax: 64 * KIB,
   /**
@@ -88,6 +94,8 @@ export const limits = {
   spareMemoryBytesMax: 32 * MIB,
   /** How long a task may wait for the list thread and take in it, ms; then it fails, and with it its list. */
   listTaskMsMax: 10_000,
+  /** Bytes of a caller's params of `initialize`, which are read twice; longer ones are refused as invalid params. */
+  initializeParamsBytesMax: 64 * KIB,
   /** Bytes of a caller's `clientInfo`, which each session keeps; a longer one is refused as invalid params. */
   clientInfoBytesMax: 16 * KIB,
   /** Characters of a backend's `instructions`, which each session keeps; longer ones are left out. */
@@ -99,6 +107,12 @@ export const limits = {
   /** Answers to a backend's own requests under way per upstream session; more of its requests are not answered. */
   backendRequestsUnderWayMax: 16,
 
+  /** Bytes of a tool's name in a backend's list; a tool with a longer one is left out, and no call can name it. */
+  toolNameBytesMax: 4 * KIB,
+  /** Bytes of a backend's `nextCursor`, which the next request carries; a longer one makes the list an invalid answer. */
+  cursorBytesMax: 64 * KIB,
+  /** Tools that a log line names as unreachable; the others are left out of it. */
+  unreachableToolsLoggedMax: 100,
   /** Pages that one backend's `tools/list` may have; more is an invalid answer. */
   listPagesMax: 1_000,
   /** Connections per worker and backend origin; further requests wait for one. */

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { readBackendMessage } from '../../src/protocol/json-rpc.js';
 import { readToolAnswer, span, SPAN_LENGTH, type ToolAnswer, type ToolPage } from '../../src/protocol/tool-page.js';
+import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
 import { escapedToken, randomJson, randomStringToken } from '../support/random-json.js';
@@ -53,6 +54,15 @@ void t.test('an empty page, and the last one', async (t) => {
   t.same(textsOf(read('{"tools":[]}')), { ...empty, nextCursor: undefined });
   t.same(textsOf(read('{"tools":[],"nextCursor":null}')), { ...empty, nextCursor: undefined });
   t.same(textsOf(read('{"tools":[],"nextCursor":""}')), { ...empty, nextCursor: '' });
+});
+
+void t.test('a tool whose name nobody could call is left out; a cursor as long as an answer is invalid', async (t) => {
+  const longest = `"${'n'.repeat(limits.toolNameBytesMax)}"`;
+  const tools = `[{"name":"a"},{"name":"n${longest.slice(1)}},{"name":${longest}}]`;
+  t.same(textsOf(read(`{"tools":${tools}}`))?.nameTokens, ['"a"', longest]);
+  const cursor = 'c'.repeat(limits.cursorBytesMax);
+  t.equal(textsOf(read(`{"tools":[],"nextCursor":"${cursor}"}`))?.nextCursor, cursor);
+  t.equal(read(`{"tools":[],"nextCursor":"${cursor}c"}`).kind, 'invalid');
 });
 
 void t.test('an error is told by its code', async (t) => {

@@ -1,6 +1,7 @@
 // What becomes of a call when its cancellation meets something else; the rest of a call's life is in test/spec.
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
+import { until } from '../support/until.js';
 import { RelayScene, initializeResult } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 
@@ -87,6 +88,47 @@ t.test('a backend that asks without end is answered a few times at once', async 
   scene.http.last.empty();
   call.data(ping);
   t.equal(scene.http.calls.length - sentCount, limits.backendRequestsUnderWayMax + 1, 'one more, once one is taken');
+});
+
+t.test('params of initialize as long as a body are refused in words, and nothing is opened', async (t) => {
+  const scene = open(t);
+  const sentCount = scene.http.calls.length;
+  const clientInfo = { name: 'c', version: '1' };
+  for (const large of [
+    { capabilities: { x: 'x'.repeat(limits.initializeParamsBytesMax) } },
+    { other: 'x'.repeat(4_000_000) },
+  ]) {
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo, ...large };
+    const exchange = scene.request({
+      body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })),
+      sessionId: '',
+    });
+    await until(() => exchange.answer !== undefined, 'the refusal');
+    t.match(JSON.parse(exchange.answer?.body.toString() ?? ''), {
+      error: { code: -32602, message: /params must not/ },
+    });
+  }
+  t.equal(scene.http.calls.length, sentCount);
+});
+
+t.test('names and ids as long as a body are told from known ones without being read', async (t) => {
+  const scene = open(t);
+  const sentCount = scene.http.calls.length;
+  const long = 'x'.repeat(1_000_000);
+  const answerTo = async (method: string, params: unknown, id: string): Promise<{ text: string; error: unknown }> => {
+    const exchange = scene.post(method, params, id);
+    await until(() => exchange.answer !== undefined, 'an answer');
+    const text = exchange.answer?.body.toString() ?? '';
+    return { text, error: (JSON.parse(text) as { error: unknown }).error };
+  };
+  const unknownMethod = await answerTo(long, {}, '1');
+  t.match(unknownMethod.error, { code: -32601, message: /^Method not found: x+…$/ });
+  t.ok(unknownMethod.text.length < 10_000);
+  const unknownName = await answerTo('tools/call', { name: `b-${long}` }, '1');
+  t.match(unknownName.error, { code: -32602, message: /^Unknown tool: b-x+…$/ });
+  t.ok(unknownName.text.length < 10_000);
+  t.match((await answerTo('ping', {}, long)).error, { code: -32600 });
+  t.equal(scene.http.calls.length, sentCount);
 });
 
 t.test('a clientInfo that no session should keep is refused', async (t) => {

@@ -3,6 +3,7 @@
 import { encodeEvent } from '../../protocol/event-stream.js';
 import { stringValue } from '../../protocol/json-member.js';
 import { span, SPAN_LENGTH, type ToolPage } from '../../protocol/tool-page.js';
+import { limits } from '../../shared/limits.js';
 import { isAllowed, isReachable } from '../routing.js';
 import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
 import type { ListRules, RuledBackend } from './list-rules.js';
@@ -32,7 +33,10 @@ export interface MergeJob<Page = ToolPage> {
 export interface MergeResult {
   /** The whole answer, in the form that was asked for. */
   readonly bytes: Buffer;
-  /** Merged names of tools that no call could reach, because a longer backend name takes them (decisions 2.5). */
+  /**
+   * Merged names of tools that no call could reach, because a longer backend name takes them (decisions 2.5): the first
+   * of them, for the log.
+   */
   readonly unreachable: readonly string[];
 }
 
@@ -76,7 +80,7 @@ function collectTools(
       if (isReachable(rules, backend, bareName)) {
         const start = spans[row + span.start]!;
         tools.push({ name, bytes, start, nameAt: nameStart + 1, end: spans[row + span.end]!, prefix });
-      } else {
+      } else if (unreachable.length < limits.unreachableToolsLoggedMax) {
         unreachable.push(name);
       }
     }

@@ -40,7 +40,7 @@ export interface ReadTask extends AppendTask {
 
 export type ReadOutcome =
   | { readonly kind: 'page'; readonly nextCursor: string | undefined }
-  | { readonly kind: 'error'; readonly code: unknown }
+  | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 
 /** Merge pages into a list, which is kept under the key; the pages are not kept any longer. */

@@ -1,5 +1,6 @@
 // The opening of an upstream session: `initialize`, then `notifications/initialized` (C05, C06). Only when both were
 // taken is the session usable; everything together has one deadline. Cold: twice per session and backend.
+import { readInitializeResult } from '../../protocol/initialize-result.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
@@ -74,6 +75,7 @@ class Opening implements Handshake, RequestHandler {
         deadlineMs,
         isSilenceDeadline: false,
         carriesSession: false,
+        answerBytesMax: limits.initializeAnswerBytesMax,
       },
       this,
     );
@@ -172,24 +174,8 @@ function initializeBody(id: Buffer, clientInfo: Buffer): Buffer {
 
 function readRecord(bytes: Buffer, message: BackendMessage, sessionId: string): UpstreamSessionRecord | UpstreamFault {
   if (message.isError) return upstreamFault('initialize-refused');
-  const result: unknown = JSON.parse(bytes.toString('utf8', message.bodyStart, message.bodyEnd));
-  if (!isObject(result)) return upstreamFault('answer-invalid');
-  const { protocolVersion, capabilities, instructions } = result;
-  if (typeof protocolVersion !== 'string') return upstreamFault('answer-invalid');
-  if (!UPSTREAM_PROTOCOL_VERSIONS.has(protocolVersion)) return upstreamFault('version-unsupported');
-  return {
-    sessionId,
-    protocolVersion,
-    hasTools: isObject(capabilities) && isObject(capabilities['tools']),
-    instructions: isShort(instructions) ? instructions : undefined,
-  };
-}
-
-/** Instructions are kept with the session; longer ones are left out, since a part of them could say the opposite. */
-function isShort(instructions: unknown): instructions is string {
-  return typeof instructions === 'string' && instructions.length <= limits.instructionsCharsMax;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  const result = readInitializeResult(bytes.subarray(message.bodyStart, message.bodyEnd));
+  if (result === undefined) return upstreamFault('answer-invalid');
+  if (!UPSTREAM_PROTOCOL_VERSIONS.has(result.protocolVersion)) return upstreamFault('version-unsupported');
+  return { sessionId, ...result };
 }

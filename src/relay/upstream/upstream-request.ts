@@ -54,6 +54,8 @@ export interface RequestPlan extends OutgoingMessage {
   readonly isSilenceDeadline: boolean;
   /** Whether the request carries a session id of the backend's: only then does 404 mean that it lost the session. */
   readonly carriesSession: boolean;
+  /** Bytes of a JSON answer or of one event, at most. Without it the limit is that of any message. */
+  readonly answerBytesMax?: number;
 }
 
 type State = 'waiting' | 'json' | 'event-stream' | 'refused' | 'answered' | 'done';
@@ -84,6 +86,10 @@ export class UpstreamRequest implements UpstreamHandler {
     this.#deadline = deadlines.after(plan.deadlineMs, () => this.#fail(upstreamFault('answer-timeout')));
     const { subject, target, headers, body, leftOut } = plan;
     this.#call = http.dispatch({ subject, target, method: 'POST', headers, body, leftOut }, this);
+  }
+
+  get #answerBytesMax(): number {
+    return this.#plan.answerBytesMax ?? limits.upstreamMessageBytesMax;
   }
 
   /** Whether nothing reads the body's memory any more, as far as is known. */
@@ -121,7 +127,7 @@ export class UpstreamRequest implements UpstreamHandler {
       this.#state = 'event-stream';
       this.#events = new EventStreamParser(
         (data) => this.#onEvent(data),
-        limits.upstreamMessageBytesMax,
+        this.#answerBytesMax,
         this.#handler.onUnread === undefined ? undefined : this.#unreadTaker(),
       );
     } else if (status >= 400) {
@@ -136,7 +142,7 @@ export class UpstreamRequest implements UpstreamHandler {
     switch (this.#state) {
       case 'json':
         this.#touch();
-        if (this.#handler.onUnread === undefined) this.#collect(chunk, limits.upstreamMessageBytesMax);
+        if (this.#handler.onUnread === undefined) this.#collect(chunk, this.#answerBytesMax);
         else this.#passOn(chunk);
         break;
       case 'event-stream':

@@ -74,6 +74,21 @@ function sceneIn(t: Test, state: UpstreamSessionState): Scene {
   return scene;
 }
 
+t.test('an answer to initialize larger than any is given up before it is whole, in both forms', async (t) => {
+  const part = ' '.repeat(limits.initializeAnswerBytesMax / 2);
+  for (const type of ['application/json', 'text/event-stream']) {
+    const scene = sceneIn(t, 'opening');
+    const call = scene.context.http.last.head(200, type).data('data: {').data(part);
+    t.equal(scene.session.state, 'opening');
+    call.data(part);
+    t.same(scene.told, ['answer-too-large'], type);
+    t.ok(call.isAborted);
+  }
+  const told = sceneIn(t, 'opening');
+  told.context.http.last.head(200, 'application/json', '', limits.initializeAnswerBytesMax + 1).data('{');
+  t.same(told.told, ['answer-too-large'], 'by what its head says');
+});
+
 t.test('idle, open asked: opening; whoever asks meanwhile joins', async (t) => {
   const scene = sceneIn(t, 'idle');
   scene.wait(['x-trace', '1']);

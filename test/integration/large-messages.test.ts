@@ -1,0 +1,72 @@
+// Messages as large as the limits let in, and larger, from callers and from backends: whoever else is served by the same
+// worker hardly notices.
+import t from 'tap';
+import { backendFor, startDeployment } from '../support/deployment.js';
+import { KeptCaller } from '../support/kept-caller.js';
+import { rpc, type McpSession } from '../support/mcp-caller.js';
+import { startRawBackend, type RawHandler } from '../support/raw-backend.js';
+
+const MIB = 1024 * 1024;
+
+/** Calls a small tool again and again until the work is done. @returns the slowest call, ms. */
+async function slowestBeside(session: McpSession, work: Promise<unknown>): Promise<number> {
+  const kept = await KeptCaller.connect(session.caller);
+  const own = kept.use(session);
+  let isOver = false;
+  const over = work.finally(() => {
+    isOver = true;
+  });
+  let slowestMs = 0;
+  while (!isOver) {
+    const startedAtMs = performance.now();
+    const answer = await own.call('small-echo', '{"text":"hello"}');
+    if (rpc(answer).result === undefined) throw new Error(`the small call failed: ${answer.text}`);
+    slowestMs = Math.max(slowestMs, performance.now() - startedAtMs);
+  }
+  kept.close();
+  await over;
+  return slowestMs;
+}
+
+/** 57 MiB of it took `JSON.parse` most of a minute, and 2 GiB. */
+const OBJECTS = Buffer.from('{},'.repeat(19 * MIB));
+const FAT_RESULT = [
+  Buffer.from(
+    '{"jsonrpc":"2.0","id":"switchyard-initialize","result":{"protocolVersion":"2025-11-25","capabilities":{"x":[',
+  ),
+  OBJECTS,
+  Buffer.from('{}]}}}'),
+];
+
+const fatAnswers: Readonly<Record<string, RawHandler>> = {
+  'with its length': (request) => {
+    const bytes = FAT_RESULT.reduce((sum, { length }) => sum + length, 0);
+    request.head({}, { 'content-type': 'application/json', 'content-length': String(bytes) });
+    for (const part of FAT_RESULT) request.bytes(part);
+  },
+  'in chunks': (request) => request.chunked(FAT_RESULT),
+  'as an event': async (request) => {
+    const stream = request.eventStream();
+    await stream.bytes('data: ');
+    for (const part of FAT_RESULT) await stream.bytes(part);
+    await stream.bytes('\n\n');
+  },
+};
+
+t.test("a backend's answer to initialize of 57 MiB is given up, and nobody else notices", async (t) => {
+  const small = await backendFor(t);
+  const deployment = await startDeployment(t, { workerCount: 1 });
+  const victim = await (await deployment.caller({ small: { url: small.url } })).openSession();
+  for (const [way, handler] of Object.entries(fatAnswers)) {
+    const fat = await startRawBackend(handler);
+    t.teardown(() => fat.close());
+    const caller = await deployment.caller({ fat: { url: fat.url } });
+    const opening = caller.initialize();
+    const slowestMs = await slowestBeside(victim, opening);
+    t.match(rpc(await opening), {
+      result: { _meta: { 'switchyard/unavailable': [{ backend: 'fat', reason: 'answer too large' }] } },
+    });
+    // It was 50 seconds. A machine that is busy with other things is far from that.
+    t.ok(slowestMs < 5_000, `${way}: the slowest small call took ${Math.round(slowestMs)} ms`);
+  }
+});
