@@ -177,7 +177,7 @@ export const limits = {
 
   /** How long a command for people waits for the control plane's answer, ms; then it fails. Probes take their time. */
   commandAnswerMsMax: 120_000,
-  /** Connections to the control plane at once; one more is closed. */
+  /** Connections to the control plane at once; one more takes the place of the one that has been silent longest. */
   controlPlaneConnectionsMax: 4_096,
   /** How long a request to the control plane may take to arrive, body and all, ms; then it is answered 408. */
   requestReceiveMsMax: 60_000,

@@ -6,9 +6,9 @@ import type { ComposedServer, CompositionInput } from './composition.js';
 
 export interface CheckedComposition {
   readonly name: string;
-  readonly description: string;
+  /** This and the subjects are `undefined` when nothing was said of them. */
+  readonly description: string | undefined;
   readonly servers: readonly ComposedServer[];
-  /** `undefined` when nothing was said of them. */
   readonly subjects: readonly string[] | undefined;
 }
 
@@ -19,18 +19,22 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Throws a `CompositionFault` that names the first member at fault. */
 export function checkCompositionInput(input: CompositionInput): CheckedComposition {
-  const { name, description = '', servers, subjects } = input;
+  const { name, description, servers, subjects } = input;
   checkName(name);
-  if (description.length > limits.serverDescriptionCharsMax) {
-    refuse('description', `must have at most ${limits.serverDescriptionCharsMax} characters`);
-  }
-  if (LONE_SURROGATE.test(description)) refuse('description', 'must be Unicode text');
+  if (description !== undefined) checkDescription(description);
   return {
     name,
     description,
     servers: servers.map((server, index) => checkServer(server, `servers.${index}`)),
     subjects: subjects && checkSubjects(subjects),
   };
+}
+
+function checkDescription(description: string): void {
+  if (description.length > limits.serverDescriptionCharsMax) {
+    refuse('description', `must have at most ${limits.serverDescriptionCharsMax} characters`);
+  }
+  if (LONE_SURROGATE.test(description)) refuse('description', 'must be Unicode text');
 }
 
 export function refuse(member: string, words: string): never {
@@ -52,6 +56,9 @@ function checkServer({ name, tools }: ComposedServer, member: string): ComposedS
   for (const [index, tool] of tools.entries()) {
     if (tool === '') refuse(`${member}.tools.${index}`, 'must not be empty');
     if (LONE_SURROGATE.test(tool)) refuse(`${member}.tools.${index}`, 'must be Unicode text');
+    // No tool has such a name, and whoever writes one hopes for more than is meant.
+    if (tool.includes('*'))
+      refuse(`${member}.tools.${index}`, 'must be the whole name of one tool: patterns are not read');
   }
   return { name, tools: [...new Set(tools)] };
 }

@@ -31,6 +31,7 @@ export interface Composition {
 
 export interface CompositionInput {
   readonly name: string;
+  /** Absent: empty for a new composition, unchanged for a known one. */
   readonly description?: string | undefined;
   readonly servers: readonly ComposedServer[];
   /** Absent: the caller for a new composition, unchanged for a known one. */

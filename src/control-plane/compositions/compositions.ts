@@ -76,7 +76,7 @@ export class Compositions {
 
   /** Published to all of its subjects when this resolves. Faults: `invalid`, `name-taken`, `compositions-full`. */
   async create(input: CompositionInput, callerSubject: string): Promise<Composition> {
-    const { subjects = [callerSubject], ...checked } = checkCompositionInput(input);
+    const { subjects = [callerSubject], description = '', ...checked } = checkCompositionInput(input);
     if ((await this.#storage.list()).length >= limits.compositionsMax) {
       throw new CompositionFault(
         'compositions-full',
@@ -86,7 +86,15 @@ export class Compositions {
     const now = new Date().toISOString();
     const id = randomBytes(16).toString('hex');
     const servers = await this.#resolve(checked.servers, []);
-    const composition: StoredComposition = { id, ...checked, servers, subjects, createdAt: now, updatedAt: now };
+    const composition: StoredComposition = {
+      id,
+      ...checked,
+      description,
+      servers,
+      subjects,
+      createdAt: now,
+      updatedAt: now,
+    };
     await this.#refuseUnpublishable(composition, []);
     if (!(await this.#storage.tryInsert(composition))) throw nameTaken(checked.name);
     this.#logger.info({ composition: id, name: checked.name }, 'composition created');
@@ -95,8 +103,8 @@ export class Compositions {
   }
 
   /**
-   * Published when this resolves. A description that is left out is emptied, subjects that are left out stay. Servers
-   * that the registry has no more may stay. Faults: `not-found`, `invalid`, `name-taken`.
+   * Published when this resolves. A description and subjects that are left out stay. Servers that the registry has no
+   * more may stay. Faults: `not-found`, `invalid`, `name-taken`.
    */
   async replace(reference: string, input: CompositionInput): Promise<Composition> {
     const checked = checkCompositionInput(input);
@@ -105,8 +113,8 @@ export class Compositions {
       const snapshot = await this.#require(id);
       const known = snapshot.composition;
       const servers = await this.#resolve(checked.servers, known.servers);
-      const { subjects = known.subjects } = checked;
-      const next = { ...known, ...checked, servers, subjects, updatedAt: new Date().toISOString() };
+      const { subjects = known.subjects, description = known.description } = checked;
+      const next = { ...known, ...checked, description, servers, subjects, updatedAt: new Date().toISOString() };
       await this.#refuseUnpublishable(next, known.subjects);
       if (await this.#storage.tryUpdate(snapshot, next)) return [known, next];
       const owner = await this.#storage.ownerOfName(checked.name);

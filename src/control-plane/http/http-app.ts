@@ -15,6 +15,7 @@ import { Admission, isPreflight } from './admission.js';
 import { answerTo, Refused } from './answered-error.js';
 import './fastify-types.js';
 import { logAccess } from './access-log.js';
+import { keepRoom } from './connection-room.js';
 import { compileValidators } from './mount.js';
 import type { Operation } from './operation.js';
 import { operations } from './operations.js';
@@ -57,7 +58,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     },
     clientErrorHandler,
   });
-  app.server.maxConnections = limits.controlPlaneConnectionsMax;
+  keepRoom(app.server, limits.controlPlaneConnectionsMax);
   compileValidators(app);
   // Records go out as they are: what a schema does not know must be found by a test, not be left out in silence.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));

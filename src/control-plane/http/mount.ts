@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { routePath, type Operation } from './operation.js';
-import { schemas, type JsonSchema } from './schemas.js';
+import { schemas, shapeOf, type JsonSchema } from './schemas.js';
 import { withCamelCaseMembers } from './snake-case.js';
 
 /** Resolves with the answer's body. The status is that of the operation's first answer unless the reply has another. */
@@ -25,7 +25,7 @@ export function mount(app: FastifyInstance, operation: Operation, handler: Opera
 function requestSchema({ query, body }: Operation): FastifySchema {
   return {
     ...(query === undefined ? {} : { querystring: { type: 'object', properties: query } }),
-    ...(body === undefined ? {} : { body: schemas[body] }),
+    ...(body === undefined ? {} : { body: shapeOf(schemas[body]) }),
   };
 }
 

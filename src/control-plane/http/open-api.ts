@@ -91,7 +91,14 @@ function describeParameters(operation: Operation): unknown[] {
     schema: { type: 'string' },
   }));
   const inQuery = Object.entries(operation.query ?? {}).map(([name, schema]) => ({ name, in: 'query', schema }));
-  return [...inPath, ...inQuery];
+  const inHeaders = Object.entries(operation.headers ?? {}).map(([name, { isRequired = false, description }]) => ({
+    name,
+    in: 'header',
+    required: isRequired,
+    description,
+    schema: { type: 'string' },
+  }));
+  return [...inPath, ...inQuery, ...inHeaders];
 }
 
 function describeResponses(operation: Operation): Record<string, unknown> {

@@ -36,6 +36,8 @@ export interface Operation {
   /** Not counted by the rate limit. */
   readonly isUncounted?: true;
   readonly query?: Readonly<Record<string, JsonSchema>>;
+  /** Headers of the request, by name. */
+  readonly headers?: Readonly<Record<string, { readonly isRequired?: true; readonly description: string }>>;
   readonly body?: SchemaName;
   readonly answers: readonly Answer[];
   readonly refusals?: readonly RefusalStatus[];

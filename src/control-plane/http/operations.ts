@@ -33,6 +33,15 @@ const mcpAnswers: readonly Answer[] = [
 ];
 const mcpEnded: Answer = { status: 202, description: 'The session has ended.', contents: [] };
 
+const messageHeaders = {
+  'mcp-session-id': { description: 'From the answer to `initialize`; left out for a request without a session.' },
+  'mcp-protocol-version': { description: 'The version that `initialize` agreed on.' },
+};
+const sessionHeaders = {
+  ...messageHeaders,
+  'mcp-session-id': { isRequired: true, description: 'The session to end.' },
+} as const;
+
 export const operations = {
   health: {
     id: 'getHealth',
@@ -120,7 +129,8 @@ export const operations = {
     path: '/servers/{server}',
     tag: 'servers',
     summary: 'Change a server',
-    description: 'What is left out of description and tags is emptied. A server with another URL is probed.',
+    description:
+      'What is left out of description, tags and enabled stays as it is. A server with another URL is probed.',
     body: 'ServerInput',
     answers: [json(200, 'The changed server.', 'Server')],
     refusals: [404, 409, 422],
@@ -170,7 +180,8 @@ export const operations = {
     path: '/compositions',
     tag: 'compositions',
     summary: 'Compose a virtual server of tools of registered servers',
-    description: 'The dataplane serves it to its subjects from their next request on.',
+    description:
+      'The dataplane serves it to its subjects from their next request on. Tools that a server does not have, or not yet, may be named: they are told in `missingTools`, and served once they are there. Patterns such as `*` are refused.',
     body: 'CompositionInput',
     answers: [{ ...json(201, 'The composition is published.', 'Composition'), headers: located }],
     refusals: [409, 422],
@@ -190,7 +201,7 @@ export const operations = {
     path: '/compositions/{composition}',
     tag: 'compositions',
     summary: 'Change a composition',
-    description: 'What is left out of description is emptied; subjects that are left out stay.',
+    description: 'What is left out of description and subjects stays as it is.',
     body: 'CompositionInput',
     answers: [json(200, 'The changed composition is published.', 'Composition')],
     refusals: [404, 409, 422],
@@ -211,6 +222,7 @@ export const operations = {
     path: '/mcp',
     tag: 'mcp',
     summary: 'All active servers as one MCP server',
+    headers: messageHeaders,
     description:
       'Tools are named `<server name>-<tool>`. `tools/list` and `tools/call` work with and without a session.',
     body: 'JsonRpcMessage',
@@ -223,6 +235,7 @@ export const operations = {
     path: '/mcp',
     tag: 'mcp',
     summary: 'End a session',
+    headers: sessionHeaders,
     answers: [mcpEnded],
     refusals: [404],
   },
@@ -232,6 +245,7 @@ export const operations = {
     path: '/servers/{composition}/mcp',
     tag: 'mcp',
     summary: 'A composition as one MCP server',
+    headers: messageHeaders,
     description: 'For its subjects.',
     body: 'JsonRpcMessage',
     answers: mcpAnswers,
@@ -243,6 +257,7 @@ export const operations = {
     path: '/servers/{composition}/mcp',
     tag: 'mcp',
     summary: 'End a session with a composition',
+    headers: sessionHeaders,
     answers: [mcpEnded],
     refusals: [404],
   },

@@ -1,6 +1,7 @@
 // The shapes of what goes over the control plane's HTTP interface, as JSON Schema (2020-12): requests are checked with
-// them, and the OpenAPI document shows them. What a name, a URL or a tag may be is the registry's to judge, so that a
-// fault is told in its words; here it is only described.
+// them, and the OpenAPI document shows them. How long a name, a URL or a tag may be is told here, and judged by the
+// registry alone, so that a fault is told in its words: see `shapeOf`.
+import { limits } from '../../shared/limits.js';
 import { LATEST_PROTOCOL_VERSION } from '../../shared/protocol-versions.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -12,7 +13,6 @@ interface ObjectSchema extends JsonSchema {
 const text = { type: 'string' };
 const count = { type: 'integer', minimum: 0 };
 const time = { type: 'string', format: 'date-time' };
-const texts = { type: 'array', items: text };
 const anyObject = { type: 'object', additionalProperties: true };
 const id = { type: 'string', pattern: '^[0-9a-f]{32}$' };
 
@@ -42,19 +42,45 @@ function inputOf(
   return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
 }
 
+/** Keywords that say more than what kind of thing a value is. */
+const BOUNDS: ReadonlySet<string> = new Set(['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems']);
+
+/** The schema without its bounds. */
+export function shapeOf(schema: JsonSchema): JsonSchema {
+  return withoutBounds(schema) as JsonSchema;
+}
+
+/** @param areNames whether the members' names are of a record's making, not keywords. */
+function withoutBounds(value: unknown, areNames = false): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutBounds(item));
+  if (typeof value !== 'object' || value === null) return value;
+  const kept = Object.entries(value).filter(([name]) => areNames || !BOUNDS.has(name));
+  return Object.fromEntries(
+    kept.map(([name, member]) => [name, withoutBounds(member, !areNames && name === 'properties')]),
+  );
+}
+
 const status = { type: 'string', enum: ['active', 'inactive'] };
+const name = { ...text, minLength: 1, maxLength: limits.serverNameCharsMax, pattern: '^[A-Za-z0-9_.\\- ]+$' };
+const description = { ...text, maxLength: limits.serverDescriptionCharsMax };
 
 const serverSaid = {
   name: {
-    ...text,
+    ...name,
     description: 'Letters, digits, `_`, `.`, `-` and space, 64 at most. Unique without regard to case.',
   },
   url: {
     ...text,
+    minLength: 1,
+    maxLength: limits.serverUrlCharsMax,
     description: 'The MCP endpoint, http or https, without credentials. Link-local and metadata addresses are refused.',
   },
-  description: text,
-  tags: texts,
+  description,
+  tags: {
+    type: 'array',
+    maxItems: limits.serverTagsMax,
+    items: { ...text, minLength: 1, maxLength: limits.serverTagCharsMax, pattern: '^[^,]+$' },
+  },
   transport: { type: 'string', enum: ['STREAMABLEHTTP'] },
   enabled: { type: 'boolean', description: 'False takes the server out of service, whatever its status.' },
 };
@@ -77,14 +103,24 @@ const server = exactly({
 
 const toolsOfServer = exactly({
   name: { ...text, description: 'Of a registered server.' },
-  tools: { ...texts, description: 'As the server names them, without a prefix.' },
+  tools: {
+    type: 'array',
+    minItems: 1,
+    items: { ...text, minLength: 1, pattern: '^[^*]+$' },
+    description: 'As the server names them, without a prefix. Whole names: there are no patterns.',
+  },
 });
 
 const compositionSaid = {
-  name: { ...text, description: 'Unique without regard to case.' },
-  description: text,
+  name: { ...name, description: 'Unique without regard to case.' },
+  description,
   servers: { type: 'array', items: toolsOfServer },
-  subjects: { ...texts, description: 'Who may use it. Left out of a new composition: the caller.' },
+  subjects: {
+    type: 'array',
+    maxItems: limits.compositionSubjectsMax,
+    items: { ...text, minLength: 1, maxLength: limits.storeKeyBytesMax },
+    description: 'Who may use it. Left out of a new composition: the caller.',
+  },
 };
 
 const composition = exactly({

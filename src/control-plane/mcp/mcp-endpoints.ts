@@ -3,12 +3,14 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
+import { readClientMessage } from '../../protocol/json-rpc.js';
 import { refuse } from '../../relay/answers.js';
 import { Relay } from '../../relay/relay.js';
 import { checkTransport } from '../../relay/transport.js';
 import type { HttpUpstream } from '../../relay/upstream/http-upstream.js';
 import { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Logger } from '../../shared/logger.js';
+import { DOWNSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
 import { refusals } from '../../shared/refusals.js';
 import type { CompiledVirtualHost } from '../../store/compiled-config.js';
 import { backendOf } from '../compositions/composed-backends.js';
@@ -115,6 +117,11 @@ export class McpEndpoints {
       refuse(exchange, refusals.bodyTooLarge);
       return;
     }
+    // In a session the rules of the transport have seen to it.
+    if (head.sessionId === '' && isVersionForeign(head.protocolVersion) && !isInitialize(body)) {
+      refuse(exchange, refusals.protocolVersionUnsupported);
+      return;
+    }
     exchange.complete({ method, sessionId: head.sessionId, answerForms, passthroughHeaders: [], body });
     this.#relay.handle({ subject, virtualHost }, exchange);
   }
@@ -130,4 +137,14 @@ export class McpEndpoints {
     const host = await this.#options.compositions.findHost(reference, subject);
     return host && this.#virtualHosts.compile(host.id, host.backends);
   }
+}
+
+function isVersionForeign(version: string): boolean {
+  return version !== '' && !DOWNSTREAM_PROTOCOL_VERSIONS.has(version);
+}
+
+/** Clients send the version that they hope for with it, whatever it is. */
+function isInitialize(body: Buffer): boolean {
+  const message = readClientMessage(body);
+  return typeof message !== 'string' && message.kind === 'request' && message.method === 'initialize';
 }

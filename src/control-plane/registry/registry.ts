@@ -94,7 +94,8 @@ export class Registry {
   }
 
   /**
-   * Changes what people say of a server; one whose URL is another is a new server under the old id, and is probed.
+   * Changes what people say of a server, and nothing that they leave out; one whose URL is another is a new server under
+   * the old id, and is probed.
    * Faults: `not-found`, `invalid`, `name-taken`.
    */
   async replace(reference: string, input: ServerInput): Promise<ServerRecord> {
@@ -106,17 +107,23 @@ export class Registry {
       await this.#refuseTakenName(checked.name, id);
       const isSameName = before.record.name.toLowerCase() === checked.name.toLowerCase();
       const slug = isSameName ? before.record.slug : await this.#findFreeSlug(checked.name);
-      const enabled = checked.enabled ?? before.record.enabled;
+      const { description, tags, enabled } = before.record;
+      const said = {
+        ...checked,
+        description: checked.description ?? description,
+        tags: checked.tags ?? tags,
+        enabled: checked.enabled ?? enabled,
+      };
       const updatedAt = new Date().toISOString();
       if (before.record.url === checked.url) {
-        const after = { ...before.record, ...checked, enabled, slug, updatedAt };
+        const after = { ...before.record, ...said, slug, updatedAt };
         const isDone = await this.#storage.tryUpdate(before, { record: after, failures: before.failures });
         return isDone ? after : undefined;
       }
       probe ??= await this.#prober.probe(checked.url);
       const { createdAt } = before.record;
-      const blank = blankServer(checked, id);
-      const named = { ...blank, record: { ...blank.record, enabled, slug, createdAt, updatedAt } };
+      const blank = blankServer(said, id);
+      const named = { ...blank, record: { ...blank.record, slug, createdAt, updatedAt } };
       const after = afterProbe(named, probe, 'at-once', updatedAt);
       const tools = { before: await this.#storage.loadTools(id), after: toolsOf(probe) };
       return (await this.#storage.tryUpdate(before, after, tools)) ? after.record : undefined;
@@ -242,7 +249,7 @@ export class Registry {
 /** A server of which only is known what people say. */
 function blankServer(checked: CheckedInput, id: string): StoredServer {
   const now = new Date().toISOString();
-  const { name, url, description, tags, enabled = true } = checked;
+  const { name, url, description = '', tags = [], enabled = true } = checked;
   return {
     record: {
       id,

@@ -7,8 +7,9 @@ import type { ServerInput } from './server-record.js';
 export interface CheckedInput {
   readonly name: string;
   readonly url: string;
-  readonly description: string;
-  readonly tags: readonly string[];
+  /** These are `undefined` when nothing was said of them. */
+  readonly description: string | undefined;
+  readonly tags: readonly string[] | undefined;
   readonly enabled: boolean | undefined;
 }
 
@@ -21,16 +22,24 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Throws a `RegistryFault` that names the first member at fault. */
 export function checkServerInput(input: ServerInput): CheckedInput {
-  const { name, url, description = '', tags = [], enabled } = input;
+  const { name, url, description, tags, enabled } = input;
   checkName(name);
   checkUrl(url);
+  if (description !== undefined) checkDescription(description);
+  if (tags !== undefined) checkTags(tags);
+  return { name, url, description, tags: tags && [...new Set(tags)], enabled };
+}
+
+function checkDescription(description: string): void {
   if (description.length > limits.serverDescriptionCharsMax) {
     refuse('description', `must have at most ${limits.serverDescriptionCharsMax} characters`);
   }
   if (LONE_SURROGATE.test(description)) refuse('description', 'must be Unicode text');
+}
+
+function checkTags(tags: readonly string[]): void {
   if (tags.length > limits.serverTagsMax) refuse('tags', `must be at most ${limits.serverTagsMax}`);
   for (const [index, tag] of tags.entries()) checkTag(tag, `tags.${index}`);
-  return { name, url, description, tags: [...new Set(tags)], enabled };
 }
 
 function checkName(name: string): void {

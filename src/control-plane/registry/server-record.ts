@@ -46,6 +46,7 @@ export interface ServerTool {
 export interface ServerInput {
   readonly name: string;
   readonly url: string;
+  /** Absent: empty for a new server, unchanged for a known one. */
   readonly description?: string | undefined;
   readonly tags?: readonly string[] | undefined;
   /** Absent: `true` for a new server, unchanged for a known one. */

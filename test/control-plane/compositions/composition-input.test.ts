@@ -6,8 +6,8 @@ import { limits } from '../../../src/shared/limits.js';
 
 const sound: CompositionInput = { name: 'Desk 1', servers: [{ name: 'files', tools: ['read'] }] };
 
-t.test('what is left out has its default, what is said twice is said once', async (t) => {
-  t.same(checkCompositionInput(sound), { ...sound, description: '', subjects: undefined });
+t.test('what is left out stays open, what is said twice is said once', async (t) => {
+  t.same(checkCompositionInput(sound), { ...sound, description: undefined, subjects: undefined });
   const checked = checkCompositionInput({
     ...sound,
     servers: [{ name: 'files', tools: ['read', 'write', 'read'] }],
@@ -30,6 +30,8 @@ t.test('the member at fault is named', async (t) => {
     ['servers.1.tools', { ...sound, servers: [...sound.servers, { name: 'b', tools: [] }] }],
     ['servers.0.tools.1', { ...sound, servers: [{ name: 'files', tools: ['read', ''] }] }],
     ['servers.0.tools.0', { ...sound, servers: [{ name: 'files', tools: ['\udfff'] }] }],
+    ['servers.0.tools.0', { ...sound, servers: [{ name: 'files', tools: ['*'] }] }],
+    ['servers.0.tools.1', { ...sound, servers: [{ name: 'files', tools: ['read', 'files:*'] }] }],
     ['subjects.1', { ...sound, subjects: ['alice', ''] }],
     ['subjects.0', { ...sound, subjects: ['\ud800'] }],
     ['subjects.0', { ...sound, subjects: ['x'.repeat(limits.storeKeyBytesMax + 1)] }],

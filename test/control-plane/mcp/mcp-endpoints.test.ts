@@ -201,6 +201,7 @@ t.test('the rules of the transport are the dataplane’s', async (t) => {
       ],
     ],
     ['an unknown session', 404, [['mcp-session-id', 'nobody']]],
+    ['an unknown protocol version without a session', 400, [['mcp-protocol-version', 'banana']]],
     ['an unknown protocol version within a session', 400, [session, ['mcp-protocol-version', '2099-01-01']]],
     ['a body over the limit', 413, [], ' '.repeat(BODY_BYTES_MAX + 1)],
     ['no JSON', 400, [], '{'],

@@ -186,8 +186,6 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         ...before,
         name: 'New Name',
         slug: 'new-name',
-        description: '',
-        tags: [],
         enabled: false,
         updatedAt: after.updatedAt,
       });

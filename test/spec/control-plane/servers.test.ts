@@ -227,7 +227,8 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     await register(caller, { name: other, url: UNREACHABLE_URL });
     const answer = await caller.put(`/servers/${name}`, { name: `${name}2`, url: backend.url });
     t.equal(answer.status, 200);
-    t.match(answer.json(), { id, name: `${name}2`, status: 'active', toolCount: 3, description: '', tags: [] });
+    t.match(answer.json(), { id, name: `${name}2`, status: 'active', toolCount: 3 });
+    t.match(answer.json(), { description: 'x', tags: ['t'] }, 'what is left out stays');
     t.equal((await caller.get(`/servers/${name}`)).status, 404, 'the old name is free');
     const disabled = await caller.put(`/servers/${String(id)}`, { name, url: backend.url, enabled: false });
     t.match(disabled.json(), { enabled: false });
