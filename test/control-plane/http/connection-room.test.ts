@@ -11,7 +11,7 @@ interface Room {
   /** Answers that were begun by nobody yet, in the order of their requests. */
   readonly waiting: ServerResponse[];
   /** Connected, and known to the server. */
-  open(): Promise<Socket>;
+  readonly open: () => Promise<Socket>;
 }
 
 async function openRoom(t: Test): Promise<Room> {
