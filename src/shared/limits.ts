@@ -161,7 +161,7 @@ export const limits = {
   hopConnectMsMax: 2_000,
   /** Links that an owner accepts: one for each other worker, twice, as a restarted one may still have its old link. */
   hopLinksMax: 2_048,
-  /** Hops on one link at once; one more fails as if the owner were lost, and at the owner it closes the link. */
+  /** Hops on one link at once; one more fails as if the owner were lost, and at the owner it is not taken. */
   hopsPerLinkMax: 65_536,
   /**
    * Payload bytes of one frame; a longer one is malformed and closes the link. Holds a request's head: its strings are
@@ -172,7 +172,7 @@ export const limits = {
   hopPartBytesMax: 64 * KIB,
   /** Bytes of the buffer that a link's outgoing frames are gathered in; when it is full the link takes a new one. */
   hopBatchBytes: 32 * KIB,
-  /** Bytes of a hopped answer given as a whole, which the receiver gathers; a longer one cuts the caller off. */
+  /** Bytes of a hopped answer given as a whole, which the receiver gathers; a longer one is answered 500. */
   hopAnswerBytesMax: 256 * MIB,
 
   /** How long a command for people waits for the control plane's answer, ms; then it fails. Probes take their time. */

@@ -36,6 +36,7 @@ export type RefusalCode =
   | 'not-json-rpc'
   | 'sessions-full'
   | 'owner-lost'
+  | 'hop-failed'
   | 'store-failed'
   | 'draining';
 
@@ -128,6 +129,7 @@ export const refusals = Object.freeze({
   notJsonRpc: rpc('not-json-rpc', 400, rpcCodes.invalidRequest, 'Invalid request: send one JSON-RPC 2.0 message'),
   sessionsFull: detail('sessions-full', 503, 'Too many sessions', ['retry-after', '30']),
   ownerLost: detail('owner-lost', 503, 'The process that held this session ended before it answered'),
+  hopFailed: detail('hop-failed', 500, 'The request could not be passed on to the process that holds this session'),
   storeFailed: detail('store-failed', 503, 'The store cannot be read: try again', ['retry-after', '2']),
   draining: Object.freeze({
     code: 'draining',

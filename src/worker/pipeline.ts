@@ -18,6 +18,7 @@ import { refusals, type Refusal } from '../shared/refusals.js';
 import type { Logger } from '../shared/logger.js';
 import type { AccessLog } from './access-log.js';
 import type { Admission, AdmissionOutcome } from './admission/admission.js';
+import type { HopFailure } from './affinity/hop-call.js';
 import type { Hop } from './affinity/hop-heads.js';
 import type { Hops } from './affinity/hops.js';
 import { ownerOf } from './affinity/session-id.js';
@@ -122,8 +123,7 @@ export class Pipeline implements EdgeHandler {
     }
     const address = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
     hops.forward(owner, address, exchange, (failure) => {
-      // No process in the owner's slot: its sessions went with it.
-      this.#refuse(exchange, failure === 'owner-absent' ? refusals.sessionUnknown : refusals.ownerLost);
+      this.#refuse(exchange, REFUSED_BY_FAILURE[failure]);
     });
   }
 
@@ -153,6 +153,13 @@ export class Pipeline implements EdgeHandler {
     refuse(exchange, refusal);
   }
 }
+
+const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {
+  // No process in the owner's slot: its sessions went with it.
+  'owner-absent': refusals.sessionUnknown,
+  'owner-lost': refusals.ownerLost,
+  'hop-failed': refusals.hopFailed,
+};
 
 const NO_HEADERS: readonly string[] = Object.freeze([]);
 

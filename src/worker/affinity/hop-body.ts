@@ -1,6 +1,6 @@
 // Puts a body of a known size together from its parts. It is a copy: a small body must not keep the whole piece that it
 // came in with others. Its memory is taken when the first part comes, not on the head's word.
-import { HopFault } from './hop-frames.js';
+import { StreamFault } from './hop-frames.js';
 import { Inflow } from './hop-flow.js';
 import type { HopSocket } from './hop-socket.js';
 
@@ -24,9 +24,9 @@ export class HopBody {
     return this.#bytes;
   }
 
-  /** @throws {HopFault} when the part does not fit. */
+  /** @throws {StreamFault} when the part does not fit. */
   add(part: Buffer): void {
-    if (part.length > this.#totalBytes - this.#filledBytes) throw new HopFault('body longer than its head says');
+    if (part.length > this.#totalBytes - this.#filledBytes) throw new StreamFault('body longer than its head says');
     this.#inflow.arrive(part.length);
     if (this.#filledBytes === 0) this.#bytes = Buffer.allocUnsafe(this.#totalBytes);
     part.copy(this.#bytes, this.#filledBytes);

@@ -3,19 +3,20 @@
 //   asked ── respond ──> gathering ── body complete ──> done
 //   asked ── open-stream, open-body ──> streaming ── end ──> ending ── all written ──> done
 //   asked, gathering, streaming ── cut, or the link is lost ──> done
+//   asked, gathering, streaming, leaving ── reset, or a frame that cannot be ──> done
 //   asked, gathering, streaming ── the caller went away ──> leaving ── request sent ──> done
 //   ending ── the caller went away ──> done
 import type { Exchange } from '../../relay/exchange.js';
 import { limits } from '../../shared/limits.js';
 import { HopBody } from './hop-body.js';
-import { HopFault, type FrameKind } from './hop-frames.js';
+import { HopFault, StreamFault, type FrameKind } from './hop-frames.js';
 import { Inflow, Outflow } from './hop-flow.js';
 import {
   readCredit,
   readOpenBody,
   readOpenStream,
   readRespondHead,
-  sendRequestHead,
+  trySendRequestHead,
   type Hop,
   type RespondHead,
 } from './hop-heads.js';
@@ -23,9 +24,10 @@ import type { HopSocket } from './hop-socket.js';
 
 /**
  * Why there is no answer. `owner-absent`: nothing was sent, for there is no process to send it to, so its sessions are
- * lost too. `owner-lost`: the request was sent, and it is not known what became of it.
+ * lost too. `owner-lost`: the request was sent, and it is not known what became of it. `hop-failed`: the two workers did
+ * not understand each other about this one request; the owner and its sessions are there.
  */
-export type HopFailure = 'owner-absent' | 'owner-lost';
+export type HopFailure = 'owner-absent' | 'owner-lost' | 'hop-failed';
 
 type State = 'asked' | 'gathering' | 'streaming' | 'ending' | 'leaving' | 'done';
 
@@ -42,6 +44,8 @@ export class HopCall {
   #answer: { readonly head: RespondHead; readonly body: HopBody } | undefined;
 
   readonly #inflow: Inflow;
+  /** What is still to come of a body of a known length; `undefined` in an event stream. */
+  #bodyLeftBytes: number | undefined;
   /** Data of a stream is held from a `write` that answered false until `onDrain`: a window of it at most. */
   #held: Buffer[] = [];
   #isBlocked = false;
@@ -66,15 +70,23 @@ export class HopCall {
   }
 
   start(hop: Hop): void {
-    sendRequestHead(this.#socket, this.stream, hop, this.#exchange.request);
+    if (!trySendRequestHead(this.#socket, this.stream, hop, this.#exchange.request)) {
+      this.#socket.logger.error('a request does not fit into a hop');
+      this.#fail();
+      return;
+    }
     this.#outflow.write(this.#exchange.request.body);
     this.#exchange.onAbort = (): void => this.#onAbort();
     this.#exchange.onDrain = (): void => this.#onDrain();
     if (this.#exchange.isAborted) this.#onAbort();
   }
 
-  /** @throws {HopFault} for a frame that does not belong here. */
+  /**
+   * @throws {StreamFault} for a frame that cannot be: `onFault` ends the hop.
+   * @throws {HopFault} for a frame that an owner never sends.
+   */
   onFrame(kind: FrameKind, payload: Buffer): void {
+    if (kind === 'reset') return this.#fail();
     if (kind === 'credit') return this.#onCredit(readCredit(payload));
     // The caller is gone and the owner does not know yet: what it still sends is dropped.
     if (this.#state === 'leaving') return;
@@ -87,11 +99,13 @@ export class HopCall {
       case 'open-body': {
         const { contentType, bodyBytes } = readOpenBody(payload);
         this.#expect(['asked'], 'streaming', kind);
+        this.#bodyLeftBytes = bodyBytes;
         return this.#exchange.openBody(contentType, bodyBytes);
       }
       case 'data':
         return this.#onData(payload);
       case 'end':
+        if ((this.#bodyLeftBytes ?? 0) > 0) throw new StreamFault('body shorter than its head says');
         this.#expect(['streaming'], 'ending', kind);
         this.#forget(this.stream);
         return this.#writeHeld();
@@ -112,8 +126,25 @@ export class HopCall {
     else this.#onFailure(failure);
   }
 
+  /** A frame of the owner's cannot be: the hop ends, and the owner is told. */
+  onFault(): void {
+    this.#socket.reserve('reset', this.stream, 0);
+    this.#fail();
+  }
+
+  /** The stream is over for both ends; the caller is answered, or cut off where its answer has begun. */
+  #fail(): void {
+    const hasBegun = this.#state === 'streaming';
+    const isWaiting = this.#state === 'asked' || this.#state === 'gathering';
+    if (!this.#finish(['asked', 'gathering', 'streaming', 'leaving'])) return;
+    this.#outflow.drop();
+    this.#forget(this.stream);
+    if (hasBegun) this.#exchange.cut();
+    else if (isWaiting) this.#onFailure('hop-failed');
+  }
+
   #onRespond(head: RespondHead): void {
-    if (head.bodyBytes > limits.hopAnswerBytesMax) throw new HopFault(`answer of ${head.bodyBytes} bytes`);
+    if (head.bodyBytes > limits.hopAnswerBytesMax) throw new StreamFault(`answer of ${head.bodyBytes} bytes`);
     this.#expect(['asked'], 'gathering', 'respond');
     this.#answer = { head, body: new HopBody(this.#socket, this.stream, head.bodyBytes) };
     this.#tryRespond();
@@ -125,8 +156,12 @@ export class HopCall {
       this.#tryRespond();
       return;
     }
-    if (this.#state !== 'streaming') throw new HopFault(`data frame while ${this.#state}`);
+    if (this.#state !== 'streaming') throw new StreamFault(`data frame while ${this.#state}`);
     this.#inflow.arrive(payload.length);
+    if (this.#bodyLeftBytes !== undefined) {
+      if (payload.length > this.#bodyLeftBytes) throw new StreamFault('body longer than its head says');
+      this.#bodyLeftBytes -= payload.length;
+    }
     // What is held is a copy: a small event must not keep the whole piece that it came in with others.
     if (this.#isBlocked) this.#held.push(Buffer.from(payload));
     else this.#write(payload);
@@ -195,7 +230,7 @@ export class HopCall {
   }
 
   #expect(from: readonly State[], to: State, kind: FrameKind): void {
-    if (!this.#transition(from, to)) throw new HopFault(`${kind} frame while ${this.#state}`);
+    if (!this.#transition(from, to)) throw new StreamFault(`${kind} frame while ${this.#state}`);
   }
 
   /** Lets go of the exchange: what happens to it from here on is no longer the hop's concern. */

@@ -3,11 +3,11 @@
 //   unanswered ── respond ────> responding ── all sent ──> complete
 //   unanswered ── openStream, openBody ─> streaming ── end ──> ending ── all sent ──> complete
 //   unanswered, streaming ── cut ──> complete
+//   responding ── the answer does not fit into a hop ──> complete
 //   anything but complete ── abort ──> aborted
 import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
-import { limits } from '../../shared/limits.js';
 import { Outflow } from './hop-flow.js';
-import { sendOpenBody, sendOpenStream, sendRespondHead } from './hop-heads.js';
+import { sendOpenBody, sendOpenStream, trySendRespondHead } from './hop-heads.js';
 import type { HopSocket } from './hop-socket.js';
 
 type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' | 'aborted';
@@ -46,14 +46,13 @@ export class HopExchange implements Exchange {
     headers: readonly string[] = [],
   ): void {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-    if (bytes.length > limits.hopAnswerBytesMax) {
-      this.#socket.logger.error({ bytes: bytes.length }, 'answer too large for a hop: the caller is cut off');
-      this.cut();
-      return;
-    }
     if (!this.#transition(['unanswered'], 'responding')) return;
     const head = { status, contentType, sessionId, headers, bodyBytes: bytes.length };
-    sendRespondHead(this.#socket, this.stream, head);
+    if (!trySendRespondHead(this.#socket, this.stream, head)) {
+      this.#socket.logger.error({ bytes: bytes.length }, 'an answer does not fit into a hop');
+      this.#reset();
+      return;
+    }
     this.#outflow.write(bytes);
     this.#tryComplete();
   }
@@ -103,6 +102,13 @@ export class HopExchange implements Exchange {
     this.#forget(this.stream);
     // What the relay has answered completely is no longer its concern.
     if (!isAnswered) this.onAbort?.();
+  }
+
+  /** There will be no answer over this hop. */
+  #reset(): void {
+    this.#transition(['responding'], 'complete');
+    this.#socket.reserve('reset', this.stream, 0);
+    this.#forget(this.stream);
   }
 
   /** Does nothing while bytes wait for credit: `onCredit` comes here again. */

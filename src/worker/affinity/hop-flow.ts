@@ -2,7 +2,7 @@
 // receiver returns credit for bytes it has got rid of. So a large body leaves room on the link for the other hops, and a
 // slow reader costs both workers a bounded amount of memory.
 import { limits } from '../../shared/limits.js';
-import { HopFault } from './hop-frames.js';
+import { StreamFault } from './hop-frames.js';
 import { sendCredit } from './hop-heads.js';
 import type { HopSocket } from './hop-socket.js';
 
@@ -36,10 +36,10 @@ export class Outflow {
     if (sentBytes < bytes.length) this.#waiting.push(Buffer.from(bytes.subarray(sentBytes)));
   }
 
-  /** @throws {HopFault} when more is returned than was sent. */
+  /** @throws {StreamFault} when more is returned than was sent. */
   grant(creditBytes: number): void {
     this.#creditBytes += creditBytes;
-    if (this.#creditBytes > limits.hopWindowBytes) throw new HopFault('more credit than the window holds');
+    if (this.#creditBytes > limits.hopWindowBytes) throw new StreamFault('more credit than the window holds');
     for (let next = this.#waiting[0]; next !== undefined && this.hasCredit; next = this.#waiting[0]) {
       const sentBytes = this.#send(next);
       if (sentBytes === next.length) this.#waiting.shift();
@@ -77,10 +77,10 @@ export class Inflow {
     this.#stream = stream;
   }
 
-  /** @throws {HopFault} when the sender had no credit for the bytes. */
+  /** @throws {StreamFault} when the sender had no credit for the bytes. */
   arrive(bytes: number): void {
     this.#openBytes -= bytes;
-    if (this.#openBytes < 0) throw new HopFault('data beyond the window');
+    if (this.#openBytes < 0) throw new StreamFault('data beyond the window');
   }
 
   release(bytes: number): void {

@@ -2,8 +2,10 @@
 //
 //   frame = payload bytes (u32) · kind (u8) · stream (u32) · payload           all little-endian
 //
-//   caller → owner   hello (the secret, first and once) · request · data (its body) · credit · abort
-//   owner → caller   respond · open-stream · open-body · data (body or stream) · end · cut · credit
+//   caller → owner   hello (the secret, first and once) · request · data (its body) · credit · abort · reset
+//   owner → caller   respond · open-stream · open-body · data (body or stream) · end · cut · credit · reset
+//
+// `reset` says that its sender found a fault in the stream and knows it no more.
 import { limits } from '../../shared/limits.js';
 
 const FRAME_CODES = {
@@ -17,6 +19,7 @@ const FRAME_CODES = {
   credit: 7,
   abort: 8,
   'open-body': 9,
+  reset: 10,
 } as const;
 
 export type FrameKind = keyof typeof FRAME_CODES;
@@ -26,9 +29,14 @@ const FRAME_KINDS = Object.keys(FRAME_CODES) as FrameKind[];
 
 export const FRAME_HEADER_BYTES = 9;
 
-/** What a peer sent is no valid frame, or not valid here. Closes the link. */
+/** What a peer sent is no frame, or nothing that ever goes this way: it cannot be followed any more. Closes the link. */
 export class HopFault extends Error {
   override readonly name = 'HopFault';
+}
+
+/** A frame says what its stream cannot have. The frames of the others are as good as before: only this stream ends. */
+export class StreamFault extends Error {
+  override readonly name = 'StreamFault';
 }
 
 export function writeFrameHeader(

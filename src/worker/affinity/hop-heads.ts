@@ -1,7 +1,8 @@
 // What a hop's frames say, as bytes: the heads of requests and answers, and credit. Strings travel as UTF-16, so that
 // every string arrives as it was sent (a subject too that UTF-8 could not hold) and its length need not be counted.
 import type { AnswerForms, BodyType, ExchangeRequest } from '../../relay/exchange.js';
-import { HopFault } from './hop-frames.js';
+import { limits } from '../../shared/limits.js';
+import { StreamFault } from './hop-frames.js';
 import type { HopSocket } from './hop-socket.js';
 
 /** What admission found out about a request, beyond the request itself. */
@@ -34,42 +35,56 @@ const METHODS: readonly ExchangeRequest['method'][] = ['POST', 'DELETE', 'GET'];
 const ANSWER_FORMS: readonly AnswerForms[] = ['json', 'event-stream', 'both'];
 const BODY_TYPES: readonly BodyType[] = ['application/json', 'text/event-stream'];
 
-/** body bytes (u32) · method (u8) · answer forms (u8) · subject, virtual host, session, header name, value, … */
-export function sendRequestHead(socket: HopSocket, stream: number, hop: Hop, request: ExchangeRequest): void {
+/**
+ * body bytes (u32) · method (u8) · answer forms (u8) · subject, virtual host, session, header name, value, …
+ * @returns false, and sends nothing, when the owner would not take it.
+ */
+export function trySendRequestHead(socket: HopSocket, stream: number, hop: Hop, request: ExchangeRequest): boolean {
   const strings = [hop.subject, hop.virtualHostId, request.sessionId, ...request.passthroughHeaders];
-  const payload = socket.reserve('request', stream, 6 + stringsBytes(strings));
+  const payloadBytes = 6 + stringsBytes(strings);
+  const method = METHODS.indexOf(request.method);
+  const answerForms = ANSWER_FORMS.indexOf(request.answerForms);
+  if (method < 0 || answerForms < 0 || payloadBytes > limits.hopFrameBytesMax) return false;
+  const payload = socket.reserve('request', stream, payloadBytes);
   payload.writeUInt32LE(request.body.length, 0);
-  payload[4] = METHODS.indexOf(request.method);
-  payload[5] = ANSWER_FORMS.indexOf(request.answerForms);
+  payload[4] = method;
+  payload[5] = answerForms;
   writeStrings(payload, 6, strings);
+  return true;
 }
 
 export function readRequestHead(payload: Buffer): RequestHead {
-  if (payload.length < 6) throw new HopFault('request head too short');
+  if (payload.length < 6) throw new StreamFault('request head too short');
   const method = METHODS[payload[4] as number];
   const answerForms = ANSWER_FORMS[payload[5] as number];
   const [subject, virtualHostId, sessionId, ...passthroughHeaders] = readStrings(payload, 6);
-  if (method === undefined || answerForms === undefined) throw new HopFault('request head with unknown codes');
+  if (method === undefined || answerForms === undefined) throw new StreamFault('request head with unknown codes');
   if (subject === undefined || virtualHostId === undefined || sessionId === undefined) {
-    throw new HopFault('request head incomplete');
+    throw new StreamFault('request head incomplete');
   }
   const request = { method, sessionId, answerForms, passthroughHeaders };
   return { hop: { subject, virtualHostId }, request, bodyBytes: payload.readUInt32LE(0) };
 }
 
-/** body bytes (u32) · status (u16) · content type, session (empty: none), header name, value, … */
-export function sendRespondHead(socket: HopSocket, stream: number, head: RespondHead): void {
+/**
+ * body bytes (u32) · status (u16) · content type, session (empty: none), header name, value, …
+ * @returns false, and sends nothing, when the other worker would not take it.
+ */
+export function trySendRespondHead(socket: HopSocket, stream: number, head: RespondHead): boolean {
   const strings = [head.contentType, head.sessionId ?? '', ...head.headers];
-  const payload = socket.reserve('respond', stream, 6 + stringsBytes(strings));
+  const payloadBytes = 6 + stringsBytes(strings);
+  if (head.bodyBytes > limits.hopAnswerBytesMax || payloadBytes > limits.hopFrameBytesMax) return false;
+  const payload = socket.reserve('respond', stream, payloadBytes);
   payload.writeUInt32LE(head.bodyBytes, 0);
   payload.writeUInt16LE(head.status, 4);
   writeStrings(payload, 6, strings);
+  return true;
 }
 
 export function readRespondHead(payload: Buffer): RespondHead {
-  if (payload.length < 6) throw new HopFault('answer head too short');
+  if (payload.length < 6) throw new StreamFault('answer head too short');
   const [contentType, sessionId, ...headers] = readStrings(payload, 6);
-  if (contentType === undefined || sessionId === undefined) throw new HopFault('answer head incomplete');
+  if (contentType === undefined || sessionId === undefined) throw new StreamFault('answer head incomplete');
   return {
     status: payload.readUInt16LE(4),
     contentType,
@@ -97,7 +112,7 @@ export function sendOpenBody(socket: HopSocket, stream: number, { contentType, b
 
 export function readOpenBody(payload: Buffer): BodyHead {
   const contentType = BODY_TYPES[payload[4] ?? BODY_TYPES.length];
-  if (payload.length !== 5 || contentType === undefined) throw new HopFault('head of a body malformed');
+  if (payload.length !== 5 || contentType === undefined) throw new StreamFault('head of a body malformed');
   return { contentType, bodyBytes: payload.readUInt32LE(0) };
 }
 
@@ -106,7 +121,7 @@ export function sendCredit(socket: HopSocket, stream: number, creditBytes: numbe
 }
 
 export function readCredit(payload: Buffer): number {
-  if (payload.length !== 4) throw new HopFault('credit is four bytes');
+  if (payload.length !== 4) throw new StreamFault('credit is four bytes');
   return payload.readUInt32LE(0);
 }
 
@@ -129,10 +144,10 @@ function readStrings(payload: Buffer, from: number): string[] {
   const strings: string[] = [];
   let at = from;
   while (at < payload.length) {
-    if (payload.length - at < 4) throw new HopFault('string without its length');
+    if (payload.length - at < 4) throw new StreamFault('string without its length');
     const bytes = payload.readUInt32LE(at);
     at += 4;
-    if (bytes > payload.length - at || bytes % 2 !== 0) throw new HopFault('string of a wrong length');
+    if (bytes > payload.length - at || bytes % 2 !== 0) throw new StreamFault('string of a wrong length');
     strings.push(payload.toString('utf16le', at, at + bytes));
     at += bytes;
   }

@@ -6,13 +6,13 @@ import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { HopBody } from './hop-body.js';
 import { HopExchange } from './hop-exchange.js';
-import { HopFault, type FrameKind } from './hop-frames.js';
+import { HopFault, StreamFault, type FrameKind } from './hop-frames.js';
 import { readCredit, readRequestHead, type Hop, type RequestHead } from './hop-heads.js';
 import { HopSocket, type HopSocketHandler } from './hop-socket.js';
 import { StreamTable } from './streams.js';
 
 export interface HopIntakeOptions {
-  /** A request with a longer body closes the link: the other worker has the same limit. */
+  /** A request with a longer body is not taken: the other worker has the same limit. */
   readonly bodyBytesMax: number;
   readonly logger: Logger;
 }
@@ -68,6 +68,15 @@ export class HopIntake implements HopSocketHandler {
       this.#checkSecret(kind, payload);
       return;
     }
+    try {
+      this.#take(kind, stream, payload);
+    } catch (fault) {
+      if (!(fault instanceof StreamFault)) throw fault;
+      this.#reset(stream, fault);
+    }
+  }
+
+  #take(kind: FrameKind, stream: number, payload: Buffer): void {
     switch (kind) {
       case 'request':
         return this.#onRequest(stream, payload);
@@ -78,6 +87,8 @@ export class HopIntake implements HopSocketHandler {
         return this.#exchanges.get(stream)?.onCredit(readCredit(payload));
       case 'abort':
         return this.#onAbort(stream);
+      case 'reset':
+        return this.#drop(stream);
       case 'hello':
       case 'respond':
       case 'open-stream':
@@ -86,6 +97,18 @@ export class HopIntake implements HopSocketHandler {
       case 'cut':
         throw new HopFault(`${kind} frame at the owner`);
     }
+  }
+
+  /** The fault is one stream's: the other worker answers its caller, and the hops of the others go on. */
+  #reset(stream: number, fault: StreamFault): void {
+    this.#socket.logger.error({ fault: fault.message }, 'hop ended over what its peer sent');
+    this.#drop(stream);
+    this.#socket.reserve('reset', stream, 0);
+  }
+
+  #drop(stream: number): void {
+    this.#arriving.delete(stream);
+    this.#exchanges.get(stream)?.abort();
   }
 
   onClose(): void {
@@ -108,10 +131,11 @@ export class HopIntake implements HopSocketHandler {
   }
 
   #onRequest(stream: number, payload: Buffer): void {
-    const head = readRequestHead(payload);
+    // The link's fault and not the stream's: whose the next frames are, and the answers, could not be told any more.
     if (this.#arriving.get(stream) ?? this.#exchanges.get(stream)) throw new HopFault('stream in use');
-    if (this.#arriving.size + this.#exchanges.size >= limits.hopsPerLinkMax) throw new HopFault('too many hops');
-    if (head.bodyBytes > this.#bodyBytesMax) throw new HopFault(`request body of ${head.bodyBytes} bytes`);
+    const head = readRequestHead(payload);
+    if (this.#arriving.size + this.#exchanges.size >= limits.hopsPerLinkMax) throw new StreamFault('too many hops');
+    if (head.bodyBytes > this.#bodyBytesMax) throw new StreamFault(`request body of ${head.bodyBytes} bytes`);
     const request = { stream, head, body: new HopBody(this.#socket, stream, head.bodyBytes), isAborted: false };
     if (head.bodyBytes === 0) this.#deliver(request);
     else if (!this.#arriving.add(request)) throw new HopFault('stream in use');
@@ -119,7 +143,8 @@ export class HopIntake implements HopSocketHandler {
 
   #onBodyPart(stream: number, part: Buffer): void {
     const request = this.#arriving.get(stream);
-    if (request === undefined) throw new HopFault('data without a request');
+    // The rest of a request that was not taken may be under way still.
+    if (request === undefined) return;
     request.body.add(part);
     if (!request.body.isComplete) return;
     this.#arriving.delete(stream);

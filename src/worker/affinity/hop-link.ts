@@ -7,7 +7,7 @@ import type { Exchange } from '../../relay/exchange.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { HopCall, type HopFailure } from './hop-call.js';
-import type { FrameKind } from './hop-frames.js';
+import { StreamFault, type FrameKind } from './hop-frames.js';
 import type { Hop } from './hop-heads.js';
 import { HopSocket, type HopSocketHandler } from './hop-socket.js';
 import { StreamNumbers, StreamTable } from './streams.js';
@@ -60,7 +60,15 @@ export class HopLink implements HopSocketHandler {
 
   onFrame(kind: FrameKind, stream: number, payload: Buffer): void {
     // A frame may cross the end of its hop, as when the caller went away: nobody is there to take it.
-    this.#calls.get(stream)?.onFrame(kind, payload);
+    const call = this.#calls.get(stream);
+    if (call === undefined) return;
+    try {
+      call.onFrame(kind, payload);
+    } catch (fault) {
+      if (!(fault instanceof StreamFault)) throw fault;
+      this.#socket.logger.error({ fault: fault.message }, 'hop ended over what its owner sent');
+      call.onFault();
+    }
   }
 
   onClose(): void {

@@ -10,7 +10,7 @@ import type { Logger } from '../../shared/logger.js';
 import { FRAME_HEADER_BYTES, FrameDecoder, HopFault, writeFrameHeader, type FrameKind } from './hop-frames.js';
 
 export interface HopSocketHandler {
-  /** @throws {HopFault} when the frame is not valid here: the socket is closed. */
+  /** @throws {HopFault} when the peer cannot be followed any more: the socket is closed. */
   onFrame(kind: FrameKind, stream: number, payload: Buffer): void;
   /** Called once, last, whichever side closed. */
   onClose(): void;

@@ -49,6 +49,7 @@ export class EdgeExchange implements Exchange {
   onAbort: (() => void) | undefined;
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
+  readonly #isHead: boolean;
   #state: State = 'open';
   #isAborted = false;
   #request: ExchangeRequest | undefined;
@@ -63,15 +64,18 @@ export class EdgeExchange implements Exchange {
   #part: Uint8Array = NO_BODY;
   #partStart = 0;
 
+  /** @param isHead the answer has the headers that it would have, and no body (RFC 9110, 9.3.2). */
   constructor(
     context: EdgeContext,
     res: HttpResponse,
     isTls: boolean,
     method: ExchangeRequest['method'],
     head: RequestHead,
+    isHead = false,
   ) {
     this.#context = context;
     this.#res = res;
+    this.#isHead = isHead;
     this.isTls = isTls;
     this.method = method;
     this.head = head;
@@ -126,6 +130,10 @@ export class EdgeExchange implements Exchange {
     headers: readonly string[] = [],
   ): void {
     if (this.#state !== 'open') return;
+    if (this.#isHead || status === 204) {
+      this.#respondWithoutBody(status, contentType, body, sessionId, headers);
+      return;
+    }
     if (body.length > FLUSHED_BYTES_MAX) {
       const bytes = typeof body === 'string' ? Buffer.from(body) : body;
       this.#respondAsRead(status, contentType, bytes, sessionId, headers);
@@ -134,8 +142,7 @@ export class EdgeExchange implements Exchange {
     this.#finish();
     this.#res.cork(() => {
       this.#writeHead(status, contentType, sessionId, headers);
-      if (status === 204) this.#res.endWithoutBody(undefined, this.#context.isDraining);
-      else this.#res.end(body, this.#context.isDraining);
+      this.#res.end(body, this.#context.isDraining);
     });
   }
 
@@ -188,6 +195,24 @@ export class EdgeExchange implements Exchange {
     // Done before the close, because closing calls back `onAborted`.
     this.#finish();
     this.#res.close();
+  }
+
+  /** A 204 has no length either (RFC 9110, 8.6). */
+  #respondWithoutBody(
+    status: number,
+    contentType: string,
+    body: Uint8Array | string,
+    sessionId: string | undefined,
+    headers: readonly string[],
+  ): void {
+    this.#finish();
+    this.#res.cork(() => {
+      this.#writeHead(status, contentType, sessionId, headers);
+      this.#writeCloseHeader();
+      if (status !== 204) this.#res.writeHeader('content-length', String(Buffer.byteLength(body)));
+      // Without arguments: of a length the library would wait for the body, and `undefined` it takes for 2^63.
+      this.#res.endWithoutBody();
+    });
   }
 
   /** Hands a large body over as fast as the caller reads it. */

@@ -20,8 +20,6 @@ export interface EdgeHandler {
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void;
 }
 
-const MCP_METHODS: Readonly<Record<string, ExchangeRequest['method']>> = { post: 'POST', delete: 'DELETE' };
-
 export class Edge {
   readonly #uws: Uws;
   readonly #options: DataplaneOptions;
@@ -95,42 +93,64 @@ export class Edge {
   #route(app: TemplatedApp, isTls: boolean): void {
     const { pathPrefix } = this.#options;
     app.any(`${pathPrefix}/servers/:virtualHostId/mcp`, (res, req) => this.#onMcp(res, req, isTls));
-    app.get(`${pathPrefix}/health`, (res) => this.#onHealth(res));
+    app.get(`${pathPrefix}/health`, (res) => this.#onHealth(res, false));
+    app.head(`${pathPrefix}/health`, (res) => this.#onHealth(res, true));
     for (const endpoint of this.#endpoints) {
       const pattern = `${pathPrefix}${endpoint.path}/:parameter`;
-      app[endpoint.method === 'GET' ? 'get' : 'post'](pattern, (res, req) => {
+      const onEndpoint = (res: HttpResponse, req: HttpRequest): void => {
         const parameter = req.getParameter(0) ?? '';
-        this.#handler.onEndpoint(endpoint, this.#exchange(res, req, isTls, endpoint.method), parameter);
-      });
+        const isGet = endpoint.method === 'GET';
+        const exchange = isGet ? this.#exchangeOfAny(res, req, isTls) : this.#exchange(res, req, isTls, 'POST');
+        this.#handler.onEndpoint(endpoint, exchange, parameter);
+      };
+      app[endpoint.method === 'GET' ? 'get' : 'post'](pattern, onEndpoint);
+      if (endpoint.method === 'GET') app.head(pattern, onEndpoint);
     }
     app.any('/*', (res, req) => {
       const { pathUnknown: refusal } = refusals;
-      this.#exchange(res, req, isTls, 'GET').respond(refusal.status, refusal.contentType, refusal.body);
+      this.#exchangeOfAny(res, req, isTls).respond(refusal.status, refusal.contentType, refusal.body);
     });
   }
 
   #onMcp(res: HttpResponse, req: HttpRequest, isTls: boolean): void {
-    const methodName = req.getMethod();
-    const method = MCP_METHODS[methodName];
     if (this.#isDrained) {
       const { draining: refusal } = refusals;
-      this.#exchange(res, req, isTls, 'GET').respond(refusal.status, refusal.contentType, refusal.body);
-    } else if (method !== undefined) {
-      this.#handler.onRequest(this.#exchange(res, req, isTls, method));
-    } else if (methodName === 'options') {
-      this.#handler.onPreflight(this.#exchange(res, req, isTls, 'GET'));
-    } else {
-      const { methodNotAllowed: refusal } = refusals;
-      const exchange = this.#exchange(res, req, isTls, 'GET');
-      exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
+      this.#exchangeOfAny(res, req, isTls).respond(refusal.status, refusal.contentType, refusal.body);
+      return;
+    }
+    // A method is the caller's word, in lower case: compared, never looked up in an object, which has names of its own.
+    switch (req.getMethod()) {
+      case 'post':
+        return this.#handler.onRequest(this.#exchange(res, req, isTls, 'POST'));
+      case 'delete':
+        return this.#handler.onRequest(this.#exchange(res, req, isTls, 'DELETE'));
+      case 'options':
+        return this.#handler.onPreflight(this.#exchange(res, req, isTls, 'GET'));
+      default: {
+        const { methodNotAllowed: refusal } = refusals;
+        const exchange = this.#exchangeOfAny(res, req, isTls);
+        exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
+      }
     }
   }
 
-  #onHealth(res: HttpResponse): void {
-    const { draining } = refusals;
-    if (this.#context.isDraining) res.writeStatus(`${draining.status} Service Unavailable`);
+  #onHealth(res: HttpResponse, isHead: boolean): void {
+    const { isDraining } = this.#context;
+    const body = isDraining ? refusals.draining.body : '{"status":"healthy"}';
+    if (isDraining) res.writeStatus(`${refusals.draining.status} Service Unavailable`);
     res.writeHeader('content-type', 'application/json');
-    res.end(this.#context.isDraining ? draining.body : '{"status":"healthy"}', this.#context.isDraining);
+    if (!isHead) {
+      res.end(body, isDraining);
+      return;
+    }
+    // Without arguments: of a length the library would wait for the body.
+    res.writeHeader('content-length', String(body.length));
+    res.endWithoutBody();
+  }
+
+  /** For what never reaches the relay, whose exchanges have a body in each answer. */
+  #exchangeOfAny(res: HttpResponse, req: HttpRequest, isTls: boolean): EdgeExchange {
+    return new EdgeExchange(this.#context, res, isTls, 'GET', readHead(req), req.getMethod() === 'head');
   }
 
   #exchange(res: HttpResponse, req: HttpRequest, isTls: boolean, method: ExchangeRequest['method']): EdgeExchange {

@@ -20,6 +20,7 @@ const KINDS = [
   'credit',
   'abort',
   'open-body',
+  'reset',
 ] as const;
 
 function decode(pieces: readonly Buffer[]): Frame[] {

@@ -43,38 +43,101 @@ t.test('the secret goes first, once, and one link serves every hop', async (t) =
   for (const stream of [FIRST, SECOND, THIRD]) t.same(links[0]?.told(stream), ['request', 'data 4']);
 });
 
-t.test('what an owner must not send closes the link', async (t) => {
+const frame = (kind: Frame['kind'], payload: Buffer | string = ''): Frame => ({
+  kind,
+  stream: FIRST,
+  payload: Buffer.from(payload),
+});
+
+t.test('what an owner never sends closes the link', async (t) => {
   const { pair, links } = await startRawOwner(t);
-  const open = { kind: 'open-stream', stream: FIRST, payload: Buffer.alloc(0) } as const;
-  const part = { kind: 'data', stream: FIRST, payload: Buffer.alloc(limits.hopPartBytesMax) } as const;
-  const frame = (kind: Frame['kind'], payload: Buffer | string = ''): Frame => ({
-    kind,
-    stream: FIRST,
-    payload: Buffer.from(payload),
-  });
-  const cases: [string, 'owner-lost' | 'cut', Frame[]][] = [
-    ['a request', 'owner-lost', [frame('request', requestHead(0))]],
-    ['an abort', 'owner-lost', [frame('abort')]],
-    ['data before an answer', 'owner-lost', [frame('data', 'x')]],
-    ['an end before an answer', 'owner-lost', [frame('end')]],
-    ['half a head', 'owner-lost', [frame('respond', respondHead(0).subarray(0, 9))]],
-    ['an answer above its limit', 'owner-lost', [frame('respond', respondHead(limits.hopAnswerBytesMax + 1))]],
-    ['two answers', 'owner-lost', [frame('respond', respondHead(9)), frame('respond', respondHead(9))]],
-    ['a stream within an answer', 'owner-lost', [frame('respond', respondHead(9)), open]],
-    ['a body longer than its head says', 'owner-lost', [frame('respond', respondHead(1)), frame('data', 'xx')]],
-    ['credit for bytes that were not sent', 'owner-lost', [frame('credit', u32(limits.hopWindowBytes))]],
+  const cases: [string, Frame][] = [
+    ['a request', frame('request', requestHead(0))],
+    ['an abort', frame('abort')],
+    ['a hello', frame('hello', pair.secret)],
+  ];
+  for (const [name, { kind, stream, payload }] of cases) {
+    const downstream = new RecordedExchange();
+    const link = await ask(pair, links, downstream);
+    link.send(kind, stream, payload);
+    await until(() => link.isClosed, `the close after ${name}`);
+    t.equal(downstream.outcome, 'owner-lost', name);
+  }
+});
+
+t.test('an answer that cannot be ends its hop, and no other on the link', async (t) => {
+  const { pair, links } = await startRawOwner(t);
+  const open = frame('open-stream');
+  const part = frame('data', Buffer.alloc(limits.hopPartBytesMax));
+  const openBody = frame('open-body', Buffer.from([...u32(4), 0]));
+  const cases: [string, 'hop-failed' | 'cut', Frame[]][] = [
+    ['data before an answer', 'hop-failed', [frame('data', 'x')]],
+    ['an end before an answer', 'hop-failed', [frame('end')]],
+    ['half a head', 'hop-failed', [frame('respond', respondHead(0).subarray(0, 9))]],
+    ['the head of a body of no known type', 'hop-failed', [frame('open-body', Buffer.from([...u32(4), 9]))]],
+    ['an answer above its limit', 'hop-failed', [frame('respond', respondHead(limits.hopAnswerBytesMax + 1))]],
+    ['two answers', 'hop-failed', [frame('respond', respondHead(9)), frame('respond', respondHead(9))]],
+    ['a stream within an answer', 'hop-failed', [frame('respond', respondHead(9)), open]],
+    ['an answer longer than its head says', 'hop-failed', [frame('respond', respondHead(1)), frame('data', 'xx')]],
+    ['credit for bytes that were not sent', 'hop-failed', [frame('credit', u32(limits.hopWindowBytes))]],
+    ['credit of three bytes', 'hop-failed', [frame('credit', 'xxx')]],
     ['an answer within a stream', 'cut', [open, frame('respond', respondHead(0))]],
     ['two streams', 'cut', [open, open]],
     ['data beyond the window', 'cut', [open, part, part, part, part, frame('data', 'x')]],
+    ['a body longer than its head says', 'cut', [openBody, frame('data', '12345')]],
+    ['a body shorter than its head says', 'cut', [openBody, frame('data', '123'), frame('end')]],
   ];
   for (const [name, outcome, frames] of cases) {
     const downstream = new RecordedExchange();
     downstream.isSlow = true;
     const link = await ask(pair, links, downstream);
+    const other = pair.forward(new RecordedExchange());
+    await until(() => link.told(SECOND)[0] === 'request', 'the other request');
     for (const { kind, stream, payload } of frames) link.send(kind, stream, payload);
-    await until(() => link.isClosed, `the close after ${name}`);
+    await until(() => link.told(FIRST).includes('reset'), `the reset after ${name}`);
     t.equal(downstream.outcome, outcome, name);
+    // What the owner sent before it knew finds nobody.
+    link.send('data', FIRST, 'late');
+    link.send('respond', SECOND, respondHead(2));
+    link.send('data', SECOND, 'ok');
+    await until(() => other.outcome === 'responded', `the other answer after ${name}`);
+    t.notOk(link.isClosed, name);
+    link.socket.destroy();
+    await until(() => link.isClosed, 'the end of the link');
   }
+});
+
+t.test('an owner that gives a stream up ends that hop alone, whatever became of it', async (t) => {
+  const { pair, links } = await startRawOwner(t);
+  const downstream = new RecordedExchange();
+  const link = await ask(pair, links, downstream);
+  link.send('reset', FIRST);
+  await until(() => downstream.outcome === 'hop-failed', 'the failure');
+  link.send('reset', FIRST);
+  link.send('reset', 77);
+  const gone = pair.forward(new RecordedExchange({ body: Buffer.alloc(limits.hopWindowBytes + 1) }));
+  await until(() => link.frames.filter(({ kind }) => kind === 'request').length === 2, 'the second request');
+  const stream = link.frames.filter(({ kind }) => kind === 'request')[1]?.stream ?? 0;
+  gone.abort();
+  await until(() => link.told(stream).includes('abort'), 'the abort');
+  link.send('reset', stream);
+  const last = pair.forward(new RecordedExchange());
+  await until(() => link.frames.filter(({ kind }) => kind === 'request').length === 3, 'the third request');
+  link.send('respond', link.frames.filter(({ kind }) => kind === 'request')[2]?.stream ?? 0, respondHead(0));
+  await until(() => last.outcome === 'responded', 'the answer');
+  t.notOk(link.isClosed);
+});
+
+t.test('a request that its owner would not take is not sent', async (t) => {
+  const { pair, links } = await startRawOwner(t);
+  const tooLong = new RecordedExchange({ passthroughHeaders: ['x', 'x'.repeat(limits.hopFrameBytesMax / 2)] });
+  const other = new RecordedExchange();
+  const link = await ask(pair, links, other);
+  pair.forward(tooLong);
+  t.equal(tooLong.outcome, 'hop-failed');
+  link.send('respond', FIRST, respondHead(0));
+  await until(() => other.outcome === 'responded', 'the answer');
+  t.equal(link.frames.filter(({ kind }) => kind === 'request').length, 1);
 });
 
 t.test('a window that the reader has taken is given back, and can be used again', async (t) => {

@@ -65,20 +65,9 @@ t.test('malformed frames of a peer that knows the secret close its link alone', 
   const faults: Record<string, (peer: RawPeer) => void> = {
     'a second hello': (peer) => peer.send('hello', 0, pair.secret),
     'a frame of the other direction': (peer) => peer.send('respond', 1),
-    'data without a request': (peer) => peer.send('data', 9, 'x'),
-    'half a head': (peer) => peer.send('request', 1, requestHead(0).subarray(0, 20)),
-    'a body above the limit': (peer) => peer.send('request', 1, requestHead(BODY_BYTES_MAX + 1)),
     'a stream in use': (peer) => {
       peer.send('request', 7, requestHead(0));
       peer.send('request', 7, requestHead(0));
-    },
-    'a body longer than its head says': (peer) => {
-      peer.send('request', 1, requestHead(3));
-      peer.send('data', 1, 'four');
-    },
-    'credit for bytes that were not sent': (peer) => {
-      peer.send('request', 8, requestHead(0));
-      peer.send('credit', 8, u32(1));
     },
     'a frame too long': (peer) => peer.socket.write(longHeader),
   };
@@ -91,6 +80,43 @@ t.test('malformed frames of a peer that knows the secret close its link alone', 
       name,
     );
     t.equal(await pair.roundTrip(), 'responded');
+    pair.arrivals.length = 0;
+  }
+});
+
+t.test('a request that cannot be ends its stream, and no other on the link', async (t) => {
+  const pair = await startHopPair(t);
+  const unknownMethod = requestHead(0);
+  unknownMethod[4] = 255;
+  const faults: Record<string, (peer: RawPeer) => void> = {
+    'half a head': (peer) => peer.send('request', 1, requestHead(0).subarray(0, 20)),
+    'an unknown method': (peer) => peer.send('request', 1, unknownMethod),
+    'a body above the limit': (peer) => peer.send('request', 1, requestHead(BODY_BYTES_MAX + 1)),
+    'a body longer than its head says': (peer) => {
+      peer.send('request', 1, requestHead(3));
+      peer.send('data', 1, 'four');
+    },
+    'credit for bytes that were not sent': (peer) => {
+      peer.send('request', 1, requestHead(0));
+      peer.send('credit', 1, u32(1));
+    },
+  };
+  for (const [name, fault] of Object.entries(faults)) {
+    const peer = await connectRaw(t, pair);
+    peer.send('request', 2, requestHead(0));
+    await until(() => pair.arrivals.length === 1, 'the other request');
+    const other = pair.arrivals[0]?.exchange;
+    fault(peer);
+    peer.send('data', 1, 'late');
+    await until(() => peer.told(1).includes('reset'), `the reset after ${name}`);
+    t.ok(
+      pair.arrivals.every(({ exchange }) => exchange === other || exchange.isAborted),
+      name,
+    );
+    other?.respond(200, 'text/plain', 'right');
+    await until(() => peer.told(2).includes('data 5'), `the other answer after ${name}`);
+    t.notOk(peer.isClosed, name);
+    peer.socket.destroy();
     pair.arrivals.length = 0;
   }
 });

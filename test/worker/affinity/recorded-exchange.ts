@@ -23,7 +23,7 @@ export class RecordedExchange implements Exchange {
   /** As told when a body was opened. */
   body: { readonly contentType: BodyType; readonly bodyBytes: number } | undefined;
   writtenBytes = 0;
-  outcome: 'none' | 'streaming' | 'responded' | 'ended' | 'cut' | 'owner-absent' | 'owner-lost' = 'none';
+  outcome: 'none' | 'streaming' | 'responded' | 'ended' | 'cut' | 'owner-absent' | 'owner-lost' | 'hop-failed' = 'none';
   readonly #written: Buffer[] = [];
   #isDrainDue = false;
 
@@ -42,7 +42,7 @@ export class RecordedExchange implements Exchange {
     return Buffer.concat(this.#written);
   }
 
-  readonly onFailure = (failure: 'owner-absent' | 'owner-lost'): void => {
+  readonly onFailure = (failure: 'owner-absent' | 'owner-lost' | 'hop-failed'): void => {
     this.#move('none', failure);
   };
 
