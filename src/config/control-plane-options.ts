@@ -3,6 +3,7 @@
 import type {
   DataplaneOptions,
   ListenAddress,
+  ShareOptions,
   StoreOptions,
   TokenOptions,
   UpstreamOptions,
@@ -13,6 +14,7 @@ export interface ControlPlaneOptions {
   readonly store: StoreOptions;
   readonly token: TokenOptions;
   readonly upstream: UpstreamOptions;
+  readonly shares: ShareOptions;
   /** Exact origins, as in `https://app.example`. */
   readonly allowedOrigins: readonly string[];
   /** `host` or `host:port`, lower-case; empty: decided by the listen address (decisions 2.2). */

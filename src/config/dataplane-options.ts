@@ -49,6 +49,16 @@ export interface UpstreamOptions {
   readonly callIdleTimeoutMs: number;
 }
 
+/** How much of a process one subject may use, and all together. */
+export interface ShareOptions {
+  readonly sessionsMax: number;
+  readonly subjectSessionsMax: number;
+  readonly sessionBytesMax: number;
+  readonly subjectSessionBytesMax: number;
+  readonly requestsInFlightMax: number;
+  readonly subjectRequestsInFlightMax: number;
+}
+
 export interface DataplaneOptions {
   readonly address: ListenAddress;
   readonly tls:
@@ -59,6 +69,7 @@ export interface DataplaneOptions {
   readonly store: StoreOptions;
   readonly token: TokenOptions;
   readonly upstream: UpstreamOptions;
+  readonly shares: ShareOptions;
   /** Exact origins, as in `https://app.example`. */
   readonly allowedOrigins: readonly string[];
   /** `host` or `host:port`, lower-case; empty: decided by the listen address (decisions 2.2). */

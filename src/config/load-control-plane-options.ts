@@ -4,6 +4,7 @@ import type { CommandWords } from './command-line.js';
 import type { ControlPlaneOptions } from './control-plane-options.js';
 import { OptionReader } from './option-reader.js';
 import { controlPlaneOptionTable } from './option-table.js';
+import { arrangeShares } from './share-options.js';
 import { arrangeStore, arrangeToken, arrangeUpstream, checkStore } from './plane-options.js';
 
 /** Throws OptionFaults with every fault. Nothing is opened or started. */
@@ -19,6 +20,7 @@ export function loadControlPlaneOptions(
     store: arrangeStore(values),
     token: arrangeToken(values),
     upstream: arrangeUpstream(values),
+    shares: arrangeShares(values),
     allowedOrigins: values['allowed-origins'] ?? [],
     allowedHosts: values['allowed-hosts'] ?? [],
     bodyBytesMax: values['max-body-bytes'],

@@ -5,6 +5,7 @@ import type { DataplaneOptions } from './dataplane-options.js';
 import type { OptionValues } from './option.js';
 import { OptionReader } from './option-reader.js';
 import { dataplaneOptionTable } from './option-table.js';
+import { arrangeShares } from './share-options.js';
 import { arrangeStore, arrangeToken, arrangeUpstream, checkStore, pairFault } from './plane-options.js';
 
 type Table = typeof dataplaneOptionTable;
@@ -47,6 +48,7 @@ function arrange(values: Values): DataplaneOptions {
     store: arrangeStore(values),
     token: arrangeToken(values),
     upstream: arrangeUpstream(values),
+    shares: arrangeShares(values),
     allowedOrigins: values['allowed-origins'] ?? [],
     allowedHosts: values['allowed-hosts'] ?? [],
     bodyBytesMax: values['max-body-bytes'],

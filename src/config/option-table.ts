@@ -6,6 +6,9 @@ import * as files from './files.js';
 import type { OptionTable } from './option.js';
 import * as values from './values.js';
 
+/** Any amount of memory that a share can be of. */
+const shareSize = values.size({ minBytes: 1, maxBytes: limits.shareBytesMax });
+
 const tokenMintingOptions = {
   'token-verification-private-key': {
     placeholder: '<path>',
@@ -203,6 +206,46 @@ const upstreamOptions = {
   },
 } as const satisfies OptionTable;
 
+/** The shares of a process, and of one subject in it. */
+const shareOptions = {
+  'max-sessions': {
+    placeholder: '<count>',
+    meaning: 'sessions of one process; an initialize above is answered 503',
+    fallback: '200000',
+    parse: values.wholeNumber({ min: 1, max: limits.sessionsMax }),
+  },
+  'max-sessions-per-subject': {
+    placeholder: '<count>',
+    meaning: 'sessions of one subject in one process; an initialize above is answered 429',
+    fallback: '1000',
+    parse: values.wholeNumber({ min: 1, max: limits.sessionsMax }),
+  },
+  'max-session-bytes': {
+    placeholder: '<size>',
+    meaning: 'memory that the sessions of one process count for; an initialize above is answered 503',
+    fallback: '1GiB',
+    parse: shareSize,
+  },
+  'max-session-bytes-per-subject': {
+    placeholder: '<size>',
+    meaning: "memory that one subject's sessions in one process count for; an initialize above is answered 429",
+    fallback: '64MiB',
+    parse: shareSize,
+  },
+  'max-requests-in-flight': {
+    placeholder: '<count>',
+    meaning: 'requests that one process is working on; one more is answered 503',
+    fallback: '16384',
+    parse: values.wholeNumber({ min: 1, max: limits.requestsInFlightMax }),
+  },
+  'max-requests-in-flight-per-subject': {
+    placeholder: '<count>',
+    meaning: "one subject's requests that one process is working on; one more is answered 429",
+    fallback: '2048',
+    parse: values.wholeNumber({ min: 1, max: limits.requestsInFlightMax }),
+  },
+} as const satisfies OptionTable;
+
 const workerOptions = {
   'number-of-cpus': {
     placeholder: '<count>',
@@ -276,6 +319,7 @@ export const dataplaneOptionTable = {
   ...tlsListenerOptions,
   ...planeOptionTable,
   ...workerOptions,
+  ...shareOptions,
   ...processOptions,
 } as const satisfies OptionTable;
 
@@ -285,6 +329,7 @@ export const controlPlaneOptionTable = {
   // Registered servers may be http or https (decisions 3).
   'upstream-connection-mode': upstreamModeOption('plain-text-or-tls'),
   ...registryOptions,
+  ...shareOptions,
   ...processOptions,
 } as const satisfies OptionTable;
 

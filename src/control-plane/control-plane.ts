@@ -45,7 +45,15 @@ export class ControlPlane {
       healthIntervalMs: options.healthCheckIntervalMs,
     });
     const compositions = new Compositions({ records, registry, logger });
-    const mcp = new McpEndpoints({ registry, compositions, upstream, sessionIdleTimeoutMs, bodyBytesMax, logger });
+    const mcp = new McpEndpoints({
+      registry,
+      compositions,
+      upstream,
+      shares: options.shares,
+      sessionIdleTimeoutMs,
+      bodyBytesMax,
+      logger,
+    });
     const app = await createHttpApp({
       records,
       registry,

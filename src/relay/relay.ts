@@ -3,11 +3,12 @@
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { stringValue } from '../protocol/json-member.js';
 import { idKey, readClientMessage, type ClientMessage } from '../protocol/json-rpc.js';
+import type { Account, Accounts } from '../shared/accounts.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
-import { refusals, rpcCodes } from '../shared/refusals.js';
+import { refusals, rpcCodes, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import { accept, answer, answerError, refuse, resultMessage, unknownTool } from './answers.js';
 import type { Exchange } from './exchange.js';
@@ -17,7 +18,7 @@ import { OnlyExchange } from './only-exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { routeTool } from './routing.js';
 import { Sessions } from './sessions.js';
-import type { Session } from './session.js';
+import { Session } from './session.js';
 import { ToolCall } from './tool-call.js';
 import { ListInFlight, listTools } from './tool-list.js';
 import { bareNameBody } from './tool-name.js';
@@ -38,6 +39,8 @@ export interface RelayOptions {
   readonly http: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   readonly upstream: UpstreamOptions;
+  /** What each subject uses of this process. */
+  readonly accounts: Accounts;
   readonly sessionIdleTimeoutMs: number;
   /** A new session id that this process owns. */
   mintSessionId(): string;
@@ -51,6 +54,7 @@ const OWN_CLIENT_INFO = Buffer.from(JSON.stringify({ name: 'switchyard', version
 
 export class Relay {
   readonly #context: UpstreamContext;
+  readonly #accounts: Accounts;
   readonly #sessions: Sessions;
   readonly #merger: ListMerger;
   readonly #isSessionOptional: boolean;
@@ -72,6 +76,7 @@ export class Relay {
       onUnavailable: (backend, fault) => log.onUnavailable(backend, fault),
       onFailure: (backend, fault) => log.onFailure(backend, fault),
     };
+    this.#accounts = options.accounts;
     this.#sessions = new Sessions(this.#context, {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
       mintId: () => options.mintSessionId(),
@@ -115,11 +120,11 @@ export class Relay {
 
   /** The session's id is told to nobody; a caller that goes away ends it, because nobody else can (unlike S12). */
   #requestAlone(caller: Caller, exchange: Exchange, message: ClientMessage): void {
-    if (this.#sessions.isFull) {
-      refuse(exchange, refusals.sessionsFull);
+    const session = this.#sessions.create(this.#accounts.of(caller.subject), caller.virtualHost, OWN_CLIENT_INFO);
+    if (!(session instanceof Session)) {
+      refuse(exchange, session);
       return;
     }
-    const session = this.#sessions.create(caller.subject, caller.virtualHost.id, OWN_CLIENT_INFO);
     session.obey(caller.virtualHost, exchange.request);
     const only = new OnlyExchange(exchange, () => this.#sessions.end(session, exchange.request));
     this.#request(caller, session, only, message);
@@ -185,13 +190,17 @@ export class Relay {
       });
       return;
     }
-    if (this.#sessions.isFull) {
-      refuse(exchange, refusals.sessionsFull);
+    const account = this.#accounts.of(caller.subject);
+    const refusal = fullRequestShare(account);
+    const session = refusal ?? this.#sessions.create(account, caller.virtualHost, params.clientInfo);
+    if (!(session instanceof Session)) {
+      refuse(exchange, session);
       return;
     }
-    const session = this.#sessions.create(caller.subject, caller.virtualHost.id, params.clientInfo);
     session.obey(caller.virtualHost, exchange.request);
+    account.requests.take(1);
     openUpstreams(session, caller.virtualHost, exchange, params.protocolVersion, (result) => {
+      account.requests.give(1);
       // A caller that went away never learns the id: nobody could use or end the session.
       if (exchange.isAborted) this.#sessions.end(session, exchange.request);
       // Also when nobody hears it: an answer completes the exchange, and the access log has a line for each.
@@ -207,10 +216,7 @@ export class Relay {
       answerError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' });
       return;
     }
-    if (session.isFull) {
-      answerError(exchange, id, SESSION_FULL);
-      return;
-    }
+    if (!hasRoom(session, exchange, id)) return;
     const { virtualHost } = caller;
     const work = new ListInFlight(id, () => answerError(exchange, id, SESSION_ENDED));
     session.begin(work);
@@ -248,10 +254,7 @@ export class Relay {
       answerError(exchange, id, unknownTool(name));
       return;
     }
-    if (session.isFull) {
-      answerError(exchange, id, SESSION_FULL);
-      return;
-    }
+    if (!hasRoom(session, exchange, id)) return;
     const call = new ToolCall({
       session,
       upstream: session.upstream(route.backend),
@@ -287,6 +290,28 @@ const TOOL_TOKEN_BYTES_MAX = 8 * limits.toolNameBytesMax;
 const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in flight in this session' };
 const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list of tools could not be merged' };
 const SESSION_ENDED = { code: rpcCodes.internalError, message: 'The session was ended while its tools were listed' };
+
+/** Whether one more request may be in flight; it is refused otherwise. */
+function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boolean {
+  if (session.isFull) {
+    answerError(exchange, id, SESSION_FULL);
+    return false;
+  }
+  const refusal = fullRequestShare(session.account);
+  if (refusal !== undefined) refuse(exchange, refusal);
+  return refusal === undefined;
+}
+
+function fullRequestShare(account: Account): Refusal | undefined {
+  switch (account.requests.boundAgainst(1)) {
+    case 'subjectMax':
+      return refusals.subjectRequestsFull;
+    case 'totalMax':
+      return refusals.requestsFull;
+    case undefined:
+      return undefined;
+  }
+}
 
 function idOf(exchange: Exchange, message: ClientMessage): IdSpan {
   return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };

@@ -1,11 +1,13 @@
 // A downstream session: who it belongs to, its upstream sessions, and the calls in flight. What it holds beyond the
 // caller's identity and the upstream sessions' records can be lost without harm.
+import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
 import { Link } from '../shared/link.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import type { ExchangeRequest } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
+import { SessionMemory } from './session-memory.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 import { UpstreamSession } from './upstream/upstream-session.js';
 
@@ -19,6 +21,9 @@ export interface SessionIdentity {
 
 export class Session {
   readonly identity: SessionIdentity;
+  /** The subject's. */
+  readonly account: Account;
+  readonly #memory: SessionMemory;
   readonly #context: UpstreamContext;
   readonly #upstreams = new Map<string, UpstreamSession>();
   /** The head of the requests in flight, the latest last. */
@@ -27,9 +32,11 @@ export class Session {
   #virtualHost: CompiledVirtualHost | undefined;
   #isEnded = false;
 
-  constructor(context: UpstreamContext, identity: SessionIdentity) {
+  constructor(context: UpstreamContext, identity: SessionIdentity, account: Account) {
     this.#context = context;
     this.identity = identity;
+    this.account = account;
+    this.#memory = new SessionMemory(account, identity.clientInfo);
   }
 
   get isEnded(): boolean {
@@ -62,6 +69,7 @@ export class Session {
         upstream.reconfigure(backend);
       } else {
         this.#upstreams.delete(name);
+        this.#memory.drop(limits.upstreamSessionBytesEach);
         upstream.close(passthroughHeadersFor(upstream.backend, request));
       }
     }
@@ -71,7 +79,9 @@ export class Session {
   upstream(backend: CompiledBackend): UpstreamSession {
     let upstream = this.#upstreams.get(backend.name);
     if (upstream === undefined) {
-      upstream = new UpstreamSession(this.#context, this.identity.subject, backend, this.identity.clientInfo);
+      this.#memory.keep(limits.upstreamSessionBytesEach);
+      const { subject, clientInfo } = this.identity;
+      upstream = new UpstreamSession(this.#context, subject, backend, clientInfo, this.#memory);
       this.#upstreams.set(backend.name, upstream);
     }
     return upstream;
@@ -81,12 +91,14 @@ export class Session {
   begin(work: RequestInFlight): void {
     this.#inFlight.append(work);
     this.#inFlightCount += 1;
+    this.account.requests.take(1);
   }
 
   finish(work: RequestInFlight): void {
     if (!work.isLinked) return;
     work.unlink();
     this.#inFlightCount -= 1;
+    this.account.requests.give(1);
   }
 
   /** What can be cancelled under the id of this key; of several, which a caller should not do, the latest. */
@@ -114,6 +126,7 @@ export class Session {
       upstream.close(request === undefined ? [] : passthroughHeadersFor(upstream.backend, request));
     }
     this.#upstreams.clear();
+    this.#memory.dropAll();
   }
 }
 

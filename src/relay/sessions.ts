@@ -1,7 +1,12 @@
-// The sessions that this worker owns, by id. It mints ids, ends what is idle, and bounds the number.
+// The sessions that this worker owns, by id. It mints ids, ends what is idle, and keeps to the shares of sessions and of
+// their memory. No session is ended to make room for another: an idle one has a client behind it, which would lose its
+// place to a client of the same subject that opens sessions without end.
+import type { Account } from '../shared/accounts.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
-import { limits } from '../shared/limits.js';
+import { refusals, type Refusal } from '../shared/refusals.js';
+import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import type { ExchangeRequest } from './exchange.js';
+import { sessionBytesBound } from './session-memory.js';
 import { Session } from './session.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 
@@ -26,13 +31,14 @@ export class Sessions {
     this.#options = options;
   }
 
-  get isFull(): boolean {
-    return this.#entries.size >= limits.sessionsMax;
-  }
-
-  create(subject: string, virtualHostId: string, clientInfo: Buffer): Session {
+  /** @returns why there is no session, when a share of the subject's or of all has no room for it. */
+  create(account: Account, virtualHost: CompiledVirtualHost, clientInfo: Buffer): Session | Refusal {
+    const refusal = fullShare(account, virtualHost, clientInfo);
+    if (refusal !== undefined) return refusal;
     const id = this.#options.mintId();
-    const session = new Session(this.#context, { id, subject, virtualHostId, clientInfo });
+    const identity = { id, subject: account.subject, virtualHostId: virtualHost.id, clientInfo };
+    const session = new Session(this.#context, identity, account);
+    account.sessions.take(1);
     const idleDeadline = this.#context.deadlines.after(this.#options.idleTimeoutMs, () => {
       if (session.isBusy) idleDeadline.restart();
       else this.end(session);
@@ -53,11 +59,29 @@ export class Sessions {
   end(session: Session, request?: ExchangeRequest): void {
     const { id } = session.identity;
     this.#entries.get(id)?.idleDeadline.cancel();
-    this.#entries.delete(id);
+    if (this.#entries.delete(id)) session.account.sessions.give(1);
     session.end(request);
   }
 
   endAll(): void {
     for (const { session } of [...this.#entries.values()]) this.end(session);
+  }
+}
+
+function fullShare(account: Account, virtualHost: CompiledVirtualHost, clientInfo: Buffer): Refusal | undefined {
+  switch (account.sessions.boundAgainst(1)) {
+    case 'subjectMax':
+      return refusals.subjectSessionsFull;
+    case 'totalMax':
+      return refusals.sessionsFull;
+    case undefined:
+  }
+  switch (sessionBytesBound(account, virtualHost, clientInfo)) {
+    case 'subjectMax':
+      return refusals.subjectSessionBytesFull;
+    case 'totalMax':
+      return refusals.sessionBytesFull;
+    case undefined:
+      return undefined;
   }
 }

@@ -56,8 +56,16 @@ export const limits = {
   /** Different `accept` headers whose reading is remembered per worker; then all are forgotten and read again. */
   acceptHeadersMax: 256,
 
-  /** Sessions of one worker; an `initialize` above is answered 503. */
-  sessionsMax: 200_000,
+  /** What `--max-sessions` may be set to; more is a fault at start-up: a process has not the memory for them. */
+  sessionsMax: 1_000_000,
+  /** What `--max-requests-in-flight` may be set to; more is a fault at start-up: a process has not the memory for them. */
+  requestsInFlightMax: 1_000_000,
+  /** What the options that bound bytes may be set to; more is a fault at start-up: no process has so much memory. */
+  shareBytesMax: 1024 * 1024 * MIB,
+  /** What a session counts for in its subject's share of session bytes, without what its caller and backends say of themselves. */
+  sessionBytesEach: 3 * KIB,
+  /** What each of its upstream sessions counts for on top, open or not. */
+  upstreamSessionBytesEach: 1_664,
   /** Requests of one session in flight at once; one more is answered with a JSON-RPC error. */
   sessionRequestsInFlightMax: 1_024,
 

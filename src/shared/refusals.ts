@@ -34,7 +34,12 @@ export type RefusalCode =
   | 'already-initialized'
   | 'not-json'
   | 'not-json-rpc'
+  | 'subject-sessions-full'
   | 'sessions-full'
+  | 'subject-session-bytes-full'
+  | 'session-bytes-full'
+  | 'subject-requests-full'
+  | 'requests-full'
   | 'owner-lost'
   | 'hop-failed'
   | 'store-failed'
@@ -69,6 +74,10 @@ function rpc(code: RefusalCode, status: number, rpcCode: number, message: string
 function unauthorized(code: RefusalCode, words: string, challenge: string): Refusal {
   return detail(code, 401, words, ['www-authenticate', `Bearer realm="switchyard"${challenge}`]);
 }
+
+/** Sessions end when their callers are done or idle; requests within seconds. */
+const SESSIONS_RETRY = ['retry-after', '30'];
+const REQUESTS_RETRY = ['retry-after', '1'];
 
 const CONFIG_PROBLEM = 'Problem occurred retrieving the configuration';
 
@@ -127,7 +136,27 @@ export const refusals = Object.freeze({
   ),
   notJson: rpc('not-json', 400, rpcCodes.parseError, 'Parse error: the body is not JSON'),
   notJsonRpc: rpc('not-json-rpc', 400, rpcCodes.invalidRequest, 'Invalid request: send one JSON-RPC 2.0 message'),
-  sessionsFull: detail('sessions-full', 503, 'Too many sessions', ['retry-after', '30']),
+  subjectSessionsFull: detail(
+    'subject-sessions-full',
+    429,
+    'Too many sessions of this subject: end those that are over with DELETE',
+    SESSIONS_RETRY,
+  ),
+  sessionsFull: detail('sessions-full', 503, 'Too many sessions', SESSIONS_RETRY),
+  subjectSessionBytesFull: detail(
+    'subject-session-bytes-full',
+    429,
+    'The sessions of this subject take too much memory: end those that are over with DELETE',
+    SESSIONS_RETRY,
+  ),
+  sessionBytesFull: detail('session-bytes-full', 503, 'The sessions take too much memory', SESSIONS_RETRY),
+  subjectRequestsFull: detail(
+    'subject-requests-full',
+    429,
+    'Too many requests of this subject in flight: wait for answers',
+    REQUESTS_RETRY,
+  ),
+  requestsFull: detail('requests-full', 503, 'Too many requests in flight', REQUESTS_RETRY),
   ownerLost: detail('owner-lost', 503, 'The process that held this session ended before it answered'),
   hopFailed: detail('hop-failed', 500, 'The request could not be passed on to the process that holds this session'),
   storeFailed: detail('store-failed', 503, 'The store cannot be read: try again', ['retry-after', '2']),

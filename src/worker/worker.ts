@@ -5,7 +5,9 @@ import type { DataplaneOptions, ListenAddress } from '../config/dataplane-option
 import type { PrimaryChannel } from '../ipc/channel.js';
 import type { StartMessage } from '../ipc/messages.js';
 import { Relay } from '../relay/relay.js';
+import { shareTable } from '../relay/share-table.js';
 import { Http1Upstream } from '../relay/upstream/http1/http1-upstream.js';
+import { Accounts } from '../shared/accounts.js';
 import { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
 import { HostPolicy } from '../shared/host-policy.js';
@@ -50,10 +52,12 @@ export class Worker {
     const deadlines = new DeadlineWheel();
     const configs = new UserConfigs(store, options.upstream.mode);
     const upstream = new Http1Upstream({ connectTimeoutMs: options.upstream.connectTimeoutMs });
+    const accounts = new Accounts(shareTable(options.shares));
     const relay = new Relay({
       http: upstream,
       deadlines,
       upstream: options.upstream,
+      accounts,
       sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
       mintSessionId: () => mintSessionId(slot, slotCount),
       logger,

@@ -9,6 +9,7 @@ import type { Test } from 'tap';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import type { ProgramPlan } from './primary-program.js';
 import type { JournalEntry, StubPlan } from './stub-worker.js';
+import { shareOptions } from '../support/shares.js';
 
 const patienceMs = 20_000;
 
@@ -38,6 +39,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 300_000,
     },
+    shares: shareOptions(),
     allowedOrigins: [],
     allowedHosts: [],
     bodyBytesMax: 1024,

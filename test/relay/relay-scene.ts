@@ -1,5 +1,8 @@
 // A real relay between a test that is the caller and scripted backends, with one session open.
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
+import type { ShareOptions } from '../../src/config/dataplane-options.js';
+import type { Accounts } from '../../src/shared/accounts.js';
+import { createAccounts } from '../support/shares.js';
 import { Relay } from '../../src/relay/relay.js';
 import type { CompiledVirtualHost } from '../../src/store/compiled-config.js';
 import { logInto } from '../support/log-lines.js';
@@ -14,8 +17,15 @@ export class RelayScene {
   readonly http: ScriptedUpstream;
   readonly relay: Relay;
   readonly virtualHost: CompiledVirtualHost;
+  readonly accounts: Accounts;
+  #mintedCount = 0;
 
-  constructor(t: { teardown(end: () => void): unknown }, virtualHost: CompiledVirtualHost) {
+  constructor(
+    t: { teardown(end: () => void): unknown },
+    virtualHost: CompiledVirtualHost,
+    shares: Partial<ShareOptions> = {},
+  ) {
+    this.accounts = createAccounts(shares);
     this.context = new ScriptedContext(t);
     this.http = this.context.http;
     this.virtualHost = virtualHost;
@@ -23,15 +33,20 @@ export class RelayScene {
       http: this.http,
       deadlines: this.context.deadlines,
       upstream: this.context.options,
+      accounts: this.accounts,
       sessionIdleTimeoutMs: 60_000,
-      mintSessionId: () => SESSION_ID,
+      mintSessionId: () => this.#mintSessionId(),
       logger: logInto([]),
     });
   }
 
   request(request: Partial<ExchangeRequest>): RecordedExchange {
+    return this.requestAs('alice', request);
+  }
+
+  requestAs(subject: string, request: Partial<ExchangeRequest>): RecordedExchange {
     const exchange = new RecordedExchange({ sessionId: SESSION_ID, ...request });
-    this.relay.handle({ subject: 'alice', virtualHost: this.virtualHost }, exchange);
+    this.relay.handle({ subject, virtualHost: this.virtualHost }, exchange);
     return exchange;
   }
 
@@ -50,6 +65,11 @@ export class RelayScene {
       this.http.last.empty();
     }
     return this;
+  }
+
+  #mintSessionId(): string {
+    this.#mintedCount += 1;
+    return this.#mintedCount === 1 ? SESSION_ID : `${SESSION_ID}-${this.#mintedCount}`;
   }
 }
 

@@ -7,6 +7,7 @@ import type { IdSpan } from '../../src/relay/upstream/upstream-request.js';
 import type { UpstreamSession } from '../../src/relay/upstream/upstream-session.js';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledVirtualHost } from '../../src/store/compiled-config.js';
+import { createAccounts } from '../support/shares.js';
 import { ScriptedContext } from './upstream/scripted-context.js';
 import { REQUEST_ID } from './upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
@@ -22,7 +23,7 @@ const REQUEST: ExchangeRequest = {
 function start(t: Test): { context: ScriptedContext; session: Session } {
   const context = new ScriptedContext(t);
   const identity = { id: 's', subject: 'alice', virtualHostId: 'vh', clientInfo: Buffer.from('{}') };
-  return { context, session: new Session(context, identity) };
+  return { context, session: new Session(context, identity, createAccounts().of('alice')) };
 }
 
 /** Opens the upstream session of a backend; its session id is its name. */

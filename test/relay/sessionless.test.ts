@@ -12,6 +12,7 @@ import { readEvents } from '../support/event-stream.js';
 import type { McpBackend } from '../support/mcp-backend.js';
 import type { ReceivedRequest } from '../support/raw-backend.js';
 import { until } from '../support/until.js';
+import { createAccounts } from '../support/shares.js';
 
 /** Takes one answer; once the caller is gone it takes nothing, as the contract of `Exchange` has it. */
 class KeptExchange implements Exchange {
@@ -78,6 +79,7 @@ class Stage {
     const deadlines = new DeadlineWheel();
     const http = new Http1Upstream({ connectTimeoutMs: 5_000 });
     this.relay = new Relay({
+      accounts: createAccounts(),
       http,
       deadlines,
       upstream: {

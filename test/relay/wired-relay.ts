@@ -10,6 +10,7 @@ import { decodeUserConfig } from '../../src/store/user-config-schema.js';
 import { logInto } from '../support/log-lines.js';
 import { until } from '../support/until.js';
 import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import { createAccounts } from '../support/shares.js';
 
 export interface RpcAnswer {
   readonly id?: unknown;
@@ -35,6 +36,7 @@ export class WiredRelay {
     };
     const http = new Http1Upstream({ connectTimeoutMs: upstream.connectTimeoutMs });
     this.relay = new Relay({
+      accounts: createAccounts(),
       http,
       deadlines,
       upstream,

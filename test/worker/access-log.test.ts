@@ -12,6 +12,7 @@ import { REQUEST_ID, type ScriptedUpstream } from '../relay/upstream/scripted-up
 import { virtualHostOf } from '../relay/virtual-host.js';
 import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from './affinity/recorded-exchange.js';
+import { createAccounts } from '../support/shares.js';
 
 const SUBJECT = 'alice@example.com';
 const SESSION_ID = 'a-session-id-that-nobody-may-learn';
@@ -33,6 +34,7 @@ class Scene {
     const logger = logInto(this.lines);
     this.#accessLog = new AccessLog(logger);
     this.#relay = new Relay({
+      accounts: createAccounts(),
       http: this.http,
       deadlines: this.#context.deadlines,
       upstream: this.#context.options,

@@ -2,12 +2,14 @@
 // is the dataplane's. The order of checks is that of decisions 2.1 from the virtual host on.
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { UpstreamOptions } from '../../config/dataplane-options.js';
+import type { ShareOptions, UpstreamOptions } from '../../config/dataplane-options.js';
 import { readClientMessage } from '../../protocol/json-rpc.js';
 import { refuse } from '../../relay/answers.js';
 import { Relay } from '../../relay/relay.js';
+import { shareTable } from '../../relay/share-table.js';
 import { checkTransport } from '../../relay/transport.js';
 import type { HttpUpstream } from '../../relay/upstream/http-upstream.js';
+import { Accounts } from '../../shared/accounts.js';
 import { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Logger } from '../../shared/logger.js';
 import { DOWNSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
@@ -25,6 +27,7 @@ export interface McpEndpointsOptions {
   readonly registry: Pick<Registry, 'list'>;
   readonly compositions: Pick<Compositions, 'findHost'>;
   readonly upstream: UpstreamOptions;
+  readonly shares: ShareOptions;
   readonly sessionIdleTimeoutMs: number;
   readonly bodyBytesMax: number;
   readonly logger: Logger;
@@ -56,6 +59,7 @@ export class McpEndpoints {
       http: this.#http,
       deadlines,
       upstream,
+      accounts: new Accounts(shareTable(options.shares)),
       sessionIdleTimeoutMs,
       mintSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),
       isSessionOptional: true,

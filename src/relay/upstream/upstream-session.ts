@@ -39,6 +39,13 @@ export interface UpstreamSessionRecord {
   readonly instructions: string | undefined;
 }
 
+/** Where the words weigh that a backend says of itself: a session's memory. */
+export interface WordMemory {
+  /** @returns their weight, to be dropped with them; `undefined` when there is no room for them. */
+  tryKeepText(text: string): number | undefined;
+  drop(bytes: number): void;
+}
+
 /** Called once: with nothing when the session is open, with the fault when it cannot be opened now. */
 export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
@@ -48,6 +55,9 @@ export class UpstreamSession {
   readonly #subject: string;
   /** The caller's own words of its `initialize`, as JSON (decisions 2.4). */
   readonly #clientInfo: Buffer;
+  readonly #memory: WordMemory;
+  /** What the record's words weigh there. */
+  #recordBytes = 0;
   #backend: CompiledBackend;
   #state: UpstreamSessionState = 'idle';
   #record: UpstreamSessionRecord | undefined;
@@ -59,11 +69,18 @@ export class UpstreamSession {
   #retryDelayMs: number = limits.upstreamRetryDelayMsMin;
   #retryAtMs = 0;
 
-  constructor(context: UpstreamContext, subject: string, backend: CompiledBackend, clientInfo: Buffer) {
+  constructor(
+    context: UpstreamContext,
+    subject: string,
+    backend: CompiledBackend,
+    clientInfo: Buffer,
+    memory: WordMemory,
+  ) {
     this.#context = context;
     this.#subject = subject;
     this.#backend = backend;
     this.#clientInfo = clientInfo;
+    this.#memory = memory;
   }
 
   get backend(): CompiledBackend {
@@ -170,7 +187,7 @@ export class UpstreamSession {
   lose(lost: UpstreamSessionRecord | undefined): void {
     // Several calls may hear of one loss; only the session they were sent in is given up, not its successor.
     if (this.#record !== lost || !this.#transition('idle')) return;
-    this.#record = undefined;
+    this.#dropRecord();
   }
 
   /** A request in the session has failed; for the log. */
@@ -187,7 +204,7 @@ export class UpstreamSession {
     if (sessionId !== '') {
       this.#context.notices.send(this.#subject, target, 'DELETE', this.#headersWith(passthrough), undefined);
     }
-    this.#record = undefined;
+    this.#dropRecord();
     this.#tell(upstreamFault('session-ended', true));
   }
 
@@ -219,11 +236,26 @@ export class UpstreamSession {
   #onOpen(result: HandshakeResult): void {
     if (!this.#transition('open')) return;
     this.#handshake = undefined;
-    this.#record = result.record;
+    this.#record = this.#keptRecord(result.record);
     this.#headers = result.headers;
     this.#retryDelayMs = limits.upstreamRetryDelayMsMin;
     this.#context.onAvailable(this.#backend);
     this.#tell(undefined);
+  }
+
+  /** Without the instructions when the memory of sessions has no room for them. */
+  #keptRecord(record: UpstreamSessionRecord): UpstreamSessionRecord {
+    const { instructions } = record;
+    if (instructions === undefined) return record;
+    const bytes = this.#memory.tryKeepText(instructions);
+    this.#recordBytes = bytes ?? 0;
+    return bytes === undefined ? { ...record, instructions: undefined } : record;
+  }
+
+  #dropRecord(): void {
+    this.#record = undefined;
+    this.#memory.drop(this.#recordBytes);
+    this.#recordBytes = 0;
   }
 
   #onOpenFault(fault: UpstreamFault): void {

@@ -13,6 +13,7 @@ import { encodeRequest, RawConnection, send, type HeaderList, type HttpAnswer } 
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
 import { setStage, type Stage } from '../stage.js';
+import { shareOptions } from '../../support/shares.js';
 
 const BODY_BYTES_MAX = 10_000;
 const INITIALIZE =
@@ -42,6 +43,7 @@ class Front {
         listTimeoutMs: 5_000,
         callIdleTimeoutMs: 5_000,
       },
+      shares: shareOptions(),
       sessionIdleTimeoutMs: 60_000,
       bodyBytesMax: BODY_BYTES_MAX,
       logger: pino({ level: 'silent' }),

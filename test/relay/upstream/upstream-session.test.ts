@@ -3,7 +3,11 @@
 import t, { type Test } from 'tap';
 import { readBackendMessage } from '../../../src/protocol/json-rpc.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../../src/relay/upstream/upstream-fault.js';
-import { UpstreamSession, type UpstreamSessionState } from '../../../src/relay/upstream/upstream-session.js';
+import {
+  UpstreamSession,
+  type WordMemory,
+  type UpstreamSessionState,
+} from '../../../src/relay/upstream/upstream-session.js';
 import { limits } from '../../../src/shared/limits.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
 import { ScriptedContext } from './scripted-context.js';
@@ -24,15 +28,17 @@ function initializeResult(parts: ResultParts = {}): string {
   return JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result });
 }
 
+const ROOMY: WordMemory = { tryKeepText: ({ length }) => length, drop: () => undefined };
+
 /** An upstream session, with what its waiters were told: `open` or the fault's kind, in order. */
 class Scene {
   readonly context: ScriptedContext;
   readonly session: UpstreamSession;
   readonly told: (UpstreamFaultKind | 'open')[] = [];
 
-  constructor(t: Test, backend = BACKEND) {
+  constructor(t: Test, backend = BACKEND, memory: WordMemory = ROOMY) {
     this.context = new ScriptedContext(t);
-    this.session = new UpstreamSession(this.context, SUBJECT, backend, CLIENT_INFO);
+    this.session = new UpstreamSession(this.context, SUBJECT, backend, CLIENT_INFO, memory);
   }
 
   wait(passthrough: readonly string[] = []): void {
@@ -424,4 +430,28 @@ t.test('whatever is sent says on whose behalf', async (t) => {
   scene.session.close([]);
   t.same(scene.sent, ['initialize', 'notifications/initialized', 'notifications/x', 'DELETE']);
   for (const { request } of scene.context.http.calls) t.equal(request.subject, SUBJECT);
+});
+
+t.test('instructions weigh in the session, and are left out where there is no room for them', async (t) => {
+  const kept = new Set<number>();
+  let hasRoom = true;
+  const memory: WordMemory = {
+    tryKeepText: ({ length }) => {
+      if (hasRoom) kept.add(length);
+      return hasRoom ? length : undefined;
+    },
+    drop: (bytes) => void kept.delete(bytes),
+  };
+  const scene = new Scene(t, BACKEND, memory);
+  scene.wait();
+  scene.handshake('S-1', { instructions: 'use with care' });
+  t.equal(scene.session.record?.instructions, 'use with care');
+  t.same([...kept], ['use with care'.length]);
+  scene.session.lose(scene.session.record);
+  t.equal(kept.size, 0, 'what is forgotten weighs nothing');
+  hasRoom = false;
+  scene.wait();
+  scene.handshake('S-2', { instructions: 'use with more care' });
+  t.equal(scene.session.state, 'open');
+  t.equal(scene.session.record?.instructions, undefined);
 });

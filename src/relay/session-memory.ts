@@ -1,0 +1,60 @@
+// What one session weighs in its subject's share of session bytes: an estimate that grows with what caller and backends
+// say of themselves, which is kept for as long as the session is.
+import type { Account } from '../shared/accounts.js';
+import { limits } from '../shared/limits.js';
+import type { ShareBound } from '../shared/share.js';
+import type { CompiledVirtualHost } from '../store/compiled-config.js';
+
+/** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
+const CHAR_BYTES = 2;
+
+/** Which bound has no room for a session with these backends, all of which may be opened. */
+export function sessionBytesBound(
+  account: Account,
+  virtualHost: CompiledVirtualHost,
+  clientInfo: Buffer,
+): ShareBound | undefined {
+  const upstreamBytes = virtualHost.backends.size * limits.upstreamSessionBytesEach;
+  return account.sessionBytes.boundAgainst(limits.sessionBytesEach + clientInfo.length + upstreamBytes);
+}
+
+export class SessionMemory {
+  readonly #account: Account;
+  #keptBytes = 0;
+  #isOver = false;
+
+  constructor(account: Account, clientInfo: Buffer) {
+    this.#account = account;
+    this.keep(limits.sessionBytesEach + clientInfo.length);
+  }
+
+  /** For what has to be kept. */
+  keep(bytes: number): void {
+    if (this.#isOver) return;
+    this.#keptBytes += bytes;
+    this.#account.sessionBytes.take(bytes);
+  }
+
+  /**
+   * For words that the session can do without.
+   * @returns their weight, which is to be dropped with them; `undefined` when there is no room for them.
+   */
+  tryKeepText(text: string): number | undefined {
+    const bytes = text.length * CHAR_BYTES;
+    if (this.#account.sessionBytes.boundAgainst(bytes) !== undefined) return undefined;
+    this.keep(bytes);
+    return bytes;
+  }
+
+  drop(bytes: number): void {
+    if (this.#isOver) return;
+    this.#keptBytes -= bytes;
+    this.#account.sessionBytes.give(bytes);
+  }
+
+  /** The session is over, and with it all that it keeps: what comes late weighs nothing. */
+  dropAll(): void {
+    this.drop(this.#keptBytes);
+    this.#isOver = true;
+  }
+}

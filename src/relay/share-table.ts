@@ -1,0 +1,11 @@
+// The shares of a process, as its options have them.
+import type { ShareOptions } from '../config/dataplane-options.js';
+import type { ShareTable } from '../shared/accounts.js';
+
+export function shareTable(options: ShareOptions): ShareTable {
+  return {
+    sessions: { subjectMax: options.subjectSessionsMax, totalMax: options.sessionsMax },
+    sessionBytes: { subjectMax: options.subjectSessionBytesMax, totalMax: options.sessionBytesMax },
+    requests: { subjectMax: options.subjectRequestsInFlightMax, totalMax: options.requestsInFlightMax },
+  };
+}

@@ -1,0 +1,74 @@
+// What each subject holds of a process's shares, one account a subject. A subject that holds nothing has no entry. Its
+// account is looked up once, when a session or a request begins, and kept with what it paid for.
+import assert from 'node:assert';
+import { Holding, Share, type HoldingObserver, type ShareBounds } from './share.js';
+
+export const shareNames = ['sessions', 'sessionBytes', 'requests'] as const;
+
+export type ShareName = (typeof shareNames)[number];
+
+/** The bounds of every share, for one process. */
+export type ShareTable = Readonly<Record<ShareName, ShareBounds>>;
+
+export class Accounts {
+  readonly #shares: Readonly<Record<ShareName, Share>>;
+  /** Those that hold something. */
+  readonly #accounts = new Map<string, Account>();
+
+  constructor(table: ShareTable) {
+    this.#shares = {
+      sessions: new Share(table.sessions),
+      sessionBytes: new Share(table.sessionBytes),
+      requests: new Share(table.requests),
+    };
+  }
+
+  /** How many subjects hold something. */
+  get size(): number {
+    return this.#accounts.size;
+  }
+
+  held(name: ShareName): number {
+    return this.#shares[name].held;
+  }
+
+  /**
+   * The account of a subject. One that holds nothing is good for the step that asked for it: whoever keeps an account keeps
+   * something in it.
+   */
+  of(subject: string): Account {
+    return this.#accounts.get(subject) ?? new Account(subject, this.#shares, this.#accounts);
+  }
+}
+
+export class Account implements HoldingObserver {
+  readonly subject: string;
+  readonly sessions: Holding;
+  readonly sessionBytes: Holding;
+  /** Requests in flight: those that a session is working on. */
+  readonly requests: Holding;
+  readonly #accounts: Map<string, Account>;
+  /** Holdings that hold something. */
+  #heldCount = 0;
+
+  /** For `Accounts`. */
+  constructor(subject: string, shares: Readonly<Record<ShareName, Share>>, accounts: Map<string, Account>) {
+    this.subject = subject;
+    this.#accounts = accounts;
+    this.sessions = new Holding(shares.sessions, this);
+    this.sessionBytes = new Holding(shares.sessionBytes, this);
+    this.requests = new Holding(shares.requests, this);
+  }
+
+  onFirstTaken(): void {
+    this.#heldCount += 1;
+    if (this.#heldCount > 1) return;
+    assert(!this.#accounts.has(this.subject), 'a subject has one account');
+    this.#accounts.set(this.subject, this);
+  }
+
+  onAllGiven(): void {
+    this.#heldCount -= 1;
+    if (this.#heldCount === 0) this.#accounts.delete(this.subject);
+  }
+}

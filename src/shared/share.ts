@@ -1,0 +1,85 @@
+// A bounded amount that many subjects use at once: sessions, requests, bytes. A share counts what all of them hold, a
+// holding what one of them does, so that no subject can take it all. Who holds something keeps the holding at hand: taking
+// and giving back are a few additions. Hot: once a request.
+import assert from 'node:assert';
+
+export interface ShareBounds {
+  /** Of one subject. */
+  readonly subjectMax: number;
+  /** Of all together. */
+  readonly totalMax: number;
+}
+
+/** Which bound there was no room under. */
+export type ShareBound = keyof ShareBounds;
+
+/** What all subjects hold of one thing. */
+export class Share {
+  readonly bounds: ShareBounds;
+  #held = 0;
+
+  constructor(bounds: ShareBounds) {
+    this.bounds = bounds;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  /** For `Holding`. */
+  add(amount: number): void {
+    this.#held += amount;
+  }
+}
+
+/** Hears when a holding begins to hold something, and when it holds nothing any more. */
+export interface HoldingObserver {
+  onFirstTaken(): void;
+  onAllGiven(): void;
+}
+
+/** What one subject holds of a share. */
+export class Holding {
+  readonly #share: Share;
+  readonly #observer: HoldingObserver;
+  #held = 0;
+
+  constructor(share: Share, observer: HoldingObserver) {
+    this.#share = share;
+    this.#observer = observer;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Which bound has no room for so much; the subject's own first, because only about that one can it do something. */
+  boundAgainst(amount: number): ShareBound | undefined {
+    const { bounds, held } = this.#share;
+    if (this.#held + amount > bounds.subjectMax) return 'subjectMax';
+    return held + amount > bounds.totalMax ? 'totalMax' : undefined;
+  }
+
+  /** @returns `undefined` when it was taken, else the bound that has no room, and nothing was taken. */
+  tryTake(amount: number): ShareBound | undefined {
+    const bound = this.boundAgainst(amount);
+    if (bound === undefined) this.take(amount);
+    return bound;
+  }
+
+  /** Takes it whatever the bounds say: for what is there already, and counts against what comes. */
+  take(amount: number): void {
+    if (amount === 0) return;
+    if (this.#held === 0) this.#observer.onFirstTaken();
+    this.#held += amount;
+    this.#share.add(amount);
+  }
+
+  give(amount: number): void {
+    if (amount === 0) return;
+    this.#held -= amount;
+    this.#share.add(-amount);
+    assert(this.#held >= 0, 'nobody gives back what was not taken');
+    if (this.#held === 0) this.#observer.onAllGiven();
+  }
+}

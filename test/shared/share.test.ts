@@ -1,0 +1,104 @@
+// Shares by subject and in total: each bound by itself, and thousands of steps against a naive model.
+import t from 'tap';
+import { Accounts, type Account, type ShareTable } from '../../src/shared/accounts.js';
+import { Random } from '../support/random.js';
+
+const ROOMY = { subjectMax: 1_000_000, totalMax: 1_000_000 };
+
+function accountsOf(table: Partial<ShareTable>): Accounts {
+  return new Accounts({ sessions: ROOMY, sessionBytes: ROOMY, requests: ROOMY, ...table });
+}
+
+t.test('the bound that has no room is named, the subject’s own first, and nothing is taken', async (t) => {
+  const accounts = accountsOf({ sessions: { subjectMax: 2, totalMax: 3 } });
+  const [ada, bob] = [accounts.of('ada'), accounts.of('bob')];
+  t.equal(ada.sessions.tryTake(2), undefined);
+  t.equal(ada.sessions.tryTake(1), 'subjectMax');
+  t.equal(bob.sessions.tryTake(2), 'totalMax');
+  t.equal(bob.sessions.tryTake(1), undefined);
+  t.equal(ada.sessions.tryTake(1), 'subjectMax', 'when both are full');
+  t.equal(accounts.held('sessions'), 3);
+  ada.sessions.give(1);
+  t.equal(bob.sessions.tryTake(1), undefined, 'what one gives another may take');
+  t.equal(ada.sessions.held, 1);
+  t.equal(bob.sessions.held, 2);
+});
+
+t.test('shares do not know of each other', async (t) => {
+  const accounts = accountsOf({ requests: { subjectMax: 1, totalMax: 1 } });
+  const ada = accounts.of('ada');
+  t.equal(ada.requests.tryTake(1), undefined);
+  t.equal(ada.sessions.tryTake(5), undefined);
+  t.equal(ada.requests.tryTake(1), 'subjectMax');
+});
+
+t.test('what is taken regardless counts against what comes', async (t) => {
+  const accounts = accountsOf({ sessionBytes: { subjectMax: 10, totalMax: 20 } });
+  const ada = accounts.of('ada');
+  ada.sessionBytes.take(30);
+  t.equal(ada.sessionBytes.tryTake(1), 'subjectMax');
+  t.equal(accounts.of('bob').sessionBytes.tryTake(1), 'totalMax');
+  ada.sessionBytes.give(25);
+  t.equal(ada.sessionBytes.tryTake(5), undefined);
+});
+
+t.test('a subject has one account while it holds something, and no entry when it does not', async (t) => {
+  const accounts = accountsOf({});
+  t.equal(accounts.of('nobody').sessions.held, 0);
+  t.equal(accounts.size, 0, 'asking leaves nothing behind');
+  const ada = accounts.of('ada');
+  ada.sessions.take(1);
+  ada.requests.take(1);
+  t.equal(accounts.of('ada'), ada);
+  ada.sessions.give(1);
+  t.equal(accounts.of('ada'), ada, 'a request is in flight still');
+  ada.requests.give(1);
+  t.equal(accounts.size, 0);
+  accounts.of('ada').sessions.take(1);
+  t.throws(() => ada.sessions.take(1), 'an account that was let go is not used beside its successor');
+});
+
+t.test('giving back what was not taken is a broken invariant', async (t) => {
+  const ada = accountsOf({}).of('ada');
+  ada.sessions.take(1);
+  t.throws(() => ada.sessions.give(2), { name: 'AssertionError' });
+});
+
+t.test('20,000 random steps agree with a naive model', async (t) => {
+  const random = new Random(7);
+  const bounds = { subjectMax: 40, totalMax: 100 };
+  const accounts = accountsOf({ sessions: bounds, requests: bounds });
+  const names = ['sessions', 'requests'] as const;
+  /** What is held, one entry each, and the account that it was taken from. */
+  let held: { name: (typeof names)[number]; subject: string; amount: number; account: Account }[] = [];
+  const sum = (name: string, subject?: string): number =>
+    held.reduce(
+      (all, one) => all + (one.name === name && one.subject === (subject ?? one.subject) ? one.amount : 0),
+      0,
+    );
+  const wrong: string[] = [];
+  for (let step = 0; step < 20_000; step += 1) {
+    if (held.length > 0 && random.chance(0.48)) {
+      const one = random.pick(held);
+      held = held.filter((other) => other !== one);
+      one.account[one.name].give(one.amount);
+    } else {
+      const name = random.pick(names);
+      const subject = random.pick(['a', 'b', 'c', 'd', 'e', '__proto__']);
+      const amount = 1 + random.below(15);
+      const expected =
+        sum(name, subject) + amount > bounds.subjectMax
+          ? 'subjectMax'
+          : sum(name) + amount > bounds.totalMax
+            ? 'totalMax'
+            : undefined;
+      const account = accounts.of(subject);
+      const actual = account[name].tryTake(amount);
+      if (actual !== expected) wrong.push(`${step}: ${actual} instead of ${expected}`);
+      if (actual === undefined) held.push({ name, subject, amount, account });
+    }
+    if (accounts.size !== new Set(held.map(({ subject }) => subject)).size) wrong.push(`${step}: entries`);
+    for (const name of names) if (accounts.held(name) !== sum(name)) wrong.push(`${step}: total of ${name}`);
+  }
+  t.same(wrong.slice(0, 5), []);
+});

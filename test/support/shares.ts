@@ -1,0 +1,23 @@
+// Shares with room for whatever a test does, but for those that it bounds.
+import type { ShareOptions } from '../../src/config/dataplane-options.js';
+import { shareTable } from '../../src/relay/share-table.js';
+import { Accounts } from '../../src/shared/accounts.js';
+
+const PLENTY = Number.MAX_SAFE_INTEGER;
+
+const roomyShares: ShareOptions = {
+  sessionsMax: PLENTY,
+  subjectSessionsMax: PLENTY,
+  sessionBytesMax: PLENTY,
+  subjectSessionBytesMax: PLENTY,
+  requestsInFlightMax: PLENTY,
+  subjectRequestsInFlightMax: PLENTY,
+};
+
+export function shareOptions(bounds: Partial<ShareOptions> = {}): ShareOptions {
+  return { ...roomyShares, ...bounds };
+}
+
+export function createAccounts(bounds: Partial<ShareOptions> = {}): Accounts {
+  return new Accounts(shareTable(shareOptions(bounds)));
+}
