@@ -41,14 +41,14 @@ export interface Outcome {
 export class AttackRun {
   readonly #arrangement: Arrangement;
   readonly #isShort: boolean;
-  readonly #scope: Scope;
+  /** Of the shared gateway. */
+  readonly #scope = new Scope();
   readonly #aloneP99Ms: number[] = [];
   #shared: { readonly deployment: Deployment; readonly victim: Victim } | undefined;
 
-  constructor(arrangement: Arrangement, isShort: boolean, scope: Scope) {
+  constructor(arrangement: Arrangement, isShort: boolean) {
     this.#arrangement = arrangement;
     this.#isShort = isShort;
-    this.#scope = scope;
   }
 
   async run(experiment: Experiment): Promise<Outcome> {
@@ -56,10 +56,19 @@ export class AttackRun {
     const scope = new Scope();
     try {
       const { deployment, victim } = await this.#cast(experiment, scope);
-      return await this.#perform(experiment, deployment, victim, beganMs);
+      const outcome = await this.#perform(experiment, deployment, victim, beganMs);
+      // What one experiment has broken must not be counted against the next.
+      if (outcome.faults.length > 0) await this.end();
+      return outcome;
     } finally {
       await scope.end();
     }
+  }
+
+  /** Ends the shared gateway; the next experiment gets a new one. */
+  async end(): Promise<void> {
+    this.#shared = undefined;
+    await this.#scope.end();
   }
 
   /** The shared gateway, or one for this experiment alone. */

@@ -1,10 +1,39 @@
 // The attack: every experiment, in the order in which they run.
 import type { Experiment } from './experiment.js';
+import * as backends from './experiments/backends.js';
+import * as controlPlane from './experiments/control-plane.js';
 import * as http from './experiments/http.js';
+import * as processes from './experiments/processes.js';
+import * as shares from './experiments/shares.js';
 
 export const experiments: readonly Experiment[] = [
+  // The HTTP face.
   http.oddMethods,
   http.preflightKeepAlive,
   http.refusedBodies,
   http.tokenSpellings,
+  // Hostile and broken backends.
+  backends.fatInitialize,
+  backends.hungBackend,
+  backends.twoLists,
+  backends.endlessPages,
+  backends.endlessStream,
+  backends.earlyAnswers,
+  backends.metadataAddress,
+  // One subject that takes all it can get.
+  shares.sessionFlood,
+  shares.fatSessions,
+  shares.allConnections,
+  shares.stalledReaders,
+  shares.largeCalls,
+  shares.listFlood,
+  shares.slowReader,
+  // The gateway's own processes.
+  processes.workerKilled,
+  processes.runDirectoryRemoved,
+  processes.massEnd,
+  // The control plane.
+  controlPlane.fatServer,
+  controlPlane.manySubjects,
+  controlPlane.silentConnections,
 ];

@@ -6,7 +6,6 @@ import { AttackRun, type Outcome } from './attack-run.js';
 import { experiments } from './experiments.js';
 import type { Experiment } from './experiment.js';
 import { parseOptions, usage, type Arrangement, type AttackOptions } from './options.js';
-import { Scope } from './scope.js';
 
 const MIB = 1_048_576;
 
@@ -29,8 +28,7 @@ async function attack(options: AttackOptions): Promise<number> {
   const outcomes: Outcome[] = [];
   for (const arrangement of options.arrangements) {
     say(`\n${nameOf(arrangement)}`);
-    const scope = new Scope();
-    const run = new AttackRun(arrangement, options.isShort, scope);
+    const run = new AttackRun(arrangement, options.isShort);
     try {
       for (const experiment of experiments.filter((candidate) => isWanted(candidate, arrangement, options))) {
         const outcome = await run.run(experiment);
@@ -40,7 +38,7 @@ async function attack(options: AttackOptions): Promise<number> {
         for (const fault of outcome.faults) say(`         ${fault}`);
       }
     } finally {
-      await scope.end();
+      await run.end();
     }
   }
   say(`\n${tableOf(outcomes)}`);

@@ -29,7 +29,10 @@ export interface ApiRequest {
   readonly headers?: HeaderList;
 }
 
-export async function startControlPlane(t: Test, setup: ControlPlaneSetup = {}): Promise<ControlPlane> {
+export async function startControlPlane(
+  t: Pick<Test, 'teardown'>,
+  setup: ControlPlaneSetup = {},
+): Promise<ControlPlane> {
   const { storeOptions = embeddedStore(t), key = createKeyPair(t), options = [] } = setup;
   const words = ['control-plane', '--address', '127.0.0.1:0', ...storeOptionWords(storeOptions), ...verifyWith(key)];
   const program = await startProgram(t, [...words, '--rate-limit', '0', ...options], setup);

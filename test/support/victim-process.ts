@@ -8,6 +8,8 @@ import type { VictimNotice, VictimOrder } from './victim.js';
 const EVERY_MS = 20;
 /** Who waits longer than this counts as not answered. */
 const ANSWER_MS_MAX = 20_000;
+/** One that has so many requests under way begins no more: a gateway that stands still is told apart from a flood. */
+const UNDER_WAY_MAX = 256;
 /** Words of failures that are told; the others are like them. */
 const FAILURES_MAX = 20;
 
@@ -70,6 +72,10 @@ class VictimWork {
     const turn = ++this.#turn;
     const isKept = this.#isKept(turn);
     const window = this.#window;
+    if (window.underWay.size >= UNDER_WAY_MAX) {
+      window.failures.push(`${UNDER_WAY_MAX} requests wait for their answers`);
+      return;
+    }
     if (turn % 50 === 0) this.#measure(window, window.openingMs, 'a session', () => this.#visit(turn, isKept));
     if (turn % 50 === 25) this.#measure(window, window.requestMs, 'tools/list', () => this.#list(turn, isKept));
     else if (turn % 10 === 5) this.#measure(window, window.requestMs, 'ping', () => this.#ping(turn, isKept));
