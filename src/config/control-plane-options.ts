@@ -1,6 +1,7 @@
 // The control plane's options as everything after start-up sees them: checked, defaulted, frozen. Times are
 // milliseconds, sizes bytes, files already read.
 import type {
+  ConnectionOptions,
   DataplaneOptions,
   ListenAddress,
   ShareOptions,
@@ -15,6 +16,7 @@ export interface ControlPlaneOptions {
   readonly token: TokenOptions;
   readonly upstream: UpstreamOptions;
   readonly shares: ShareOptions;
+  readonly connections: ConnectionOptions;
   /** Exact origins, as in `https://app.example`. */
   readonly allowedOrigins: readonly string[];
   /** `host` or `host:port`, lower-case; empty: decided by the listen address (decisions 2.2). */

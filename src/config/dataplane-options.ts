@@ -59,6 +59,14 @@ export interface ShareOptions {
   readonly subjectRequestsInFlightMax: number;
 }
 
+/** Connections to backends. */
+export interface ConnectionOptions {
+  /** Of one worker to one backend. */
+  readonly connectionsMax: number;
+  /** Of these, those that one subject's requests may use at once. */
+  readonly connectionsPerSubjectMax: number;
+}
+
 export interface DataplaneOptions {
   readonly address: ListenAddress;
   readonly tls:
@@ -70,6 +78,7 @@ export interface DataplaneOptions {
   readonly token: TokenOptions;
   readonly upstream: UpstreamOptions;
   readonly shares: ShareOptions;
+  readonly connections: ConnectionOptions;
   /** Exact origins, as in `https://app.example`. */
   readonly allowedOrigins: readonly string[];
   /** `host` or `host:port`, lower-case; empty: decided by the listen address (decisions 2.2). */

@@ -5,7 +5,14 @@ import type { ControlPlaneOptions } from './control-plane-options.js';
 import { OptionReader } from './option-reader.js';
 import { controlPlaneOptionTable } from './option-table.js';
 import { arrangeShares } from './share-options.js';
-import { arrangeStore, arrangeToken, arrangeUpstream, checkStore } from './plane-options.js';
+import {
+  arrangeConnections,
+  arrangeStore,
+  arrangeToken,
+  arrangeUpstream,
+  checkStore,
+  checkConnections,
+} from './plane-options.js';
 
 /** Throws OptionFaults with every fault. Nothing is opened or started. */
 export function loadControlPlaneOptions(
@@ -14,6 +21,7 @@ export function loadControlPlaneOptions(
 ): ControlPlaneOptions {
   const reader = new OptionReader(controlPlaneOptionTable, words, environment);
   checkStore(reader);
+  checkConnections(reader);
   const values = reader.finish();
   return deepFreeze({
     address: values.address,
@@ -21,6 +29,7 @@ export function loadControlPlaneOptions(
     token: arrangeToken(values),
     upstream: arrangeUpstream(values),
     shares: arrangeShares(values),
+    connections: arrangeConnections(values),
     allowedOrigins: values['allowed-origins'] ?? [],
     allowedHosts: values['allowed-hosts'] ?? [],
     bodyBytesMax: values['max-body-bytes'],

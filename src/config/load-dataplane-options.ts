@@ -6,7 +6,15 @@ import type { OptionValues } from './option.js';
 import { OptionReader } from './option-reader.js';
 import { dataplaneOptionTable } from './option-table.js';
 import { arrangeShares } from './share-options.js';
-import { arrangeStore, arrangeToken, arrangeUpstream, checkStore, pairFault } from './plane-options.js';
+import {
+  arrangeConnections,
+  arrangeStore,
+  arrangeToken,
+  arrangeUpstream,
+  checkStore,
+  checkConnections,
+  pairFault,
+} from './plane-options.js';
 
 type Table = typeof dataplaneOptionTable;
 type Values = OptionValues<Table>;
@@ -21,6 +29,7 @@ export function loadDataplaneOptions(
   const reader = new OptionReader(dataplaneOptionTable, words, environment);
   checkTlsListener(reader);
   checkStore(reader);
+  checkConnections(reader);
   return deepFreeze(arrange(reader.finish()));
 }
 
@@ -49,6 +58,7 @@ function arrange(values: Values): DataplaneOptions {
     token: arrangeToken(values),
     upstream: arrangeUpstream(values),
     shares: arrangeShares(values),
+    connections: arrangeConnections(values),
     allowedOrigins: values['allowed-origins'] ?? [],
     allowedHosts: values['allowed-hosts'] ?? [],
     bodyBytesMax: values['max-body-bytes'],

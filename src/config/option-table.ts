@@ -186,6 +186,19 @@ const upstreamOptions = {
     fallback: '5s',
     parse: values.duration({ minMs: 1 }),
   },
+  'upstream-connections': {
+    placeholder: '<count>',
+    meaning: 'connections of one worker to one backend; further requests wait',
+    fallback: '1024',
+    parse: values.wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
+  },
+  'upstream-connections-per-subject': {
+    placeholder: '<count>',
+    meaning: "of these, the ones that one subject's requests may use at once",
+    fallback: undefined,
+    fallbackText: 'a quarter of --upstream-connections',
+    parse: values.wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
+  },
   'initialize-timeout': {
     placeholder: '<duration>',
     meaning: "how long a backend's initialize may take",

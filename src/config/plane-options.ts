@@ -1,6 +1,7 @@
 // What both planes are told in the same words, the store, tokens and backends: held against each other, and put into
 // the shape that everything after start-up sees.
-import type { RedisTls, StoreOptions, TokenOptions, UpstreamOptions } from './dataplane-options.js';
+import type { ConnectionOptions, RedisTls, StoreOptions, TokenOptions, UpstreamOptions } from './dataplane-options.js';
+import { limits } from '../shared/limits.js';
 import { isPair, type PemFile } from './files.js';
 import type { OptionReader } from './option-reader.js';
 import { planeOptionTable } from './option-table.js';
@@ -84,6 +85,13 @@ export function arrangeToken(values: Values): TokenOptions {
   };
 }
 
+/** Adds the faults of connections to backends that no single option shows. */
+export function checkConnections(reader: OptionReader<Table>): void {
+  const [total, share] = [reader.value('upstream-connections'), reader.value('upstream-connections-per-subject')];
+  if (total === undefined || share === undefined || share <= total) return;
+  reader.fault('upstream-connections-per-subject', 'is more than --upstream-connections; give at most as many');
+}
+
 export function arrangeUpstream(values: Values): UpstreamOptions {
   return {
     mode: values['upstream-connection-mode'],
@@ -92,4 +100,10 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
     listTimeoutMs: values['list-timeout'],
     callIdleTimeoutMs: values['call-timeout'],
   };
+}
+
+export function arrangeConnections(values: Values): ConnectionOptions {
+  const connectionsMax = values['upstream-connections'];
+  const share = Math.ceil(connectionsMax / limits.upstreamShareDivisor);
+  return { connectionsMax, connectionsPerSubjectMax: values['upstream-connections-per-subject'] ?? share };
 }

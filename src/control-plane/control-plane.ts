@@ -36,7 +36,7 @@ export class ControlPlane {
 
   /** Resolves when it listens. Throws a StartFault, in words for a person, when it cannot. */
   static async start(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
-    const { upstream, sessionIdleTimeoutMs, bodyBytesMax } = options;
+    const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax } = options;
     const records = await openRecords(options.store, logger);
     const registry = new Registry({
       records,
@@ -50,6 +50,7 @@ export class ControlPlane {
       compositions,
       upstream,
       shares: options.shares,
+      connections,
       sessionIdleTimeoutMs,
       bodyBytesMax,
       logger,

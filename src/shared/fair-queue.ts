@@ -80,6 +80,11 @@ export class FairQueue<Item> {
     return place;
   }
 
+  /** Whether there is anything for `take`: whether not all that waits is held back. */
+  get hasTurn(): boolean {
+    return this.#round.isLinked;
+  }
+
   /** The first item of the line whose turn it is; `undefined` when nothing waits but behind held keys. */
   take(): Item | undefined {
     const line = this.#round.next;
@@ -90,10 +95,13 @@ export class FairQueue<Item> {
     return this.#takeFirst(line);
   }
 
-  /** The first item of this key, out of turn and even when the key is held. */
-  takeOf(key: string): Item | undefined {
-    const line = this.#lines.get(key);
-    return line === undefined ? undefined : this.#takeFirst(line);
+  /** Takes every item out, those of held keys too, in no order that means anything. */
+  takeAll(): Item[] {
+    const items: Item[] = [];
+    for (const line of [...this.#lines.values()]) {
+      for (let item = this.#takeFirst(line); item !== undefined; item = this.#takeFirst(line)) items.push(item);
+    }
+    return items;
   }
 
   /** From now on `take` passes this key over, whether or not something of it waits. */

@@ -123,12 +123,22 @@ export const limits = {
   unreachableToolsLoggedMax: 100,
   /** Pages that one backend's `tools/list` may have; more is an invalid answer. */
   listPagesMax: 1_000,
-  /** Connections per worker and backend origin; further requests wait for one. */
-  upstreamConnectionsMax: 1_024,
+  /**
+   * Connections per worker to all backends, and half of the files that the process may open if that is less; then idle
+   * ones are closed, and without any a request waits for one to its origin, or the fault is `connections-used`. It is
+   * what `--upstream-connections` may be set to.
+   */
+  upstreamConnectionsTotalMax: 16_384,
+  /** One subject may have one in so many of a worker's connections and of an origin's places to wait in. */
+  upstreamShareDivisor: 4,
+  /** Connections per worker and origin that are being opened at once; further requests wait. */
+  upstreamConnectingMax: 128,
   /** Requests per worker and backend origin that wait for a connection; one more is a fault, `backend-busy`. */
   upstreamRequestsWaitingMax: 16_384,
-  /** Backend origins that a worker knows at once; above it the oldest idle one is let go, or the fault is `backend-busy`. */
-  upstreamOriginsMax: 4_096,
+  /** Backend origins that a worker knows at once; then an idle one is let go, or the fault is `connections-used`. */
+  upstreamOriginsMax: 16_384,
+  /** Of these, made for one subject; then an idle one of its own is let go, or the fault is `connections-share-used`. */
+  upstreamOriginsPerSubjectMax: 1_024,
   /** How long an idle connection is kept, ms: less than the 5 s after which common servers close theirs on a request. */
   upstreamConnectionIdleMs: 4_000,
   /** Header bytes of one answer of a backend; above it the answer is invalid. */

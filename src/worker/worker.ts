@@ -51,8 +51,11 @@ export class Worker {
     const store = await openStore(options.store, logger);
     const deadlines = new DeadlineWheel();
     const configs = new UserConfigs(store, options.upstream.mode);
-    const upstream = new Http1Upstream({ connectTimeoutMs: options.upstream.connectTimeoutMs });
     const accounts = new Accounts(shareTable(options.shares));
+    const upstream = new Http1Upstream({
+      connectTimeoutMs: options.upstream.connectTimeoutMs,
+      pool: options.connections,
+    });
     const relay = new Relay({
       http: upstream,
       deadlines,

@@ -32,6 +32,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     workerCount: 2,
     store: { kind: 'embedded', path: 'unused' },
     token: { publicKey: 'a key', secret: undefined, privateKey: undefined, issuer: 'i', audience: 'a' },
+    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256 },
     upstream: {
       mode: 'tls-only',
       connectTimeoutMs: 5_000,

@@ -73,6 +73,9 @@ const kinds = {
   'transport-unsupported': true,
   'list-refused': true,
   'backend-busy': true,
+  'backend-share-used': true,
+  'connections-used': true,
+  'connections-share-used': true,
   'session-ended': true,
 } as const satisfies Readonly<Record<UpstreamFaultKind, true>>;
 

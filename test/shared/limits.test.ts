@@ -96,6 +96,13 @@ const orders: readonly (readonly [small: string | number, large: string | number
   ['upstreamRefusalBytesMax', 'upstreamMessageBytesMax', 'a refusal is no larger than an answer'],
   ['upstreamChunkLineBytesMax', 'upstreamHeaderBytesMax', 'both are lines that are kept until they are whole'],
   ['sessionRequestsInFlightMax', 'upstreamRequestsWaitingMax', 'one session alone does not make a backend busy'],
+  [
+    limits.sessionRequestsInFlightMax * limits.upstreamShareDivisor,
+    'upstreamRequestsWaitingMax',
+    'one session alone does not use up the share of its subject',
+  ],
+  ['upstreamOriginsPerSubjectMax', 'upstreamOriginsMax', 'a share is a part'],
+  ['upstreamConnectingMax', 'upstreamConnectionsTotalMax', 'what is being opened is counted'],
   ['listBytesInlineMax', 'upstreamMessageBytesMax', 'some lists are for the event loop'],
   ['upstreamMessageBytesMax', 'listThreadBytesMax', 'the list thread takes the largest page'],
   ['upstreamMessageBytesMax', 'hopAnswerBytesMax', 'every answer of a backend can be hopped'],

@@ -2,8 +2,8 @@
 // is the dataplane's. The order of checks is that of decisions 2.1 from the virtual host on.
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ShareOptions, UpstreamOptions } from '../../config/dataplane-options.js';
 import { readClientMessage } from '../../protocol/json-rpc.js';
+import type { ConnectionOptions, ShareOptions, UpstreamOptions } from '../../config/dataplane-options.js';
 import { refuse } from '../../relay/answers.js';
 import { Relay } from '../../relay/relay.js';
 import { shareTable } from '../../relay/share-table.js';
@@ -28,6 +28,7 @@ export interface McpEndpointsOptions {
   readonly compositions: Pick<Compositions, 'findHost'>;
   readonly upstream: UpstreamOptions;
   readonly shares: ShareOptions;
+  readonly connections: ConnectionOptions;
   readonly sessionIdleTimeoutMs: number;
   readonly bodyBytesMax: number;
   readonly logger: Logger;
@@ -54,7 +55,7 @@ export class McpEndpoints {
     const deadlines = new DeadlineWheel();
     this.#options = options;
     this.#context = { deadlines, bodyBytesMax };
-    this.#http = createGuardedUpstream(upstream.connectTimeoutMs);
+    this.#http = createGuardedUpstream(upstream.connectTimeoutMs, options.connections);
     this.#relay = new Relay({
       http: this.#http,
       deadlines,

@@ -24,6 +24,9 @@ const FAULT_REASONS = {
   'transport-unsupported': 'transport not supported: only STREAMABLEHTTP is',
   'list-refused': 'tools/list refused',
   'backend-busy': 'too many requests in flight to it',
+  'backend-share-used': 'too many requests of yours in flight to it',
+  'connections-used': 'too many connections to backends',
+  'connections-share-used': 'too many requests of yours in flight to backends',
   'session-ended': 'session ended',
 } as const;
 

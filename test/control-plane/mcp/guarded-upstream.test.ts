@@ -23,7 +23,7 @@ function outcomeOf(upstream: HttpUpstream, origin: string): Promise<number | str
 }
 
 t.test('addresses are looked at before they are connected to', async (t) => {
-  const upstream = createGuardedUpstream(5_000);
+  const upstream = createGuardedUpstream(5_000, { connectionsMax: 8, connectionsPerSubjectMax: 8 });
   t.teardown(() => upstream.close());
   const refused = [
     'http://169.254.169.254',

@@ -36,6 +36,7 @@ class Front {
   static async open(t: Test, parts: Pick<McpEndpointsOptions, 'registry' | 'compositions'>): Promise<Front> {
     const endpoints = new McpEndpoints({
       ...parts,
+      connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256 },
       upstream: {
         mode: 'plain-text-or-tls',
         connectTimeoutMs: 5_000,

@@ -3,10 +3,13 @@
 //   waiting (for a connection) → sent → over
 import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
 import { upstreamFault, type UpstreamFaultKind } from '../upstream-fault.js';
+import type { FairPlace } from '../../../shared/fair-queue.js';
 import type { Http1Connection } from './http1-connection.js';
+import type { PoolUse } from './origin-pool.js';
 import { requestBytes, type RequestBytes } from './request-head.js';
 
 export class Http1Call implements UpstreamCall {
+  readonly subject: string;
   /** The request, head and body; `undefined` when it cannot be written down. */
   readonly bytes: RequestBytes | undefined;
   /** `undefined` once nobody listens any more. */
@@ -17,9 +20,12 @@ export class Http1Call implements UpstreamCall {
   /** How often it was put on a kept connection that turned out to be closed before anything was sent. */
   unsentCount = 0;
   /** Where it waits for a connection. */
-  queue: Set<Http1Call> | undefined;
+  place: FairPlace<Http1Call> | undefined;
+  /** What it is counted in while it has a connection. */
+  use: PoolUse | undefined;
 
   constructor(request: UpstreamRequest, handler: UpstreamHandler) {
+    this.subject = request.subject;
     this.bytes = requestBytes(request);
     this.handler = handler;
   }
@@ -27,7 +33,7 @@ export class Http1Call implements UpstreamCall {
   abort(): void {
     if (this.handler === undefined) return;
     this.handler = undefined;
-    this.queue?.delete(this);
+    this.place?.leave();
     this.connection?.giveUp();
   }
 

@@ -21,12 +21,22 @@ export interface ConnectionOwner {
   onFree(connection: Http1Connection): void;
   /** The call that it is being opened for was given up: it can take another one. */
   onSpare(connection: Http1Connection): void;
-  /** It is gone. @param unsent a call that the backend cannot have received whole, to be sent on another connection. */
-  onLost(connection: Http1Connection, unsent: Http1Call | undefined): void;
+  /** It can be written on. */
+  onConnected(): void;
+  /** The call needs no connection any more. Comes before `onFree`, `onSpare` and `onLost`. */
+  onOver(call: Http1Call): void;
+  /**
+   * It is gone.
+   * @param unsent a call that the backend cannot have received whole, to be sent on another connection
+   * @param refusal why it could not be opened, when it never was
+   */
+  onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void;
 }
 
 /** Where a connection goes, and how. */
 export interface ConnectionTarget {
+  /** The origin as requests write it. */
+  readonly name: string;
   readonly origin: URL;
   readonly connectTimeoutMs: number;
   /** `undefined`: the system's. */
@@ -54,7 +64,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   /** How many more sweeps a free connection may see before it is too old to trust. */
   #sweepsLeft = 0;
 
-  constructor(target: ConnectionTarget, batch: WriteBatch, owner: ConnectionOwner) {
+  constructor(target: ConnectionTarget, _subject: string, batch: WriteBatch, owner: ConnectionOwner) {
     this.#owner = owner;
     this.#batch = batch;
     this.#isTls = target.origin.protocol === 'https:';
@@ -109,11 +119,11 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   giveUp(): void {
     switch (this.#state) {
       case 'connecting':
-        this.#call = undefined;
+        this.#takeCall();
         this.#owner.onSpare(this);
         break;
       case 'sending':
-        this.#call = undefined;
+        this.#takeCall();
         this.#onFree();
         break;
       case 'free':
@@ -152,6 +162,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     clearTimeout(this.#connectTimer);
     const call = this.#call;
     this.#state = 'free';
+    this.#owner.onConnected();
     if (call === undefined) this.#onFree();
     else this.send(call);
   }
@@ -166,8 +177,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   }
 
   #onAnswered(isClean: boolean): void {
-    const call = this.#call;
-    this.#call = undefined;
+    const call = this.#takeCall();
     if (call?.isPaused === true) this.#socket.resume();
     // A connection that is still sending what the backend did not wait for would hold the next request up.
     const isSent = this.#socket.writableLength === 0;
@@ -178,7 +188,6 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     if (call === undefined) return;
     const { handler } = call;
     call.handler = undefined;
-    call.connection = undefined;
     call.isSent = isSent;
     handler?.onEnd();
   }
@@ -213,12 +222,21 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     clearTimeout(this.#connectTimer);
     const wasConnecting = this.#state === 'connecting';
     const isUnsent = this.#state === 'sending' || this.#isWriteRefused;
-    const call = this.#call;
+    const kind = this.#faultKind ?? 'connection-lost';
+    const call = this.#takeCall();
     this.#state = 'lost';
+    this.#owner.onLost(this, isUnsent ? call : undefined, wasConnecting ? kind : undefined);
+    if (!isUnsent) call?.fail(kind, wasConnecting);
+  }
+
+  /** The call leaves this connection. */
+  #takeCall(): Http1Call | undefined {
+    const call = this.#call;
+    if (call === undefined) return undefined;
     this.#call = undefined;
-    if (call !== undefined) call.connection = undefined;
-    this.#owner.onLost(this, isUnsent ? call : undefined);
-    if (!isUnsent) call?.fail(this.#faultKind ?? 'connection-lost', wasConnecting);
+    call.connection = undefined;
+    this.#owner.onOver(call);
+    return call;
   }
 }
 

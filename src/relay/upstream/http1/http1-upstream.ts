@@ -4,24 +4,37 @@ import type { LookupFunction } from 'node:net';
 import { limits } from '../../../shared/limits.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
 import type { UpstreamFaultKind } from '../upstream-fault.js';
+import { BackendShares, type ShareBounds, type SubjectUse } from './backend-shares.js';
 import { Http1Call } from './http1-call.js';
-import { OriginPool } from './origin-pool.js';
+import { OriginPool, type PoolBounds, type PoolOwner } from './origin-pool.js';
 import { WriteBatch } from './write-batch.js';
 
 export interface Http1UpstreamOptions {
   readonly connectTimeoutMs: number;
-  readonly originsMax?: number;
+  /** To one origin; the shares of one subject are smaller. */
+  readonly pool?: Partial<PoolBounds>;
+  /** To all origins together. */
+  readonly shares?: Partial<ShareBounds>;
   /** In place of the system's, for hosts that are names. Fails with the code `ADDRESS_REFUSED` where none is wanted. */
   readonly lookup?: LookupFunction;
   /** Asked of the host of every new origin: one that is an address is connected to without a look-up. */
   readonly isAddressRefused?: (host: string) => boolean;
 }
 
-export class Http1Upstream implements HttpUpstream {
+const POOL_BOUNDS: PoolBounds = {
+  connectionsMax: limits.upstreamConnectionsTotalMax,
+  connectionsPerSubjectMax: Math.ceil(limits.upstreamConnectionsTotalMax / limits.upstreamShareDivisor),
+  connectingMax: limits.upstreamConnectingMax,
+  waitingMax: limits.upstreamRequestsWaitingMax,
+  waitingPerSubjectMax: Math.ceil(limits.upstreamRequestsWaitingMax / limits.upstreamShareDivisor),
+};
+
+export class Http1Upstream implements HttpUpstream, PoolOwner {
+  readonly shares: BackendShares;
   readonly #connectTimeoutMs: number;
   readonly #lookup: LookupFunction | undefined;
   readonly #isAddressRefused: (host: string) => boolean;
-  readonly #originsMax: number;
+  readonly #poolBounds: PoolBounds;
   readonly #pools = new Map<string, OriginPool>();
   readonly #batch = new WriteBatch();
   readonly #sweep: NodeJS.Timeout;
@@ -31,13 +44,14 @@ export class Http1Upstream implements HttpUpstream {
     this.#connectTimeoutMs = options.connectTimeoutMs;
     this.#lookup = options.lookup;
     this.#isAddressRefused = options.isAddressRefused ?? (() => false);
-    this.#originsMax = options.originsMax ?? limits.upstreamOriginsMax;
+    this.#poolBounds = { ...POOL_BOUNDS, ...options.pool };
+    this.shares = new BackendShares(options.shares);
     this.#sweep = setInterval(() => this.#closeUnused(), limits.upstreamSweepMs).unref();
   }
 
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {
     const call = new Http1Call(request, handler);
-    const pool = this.#poolOf(request.target.origin);
+    const pool = this.#poolOf(request.target.origin, request.subject);
     if (this.#isClosed) call.failLater('connection-lost');
     else if (call.bytes === undefined) call.failLater('request-invalid');
     else if (typeof pool === 'string') call.failLater(pool);
@@ -52,36 +66,61 @@ export class Http1Upstream implements HttpUpstream {
     this.#pools.clear();
   }
 
-  #poolOf(origin: string): OriginPool | UpstreamFaultKind {
+  /** Closes the connection that has been free for the longest, of the first origin that has one. */
+  tryMakeRoom(): boolean {
+    for (const pool of this.#pools.values()) if (pool.tryCloseFree()) return true;
+    return false;
+  }
+
+  #poolOf(origin: string, subject: string): OriginPool | UpstreamFaultKind {
     const known = this.#pools.get(origin);
     if (known !== undefined) return known;
     if (this.#isClosed || !/^https?:\/\/[^/]+$/.test(origin) || !URL.canParse(origin)) return 'connect-failed';
     const url = new URL(origin);
     if (this.#isAddressRefused(url.hostname)) return 'address-refused';
+    const use = this.shares.use(subject);
+    const { poolsMax, poolsPerSubjectMax } = this.shares.bounds;
     // As many origins at once as there may be, each with a call under way.
-    if (this.#pools.size >= this.#originsMax && !this.#closeOneIdle()) return 'backend-busy';
-    const pool = new OriginPool(
-      { origin: url, connectTimeoutMs: this.#connectTimeoutMs, lookup: this.#lookup },
-      this.#batch,
-    );
+    if (use.poolCount >= poolsPerSubjectMax && !this.#closeIdleOf(use)) return 'connections-share-used';
+    if (this.#pools.size >= poolsMax && !this.#closeIdleOf(use) && !this.#closeOneIdle()) return 'connections-used';
+    const target = { name: origin, origin: url, connectTimeoutMs: this.#connectTimeoutMs, lookup: this.#lookup };
+    const pool = new OriginPool(target, use, this, this.#batch, this.#poolBounds);
     this.#pools.set(origin, pool);
+    use.pools.append(pool);
+    use.poolCount += 1;
     return pool;
   }
 
   #closeUnused(): void {
-    for (const [origin, pool] of this.#pools) {
+    for (const pool of this.#pools.values()) {
       pool.sweep();
-      if (pool.isEmpty) this.#pools.delete(origin);
+      if (pool.isEmpty) this.#forget(pool);
     }
+    this.shares.sweep();
+  }
+
+  /** Lets the oldest idle origin go of those that were made for a subject. */
+  #closeIdleOf(use: SubjectUse): boolean {
+    for (let pool = use.pools.next; pool instanceof OriginPool; pool = pool.next) {
+      if (pool.isIdle) return this.#letGo(pool);
+    }
+    return false;
   }
 
   #closeOneIdle(): boolean {
-    for (const [origin, pool] of this.#pools) {
-      if (!pool.isIdle) continue;
-      this.#pools.delete(origin);
-      void pool.close();
-      return true;
-    }
+    for (const pool of this.#pools.values()) if (pool.isIdle) return this.#letGo(pool);
     return false;
+  }
+
+  #letGo(pool: OriginPool): true {
+    this.#forget(pool);
+    void pool.close();
+    return true;
+  }
+
+  #forget(pool: OriginPool): void {
+    this.#pools.delete(pool.name);
+    pool.unlink();
+    pool.madeFor.poolCount -= 1;
   }
 }

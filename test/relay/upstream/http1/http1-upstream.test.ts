@@ -578,7 +578,7 @@ t.test('a connection is given up before the backend said that it closes it', asy
 });
 
 t.test('knows so many origins at once, and lets an idle one go for a new one', async (t) => {
-  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, originsMax: 2 });
+  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, shares: { poolsMax: 2 } });
   t.teardown(() => upstream.close());
   const [busy, idle, third] = [
     await startBackend(t, () => undefined),
@@ -590,12 +590,50 @@ t.test('knows so many origins at once, and lets an idle one go for a new one', a
   const second = send(upstream, third.origin);
   await third.request(0);
   await until(() => idle.openConnections === 0, 'the end of the idle connection');
-  t.same((await send(upstream, idle.origin).over()).fault, { kind: 'backend-busy', isUnsent: true });
+  t.same((await send(upstream, idle.origin).over()).fault, { kind: 'connections-used', isUnsent: true });
   (await busy.request(0)).empty(202);
   third.requests[0]!.empty(202);
   t.equal((await first.over()).status, 202);
   t.equal((await second.over()).status, 202);
   t.equal((await send(upstream, idle.origin).over()).status, 200);
+});
+
+t.test('one subject with many backends keeps no others from theirs', async (t) => {
+  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, shares: { poolsMax: 8, poolsPerSubjectMax: 2 } });
+  t.teardown(() => upstream.close());
+  const backends = await Promise.all(Array.from({ length: 5 }, () => startBackend(t, () => undefined)));
+  const calls = backends.map((backend) => send(upstream, backend.origin, { subject: 'mallory' }));
+  for (const call of calls.slice(2)) {
+    t.same((await call.over()).fault, { kind: 'connections-share-used', isUnsent: true });
+  }
+  const victims = backends.slice(2).map((backend) => send(upstream, backend.origin, { subject: 'alice' }));
+  t.same((await victims[2]!.over()).fault?.kind, 'connections-share-used', 'everybody has a share');
+  for (const backend of backends.slice(2, 4)) (await backend.request(0)).empty(202);
+  for (const victim of victims.slice(0, 2)) t.equal((await victim.over()).status, 202);
+  (await backends[0]!.request(0)).empty(202);
+  await calls[0]!.over();
+  const next = send(upstream, backends[4]!.origin, { subject: 'mallory' });
+  (await backends[4]!.request(0)).empty(202);
+  t.equal((await next.over()).status, 202, 'an idle one of its own is let go');
+  await until(() => backends[0]!.openConnections === 0, 'its end');
+  t.equal(backends[2]!.openConnections, 1, 'and none of others');
+});
+
+t.test('with all connections of the process in use an idle one to another backend makes room', async (t) => {
+  const bounds = { connectionsMax: 2, connectionsPerSubjectMax: 2 };
+  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, shares: bounds });
+  t.teardown(() => upstream.close());
+  const idle = await startBackend(t, (request) => request.json('{}'));
+  const busy = await startBackend(t, () => undefined);
+  await send(upstream, idle.origin).over();
+  const calls = [send(upstream, busy.origin), send(upstream, busy.origin, { subject: 'bob' })];
+  await busy.request(1);
+  await until(() => idle.openConnections === 0, 'the end of the idle connection');
+  t.equal(upstream.shares.connections, 2);
+  const refused = send(upstream, idle.origin, { subject: 'carol' });
+  t.same((await refused.over()).fault, { kind: 'connections-used', isUnsent: true });
+  for (const request of busy.requests) request.empty(202);
+  for (const call of calls) t.equal((await call.over()).status, 202);
 });
 
 t.test('speaks TLS with a backend that it trusts', async (t) => {
