@@ -6,6 +6,7 @@ import { limits } from '../shared/limits.js';
 import { ABSENT, AMBIGUOUS, findMember, isString, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import { methodName } from './method-name.js';
+import { readings, type Reading } from './reading-queue.js';
 
 /** A message of a caller. Spans are offsets into its bytes, end exclusive, strings with their quotes; -1 is absent. */
 export interface ClientMessage {
@@ -52,6 +53,9 @@ export interface BackendMessage {
   readonly progressTokenEnd: number;
 }
 
+/** `not-json` is for -32700, `not-json-rpc` for -32600 (decisions 2.2). */
+export type ClientReading = ClientMessage | 'not-json' | 'not-json-rpc';
+
 /** `params._meta.progressToken` is the deepest value that is looked at. */
 const CLIENT_DEPTH = 3;
 const BACKEND_DEPTH = 2;
@@ -69,31 +73,44 @@ export const messageTape = scanner;
 /** Nodes of the members that make a message; reused like the scanner. */
 const envelope = { id: ABSENT, method: ABSENT, params: ABSENT, result: ABSENT, error: ABSENT };
 
-/** @returns `not-json` for -32700, `not-json-rpc` for -32600 (decisions 2.2). */
-export function readClientMessage(bytes: Buffer): ClientMessage | 'not-json' | 'not-json-rpc' {
-  if (!scanner.scan(bytes, CLIENT_DEPTH)) return 'not-json';
-  if (!readEnvelope(bytes)) return 'not-json-rpc';
+export function readClientMessage(bytes: Buffer): ClientReading {
+  return scanner.scan(bytes, CLIENT_DEPTH) ? clientMessageIn(scanner, bytes) : 'not-json';
+}
+
+/**
+ * The same for a message of any size: in slices, with others' turns of the event loop between them.
+ * @param done called once, never from within. The bytes must stay as they are until then.
+ */
+export function readLargeClientMessage(bytes: Buffer, done: (message: ClientReading) => void): Reading {
+  return readings.read(bytes, CLIENT_DEPTH, (tape) => {
+    done(tape === undefined ? 'not-json' : clientMessageIn(tape, bytes));
+  });
+}
+
+function clientMessageIn(tape: JsonScanner, bytes: Buffer): ClientReading {
+  if (!readEnvelope(tape, bytes)) return 'not-json-rpc';
   const { id, method, params } = envelope;
-  if (id !== ABSENT && !isId(id)) return 'not-json-rpc';
+  if (id !== ABSENT && !isId(tape, id)) return 'not-json-rpc';
   if (method === ABSENT) {
-    if (id === ABSENT || !isResponse()) return 'not-json-rpc';
-    return clientMessage('response', '', id, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
+    if (id === ABSENT || !isResponse(tape)) return 'not-json-rpc';
+    return clientMessage(tape, 'response', '', id, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
   }
-  if (!isCall() || !isObjectOrAbsent(params)) return 'not-json-rpc';
-  const name = findIn(bytes, params, 'name');
-  const requestId = findIn(bytes, params, 'requestId');
-  const cursor = findIn(bytes, params, 'cursor');
-  const meta = findIn(bytes, params, '_meta');
-  const progressToken = findIn(bytes, meta, 'progressToken');
+  if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
+  const name = findIn(tape, bytes, params, 'name');
+  const requestId = findIn(tape, bytes, params, 'requestId');
+  const cursor = findIn(tape, bytes, params, 'cursor');
+  const meta = findIn(tape, bytes, params, '_meta');
+  const progressToken = findIn(tape, bytes, meta, 'progressToken');
   if (Math.min(name, requestId, cursor, meta, progressToken) === AMBIGUOUS) return 'not-json-rpc';
   return clientMessage(
+    tape,
     id === ABSENT ? 'notification' : 'request',
-    methodName(bytes, scanner.start(method), scanner.end(method)),
+    methodName(bytes, tape.start(method), tape.end(method)),
     id,
     params,
-    name !== ABSENT && scanner.kind(name) === jsonKind.string ? name : ABSENT,
-    idOrAbsent(progressToken),
-    idOrAbsent(requestId),
+    name !== ABSENT && tape.kind(name) === jsonKind.string ? name : ABSENT,
+    idOrAbsent(tape, progressToken),
+    idOrAbsent(tape, requestId),
     cursor,
   );
 }
@@ -103,27 +120,40 @@ export function readClientMessage(bytes: Buffer): ClientMessage | 'not-json' | '
  * @returns `undefined` for what is not a JSON-RPC message.
  */
 export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_DEPTH): BackendMessage | undefined {
-  if (!scanner.scan(bytes, depthMax) || !readEnvelope(bytes)) return undefined;
+  return scanner.scan(bytes, depthMax) ? backendMessageIn(scanner, bytes) : undefined;
+}
+
+/** The same for a message of any size, as `readLargeClientMessage`. */
+export function readLargeBackendMessage(bytes: Buffer, done: (message: BackendMessage | undefined) => void): Reading {
+  return readings.read(bytes, BACKEND_DEPTH, (tape) => {
+    done(tape === undefined ? undefined : backendMessageIn(tape, bytes));
+  });
+}
+
+function backendMessageIn(tape: JsonScanner, bytes: Buffer): BackendMessage | undefined {
+  if (!readEnvelope(tape, bytes)) return undefined;
   const { method, result, error } = envelope;
-  const params = nullAsAbsent(envelope.params);
+  const params = nullAsAbsent(tape, envelope.params);
   if (method === ABSENT) {
     // An error that belongs to no request comes without an id (S33), or with JSON-RPC's `null`.
-    const id = error === ABSENT ? envelope.id : nullAsAbsent(envelope.id);
-    if (!isResponse() || (id === ABSENT ? error === ABSENT : !isId(id))) return undefined;
-    return backendMessage('response', '', id, error !== ABSENT, error === ABSENT ? result : error, ABSENT, ABSENT);
+    const id = error === ABSENT ? envelope.id : nullAsAbsent(tape, envelope.id);
+    if (!isResponse(tape) || (id === ABSENT ? error === ABSENT : !isId(tape, id))) return undefined;
+    const body = error === ABSENT ? result : error;
+    return backendMessage(tape, 'response', '', id, error !== ABSENT, body, ABSENT, ABSENT);
   }
   const { id } = envelope;
-  if (!isCall() || !isObjectOrAbsent(params) || (id !== ABSENT && !isId(id))) return undefined;
-  const progressToken = id === ABSENT ? findIn(bytes, params, 'progressToken') : ABSENT;
+  if (!isCall(tape) || !isObjectOrAbsent(tape, params) || (id !== ABSENT && !isId(tape, id))) return undefined;
+  const progressToken = id === ABSENT ? findIn(tape, bytes, params, 'progressToken') : ABSENT;
   if (progressToken === AMBIGUOUS) return undefined;
   return backendMessage(
+    tape,
     id === ABSENT ? 'notification' : 'request',
-    methodName(bytes, scanner.start(method), scanner.end(method)),
+    methodName(bytes, tape.start(method), tape.end(method)),
     id,
     false,
     ABSENT,
     params,
-    idOrAbsent(progressToken),
+    idOrAbsent(tape, progressToken),
   );
 }
 
@@ -158,63 +188,64 @@ export function idKey(bytes: Buffer, start: number, end: number): string {
 }
 
 /** Fills the envelope. @returns false unless the document is an object of JSON-RPC 2.0 whose members are unambiguous. */
-function readEnvelope(bytes: Buffer): boolean {
-  if (scanner.kind(0) !== jsonKind.object) return false;
-  const version = findMember(scanner, bytes, 0, 'jsonrpc');
-  if (version < 0 || scanner.kind(version) !== jsonKind.string) return false;
-  if (!isString(bytes, scanner.start(version), scanner.end(version), '2.0')) return false;
-  const id = (envelope.id = findMember(scanner, bytes, 0, 'id'));
-  const method = (envelope.method = findMember(scanner, bytes, 0, 'method'));
-  const params = (envelope.params = findMember(scanner, bytes, 0, 'params'));
-  const result = (envelope.result = findMember(scanner, bytes, 0, 'result'));
-  const error = (envelope.error = findMember(scanner, bytes, 0, 'error'));
+function readEnvelope(tape: JsonScanner, bytes: Buffer): boolean {
+  if (tape.kind(0) !== jsonKind.object) return false;
+  const version = findMember(tape, bytes, 0, 'jsonrpc');
+  if (version < 0 || tape.kind(version) !== jsonKind.string) return false;
+  if (!isString(bytes, tape.start(version), tape.end(version), '2.0')) return false;
+  const id = (envelope.id = findMember(tape, bytes, 0, 'id'));
+  const method = (envelope.method = findMember(tape, bytes, 0, 'method'));
+  const params = (envelope.params = findMember(tape, bytes, 0, 'params'));
+  const result = (envelope.result = findMember(tape, bytes, 0, 'result'));
+  const error = (envelope.error = findMember(tape, bytes, 0, 'error'));
   return Math.min(id, method, params, result, error) !== AMBIGUOUS;
 }
 
 /** A request or a notification must not look like a response too: backends differ in what they look for first. */
-function isCall(): boolean {
-  return scanner.kind(envelope.method) === jsonKind.string && envelope.result === ABSENT && envelope.error === ABSENT;
+function isCall(tape: JsonScanner): boolean {
+  return tape.kind(envelope.method) === jsonKind.string && envelope.result === ABSENT && envelope.error === ABSENT;
 }
 
-function isResponse(): boolean {
+function isResponse(tape: JsonScanner): boolean {
   if (envelope.error === ABSENT) return envelope.result !== ABSENT;
-  return envelope.result === ABSENT && scanner.kind(envelope.error) === jsonKind.object;
+  return envelope.result === ABSENT && tape.kind(envelope.error) === jsonKind.object;
 }
 
 /** @returns as `findMember`; `ABSENT` when the node is no object. */
-function findIn(bytes: Buffer, node: number, name: string): number {
-  if (node < 0 || scanner.kind(node) !== jsonKind.object) return ABSENT;
-  return findMember(scanner, bytes, node, name);
+function findIn(tape: JsonScanner, bytes: Buffer, node: number, name: string): number {
+  if (node < 0 || tape.kind(node) !== jsonKind.object) return ABSENT;
+  return findMember(tape, bytes, node, name);
 }
 
 /** A string or a number, and short enough to be compared with others and kept. */
-function isId(node: number): boolean {
-  const kind = scanner.kind(node);
+function isId(tape: JsonScanner, node: number): boolean {
+  const kind = tape.kind(node);
   if (kind !== jsonKind.string && kind !== jsonKind.number) return false;
-  return scanner.end(node) - scanner.start(node) <= limits.messageIdBytesMax;
+  return tape.end(node) - tape.start(node) <= limits.messageIdBytesMax;
 }
 
-function idOrAbsent(node: number): number {
-  return node !== ABSENT && isId(node) ? node : ABSENT;
+function idOrAbsent(tape: JsonScanner, node: number): number {
+  return node !== ABSENT && isId(tape, node) ? node : ABSENT;
 }
 
-function nullAsAbsent(node: number): number {
-  return node !== ABSENT && scanner.kind(node) === jsonKind.null ? ABSENT : node;
+function nullAsAbsent(tape: JsonScanner, node: number): number {
+  return node !== ABSENT && tape.kind(node) === jsonKind.null ? ABSENT : node;
 }
 
-function isObjectOrAbsent(node: number): boolean {
-  return node === ABSENT || scanner.kind(node) === jsonKind.object;
+function isObjectOrAbsent(tape: JsonScanner, node: number): boolean {
+  return node === ABSENT || tape.kind(node) === jsonKind.object;
 }
 
-function startOf(node: number): number {
-  return node === ABSENT ? -1 : scanner.start(node);
+function startOf(tape: JsonScanner, node: number): number {
+  return node === ABSENT ? -1 : tape.start(node);
 }
 
-function endOf(node: number): number {
-  return node === ABSENT ? -1 : scanner.end(node);
+function endOf(tape: JsonScanner, node: number): number {
+  return node === ABSENT ? -1 : tape.end(node);
 }
 
 function clientMessage(
+  tape: JsonScanner,
   kind: ClientMessage['kind'],
   method: string,
   id: number,
@@ -227,22 +258,23 @@ function clientMessage(
   return {
     kind,
     method,
-    idStart: startOf(id),
-    idEnd: endOf(id),
-    paramsStart: startOf(params),
-    paramsEnd: endOf(params),
-    nameStart: startOf(name),
-    nameEnd: endOf(name),
-    progressTokenStart: startOf(progressToken),
-    progressTokenEnd: endOf(progressToken),
-    requestIdStart: startOf(requestId),
-    requestIdEnd: endOf(requestId),
-    cursorStart: startOf(cursor),
-    cursorEnd: endOf(cursor),
+    idStart: startOf(tape, id),
+    idEnd: endOf(tape, id),
+    paramsStart: startOf(tape, params),
+    paramsEnd: endOf(tape, params),
+    nameStart: startOf(tape, name),
+    nameEnd: endOf(tape, name),
+    progressTokenStart: startOf(tape, progressToken),
+    progressTokenEnd: endOf(tape, progressToken),
+    requestIdStart: startOf(tape, requestId),
+    requestIdEnd: endOf(tape, requestId),
+    cursorStart: startOf(tape, cursor),
+    cursorEnd: endOf(tape, cursor),
   };
 }
 
 function backendMessage(
+  tape: JsonScanner,
   kind: BackendMessage['kind'],
   method: string,
   id: number,
@@ -254,14 +286,14 @@ function backendMessage(
   return {
     kind,
     method,
-    idStart: startOf(id),
-    idEnd: endOf(id),
+    idStart: startOf(tape, id),
+    idEnd: endOf(tape, id),
     isError,
-    bodyStart: startOf(body),
-    bodyEnd: endOf(body),
-    paramsStart: startOf(params),
-    paramsEnd: endOf(params),
-    progressTokenStart: startOf(progressToken),
-    progressTokenEnd: endOf(progressToken),
+    bodyStart: startOf(tape, body),
+    bodyEnd: endOf(tape, body),
+    paramsStart: startOf(tape, params),
+    paramsEnd: endOf(tape, params),
+    progressTokenStart: startOf(tape, progressToken),
+    progressTokenEnd: endOf(tape, progressToken),
   };
 }

@@ -106,6 +106,12 @@ export class JsonScanner {
     return this.#isSound;
   }
 
+  /** Lets go of a tape that a document of many values has made large. */
+  shrink(): void {
+    this.#count = 0;
+    if (this.#tape.length > NODES_AT_FIRST * ROW) this.#tape = new Int32Array(NODES_AT_FIRST * ROW);
+  }
+
   /** Recorded values, in document order; the root is node 0. */
   get count(): number {
     return this.#count;

@@ -2,7 +2,13 @@
 // downstream side and the upstream side meet. It knows no HTTP server and no token.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { stringValue } from '../protocol/json-member.js';
-import { idKey, readClientMessage, type ClientMessage } from '../protocol/json-rpc.js';
+import {
+  idKey,
+  readClientMessage,
+  readLargeClientMessage,
+  type ClientMessage,
+  type ClientReading,
+} from '../protocol/json-rpc.js';
 import type { Account, Accounts } from '../shared/accounts.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
@@ -110,7 +116,12 @@ export class Relay {
   }
 
   #postWithoutSession(caller: Caller, exchange: Exchange): void {
-    const message = readClientMessage(exchange.request.body);
+    const { body } = exchange.request;
+    if (body.length <= limits.readAtOnceBytesMax) this.#onFirst(caller, exchange, readClientMessage(body));
+    else readLargeClientMessage(body, (message) => this.#onFirst(caller, exchange, message));
+  }
+
+  #onFirst(caller: Caller, exchange: Exchange, message: ClientReading): void {
     if (message === 'not-json') refuse(exchange, refusals.notJson);
     else if (message === 'not-json-rpc') refuse(exchange, refusals.notJsonRpc);
     else if (message.kind === 'request' && message.method === 'initialize') this.#initialize(caller, exchange, message);
@@ -120,6 +131,10 @@ export class Relay {
 
   /** The session's id is told to nobody; a caller that goes away ends it, because nobody else can (unlike S12). */
   #requestAlone(caller: Caller, exchange: Exchange, message: ClientMessage): void {
+    if (exchange.isAborted) {
+      answerError(exchange, idOf(exchange, message), SESSION_ENDED);
+      return;
+    }
     const session = this.#sessions.create(this.#accounts.of(caller.subject), caller.virtualHost, OWN_CLIENT_INFO);
     if (!(session instanceof Session)) {
       refuse(exchange, session);
@@ -131,17 +146,31 @@ export class Relay {
   }
 
   #postInSession(caller: Caller, session: Session, exchange: Exchange): void {
-    const message = readClientMessage(exchange.request.body);
-    if (message === 'not-json') {
-      refuse(exchange, refusals.notJson);
+    const { body } = exchange.request;
+    if (body.length > limits.readAtOnceBytesMax) {
+      this.#postLarge(caller, session, exchange);
       return;
     }
-    if (message === 'not-json-rpc') {
-      refuse(exchange, refusals.notJsonRpc);
-      return;
-    }
-    session.obey(caller.virtualHost, exchange.request);
-    if (message.kind === 'request') this.#request(caller, session, exchange, message);
+    const message = readClientMessage(body);
+    if (typeof message !== 'string') session.obey(caller.virtualHost, exchange.request);
+    this.#onMessage(caller, session, exchange, message);
+  }
+
+  /** Other messages of the session are served while this one is read, and may change its config or end it. */
+  #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
+    session.obey(virtualHost, exchange.request);
+    const number = session.readings.begin();
+    readLargeClientMessage(exchange.request.body, (message) => {
+      if (session.isEnded) refuse(exchange, refusals.sessionUnknown);
+      else this.#onMessage({ subject, virtualHost: session.virtualHost ?? virtualHost }, session, exchange, message);
+      session.readings.end(number);
+    });
+  }
+
+  #onMessage(caller: Caller, session: Session, exchange: Exchange, message: ClientReading): void {
+    if (message === 'not-json') refuse(exchange, refusals.notJson);
+    else if (message === 'not-json-rpc') refuse(exchange, refusals.notJsonRpc);
+    else if (message.kind === 'request') this.#request(caller, session, exchange, message);
     else this.#notification(session, exchange, message);
   }
 
@@ -173,7 +202,12 @@ export class Relay {
     exchange.annotate?.(message.method, '', '');
     if (message.method === 'notifications/cancelled' && message.requestIdStart !== -1) {
       const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
-      session.find(key)?.cancel(exchange);
+      const tryIt = (): boolean => {
+        const work = session.find(key);
+        work?.cancel(exchange);
+        return work !== undefined;
+      };
+      if (!tryIt()) session.readings.wait(tryIt);
     }
     // `notifications/initialized` has gone to each backend with its own handshake. Other notifications, and responses to
     // requests that no backend can make, have no receiver.

@@ -6,6 +6,7 @@ import { Link } from '../shared/link.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import type { ExchangeRequest } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
+import { ReadingsUnderWay } from './readings-under-way.js';
 import { RequestInFlight } from './request-in-flight.js';
 import { SessionMemory } from './session-memory.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
@@ -25,6 +26,8 @@ export class Session {
   readonly account: Account;
   readonly #memory: SessionMemory;
   readonly #context: UpstreamContext;
+  /** Made for the first large message. */
+  #readings: ReadingsUnderWay | undefined;
   readonly #upstreams = new Map<string, UpstreamSession>();
   /** The head of the requests in flight, the latest last. */
   readonly #inFlight = new Link();
@@ -44,7 +47,17 @@ export class Session {
   }
 
   get isBusy(): boolean {
-    return this.#inFlightCount > 0;
+    return this.#inFlightCount > 0 || this.#readings?.isEmpty === false;
+  }
+
+  /** Large messages that are not read yet. */
+  get readings(): ReadingsUnderWay {
+    return (this.#readings ??= new ReadingsUnderWay());
+  }
+
+  /** That of the config last obeyed. */
+  get virtualHost(): CompiledVirtualHost | undefined {
+    return this.#virtualHost;
   }
 
   get isFull(): boolean {

@@ -54,6 +54,8 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
   start(): void {
     this.#plan.session.begin(this);
     this.#plan.exchange.onAbort = () => this.#onCallerGone();
+    // A large message takes a while to be read, and its caller may be gone by then.
+    if (this.#plan.exchange.isAborted) this.#onCallerGone();
     this.#plan.upstream.whenOpen(this.#plan.passthrough, (fault) => this.#onOpen(fault));
   }
 

@@ -81,8 +81,10 @@ t.test('a large message before the list is not taken for it', async (t) => {
   const call = at(calls, 0).head(200, 'text/event-stream');
   const sentBefore = scene.http.calls.length;
   feed(call, `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"${BULK}"}}\n\n`);
+  await until(() => !call.isPaused, 'the first to be read');
   feed(call, `data: {"jsonrpc":"2.0","id":3,"method":"ping","params":{"result":"${BULK}"}}\n\n`);
-  t.match(scene.http.calls[sentBefore]?.text, /"id":3,"result":\{\}/, 'a ping is answered');
+  await until(() => scene.http.calls.length > sentBefore, 'an answer to the ping');
+  t.match(scene.http.calls[sentBefore]?.text, /"id":3,"result":\{\}/);
   feed(call, `data: ${answerWith([tool('x')])}\n\n`);
   t.match(await listOf(exchange), /"name":"b-x"/);
 });

@@ -40,12 +40,17 @@ export class RelayScene {
     });
   }
 
+  /** A request in the session, not handled yet. */
+  exchange(request: Partial<ExchangeRequest>): RecordedExchange {
+    return new RecordedExchange({ sessionId: SESSION_ID, ...request });
+  }
+
   request(request: Partial<ExchangeRequest>): RecordedExchange {
     return this.requestAs('alice', request);
   }
 
   requestAs(subject: string, request: Partial<ExchangeRequest>): RecordedExchange {
-    const exchange = new RecordedExchange({ sessionId: SESSION_ID, ...request });
+    const exchange = this.exchange(request);
     this.relay.handle({ subject, virtualHost: this.virtualHost }, exchange);
     return exchange;
   }

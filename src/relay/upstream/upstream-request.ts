@@ -1,64 +1,33 @@
 // One JSON-RPC request to a backend, from the bytes that go out to the one answer that ends it. It knows both forms an
 // answer can have (C03) and turns whatever else a backend does into one fault. Hot: one object per relayed call.
 //
-//   waiting ──head──> json ──────end──────────────────────────────> done
+//   waiting ──head──> json ──────end──(large: reading, a slice at a time)──> done
 //      │       └────> event-stream ──answer──> answered ──end/limit─> done
 //      └──────────> refused (4xx, 5xx) ──end─────────────────────────> done
 //   every state ──fault, deadline, abort──> done
 //
-// The handler hears `onAnswer` or `onFault` exactly once, unless the request is aborted.
+// The handler hears `onAnswer` or `onFault` exactly once, unless the request is aborted. While a large event is read, and
+// while the handler wants no more, nothing is read of the stream, and what was read already waits in `#events`.
 import { BodyCollector } from '../../protocol/body-collector.js';
 import { addPiece } from '../../protocol/byte-pieces.js';
 import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
-import { beginsWithResult, readBackendMessage, sameId, type BackendMessage } from '../../protocol/json-rpc.js';
+import {
+  beginsWithResult,
+  readBackendMessage,
+  readLargeBackendMessage,
+  sameId,
+  type BackendMessage,
+} from '../../protocol/json-rpc.js';
+import type { Reading } from '../../protocol/reading-queue.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
-import type { UpstreamTarget } from '../../shared/upstream-target.js';
-import type { HttpUpstream, OutgoingMessage, UpstreamCall, UpstreamHandler } from './http-upstream.js';
+import type { HttpUpstream, UpstreamCall, UpstreamHandler } from './http-upstream.js';
+import type { RequestHandler, RequestPlan } from './request-plan.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 
-/** A JSON-RPC id where it stands in a message. */
-export interface IdSpan {
-  readonly bytes: Buffer;
-  readonly start: number;
-  readonly end: number;
-}
+export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 
-export interface RequestHandler {
-  /**
-   * The answer, a result or an error; `bytes` is the whole message, as the backend sent it, and may be kept.
-   * @param sessionId the `mcp-session-id` header of the answer, `''` when absent.
-   */
-  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void;
-  /**
-   * A notification, or a request of the backend's own, that came before the answer on its event stream; `bytes` is
-   * valid until the callback returns.
-   */
-  onMessage(bytes: Buffer, message: BackendMessage): void;
-  onFault(fault: UpstreamFault): void;
-  /**
-   * In place of `onAnswer`, for who reads large answers elsewhere: what is the answer, or nothing that could be one. It is
-   * for the handler to find out.
-   * @param pieces of the message, which may be kept. Large messages come in several calls, and a fault may come between.
-   */
-  onUnread?(pieces: readonly Buffer[], isLast: boolean): void;
-}
-
-export interface RequestPlan extends OutgoingMessage {
-  readonly subject: string;
-  readonly target: UpstreamTarget;
-  readonly headers: readonly string[];
-  readonly id: IdSpan;
-  readonly deadlineMs: number;
-  /** True: the deadline counts silence, every byte puts it off. False: it counts the whole request. */
-  readonly isSilenceDeadline: boolean;
-  /** Whether the request carries a session id of the backend's: only then does 404 mean that it lost the session. */
-  readonly carriesSession: boolean;
-  /** Bytes of a JSON answer or of one event, at most. Without it the limit is that of any message. */
-  readonly answerBytesMax?: number;
-}
-
-type State = 'waiting' | 'json' | 'event-stream' | 'refused' | 'answered' | 'done';
+type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'refused' | 'answered' | 'done';
 
 export class UpstreamRequest implements UpstreamHandler {
   readonly #plan: RequestPlan;
@@ -76,7 +45,16 @@ export class UpstreamRequest implements UpstreamHandler {
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
   #passedOnBytes = 0;
-  #events: EventStreamParser | undefined;
+  #parser: EventStreamParser | undefined;
+  /** The chunk that the parser is given: what lies in it is valid only now. */
+  #chunk: Buffer | undefined;
+  /** A large message is being read. */
+  #reading: Reading | undefined;
+  /** The handler wants no more for now. */
+  #isHeld = false;
+  /** Events that wait until the reading is over, and the handler wants them; and how the stream has ended behind them. */
+  #events: Buffer[] | undefined;
+  #ending: UpstreamFault | 'end' | undefined;
 
   /** Sends the request. The handler is never called from within the constructor. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
@@ -104,15 +82,15 @@ export class UpstreamRequest implements UpstreamHandler {
 
   /** Stops reading the answer until `resume`; the silence is ours, so a deadline that counts silence rests too. */
   pause(): void {
-    if (this.#state === 'done') return;
-    if (this.#plan.isSilenceDeadline) this.#deadline.cancel();
-    this.#call.pause();
+    if (this.#state === 'done' || this.#state === 'reading') return;
+    this.#isHeld = true;
+    this.#rest();
   }
 
   resume(): void {
-    if (this.#state === 'done') return;
-    if (this.#plan.isSilenceDeadline) this.#deadline.restart();
-    this.#call.resume();
+    if (this.#state === 'done' || !this.#isHeld) return;
+    this.#isHeld = false;
+    this.#goOn();
   }
 
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number): void {
@@ -125,7 +103,7 @@ export class UpstreamRequest implements UpstreamHandler {
       this.#state = 'json';
     } else if (status === 200 && contentType === 'text/event-stream') {
       this.#state = 'event-stream';
-      this.#events = new EventStreamParser(
+      this.#parser = new EventStreamParser(
         (data) => this.#onEvent(data),
         this.#answerBytesMax,
         this.#handler.onUnread === undefined ? undefined : this.#unreadTaker(),
@@ -147,14 +125,15 @@ export class UpstreamRequest implements UpstreamHandler {
         break;
       case 'event-stream':
         this.#touch();
-        if (this.#events?.push(chunk) === false && this.#state === 'event-stream') {
-          this.#fail(upstreamFault('answer-too-large'));
-        }
+        this.#chunk = chunk;
+        if (this.#parser?.push(chunk) === false) this.#onStreamEnd(upstreamFault('answer-too-large'));
+        this.#chunk = undefined;
         break;
       case 'refused':
         this.#collect(chunk, limits.upstreamRefusalBytesMax);
         break;
       case 'waiting':
+      case 'reading':
       case 'answered':
       case 'done':
         break;
@@ -173,9 +152,12 @@ export class UpstreamRequest implements UpstreamHandler {
         this.#finish();
         break;
       case 'event-stream':
+        this.#onStreamEnd('end');
+        break;
       case 'waiting':
         this.#fail(upstreamFault('answer-incomplete'));
         break;
+      case 'reading':
       case 'done':
         break;
     }
@@ -184,7 +166,26 @@ export class UpstreamRequest implements UpstreamHandler {
   onFault(fault: UpstreamFault): void {
     // Once the answer is there, how its stream ends is of no interest.
     if (this.#state === 'answered') this.#finish();
+    else if (this.#state === 'event-stream') this.#onStreamEnd(fault);
     else this.#fail(fault);
+  }
+
+  /** Behind the events that still wait. */
+  #onStreamEnd(ending: UpstreamFault | 'end'): void {
+    if (this.#state !== 'event-stream') return;
+    this.#ending ??= ending;
+    this.#tryEnd();
+  }
+
+  get #hasEvents(): boolean {
+    return this.#events !== undefined && this.#events.length > 0;
+  }
+
+  #tryEnd(): void {
+    if (this.#ending === undefined || this.#reading !== undefined || this.#hasEvents) return;
+    if (this.#state === 'answered') this.#finish();
+    else if (this.#state === 'event-stream')
+      this.#fail(this.#ending === 'end' ? upstreamFault('answer-incomplete') : this.#ending);
   }
 
   #onJson(): void {
@@ -195,7 +196,17 @@ export class UpstreamRequest implements UpstreamHandler {
       return;
     }
     const { bytes } = this.#received;
-    const message = readBackendMessage(bytes);
+    if (bytes.length <= limits.readAtOnceBytesMax) {
+      this.#onJsonMessage(bytes, readBackendMessage(bytes));
+      return;
+    }
+    // All of it is here: how long it takes from now on is not the backend's doing.
+    this.#deadline.cancel();
+    this.#state = 'reading';
+    this.#reading = readLargeBackendMessage(bytes, (message) => this.#onJsonMessage(bytes, message));
+  }
+
+  #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
     if (message === undefined || !this.#isAnswer(bytes, message)) {
       this.#fail(upstreamFault('answer-invalid'));
       return;
@@ -206,22 +217,70 @@ export class UpstreamRequest implements UpstreamHandler {
 
   #onEvent(data: Buffer): void {
     if (this.#state !== 'event-stream') return;
-    const message = readBackendMessage(data);
-    if (message === undefined) {
+    if (this.#reading !== undefined || this.#isHeld) (this.#events ??= []).push(this.#owned(data));
+    else if (data.length <= limits.readAtOnceBytesMax) this.#onEventMessage(data, readBackendMessage(data));
+    else this.#readLarge(this.#owned(data));
+  }
+
+  #readLarge(data: Buffer): void {
+    this.#rest();
+    this.#reading = readLargeBackendMessage(data, (message) => {
+      this.#reading = undefined;
+      this.#onEventMessage(data, message);
+      this.#goOn();
+    });
+  }
+
+  #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
+    if (message === undefined || (message.kind === 'response' && !this.#isAnswer(data, message))) {
       this.#fail(upstreamFault('answer-invalid'));
-      return;
-    }
-    if (message.kind !== 'response') {
+    } else if (message.kind === 'response') {
+      this.#onStreamAnswer();
+      this.#tellAnswer(this.#owned(data), message);
+    } else {
       this.#handler.onMessage(data, message);
-      return;
     }
-    if (!this.#isAnswer(data, message)) {
-      this.#fail(upstreamFault('answer-invalid'));
-      return;
+  }
+
+  #tellAnswer(bytes: Buffer, message: BackendMessage): void {
+    if (this.#handler.onUnread === undefined || bytes.length <= limits.readAtOnceBytesMax)
+      this.#handler.onAnswer(bytes, message, this.#sessionId);
+    else this.#passOnWhole(bytes);
+  }
+
+  /** A large answer to who reads such elsewhere, which did not begin like one. */
+  #passOnWhole(bytes: Buffer): void {
+    const part = limits.listPartBytes;
+    let at = 0;
+    for (; at + part < bytes.length; at += part) {
+      this.#handler.onUnread?.([Buffer.from(bytes.subarray(at, at + part))], false);
     }
-    this.#onStreamAnswer();
-    // A copy: the event lies in a chunk that is valid only now, and the handler may keep its answer.
-    this.#handler.onAnswer(Buffer.from(data), message, this.#sessionId);
+    this.#handler.onUnread?.([Buffer.from(bytes.subarray(at))], true);
+  }
+
+  /** An event lies in a chunk that is valid only now, or in memory of its own, which may be kept. */
+  #owned(data: Buffer): Buffer {
+    return data.buffer === this.#chunk?.buffer ? Buffer.from(data) : data;
+  }
+
+  /** The silence from now on is ours, so a deadline that counts silence rests too. */
+  #rest(): void {
+    if (this.#plan.isSilenceDeadline && this.#state !== 'answered') this.#deadline.cancel();
+    this.#call.pause();
+  }
+
+  /** Gives the events that waited to the handler, as long as it wants them, and reads on behind the last. */
+  #goOn(): void {
+    while (this.#reading === undefined && !this.#isHeld && this.#state === 'event-stream') {
+      const event = this.#events?.shift();
+      if (event === undefined) break;
+      this.#onEvent(event);
+    }
+    if (this.#state === 'answered') this.#events = undefined;
+    this.#tryEnd();
+    if (this.#state === 'done' || this.#reading !== undefined || this.#isHeld) return;
+    if (this.#plan.isSilenceDeadline && this.#state !== 'answered') this.#deadline.restart();
+    this.#call.resume();
   }
 
   /** The stream should end now (S10). It may do so in its own time, so that the connection can be used again. */
@@ -325,6 +384,8 @@ export class UpstreamRequest implements UpstreamHandler {
     if (this.#state === 'done') return false;
     this.#state = 'done';
     this.#deadline.cancel();
+    this.#reading?.cancel();
+    this.#events = undefined;
     this.#received.clear();
     this.#pieces = [];
     return true;

@@ -8,6 +8,7 @@ import {
   type RequestPlan,
 } from '../../../src/relay/upstream/upstream-request.js';
 import { limits } from '../../../src/shared/limits.js';
+import { until } from '../../support/until.js';
 import { ScriptedContext } from './scripted-context.js';
 import type { ScriptedCall } from './scripted-upstream.js';
 
@@ -421,10 +422,82 @@ t.test('a handler that reads its answer by itself gets it unread, when it is JSO
   notice.call
     .head(200, STREAM_TYPE)
     .data(`data: ${NOTICE.replace('1}', `"${'x'.repeat(limits.listBytesInlineMax)}"}`)}\n\n`);
-  t.equal(notice.listener.messages.length, 1, 'and what is no result');
+  await until(() => notice.listener.messages.length === 1, 'and what is no result');
   const refused = start(t, {}, new Reader());
   refused.call.json('', '', 404);
   t.same(refused.listener.faults, [upstreamFault('session-lost')], 'and a refusal');
+});
+
+/** A message that is read in slices. */
+function enlarged(text: string): string {
+  return text.replace('{', `{"x":"${'ü'.repeat(limits.readAtOnceBytesMax)}",`);
+}
+
+t.test('a large JSON answer is read in slices, and its backend has no deadline meanwhile', async (t) => {
+  const { context, call, listener } = start(t);
+  call.json(enlarged(RESULT), 'S-1');
+  t.same(listener.answers, [], 'not at once');
+  context.advance(DEADLINE_MS * 2);
+  await until(() => listener.answers.length > 0, 'the answer');
+  t.same(listener.answers, [`result ${enlarged(RESULT)}`]);
+  t.equal(listener.sessionId, 'S-1');
+  t.same(listener.faults, []);
+  const broken = start(t);
+  broken.call.json(`${enlarged(RESULT).slice(0, -1)}]`);
+  await until(() => broken.listener.faults.length > 0, 'the fault');
+  t.same(broken.listener.faults, [upstreamFault('answer-invalid')]);
+});
+
+t.test('what is given up while its large answer is read is never heard of', async (t) => {
+  const { call, request, listener } = start(t);
+  call.json(enlarged(RESULT));
+  request.abort();
+  const next = start(t);
+  next.call.json(enlarged(RESULT));
+  await until(() => next.listener.answers.length > 0, 'an answer that came later');
+  t.same([listener.answers, listener.faults], [[], []]);
+});
+
+t.test('what comes behind a large event waits until that is read, the end of the stream too', async (t) => {
+  const ends: Readonly<Record<string, (call: ScriptedCall) => unknown>> = {
+    'an end': (call) => call.end(),
+    'a fault': (call) => call.fault('connection-lost'),
+  };
+  for (const [what, end] of Object.entries(ends)) {
+    const { context, call, listener } = start(t);
+    call.head(200, STREAM_TYPE).data(`data: ${enlarged(NOTICE)}\n\ndata: ${PING}\n\ndata: ${enlarged(RESULT)}\n\n`);
+    t.ok(call.isPaused, 'nothing more is read of it');
+    end(call);
+    t.same([listener.messages, listener.answers, listener.faults], [[], [], []]);
+    context.advance(DEADLINE_MS * 2);
+    await until(() => listener.answers.length > 0, 'the answer');
+    t.same(listener.messages, [`notification ${enlarged(NOTICE)}`, `request ${PING}`], what);
+    t.same(listener.answers, [`result ${enlarged(RESULT)}`]);
+    t.same(listener.faults, []);
+  }
+  const lost = start(t);
+  lost.call
+    .head(200, STREAM_TYPE)
+    .data(`data: ${enlarged(NOTICE)}\n\n`)
+    .fault('connection-lost');
+  await until(() => lost.listener.faults.length > 0, 'the fault');
+  t.equal(lost.listener.messages.length, 1);
+  t.same(lost.listener.faults, [upstreamFault('connection-lost')]);
+});
+
+t.test('a stream is read on behind a large event, unless its reader wants no more', async (t) => {
+  const { call, request, listener } = start(t);
+  call.head(200, STREAM_TYPE).data(`data: ${enlarged(NOTICE)}\n\n`);
+  await until(() => !call.isPaused, 'the stream to go on');
+  t.equal(listener.messages.length, 1);
+  listener.onNext = () => request.pause();
+  call.data(`data: ${enlarged(NOTICE)}\n\ndata: ${PING}\n\n`);
+  await until(() => listener.messages.length === 2, 'the second');
+  t.ok(call.isPaused);
+  listener.onNext = undefined;
+  request.resume();
+  t.same(listener.messages[2], `request ${PING}`, 'what was read already came with the wish for more');
+  t.notOk(call.isPaused);
 });
 
 t.test('a deadline for the whole request goes on while nothing is read', async (t) => {

@@ -1,0 +1,138 @@
+// Large JSON texts are read a slice at a time, between which the event loop serves others: however many there are, they
+// take it for a few milliseconds a turn, together. Every other slice is of the text that came first, and every other of
+// the one that has the least left, so that none waits for ever and a small one does not wait for a giant.
+import { isUtf8 } from 'node:buffer';
+import { limits } from '../shared/limits.js';
+import { JsonScanner } from './json-scanner.js';
+
+/** A text that is being read. */
+export interface Reading {
+  /** Nobody wants to know any more: nothing is called back. */
+  cancel(): void;
+}
+
+/** @param tape `undefined` when the text is not JSON; otherwise good until the callback returns. */
+export type ReadingHandler = (tape: JsonScanner | undefined) => void;
+
+export class ReadingQueue {
+  /** In the order in which they came. */
+  readonly #readings: SlicedReading[] = [];
+  readonly #spareScanners: JsonScanner[] = [];
+  #startedCount = 0;
+  #isTurnDue = false;
+  #isTurnOfOldest = false;
+
+  /**
+   * Checks that the bytes are JSON in UTF-8, and writes down where its values are. They must stay as they are meanwhile.
+   * @param depthMax as for `JsonScanner.scan`.
+   * @param handler called once, never from within.
+   */
+  read(bytes: Uint8Array, depthMax: number, handler: ReadingHandler): Reading {
+    const reading = new SlicedReading(bytes, depthMax, handler, () => this.#remove(reading));
+    this.#readings.push(reading);
+    this.#plan();
+    return reading;
+  }
+
+  #plan(): void {
+    if (this.#isTurnDue || this.#readings.length === 0) return;
+    this.#isTurnDue = true;
+    setImmediate(() => {
+      this.#isTurnDue = false;
+      this.#turn();
+      this.#plan();
+    });
+  }
+
+  #turn(): void {
+    const endMs = performance.now() + limits.readingTurnMs;
+    do {
+      const reading = this.#next();
+      if (reading === undefined) return;
+      this.#start(reading);
+      const outcome = reading.readSlice();
+      if (outcome === 'unfinished') continue;
+      const { scanner } = reading;
+      reading.handler(outcome === 'sound' ? scanner : undefined);
+      this.#remove(reading);
+    } while (performance.now() < endMs);
+  }
+
+  #next(): SlicedReading | undefined {
+    this.#isTurnOfOldest = !this.#isTurnOfOldest;
+    let chosen: SlicedReading | undefined;
+    const mayStart = this.#startedCount < limits.readingsStartedMax;
+    for (const reading of this.#readings) {
+      if (reading.scanner === undefined && !mayStart) continue;
+      if (chosen === undefined || reading.bytesLeft < chosen.bytesLeft) chosen = reading;
+      if (this.#isTurnOfOldest) break;
+    }
+    return chosen;
+  }
+
+  #start(reading: SlicedReading): void {
+    if (reading.scanner !== undefined) return;
+    this.#startedCount += 1;
+    reading.start(this.#spareScanners.pop() ?? new JsonScanner());
+  }
+
+  #remove(reading: SlicedReading): void {
+    const index = this.#readings.indexOf(reading);
+    if (index === -1) return;
+    this.#readings.splice(index, 1);
+    if (reading.scanner === undefined) return;
+    this.#startedCount -= 1;
+    reading.scanner.shrink();
+    this.#spareScanners.push(reading.scanner);
+  }
+}
+
+class SlicedReading implements Reading {
+  readonly handler: ReadingHandler;
+  /** Once it was started. */
+  scanner: JsonScanner | undefined;
+  readonly #bytes: Uint8Array;
+  readonly #depthMax: number;
+  readonly #onCancel: () => void;
+  #at = 0;
+
+  constructor(bytes: Uint8Array, depthMax: number, handler: ReadingHandler, onCancel: () => void) {
+    this.#bytes = bytes;
+    this.#depthMax = depthMax;
+    this.handler = handler;
+    this.#onCancel = onCancel;
+  }
+
+  get bytesLeft(): number {
+    return this.#bytes.length - this.#at;
+  }
+
+  start(scanner: JsonScanner): void {
+    scanner.begin(this.#depthMax);
+    this.scanner = scanner;
+  }
+
+  readSlice(): 'unfinished' | 'sound' | 'unsound' {
+    const end = characterStart(this.#bytes, this.#at + limits.readingSliceBytes);
+    const slice = this.#bytes.subarray(this.#at, end);
+    this.#at = end;
+    if (this.scanner === undefined || !isUtf8(slice) || !this.scanner.push(slice)) return 'unsound';
+    if (end < this.#bytes.length) return 'unfinished';
+    return this.scanner.finish() ? 'sound' : 'unsound';
+  }
+
+  cancel(): void {
+    this.#onCancel();
+  }
+}
+
+/** Where the character begins that the offset is in. A character has four bytes at most; what is longer is none. */
+function characterStart(bytes: Uint8Array, offset: number): number {
+  if (offset >= bytes.length) return bytes.length;
+  let at = offset;
+  while (at > offset - 3 && (bytes[at]! & 0xc0) === 0x80) at -= 1;
+  return at;
+}
+
+/** Of this process. */
+export const readings = new ReadingQueue();

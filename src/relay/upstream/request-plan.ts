@@ -1,0 +1,46 @@
+// What a JSON-RPC request to a backend is made of, and who hears of its answer (upstream-request.ts).
+import type { BackendMessage } from '../../protocol/json-rpc.js';
+import type { UpstreamTarget } from '../../shared/upstream-target.js';
+import type { OutgoingMessage } from './http-upstream.js';
+import type { UpstreamFault } from './upstream-fault.js';
+
+/** A JSON-RPC id where it stands in a message. */
+export interface IdSpan {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface RequestHandler {
+  /**
+   * The answer, a result or an error; `bytes` is the whole message, as the backend sent it, and may be kept.
+   * @param sessionId the `mcp-session-id` header of the answer, `''` when absent.
+   */
+  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void;
+  /**
+   * A notification, or a request of the backend's own, that came before the answer on its event stream; `bytes` is
+   * valid until the callback returns, and may be kept when it is longer than `limits.readAtOnceBytesMax`.
+   */
+  onMessage(bytes: Buffer, message: BackendMessage): void;
+  onFault(fault: UpstreamFault): void;
+  /**
+   * In place of `onAnswer`, for who reads large answers elsewhere: what is the answer, or nothing that could be one. It is
+   * for the handler to find out.
+   * @param pieces of the message, which may be kept. Large messages come in several calls, and a fault may come between.
+   */
+  onUnread?(pieces: readonly Buffer[], isLast: boolean): void;
+}
+
+export interface RequestPlan extends OutgoingMessage {
+  readonly subject: string;
+  readonly target: UpstreamTarget;
+  readonly headers: readonly string[];
+  readonly id: IdSpan;
+  readonly deadlineMs: number;
+  /** True: the deadline counts silence, every byte puts it off. False: it counts the whole request. */
+  readonly isSilenceDeadline: boolean;
+  /** Whether the request carries a session id of the backend's: only then does 404 mean that it lost the session. */
+  readonly carriesSession: boolean;
+  /** Bytes of a JSON answer or of one event, at most. Without it the limit is that of any message. */
+  readonly answerBytesMax?: number;
+}

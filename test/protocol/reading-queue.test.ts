@@ -1,0 +1,128 @@
+// Large texts read in slices come to what they come to when read at once, and none is held up by the others.
+import t from 'tap';
+import { JsonScanner } from '../../src/protocol/json-scanner.js';
+import { ReadingQueue } from '../../src/protocol/reading-queue.js';
+import { limits } from '../../src/shared/limits.js';
+import { Random } from '../support/random.js';
+import { randomJson } from '../support/random-json.js';
+import { until } from '../support/until.js';
+
+interface Outcome {
+  readonly isSound: boolean;
+  /** Of every recorded value: where it begins and ends. */
+  readonly places: readonly number[];
+}
+
+function outcomeOf(tape: JsonScanner | undefined): Outcome {
+  if (tape === undefined) return { isSound: false, places: [] };
+  const places = Array.from({ length: tape.count }, (_, node) => [tape.start(node), tape.end(node), tape.next(node)]);
+  return { isSound: true, places: places.flat() };
+}
+
+function readInSlices(queue: ReadingQueue, bytes: Buffer, depth: number): Promise<Outcome> {
+  return new Promise((resolve) => queue.read(bytes, depth, (tape) => resolve(outcomeOf(tape))));
+}
+
+/** The whole of it at once. */
+function readAtOnce(bytes: Buffer, depth: number): Outcome {
+  const scanner = new JsonScanner();
+  return outcomeOf(scanner.scan(bytes, depth) ? scanner : undefined);
+}
+
+const SLICE = limits.readingSliceBytes;
+
+t.test('any text, cut anywhere, is read as at once', async (t) => {
+  const random = new Random(3);
+  const queue = new ReadingQueue();
+  const texts: Buffer[] = [];
+  for (let each = 0; each < 60; each += 1) {
+    const parts: string[] = [];
+    for (let bytes = 0; bytes < SLICE * 2.2; bytes += Buffer.byteLength(parts.at(-1) ?? ''))
+      parts.push(randomJson(random, 4));
+    const text = Buffer.from(`{"pad":"${'ü'.repeat(random.below(200))}","x":[${parts.join(',')}]}`);
+    // Half of them are broken somewhere.
+    if (random.below(2) === 0) text[random.below(text.length)] = random.below(256);
+    texts.push(text);
+  }
+  const outcomes = await Promise.all(texts.map((text) => readInSlices(queue, text, 3)));
+  for (const [index, text] of texts.entries()) t.same(outcomes[index], readAtOnce(text, 3), `text ${index}`);
+});
+
+t.test('characters of every length across the end of a slice', async (t) => {
+  const queue = new ReadingQueue();
+  for (const character of ['ü', '€', '😀']) {
+    for (let shift = 0; shift < 5; shift += 1) {
+      const text = Buffer.from(`"${'x'.repeat(SLICE - 4 + shift)}${character}${'y'.repeat(SLICE)}"`);
+      t.ok((await readInSlices(queue, text, 1)).isSound, `${character} at ${shift}`);
+      const cut = Buffer.from(text);
+      cut[cut.indexOf(Buffer.from(character).at(-1)!)] = 0x78;
+      t.notOk((await readInSlices(queue, cut, 1)).isSound, `half of ${character} at ${shift}`);
+    }
+  }
+  const endless = Buffer.concat([
+    Buffer.from(`"${'x'.repeat(SLICE - 5)}`),
+    Buffer.alloc(SLICE, 0x80),
+    Buffer.from('"'),
+  ]);
+  t.notOk((await readInSlices(queue, endless, 1)).isSound, 'bytes that begin no character');
+});
+
+t.test('what is cancelled is not told, and the others are', async (t) => {
+  const queue = new ReadingQueue();
+  const text = Buffer.from(`[${'1,'.repeat(SLICE)}1]`);
+  const told: string[] = [];
+  const first = queue.read(text, 0, () => told.push('first'));
+  const second = queue.read(text, 0, () => {
+    told.push('second');
+    third.cancel();
+  });
+  const third = queue.read(text, 0, () => told.push('third'));
+  queue.read(text, 0, () => told.push('fourth'));
+  first.cancel();
+  first.cancel();
+  await until(() => told.includes('fourth'), 'the last');
+  second.cancel();
+  await readInSlices(queue, text, 0);
+  t.same(told, ['second', 'fourth']);
+});
+
+t.test('a small text overtakes a giant, and the giant is read while small ones keep coming', async (t) => {
+  const queue = new ReadingQueue();
+  const giant = Buffer.from(`[${'{},'.repeat(SLICE * 20)}1]`);
+  const small = Buffer.from(`[${'{},'.repeat(SLICE)}1]`);
+  let isGiantRead = false;
+  const done = readInSlices(queue, giant, 0).then((outcome) => {
+    isGiantRead = true;
+    return outcome;
+  });
+  await readInSlices(queue, small, 0);
+  t.notOk(isGiantRead, 'the small one came first');
+  let smallCount = 0;
+  while (!isGiantRead) {
+    await Promise.all([readInSlices(queue, small, 0), readInSlices(queue, small, 0)]);
+    smallCount += 2;
+  }
+  t.ok((await done).isSound);
+  t.ok(smallCount > 0);
+});
+
+t.test('more texts than may be begun at once are read all the same', async (t) => {
+  const queue = new ReadingQueue();
+  const count = limits.readingsStartedMax * 4;
+  const texts = Array.from({ length: count }, (_, index) => Buffer.from(`[${'[],'.repeat(SLICE)}${index}]`));
+  const outcomes = await Promise.all(texts.map((text) => readInSlices(queue, text, 0)));
+  t.equal(outcomes.filter(({ isSound }) => isSound).length, count);
+});
+
+t.test('others have their turn between the slices', async (t) => {
+  const queue = new ReadingQueue();
+  let isRead = false;
+  void readInSlices(queue, Buffer.from(`[${'{},'.repeat(SLICE * 40)}1]`), 0).then(() => (isRead = true));
+  let turns = 0;
+  while (!isRead) {
+    await new Promise(setImmediate);
+    turns += 1;
+  }
+  // 7.5 MiB, whose bytes are tokens: more than a tenth of a second.
+  t.ok(turns > 5, `${turns} turns`);
+});
