@@ -74,6 +74,8 @@ export interface DataplaneOptions {
   /** Begins with `/`, does not end with one; may be empty. */
   readonly pathPrefix: string;
   readonly workerCount: number;
+  /** Of each worker: all of it, not the heap alone. */
+  readonly workerMemoryBytes: number;
   readonly store: StoreOptions;
   readonly token: TokenOptions;
   readonly upstream: UpstreamOptions;

@@ -3,6 +3,7 @@ import { deepFreeze } from '../shared/deep-freeze.js';
 import type { CommandWords } from './command-line.js';
 import type { DataplaneOptions } from './dataplane-options.js';
 import type { OptionValues } from './option.js';
+import { defaultWorkerMemoryBytes } from './machine-memory.js';
 import { OptionReader } from './option-reader.js';
 import { dataplaneOptionTable } from './option-table.js';
 import { arrangeShares } from './share-options.js';
@@ -54,6 +55,7 @@ function arrange(values: Values): DataplaneOptions {
     tls: arrangeTls(values),
     pathPrefix: values['path-prefix'],
     workerCount: values['number-of-cpus'],
+    workerMemoryBytes: values['worker-memory'] ?? defaultWorkerMemoryBytes(values['number-of-cpus']),
     store: arrangeStore(values),
     token: arrangeToken(values),
     upstream: arrangeUpstream(values),

@@ -260,6 +260,13 @@ const shareOptions = {
 } as const satisfies OptionTable;
 
 const workerOptions = {
+  'worker-memory': {
+    placeholder: '<size>',
+    meaning: 'memory that one worker may take; short of it, new sessions and then new requests are answered 503',
+    fallback: undefined,
+    fallbackText: "three quarters of the machine's or cgroup's memory, divided by the workers",
+    parse: values.size({ minBytes: limits.workerMemoryBytesLeast, maxBytes: limits.shareBytesMax }),
+  },
   'number-of-cpus': {
     placeholder: '<count>',
     meaning: 'number of workers',

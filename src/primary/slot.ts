@@ -41,6 +41,14 @@ export interface SlotObserver {
  */
 const WORKER_NODE_OPTIONS = ['--no-allocation-site-pretenuring'];
 
+/**
+ * The heap gets half of a worker's memory; the other half is for bodies, which lie outside it, and for what no collector
+ * knows. A worker that is short of memory may collect garbage when it wants (worker/overload-watch.ts).
+ */
+function memoryNodeOptions({ workerMemoryBytes }: StartMessage['options']): string[] {
+  return [`--max-old-space-size=${Math.floor(workerMemoryBytes / 2 ** 21)}`, '--expose-gc'];
+}
+
 export class Slot {
   readonly #number: number;
   readonly #plan: WorkerPlan;
@@ -77,7 +85,7 @@ export class Slot {
     // `advanced` carries bytes and `undefined` as they are.
     const worker = fork(module, {
       env: environment,
-      execArgv: [...process.execArgv, ...WORKER_NODE_OPTIONS],
+      execArgv: [...process.execArgv, ...WORKER_NODE_OPTIONS, ...memoryNodeOptions(start.options)],
       serialization: 'advanced',
       stdio: 'inherit',
     });

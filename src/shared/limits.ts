@@ -69,6 +69,25 @@ export const limits = {
   /** Requests of one session in flight at once; one more is answered with a JSON-RPC error. */
   sessionRequestsInFlightMax: 1_024,
 
+  /** Between two readings by which a worker judges whether it is overloaded, ms. */
+  overloadReadingMs: 100,
+  /** Between two collections of garbage that a worker short of memory asks for itself, ms: each holds up its event loop. */
+  overloadCollectionMs: 10_000,
+  /** Resident memory in percent of `--worker-memory`: above it new sessions are refused, then requests; below it neither. */
+  residentPercentCalm: 70,
+  residentPercentPressed: 80,
+  residentPercentHardPressed: 90,
+  /** The same of the heap, less garbage, in percent of what V8 may take: short of its end V8 does little but collect. */
+  heapPercentCalm: 60,
+  heapPercentPressed: 70,
+  heapPercentHardPressed: 80,
+  /** The same of the event loop, ms that it was late at every one of the last readings. */
+  loopDelayCalmMs: 100,
+  loopDelayPressedMs: 300,
+  loopDelayHardPressedMs: 1_000,
+  /** What `--worker-memory` may be set to at least; less is a fault at start-up: an idle worker takes half of it. */
+  workerMemoryBytesLeast: 192 * MIB,
+
   /** Objects and arrays that may be open at once in a JSON text; a deeper one is refused as not JSON. */
   jsonDepthMax: 512,
   /** Bytes of a JSON-RPC id, and of a progress token; a message with a longer id is refused, a longer token is not known. */

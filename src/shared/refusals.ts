@@ -40,6 +40,8 @@ export type RefusalCode =
   | 'session-bytes-full'
   | 'subject-requests-full'
   | 'requests-full'
+  | 'sessions-paused'
+  | 'overloaded'
   | 'owner-lost'
   | 'hop-failed'
   | 'store-failed'
@@ -78,6 +80,7 @@ function unauthorized(code: RefusalCode, words: string, challenge: string): Refu
 /** Sessions end when their callers are done or idle; requests within seconds. */
 const SESSIONS_RETRY = ['retry-after', '30'];
 const REQUESTS_RETRY = ['retry-after', '1'];
+const OVERLOAD_RETRY = ['retry-after', '5'];
 
 const CONFIG_PROBLEM = 'Problem occurred retrieving the configuration';
 
@@ -157,6 +160,8 @@ export const refusals = Object.freeze({
     REQUESTS_RETRY,
   ),
   requestsFull: detail('requests-full', 503, 'Too many requests in flight', REQUESTS_RETRY),
+  sessionsPaused: detail('sessions-paused', 503, 'Overloaded: no new sessions for now', OVERLOAD_RETRY),
+  overloaded: detail('overloaded', 503, 'Overloaded: no new requests for now', OVERLOAD_RETRY),
   ownerLost: detail('owner-lost', 503, 'The process that held this session ended before it answered'),
   hopFailed: detail('hop-failed', 500, 'The request could not be passed on to the process that holds this session'),
   storeFailed: detail('store-failed', 503, 'The store cannot be read: try again', ['retry-after', '2']),

@@ -3,6 +3,7 @@
 //   onRequest      Host and Origin                    → 403
 //   #onAdmission   token, user config, virtual host   → 401, 400, 500, 404
 //                  headers of the transport           → 406, 415, 400
+//                  overload                           → 503
 //   #onBody        size of the body                   → 413
 //   #toOwner       here, or one hop to the worker that owns the session
 //   relay.handle   session, JSON-RPC, backends        (relay/relay.ts)
@@ -24,6 +25,7 @@ import type { Hops } from './affinity/hops.js';
 import { ownerOf } from './affinity/session-id.js';
 import type { EdgeExchange, BodyOutcome } from './edge/edge-exchange.js';
 import type { EdgeHandler } from './edge/edge.js';
+import type { Overload } from './overload.js';
 
 export interface PipelineParts {
   readonly slot: number;
@@ -32,6 +34,7 @@ export interface PipelineParts {
   readonly hosts: HostPolicy;
   readonly tlsHosts: HostPolicy;
   readonly admission: Admission;
+  readonly overload: Overload;
   readonly relay: Relay;
   readonly hops: Hops;
   /** `undefined` unless the option is on. */
@@ -44,6 +47,10 @@ export class Pipeline implements EdgeHandler {
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
+  }
+
+  get healthRefusal(): Refusal | undefined {
+    return this.#parts.overload.healthRefusal;
   }
 
   onRequest(exchange: EdgeExchange): void {
@@ -98,6 +105,11 @@ export class Pipeline implements EdgeHandler {
       this.#refuse(exchange, forms);
       return;
     }
+    const refusal = this.#parts.overload.refusalOf(exchange.method, exchange.head.sessionId);
+    if (refusal !== undefined) {
+      this.#refuse(exchange, refusal);
+      return;
+    }
     exchange.whenBody((body) => this.#onBody(exchange, outcome.caller, forms, body));
   }
 
@@ -128,8 +140,10 @@ export class Pipeline implements EdgeHandler {
   }
 
   #onHopAdmission(exchange: Exchange, outcome: AdmissionOutcome): void {
-    if (outcome.kind === 'refused') refuse(exchange, outcome.refusal);
-    else this.#toRelay(outcome.caller, exchange);
+    const { method, sessionId } = exchange.request;
+    const refusal = outcome.kind === 'refused' ? outcome.refusal : this.#parts.overload.refusalOf(method, sessionId);
+    if (refusal !== undefined) refuse(exchange, refusal);
+    else if (outcome.kind === 'admitted') this.#toRelay(outcome.caller, exchange);
   }
 
   #toRelay(caller: Caller, exchange: Exchange): void {

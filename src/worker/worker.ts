@@ -23,6 +23,8 @@ import { mintSessionId } from './affinity/session-id.js';
 import { Edge } from './edge/edge.js';
 import { loadUws } from './edge/uws.js';
 import { ForgetAnnouncer } from './forget-announcer.js';
+import { Overload } from './overload.js';
+import { OverloadWatch } from './overload-watch.js';
 import { Pipeline } from './pipeline.js';
 
 interface WorkerParts {
@@ -34,6 +36,7 @@ interface WorkerParts {
   readonly configs: UserConfigs;
   readonly store: Store;
   readonly announcer: ForgetAnnouncer;
+  readonly overloadWatch: OverloadWatch;
 }
 
 export class Worker {
@@ -67,7 +70,9 @@ export class Worker {
     });
     const hops = new Hops(hopDirectory, slot, hopSecret, logger);
     const announcer = new ForgetAnnouncer(primary);
+    const overload = new Overload(logger);
     const pipeline = new Pipeline({
+      overload,
       slot,
       slotCount,
       hosts: createHostPolicy(options, options.address),
@@ -89,7 +94,9 @@ export class Worker {
     // The other workers may hop here as soon as a caller can have an id of this slot's.
     await hopListener.listen();
     await edge.listen();
-    return new Worker({ edge, hopListener, hops, relay, upstream, configs, store, announcer });
+    const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes);
+    overloadWatch.start();
+    return new Worker({ overloadWatch, edge, hopListener, hops, relay, upstream, configs, store, announcer });
   }
 
   /** Takes no more connections; resolves when every request has its answer. Hops of the others are still served. */
@@ -99,7 +106,8 @@ export class Worker {
 
   /** Ends every session and tells the backends. */
   async stop(): Promise<void> {
-    const { relay, hops, hopListener, upstream, store } = this.#parts;
+    const { overloadWatch, relay, hops, hopListener, upstream, store } = this.#parts;
+    overloadWatch.stop();
     await relay.stop();
     hops.close();
     await hopListener.close();

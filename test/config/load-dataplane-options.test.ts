@@ -7,6 +7,7 @@ import { readCommandLine } from '../../src/config/command-line.js';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import { OptionFaults } from '../../src/config/faults.js';
 import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
+import { defaultWorkerMemoryBytes } from '../../src/config/machine-memory.js';
 import { environmentVariable } from '../../src/config/option.js';
 import { dataplaneOptionTable } from '../../src/config/option-table.js';
 import { createKeyPair } from '../support/keys.js';
@@ -43,6 +44,7 @@ t.test('the defaults are those of the decisions', async (t) => {
     tls: undefined,
     pathPrefix: '/gw-rs',
     workerCount: availableParallelism(),
+    workerMemoryBytes: defaultWorkerMemoryBytes(availableParallelism()),
     store: { kind: 'embedded', path: 'data/store' },
     token: {
       publicKey: undefined,

@@ -30,6 +30,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     tls: undefined,
     pathPrefix: '/gw-rs',
     workerCount: 2,
+    workerMemoryBytes: 1024 * 1024 * 1024,
     store: { kind: 'embedded', path: 'unused' },
     token: { publicKey: 'a key', secret: undefined, privateKey: undefined, issuer: 'i', audience: 'a' },
     connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256 },

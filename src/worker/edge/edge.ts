@@ -5,7 +5,7 @@ import type { DataplaneOptions, ListenAddress } from '../../config/dataplane-opt
 import type { ExchangeRequest } from '../../relay/exchange.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Endpoint } from '../../shared/endpoint.js';
-import { refusals } from '../../shared/refusals.js';
+import { refusals, type Refusal } from '../../shared/refusals.js';
 import { EdgeExchange, type EdgeContext } from './edge-exchange.js';
 import { readHead } from './request-head.js';
 import type { Uws } from './uws.js';
@@ -18,6 +18,8 @@ export interface EdgeHandler {
   onPreflight(exchange: EdgeExchange): void;
   /** The head of a request to an optional feature's endpoint. */
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void;
+  /** What a health check is told in place of `healthy`. */
+  readonly healthRefusal: Refusal | undefined;
 }
 
 export class Edge {
@@ -136,8 +138,9 @@ export class Edge {
 
   #onHealth(res: HttpResponse, isHead: boolean): void {
     const { isDraining } = this.#context;
-    const body = isDraining ? refusals.draining.body : '{"status":"healthy"}';
-    if (isDraining) res.writeStatus(`${refusals.draining.status} Service Unavailable`);
+    const refusal = isDraining ? refusals.draining : this.#handler.healthRefusal;
+    const body = refusal?.body ?? '{"status":"healthy"}';
+    if (refusal !== undefined) res.writeStatus(`${refusal.status} Service Unavailable`);
     res.writeHeader('content-type', 'application/json');
     if (!isHead) {
       res.end(body, isDraining);

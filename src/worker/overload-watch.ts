@@ -1,0 +1,119 @@
+// Takes the readings by which a worker judges whether it has too much to do, and has garbage collected when memory is
+// what it lacks: a worker that takes no more requests would make no garbage either, and its collector would rest.
+import { getHeapStatistics } from 'node:v8';
+import { limits } from '../shared/limits.js';
+import type { Overload, OverloadReading } from './overload.js';
+
+/** So many readings of the event loop in a row count: one long task is no overload. */
+const DELAYS_KEPT = 5;
+
+/** What is read. In tests it is made up. */
+export interface OverloadGauges {
+  nowMs(): number;
+  residentBytes(): number;
+  /** Heap in use; after each full collection, and whatever is lower since. */
+  liveHeapBytes(): number;
+  heapBytesMax(): number;
+  /** Collects all garbage at once, if it can. */
+  collectGarbage(): void;
+}
+
+export class OverloadWatch {
+  readonly #overload: Overload;
+  readonly #workerMemoryBytes: number;
+  readonly #gauges: OverloadGauges;
+  readonly #delaysMs: number[] = [];
+  #dueMs: number;
+  #collectedAtMs = -Infinity;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(overload: Overload, workerMemoryBytes: number, gauges: OverloadGauges = new ProcessGauges()) {
+    this.#overload = overload;
+    this.#workerMemoryBytes = workerMemoryBytes;
+    this.#gauges = gauges;
+    this.#dueMs = gauges.nowMs() + limits.overloadReadingMs;
+  }
+
+  start(): void {
+    this.#timer = setTimeout(() => {
+      this.read();
+      this.start();
+    }, limits.overloadReadingMs).unref();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Takes one reading. The timer does; public for tests. */
+  read(): void {
+    const nowMs = this.#gauges.nowMs();
+    this.#delaysMs.push(Math.max(0, nowMs - this.#dueMs));
+    if (this.#delaysMs.length > DELAYS_KEPT) this.#delaysMs.shift();
+    this.#dueMs = nowMs + limits.overloadReadingMs;
+    let reading = this.#reading();
+    const lacksMemory =
+      Math.max(
+        reading.residentPercent - limits.residentPercentPressed,
+        reading.heapPercent - limits.heapPercentPressed,
+      ) >= 0;
+    if (lacksMemory && nowMs - this.#collectedAtMs >= limits.overloadCollectionMs) {
+      this.#collectedAtMs = nowMs;
+      this.#gauges.collectGarbage();
+      reading = this.#reading();
+      // The pause was of our own making.
+      this.#dueMs = this.#gauges.nowMs() + limits.overloadReadingMs;
+    }
+    this.#overload.observe(reading);
+  }
+
+  #reading(): OverloadReading {
+    const gauges = this.#gauges;
+    const isDelayKnown = this.#delaysMs.length === DELAYS_KEPT;
+    return {
+      residentPercent: (100 * gauges.residentBytes()) / this.#workerMemoryBytes,
+      heapPercent: (100 * gauges.liveHeapBytes()) / gauges.heapBytesMax(),
+      loopDelayMs: isDelayKnown ? Math.min(...this.#delaysMs) : 0,
+    };
+  }
+}
+
+/** Those of this process. */
+class ProcessGauges implements OverloadGauges {
+  /** Heap in use after the last full collection. */
+  #collectedHeapBytes = 0;
+  /** Only a full collection takes what is registered here, so its call back says that there was one. */
+  readonly #witness = new FinalizationRegistry<undefined>(() => this.#onCollected());
+
+  constructor() {
+    this.#witness.register({}, undefined);
+  }
+
+  nowMs(): number {
+    return performance.now();
+  }
+
+  residentBytes(): number {
+    return process.memoryUsage.rss();
+  }
+
+  liveHeapBytes(): number {
+    // Garbage counts as long as nobody has looked; but what is in use now cannot be less than what is not garbage.
+    return Math.min(this.#collectedHeapBytes, getHeapStatistics().used_heap_size);
+  }
+
+  heapBytesMax(): number {
+    return getHeapStatistics().heap_size_limit;
+  }
+
+  collectGarbage(): void {
+    // There for workers only (primary/slot.ts).
+    globalThis.gc?.();
+    this.#collectedHeapBytes = getHeapStatistics().used_heap_size;
+  }
+
+  #onCollected(): void {
+    this.#collectedHeapBytes = getHeapStatistics().used_heap_size;
+    this.#witness.register({}, undefined);
+  }
+}

@@ -1,0 +1,187 @@
+// When a worker takes no more: the table in the header of overload.ts is walked, each gauge by itself, and what is refused.
+import { readFileSync } from 'node:fs';
+import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
+import { refusals } from '../../src/shared/refusals.js';
+import { Overload, type OverloadReading, type OverloadState, type Pressure } from '../../src/worker/overload.js';
+import { OverloadWatch, type OverloadGauges } from '../../src/worker/overload-watch.js';
+import { logInto } from '../support/log-lines.js';
+
+const CALM: OverloadReading = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };
+/** Readings that mean the same whatever the state is. */
+const READINGS: Readonly<Record<Pressure, OverloadReading>> = {
+  calm: CALM,
+  pressed: { ...CALM, residentPercent: limits.residentPercentPressed },
+  'hard pressed': { ...CALM, heapPercent: limits.heapPercentHardPressed },
+};
+const WAYS: Readonly<Record<OverloadState, readonly Pressure[]>> = {
+  serving: [],
+  'refusing-sessions': ['pressed'],
+  'refusing-requests': ['hard pressed'],
+};
+
+function overloadIn(state: OverloadState): Overload {
+  const overload = new Overload(logInto([]));
+  for (const pressure of WAYS[state]) overload.observe(READINGS[pressure]);
+  return overload;
+}
+
+t.test('the states are those of the table in the header', async (t) => {
+  const source = readFileSync(new URL('../../../src/worker/overload.ts', import.meta.url), 'utf8');
+  const rows = [...source.matchAll(/^\/\/ {3}((?:serving|refusing)\S*) +(\S+) +(\S+) +(\S+)$/gm)];
+  t.equal(rows.length, 3, 'the table was read');
+  for (const [, from = '', ...cells] of rows) {
+    for (const [index, pressure] of (['calm', 'pressed', 'hard pressed'] as const).entries()) {
+      const overload = overloadIn(from as OverloadState);
+      t.equal(overload.state, from);
+      // A reading that is pressed must not hold the second mark, whose way back is longer.
+      const reading = pressure === 'pressed' ? { ...CALM, loopDelayMs: limits.loopDelayPressedMs } : READINGS[pressure];
+      const isHeld = from === 'refusing-requests' && pressure === 'pressed';
+      overload.observe(isHeld ? { ...CALM, residentPercent: limits.residentPercentPressed - 1 } : reading);
+      t.equal(overload.state, cells[index] === '-' ? from : cells[index], `${from}, ${pressure}`);
+    }
+  }
+});
+
+const marks = [
+  ['residentPercent', limits.residentPercentCalm, limits.residentPercentPressed, limits.residentPercentHardPressed],
+  ['heapPercent', limits.heapPercentCalm, limits.heapPercentPressed, limits.heapPercentHardPressed],
+  ['loopDelayMs', limits.loopDelayCalmMs, limits.loopDelayPressedMs, limits.loopDelayHardPressedMs],
+] as const;
+
+for (const [gauge, calm, pressed, hard] of marks) {
+  t.test(`${gauge} alone is enough, and does not waver at its marks`, async (t) => {
+    const overload = new Overload(logInto([]));
+    const after = (value: number): OverloadState => {
+      overload.observe({ ...CALM, [gauge]: value });
+      return overload.state;
+    };
+    t.equal(after(pressed - 1), 'serving');
+    t.equal(after(pressed), 'refusing-sessions');
+    t.equal(after(calm), 'refusing-sessions', 'not far enough below');
+    t.equal(after(hard), 'refusing-requests');
+    t.equal(after(pressed), 'refusing-requests', 'not far enough below');
+    t.equal(after(pressed - 1), 'refusing-sessions');
+    t.equal(after(calm - 1), 'serving');
+    t.equal(after(hard), 'refusing-requests', 'at once, when it comes at once');
+    t.equal(after(0), 'refusing-sessions', 'and back a step a reading');
+    t.equal(after(0), 'serving');
+  });
+}
+
+t.test('what is refused', async (t) => {
+  const refused = (state: OverloadState): (string | undefined)[] => {
+    const overload = overloadIn(state);
+    const asked = [
+      ['POST', ''],
+      ['POST', 'a-session'],
+      ['DELETE', 'a-session'],
+    ] as const;
+    return asked.map(([method, session]) => overload.refusalOf(method, session)?.code);
+  };
+  t.same(refused('serving'), [undefined, undefined, undefined]);
+  t.same(refused('refusing-sessions'), ['sessions-paused', undefined, undefined]);
+  t.same(refused('refusing-requests'), ['overloaded', 'overloaded', undefined]);
+  t.equal(overloadIn('refusing-sessions').healthRefusal, undefined);
+  t.equal(overloadIn('refusing-requests').healthRefusal, refusals.overloaded);
+});
+
+t.test('each change has one line', async (t) => {
+  const lines: string[] = [];
+  const overload = new Overload(logInto(lines));
+  for (const pressure of [
+    'calm',
+    'pressed',
+    'pressed',
+    'hard pressed',
+    'hard pressed',
+    'calm',
+    'calm',
+    'calm',
+  ] as const)
+    overload.observe(READINGS[pressure]);
+  t.same(
+    lines.map((line) => (JSON.parse(line) as { msg: string }).msg),
+    [
+      'worker overloaded: new sessions are refused',
+      'worker overloaded: new requests are refused',
+      'worker overloaded: new sessions are refused',
+      'overload is over: everything is taken again',
+    ],
+  );
+});
+
+/** Gauges that the test turns. */
+class TurnedGauges implements OverloadGauges {
+  ms = 0;
+  resident = 0;
+  live = 0;
+  garbage = 0;
+  collections = 0;
+
+  nowMs(): number {
+    return this.ms;
+  }
+  residentBytes(): number {
+    return this.resident + this.garbage;
+  }
+  liveHeapBytes(): number {
+    return this.live;
+  }
+  heapBytesMax(): number {
+    return 100;
+  }
+  collectGarbage(): void {
+    this.collections += 1;
+    this.garbage = 0;
+  }
+}
+
+function watched(): { gauges: TurnedGauges; overload: Overload; read: (lateMs?: number) => OverloadState } {
+  const gauges = new TurnedGauges();
+  const overload = new Overload(logInto([]));
+  const watch = new OverloadWatch(overload, 1_000, gauges);
+  const read = (lateMs = 0): OverloadState => {
+    gauges.ms += limits.overloadReadingMs + lateMs;
+    watch.read();
+    return overload.state;
+  };
+  return { gauges, overload, read };
+}
+
+t.test('an event loop that is late once is not overloaded, one that is always late is', async (t) => {
+  const { read } = watched();
+  for (let each = 0; each < 10; each += 1) t.equal(read(), 'serving');
+  t.equal(read(5_000), 'serving', 'one long task');
+  for (let each = 0; each < 3; each += 1) t.equal(read(400), 'serving');
+  t.equal(read(400), 'refusing-sessions');
+  t.equal(read(0), 'serving', 'and one reading in time is enough');
+});
+
+t.test('memory that was garbage is no overload: it is collected first, but not again and again', async (t) => {
+  const { gauges, read } = watched();
+  gauges.resident = 500;
+  gauges.garbage = 450;
+  t.equal(read(), 'serving');
+  t.equal(gauges.collections, 1);
+  gauges.garbage = 450;
+  t.equal(read(), 'refusing-requests', 'too soon to look again');
+  t.equal(gauges.collections, 1);
+  gauges.ms += limits.overloadCollectionMs;
+  read();
+  t.equal(gauges.collections, 2, 'a worker that takes nothing makes no garbage: somebody has to ask');
+  t.equal(read(), 'serving');
+});
+
+t.test('the heap counts as V8 bounds it, the process as the option does', async (t) => {
+  const { gauges, read } = watched();
+  gauges.live = 69;
+  gauges.resident = 799;
+  t.equal(read(), 'serving');
+  gauges.live = 70;
+  t.equal(read(), 'refusing-sessions');
+  gauges.live = 0;
+  t.equal(read(), 'refusing-sessions', 'for there is the other gauge');
+  gauges.resident = 0;
+  t.equal(read(), 'serving');
+});
