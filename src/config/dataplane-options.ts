@@ -90,4 +90,6 @@ export interface DataplaneOptions {
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
   readonly accessLog: boolean;
   readonly drainTimeoutMs: number;
+  /** How long a caller may take nothing of its answer. */
+  readonly slowReaderTimeoutMs: number;
 }

@@ -65,6 +65,7 @@ function arrange(values: Values): DataplaneOptions {
     allowedHosts: values['allowed-hosts'] ?? [],
     bodyBytesMax: values['max-body-bytes'],
     sessionIdleTimeoutMs: values['session-idle-timeout'],
+    slowReaderTimeoutMs: values['slow-reader-timeout'],
     logLevel: values['log-level'],
     accessLog: values['access-log'],
     drainTimeoutMs: values['drain-timeout'],

@@ -259,6 +259,15 @@ const shareOptions = {
   },
 } as const satisfies OptionTable;
 
+const callerOptions = {
+  'slow-reader-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long a caller may take nothing of its answer before it is cut off',
+    fallback: '60s',
+    parse: values.duration({ minMs: 1_000 }),
+  },
+} as const satisfies OptionTable;
+
 const workerOptions = {
   'worker-memory': {
     placeholder: '<size>',
@@ -338,6 +347,7 @@ export const dataplaneOptionTable = {
   ...addressOptions,
   ...tlsListenerOptions,
   ...planeOptionTable,
+  ...callerOptions,
   ...workerOptions,
   ...shareOptions,
   ...processOptions,

@@ -72,6 +72,12 @@ export interface Exchange {
    */
   annotate?(method: string, backend: string, tool: string): void;
 
+  /**
+   * Calls back once, when the whole answer was handed over (`isWhole`) or never will be. Over a hop it is handed over to
+   * the other worker. For the access log; optional to do.
+   */
+  whenSettled?(onSettled: (isWhole: boolean) => void): void;
+
   /** Says that nothing will read the request's body any more: its memory may be used for another. Optional to do. */
   releaseBody?(): void;
 

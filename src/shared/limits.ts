@@ -200,6 +200,11 @@ export const limits = {
    */
   noticeMsMax: 4_000,
 
+  /**
+   * How often something is tried on a caller that takes its answer slowly, ms: well before uWebSockets.js, which counts
+   * to ten seconds in steps of four, takes the connection for dead. The caller is cut off after `--slow-reader-timeout`.
+   */
+  slowReaderTryMs: 3_000,
   /** Silence on an event stream before a comment line is sent, ms (decisions 2.2 says at least every 15 s). */
   streamKeepAliveMs: 14_000,
 

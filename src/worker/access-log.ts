@@ -33,6 +33,8 @@ class WatchedExchange implements Exchange {
   readonly #logger: Logger;
   readonly #startedAtMs = performance.now();
   #what: { method: string; backend?: string; tool?: string };
+  /** As the answer's head says; it is not known before there is one. */
+  #status: number | undefined;
   #isLogged = false;
 
   constructor(exchange: Exchange, caller: Caller, logger: Logger) {
@@ -40,6 +42,7 @@ class WatchedExchange implements Exchange {
     this.#caller = caller;
     this.#logger = logger;
     this.#what = { method: exchange.request.method };
+    exchange.whenSettled?.((isWhole) => this.#log(isWhole));
   }
 
   get request(): ExchangeRequest {
@@ -85,15 +88,18 @@ class WatchedExchange implements Exchange {
     sessionId?: string,
     headers?: readonly string[],
   ): void {
-    this.#log(status);
+    this.#status ??= status;
     this.#exchange.respond(status, contentType, body, sessionId, headers);
+    this.#logUnlessAwaited(true);
   }
 
   openStream(sessionId?: string): void {
+    this.#status ??= 200;
     this.#exchange.openStream(sessionId);
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {
+    this.#status ??= 200;
     this.#exchange.openBody(contentType, bodyBytes);
   }
 
@@ -102,22 +108,30 @@ class WatchedExchange implements Exchange {
   }
 
   end(): void {
-    this.#log(200);
     this.#exchange.end();
+    this.#logUnlessAwaited(true);
   }
 
   cut(): void {
-    this.#log(200);
     this.#exchange.cut();
+    this.#logUnlessAwaited(false);
   }
 
-  #log(status: number): void {
+  /** Of an exchange that says when it is settled the line waits for that; of one that is gone nothing more is said. */
+  #logUnlessAwaited(isWhole: boolean): void {
+    if (this.#exchange.whenSettled === undefined || this.isAborted) this.#log(isWhole);
+  }
+
+  #log(isWhole: boolean): void {
+    // Gone before there was an answer: the line is written when what was asked for has come to its end.
+    if (this.#status === undefined && this.isAborted && !isWhole) return;
     if (this.#isLogged) return;
     this.#isLogged = true;
     const durationMs = Math.round((performance.now() - this.#startedAtMs) * 10) / 10;
     const { subject, virtualHost } = this.#caller;
     const who = { subject: subjectHash(subject), virtualHost: virtualHost.id };
-    this.#logger.info({ ...who, ...this.#what, status, durationMs, callerGone: this.isAborted }, 'request');
+    const how = { status: this.#status, durationMs, callerGone: this.isAborted, ...(!isWhole && { cut: true }) };
+    this.#logger.info({ ...who, ...this.#what, ...how }, 'request');
   }
 }
 

@@ -23,9 +23,10 @@ import type { HopFailure } from './affinity/hop-call.js';
 import type { Hop } from './affinity/hop-heads.js';
 import type { Hops } from './affinity/hops.js';
 import { ownerOf } from './affinity/session-id.js';
-import type { EdgeExchange, BodyOutcome } from './edge/edge-exchange.js';
+import type { EdgeExchange } from './edge/edge-exchange.js';
 import type { EdgeHandler } from './edge/edge.js';
 import type { Overload } from './overload.js';
+import type { BodyOutcome } from './edge/request-body.js';
 
 export interface PipelineParts {
   readonly slot: number;
@@ -57,8 +58,12 @@ export class Pipeline implements EdgeHandler {
     const { head } = exchange;
     if (!this.#letIn(exchange)) return;
     const outcome = this.#parts.admission.admit(head.authorization, head.virtualHostId);
-    if (outcome instanceof Promise) void outcome.then((late) => this.#onAdmission(exchange, late));
-    else this.#onAdmission(exchange, outcome);
+    if (outcome instanceof Promise) {
+      exchange.holdBody();
+      void outcome.then((late) => this.#onAdmission(exchange, late));
+    } else {
+      this.#onAdmission(exchange, outcome);
+    }
   }
 
   onPreflight(exchange: EdgeExchange): void {
@@ -110,6 +115,7 @@ export class Pipeline implements EdgeHandler {
       this.#refuse(exchange, refusal);
       return;
     }
+    exchange.letBodyIn();
     exchange.whenBody((body) => this.#onBody(exchange, outcome.caller, forms, body));
   }
 

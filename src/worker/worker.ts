@@ -90,7 +90,7 @@ export class Worker {
       (hop, exchange) => pipeline.onHop(hop, exchange),
     );
     const endpoints = await loadEndpoints(start, store, announcer, logger);
-    const edge = new Edge(uws, options, deadlines, pipeline, endpoints);
+    const edge = new Edge(uws, options, deadlines, pipeline, endpoints, logger);
     // The other workers may hop here as soon as a caller can have an id of this slot's.
     await hopListener.listen();
     await edge.listen();

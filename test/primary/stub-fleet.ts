@@ -46,6 +46,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     allowedHosts: [],
     bodyBytesMax: 1024,
     sessionIdleTimeoutMs: 1_000,
+    slowReaderTimeoutMs: 60_000,
     logLevel: 'debug',
     accessLog: false,
     drainTimeoutMs: 10_000,

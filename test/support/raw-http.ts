@@ -163,6 +163,11 @@ export class RawConnection {
     await this.#waitFor(() => this.#isEnded, 'the end of the connection', true);
   }
 
+  /** Bytes written and not yet taken by the kernel. */
+  get unsentBytes(): number {
+    return this.#socket.writableLength;
+  }
+
   /** Bytes received and not yet read. */
   get unread(): Buffer {
     return this.#received;

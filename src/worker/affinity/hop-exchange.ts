@@ -24,6 +24,7 @@ export class HopExchange implements Exchange {
   #state: State = 'unanswered';
   /** A `write` answered false. Ends in `onCredit`, or with the exchange. */
   #isDrainDue = false;
+  #onSettled: ((isWhole: boolean) => void) | undefined;
 
   /** @param forget is called once, when no frame of the stream is of interest any more. */
   constructor(socket: HopSocket, stream: number, request: ExchangeRequest, forget: (stream: number) => void) {
@@ -57,6 +58,10 @@ export class HopExchange implements Exchange {
     this.#tryComplete();
   }
 
+  whenSettled(onSettled: (isWhole: boolean) => void): void {
+    this.#onSettled = onSettled;
+  }
+
   openStream(sessionId?: string): void {
     if (this.#transition(['unanswered'], 'streaming')) sendOpenStream(this.#socket, this.stream, sessionId);
   }
@@ -80,7 +85,7 @@ export class HopExchange implements Exchange {
   cut(): void {
     if (!this.#transition(['unanswered', 'streaming'], 'complete')) return;
     this.#socket.reserve('cut', this.stream, 0);
-    this.#forget(this.stream);
+    this.#settle(false);
   }
 
   /** The other worker has got rid of bytes. */
@@ -99,7 +104,7 @@ export class HopExchange implements Exchange {
     const isAnswered = this.#state === 'responding' || this.#state === 'ending';
     if (!this.#transition(['unanswered', 'responding', 'streaming', 'ending'], 'aborted')) return;
     this.#outflow.drop();
-    this.#forget(this.stream);
+    this.#settle(false);
     // What the relay has answered completely is no longer its concern.
     if (!isAnswered) this.onAbort?.();
   }
@@ -108,7 +113,7 @@ export class HopExchange implements Exchange {
   #reset(): void {
     this.#transition(['responding'], 'complete');
     this.#socket.reserve('reset', this.stream, 0);
-    this.#forget(this.stream);
+    this.#settle(false);
   }
 
   /** Does nothing while bytes wait for credit: `onCredit` comes here again. */
@@ -117,7 +122,12 @@ export class HopExchange implements Exchange {
     const isStream = this.#state === 'ending';
     if (!this.#transition(['responding', 'ending'], 'complete')) return;
     if (isStream) this.#socket.reserve('end', this.stream, 0);
+    this.#settle(true);
+  }
+
+  #settle(isWhole: boolean): void {
     this.#forget(this.stream);
+    this.#onSettled?.(isWhole);
   }
 
   #transition(from: readonly State[], to: State): boolean {

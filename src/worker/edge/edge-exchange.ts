@@ -4,36 +4,23 @@
 //   open ──respond───────────────────────────> flushing ──the kernel has taken it all──> done
 //    ├────openStream──> streaming ──end──────────┤
 //    └────openBody────> body ──end───────────────┘
-//   open, streaming, body, flushing ──the caller went away, or cut──> done (aborted)
+//   open, streaming, body, flushing ──the caller went away, is too slow, or cut──> done (aborted)
 //
 // A worker that drains waits for `done`: what the library still holds would be lost with the process.
 import assert from 'node:assert';
-import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from 'uWebSockets.js';
-import { BodyCollector } from '../../protocol/body-collector.js';
-import { keepAliveComment } from '../../protocol/event-stream.js';
 import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
-import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import type { Deadline } from '../../shared/deadline-wheel.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
+import type { EdgeContext } from './edge-context.js';
+import { ReaderWatch } from './reader-watch.js';
+import { RequestBody, type BodyOutcome } from './request-body.js';
 import type { RequestHead } from './request-head.js';
-
-/** What the exchanges of one listener share. */
-export interface EdgeContext {
-  readonly deadlines: DeadlineWheel;
-  readonly bodyBytesMax: number;
-  /** While true every answer closes its connection, so that callers move on to another process. */
-  isDraining: boolean;
-  /** Exchanges without a complete answer. */
-  openCount: number;
-  /** Called whenever `openCount` has become 0. */
-  onIdle: (() => void) | undefined;
-}
+import { statusLine } from './status-line.js';
+import { StreamWriter } from './stream-writer.js';
 
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
-
-/** How the body came to its end: whole, or over the limit and thrown away (413). */
-export type BodyOutcome = 'complete' | 'too-large';
 
 const NO_BODY = Buffer.alloc(0);
 /** Sixteen KiB fit into the library's own buffer, and into the kernel's: no more is worth watching until it is gone. */
@@ -54,15 +41,15 @@ export class EdgeExchange implements Exchange {
   #isAborted = false;
   #request: ExchangeRequest | undefined;
   #corsHeaders: readonly string[] = [];
-  readonly #received = new BodyCollector();
-  #bodyOutcome: BodyOutcome | undefined;
-  #onBody: ((outcome: BodyOutcome) => void) | undefined;
+  readonly #body: RequestBody;
   #keepAlive: Deadline | undefined;
-  #streamedBytes = 0;
+  #stream: StreamWriter | undefined;
   /** Of a large answer: its length, the part of it that is being handed over, and where that begins. */
   #answerBytes = 0;
   #part: Uint8Array = NO_BODY;
   #partStart = 0;
+  #watch: ReaderWatch | undefined;
+  #onSettled: ((isWhole: boolean) => void) | undefined;
 
   /** @param isHead the answer has the headers that it would have, and no body (RFC 9110, 9.3.2). */
   constructor(
@@ -81,8 +68,8 @@ export class EdgeExchange implements Exchange {
     this.head = head;
     context.openCount += 1;
     res.onAborted(() => this.#abort());
-    if (Number(head.contentLength) > context.bodyBytesMax) this.#bodyOutcome = 'too-large';
-    else res.onData((chunk, isLast) => this.#onData(chunk, isLast));
+    // An absent length is no length: of a chunked body it is not known.
+    this.#body = new RequestBody(res, Number(head.contentLength), context.bodyBytesMax);
   }
 
   get isAborted(): boolean {
@@ -96,19 +83,32 @@ export class EdgeExchange implements Exchange {
 
   /** The body, once it is complete. */
   get body(): Buffer {
-    return this.#received.bytes;
+    return this.#body.bytes;
   }
 
-  /** Calls back when the body has come to its end, at once if it has already; never after an abort. */
+  /** Calls back when the body has come to its end, at once if it has already; never after an abort or an answer. */
   whenBody(onBody: (outcome: BodyOutcome) => void): void {
-    if (this.#bodyOutcome !== undefined) onBody(this.#bodyOutcome);
-    else this.#onBody = onBody;
+    this.#body.whenEnded(onBody);
+  }
+
+  /** Reads no more of the body than has come until it is let in. */
+  holdBody(): void {
+    this.#body.hold();
+  }
+
+  letBodyIn(): void {
+    this.#body.letIn();
+  }
+
+  /** Calls back once, when the whole answer was handed to the kernel or never will be. */
+  whenSettled(onSettled: (isWhole: boolean) => void): void {
+    this.#onSettled = onSettled;
   }
 
   /** What the relay gets to see, set when the head was checked and the body is complete. */
   complete(request: ExchangeRequest): void {
     this.#request = request;
-    this.#received.clear();
+    this.#body.clear();
   }
 
   releaseBody(): void {
@@ -130,6 +130,7 @@ export class EdgeExchange implements Exchange {
     headers: readonly string[] = [],
   ): void {
     if (this.#state !== 'open') return;
+    this.#body.drop();
     if (this.#isHead || status === 204) {
       this.#respondWithoutBody(status, contentType, body, sessionId, headers);
       return;
@@ -139,7 +140,7 @@ export class EdgeExchange implements Exchange {
       this.#respondAsRead(status, contentType, bytes, sessionId, headers);
       return;
     }
-    this.#finish();
+    this.#finish(true);
     this.#res.cork(() => {
       this.#writeHead(status, contentType, sessionId, headers);
       this.#res.end(body, this.#context.isDraining);
@@ -149,11 +150,12 @@ export class EdgeExchange implements Exchange {
   openStream(sessionId?: string): void {
     if (this.#state !== 'open') return;
     this.#state = 'streaming';
+    this.#stream = new StreamWriter(this.#res);
     this.#res.onWritable(() => {
       this.#onStreamWritable();
       return true;
     });
-    this.#keepAlive = this.#context.deadlines.after(limits.streamKeepAliveMs, () => this.write(keepAliveComment));
+    this.#keepAlive = this.#context.deadlines.after(limits.streamKeepAliveMs, () => this.#onSilence());
     this.#res.cork(() => {
       this.#writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
       this.#writeCloseHeader();
@@ -173,9 +175,9 @@ export class EdgeExchange implements Exchange {
 
   write(bytes: Uint8Array): boolean {
     if (this.#state === 'body') return this.#writePart(bytes);
-    if (this.#state !== 'streaming') return true;
+    if (this.#state !== 'streaming' || this.#stream === undefined) return true;
     this.#keepAlive?.restart();
-    return this.#push(bytes);
+    return this.#watched(this.#stream.write(bytes));
   }
 
   end(): void {
@@ -183,17 +185,17 @@ export class EdgeExchange implements Exchange {
       assert.equal(this.#partStart + this.#part.length, this.#answerBytes, 'a body is as long as was said');
       this.#state = 'flushing';
     }
-    if (this.#state !== 'streaming') return;
+    if (this.#state !== 'streaming' || this.#stream === undefined) return;
     this.#state = 'flushing';
     this.#keepAlive?.cancel();
-    if (this.#streamedBytes <= FLUSHED_BYTES_MAX || this.#push(keepAliveComment)) this.#endStream();
+    if (this.#stream.writtenBytes <= FLUSHED_BYTES_MAX || this.#watched(this.#stream.writeComment())) this.#endStream();
   }
 
   cut(): void {
     if (this.#state === 'done') return;
-    this.#isAborted = true;
     // Done before the close, because closing calls back `onAborted`.
-    this.#finish();
+    this.#finish(false);
+    this.#isAborted = true;
     this.#res.close();
   }
 
@@ -205,7 +207,7 @@ export class EdgeExchange implements Exchange {
     sessionId: string | undefined,
     headers: readonly string[],
   ): void {
-    this.#finish();
+    this.#finish(true);
     this.#res.cork(() => {
       this.#writeHead(status, contentType, sessionId, headers);
       this.#writeCloseHeader();
@@ -251,61 +253,85 @@ export class EdgeExchange implements Exchange {
     const [hasRoom, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);
     if (isComplete) {
       largeMemory.giveBack(this.#part);
-      this.#finish();
+      this.#finish(true);
     } else if (hasRoom) {
       // Its owner may use the memory again.
       this.#partStart += this.#part.length;
       this.#part = NO_BODY;
     }
+    if (this.#state !== 'done') this.#watched(hasRoom);
     return hasRoom;
   }
 
   #onBodyWritable(offset: number): boolean {
+    this.#watch?.noteProgress();
     const hasRoom = this.#handOver(offset);
     if (hasRoom && this.#state === 'body') this.onDrain?.();
     return hasRoom;
   }
 
-  /** @returns false while the library holds back some of what was streamed. */
-  #push(bytes: Uint8Array): boolean {
-    this.#streamedBytes += bytes.length;
-    let hasRoom = true;
-    this.#res.cork(() => {
-      hasRoom = this.#res.write(bytes);
-    });
+  #onSilence(): void {
+    this.#keepAlive?.restart();
+    if (this.#stream !== undefined) this.#watched(this.#stream.writeComment());
+  }
+
+  #onStreamWritable(): void {
+    this.#watch?.noteProgress();
+    this.#tryMoreOfStream();
+  }
+
+  /** @returns whether the caller has taken all that was written. */
+  #tryMoreOfStream(): boolean {
+    const stream = this.#stream;
+    if (stream === undefined) return true;
+    const hasRoom = stream.tryMore();
+    this.#watched(!stream.isBlocked);
+    if (hasRoom && this.#state === 'flushing') this.#endStream();
+    else if (hasRoom) this.onDrain?.();
+    return !stream.isBlocked;
+  }
+
+  /** Has the caller watched while it is slow. */
+  #watched(hasRoom: boolean): boolean {
+    if (hasRoom) this.#watch?.stop();
+    else this.#watchReader();
     return hasRoom;
   }
 
-  /** The library sends what it held back only with something more, and only then says whether all of it is gone. */
-  #onStreamWritable(): void {
-    if (!this.#push(keepAliveComment)) return;
-    if (this.#state === 'flushing') this.#endStream();
-    else this.onDrain?.();
+  #watchReader(): void {
+    if (this.#watch !== undefined) {
+      this.#watch.start();
+      return;
+    }
+    const { deadlines, slowReaderTimeoutMs } = this.#context;
+    const tryMore = (): boolean => (this.#stream === undefined ? this.#tryMoreOfBody() : this.#tryMoreOfStream());
+    this.#watch = new ReaderWatch(deadlines, slowReaderTimeoutMs, tryMore, () => this.#onStalled());
+  }
+
+  #tryMoreOfBody(): boolean {
+    const offset = this.#res.getWriteOffset();
+    let hasRoom = false;
+    this.#res.cork(() => {
+      hasRoom = this.#handOver(offset);
+    });
+    if (hasRoom && this.#state === 'body') this.onDrain?.();
+    return hasRoom || this.#state === 'done' || this.#res.getWriteOffset() > offset;
+  }
+
+  #onStalled(): void {
+    const { logger, slowReaderTimeoutMs } = this.#context;
+    const { virtualHostId } = this.head;
+    logger.warn({ virtualHostId, slowReaderTimeoutMs }, 'caller cut off: it took nothing of its answer for too long');
+    const { onAbort } = this;
+    const isAnswered = this.#state === 'flushing';
+    this.cut();
+    if (!isAnswered) onAbort?.();
   }
 
   #endStream(): void {
-    this.#finish();
+    this.#finish(true);
     // Without the library's `closeConnection`: it would write a header, and here that is in the middle of the body.
     this.#res.cork(() => this.#res.end());
-  }
-
-  #onData(chunk: ArrayBuffer, isLast: boolean): void {
-    if (this.#bodyOutcome !== undefined) return;
-    if (this.#received.length + chunk.byteLength > this.#context.bodyBytesMax) {
-      this.#received.clear();
-      this.#onBodyEnd('too-large');
-      return;
-    }
-    // The library takes a chunk back when its callback returns.
-    if (chunk.byteLength > 0) this.#received.add(new Uint8Array(chunk), Number(this.head.contentLength));
-    if (isLast) this.#onBodyEnd('complete');
-  }
-
-  #onBodyEnd(outcome: BodyOutcome): void {
-    this.#bodyOutcome = outcome;
-    const onBody = this.#onBody;
-    this.#onBody = undefined;
-    onBody?.(outcome);
   }
 
   #writeHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
@@ -329,24 +355,18 @@ export class EdgeExchange implements Exchange {
     if (this.#state === 'done') return;
     const isAnswered = this.#state === 'flushing';
     this.#isAborted = true;
-    this.#onBody = undefined;
-    this.#finish();
+    this.#body.abandon();
+    this.#finish(false);
     if (!isAnswered) this.onAbort?.();
   }
 
-  #finish(): void {
+  #finish(isWhole: boolean): void {
     this.#state = 'done';
     this.#part = NO_BODY;
     this.#keepAlive?.cancel();
+    this.#watch?.stop();
     this.#context.openCount -= 1;
+    this.#onSettled?.(isWhole);
     if (this.#context.openCount === 0) this.#context.onIdle?.();
   }
-}
-
-const statusLines = new Map(
-  Object.entries(STATUS_CODES).map(([status, reason]) => [Number(status), `${status} ${reason}`]),
-);
-
-function statusLine(status: number): string {
-  return statusLines.get(status) ?? String(status);
 }

@@ -5,8 +5,10 @@ import type { DataplaneOptions, ListenAddress } from '../../config/dataplane-opt
 import type { ExchangeRequest } from '../../relay/exchange.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Endpoint } from '../../shared/endpoint.js';
+import type { Logger } from '../../shared/logger.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
-import { EdgeExchange, type EdgeContext } from './edge-exchange.js';
+import type { EdgeContext } from './edge-context.js';
+import { EdgeExchange } from './edge-exchange.js';
 import { readHead } from './request-head.js';
 import type { Uws } from './uws.js';
 
@@ -37,6 +39,7 @@ export class Edge {
     deadlines: DeadlineWheel,
     handler: EdgeHandler,
     endpoints: readonly Endpoint[],
+    logger: Logger,
   ) {
     this.#uws = uws;
     this.#options = options;
@@ -45,6 +48,8 @@ export class Edge {
     this.#context = {
       deadlines,
       bodyBytesMax: options.bodyBytesMax,
+      slowReaderTimeoutMs: options.slowReaderTimeoutMs,
+      logger,
       isDraining: false,
       openCount: 0,
       onIdle: undefined,

@@ -1,10 +1,13 @@
 // Large answers over real sockets: every byte arrives, and no more is written than the caller reads.
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import { EdgeExchange, type EdgeContext } from '../../../src/worker/edge/edge-exchange.js';
+import type { EdgeContext } from '../../../src/worker/edge/edge-context.js';
+import { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
 import { readHead } from '../../../src/worker/edge/request-head.js';
 import { loadUws } from '../../../src/worker/edge/uws.js';
+import { createLogger } from '../../../src/shared/logger.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { logInto } from '../../support/log-lines.js';
 import { Random } from '../../support/random.js';
 import { until } from '../../support/until.js';
 
@@ -20,10 +23,23 @@ interface Edge {
 }
 
 /** Gives each request to `onRequest`. */
-async function startEdge(t: Test, onRequest: (exchange: EdgeExchange) => void): Promise<Edge> {
+async function startEdge(
+  t: Test,
+  onRequest: (exchange: EdgeExchange) => void,
+  overrides: Partial<EdgeContext> = {},
+): Promise<Edge> {
   const uws = await loadUws();
   const deadlines = new DeadlineWheel();
-  const context = { deadlines, bodyBytesMax: 1_000, isDraining: false, openCount: 0, onIdle: undefined };
+  const context = {
+    deadlines,
+    bodyBytesMax: 1_000,
+    slowReaderTimeoutMs: 60_000,
+    logger: createLogger('silent', {}),
+    isDraining: false,
+    openCount: 0,
+    onIdle: undefined,
+    ...overrides,
+  };
   const app = uws.App();
   app.any('/*', (res, req) => onRequest(new EdgeExchange(context, res, false, 'POST', readHead(req))));
   const port = await new Promise<number>((resolve) => {
@@ -172,4 +188,96 @@ t.test('while draining the connection closes after a body', async (t) => {
   edge.context.isDraining = true;
   const { head } = await answerOf(ask(t, edge));
   t.match(head, /\r\nconnection: close/i);
+});
+
+/** A caller that sends a body of so many bytes, as fast as it is taken. */
+function send(t: Test, { port }: Edge, bytes: number): Socket {
+  const socket = connect(port, '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${bytes}\r\n\r\n`);
+  socket.write(large.subarray(0, bytes));
+  return socket;
+}
+
+t.test('a body that is held is read no further until it is let in', async (t) => {
+  let exchange: EdgeExchange | undefined;
+  const onRequest = (arrived: EdgeExchange): void => {
+    exchange = arrived;
+    exchange.holdBody();
+  };
+  const edge = await startEdge(t, onRequest, { bodyBytesMax: LARGE_BYTES });
+  const socket = send(t, edge, LARGE_BYTES);
+  await until(() => exchange !== undefined, 'the request');
+  // Whatever else happens to the worker meanwhile: each of these takes a turn of its event loop.
+  for (let i = 0; i < 3; i++) {
+    const other = ask(t, await startEdge(t, (arrived) => arrived.respond(200, 'text/plain', 'x')));
+    t.equal((await answerOf(other)).body.toString(), 'x');
+  }
+  t.ok(socket.writableLength > 0, 'the caller waits');
+  exchange?.letBodyIn();
+  t.equal(await new Promise((resolve) => exchange?.whenBody(resolve)), 'complete');
+  t.ok(exchange?.body.equals(large));
+  exchange?.respond(200, 'text/plain', 'x');
+  t.equal((await answerOf(socket)).body.toString(), 'x');
+});
+
+t.test('a body that is held when its request is refused is read, and dropped', async (t) => {
+  let exchange: EdgeExchange | undefined;
+  const onRequest = (arrived: EdgeExchange): void => {
+    exchange = arrived;
+    exchange.holdBody();
+  };
+  const edge = await startEdge(t, onRequest, { bodyBytesMax: LARGE_BYTES });
+  const socket = send(t, edge, LARGE_BYTES);
+  await until(() => exchange !== undefined, 'the request');
+  exchange?.respond(401, 'text/plain', 'no');
+  t.equal((await answerOf(socket)).body.toString(), 'no');
+  await until(() => socket.writableLength === 0, 'the rest of the body to be read');
+  t.equal(exchange?.body.length, 0);
+});
+
+t.test('an event in parts is not broken by comment lines, however slow its caller is', async (t) => {
+  const event = Buffer.concat([Buffer.from('data: '), Buffer.alloc(LARGE_BYTES, 120), Buffer.from('\n\n')]);
+  const onRequest = (exchange: EdgeExchange): void => {
+    let at = 0;
+    const give = (): void => {
+      let hasRoom = true;
+      while (hasRoom && at < event.length) {
+        hasRoom = exchange.write(event.subarray(at, (at += PART_BYTES)));
+      }
+      if (hasRoom) exchange.end();
+    };
+    exchange.onDrain = give;
+    exchange.openStream();
+    give();
+  };
+  const edge = await startEdge(t, onRequest);
+  const socket = ask(t, edge);
+  await until(() => edge.context.openCount === 1, 'the request');
+  const pieces: Buffer[] = [];
+  socket.on('data', (piece: Buffer) => pieces.push(piece));
+  socket.resume();
+  await until(() => pieces.at(-1)?.toString('latin1').endsWith('\r\n0\r\n\r\n') ?? false, 'the end');
+  const text = Buffer.concat(pieces).toString('latin1');
+  const body = text.slice(text.indexOf('\r\n\r\n') + 4).replaceAll(/(?:^|\r\n)[0-9a-f]+\r\n/g, '');
+  t.ok(body.startsWith(event.toString('latin1')), 'the event is there to the byte');
+});
+
+t.test('a caller that takes nothing for too long is cut off, once', async (t) => {
+  const lines: string[] = [];
+  const settled: boolean[] = [];
+  let aborts = 0;
+  const onRequest = (exchange: EdgeExchange): void => {
+    exchange.whenSettled((isWhole) => settled.push(isWhole));
+    exchange.onAbort = () => (aborts += 1);
+    exchange.openStream();
+    exchange.write(large);
+  };
+  const edge = await startEdge(t, onRequest, { slowReaderTimeoutMs: 200, logger: logInto(lines) });
+  ask(t, edge);
+  await until(() => settled.length === 1, 'the cut');
+  t.same(settled, [false]);
+  t.equal(aborts, 1, 'the relay learns of it as of a caller that went away');
+  t.equal(edge.context.openCount, 0);
+  t.match(lines, [/took nothing of its answer/]);
 });

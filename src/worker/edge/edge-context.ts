@@ -1,0 +1,17 @@
+// What the exchanges of one listener share.
+import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
+import type { Logger } from '../../shared/logger.js';
+
+export interface EdgeContext {
+  readonly deadlines: DeadlineWheel;
+  readonly bodyBytesMax: number;
+  /** How long a caller may take nothing of its answer before it is cut off. */
+  readonly slowReaderTimeoutMs: number;
+  readonly logger: Logger;
+  /** While true every answer closes its connection, so that callers move on to another process. */
+  isDraining: boolean;
+  /** Exchanges without a complete answer. */
+  openCount: number;
+  /** Called whenever `openCount` has become 0. */
+  onIdle: (() => void) | undefined;
+}

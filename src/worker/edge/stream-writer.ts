@@ -1,0 +1,78 @@
+// Writes the events of one stream as fast as its caller takes them. The library says only whether it holds anything
+// back, and finds out only with the next write: so it is given slices, the rest waits here, and a comment line between
+// two events stands in where there is nothing to write. Hot: an event of usual size is one write.
+import type { HttpResponse } from 'uWebSockets.js';
+import { keepAliveComment } from '../../protocol/event-stream.js';
+
+/** As much as the library is given at once. */
+const SLICE_BYTES = 64 * 1024;
+/** As much as it is given while it holds something back, to find out whether it still does. */
+const TRIED_BYTES = 1024;
+const NOTHING = new Uint8Array(0);
+const LINE_FEED = 10;
+
+export class StreamWriter {
+  readonly #res: HttpResponse;
+  /** What follows the bytes that the library was given. */
+  #rest: Uint8Array = NOTHING;
+  #isBlocked = false;
+  /** Whether the bytes so far end an event. They need not: an event comes in parts over a hop. */
+  #isBetweenEvents = true;
+  #writtenBytes = 0;
+
+  constructor(res: HttpResponse) {
+    this.#res = res;
+  }
+
+  /** Of everything that was given to the library. */
+  get writtenBytes(): number {
+    return this.#writtenBytes;
+  }
+
+  /** Whether the library held something back when it last said. */
+  get isBlocked(): boolean {
+    return this.#isBlocked;
+  }
+
+  /** Takes all bytes, which must stay as they are until `tryMore` answers true if this answers false. */
+  write(bytes: Uint8Array): boolean {
+    this.#isBetweenEvents = bytes.at(-1) === LINE_FEED && bytes.at(-2) === LINE_FEED;
+    if (this.#rest.length === 0) return this.#give(bytes);
+    this.#rest = Buffer.concat([this.#rest, bytes]);
+    return false;
+  }
+
+  /** Not within an event, which a comment line would break. */
+  writeComment(): boolean {
+    return this.#rest.length > 0 || !this.#isBetweenEvents ? !this.#isBlocked : this.#give(keepAliveComment);
+  }
+
+  /** @returns true when more may be written: nothing waits here, and if anything in the library then half an event. */
+  tryMore(): boolean {
+    const rest = this.#rest;
+    this.#rest = NOTHING;
+    if (rest.length > 0) return this.#give(rest);
+    if (this.#isBetweenEvents) return this.#give(keepAliveComment);
+    // Has the library send what it can. Only the next part of the event can tell how much that was.
+    this.#res.cork(() => {});
+    return true;
+  }
+
+  #give(bytes: Uint8Array): boolean {
+    let at = 0;
+    do {
+      const end = at + (this.#isBlocked ? TRIED_BYTES : SLICE_BYTES);
+      this.#giveSlice(at === 0 && end >= bytes.length ? bytes : bytes.subarray(at, end));
+      at = end;
+    } while (!this.#isBlocked && at < bytes.length);
+    if (at < bytes.length) this.#rest = bytes.subarray(at);
+    return !this.#isBlocked;
+  }
+
+  #giveSlice(slice: Uint8Array): void {
+    this.#writtenBytes += slice.length;
+    this.#res.cork(() => {
+      this.#isBlocked = !this.#res.write(slice);
+    });
+  }
+}
