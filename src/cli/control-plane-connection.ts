@@ -22,12 +22,28 @@ export class ControlPlaneConnection {
    * @returns the answer's JSON, `undefined` when it has none. Throws a CliFault.
    */
   async request(method: RequestMethod, path: string, body?: unknown): Promise<unknown> {
+    return (await this.#exchange(method, path, body)).answer;
+  }
+
+  /** @returns the items of all pages of a list. Throws a CliFault. */
+  async list(path: string): Promise<unknown[]> {
+    const items: unknown[] = [];
+    for (let next: string | undefined = path; next !== undefined;) {
+      const { answer, link } = await this.#exchange('GET', next);
+      if (!Array.isArray(answer)) throw this.#unavailable('does not answer as a control plane does', undefined);
+      for (const item of answer) items.push(item);
+      next = /^<(\/[^>]*)>; rel="next"$/.exec(link)?.[1];
+    }
+    return items;
+  }
+
+  async #exchange(method: RequestMethod, path: string, body?: unknown): Promise<{ answer: unknown; link: string }> {
     const response = await this.#fetch(method, path, body);
     const text = await response.text().catch((error: unknown) => {
       throw this.#unavailable('ended its answer half-way', error);
     });
     const answer = this.#parse(text);
-    if (response.ok) return answer;
+    if (response.ok) return { answer, link: response.headers.get('link') ?? '' };
     const { detail } = errorShape.safeParse(answer).data ?? { detail: `it answered with status ${response.status}` };
     throw new CliFault(exitStatusOf(response.status), adviceFor(response.status, detail));
   }

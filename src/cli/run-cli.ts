@@ -40,7 +40,7 @@ export async function runCli({ controlPlaneUrl, token, isJson, action }: CliRequ
 async function perform(action: CliAction, connection: ControlPlaneConnection, terminal: Terminal): Promise<Outcome> {
   switch (action.command) {
     case 'servers list': {
-      const answer = await connection.request('GET', `/servers${queryOf(action)}`);
+      const answer = await connection.list(`/servers${queryOf(action)}`);
       return { answer, text: serversView(answer, terminal) };
     }
     case 'servers add': {
@@ -59,7 +59,7 @@ async function perform(action: CliAction, connection: ControlPlaneConnection, te
       await connection.request('DELETE', pathOf('servers', action.server));
       return { answer: undefined, text: `Removed ${printable(action.server)}.\n` };
     case 'compositions list': {
-      const answer = await connection.request('GET', '/compositions');
+      const answer = await connection.list('/compositions');
       return { answer, text: compositionsView(answer, terminal) };
     }
     case 'compositions create': {

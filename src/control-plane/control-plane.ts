@@ -14,7 +14,8 @@ import { Compositions } from './compositions/compositions.js';
 import { createHttpApp, type HttpApp } from './http/http-app.js';
 import { RateLimiter } from './http/rate-limiter.js';
 import { McpEndpoints } from './mcp/mcp-endpoints.js';
-import { Prober } from './prober/prober.js';
+import { Directory } from './mirror/directory.js';
+import { ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
 
 interface ControlPlaneParts {
@@ -38,15 +39,17 @@ export class ControlPlane {
   static async start(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
     const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax } = options;
     const records = await openRecords(options.store, logger);
+    const directory = new Directory(records);
     const registry = new Registry({
       records,
-      prober: new Prober({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode }),
+      directory,
+      prober: new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode }),
       logger,
       healthIntervalMs: options.healthCheckIntervalMs,
     });
-    const compositions = new Compositions({ records, registry, logger });
+    const compositions = new Compositions({ records, directory, registry, logger });
     const mcp = new McpEndpoints({
-      registry,
+      directory,
       compositions,
       upstream,
       shares: options.shares,

@@ -240,7 +240,7 @@ export const limits = {
   rateLimitKeysMax: 100_000,
 
   /** Registered servers; one more is refused. Two control planes that register at once may pass it by a few. */
-  serversMax: 1_000,
+  serversMax: 10_000,
   /** Characters of a server's name (decisions 3), URL and description; a longer one is refused. */
   serverNameCharsMax: 64,
   serverUrlCharsMax: 2_048,
@@ -248,26 +248,53 @@ export const limits = {
   /** Tags of one server, and characters of one tag; more is refused. */
   serverTagsMax: 32,
   serverTagCharsMax: 64,
+  /** Records that are listed, or moved from an earlier layout, at once; and read with one command. Others have their turn. */
+  recordsAtOnceMax: 256,
+  recordsPerReadMax: 32,
+  /** Entries of the log of changed records; who has missed more reads everything anew. */
+  recordChangesKept: 4_096,
   /** Tries to change a record that others keep changing; then the change fails. Each lost try is another's success. */
   recordSwapTriesMax: 64,
   /** Health checks of one control plane at once; further servers wait for their turn. */
   probesAtOnceMax: 16,
   /** Bytes of all answers to one probe together; above it the server counts as failed. */
   probeBytesMax: 8 * MIB,
+  /** Tools of one server, and commas and opening brackets in all answers to one probe: so many values at most. */
+  probeToolsMax: 10_000,
+  probeValuesMax: 524_288,
+  /** Memory of the thread in which servers are probed, bytes; beyond it the probes under way count as failed. */
+  probeThreadMemoryBytesMax: 512 * MIB,
+  /** Bytes of a server's capabilities, and of its `serverInfo`; of a larger one is kept what has a meaning here. */
+  serverSelfBytesMax: 64 * KIB,
+  /** Records on one page of a list, and bytes of these as stored after which it ends before. */
+  listPageMax: 1_000,
+  listPageBytesMax: 8 * MIB,
   /** Failed health checks in a row that make a server inactive (decisions 3). */
   healthFailuresMax: 3,
   /** Compositions; one more is refused. Two control planes that create at once may pass it by a few. */
-  compositionsMax: 1_000,
+  compositionsMax: 10_000,
   /** Subjects of one composition, each a user config to write; more is refused. */
   compositionSubjectsMax: 1_000,
   /** Bytes of one composition as stored; a larger one is refused. It is in the user config of each of its subjects. */
   compositionBytesMax: MIB,
+  /** Compositions that one subject has made, their bytes as stored, and what they write into user configs, together. */
+  compositionsPerMakerMax: 1_000,
+  composedBytesPerMakerMax: 32 * MIB,
+  publishedBytesPerMakerMax: 512 * MIB,
+  /** Bytes that the compositions of one maker may fill of one user config; a composition that needs more is refused. */
+  composedShareBytesMax: 256 * KIB,
+  /** Names of servers' tools remembered: servers, and characters of their names; others are read again. */
+  toolNamesCacheEntriesMax: 10_000,
+  toolNamesCacheCharsMax: 32 * MIB,
   /** User configs that one change of a composition writes at once; further ones wait for their turn. */
   publicationsAtOnceMax: 8,
   /** Between two looks whether every composition is published, ms. */
   publishRepairMs: 30_000,
+  /** User configs that such a look reads at once, and its pause after them, ms: it takes the store as long as it needs. */
+  publicationChecksAtOnceMax: 50,
+  publicationCheckPauseMs: 50,
   /** Virtual hosts of the control plane kept compiled; the least recently used is compiled again. */
-  controlPlaneVirtualHostsMax: 2_048,
+  controlPlaneVirtualHostsMax: 16_384,
 
   /** What `--number-of-cpus` may be set to; more is a fault at start-up. */
   workersMax: 1_024,

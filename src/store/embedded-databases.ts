@@ -10,6 +10,8 @@ export function openRoot(path: string): RootDatabase {
   return open({ path, noSubdir: false });
 }
 
-export function openDatabase(root: RootDatabase, name: 'user-configs' | 'records'): Database<Buffer, Buffer> {
+type DatabaseName = 'user-configs' | 'records' | 'publications' | 'changes';
+
+export function openDatabase(root: RootDatabase, name: DatabaseName): Database<Buffer, Buffer> {
   return root.openDB({ name, encoding: 'binary', keyEncoding: 'binary' });
 }

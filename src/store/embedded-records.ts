@@ -1,23 +1,29 @@
-// The record store inside the machine: two databases of the LMDB folder that the dataplane reads, too. LMDB has one
-// writer at a time over all processes, and that is all a swap needs.
+// The record store inside the machine: databases of the LMDB folder that the dataplane reads, too. LMDB has one writer at
+// a time over all processes, and that is all a swap needs.
 import type { Database, RootDatabase } from 'lmdb';
+import { limits } from '../shared/limits.js';
 import { openDatabase, openRoot } from './embedded-databases.js';
 import { encodeRecordKey } from './record-key.js';
 import {
+  assertOnePlace,
   RecordStoreFault,
   type RecordChange,
+  type RecordChanges,
   type RecordKey,
   type RecordStore,
-  type StoredRecord,
 } from './record-store.js';
 
 /** Follows every key with the same prefix: it is never part of UTF-8. */
 const AFTER_UTF8 = Buffer.from([0xff]);
+/** Of what an earlier version knew of user configs: among the records, under a hash of the subject. */
+const EARLIER_PUBLICATIONS = 'published/';
 
 export class EmbeddedRecords implements RecordStore {
   readonly kind = 'embedded';
   readonly #root: RootDatabase;
   readonly #databases: Readonly<Record<RecordKey['space'], Database<Buffer, Buffer>>>;
+  /** Keys of changed records under their positions, which are numbers of eight bytes. */
+  readonly #changes: Database<Buffer, Buffer>;
 
   /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
   constructor(path: string) {
@@ -25,7 +31,16 @@ export class EmbeddedRecords implements RecordStore {
     this.#databases = {
       records: openDatabase(this.#root, 'records'),
       'user-configs': openDatabase(this.#root, 'user-configs'),
+      publications: openDatabase(this.#root, 'publications'),
     };
+    this.#changes = openDatabase(this.#root, 'changes');
+  }
+
+  /** Opens the folder, and moves what an earlier version kept elsewhere in it. */
+  static async open(path: string): Promise<EmbeddedRecords> {
+    const records = new EmbeddedRecords(path);
+    await records.#moveEarlierPublications();
+    return records;
   }
 
   async read(key: RecordKey): Promise<Buffer | undefined> {
@@ -33,15 +48,26 @@ export class EmbeddedRecords implements RecordStore {
     return attempt(() => this.#committed(key.space).getBinary(bytes));
   }
 
-  async list(prefix: string): Promise<StoredRecord[]> {
-    const start = Buffer.from(prefix);
+  async readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]> {
     return attempt(() => {
-      const range = this.#committed('records').getRange({ start, end: Buffer.concat([start, AFTER_UTF8]) });
-      return Array.from(range, ({ key, value }) => ({ key: key.toString(), value }));
+      const database = this.#committed('records');
+      return keys.map((key) => database.getBinary(encodeRecordKey({ space: 'records', key })));
+    });
+  }
+
+  async listKeys(prefix: string, after: string, countMax: number): Promise<string[]> {
+    return attempt(() => {
+      const start = Buffer.from(after === '' ? prefix : after);
+      const end = Buffer.concat([Buffer.from(prefix), AFTER_UTF8]);
+      // One more, as the range begins with its start.
+      const range = this.#committed('records').getKeys({ start, end, limit: countMax + 1 });
+      const keys = Array.from(range, (key) => key.toString());
+      return keys.filter((key) => key !== after).slice(0, countMax);
     });
   }
 
   async swap(changes: readonly RecordChange[]): Promise<boolean> {
+    assertOnePlace(changes);
     const keyed = changes.map((change) => ({ ...change, bytes: encodeRecordKey(change) }));
     return attempt(async () => {
       const isDone = await this.#root.transaction(() => {
@@ -49,15 +75,30 @@ export class EmbeddedRecords implements RecordStore {
           isSame(this.#databases[space].getBinary(bytes), expected),
         );
         if (!holds) return false;
-        for (const { space, bytes, value } of keyed) {
+        for (const { space, bytes, value, isTold = false } of keyed) {
           if (value === undefined) this.#databases[space].removeSync(bytes);
           else this.#databases[space].putSync(bytes, value);
+          if (isTold) this.#tell(bytes);
         }
         return true;
       });
       // The commit is visible to every process by now; this waits until it is on the disk.
       if (isDone) await this.#root.flushed;
       return isDone;
+    });
+  }
+
+  async readChanges(position: string): Promise<RecordChanges> {
+    return attempt(() => {
+      this.#changes.resetReadTxn();
+      const last = this.#lastPosition();
+      const known = position === '' ? -1 : Number(position);
+      // So far back the log goes: each position has one entry.
+      const isUnknown = !(known >= 0 && known <= last) || last - known > limits.recordChangesKept;
+      if (isUnknown || known === last) return { position: String(last), keys: isUnknown ? 'unknown' : [] };
+      const range = this.#changes.getRange({ start: positionKey(known + 1), end: positionKey(last + 1) });
+      const keys = Array.from(range, ({ value }) => value.toString());
+      return { position: String(last), keys };
     });
   }
 
@@ -72,6 +113,36 @@ export class EmbeddedRecords implements RecordStore {
 
   async close(): Promise<void> {
     await this.#root.close();
+  }
+
+  /** Within a transaction. */
+  #tell(key: Buffer): void {
+    const position = this.#lastPosition() + 1;
+    this.#changes.putSync(positionKey(position), key);
+    if (position > limits.recordChangesKept) this.#changes.removeSync(positionKey(position - limits.recordChangesKept));
+  }
+
+  #lastPosition(): number {
+    for (const key of this.#changes.getKeys({ reverse: true, limit: 1 })) return Number(key.readBigUInt64BE());
+    return 0;
+  }
+
+  /** Some in one transaction, so that others have their turn; who comes second finds nothing left to move. */
+  async #moveEarlierPublications(): Promise<void> {
+    const start = Buffer.from(EARLIER_PUBLICATIONS);
+    const end = Buffer.concat([start, AFTER_UTF8]);
+    const { records, publications } = this.#databases;
+    for (let moved: number = limits.recordsAtOnceMax; moved === limits.recordsAtOnceMax;) {
+      moved = await this.#root.transaction(() => {
+        const found = [...records.getRange({ start, end, limit: limits.recordsAtOnceMax })];
+        for (const { key, value } of found) {
+          const { subject } = JSON.parse(value.toString()) as { subject: string };
+          publications.putSync(encodeRecordKey({ space: 'publications', key: subject }), value);
+          records.removeSync(key);
+        }
+        return found.length;
+      });
+    }
   }
 
   /** Left alone, lmdb reads from one snapshot for a while; this way what another process committed is seen. */
@@ -92,4 +163,10 @@ async function attempt<Answer>(action: () => Answer | Promise<Answer>): Promise<
 
 function isSame(stored: Buffer | undefined, expected: Buffer | undefined): boolean {
   return stored === undefined || expected === undefined ? stored === expected : stored.equals(expected);
+}
+
+function positionKey(position: number): Buffer {
+  const key = Buffer.alloc(8);
+  key.writeBigUInt64BE(BigInt(position));
+  return key;
 }

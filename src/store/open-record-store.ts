@@ -12,7 +12,7 @@ import { RedisRecords } from './redis-records.js';
 export async function openRecordStore(options: StoreOptions, logger: Logger): Promise<RecordStore> {
   switch (options.kind) {
     case 'embedded':
-      return new EmbeddedRecords(options.path);
+      return EmbeddedRecords.open(options.path);
     case 'redis':
       return RedisRecords.open(options, logger);
   }

@@ -1,56 +1,25 @@
-// The record store in Redis: the gateway's records are the fields of one hash, user configs are keys of their own, and
-// a swap is one script, which Redis runs as a whole. Needs of an ACL user: +eval +get +set +del +hget +hset +hdel
-// +hkeys +ping on all keys.
+// The record store in Redis: how records are laid out there is in redis-record-layout.ts, and a swap is one script, which
+// Redis runs as a whole. Needs of an ACL user: +eval +get +mget +set +setnx +del +unlink +exists +incr +zadd +zrem
+// +zrangebylex +xadd +xlen +xrange +hscan +ping on all keys.
 //
-//   opening ── connected ──▶ live ── a connection or an answer failed ──▶ lost ── after a while ──▶ opening
-//      └──────────────────── failed, or took too long ─────────────────────▶        close() ends it in any state
+//   opening ── connected, moved ──▶ live ── a connection or an answer failed ──▶ lost ── after a while ──▶ opening
+//      └──────────────── failed, or took too long ───────────────────────▶        close() ends it in any state
+import { randomBytes } from 'node:crypto';
 import { ReplyError, type Redis } from 'ioredis';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
-import { encodeRecordKey } from './record-key.js';
 import {
+  assertOnePlace,
   RecordStoreFault,
   type RecordChange,
+  type RecordChanges,
   type RecordKey,
   type RecordStore,
-  type StoredRecord,
 } from './record-store.js';
 import { createConnection, disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
-
-/** Begins with a byte that no subject's key has. */
-const RECORDS_KEY = Buffer.concat([Buffer.from([0xff]), Buffer.from('switchyard:records')]);
-
-/**
- * KEYS: of each change, the key. ARGV: of each change, the field ('' of a user config, which has none), then what must
- * be there and what is to be there, each as '=' and the bytes, or '' for nothing. The keys are all looked at before the
- * first is written: Redis does not undo.
- */
-const SWAP_SCRIPT = `
-for i = 1, #KEYS do
-  local field, expected = ARGV[3 * i - 2], ARGV[3 * i - 1]
-  local stored
-  if field == '' then stored = redis.call('GET', KEYS[i]) else stored = redis.call('HGET', KEYS[i], field) end
-  if (stored and '=' .. stored or '') ~= expected then return 0 end
-end
-for i = 1, #KEYS do
-  local field, value = ARGV[3 * i - 2], ARGV[3 * i]
-  if field == '' and value == '' then redis.call('DEL', KEYS[i])
-  elseif field == '' then redis.call('SET', KEYS[i], string.sub(value, 2))
-  elseif value == '' then redis.call('HDEL', KEYS[i], field)
-  else redis.call('HSET', KEYS[i], field, string.sub(value, 2)) end
-end
-return 1`;
-
-/** KEYS: the hash. ARGV: the prefix. Answers field, value, field, value, … */
-const LIST_SCRIPT = `
-local found = {}
-for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
-  if string.sub(field, 1, #ARGV[1]) == ARGV[1] then
-    found[#found + 1] = field
-    found[#found + 1] = redis.call('HGET', KEYS[1], field)
-  end
-end
-return found`;
+import { EPOCH_KEY, listKeyOf, LOG_KEY, POSITION_KEY, redisKey } from './redis-record-layout.js';
+import { moveEarlierRecords } from './redis-record-move.js';
+import { CHANGES_SCRIPT, SWAP_SCRIPT } from './redis-record-scripts.js';
 
 type State = 'opening' | 'live' | 'lost' | 'closed';
 
@@ -79,34 +48,55 @@ export class RedisRecords implements RecordStore {
   }
 
   async read(key: RecordKey): Promise<Buffer | undefined> {
-    const bytes = encodeRecordKey(key);
-    const value = await this.#send((redis) =>
-      key.space === 'records' ? redis.hgetBuffer(RECORDS_KEY, bytes) : redis.getBuffer(bytes),
-    );
-    return value ?? undefined;
+    const bytes = redisKey(key);
+    return (await this.#send((redis) => redis.getBuffer(bytes))) ?? undefined;
   }
 
-  async list(prefix: string): Promise<StoredRecord[]> {
-    const answer = await this.#send((redis) => redis.callBuffer('EVAL', LIST_SCRIPT, 1, RECORDS_KEY, prefix));
-    const parts = answer as Buffer[];
-    const records: StoredRecord[] = [];
-    for (let index = 0; index < parts.length; index += 2) {
-      records.push({ key: parts[index]!.toString(), value: parts[index + 1]! });
+  async readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]> {
+    const values: (Buffer | undefined)[] = [];
+    // Some at a time: a value may be large, and Redis does nothing else meanwhile.
+    for (let start = 0; start < keys.length; start += limits.recordsPerReadMax) {
+      const part = keys
+        .slice(start, start + limits.recordsPerReadMax)
+        .map((key) => redisKey({ space: 'records', key }));
+      const found = await this.#send((redis) => redis.mgetBuffer(...part));
+      for (const value of found) values.push(value ?? undefined);
     }
-    return records;
+    return values;
+  }
+
+  async listKeys(prefix: string, after: string, countMax: number): Promise<string[]> {
+    const start = after === '' ? `[${prefix}` : `(${after}`;
+    const end = Buffer.concat([Buffer.from(`(${prefix}`), AFTER_UTF8]);
+    const list = listKeyOf(prefix);
+    return this.#send((redis) => redis.zrangebylex(list, start, end, 'LIMIT', 0, countMax));
   }
 
   async swap(changes: readonly RecordChange[]): Promise<boolean> {
-    const keys: Buffer[] = [];
-    const values: (Buffer | string)[] = [];
-    for (const change of changes) {
-      const bytes = encodeRecordKey(change);
-      const isRecord = change.space === 'records';
-      keys.push(isRecord ? RECORDS_KEY : bytes);
-      values.push(isRecord ? bytes : '', encodeOptional(change.expected), encodeOptional(change.value));
+    assertOnePlace(changes);
+    const keys = changes.map(redisKey);
+    const lists: Buffer[] = [];
+    const words: (Buffer | string)[] = [];
+    for (const { space, key, isTold = false, expected, value } of changes) {
+      const list = space === 'records' ? placeIn(lists, listKeyOf(key)) : 0;
+      words.push(String(list), key, isTold ? '1' : '0', encodeOptional(expected), encodeOptional(value));
     }
-    const answer = await this.#send((redis) => redis.call('EVAL', SWAP_SCRIPT, keys.length, ...keys, ...values));
+    const isAnyTold = changes.some(({ isTold }) => isTold === true);
+    const log = isAnyTold ? [POSITION_KEY, EPOCH_KEY, LOG_KEY] : [];
+    const head = [String(changes.length), isAnyTold ? String(limits.recordChangesKept) : '0', newEpoch()];
+    const all = [...keys, ...lists, ...log];
+    const answer = await this.#send((redis) => redis.call('EVAL', SWAP_SCRIPT, all.length, ...all, ...head, ...words));
     return answer === 1;
+  }
+
+  async readChanges(position: string): Promise<RecordChanges> {
+    const [epoch = '', number = '0'] = position.split('.');
+    const keys = [POSITION_KEY, EPOCH_KEY, LOG_KEY];
+    const words = [epoch, number, newEpoch()];
+    const answer = await this.#send((redis) => redis.call('EVAL', CHANGES_SCRIPT, keys.length, ...keys, ...words));
+    const [nowEpoch, nowNumber, entries] = answer as [string, string, [id: string, fields: string[]][] | undefined];
+    const told = entries?.map(([, [, key = '']]) => key);
+    return { position: `${nowEpoch}.${nowNumber}`, keys: told ?? 'unknown' };
   }
 
   async ping(): Promise<boolean> {
@@ -152,11 +142,12 @@ export class RedisRecords implements RecordStore {
     try {
       await connection.connect();
       await connection.ping();
+      clearTimeout(this.#timer);
+      await moveEarlierRecords(connection, this.#logger);
     } catch (error) {
       this.#lose(connection, messageOf(error));
     }
     if (this.#connection !== connection) return;
-    clearTimeout(this.#timer);
     this.#state = 'live';
     this.#retryDelayMs = limits.redisRetryDelayMsMin;
     this.#lostReason = undefined;
@@ -182,3 +173,16 @@ export class RedisRecords implements RecordStore {
 function encodeOptional(value: Buffer | undefined): Buffer | string {
   return value === undefined ? '' : Buffer.concat([Buffer.from('='), value]);
 }
+
+/** The place of a key in the list, from 1; it is added when it is not there. */
+function placeIn(keys: Buffer[], key: Buffer): number {
+  const index = keys.findIndex((other) => other.equals(key));
+  return index === -1 ? keys.push(key) : index + 1;
+}
+
+function newEpoch(): string {
+  return randomBytes(16).toString('hex');
+}
+
+/** Follows every key with the same prefix: it is never part of UTF-8. */
+const AFTER_UTF8 = Buffer.from([0xff]);

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import type { Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
 import { Compositions } from '../../src/control-plane/compositions/compositions.js';
+import { Directory } from '../../src/control-plane/mirror/directory.js';
 import { Prober } from '../../src/control-plane/prober/prober.js';
 import { Registry } from '../../src/control-plane/registry/registry.js';
 import { openRecordStore } from '../../src/store/open-record-store.js';
@@ -15,6 +16,7 @@ export const NEVER_MS = 3_600_000;
 
 export interface Stage {
   readonly records: RecordStore;
+  readonly directory: Directory;
   readonly registry: Registry;
   readonly compositions: Compositions;
   /** Log lines, as JSON text. */
@@ -39,12 +41,13 @@ export async function setStage(t: Test, options: StoreOptions, settings: StageSe
   const records = settings.records ?? (await openRecordStore(options, logger));
   const prober = new Prober({ deadlineMs: AMPLE_MS });
   const { healthIntervalMs = NEVER_MS, repairIntervalMs = NEVER_MS } = settings;
-  const registry = new Registry({ records, prober, logger, healthIntervalMs });
-  const compositions = new Compositions({ records, registry, logger, repairIntervalMs });
+  const directory = new Directory(records);
+  const registry = new Registry({ records, directory, prober, logger, healthIntervalMs });
+  const compositions = new Compositions({ records, directory, registry, logger, repairIntervalMs });
   t.teardown(async () => {
     await compositions.stop();
     await registry.stop();
     if (settings.records === undefined) await records.close();
   });
-  return { records, registry, compositions, lines };
+  return { records, directory, registry, compositions, lines };
 }

@@ -2,12 +2,14 @@
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import { limits } from '../../src/shared/limits.js';
 import { openRecordStore } from '../../src/store/open-record-store.js';
 import { openStore } from '../../src/store/open-store.js';
 import { RecordStoreFault, type RecordChange, type RecordKey, type RecordStore } from '../../src/store/record-store.js';
 import { countUp, COUNTER } from '../support/record-counter.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
+import { recordsUnder } from '../support/stored-records.js';
 
 const silent = pino({ level: 'silent' });
 
@@ -64,11 +66,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
     t.test('of several changes all are made or none', async (t) => {
       const records = await open(t, await optionsOf(t));
       t.equal(
-        await records.swap([
-          change(record('name'), undefined, 'id'),
-          change(record('id'), undefined, 'server'),
-          change(userConfig('alice'), undefined, 'config'),
-        ]),
+        await records.swap([change(record('name'), undefined, 'id'), change(record('id'), undefined, 'server')]),
         true,
       );
       t.equal(
@@ -76,14 +74,69 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
           change(record('new'), undefined, 'x'),
           change(record('name'), 'id', undefined),
           change(record('id'), 'server', 'changed'),
-          change(userConfig('alice'), 'stale', 'changed'),
+          change(record('other'), 'stale', 'changed'),
         ]),
         false,
       );
       t.equal(await records.read(record('new')), undefined);
       t.equal(await textAt(records, record('name')), 'id');
       t.equal(await textAt(records, record('id')), 'server');
-      t.equal(await textAt(records, userConfig('alice')), 'config');
+    });
+
+    t.test('of one subject the config and what is known of it change together', async (t) => {
+      const records = await open(t, await optionsOf(t));
+      for (const subject of ['alice', 'a}b', 'a{b}c', '{}', '{', '}{x}', 'é😀', 'x'.repeat(1_978)]) {
+        const [config, publication] = [userConfig(subject), { space: 'publications', key: subject } as const];
+        const first = [change(config, undefined, 'config'), change(publication, undefined, 'ours')];
+        t.equal(await records.swap(first), true, subject.slice(0, 20));
+        t.equal(await records.swap([change(config, 'config', 'new'), change(publication, 'theirs', 'new')]), false);
+        t.equal(await textAt(records, config), 'config');
+        t.equal(await textAt(records, publication), 'ours');
+        t.equal(await records.swap([change(config, 'config', 'new'), change(publication, 'ours', undefined)]), true);
+        t.equal(await records.read(publication), undefined);
+      }
+    });
+
+    t.test('what a cluster would not keep in one place is not swapped together', async (t) => {
+      const records = await open(t, await optionsOf(t));
+      const mixed = [change(record('a'), undefined, 'x'), change(userConfig('a'), undefined, 'x')];
+      await t.rejects(records.swap(mixed), /all of records, or all of one subject/);
+      const two = [change(userConfig('a'), undefined, 'x'), change(userConfig('b'), undefined, 'x')];
+      await t.rejects(records.swap(two), /all of one subject/);
+    });
+
+    t.test('what is told of is heard of by whoever asks from where they were', async (t) => {
+      const options = await optionsOf(t);
+      const [records, other] = [await open(t, options), await open(t, options)];
+      const start = await records.readChanges('');
+      t.equal(start.keys, 'unknown');
+      t.same((await other.readChanges(start.position)).keys, [], 'nothing so far');
+      await records.swap([{ ...change(record('servers/a'), undefined, '1'), isTold: true }]);
+      await records.swap([change(record('servers/b'), undefined, '1')]);
+      await other.swap([
+        { ...change(record('servers/c'), undefined, '1'), isTold: true },
+        { ...change(record('servers/a'), '1', undefined), isTold: true },
+      ]);
+      await other.swap([{ ...change(record('servers/c'), 'wrong', '2'), isTold: true }]);
+      const next = await other.readChanges(start.position);
+      t.same(next.keys, ['servers/a', 'servers/c', 'servers/a']);
+      t.same((await records.readChanges(next.position)).keys, []);
+      t.equal((await records.readChanges('made up')).keys, 'unknown');
+    });
+
+    t.test('who has missed more than is kept is told to read everything', async (t) => {
+      const records = await open(t, await optionsOf(t));
+      const { position } = await records.readChanges('');
+      const told = Array.from({ length: limits.recordChangesKept + 1 }, (_, count) => ({
+        ...change(record(`servers/${count}`), undefined, 'x'),
+        isTold: true,
+      }));
+      t.ok(await records.swap(told.slice(0, -1)));
+      t.equal((await records.readChanges(position)).keys.length, limits.recordChangesKept, 'so many are kept');
+      t.ok(await records.swap(told.slice(-1)));
+      const after = await records.readChanges(position);
+      t.equal(after.keys, 'unknown');
+      t.same((await records.readChanges(after.position)).keys, []);
     });
 
     t.test('an expectation alone can be asked for', async (t) => {
@@ -120,32 +173,47 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       }
     });
 
-    t.test('the list has the records with the prefix, and no user config', async (t) => {
+    t.test('keys are listed by their beginning, in order, so many at a time', async (t) => {
       const records = await open(t, await optionsOf(t));
-      const keys = ['servers/1', 'servers/2', 'servers/é😀', 'servers', 'server-names/x', 'servers0', '%s[a-z]*'];
+      const keys = ['servers/2', 'servers/1', 'servers/é😀', 'servers/[a-z]*', 'server-names/x', 'servers0/x'];
       await records.swap(keys.map((key) => change(record(key), undefined, `at ${key}`)));
       await records.swap([change(userConfig('servers/subject'), undefined, 'config')]);
-      const listed = new Map((await records.list('servers/')).map(({ key, value }) => [key, value.toString()]));
+      const all = ['servers/1', 'servers/2', 'servers/[a-z]*', 'servers/é😀'];
+      t.same(await records.listKeys('servers/', '', 100), all);
+      t.same(await records.listKeys('servers/', '', 2), all.slice(0, 2));
+      t.same(await records.listKeys('servers/', 'servers/2', 100), all.slice(2));
+      t.same(await records.listKeys('servers/', 'servers/15', 1), ['servers/2'], 'after one that is gone');
+      t.same(await records.listKeys('nothing/', '', 100), []);
+      await records.swap([change(record('servers/1'), 'at servers/1', undefined)]);
+      t.same(await records.listKeys('servers/', '', 1), ['servers/2']);
+      const values = await records.readMany(['servers/2', 'servers/1', 'servers/é😀']);
       t.same(
-        listed,
-        new Map([
-          ['servers/1', 'at servers/1'],
-          ['servers/2', 'at servers/2'],
-          ['servers/é😀', 'at servers/é😀'],
-        ]),
+        values.map((value) => value?.toString()),
+        ['at servers/2', undefined, 'at servers/é😀'],
       );
-      t.same(await records.list('nothing/'), []);
-      t.equal((await records.list('%s[a-z]*')).length, 1, 'a prefix is no pattern');
-      t.equal((await records.list('')).length, keys.length);
+      t.same(await records.readMany([]), []);
+    });
+
+    t.test('a walk meets every record once, however many there are', async (t) => {
+      const records = await open(t, await optionsOf(t));
+      const keys = Array.from(
+        { length: 2 * limits.recordsAtOnceMax + 1 },
+        (_, n) => `walk/${String(n).padStart(6, '0')}`,
+      );
+      await records.swap(keys.map((key) => change(record(key), undefined, key)));
+      const met = await recordsUnder(records, 'walk/');
+      t.same(
+        met.map(({ key }) => key),
+        keys,
+      );
+      t.ok(met.every(({ key, value }) => value.toString() === key));
     });
 
     t.test('the two name spaces do not meet', async (t) => {
       const options = await optionsOf(t);
       const records = await open(t, options);
-      await records.swap([
-        change(record('same'), undefined, 'record'),
-        change(userConfig('same'), undefined, 'config'),
-      ]);
+      await records.swap([change(record('same'), undefined, 'record')]);
+      await records.swap([change(userConfig('same'), undefined, 'config')]);
       t.equal(await textAt(records, record('same')), 'record');
       t.equal(await textAt(records, userConfig('same')), 'config');
       const dataplane = await openStore(options, silent);
@@ -201,7 +269,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       await records.close();
       t.equal(await records.ping(), false);
       await t.rejects(records.read(record('a')), RecordStoreFault);
-      await t.rejects(records.list('a'), RecordStoreFault);
+      await t.rejects(records.listKeys('a/', '', 1), RecordStoreFault);
       await t.rejects(records.swap([change(record('a'), undefined, 'x')]), RecordStoreFault);
     });
   });

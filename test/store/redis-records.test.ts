@@ -38,7 +38,7 @@ t.test('the dataplane hears of a swapped user config that it has remembered', as
   };
   await dataplane.read('alice');
   t.equal(remembered(), 'missing');
-  await records.swap([change(ALICE, undefined, 'one'), change(PLACE, undefined, 'x')]);
+  await records.swap([change(ALICE, undefined, 'one')]);
   await until(() => remembered() === 'one', 'the first config');
   await records.swap([change(ALICE, 'one', 'two')]);
   await until(() => remembered() === 'two', 'the second config');
@@ -49,26 +49,39 @@ t.test('the dataplane hears of a swapped user config that it has remembered', as
   t.pass('all three were heard of');
 });
 
-t.test('the records are out of the way of every subject, in one hash', async (t) => {
+t.test('the records are out of the way of every subject, in one slot of a cluster', async (t) => {
   const redis = await startRedis(t);
   const records = await open(t, redis.storeOptions);
-  await records.swap([change(PLACE, undefined, 'x'), change(ALICE, undefined, 'y')]);
+  await records.swap([{ ...change(PLACE, undefined, 'x'), isTold: true }]);
+  await records.swap([change(ALICE, undefined, 'y'), change({ ...ALICE, space: 'publications' }, undefined, 'z')]);
   const keys = await (await redis.connect()).keysBuffer('*');
-  t.same(new Set(keys.map((key) => key.toString('latin1'))), new Set(['alice', '\xffswitchyard:records']));
+  t.same(
+    keys.map((key) => key.toString('latin1')).sort(),
+    [
+      'alice',
+      '\xff{alice}published/alice',
+      ...['changes', 'epoch', 'keys/', 'position', 'record/place'].map((name) => `\xff{switchyard}${name}`),
+    ].sort(),
+  );
 });
 
 t.test('over TLS with client certificates, as a user with no more rights than the ones written down', async (t) => {
   const certificates = createCertificates(t);
-  const rights = '+eval +get +set +del +hget +hset +hdel +hkeys +ping';
+  const rights =
+    '+eval +get +mget +set +setnx +del +unlink +exists +incr +zadd +zrem +zrangebylex +xadd +xlen +xrange +hscan +ping';
   const redis = await startRedis(t, {
     tls: { mode: 'mtls', certificates },
-    users: [`gateway on >secret ~* ${rights}`, 'reader on >secret ~* +ping +get +hget +eval'],
+    users: [`gateway on >secret ~* ${rights}`, 'reader on >secret ~* +ping +get +exists +eval'],
   });
   const as = (username: string): RedisStoreOptions => ({ ...redis.storeOptions, username, password: 'secret' });
   const records = await open(t, as('gateway'));
-  t.equal(await records.swap([change(ALICE, undefined, 'one'), change(PLACE, undefined, 'x')]), true);
-  t.equal(await records.swap([change(ALICE, 'one', undefined), change(PLACE, 'x', undefined)]), true);
-  t.same(await records.list('p'), []);
+  for (const key of [ALICE, PLACE]) {
+    t.equal(await records.swap([{ ...change(key, undefined, 'one'), isTold: key === PLACE }]), true);
+    t.equal(await records.swap([{ ...change(key, 'one', undefined), isTold: key === PLACE }]), true);
+  }
+  t.same(await records.listKeys('p/', '', 1), []);
+  t.same(await records.readMany(['p/1']), [undefined]);
+  await records.readChanges((await records.readChanges('')).position);
   t.equal(await records.ping(), true);
 
   const reader = await open(t, as('reader'));
@@ -112,7 +125,8 @@ t.test('a key of another kind under a subject is a fault, and stays what it is',
   await other.rpush('alice', 'list');
   const records = await open(t, redis.storeOptions);
   await t.rejects(records.read(ALICE), RecordStoreFault);
-  await t.rejects(records.swap([change(PLACE, undefined, 'x'), change(ALICE, undefined, 'y')]), RecordStoreFault);
-  t.equal(await records.read(PLACE), undefined, 'nothing else was written either');
+  const publication = { ...ALICE, space: 'publications' } as const;
+  await t.rejects(records.swap([change(publication, undefined, 'x'), change(ALICE, undefined, 'y')]), RecordStoreFault);
+  t.equal(await records.read(publication), undefined, 'nothing else was written either');
   t.equal(await other.type('alice'), 'list');
 });

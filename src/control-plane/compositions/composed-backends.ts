@@ -2,38 +2,27 @@
 // registry has no more may have come back under its name; one that is disabled or was never reached is no backend:
 // nobody has vouched for what is there.
 import type { BackendConfig } from '../../store/user-config-schema.js';
-import type { ServerRecord } from '../registry/server-record.js';
+import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
 
 /** A server of a composition, and what the registry has for it. */
 export interface Match {
   readonly composed: StoredComposedServer;
-  readonly server: ServerRecord | undefined;
+  readonly server: KnownServer | undefined;
 }
 
-/** The registry's servers, ready to be asked for by many compositions. */
-export class KnownServers {
-  readonly #byId: ReadonlyMap<string, ServerRecord>;
-  readonly #byName: ReadonlyMap<string, ServerRecord>;
-
-  constructor(servers: readonly ServerRecord[]) {
-    this.#byId = new Map(servers.map((server) => [server.id, server]));
-    this.#byName = new Map(servers.map((server) => [server.name.toLowerCase(), server]));
-  }
-
-  match({ servers }: StoredComposition): Match[] {
-    const ids = new Set(servers.map(({ id }) => id));
-    return servers.map((composed) => {
-      const namesake = this.#byName.get(composed.name.toLowerCase());
-      // A namesake that the composition has by its id is there already: a virtual host has each backend once.
-      const successor = namesake !== undefined && ids.has(namesake.id) ? undefined : namesake;
-      return { composed, server: this.#byId.get(composed.id) ?? successor };
-    });
-  }
+export function matchServers({ servers }: Pick<StoredComposition, 'servers'>, known: ServerDirectory): Match[] {
+  const ids = new Set(servers.map(({ id }) => id));
+  return servers.map((composed) => {
+    const namesake = known.byName(composed.name);
+    // A namesake that the composition has by its id is there already: a virtual host has each backend once.
+    const successor = namesake !== undefined && ids.has(namesake.id) ? undefined : namesake;
+    return { composed, server: known.byId(composed.id) ?? successor };
+  });
 }
 
 /** Whether calls may go to the server. An inactive one may be back before the next health check says so. */
-export function isServed(server: ServerRecord | undefined): server is ServerRecord {
+export function isServed(server: KnownServer | undefined): server is KnownServer {
   return server !== undefined && server.enabled && server.lastSeen !== null;
 }
 
@@ -48,7 +37,10 @@ export function composeBackends(matches: readonly Match[]): ReadonlyMap<string, 
 }
 
 /** @param tools the only ones that may be listed and called; none given: all. */
-export function backendOf(server: ServerRecord, tools: readonly string[] = []): BackendConfig {
+export function backendOf(
+  server: Pick<KnownServer, 'name' | 'url' | 'transport'>,
+  tools: readonly string[] = [],
+): BackendConfig {
   return {
     name: server.name,
     url: server.url,

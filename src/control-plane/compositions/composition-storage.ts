@@ -1,6 +1,7 @@
 // Compositions in the record store: each is a record by id, and is found by another by its name, case folded. Both
 // change together or not at all, which is what makes names unique for all control planes.
 import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
+import { jobAdded, type PublicationJob } from './publication-job.js';
 
 /** A server of a composition. It is known by its id, so that it may be renamed; the name is the one last known. */
 export interface StoredComposedServer {
@@ -15,6 +16,10 @@ export interface StoredComposition {
   readonly description: string;
   readonly servers: readonly StoredComposedServer[];
   readonly subjects: readonly string[];
+  /** Who wrote it last; compositions of earlier versions say nothing of it. */
+  readonly maker?: string;
+  /** Of its virtual host in one user config, when it was written. */
+  readonly hostBytes?: number;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
@@ -25,7 +30,7 @@ export interface CompositionSnapshot {
   readonly bytes: Buffer;
 }
 
-const COMPOSITIONS = 'compositions/';
+export const COMPOSITIONS = 'compositions/';
 const ID = /^[0-9a-f]{32}$/;
 /** What an id or a name may look like, in lower case: anything else is nobody's, and may be no key at all. */
 const REFERENCE = /^[a-z0-9_.\- ]{1,64}$/;
@@ -35,10 +40,6 @@ export class CompositionStorage {
 
   constructor(records: RecordStore) {
     this.#records = records;
-  }
-
-  async list(): Promise<CompositionSnapshot[]> {
-    return (await this.#records.list(COMPOSITIONS)).map(({ value }) => decode(value));
   }
 
   /** By id, else by name in any case. */
@@ -54,30 +55,33 @@ export class CompositionStorage {
     return (await this.#records.read(nameKey(name)))?.toString();
   }
 
-  /** False when its name is taken. */
-  async tryInsert(composition: StoredComposition): Promise<boolean> {
+  /** False when its name is taken. @param job what becomes necessary by it. */
+  async tryInsert(composition: StoredComposition, job: PublicationJob): Promise<boolean> {
     const { id, name } = composition;
     return this.#records.swap([
       ...moveName(undefined, name, id),
-      { ...compositionKey(id), expected: undefined, value: encodeComposition(composition) },
+      { ...compositionKey(id), expected: undefined, value: encodeComposition(composition), isTold: true },
+      jobAdded(job),
     ]);
   }
 
   /** False when the composition is not as it was read, or a new name is taken. */
-  async tryUpdate(before: CompositionSnapshot, after: StoredComposition): Promise<boolean> {
+  async tryUpdate(before: CompositionSnapshot, after: StoredComposition, job: PublicationJob): Promise<boolean> {
     const { id, name } = before.composition;
     return this.#records.swap([
       ...moveName(name, after.name, id),
-      { ...compositionKey(id), expected: before.bytes, value: encodeComposition(after) },
+      { ...compositionKey(id), expected: before.bytes, value: encodeComposition(after), isTold: true },
+      jobAdded(job),
     ]);
   }
 
   /** False when the composition is not as it was read. */
-  async tryDelete(before: CompositionSnapshot): Promise<boolean> {
+  async tryDelete(before: CompositionSnapshot, job: PublicationJob): Promise<boolean> {
     const { id, name } = before.composition;
     return this.#records.swap([
       ...moveName(name, undefined, id),
-      { ...compositionKey(id), expected: before.bytes, value: undefined },
+      { ...compositionKey(id), expected: before.bytes, value: undefined, isTold: true },
+      jobAdded(job),
     ]);
   }
 
@@ -85,11 +89,6 @@ export class CompositionStorage {
     const bytes = await this.#records.read(compositionKey(id));
     return bytes === undefined ? undefined : decode(bytes);
   }
-}
-
-/** A change that changes nothing: a swap with it fails when the composition is no longer as it was read. */
-export function guardComposition({ composition, bytes }: CompositionSnapshot): RecordChange {
-  return { ...compositionKey(composition.id), expected: bytes, value: bytes };
 }
 
 export function encodeComposition(composition: StoredComposition): Buffer {

@@ -1,63 +1,67 @@
 // From compositions as they are stored to what people see of them: servers under their names of today, and the tools that
 // the registry says are not there.
+import { limits } from '../../shared/limits.js';
+import { RecentMap } from '../../store/recent-map.js';
 import type { Registry } from '../registry/registry.js';
-import { RegistryFault } from '../registry/registry-fault.js';
-import { isServed, KnownServers, type Match } from './composed-backends.js';
+import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
+import { isServed, matchServers, type Match } from './composed-backends.js';
 import type { StoredComposition } from './composition-storage.js';
 import type { ComposedTool, Composition } from './composition.js';
 
-export async function describeCompositions(
-  compositions: readonly StoredComposition[],
-  registry: Registry,
-): Promise<Composition[]> {
-  const servers = new KnownServers(await registry.list());
-  const toolNames = new ToolNames(registry);
-  return Promise.all(
-    compositions.map(async (composition) => {
-      const matches = servers.match(composition);
-      const missing = await Promise.all(matches.map((match) => findMissing(match, toolNames)));
-      const named = matches.map((match) => ({ name: nameOf(match), tools: match.composed.tools }));
-      return { ...composition, servers: named, missingTools: missing.flat() };
-    }),
-  );
+interface KnownTools {
+  /** Of the server's tools, when they were read. */
+  readonly digest: string;
+  readonly names: ReadonlySet<string>;
+  readonly chars: number;
 }
 
-async function findMissing(match: Match, toolNames: ToolNames): Promise<ComposedTool[]> {
-  const { composed, server } = match;
-  const names = isServed(server) ? await toolNames.of(server.id) : undefined;
-  const missing = composed.tools.filter((tool) => names?.has(tool) !== true);
-  return missing.map((tool) => ({ server: nameOf(match), tool }));
+export class CompositionView {
+  readonly #servers: ServerDirectory;
+  readonly #registry: Pick<Registry, 'toolNames'>;
+  /** By the server's id. */
+  readonly #tools = new RecentMap<KnownTools>(
+    limits.toolNamesCacheEntriesMax,
+    limits.toolNamesCacheCharsMax,
+    ({ chars }) => chars,
+  );
+
+  /** @param servers as fresh as the answers are to be. */
+  constructor(servers: ServerDirectory, registry: Pick<Registry, 'toolNames'>) {
+    this.#servers = servers;
+    this.#registry = registry;
+  }
+
+  async describe(compositions: readonly StoredComposition[]): Promise<Composition[]> {
+    return Promise.all(compositions.map((composition) => this.#describe(composition)));
+  }
+
+  async #describe(composition: StoredComposition): Promise<Composition> {
+    const { id, name, description, subjects, createdAt, updatedAt } = composition;
+    const matches = matchServers(composition, this.#servers);
+    const missing = await Promise.all(matches.map((match) => this.#findMissing(match)));
+    const servers = matches.map((match) => ({ name: nameOf(match), tools: match.composed.tools }));
+    return { id, name, description, servers, subjects, createdAt, updatedAt, missingTools: missing.flat() };
+  }
+
+  async #findMissing(match: Match): Promise<ComposedTool[]> {
+    const { composed, server } = match;
+    const names = isServed(server) ? await this.#toolNames(server) : undefined;
+    const missing = composed.tools.filter((tool) => names?.has(tool) !== true);
+    return missing.map((tool) => ({ server: nameOf(match), tool }));
+  }
+
+  /** Read again when they are others. */
+  async #toolNames({ id, toolsDigest }: KnownServer): Promise<ReadonlySet<string>> {
+    const known = this.#tools.get(id);
+    if (known?.digest === toolsDigest) return known.names;
+    const names = new Set(await this.#registry.toolNames(id));
+    let chars = 0;
+    for (const { length } of names) chars += length;
+    this.#tools.set(id, { digest: toolsDigest, names, chars });
+    return names;
+  }
 }
 
 function nameOf({ composed, server }: Match): string {
   return server?.name ?? composed.name;
-}
-
-/** Each server's are read once, however many compositions ask. */
-class ToolNames {
-  readonly #registry: Registry;
-  readonly #byServerId = new Map<string, Promise<ReadonlySet<string>>>();
-
-  constructor(registry: Registry) {
-    this.#registry = registry;
-  }
-
-  of(serverId: string): Promise<ReadonlySet<string>> {
-    let names = this.#byServerId.get(serverId);
-    if (names === undefined) {
-      names = this.#read(serverId);
-      this.#byServerId.set(serverId, names);
-    }
-    return names;
-  }
-
-  async #read(serverId: string): Promise<ReadonlySet<string>> {
-    try {
-      return new Set((await this.#registry.tools(serverId)).map(({ name }) => name));
-    } catch (error) {
-      // Removed since it was listed.
-      if (error instanceof RegistryFault && error.code === 'not-found') return new Set();
-      throw error;
-    }
-  }
 }

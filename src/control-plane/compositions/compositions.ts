@@ -1,13 +1,17 @@
 // Compositions: virtual servers that people put together from tools of registered servers (decisions 3). All state is in
 // the record store. What they come to in user configs is the publisher's; this says when it is to look.
 import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
 import type { BackendConfig } from '../../store/user-config-schema.js';
 import type { Registry } from '../registry/registry.js';
-import { composeBackends, KnownServers, type Match } from './composed-backends.js';
+import { walkRecords } from '../../store/record-walk.js';
+import type { Directory } from '../mirror/directory.js';
+import { pageOf, type Page, type PageQuery } from '../page.js';
+import { composeBackends, matchServers } from './composed-backends.js';
 import { CompositionFault } from './composition-fault.js';
 import { checkCompositionInput, refuse } from './composition-input.js';
 import {
@@ -17,13 +21,16 @@ import {
   type StoredComposedServer,
   type StoredComposition,
 } from './composition-storage.js';
-import { describeCompositions } from './composition-view.js';
+import { findShareObstacle, refuseAboveQuota } from './composition-quota.js';
+import { CompositionView } from './composition-view.js';
 import type { ComposedServer, Composition, CompositionInput } from './composition.js';
 import { FreshRuns } from './fresh-runs.js';
-import { Publisher } from './publisher.js';
+import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication-job.js';
+import { Publisher, virtualHostJson } from './publisher.js';
 
 export interface CompositionsOptions {
   readonly records: RecordStore;
+  readonly directory: Directory;
   readonly registry: Registry;
   readonly logger: Logger;
   /** Between two looks whether everything is published; `limits.publishRepairMs` unless given. */
@@ -37,28 +44,40 @@ export interface ComposedHost {
 }
 
 export class Compositions {
+  readonly #records: RecordStore;
   readonly #storage: CompositionStorage;
+  readonly #directory: Directory;
+  readonly #view: CompositionView;
   readonly #registry: Registry;
   readonly #publisher: Publisher;
   readonly #logger: Logger;
   readonly #repairIntervalMs: number;
   readonly #repairs = new FreshRuns(() => this.#repair());
+  /** Jobs of this process, by key. */
+  readonly #underway = new Map<string, Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
+  #isStopping = false;
 
-  constructor({ records, registry, logger, repairIntervalMs = limits.publishRepairMs }: CompositionsOptions) {
+  constructor(options: CompositionsOptions) {
+    const { records, directory, registry, logger, repairIntervalMs = limits.publishRepairMs } = options;
+    this.#records = records;
     this.#storage = new CompositionStorage(records);
+    this.#directory = directory;
+    this.#view = new CompositionView(directory.servers, registry);
     this.#registry = registry;
-    this.#publisher = new Publisher({ records, compositions: this.#storage, registry, logger });
+    this.#publisher = new Publisher({ records, directory, logger });
     this.#logger = logger;
     this.#repairIntervalMs = repairIntervalMs;
-    registry.onChange(() => this.#repairSoon());
+    registry.onChange(async (job) => {
+      if (job !== undefined) await this.#run(job);
+    });
   }
 
-  /** Every composition, sorted by name. */
-  async list(): Promise<Composition[]> {
-    const compositions = (await this.#storage.list()).map(({ composition }) => composition);
-    compositions.sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
-    return describeCompositions(compositions, this.#registry);
+  /** Sorted by name. */
+  async list({ limit = limits.listPageMax, ...query }: PageQuery = {}): Promise<Page<Composition>> {
+    await this.#directory.sync();
+    const { items, cursor } = pageOf(this.#directory.compositions.sorted, { ...query, limit });
+    return { items: await this.#view.describe(items), cursor };
   }
 
   /** By id, else by name in any case. */
@@ -71,13 +90,15 @@ export class Compositions {
   async findHost(reference: string, subject: string): Promise<ComposedHost | undefined> {
     const composition = (await this.#storage.find(reference))?.composition;
     if (composition === undefined || !composition.subjects.includes(subject)) return undefined;
-    return { id: composition.id, backends: composeBackends(await this.#match(composition)) };
+    await this.#directory.sync();
+    return { id: composition.id, backends: composeBackends(matchServers(composition, this.#directory.servers)) };
   }
 
   /** Published to all of its subjects when this resolves. Faults: `invalid`, `name-taken`, `compositions-full`. */
   async create(input: CompositionInput, callerSubject: string): Promise<Composition> {
     const { subjects = [callerSubject], description = '', ...checked } = checkCompositionInput(input);
-    if ((await this.#storage.list()).length >= limits.compositionsMax) {
+    await this.#directory.sync();
+    if (this.#directory.compositions.size >= limits.compositionsMax) {
       throw new CompositionFault(
         'compositions-full',
         `There can be no more than ${limits.compositionsMax} compositions`,
@@ -86,19 +107,13 @@ export class Compositions {
     const now = new Date().toISOString();
     const id = randomBytes(16).toString('hex');
     const servers = await this.#resolve(checked.servers, []);
-    const composition: StoredComposition = {
-      id,
-      ...checked,
-      description,
-      servers,
-      subjects,
-      createdAt: now,
-      updatedAt: now,
-    };
+    const said = { ...checked, description, servers, subjects, maker: callerSubject };
+    const composition = await this.#measured({ id, ...said, createdAt: now, updatedAt: now });
     await this.#refuseUnpublishable(composition, []);
-    if (!(await this.#storage.tryInsert(composition))) throw nameTaken(checked.name);
+    const job = createJob({ subjects });
+    if (!(await this.#storage.tryInsert(composition, job))) throw nameTaken(checked.name);
     this.#logger.info({ composition: id, name: checked.name }, 'composition created');
-    await this.#publisher.publish(subjects);
+    await this.#run(job);
     return this.#describe(composition);
   }
 
@@ -106,58 +121,88 @@ export class Compositions {
    * Published when this resolves. A description and subjects that are left out stay. Servers that the registry has no
    * more may stay. Faults: `not-found`, `invalid`, `name-taken`.
    */
-  async replace(reference: string, input: CompositionInput): Promise<Composition> {
+  async replace(reference: string, input: CompositionInput, callerSubject: string): Promise<Composition> {
     const checked = checkCompositionInput(input);
     const { id } = (await this.#require(reference)).composition;
-    const [before, after] = await retrySwap(async () => {
+    const [after, job] = await retrySwap(async () => {
       const snapshot = await this.#require(id);
       const known = snapshot.composition;
       const servers = await this.#resolve(checked.servers, known.servers);
       const { subjects = known.subjects, description = known.description } = checked;
-      const next = { ...known, ...checked, description, servers, subjects, updatedAt: new Date().toISOString() };
+      const said = { ...checked, description, servers, subjects, maker: callerSubject };
+      const next = await this.#measured({ ...known, ...said, updatedAt: new Date().toISOString() });
       await this.#refuseUnpublishable(next, known.subjects);
-      if (await this.#storage.tryUpdate(snapshot, next)) return [known, next];
+      const publication = createJob({ subjects: [...new Set([...known.subjects, ...subjects])] });
+      if (await this.#storage.tryUpdate(snapshot, next, publication)) return [next, publication];
       const owner = await this.#storage.ownerOfName(checked.name);
       if (owner !== undefined && owner !== id) throw nameTaken(checked.name);
       return undefined;
     });
     this.#logger.info({ composition: id, name: after.name }, 'composition changed');
-    await this.#publisher.publish([...new Set([...before.subjects, ...after.subjects])]);
+    await this.#run(job);
     return this.#describe(after);
   }
 
   /** Gone from the user configs of all of its subjects when this resolves. Fault: `not-found`. */
   async remove(reference: string): Promise<void> {
     const { id } = (await this.#require(reference)).composition;
-    const removed = await retrySwap(async () => {
+    const [removed, job] = await retrySwap(async () => {
       const snapshot = await this.#require(id);
-      return (await this.#storage.tryDelete(snapshot)) ? snapshot.composition : undefined;
+      const publication = createJob({ subjects: snapshot.composition.subjects });
+      return (await this.#storage.tryDelete(snapshot, publication)) ? [snapshot.composition, publication] : undefined;
     });
     this.#logger.info({ composition: id, name: removed.name }, 'composition removed');
-    await this.#publisher.publish(removed.subjects);
+    await this.#run(job);
   }
 
-  /** Publishes what is not published: now, after changes of the registry, and from time to time. */
+  /** Publishes what is not published: now, and from time to time. */
   start(): void {
-    this.#timer = setInterval(() => this.#repairSoon(), this.#repairIntervalMs);
-    this.#repairSoon();
+    this.#timer = setInterval(() => void this.#repairs.run(''), this.#repairIntervalMs);
+    void this.#repairs.run('');
   }
 
   /** Ends that; resolved when nothing is under way. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#isStopping = true;
     await this.#repairs.settled();
+    await Promise.allSettled(this.#underway.values());
     await this.#publisher.settled();
   }
 
-  #repairSoon(): void {
-    if (this.#timer !== undefined) void this.#repairs.run('');
+  /** Resolved when it is done, or put off: what the store does not take now is done at a later look. */
+  async #run(job: PublicationJob): Promise<void> {
+    const done = this.#publisher.run(job);
+    this.#underway.set(job.key, done);
+    try {
+      await done;
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'what was changed could not be published to everybody: it is tried again');
+    } finally {
+      this.#underway.delete(job.key);
+    }
   }
 
+  /**
+   * First what others left undone, then everybody who should have something of ours, some at a time. A look that takes
+   * longer than the interval is followed by the next one at once.
+   */
   async #repair(): Promise<void> {
     try {
-      await this.#publisher.publishAll();
+      for await (const records of walkRecords(this.#records, PUBLICATION_JOBS)) {
+        for (const { key, value } of records) {
+          if (this.#isStopping) return;
+          // Somebody else may be at it right now: twice does no harm.
+          if (!this.#underway.has(key)) await this.#run(readJob(key, value));
+        }
+      }
+      await this.#directory.sync();
+      const subjects = [...this.#directory.compositions.subjects];
+      for (let start = 0; start < subjects.length; start += limits.publicationChecksAtOnceMax) {
+        if (this.#isStopping) return;
+        await this.#publisher.check(subjects.slice(start, start + limits.publicationChecksAtOnceMax));
+        await setTimeout(limits.publicationCheckPauseMs, undefined, { ref: false });
+      }
     } catch (error) {
       // The store, most likely: the next look is not far away.
       this.#logger.warn({ err: error }, 'compositions could not be looked through');
@@ -191,21 +236,30 @@ export class Compositions {
   async #refuseUnpublishable(composition: StoredComposition, published: readonly string[]): Promise<void> {
     const excessBytes = encodeComposition(composition).length - limits.compositionBytesMax;
     if (excessBytes > 0) refuse('servers', `and subjects must be shorter by ${excessBytes} bytes together`);
-    const matches = await this.#match(composition);
+    const { servers, compositions } = this.#directory;
+    refuseAboveQuota(composition, compositions);
+    const matches = matchServers(composition, servers);
     for (const [index, subject] of composition.subjects.entries()) {
-      if (published.includes(subject)) continue;
-      const obstacle = await this.#publisher.findObstacle(subject, composition.id, matches);
+      const obstacle =
+        findShareObstacle(subject, composition, compositions) ??
+        (published.includes(subject)
+          ? undefined
+          : await this.#publisher.findObstacle(subject, composition.id, matches));
       if (obstacle !== undefined) refuse(`subjects.${index}`, `cannot be published to: ${obstacle}`);
     }
   }
 
-  async #describe(composition: StoredComposition): Promise<Composition> {
-    const [described] = await describeCompositions([composition], this.#registry);
-    return described!;
+  /** With the directory as fresh as the composition. */
+  async #measured(composition: StoredComposition): Promise<StoredComposition> {
+    await this.#directory.sync();
+    const json = virtualHostJson(matchServers(composition, this.#directory.servers));
+    return { ...composition, hostBytes: Buffer.byteLength(json) };
   }
 
-  async #match(composition: StoredComposition): Promise<Match[]> {
-    return new KnownServers(await this.#registry.list()).match(composition);
+  async #describe(composition: StoredComposition): Promise<Composition> {
+    await this.#directory.sync();
+    const [described] = await this.#view.describe([composition]);
+    return described!;
   }
 }
 

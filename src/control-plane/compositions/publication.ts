@@ -1,6 +1,5 @@
 // What one subject's user config has of ours, and what must change so that it has what it should. A virtual host is ours
 // when the publication record says so, never by its id alone: whatever else is in the config is somebody else's.
-import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../shared/limits.js';
 import type { RecordChange, RecordKey } from '../../store/record-store.js';
@@ -29,19 +28,12 @@ export type PublicationPlan =
   /** Nothing can be done about it here; the reason is for people and repeats no value. */
   | { readonly kind: 'obstructed'; readonly reason: string };
 
-export const PUBLICATIONS = 'published/';
-
-/** By a hash: a subject may be as long as a whole key. */
 export function publicationKey(subject: string): RecordKey {
-  return { space: 'records', key: PUBLICATIONS + createHash('sha256').update(subject).digest('hex') };
+  return { space: 'publications', key: subject };
 }
 
 export function userConfigKey(subject: string): RecordKey {
   return { space: 'user-configs', key: subject };
-}
-
-export function subjectOfPublication(record: Buffer): string {
-  return decode(record).subject;
 }
 
 /** @param wanted JSON of the virtual hosts that the subject should have of ours, by id. */

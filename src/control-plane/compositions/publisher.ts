@@ -1,73 +1,96 @@
 // Publishes compositions as virtual hosts in the user configs of their subjects, where the dataplane finds them on its
-// next request (decisions 3). What is published follows from the store alone, so any number of publishers may be at it:
-// each change is a swap that fails when the user config, what we own of it or a composition is not as it was read.
+// next request (decisions 3). What is published follows from the store alone, so any number of publishers may be at it.
+// A user config and what we own of it change in one swap. Compositions and servers are elsewhere, as far as a cluster
+// goes, and are looked at again after the swap: whoever finds them changed does it over, and whoever changed them
+// publishes after that, so that the last to write has seen the last change.
 import { limits } from '../../shared/limits.js';
 import { subjectHash, type Logger } from '../../shared/logger.js';
 import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
-import type { Registry } from '../registry/registry.js';
-import { composeBackends, KnownServers, type Match } from './composed-backends.js';
-import { guardComposition, type CompositionSnapshot, type CompositionStorage } from './composition-storage.js';
+import type { Directory } from '../mirror/directory.js';
+import { composeBackends, matchServers, type Match } from './composed-backends.js';
+import type { StoredComposition } from './composition-storage.js';
 import { FreshRuns } from './fresh-runs.js';
-import {
-  planPublication,
-  PUBLICATIONS,
-  publicationKey,
-  subjectOfPublication,
-  userConfigKey,
-  type PublicationState,
-} from './publication.js';
+import { jobDone, type PublicationJob } from './publication-job.js';
+import { planPublication, publicationKey, userConfigKey, type PublicationState } from './publication.js';
 
 export interface PublisherParts {
   readonly records: RecordStore;
-  readonly compositions: CompositionStorage;
-  readonly registry: Registry;
+  readonly directory: Directory;
   readonly logger: Logger;
 }
 
-/** Compositions and servers as they were read. */
-interface Wishes {
-  readonly compositions: readonly CompositionSnapshot[];
-  readonly servers: KnownServers;
+interface WrittenHost {
+  /** Of the servers. */
+  readonly version: number;
+  readonly json: string;
 }
+
+/** Between two log lines about a publication that takes long. */
+const PROGRESS_MS = 5_000;
 
 export class Publisher {
   readonly #parts: PublisherParts;
   readonly #runs = new FreshRuns((subject) => this.#publish(subject));
   /** Why nothing can be published to a subject, as last logged. */
   readonly #obstacles = new Map<string, string>();
+  readonly #written = new WeakMap<StoredComposition, WrittenHost>();
 
   constructor(parts: PublisherParts) {
     this.#parts = parts;
   }
 
-  /** Brings the user configs up to date with what is in the store now. Those that cannot be are told in the log. */
-  async publish(subjects: readonly string[]): Promise<void> {
+  /**
+   * Brings the user configs up to date with what is in the store now.
+   * @returns the subjects for whom that cannot be done; why is told in the log.
+   */
+  async publish(subjects: readonly string[]): Promise<string[]> {
+    const { logger } = this.#parts;
     const waiting = [...subjects];
+    let toldAtMs = performance.now();
     const work = async (): Promise<void> => {
-      for (let subject = waiting.pop(); subject !== undefined; subject = waiting.pop()) await this.#runs.run(subject);
+      for (let subject = waiting.pop(); subject !== undefined; subject = waiting.pop()) {
+        await this.#runs.run(subject);
+        if (performance.now() - toldAtMs < PROGRESS_MS) continue;
+        toldAtMs = performance.now();
+        logger.info({ left: waiting.length, of: subjects.length }, 'compositions are being published');
+      }
     };
     await Promise.all(Array.from({ length: limits.publicationsAtOnceMax }, work));
+    return subjects.filter((subject) => this.#obstacles.has(subject));
   }
 
-  /** The same for everybody who has, or should have, something of ours. */
-  async publishAll(): Promise<void> {
-    const published = await this.#parts.records.list(PUBLICATIONS);
-    const wishes = await this.#readWishes();
-    const subjects = new Set(published.map(({ value }) => subjectOfPublication(value)));
-    for (const { composition } of wishes.compositions)
-      for (const subject of composition.subjects) subjects.add(subject);
-    for (const subject of subjects) {
-      const plan = planPublication(await this.#readState(subject), wantedBy(subject, wishes));
-      // What was read together may be stale by now: `publish` reads in an order that makes sure.
-      if (plan.kind !== 'current') await this.publish([subject]);
+  /** Does what the job says, and removes it. */
+  async run(job: PublicationJob): Promise<void> {
+    const { directory, records } = this.#parts;
+    await directory.sync();
+    const subjects = new Set(job.subjects);
+    for (const server of job.servers ?? []) {
+      for (const composition of directory.compositions.ofServer(server)) {
+        for (const subject of composition.subjects) subjects.add(subject);
+      }
     }
+    const obstructed = await this.publish([...subjects]);
+    // Who should have something of ours is looked after from time to time; the others would be forgotten.
+    const left = obstructed.filter((subject) => directory.compositions.forSubject(subject).length === 0);
+    // When it is another by now, somebody else has done it.
+    await records.swap([jobDone(job, left)]);
+  }
+
+  /** Brings those up to date that are not; what is read costs less than what is written. */
+  async check(subjects: readonly string[]): Promise<void> {
+    const stale: string[] = [];
+    const states = await Promise.all(subjects.map((subject) => this.#readState(subject)));
+    for (const state of states) {
+      if (planPublication(state, this.#wantedBy(state.subject)).kind !== 'current') stale.push(state.subject);
+    }
+    await this.publish(stale);
   }
 
   /** Why the composition could not be published to the subject, as things are. */
   async findObstacle(subject: string, id: string, matches: readonly Match[]): Promise<string | undefined> {
     const state = await this.#readState(subject);
-    const wanted = wantedBy(subject, await this.#readWishes());
+    const wanted = this.#wantedBy(subject);
     wanted.set(id, virtualHostJson(matches));
     const plan = planPublication(state, wanted);
     return plan.kind === 'obstructed' ? plan.reason : undefined;
@@ -79,20 +102,21 @@ export class Publisher {
   }
 
   async #publish(subject: string): Promise<void> {
-    const { records, logger } = this.#parts;
+    const { records, directory, logger } = this.#parts;
     await retrySwap(async () => {
       // First what is published, then what should be: a virtual host that another publisher has put there meanwhile
       // would look like one that nobody wants.
       const state = await this.#readState(subject);
-      const wishes = await this.#readWishes();
-      const plan = planPublication(state, wantedBy(subject, wishes));
+      await directory.sync();
+      const wanted = this.#wantedBy(subject);
+      const plan = planPublication(state, wanted);
       if (plan.kind === 'obstructed') this.#tellObstacle(subject, plan.reason);
       else this.#obstacles.delete(subject);
       if (plan.kind !== 'stale') return true;
-      const guards = wishes.compositions.filter((snapshot) => isFor(subject, snapshot)).map(guardComposition);
-      if (!(await records.swap([...plan.changes, ...guards]))) return undefined;
-      logger.info({ subject: subjectHash(subject), virtualHosts: guards.length }, 'compositions published');
-      return true;
+      if (!(await records.swap(plan.changes))) return undefined;
+      logger.info({ subject: subjectHash(subject), virtualHosts: wanted.size }, 'compositions published');
+      await directory.sync();
+      return isSame(this.#wantedBy(subject), wanted) ? true : undefined;
     });
   }
 
@@ -105,10 +129,20 @@ export class Publisher {
     return { subject, record, config };
   }
 
-  async #readWishes(): Promise<Wishes> {
-    const { compositions, registry } = this.#parts;
-    const servers = new KnownServers(await registry.list());
-    return { compositions: await compositions.list(), servers };
+  /** JSON of the virtual hosts by id. */
+  #wantedBy(subject: string): Map<string, string> {
+    const { compositions } = this.#parts.directory;
+    return new Map(compositions.forSubject(subject).map((composition) => [composition.id, this.#json(composition)]));
+  }
+
+  /** Written once for all of its subjects. */
+  #json(composition: StoredComposition): string {
+    const { servers } = this.#parts.directory;
+    const known = this.#written.get(composition);
+    if (known?.version === servers.version) return known.json;
+    const json = virtualHostJson(matchServers(composition, servers));
+    this.#written.set(composition, { version: servers.version, json });
+    return json;
   }
 
   #tellObstacle(subject: string, reason: string): void {
@@ -118,20 +152,10 @@ export class Publisher {
   }
 }
 
-function isFor(subject: string, { composition }: CompositionSnapshot): boolean {
-  return composition.subjects.includes(subject);
-}
-
-/** JSON of the virtual hosts by id. */
-function wantedBy(subject: string, { compositions, servers }: Wishes): Map<string, string> {
-  const wanted = new Map<string, string>();
-  for (const snapshot of compositions) {
-    if (isFor(subject, snapshot))
-      wanted.set(snapshot.composition.id, virtualHostJson(servers.match(snapshot.composition)));
-  }
-  return wanted;
-}
-
-function virtualHostJson(matches: readonly Match[]): string {
+export function virtualHostJson(matches: readonly Match[]): string {
   return JSON.stringify({ backends: Object.fromEntries(composeBackends(matches)) });
+}
+
+function isSame(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean {
+  return one.size === other.size && [...one].every(([id, json]) => other.get(id) === json);
 }

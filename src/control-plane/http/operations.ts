@@ -1,11 +1,16 @@
 // The endpoint table of the control plane (decisions 3). Who reads this file knows its whole HTTP interface.
+import { limits } from '../../shared/limits.js';
 import type { Answer, Operation } from './operation.js';
 import type { SchemaName } from './schemas.js';
 
-const LIST_SIZE_MAX = 1_000;
-
 const pageQuery = {
-  limit: { type: 'integer', minimum: 1, maximum: LIST_SIZE_MAX, description: 'So many at most; all when left out.' },
+  limit: {
+    type: 'integer',
+    minimum: 1,
+    maximum: limits.listPageMax,
+    description:
+      'So many at most; as many as this may be when left out. A page may be shorter: the `Link` header alone says whether there is more.',
+  },
   cursor: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', description: 'From the `Link` header of the page before.' },
 };
 

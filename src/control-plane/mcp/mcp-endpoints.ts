@@ -15,16 +15,15 @@ import type { Logger } from '../../shared/logger.js';
 import { DOWNSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
 import { refusals } from '../../shared/refusals.js';
 import type { CompiledVirtualHost } from '../../store/compiled-config.js';
-import { backendOf } from '../compositions/composed-backends.js';
 import type { Compositions } from '../compositions/compositions.js';
-import type { Registry } from '../registry/registry.js';
+import type { Directory } from '../mirror/directory.js';
 import { createGuardedUpstream } from './guarded-upstream.js';
 import { NodeExchange, type NodeExchangeContext } from './node-exchange.js';
 import { readTransportHead } from './transport-head.js';
 import { VirtualHosts } from './virtual-hosts.js';
 
 export interface McpEndpointsOptions {
-  readonly registry: Pick<Registry, 'list'>;
+  readonly directory: Directory;
   readonly compositions: Pick<Compositions, 'findHost'>;
   readonly upstream: UpstreamOptions;
   readonly shares: ShareOptions;
@@ -131,11 +130,11 @@ export class McpEndpoints {
     this.#relay.handle({ subject, virtualHost }, exchange);
   }
 
-  /** Read for each request, so that it serves what the registry has now, whoever changed it. */
+  /** The store is asked for each request, so that it serves what the registry has now, whoever changed it. */
   async #findAggregate(): Promise<CompiledVirtualHost> {
-    const servers = await this.#options.registry.list();
-    const active = servers.filter(({ enabled, status }) => enabled && status === 'active');
-    return this.#virtualHosts.compile(AGGREGATE_ID, new Map(active.map((server) => [server.name, backendOf(server)])));
+    const { directory } = this.#options;
+    await directory.sync();
+    return this.#virtualHosts.compile(AGGREGATE_ID, directory.servers.backends);
   }
 
   async #findComposition(reference: string, subject: string): Promise<CompiledVirtualHost | undefined> {

@@ -9,6 +9,7 @@ import type { BackendConfig } from '../../store/user-config-schema.js';
 
 interface Compiled {
   /** What it was compiled from. */
+  readonly backends: ReadonlyMap<string, BackendConfig>;
   readonly text: string;
   readonly virtualHost: CompiledVirtualHost;
 }
@@ -26,12 +27,13 @@ export class VirtualHosts {
   }
 
   compile(id: string, backends: ReadonlyMap<string, BackendConfig>): CompiledVirtualHost {
-    const text = JSON.stringify([...backends]);
     const known = this.#compiled.get(id);
+    if (known?.backends === backends) return known.virtualHost;
+    const text = JSON.stringify([...backends]);
     if (known?.text === text) return known.virtualHost;
     const config = { virtual_hosts: new Map([[id, { backends: new Map(backends) }]]) };
     const virtualHost = compileUserConfig(config, this.#upstreamMode).virtualHosts.get(id)!;
-    this.#compiled.set(id, { text, virtualHost });
+    this.#compiled.set(id, { backends, text, virtualHost });
     return virtualHost;
   }
 }

@@ -1,5 +1,5 @@
 // The `fetch` of one probe, over Node's HTTP: it connects to no refused address, follows no redirect, keeps all answers
-// together under a size, and ends with its signal. The first thing that went wrong is remembered: the SDK's client wraps
+// together under a size and a number of values, and ends with its signal. The first thing that went wrong is remembered: the SDK's client wraps
 // some errors beyond recognition.
 import { once } from 'node:events';
 import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
@@ -15,6 +15,7 @@ export class BoundedFetch {
   readonly #httpAgent = new HttpAgent({ keepAlive: true });
   readonly #httpsAgent = new HttpsAgent({ keepAlive: true });
   #bytesLeft: number = limits.probeBytesMax;
+  #valuesLeft: number = limits.probeValuesMax;
   #fault: ProbeFault | undefined;
 
   constructor(options: { readonly lookup: LookupFunction; readonly signal: AbortSignal }) {
@@ -85,7 +86,8 @@ export class BoundedFetch {
       for await (const chunk of answer) {
         const bytes = chunk as Buffer;
         this.#bytesLeft -= bytes.length;
-        if (this.#bytesLeft < 0) throw new ProbeFault('answer-too-large');
+        this.#valuesLeft -= countValues(bytes);
+        if (this.#bytesLeft < 0 || this.#valuesLeft < 0) throw new ProbeFault('answer-too-large');
         yield bytes;
       }
     } catch (error) {
@@ -100,3 +102,14 @@ export class BoundedFetch {
     return fault;
   }
 }
+
+/** How many values a JSON text may have: each but the first follows one of these. In texts they count, too. */
+function countValues(bytes: Buffer): number {
+  let count = 0;
+  for (const byte of bytes) if (byte === COMMA || byte === BRACE || byte === BRACKET) count += 1;
+  return count;
+}
+
+const COMMA = 0x2c;
+const BRACE = 0x7b;
+const BRACKET = 0x5b;

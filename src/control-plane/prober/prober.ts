@@ -9,16 +9,17 @@ import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import { guardedLookup } from '../../shared/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
-import type { ServerTool } from '../registry/server-record.js';
+import { toolListOf, type ToolList } from '../registry/tool-list.js';
 import { BoundedFetch } from './bounded-fetch.js';
 import { ProbeFault } from './probe-fault.js';
+import { boundedCapabilities, boundedServerInfo } from './server-self.js';
 import { readTools } from './tool-reader.js';
 
 /** What a server said of itself. */
 export interface ServerFindings {
   readonly serverInfo: Readonly<Record<string, unknown>>;
   readonly capabilities: Readonly<Record<string, unknown>>;
-  readonly tools: readonly ServerTool[];
+  readonly tools: ToolList;
 }
 
 export type Probe =
@@ -100,13 +101,14 @@ export class Prober {
     try {
       await client.connect(transport, options);
       const tools = await readTools(client, options);
-      const findings = {
-        serverInfo: { ...client.getServerVersion() },
-        capabilities: { ...client.getServerCapabilities() },
-        tools,
+      const serverInfo = { ...client.getServerVersion() };
+      const capabilities = { ...client.getServerCapabilities() };
+      if (isDeeperThan([serverInfo, capabilities, tools], limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
+      return {
+        serverInfo: boundedServerInfo(serverInfo),
+        capabilities: boundedCapabilities(capabilities),
+        tools: toolListOf(tools),
       };
-      if (isDeeperThan(findings, limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
-      return findings;
     } finally {
       client.onerror = () => {};
       await endSession(client, transport);

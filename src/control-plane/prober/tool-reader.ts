@@ -24,6 +24,7 @@ export async function readTools(client: Client, options: RequestOptions): Promis
     const page = await client.request({ method: 'tools/list', params }, toolPageSchema, options);
     for (const tool of page.tools) {
       if (!tools.has(tool.name)) tools.set(tool.name, tool);
+      if (tools.size > limits.probeToolsMax) throw new ProbeFault('answer-too-large');
     }
     const { nextCursor } = page;
     if (typeof nextCursor !== 'string') return [...tools.values()];

@@ -7,23 +7,39 @@ import type { Logger } from '../../shared/logger.js';
 import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
 import { HealthChecks } from '../prober/health-checks.js';
+import { createJob, type PublicationJob } from '../compositions/publication-job.js';
+import type { Directory } from '../mirror/directory.js';
+import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import type { Probe, Prober } from '../prober/prober.js';
 import { RegistryFault } from './registry-fault.js';
 import { checkServerInput, type CheckedInput } from './server-input.js';
-import type { RefreshReport, ServerInput, ServerRecord, ServerTool } from './server-record.js';
+import type { KnownServer, ServerCounts } from './server-directory.js';
+import type { RefreshReport, ServerInput, ServerRecord, ServerStatus } from './server-record.js';
 import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
 import { ServerStorage, type ServerSnapshot } from './server-storage.js';
 import { slugsFor } from './slug.js';
 import { compareTools, type ToolChanges } from './tool-changes.js';
+import { NO_TOOLS, type ToolList } from './tool-list.js';
 
 export interface RegistryOptions {
   readonly records: RecordStore;
+  readonly directory: Directory;
   /** Closed by the registry when it stops. */
-  readonly prober: Prober;
+  readonly prober: Pick<Prober, 'probe' | 'close'>;
   readonly logger: Logger;
   /** Between two health checks of one server. */
   readonly healthIntervalMs: number;
 }
+
+export interface ServerQuery extends PageQuery {
+  /** Any of them. */
+  readonly tags?: readonly string[];
+  readonly status?: ServerStatus;
+}
+
+/** Hears of every change that the aggregate or a composition may depend on; the job is what is to be published for it, if
+ * anything. */
+export type ChangeListener = (job: PublicationJob | undefined) => void | Promise<void>;
 
 /** What a probe made of a server; `unsettled` when it is no longer the server that was probed. */
 type Settlement =
@@ -34,29 +50,52 @@ const NO_TOOL_CHANGES: ToolChanges = { added: [], updated: [], removed: [] };
 
 export class Registry {
   readonly #storage: ServerStorage;
-  readonly #prober: Prober;
+  readonly #directory: Directory;
+  readonly #prober: Pick<Prober, 'probe' | 'close'>;
   readonly #logger: Logger;
-  readonly #healthChecks: HealthChecks<ServerRecord>;
-  readonly #listeners: (() => void)[] = [];
+  readonly #healthChecks: HealthChecks<KnownServer>;
+  readonly #listeners: ChangeListener[] = [];
   /** Ids of the servers whose refresh is under way. */
   readonly #refreshing = new Set<string>();
 
-  constructor({ records, prober, logger, healthIntervalMs }: RegistryOptions) {
+  constructor({ records, directory, prober, logger, healthIntervalMs }: RegistryOptions) {
     this.#storage = new ServerStorage(records);
+    this.#directory = directory;
     this.#prober = prober;
     this.#logger = logger;
     this.#healthChecks = new HealthChecks({
       intervalMs: healthIntervalMs,
       logger,
       listTargets: async () => this.#listForHealthCheck(),
-      check: async (record) => this.#checkHealth(record),
+      check: async (server) => this.#checkHealth(server),
     });
   }
 
-  /** Every server, sorted by name. */
-  async list(): Promise<ServerRecord[]> {
-    const records = (await this.#storage.list()).map(({ record }) => record);
-    return records.sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
+  /** Sorted by name. A page ends before its limit when its records have become large. */
+  async list({ tags, status, limit = limits.listPageMax, cursor }: ServerQuery = {}): Promise<Page<ServerRecord>> {
+    await this.#directory.sync();
+    const matching = this.#directory.servers.sorted.filter(
+      (server) =>
+        (tags === undefined || server.tags.some((tag) => tags.includes(tag))) &&
+        (status === undefined || server.status === status),
+    );
+    const page = pageOf(matching, { limit, ...(cursor === undefined ? {} : { cursor }) });
+    const items: ServerRecord[] = [];
+    let bytesLeft: number = limits.listPageBytesMax;
+    for (let start = 0; start < page.items.length; start += limits.recordsPerReadMax) {
+      const part = page.items.slice(start, start + limits.recordsPerReadMax);
+      const { servers, bytes } = await this.#storage.loadMany(part.map(({ id }) => id));
+      for (const { record } of servers) items.push(record);
+      bytesLeft -= bytes;
+      const last = part.at(-1)!;
+      if (bytesLeft <= 0 && last !== page.items.at(-1)) return { items, cursor: cursorAfter(last) };
+    }
+    return { items, cursor: page.cursor };
+  }
+
+  async count(): Promise<ServerCounts> {
+    await this.#directory.sync();
+    return this.#directory.servers.count();
   }
 
   /** By id, by name in any case, or by slug, in this order. */
@@ -64,10 +103,15 @@ export class Registry {
     return (await this.#storage.find(reference))?.record;
   }
 
-  /** The tools last read. */
-  async tools(reference: string): Promise<readonly ServerTool[]> {
+  /** The tools last read: JSON of an array. */
+  async toolsJson(reference: string): Promise<Buffer> {
     const { record } = await this.#require(reference);
-    return (await this.#storage.loadTools(record.id)).tools;
+    return this.#storage.loadToolsJson(record.id);
+  }
+
+  /** Of the tools last read; none when there is no such server. */
+  async toolNames(id: string): Promise<readonly string[]> {
+    return [...(await this.#storage.loadTools(id)).digests.keys()];
   }
 
   /** Probes the server and keeps it, active or not. Faults: `invalid`, `name-taken`, `registry-full`. */
@@ -75,21 +119,23 @@ export class Registry {
     const checked = checkServerInput(input);
     // Asked before the probe, which takes its time; what counts is the swap.
     await this.#refuseTakenName(checked.name);
-    if ((await this.#storage.list()).length >= limits.serversMax) {
+    await this.#directory.sync();
+    if (this.#directory.servers.size >= limits.serversMax) {
       throw new RegistryFault('registry-full', `No more than ${limits.serversMax} servers can be registered`);
     }
     const probe = await this.#prober.probe(checked.url);
     const blank = blankServer(checked, randomBytes(16).toString('hex'));
+    const job = createJob({ servers: [blank.record.id, blank.record.name] });
     const record = await retrySwap(async () => {
       const slug = await this.#findFreeSlug(checked.name);
       const named = { ...blank, record: { ...blank.record, slug } };
       const server = afterProbe(named, probe, 'at-once', blank.record.createdAt);
-      if (await this.#storage.tryInsert(server, toolsOf(probe))) return server.record;
+      if (await this.#storage.tryInsert(server, toolsOf(probe), job)) return server.record;
       await this.#refuseTakenName(checked.name);
       return undefined;
     });
     this.#logger.info({ server: record.name, status: record.status, error: record.lastError }, 'server registered');
-    this.#tellChange();
+    await this.#tellChange(job);
     return record;
   }
 
@@ -102,8 +148,9 @@ export class Registry {
     const checked = checkServerInput(input);
     const { id } = (await this.#require(reference)).record;
     let probe: Probe | undefined;
-    const record = await retrySwap(async () => {
+    const [record, job] = await retrySwap(async () => {
       const before = await this.#require(id);
+      const change = createJob({ servers: [id, before.record.name, checked.name] });
       await this.#refuseTakenName(checked.name, id);
       const isSameName = before.record.name.toLowerCase() === checked.name.toLowerCase();
       const slug = isSameName ? before.record.slug : await this.#findFreeSlug(checked.name);
@@ -117,8 +164,9 @@ export class Registry {
       const updatedAt = new Date().toISOString();
       if (before.record.url === checked.url) {
         const after = { ...before.record, ...said, slug, updatedAt };
-        const isDone = await this.#storage.tryUpdate(before, { record: after, failures: before.failures });
-        return isDone ? after : undefined;
+        const { bytes: _, ...known } = before;
+        const isDone = await this.#storage.tryUpdate(before, { ...known, record: after }, undefined, change);
+        return isDone ? [after, change] : undefined;
       }
       probe ??= await this.#prober.probe(checked.url);
       const { createdAt } = before.record;
@@ -126,22 +174,23 @@ export class Registry {
       const named = { ...blank, record: { ...blank.record, slug, createdAt, updatedAt } };
       const after = afterProbe(named, probe, 'at-once', updatedAt);
       const tools = { before: await this.#storage.loadTools(id), after: toolsOf(probe) };
-      return (await this.#storage.tryUpdate(before, after, tools)) ? after.record : undefined;
+      return (await this.#storage.tryUpdate(before, after, tools, change)) ? [after.record, change] : undefined;
     });
     this.#logger.info({ server: record.name, status: record.status, error: record.lastError }, 'server changed');
-    this.#tellChange();
+    await this.#tellChange(job);
     return record;
   }
 
   /** Fault: `not-found`. */
   async remove(reference: string): Promise<void> {
     const { id, name } = (await this.#require(reference)).record;
+    const job = createJob({ servers: [id, name] });
     await retrySwap(async () => {
       const server = await this.#require(id);
-      return (await this.#storage.tryDelete(server, await this.#storage.loadTools(id))) ? true : undefined;
+      return (await this.#storage.tryDelete(server, await this.#storage.loadTools(id), job)) ? true : undefined;
     });
     this.#logger.info({ server: name }, 'server removed');
-    this.#tellChange();
+    await this.#tellChange(job);
   }
 
   /** Probes now, and sets the status both ways. Faults: `not-found`, `refresh-running` (in this process). */
@@ -160,8 +209,8 @@ export class Registry {
     }
   }
 
-  /** Calls back after something changed that the aggregate or a composition may depend on, by this process. */
-  onChange(listener: () => void): void {
+  /** Calls back after a change by this process, and has whoever made it wait for what it does. */
+  onChange(listener: ChangeListener): void {
     this.#listeners.push(listener);
   }
 
@@ -196,53 +245,65 @@ export class Registry {
     return slug;
   }
 
-  /** Those that were reached last come first, so that those that hang make no one else wait. */
-  async #listForHealthCheck(): Promise<ServerRecord[]> {
-    const records = (await this.#storage.list()).map(({ record }) => record);
-    return records.sort((a, b) => Number(b.reachable) - Number(a.reachable));
+  /** Those that are active come first, so that those that hang make no one else wait. */
+  async #listForHealthCheck(): Promise<KnownServer[]> {
+    await this.#directory.sync();
+    return this.#directory.servers.sorted.toSorted(
+      (a, b) => Number(b.status === 'active') - Number(a.status === 'active'),
+    );
   }
 
-  async #checkHealth(record: ServerRecord): Promise<void> {
+  async #checkHealth(server: KnownServer): Promise<void> {
     // What the refresh finds out is newer.
-    if (this.#refreshing.has(record.id)) return;
-    await this.#settle(record, await this.#prober.probe(record.url), 'patient');
+    if (this.#refreshing.has(server.id)) return;
+    await this.#settle(server, await this.#prober.probe(server.url), 'patient');
   }
 
   /** Writes down what a probe of the server found. */
-  async #settle(probed: ServerRecord, probe: Probe, judgement: Judgement): Promise<Settlement> {
+  async #settle(probed: Pick<ServerRecord, 'id' | 'url'>, probe: Probe, judgement: Judgement): Promise<Settlement> {
     return retrySwap(async () => {
       const before = await this.#storage.load(probed.id);
       // It was removed, or is another server by now: the probe says nothing of it.
       if (before?.record.url !== probed.url) return { kind: 'unsettled', record: before?.record };
-      const after = afterProbe(before, probe, judgement, new Date().toISOString());
+      const { bytes: _, ...known } = before;
+      const after = afterProbe(known, probe, judgement, new Date().toISOString());
+      // Compositions have it from the first time on that it was reached.
+      const isNew = before.record.lastSeen === null && after.record.lastSeen !== null;
+      const job = isNew ? createJob({ servers: [before.record.id, before.record.name] }) : undefined;
       if (probe.kind === 'failed') {
         if (!(await this.#storage.tryUpdate(before, after))) return undefined;
-        this.#onSettled(before, after, NO_TOOL_CHANGES);
+        await this.#onSettled(before, after, NO_TOOL_CHANGES, undefined);
         return { kind: 'settled', record: after.record, toolChanges: NO_TOOL_CHANGES };
       }
       const toolsBefore = await this.#storage.loadTools(probed.id);
       const { tools } = probe.findings;
-      if (!(await this.#storage.tryUpdate(before, after, { before: toolsBefore, after: tools }))) return undefined;
-      const toolChanges = compareTools(toolsBefore.tools, tools);
-      this.#onSettled(before, after, toolChanges);
+      const toolChanges = compareTools(toolsBefore.digests, tools.digests);
+      const change = { before: toolsBefore, after: tools };
+      if (!(await this.#storage.tryUpdate(before, after, change, job))) return undefined;
+      await this.#onSettled(before, after, toolChanges, job);
       return { kind: 'settled', record: after.record, toolChanges };
     });
   }
 
-  #onSettled(before: StoredServer, after: StoredServer, toolChanges: ToolChanges): void {
+  async #onSettled(
+    before: StoredServer,
+    after: StoredServer,
+    toolChanges: ToolChanges,
+    job: PublicationJob | undefined,
+  ): Promise<void> {
     const { name, status, lastError } = after.record;
     const isStatusChanged = status !== before.record.status;
     if (isStatusChanged) this.#logger.info({ server: name, status, error: lastError }, 'server status changed');
     const [added, updated, removed] = [toolChanges.added, toolChanges.updated, toolChanges.removed].map(
       ({ length }) => length,
     );
-    const areToolsChanged = added !== 0 || updated !== 0 || removed !== 0;
+    const areToolsChanged = areChanged(toolChanges);
     if (areToolsChanged) this.#logger.info({ server: name, added, updated, removed }, 'server tools changed');
-    if (isStatusChanged || areToolsChanged) this.#tellChange();
+    if (isStatusChanged || areToolsChanged || job !== undefined) await this.#tellChange(job);
   }
 
-  #tellChange(): void {
-    for (const listener of this.#listeners) listener();
+  async #tellChange(job: PublicationJob | undefined): Promise<void> {
+    for (const listener of this.#listeners) await listener(job);
   }
 }
 
@@ -275,8 +336,12 @@ function blankServer(checked: CheckedInput, id: string): StoredServer {
   };
 }
 
-function toolsOf(probe: Probe): readonly ServerTool[] {
-  return probe.kind === 'reached' ? probe.findings.tools : [];
+function toolsOf(probe: Probe): ToolList {
+  return probe.kind === 'reached' ? probe.findings.tools : NO_TOOLS;
+}
+
+function areChanged({ added, updated, removed }: ToolChanges): boolean {
+  return added.length + updated.length + removed.length > 0;
 }
 
 function reportOf(probed: ServerRecord, settlement: Settlement, durationMs: number): RefreshReport {

@@ -7,12 +7,15 @@
 import { limits } from '../../shared/limits.js';
 import type { Probe } from '../prober/prober.js';
 import type { ServerRecord } from './server-record.js';
+import { digestOfList } from './tool-list.js';
 
 /** A record, and what only the registry needs to know of a server. */
 export interface StoredServer {
   readonly record: ServerRecord;
   /** Health checks that failed in a row, over all control planes; no more are counted than it takes. */
   readonly failures: number;
+  /** Another one when its tools are others; there once they were read by this version. */
+  readonly toolsDigest?: string;
 }
 
 export type Judgement = 'at-once' | 'patient';
@@ -22,16 +25,18 @@ export function afterProbe(server: StoredServer, probe: Probe, judgement: Judgem
   const { record } = server;
   if (probe.kind === 'reached') {
     const { serverInfo, capabilities, tools } = probe.findings;
-    const found = { serverInfo, capabilities, toolCount: tools.length };
+    const found = { serverInfo, capabilities, toolCount: tools.digests.size };
     const times = { lastSeen: now, lastRefreshAt: now };
     return {
       record: { ...record, ...found, ...times, status: 'active', reachable: true, lastError: null },
       failures: 0,
+      toolsDigest: digestOfList(tools),
     };
   }
   const failures = judgement === 'at-once' ? limits.healthFailuresMax : server.failures + 1;
   const isOut = record.status === 'inactive' || failures >= limits.healthFailuresMax;
   return {
+    ...server,
     record: { ...record, status: isOut ? 'inactive' : 'active', reachable: false, lastError: probe.reason },
     failures: Math.min(failures, limits.healthFailuresMax),
   };

@@ -1,21 +1,24 @@
-// Servers in the record store. A server is two records, its own and its tools (large, and seldom asked for), and is
-// found by two more: its name, case folded, and its slug. They change together or not at all, which is what makes names
-// unique for all control planes.
+// Servers in the record store. A server is three records: its own, its tools (large, and seldom asked for), and the
+// digests of these. It is found by two more: its name, case folded, and its slug. They change together or not at all,
+// which is what makes names unique for all control planes.
 import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
+import { jobAdded, type PublicationJob } from '../compositions/publication-job.js';
+import { isWorthTelling, SERVERS } from './server-directory.js';
 import type { ServerTool } from './server-record.js';
 import type { StoredServer } from './server-state.js';
+import { NO_TOOLS, toolListOf, type ToolList } from './tool-list.js';
 
 /** A server as it was read: what a change of it expects to find. */
 export interface ServerSnapshot extends StoredServer {
   readonly bytes: Buffer;
 }
 
+/** The tools as they were read, which is to say their digests. */
 export interface ToolsSnapshot {
-  readonly tools: readonly ServerTool[];
+  readonly digests: ReadonlyMap<string, string>;
   readonly bytes: Buffer | undefined;
 }
 
-const SERVERS = 'servers/';
 const ID = /^[0-9a-f]{32}$/;
 /** What an id, a name or a slug may look like, in lower case: anything else is nobody's, and may be no key at all. */
 const REFERENCE = /^[a-z0-9_.\- ]{1,100}$/;
@@ -27,8 +30,12 @@ export class ServerStorage {
     this.#records = records;
   }
 
-  async list(): Promise<StoredServer[]> {
-    return (await this.#records.list(SERVERS)).map(({ value }) => decode(value) as StoredServer);
+  /** Those that are there. */
+  async loadMany(ids: readonly string[]): Promise<{ servers: StoredServer[]; bytes: number }> {
+    const values = await this.#records.readMany(ids.map((id) => SERVERS + id));
+    const found = values.filter((value) => value !== undefined);
+    const bytes = found.reduce((sum, { length }) => sum + length, 0);
+    return { servers: found.map((value) => decode(value) as StoredServer), bytes };
   }
 
   /** By id, by name in any case, or by slug, in this order. */
@@ -47,8 +54,16 @@ export class ServerStorage {
   }
 
   async loadTools(id: string): Promise<ToolsSnapshot> {
-    const bytes = await this.#records.read(toolsKey(id));
-    return { tools: bytes === undefined ? [] : (decode(bytes) as ServerTool[]), bytes };
+    const bytes = await this.#records.read(digestsKey(id));
+    if (bytes !== undefined) return { digests: new Map(decode(bytes) as [string, string][]), bytes };
+    // An earlier version kept none.
+    const tools = await this.#records.read(toolsKey(id));
+    return { digests: tools === undefined ? new Map() : toolListOf(decode(tools) as ServerTool[]).digests, bytes };
+  }
+
+  /** JSON of all of them. */
+  async loadToolsJson(id: string): Promise<Buffer> {
+    return (await this.#records.read(toolsKey(id))) ?? Buffer.from(NO_TOOLS.json);
   }
 
   /** The id of the server that has this name. */
@@ -61,50 +76,61 @@ export class ServerStorage {
   }
 
   /** False when its name or its slug is taken. */
-  async tryInsert(server: StoredServer, tools: readonly ServerTool[]): Promise<boolean> {
+  async tryInsert(server: StoredServer, tools: ToolList, job: PublicationJob): Promise<boolean> {
     const { id, name, slug } = server.record;
     return this.#records.swap([
       ...moveIndex(nameKey, undefined, foldCase(name), id),
       ...moveIndex(slugKey, undefined, slug, id),
-      { ...serverKey(id), expected: undefined, value: encode(server) },
-      { ...toolsKey(id), expected: undefined, value: encode(tools) },
+      { ...serverKey(id), expected: undefined, value: encode(server), isTold: true },
+      { ...digestsKey(id), expected: undefined, value: encode([...tools.digests]) },
+      { ...toolsKey(id), expected: undefined, value: Buffer.from(tools.json) },
+      jobAdded(job),
     ]);
   }
 
   /**
    * False when the server or its tools are not as they were read, or a new name or slug is taken.
    * @param tools before and after; absent when they stay
+   * @param job what becomes necessary by it
    */
   async tryUpdate(
     before: ServerSnapshot,
     after: StoredServer,
-    tools?: { readonly before: ToolsSnapshot; readonly after: readonly ServerTool[] },
+    tools?: { readonly before: ToolsSnapshot; readonly after: ToolList },
+    job?: PublicationJob,
   ): Promise<boolean> {
     const { id } = before.record;
-    const toolChanges: RecordChange[] = [];
-    if (tools !== undefined) {
-      const value = encode(tools.after);
-      if (tools.before.bytes?.equals(value) !== true) {
-        toolChanges.push({ ...toolsKey(id), expected: tools.before.bytes, value });
-      }
-    }
+    const { bytes, ...known } = before;
     return this.#records.swap([
       ...moveIndex(nameKey, foldCase(before.record.name), foldCase(after.record.name), id),
       ...moveIndex(slugKey, before.record.slug, after.record.slug, id),
-      { ...serverKey(id), expected: before.bytes, value: encode(after) },
-      ...toolChanges,
+      { ...serverKey(id), expected: bytes, value: encode(after), isTold: isWorthTelling(known, after) },
+      ...(tools === undefined ? [] : await this.#changeTools(id, tools.before, tools.after)),
+      ...(job === undefined ? [] : [jobAdded(job)]),
     ]);
   }
 
   /** False when the server or its tools are not as they were read. */
-  async tryDelete(server: ServerSnapshot, tools: ToolsSnapshot): Promise<boolean> {
+  async tryDelete(server: ServerSnapshot, tools: ToolsSnapshot, job: PublicationJob): Promise<boolean> {
     const { id, name, slug } = server.record;
     return this.#records.swap([
       ...moveIndex(nameKey, foldCase(name), undefined, id),
       ...moveIndex(slugKey, slug, undefined, id),
-      { ...serverKey(id), expected: server.bytes, value: undefined },
-      { ...toolsKey(id), expected: tools.bytes, value: undefined },
+      { ...serverKey(id), expected: server.bytes, value: undefined, isTold: true },
+      ...(await this.#changeTools(id, tools, undefined)),
+      jobAdded(job),
     ]);
+  }
+
+  /** None when they are the same. The tools themselves are read for it: they may be of an earlier version. */
+  async #changeTools(id: string, before: ToolsSnapshot, after: ToolList | undefined): Promise<RecordChange[]> {
+    const digests = after && encode([...after.digests]);
+    if (digests !== undefined && before.bytes?.equals(digests) === true) return [];
+    const expected = await this.#records.read(toolsKey(id));
+    return [
+      { ...digestsKey(id), expected: before.bytes, value: digests },
+      { ...toolsKey(id), expected, value: after && Buffer.from(after.json) },
+    ];
   }
 
   async #text(key: RecordKey): Promise<string | undefined> {
@@ -123,6 +149,10 @@ function serverKey(id: string): RecordKey {
 
 function toolsKey(id: string): RecordKey {
   return { space: 'records', key: `server-tools/${id}` };
+}
+
+function digestsKey(id: string): RecordKey {
+  return { space: 'records', key: `server-tool-digests/${id}` };
 }
 
 function nameKey(foldedName: string): RecordKey {
@@ -147,7 +177,7 @@ function moveIndex(
   return changes;
 }
 
-function encode(value: StoredServer | readonly ServerTool[]): Buffer {
+function encode(value: StoredServer | readonly (readonly [string, string])[]): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 

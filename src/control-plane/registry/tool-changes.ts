@@ -1,6 +1,4 @@
 // What is different between two readings of a server's tools, by their names.
-import { isDeepStrictEqual } from 'node:util';
-import type { ServerTool } from './server-record.js';
 
 export interface ToolChanges {
   readonly added: readonly string[];
@@ -8,15 +6,14 @@ export interface ToolChanges {
   readonly removed: readonly string[];
 }
 
-export function compareTools(before: readonly ServerTool[], after: readonly ServerTool[]): ToolChanges {
-  const known = new Map(before.map((tool) => [tool.name, tool]));
+/** Both: digest by name. */
+export function compareTools(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): ToolChanges {
   const added: string[] = [];
   const updated: string[] = [];
-  for (const tool of after) {
-    const old = known.get(tool.name);
-    if (old === undefined) added.push(tool.name);
-    else if (!isDeepStrictEqual(old, tool)) updated.push(tool.name);
-    known.delete(tool.name);
+  for (const [name, digest] of after) {
+    const known = before.get(name);
+    if (known === undefined) added.push(name);
+    else if (known !== digest) updated.push(name);
   }
-  return { added, updated, removed: [...known.keys()] };
+  return { added, updated, removed: [...before.keys()].filter((name) => !after.has(name)) };
 }

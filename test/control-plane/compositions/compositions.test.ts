@@ -2,12 +2,14 @@
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/dataplane-options.js';
 import { CompositionFault } from '../../../src/control-plane/compositions/composition-fault.js';
+import { createJob, jobAdded, PUBLICATION_JOBS } from '../../../src/control-plane/compositions/publication-job.js';
 import { limits } from '../../../src/shared/limits.js';
 import { compileUserConfig } from '../../../src/store/compile-config.js';
 import type { RecordStore } from '../../../src/store/record-store.js';
 import { decodeUserConfig } from '../../../src/store/user-config-schema.js';
 import { backendFor } from '../../support/deployment.js';
 import type { McpBackend } from '../../support/mcp-backend.js';
+import { recordsUnder } from '../../support/stored-records.js';
 import { until } from '../../support/until.js';
 import { setStage, stores, type Stage } from '../stage.js';
 
@@ -97,32 +99,44 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         },
       });
 
-      const changed = await compositions.replace('desk', {
-        name: 'Office',
-        description: 'for two',
-        servers: [...DESK.servers, { name: 'MAIL', tools: ['send'] }],
-        subjects: ['bob', 'carol'],
-      });
+      const changed = await compositions.replace(
+        'desk',
+        {
+          name: 'Office',
+          description: 'for two',
+          servers: [...DESK.servers, { name: 'MAIL', tools: ['send'] }],
+          subjects: ['bob', 'carol'],
+        },
+        'alice',
+      );
       t.match(changed, { id: created.id, name: 'Office', createdAt: created.createdAt, description: 'for two' });
       t.same(changed.servers[1], { name: 'mail', tools: ['send'] });
       t.equal(await publishedTo('alice', records), undefined, 'a subject that was taken out has nothing left');
       const both = { [created.id]: { files: ['read', 'list'], mail: ['send'] } };
       for (const subject of ['bob', 'carol']) t.same(await publishedTo(subject, records), both);
       t.equal(await compositions.find('desk'), undefined, 'the old name is free');
-      t.same((await compositions.replace(created.id, { ...DESK })).subjects, ['bob', 'carol'], 'subjects stay');
+      t.same(
+        (await compositions.replace(created.id, { ...DESK }, 'alice')).subjects,
+        ['bob', 'carol'],
+        'subjects stay',
+      );
 
       await compositions.remove(created.id);
       for (const subject of ['bob', 'carol']) t.equal(await publishedTo(subject, records), undefined);
-      t.same(await compositions.list(), []);
-      t.same(await records.list('published/'), []);
-      t.same(await records.list('composition'), []);
+      t.same((await compositions.list()).items, []);
+      for (const subject of ['alice', 'bob', 'carol']) {
+        t.equal(await records.read({ space: 'publications', key: subject }), undefined);
+      }
+      for (const prefix of ['compositions/', 'composition-names/', PUBLICATION_JOBS]) {
+        t.same(await recordsUnder(records, prefix), [], prefix);
+      }
     });
 
     t.test('is found by id and by name in any case, and listed by name', async (t) => {
       const { compositions } = await setScene(t, await optionsOf(t));
       const desk = await compositions.create(DESK, 'alice');
       const bench = await compositions.create({ name: 'bench', servers: [] }, 'alice');
-      t.same(await compositions.list(), [bench, desk]);
+      t.same((await compositions.list()).items, [bench, desk]);
       for (const reference of [desk.id, desk.id.toUpperCase(), 'DESK', 'desk']) {
         t.same(await compositions.find(reference), desk, reference);
       }
@@ -140,8 +154,8 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       await writeConfig(records, 'mallory', broken);
 
       await expectFault(t, compositions.create({ ...DESK, name: 'dESK' }, 'alice'), 'name-taken');
-      await expectFault(t, compositions.replace(desk.id, { ...DESK, name: 'OTHER' }), 'name-taken');
-      await expectFault(t, compositions.replace('nothing', DESK), 'not-found');
+      await expectFault(t, compositions.replace(desk.id, { ...DESK, name: 'OTHER' }, 'alice'), 'name-taken');
+      await expectFault(t, compositions.replace('nothing', DESK, 'alice'), 'not-found');
       await expectFault(t, compositions.remove('nothing'), 'not-found');
       const tools = ['read'];
       const rows: readonly (readonly [member: string, input: object])[] = [
@@ -170,9 +184,9 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       ];
       for (const [member, input] of rows) {
         await expectFault(t, compositions.create({ ...DESK, name: 'new', ...input }, 'alice'), 'invalid', member);
-        await expectFault(t, compositions.replace(desk.id, { ...DESK, ...input }), 'invalid', member);
+        await expectFault(t, compositions.replace(desk.id, { ...DESK, ...input }, 'alice'), 'invalid', member);
       }
-      t.equal((await compositions.list()).length, 2);
+      t.equal((await compositions.list()).items.length, 2);
       t.same(await publishedTo('alice', records), before);
       t.equal(await configText(records, 'mallory'), broken);
     });
@@ -241,7 +255,11 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.same(found?.servers[1], { name: 'mail', tools: ['send'] }, 'the composition keeps it');
       t.same(found?.missingTools.at(-1), { server: 'mail', tool: 'send' });
       const described = { ...desk, description: 'kept', servers: found?.servers ?? [] };
-      t.same((await compositions.replace('desk', described)).servers, found?.servers, 'also when it is changed');
+      t.same(
+        (await compositions.replace('desk', described, 'alice')).servers,
+        found?.servers,
+        'also when it is changed',
+      );
 
       const again = await backendFor(t, { tools: ['send'] });
       await registry.register({ name: 'Mail', url: again.url });
@@ -289,9 +307,10 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       await until(() => isThere('bob'), 'the repair on the timer');
 
       // A publisher that ended between the composition and its user configs.
-      const [record] = await records.list('compositions/');
+      const [record] = await recordsUnder(records, 'compositions/');
       const key = { space: 'records', key: record?.key ?? '' } as const;
-      await records.swap([{ ...key, expected: record?.value, value: undefined }]);
+      const job = createJob({ subjects: ['alice', 'bob'] });
+      await records.swap([{ ...key, expected: record?.value, value: undefined, isTold: true }, jobAdded(job)]);
       await until(
         async () => !(await isThere('alice')) && !(await isThere('bob')),
         'what nobody wants to be taken out',
@@ -339,7 +358,11 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
           made.map(({ id }, index) =>
             index % 3 === 0
               ? other.compositions.remove(id)
-              : one.compositions.replace(id, { name: `d${index}`, servers: [{ name: 'mail', tools: ['send'] }] }),
+              : one.compositions.replace(
+                  id,
+                  { name: `d${index}`, servers: [{ name: 'mail', tools: ['send'] }] },
+                  'alice',
+                ),
           ),
         );
         const left = made.filter((_, index) => index % 3 !== 0).map(({ id }) => id);
@@ -349,7 +372,8 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         await Promise.all(left.map((id, index) => stages[index % 2]!.compositions.remove(id)));
         t.equal(await configText(records, 'alice'), `{"virtual_hosts":{${foreign}}}`);
       }
-      t.same(await records.list('published/'), []);
+      t.equal(await records.read({ space: 'publications', key: 'alice' }), undefined);
+      t.same(await recordsUnder(records, PUBLICATION_JOBS), []);
     });
 
     t.test('of many compositions of one name there is one', async (t) => {
@@ -365,7 +389,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const faults = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []));
       t.equal(faults.length, 9);
       for (const fault of faults) t.match(fault, { code: 'name-taken' });
-      const [only, ...others] = await stages[0]!.compositions.list();
+      const [only, ...others] = (await stages[0]!.compositions.list()).items;
       t.same(others, []);
       for (let index = 0; index < 10; index++) {
         const isOwner = only?.subjects[0] === `s${index}`;

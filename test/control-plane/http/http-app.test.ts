@@ -32,7 +32,16 @@ async function setStage(t: Test, error: unknown, overrides: Partial<HttpAppParts
   };
   const app = await createHttpApp({
     records: { kind: 'embedded', ping: async () => true },
-    registry: { list: fail, find: fail, register: fail, replace: fail, remove: fail, refresh: fail, tools: fail },
+    registry: {
+      list: fail,
+      find: fail,
+      register: fail,
+      replace: fail,
+      remove: fail,
+      refresh: fail,
+      toolsJson: fail,
+      count: fail,
+    },
     compositions: { list: fail, find: fail, create: fail, replace: fail, remove: fail },
     mcp: { handleAggregate: () => {}, handleComposition: () => {} },
     hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),

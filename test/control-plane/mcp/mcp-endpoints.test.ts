@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
+import { Directory } from '../../../src/control-plane/mirror/directory.js';
 import { McpEndpoints, type McpEndpointsOptions } from '../../../src/control-plane/mcp/mcp-endpoints.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { backendFor } from '../../support/deployment.js';
@@ -33,7 +34,7 @@ class Front {
     this.endpoints = endpoints;
   }
 
-  static async open(t: Test, parts: Pick<McpEndpointsOptions, 'registry' | 'compositions'>): Promise<Front> {
+  static async open(t: Test, parts: Pick<McpEndpointsOptions, 'directory' | 'compositions'>): Promise<Front> {
     const endpoints = new McpEndpoints({
       ...parts,
       connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256 },
@@ -174,7 +175,11 @@ t.test('a session is one subject’s, at one endpoint', async (t) => {
   t.equal(carol.status, 404);
   t.equal(carol.text, '{"detail":"Server not found"}');
 
-  await compositions.replace(id, { name: 'My desk', servers: [{ name: 'one', tools: ['a'] }], subjects: ['alice'] });
+  await compositions.replace(
+    id,
+    { name: 'My desk', servers: [{ name: 'one', tools: ['a'] }], subjects: ['alice'] },
+    'alice',
+  );
   t.same(await front.toolNames([composed], path), ['one-a'], 'the next request obeys the change');
   await compositions.remove(id);
   t.equal((await front.post(LIST, [composed], path)).status, 404);
@@ -225,7 +230,9 @@ t.test('the rules of the transport are the dataplane’s', async (t) => {
 
 t.test('a store that fails is said so', async (t) => {
   const fail = async (): Promise<never> => Promise.reject(new RecordStoreFault('Redis is not reachable'));
-  const front = await Front.open(t, { registry: { list: fail }, compositions: { findHost: fail } });
+  const { records } = await setStage(t, { kind: 'embedded', path: createScratchDirectory(t) });
+  records.readChanges = fail;
+  const front = await Front.open(t, { directory: new Directory(records), compositions: { findHost: fail } });
   for (const path of ['/mcp', '/servers/x/mcp']) {
     const answer = await front.post(LIST, [], path);
     t.equal(answer.status, 503);

@@ -11,6 +11,7 @@ import {
   type Probe,
   type ServerFindings,
 } from '../../../src/control-plane/prober/prober.js';
+import type { ServerTool } from '../../../src/control-plane/registry/server-record.js';
 import { createGuardedLookup } from '../../../src/shared/address-guard.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createCertificates } from '../../support/certificates.js';
@@ -46,9 +47,12 @@ async function startRaw(t: Test, handler: RawHandler): Promise<RawBackend> {
   return backend;
 }
 
-function findingsOf(probe: Probe): ServerFindings {
+type ReadFindings = Omit<ServerFindings, 'tools'> & { readonly tools: readonly ServerTool[] };
+
+function findingsOf(probe: Probe): ReadFindings {
   if (probe.kind === 'failed') throw new Error(`the probe failed: ${probe.reason}`);
-  return probe.findings;
+  const { json } = probe.findings.tools;
+  return { ...probe.findings, tools: JSON.parse(Buffer.from(json).toString()) as ServerTool[] };
 }
 
 /** Answers JSON-RPC requests by their method; notifications with 202. */

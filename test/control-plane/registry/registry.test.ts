@@ -2,10 +2,11 @@
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/dataplane-options.js';
+import { Directory } from '../../../src/control-plane/mirror/directory.js';
 import { Prober, ProberClosedError } from '../../../src/control-plane/prober/prober.js';
 import { Registry } from '../../../src/control-plane/registry/registry.js';
 import { RegistryFault } from '../../../src/control-plane/registry/registry-fault.js';
-import type { ServerInput, ServerRecord } from '../../../src/control-plane/registry/server-record.js';
+import type { ServerInput, ServerRecord, ServerTool } from '../../../src/control-plane/registry/server-record.js';
 import { openRecordStore } from '../../../src/store/open-record-store.js';
 import { startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
 import { startRawBackend } from '../../support/raw-backend.js';
@@ -35,13 +36,19 @@ async function open(t: Test, options: StoreOptions, settings: RegistrySettings =
   const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const records = await openRecordStore(options, logger);
   const prober = new Prober({ deadlineMs: settings.deadlineMs ?? AMPLE_MS });
-  const registry = new Registry({ records, prober, logger, healthIntervalMs: settings.healthIntervalMs ?? NEVER_MS });
+  const registry = new Registry({
+    records,
+    directory: new Directory(records),
+    prober,
+    logger,
+    healthIntervalMs: settings.healthIntervalMs ?? NEVER_MS,
+  });
   t.teardown(async () => {
     await registry.stop();
     await records.close();
   });
   let changes = 0;
-  registry.onChange(() => changes++);
+  registry.onChange(() => void changes++);
   return { registry, changes: () => changes, lines };
 }
 
@@ -49,6 +56,10 @@ async function startMcp(t: Test, options: McpBackendOptions): Promise<McpBackend
   const backend = await startMcpBackend(options);
   t.teardown(() => backend.close());
   return backend;
+}
+
+async function toolsOf(registry: Registry, reference: string): Promise<ServerTool[]> {
+  return JSON.parse((await registry.toolsJson(reference)).toString()) as ServerTool[];
 }
 
 /** A URL where nobody listens. */
@@ -114,12 +125,12 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         lastError: null,
       });
       t.equal(changes(), 1);
-      t.same(await registry.list(), [record]);
+      t.same((await registry.list()).items, [record]);
       for (const reference of [record.id, record.id.toUpperCase(), 'My Server', 'MY SERVER', 'my-server']) {
         t.same(await registry.find(reference), record, reference);
       }
       t.same(
-        (await registry.tools('my server')).map(({ name }) => name),
+        (await toolsOf(registry, 'my server')).map(({ name }) => name),
         ['add', 'sub'],
       );
     });
@@ -138,7 +149,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         lastRefreshAt: null,
         lastError: 'it refuses connections',
       });
-      t.same(await registry.tools('gone'), []);
+      t.same(await toolsOf(registry, 'gone'), []);
     });
 
     t.test('nobody is found under what nobody is called', async (t) => {
@@ -146,7 +157,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       for (const reference of ['', 'nobody', 'a/b', '\ud800', 'x'.repeat(5_000), 'f'.repeat(32), '__proto__', 'é']) {
         t.equal(await registry.find(reference), undefined, reference.slice(0, 40));
         const words = /^Server not found: /;
-        await expectFault(t, registry.tools(reference), 'not-found', words);
+        await expectFault(t, registry.toolsJson(reference), 'not-found', words);
         await expectFault(t, registry.refresh(reference), 'not-found', words);
         await expectFault(t, registry.remove(reference), 'not-found', words);
         await expectFault(t, registry.replace(reference, { name: 'a', url: 'http://a/' }), 'not-found', words);
@@ -163,7 +174,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.equal((await registry.register({ name: 'A.B', url })).slug, 'a-b-3');
       t.same(await registry.find('a-b'), second, 'a name goes before a slug');
       t.same(
-        (await registry.list()).map(({ name }) => name),
+        (await registry.list()).items.map(({ name }) => name),
         ['a b', 'a-b', 'A.B'],
         'sorted by name',
       );
@@ -173,7 +184,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const { registry } = await open(t, await optionsOf(t));
       await expectFault(t, registry.register({ name: 'a/b', url: 'http://a/' }), 'invalid', /^name must be/);
       await expectFault(t, registry.register({ name: 'a', url: 'http://169.254.1.1/' }), 'invalid', /^url must not/);
-      t.same(await registry.list(), []);
+      t.same((await registry.list()).items, []);
     });
 
     t.test('what people say of it can be changed without a probe', async (t) => {
@@ -195,7 +206,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.same(await registry.find('new-name'), after);
       const again = await registry.replace(before.id, { name: 'NEW name', url: backend.url });
       t.match(again, { name: 'NEW name', slug: 'new-name', enabled: false }, 'only the case is another');
-      t.equal((await registry.tools('new name')).length, 1);
+      t.equal((await toolsOf(registry, 'new name')).length, 1);
       t.equal((await registry.register({ name: 'old', url: backend.url })).slug, 'old');
       await expectFault(t, registry.replace('old', { name: 'new name', url: backend.url }), 'name-taken', /new name/);
     });
@@ -208,12 +219,12 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const moved = await registry.replace('moving', { name: 'moving', url: other.url });
       t.match(moved, { id: before.id, createdAt: before.createdAt, serverInfo: { name: 'other' }, toolCount: 1 });
       t.same(
-        (await registry.tools('moving')).map(({ name }) => name),
+        (await toolsOf(registry, 'moving')).map(({ name }) => name),
         ['c'],
       );
       const lost = await registry.replace('moving', { name: 'moving', url: await deadUrl(t) });
       t.match(lost, { status: 'inactive', serverInfo: null, toolCount: 0, lastSeen: null, slug: 'moving' });
-      t.same(await registry.tools('moving'), []);
+      t.same(await toolsOf(registry, 'moving'), []);
     });
 
     t.test('a removed server is gone, and its name is free', async (t) => {
@@ -222,7 +233,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const { id } = await registry.register({ name: 'demo', url: backend.url });
       await registry.remove('demo');
       t.equal(changes(), 2);
-      t.same(await registry.list(), []);
+      t.same((await registry.list()).items, []);
       t.equal(await registry.find(id), undefined);
       const again = await registry.register({ name: 'DEMO', url: backend.url });
       t.not(again.id, id);
@@ -260,7 +271,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         error: 'it refuses connections',
       });
       t.match(await registry.find('demo'), { status: 'inactive', reachable: false, toolCount: 4 });
-      t.equal((await registry.tools('demo')).length, 4, 'the tools last read are kept');
+      t.equal((await toolsOf(registry, 'demo')).length, 4, 'the tools last read are kept');
       t.equal(changes(), 3);
 
       await backend.raw.listenAgain();
@@ -292,7 +303,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       await registry.remove('demo');
       release();
       await expectFault(t, refresh, 'not-found', /demo/);
-      t.same(await registry.list(), [], 'and does not come back');
+      t.same((await registry.list()).items, [], 'and does not come back');
     });
 
     t.test('everything survives a restart', async (t) => {
@@ -302,8 +313,8 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const record = await first.registry.register({ name: 'demo', url: backend.url, tags: ['x'] });
       await first.registry.stop();
       const second = await open(t, options);
-      t.same(await second.registry.list(), [record]);
-      t.equal((await second.registry.tools('demo')).length, 1);
+      t.same((await second.registry.list()).items, [record]);
+      t.equal((await toolsOf(second.registry, 'demo')).length, 1);
       await expectFault(t, second.registry.register({ name: 'Demo', url: backend.url }), 'name-taken', /Demo/);
     });
 
@@ -323,7 +334,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         t.ok(losers.every((reason) => reason instanceof RegistryFault && reason.code === 'name-taken'));
         t.same(await registries[0]!.find(`name ${round}`), winners[0]);
       }
-      t.equal((await registries[1]!.list()).length, 5, 'and nothing of the others is left');
+      t.equal((await registries[1]!.list()).items.length, 5, 'and nothing of the others is left');
     });
 
     t.test('registrations with names of one slug at one time all get a slug of their own', async (t) => {
@@ -347,7 +358,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         registries[0]!.refresh(id),
         registries[1]!.refresh(id),
       ]);
-      const [record, ...others] = await registries[0]!.list();
+      const [record, ...others] = (await registries[0]!.list()).items;
       t.same(others, []);
       t.match(record, { id, status: 'active', toolCount: 1 });
       const found = await Promise.all(
@@ -385,7 +396,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       backend.raw.handler = replacement.raw.handler;
       await until(() => isSeen(({ status }) => status === 'active'), 'a success');
       t.match(await registry.find('demo'), { toolCount: 2, lastError: null, reachable: true });
-      t.equal((await registry.tools('demo')).length, 2);
+      t.equal((await toolsOf(registry, 'demo')).length, 2);
       await until(() => changes() === 3, 'word of the next change');
       t.notOk(
         lines.some((line) => line.includes(backend.raw.origin)),
@@ -423,7 +434,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const rejected = t.rejects(registration, ProberClosedError);
       await registry.stop();
       await rejected;
-      t.match(await registry.list(), [{ name: 'demo', status: 'active', reachable: true, lastError: null }]);
+      t.match((await registry.list()).items, [{ name: 'demo', status: 'active', reachable: true, lastError: null }]);
     });
   });
 }

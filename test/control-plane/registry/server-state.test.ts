@@ -2,11 +2,16 @@ import t from 'tap';
 import type { Probe } from '../../../src/control-plane/prober/prober.js';
 import type { ServerRecord, ServerStatus } from '../../../src/control-plane/registry/server-record.js';
 import { afterProbe, type Judgement, type StoredServer } from '../../../src/control-plane/registry/server-state.js';
+import { toolListOf } from '../../../src/control-plane/registry/tool-list.js';
 
 const NOW = '2026-01-02T03:04:05.678Z';
 const reached: Probe = {
   kind: 'reached',
-  findings: { serverInfo: { name: 's' }, capabilities: { tools: {} }, tools: [{ name: 'a', inputSchema: {} }] },
+  findings: {
+    serverInfo: { name: 's' },
+    capabilities: { tools: {} },
+    tools: toolListOf([{ name: 'a', inputSchema: {} }]),
+  },
 };
 const failed: Probe = { kind: 'failed', reason: 'it refuses connections' };
 

@@ -1,5 +1,11 @@
 import t from 'tap';
-import { compareTools } from '../../../src/control-plane/registry/tool-changes.js';
+import type { ServerTool } from '../../../src/control-plane/registry/server-record.js';
+import { compareTools, type ToolChanges } from '../../../src/control-plane/registry/tool-changes.js';
+import { digestOfList, toolListOf } from '../../../src/control-plane/registry/tool-list.js';
+
+function compare(before: readonly ServerTool[], after: readonly ServerTool[]): ToolChanges {
+  return compareTools(toolListOf(before).digests, toolListOf(after).digests);
+}
 
 t.test('what was added, updated and removed', async (t) => {
   const same = { name: 'same', inputSchema: { type: 'object', properties: { a: {} } } };
@@ -9,14 +15,39 @@ t.test('what was added, updated and removed', async (t) => {
     { name: 'new', inputSchema: {} },
     structuredClone(same),
   ];
-  t.same(compareTools(before, after), { added: ['new'], updated: ['changed'], removed: ['gone'] });
-  t.same(compareTools(after, [...after].reverse()), { added: [], updated: [], removed: [] }, 'order is no change');
-  t.same(compareTools([], before).added.length, 3);
-  t.same(compareTools(before, []).removed.length, 3);
+  t.same(compare(before, after), { added: ['new'], updated: ['changed'], removed: ['gone'] });
+  t.same(compare(after, [...after].reverse()), { added: [], updated: [], removed: [] }, 'order is no change');
+  t.same(compare([], before).added.length, 3);
+  t.same(compare(before, []).removed.length, 3);
 });
 
 t.test('names of JavaScript are names', async (t) => {
   const tools = ['__proto__', 'constructor'].map((name) => ({ name, inputSchema: {} }));
-  t.same(compareTools([], tools).added, ['__proto__', 'constructor']);
-  t.same(compareTools(tools, []).removed, ['__proto__', 'constructor']);
+  t.same(compare([], tools).added, ['__proto__', 'constructor']);
+  t.same(compare(tools, []).removed, ['__proto__', 'constructor']);
+});
+
+t.test('the order of members is no change, their values are', async (t) => {
+  const tool = (inputSchema: unknown): ServerTool => ({ name: 'a', inputSchema });
+  const none = { added: [], updated: [], removed: [] };
+  t.same(compare([tool({ b: 1, a: [{ d: 2, c: 3 }] })], [tool({ a: [{ c: 3, d: 2 }], b: 1 })]), none);
+  for (const [one, other] of [
+    [{ a: 1 }, { a: 2 }],
+    [{ a: [1, 2] }, { a: [2, 1] }],
+    [{ a: {} }, { a: [] }],
+    [{ a: null }, {}],
+    [{ a: ['object'] }, { a: {} }],
+    [JSON.parse('{"__proto__":1}'), {}],
+  ] as const) {
+    t.same(compare([tool(one)], [tool(other)]).updated, ['a'], JSON.stringify(one));
+  }
+});
+
+t.test('the digest of a list is that of its tools, in any order', async (t) => {
+  const [a, b] = [
+    { name: 'a', inputSchema: {} },
+    { name: 'b', inputSchema: {} },
+  ];
+  t.equal(digestOfList(toolListOf([a, b])), digestOfList(toolListOf([b, a])));
+  t.not(digestOfList(toolListOf([a, b])), digestOfList(toolListOf([a])));
 });

@@ -5,13 +5,14 @@ import type { Compositions } from '../../compositions/compositions.js';
 import { Refused } from '../answered-error.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
-import { nextLink, pageOf, type PageQuery } from '../page.js';
+import type { PageQuery } from '../../page.js';
+import { nextLink } from '../page-link.js';
 
 export type ServedCompositions = Pick<Compositions, 'list' | 'find' | 'create' | 'replace' | 'remove'>;
 
 export function mountCompositionRoutes(app: FastifyInstance, compositions: ServedCompositions): void {
   mount(app, operations.listCompositions, async (request, reply) => {
-    const page = pageOf(await compositions.list(), request.query as PageQuery);
+    const page = await compositions.list(request.query as PageQuery);
     if (page.cursor !== undefined) reply.header('link', nextLink(request.url, page.cursor));
     return page.items;
   });
@@ -30,7 +31,7 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
   });
 
   mount(app, operations.replaceComposition, async (request) =>
-    compositions.replace(referenceOf(request), inputOf(request)),
+    compositions.replace(referenceOf(request), inputOf(request), request.subject),
   );
 
   mount(app, operations.removeComposition, async (request) => compositions.remove(referenceOf(request)));

@@ -5,25 +5,27 @@ import type { ServerInput } from '../../registry/server-record.js';
 import { Refused } from '../answered-error.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
-import { nextLink, pageOf, type PageQuery } from '../page.js';
+import type { PageQuery } from '../../page.js';
+import { nextLink } from '../page-link.js';
 
 interface ListQuery extends PageQuery {
   readonly tags?: string;
   readonly status?: 'active' | 'inactive';
 }
 
-export type ServedRegistry = Pick<Registry, 'list' | 'find' | 'register' | 'replace' | 'remove' | 'refresh' | 'tools'>;
+export type ServedRegistry = Pick<
+  Registry,
+  'list' | 'count' | 'find' | 'register' | 'replace' | 'remove' | 'refresh' | 'toolsJson'
+>;
 
 export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry): void {
   mount(app, operations.listServers, async (request, reply) => {
     const { tags, status, ...pageQuery } = request.query as ListQuery;
-    const wanted = tags?.split(',').map((tag) => tag.trim());
-    const servers = (await registry.list()).filter(
-      (server) =>
-        (wanted === undefined || server.tags.some((tag) => wanted.includes(tag))) &&
-        (status === undefined || server.status === status),
-    );
-    const page = pageOf(servers, pageQuery);
+    const page = await registry.list({
+      ...pageQuery,
+      ...(tags === undefined ? {} : { tags: tags.split(',').map((tag) => tag.trim()) }),
+      ...(status === undefined ? {} : { status }),
+    });
     if (page.cursor !== undefined) reply.header('link', nextLink(request.url, page.cursor));
     return page.items;
   });
@@ -47,7 +49,11 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
 
   mount(app, operations.refreshServer, async (request) => registry.refresh(referenceOf(request)));
 
-  mount(app, operations.listTools, async (request) => registry.tools(referenceOf(request)));
+  // As they are stored: a list may be large.
+  mount(app, operations.listTools, async (request, reply) => {
+    reply.type('application/json');
+    return registry.toolsJson(referenceOf(request));
+  });
 }
 
 function referenceOf({ params }: FastifyRequest): string {

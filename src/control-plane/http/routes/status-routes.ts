@@ -9,7 +9,7 @@ import { operations } from '../operations.js';
 
 export interface StatusParts {
   readonly records: Pick<RecordStore, 'kind' | 'ping'>;
-  readonly registry: Pick<Registry, 'list'>;
+  readonly registry: Pick<Registry, 'count'>;
 }
 
 type Status = 'healthy' | 'unhealthy';
@@ -29,17 +29,11 @@ export function mountStatusRoutes(app: FastifyInstance, parts: StatusParts): voi
       timestamp: new Date().toISOString(),
       uptimeSeconds: Math.round(process.uptime() * 1_000) / 1_000,
       store: { kind: parts.records.kind, reachable },
-      servers: reachable ? await countServers(parts) : null,
+      servers: reachable ? await parts.registry.count() : null,
     };
   });
 }
 
 function statusOf(isReachable: boolean): Status {
   return isReachable ? 'healthy' : 'unhealthy';
-}
-
-async function countServers({ registry }: StatusParts): Promise<{ total: number; active: number; inactive: number }> {
-  const servers = await registry.list();
-  const active = servers.filter(({ status }) => status === 'active').length;
-  return { total: servers.length, active, inactive: servers.length - active };
 }

@@ -21,16 +21,14 @@ export function pageOf<Item extends { readonly name: string }>(
   const rest = items.filter(({ name }) => name.toLowerCase() > after);
   const page = rest.slice(0, limit);
   const last = rest.length > limit ? page.at(-1) : undefined;
-  return {
-    items: page,
-    cursor: last === undefined ? undefined : Buffer.from(last.name.toLowerCase()).toString('base64url'),
-  };
+  return { items: page, cursor: last && cursorAfter(last) };
 }
 
-/** The `Link` header's value, RFC 8288: the same request with the other cursor. */
-export function nextLink(url: string, cursor: string): string {
-  const [path = '', query = ''] = url.split('?', 2);
-  const parameters = new URLSearchParams(query);
-  parameters.set('cursor', cursor);
-  return `<${path}?${parameters.toString()}>; rel="next"`;
+/** The cursor of the page that begins after the item. */
+export function cursorAfter({ name }: { readonly name: string }): string {
+  return Buffer.from(name.toLowerCase()).toString('base64url');
+}
+
+export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
+  return a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1;
 }

@@ -1,0 +1,21 @@
+// Who is registered and what is composed, as every part of one control plane sees it: in memory, and as fresh as whoever
+// asks needs it to be.
+import type { RecordStore } from '../../store/record-store.js';
+import { CompositionDirectory } from '../compositions/composition-directory.js';
+import { ServerDirectory } from '../registry/server-directory.js';
+import { RecordMirror } from './record-mirror.js';
+
+export class Directory {
+  readonly servers = new ServerDirectory();
+  readonly compositions = new CompositionDirectory();
+  readonly #mirror: RecordMirror;
+
+  constructor(records: RecordStore) {
+    this.#mirror = new RecordMirror(records, [this.servers, this.compositions]);
+  }
+
+  /** Resolved when everything that was stored before this call is known. */
+  async sync(): Promise<void> {
+    await this.#mirror.sync();
+  }
+}

@@ -1,0 +1,29 @@
+// What runs in the probe thread: one prober, asked and answered by messages.
+import { parentPort, workerData } from 'node:worker_threads';
+import type { FromProbeThread, ProbeThreadOptions, ToProbeThread } from './probe-thread.js';
+import { Prober, ProberClosedError, type Probe } from './prober.js';
+
+const port = parentPort;
+if (port === null) throw new Error('to be started as a thread');
+const prober = new Prober(workerData as ProbeThreadOptions);
+
+port.on('message', (message: ToProbeThread) => {
+  if (message.kind === 'probe') {
+    void answer(message.id, message.url);
+  } else {
+    prober.close();
+    // What is under way is answered all the same, and then nothing keeps the thread alive.
+    port.unref();
+  }
+});
+
+async function answer(id: number, url: string): Promise<void> {
+  let probe: Probe | 'closed';
+  try {
+    probe = await prober.probe(url);
+  } catch (error) {
+    if (!(error instanceof ProberClosedError)) throw error;
+    probe = 'closed';
+  }
+  port?.postMessage({ id, probe } satisfies FromProbeThread);
+}

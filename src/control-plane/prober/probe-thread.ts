@@ -1,0 +1,90 @@
+// Probes in a thread of their own: what servers answer is read with a parser that stops for nobody, and that must not be
+// the event loop on which everybody else is served. The thread starts with the first probe, and again when it died.
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { limits } from '../../shared/limits.js';
+import { ProbeFault } from './probe-fault.js';
+import { ProberClosedError, type Probe, type ProberOptions } from './prober.js';
+
+export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode'>;
+
+export type ToProbeThread =
+  { readonly kind: 'probe'; readonly id: number; readonly url: string } | { readonly kind: 'close' };
+
+/** `closed`: the thread was closed before the probe was over. */
+export interface FromProbeThread {
+  readonly id: number;
+  readonly probe: Probe | 'closed';
+}
+
+interface PendingProbe {
+  resolve(probe: Probe): void;
+  reject(error: ProberClosedError): void;
+}
+
+const MIB = 1024 * 1024;
+const THREAD_FILE = fileURLToPath(new URL('./probe-thread-entry.js', import.meta.url));
+
+export class ProbeThread {
+  readonly #options: ProbeThreadOptions;
+  readonly #pending = new Map<number, PendingProbe>();
+  #worker: Worker | undefined;
+  #lastId = 0;
+  #isClosed = false;
+
+  constructor(options: ProbeThreadOptions) {
+    this.#options = options;
+  }
+
+  /** As `Prober.probe`: rejects with a `ProberClosedError` only. */
+  async probe(url: string): Promise<Probe> {
+    if (this.#isClosed) throw new ProberClosedError();
+    const worker = (this.#worker ??= this.#start());
+    const id = (this.#lastId += 1);
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject });
+      this.#send(worker, { kind: 'probe', id, url });
+    });
+  }
+
+  /** Ends the probes under way, and with the last of them the thread. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    if (this.#worker !== undefined) this.#send(this.#worker, { kind: 'close' });
+  }
+
+  #send(worker: Worker, message: ToProbeThread): void {
+    worker.postMessage(message);
+  }
+
+  #start(): Worker {
+    const worker = new Worker(THREAD_FILE, {
+      workerData: this.#options,
+      resourceLimits: { maxOldGenerationSizeMb: limits.probeThreadMemoryBytesMax / MIB },
+    });
+    worker.on('message', ({ id, probe }: FromProbeThread) => {
+      const pending = this.#pending.get(id);
+      this.#pending.delete(id);
+      if (probe === 'closed') pending?.reject(new ProberClosedError());
+      else pending?.resolve(probe);
+    });
+    // Its memory is used up, as a rule; `exit` follows.
+    worker.on('error', () => {});
+    worker.on('exit', () => this.#onExit());
+    // What is pending keeps the process alive by its own.
+    worker.unref();
+    return worker;
+  }
+
+  #onExit(): void {
+    this.#worker = undefined;
+    const unanswered = [...this.#pending.values()];
+    this.#pending.clear();
+    const { message } = new ProbeFault('answer-too-large');
+    for (const pending of unanswered) {
+      if (this.#isClosed) pending.reject(new ProberClosedError());
+      else pending.resolve({ kind: 'failed', reason: message });
+    }
+  }
+}

@@ -1,0 +1,104 @@
+// The registered servers in memory: of each what lists, compositions and the aggregate go by. A directory's `sync` brings
+// it up to date.
+import type { BackendConfig } from '../../store/user-config-schema.js';
+import { backendOf } from '../compositions/composed-backends.js';
+import type { Mirrored } from '../mirror/record-mirror.js';
+import { byName } from '../page.js';
+import type { ServerRecord } from './server-record.js';
+import type { StoredServer } from './server-state.js';
+
+export const SERVERS = 'servers/';
+
+type KnownMember = 'id' | 'name' | 'url' | 'tags' | 'transport' | 'status' | 'enabled' | 'lastSeen';
+
+export interface KnownServer extends Pick<ServerRecord, KnownMember> {
+  /** Another one when its tools are others. */
+  readonly toolsDigest: string;
+}
+
+export interface ServerCounts {
+  readonly total: number;
+  readonly active: number;
+  readonly inactive: number;
+}
+
+/** Times of no interest are left out: `lastSeen` says whether it was ever reached. */
+export function knownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
+  const { id, name, url, tags, transport, status, enabled } = record;
+  const lastSeen = record.lastSeen === null ? null : record.createdAt;
+  return { id, name, url, tags, transport, status, enabled, lastSeen, toolsDigest };
+}
+
+/** Whether the change is one that those who know the server must hear of. */
+export function isWorthTelling(before: StoredServer, after: StoredServer): boolean {
+  return JSON.stringify(knownServer(before)) !== JSON.stringify(knownServer(after));
+}
+
+export class ServerDirectory implements Mirrored {
+  readonly prefix = SERVERS;
+  readonly #byId = new Map<string, KnownServer>();
+  readonly #byName = new Map<string, KnownServer>();
+  #sorted: readonly KnownServer[] | undefined;
+  #backends: ReadonlyMap<string, BackendConfig> | undefined;
+  #version = 0;
+
+  /** Another one when anything of any server is another. */
+  get version(): number {
+    return this.#version;
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** By name. */
+  get sorted(): readonly KnownServer[] {
+    return (this.#sorted ??= [...this.#byId.values()].sort(byName));
+  }
+
+  /** Of the servers that are in service, by name; the same object for as long as they are the same. */
+  get backends(): ReadonlyMap<string, BackendConfig> {
+    this.#backends ??= new Map(
+      this.sorted
+        .filter(({ enabled, status }) => enabled && status === 'active')
+        .map((server) => [server.name, backendOf(server)]),
+    );
+    return this.#backends;
+  }
+
+  keys(): Iterable<string> {
+    return Array.from(this.#byId.keys(), (id) => SERVERS + id);
+  }
+
+  byId(id: string): KnownServer | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** In any case. */
+  byName(name: string): KnownServer | undefined {
+    return this.#byName.get(name.toLowerCase());
+  }
+
+  count(): ServerCounts {
+    const active = this.sorted.filter(({ status }) => status === 'active').length;
+    return { total: this.size, active, inactive: this.size - active };
+  }
+
+  put(key: string, value: Buffer | undefined): void {
+    const before = this.#byId.get(key.slice(SERVERS.length));
+    const after = value && knownServer(JSON.parse(value.toString()) as StoredServer);
+    if (before !== undefined) {
+      this.#byId.delete(before.id);
+      const name = before.name.toLowerCase();
+      // Another one may have the name by now.
+      if (this.#byName.get(name) === before) this.#byName.delete(name);
+    }
+    if (after !== undefined) {
+      this.#byId.set(after.id, after);
+      this.#byName.set(after.name.toLowerCase(), after);
+    }
+    this.#sorted = undefined;
+    this.#backends = undefined;
+    this.#version += 1;
+  }
+}

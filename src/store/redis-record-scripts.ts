@@ -1,0 +1,64 @@
+// What Redis does for the record store as a whole, which is what makes a swap a swap. The work of a script is measured by
+// what it is given, never by what is stored.
+
+/**
+ * KEYS: of each change the key; then the sorted sets that list keys; and if anything is told, position, epoch and log.
+ * ARGV: how many changes, how many entries the log keeps (0: nothing is told), an epoch to begin with; then of each
+ * change: which sorted set lists it (0: none), its name there, whether it is told, what must be there and what is to be
+ * there, each as '=' and the bytes, or '' for nothing. All is looked at before the first is written: Redis does not undo.
+ */
+export const SWAP_SCRIPT = `
+local count, kept = tonumber(ARGV[1]), tonumber(ARGV[2])
+for i = 1, count do
+  local stored = redis.call('GET', KEYS[i])
+  if (stored and '=' .. stored or '') ~= ARGV[5 * i + 2] then return 0 end
+end
+local position, epoch, log = KEYS[#KEYS - 2], KEYS[#KEYS - 1], KEYS[#KEYS]
+if kept > 0 and (redis.call('EXISTS', position) == 0 or redis.call('EXISTS', epoch) == 0) then
+  redis.call('DEL', log, position)
+  redis.call('SET', epoch, ARGV[3])
+end
+for i = 1, count do
+  local list, name, isTold = tonumber(ARGV[5 * i - 1]), ARGV[5 * i], ARGV[5 * i + 1]
+  local expected, value = ARGV[5 * i + 2], ARGV[5 * i + 3]
+  if value == '' then redis.call('DEL', KEYS[i])
+  elseif value ~= expected then redis.call('SET', KEYS[i], string.sub(value, 2)) end
+  if list > 0 then
+    if value == '' then redis.call('ZREM', KEYS[count + list], name)
+    elseif expected == '' then redis.call('ZADD', KEYS[count + list], 0, name) end
+  end
+  if isTold == '1' then
+    redis.call('XADD', log, 'MAXLEN', '=', kept, redis.call('INCR', position) .. '-0', 'k', name)
+  end
+end
+return 1`;
+
+/** How many arguments go before those of the changes. */
+export const SWAP_HEAD = 3;
+
+/**
+ * KEYS: position, epoch, log. ARGV: an epoch and a position in it that the caller knows, an epoch to begin with.
+ * Answers the epoch, the position, and the keys that were told since, in entries of the log; or no third part when the
+ * log does not go back so far.
+ */
+export const CHANGES_SCRIPT = `
+local position, epoch = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])
+if not position or not epoch then
+  redis.call('DEL', KEYS[3])
+  redis.call('SET', KEYS[1], '0')
+  redis.call('SET', KEYS[2], ARGV[3])
+  return {ARGV[3], '0'}
+end
+local last, known = tonumber(position), tonumber(ARGV[2])
+if epoch ~= ARGV[1] or known > last or last - known > redis.call('XLEN', KEYS[3]) then return {epoch, position} end
+if known == last then return {epoch, position, {}} end
+return {epoch, position, redis.call('XRANGE', KEYS[3], (known + 1) .. '-0', '+')}`;
+
+/**
+ * Takes a record over from the earlier layout, unless that has been done. KEYS: the mark that all was moved, the key,
+ * the sorted set that lists it. ARGV: its name there, its bytes.
+ */
+export const MOVE_SCRIPT = `
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+if redis.call('SET', KEYS[2], ARGV[2], 'NX') then redis.call('ZADD', KEYS[3], 0, ARGV[1]) end
+return 1`;

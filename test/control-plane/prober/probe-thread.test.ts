@@ -1,0 +1,123 @@
+import t, { type Test } from 'tap';
+import { ProbeThread } from '../../../src/control-plane/prober/probe-thread.js';
+import { Prober, ProberClosedError, type Probe } from '../../../src/control-plane/prober/prober.js';
+import { limits } from '../../../src/shared/limits.js';
+import { startMcpBackend } from '../../support/mcp-backend.js';
+import { startRawBackend, type RawBackend } from '../../support/raw-backend.js';
+
+const AMPLE_MS = 60_000;
+
+function openThread(t: Test): ProbeThread {
+  const thread = new ProbeThread({ deadlineMs: AMPLE_MS, mode: 'plain-text-or-tls' });
+  t.teardown(() => thread.close());
+  return thread;
+}
+
+/** @param self JSON of what `initialize` answers beside the version; @param tools JSON of a list. */
+async function startScripted(t: Test, self: string, tools = '[]'): Promise<RawBackend> {
+  const backend = await startRawBackend((request) => {
+    if (request.method !== 'POST') return request.empty(405);
+    const { id, method } = JSON.parse(request.text) as { id?: number; method: string };
+    if (id === undefined) return request.empty(202);
+    const result = method === 'initialize' ? `{"protocolVersion":"2025-11-25",${self}}` : `{"tools":${tools}}`;
+    return request.json(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
+  });
+  t.teardown(() => backend.close());
+  return backend;
+}
+
+const SELF = '"capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}';
+
+/** The longest time for which nothing else could be done while it went on, ms. */
+async function longestHoldMs(action: () => Promise<unknown>): Promise<number> {
+  let isOver = false;
+  let longestMs = 0;
+  const watch = (async (): Promise<void> => {
+    for (let beforeMs = performance.now(); !isOver;) {
+      await new Promise(setImmediate);
+      const nowMs = performance.now();
+      longestMs = Math.max(longestMs, nowMs - beforeMs);
+      beforeMs = nowMs;
+    }
+  })();
+  await action();
+  isOver = true;
+  await watch;
+  return longestMs;
+}
+
+t.test('it finds what a prober finds', async (t) => {
+  const backend = await startMcpBackend({ tools: ['a', 'b'] });
+  t.teardown(() => backend.close());
+  const [here, there] = await Promise.all([
+    new Prober({ deadlineMs: AMPLE_MS }).probe(backend.url),
+    openThread(t).probe(backend.url),
+  ]);
+  const plain = (probe: Probe): unknown =>
+    probe.kind === 'reached'
+      ? {
+          ...probe.findings,
+          tools: [Buffer.from(probe.findings.tools.json).toString(), [...probe.findings.tools.digests]],
+        }
+      : probe;
+  t.equal(there.kind, 'reached');
+  t.same(plain(there), plain(here));
+  t.match(await openThread(t).probe('http://127.0.0.1:1/'), { kind: 'failed', reason: 'it refuses connections' });
+});
+
+t.test('what one server answers holds nobody else', async (t) => {
+  const filler = `[${'{},'.repeat(250_000)}{}]`;
+  const backend = await startScripted(t, SELF, `[{"name":"a","inputSchema":{"x":${filler}}}]`);
+  const thread = openThread(t);
+  await thread.probe('http://127.0.0.1:1/');
+  const prober = new Prober({ deadlineMs: AMPLE_MS });
+  // The machine may be at something else just then: one of three rounds is enough.
+  let isShorter = false;
+  for (let round = 0; round < 3 && !isShorter; round++) {
+    const hereMs = await longestHoldMs(() => prober.probe(backend.url));
+    const thereMs = await longestHoldMs(() => thread.probe(backend.url));
+    t.comment(`longest hold: ${Math.round(hereMs)} ms here, ${Math.round(thereMs)} ms with the thread`);
+    isShorter = thereMs < hereMs / 2;
+  }
+  t.ok(isShorter);
+});
+
+t.test('more values than are worth reading fail the probe, not the process', async (t) => {
+  const filler = `[${'{},'.repeat(limits.probeValuesMax)}{}]`;
+  const thread = openThread(t);
+  for (const backend of [
+    await startScripted(t, `${SELF},"filler":${filler}`),
+    await startScripted(t, SELF, filler),
+    await startScripted(
+      t,
+      SELF,
+      JSON.stringify(Array.from({ length: limits.probeToolsMax + 1 }, (_, n) => ({ name: `${n}`, inputSchema: {} }))),
+    ),
+  ]) {
+    t.match(await thread.probe(backend.url), { kind: 'failed', reason: 'its answers are too large' });
+  }
+});
+
+t.test('of what a server says of itself too much is cut to what has a meaning', async (t) => {
+  const large = JSON.stringify('x'.repeat(3_000_000));
+  const backend = await startScripted(
+    t,
+    `"capabilities":{"tools":{"listChanged":true},"experimental":{"own":{"x":${large}}}},"serverInfo":{"name":"s","version":"1","icons":[{"src":${large}}]}`,
+  );
+  const probe = await openThread(t).probe(backend.url);
+  t.match(probe, { kind: 'reached' });
+  if (probe.kind !== 'reached') return;
+  t.same(probe.findings.capabilities, { tools: {} });
+  t.same(probe.findings.serverInfo, { name: 's', version: '1' });
+});
+
+t.test('once closed it probes nobody, and what was under way is over', async (t) => {
+  const backend = await startRawBackend(() => {});
+  t.teardown(() => backend.close());
+  const thread = openThread(t);
+  const probe = t.rejects(thread.probe(backend.url), ProberClosedError);
+  await backend.request(0);
+  thread.close();
+  await probe;
+  await t.rejects(thread.probe(backend.url), ProberClosedError);
+});

@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto';
+import t from 'tap';
+import { slotOf, slotTag } from '../../src/store/redis-slot.js';
+
+t.test('slots are those of a cluster of Redis', async (t) => {
+  // As `CLUSTER KEYSLOT` answers.
+  const slots: readonly (readonly [key: string, slot: number])[] = [
+    ['123456789', 12_739],
+    ['foo', 12_182],
+    ['{user1000}.following', 3_443],
+    ['{user1000}.followers', 3_443],
+  ];
+  for (const [key, slot] of slots) t.equal(slotOf(Buffer.from(key)), slot, key);
+  t.equal(
+    slotOf(Buffer.from('foo{}{bar}')),
+    slotOf(Buffer.from('{foo{}{bar}}'.slice(1, -1))),
+    'empty braces count not',
+  );
+  t.equal(slotOf(Buffer.from('foo{{bar}}zap')), slotOf(Buffer.from('{bar')), 'the first brace counts');
+});
+
+t.test('a tag keeps another key in the slot of the first', async (t) => {
+  const keys = ['alice', 'a}b', '{}', '{', '}', 'a{b}c', 'x{y', '}{z}', 'é😀', '{}{a}'].map((key) => Buffer.from(key));
+  for (let count = 0; count < 50; count++) keys.push(randomBytes(count + 1));
+  for (const key of keys) {
+    const tagged = Buffer.concat([
+      Buffer.from([0xff]),
+      Buffer.from('{'),
+      slotTag(key),
+      Buffer.from('}published/'),
+      key,
+    ]);
+    t.equal(slotOf(tagged), slotOf(key), key.toString('latin1'));
+  }
+});

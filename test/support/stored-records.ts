@@ -1,0 +1,10 @@
+// What is in a record store, for tests that look past its users.
+import type { RecordStore, StoredRecord } from '../../src/store/record-store.js';
+import { walkRecords } from '../../src/store/record-walk.js';
+
+/** All records with the prefix. */
+export async function recordsUnder(records: RecordStore, prefix: string): Promise<StoredRecord[]> {
+  const found: StoredRecord[] = [];
+  for await (const part of walkRecords(records, prefix)) found.push(...part);
+  return found;
+}
