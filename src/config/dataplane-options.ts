@@ -44,6 +44,8 @@ export interface UpstreamOptions {
   readonly mode: 'tls-only' | 'plain-text-or-tls';
   readonly connectTimeoutMs: number;
   readonly initializeTimeoutMs: number;
+  /** How long a caller's `initialize` waits for a backend that has not answered its own. */
+  readonly initializePatienceMs: number;
   readonly listTimeoutMs: number;
   /** A call's deadline between two bytes of its answer. */
   readonly callIdleTimeoutMs: number;

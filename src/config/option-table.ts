@@ -205,6 +205,13 @@ const upstreamOptions = {
     fallback: '10s',
     parse: values.duration({ minMs: 1 }),
   },
+  'initialize-patience': {
+    placeholder: '<duration>',
+    meaning:
+      'how long a new session waits for a slow backend before it begins without it; lists wait four times as long',
+    fallback: '1s',
+    parse: values.duration({ minMs: 1 }),
+  },
   'list-timeout': {
     placeholder: '<duration>',
     meaning: 'how long a backend may take to list its tools',

@@ -97,6 +97,7 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
     mode: values['upstream-connection-mode'],
     connectTimeoutMs: values['connect-timeout'],
     initializeTimeoutMs: values['initialize-timeout'],
+    initializePatienceMs: values['initialize-patience'],
     listTimeoutMs: values['list-timeout'],
     callIdleTimeoutMs: values['call-timeout'],
   };

@@ -1,17 +1,19 @@
-// `initialize`: opens an upstream session with every backend at once and answers when each has come to something. It
-// succeeds whatever the backends do (decisions 2.3): who cannot be reached is named, and tried again when needed.
+// `initialize`: opens an upstream session with every backend at once and answers when each has come to something, or the
+// patience is over. It succeeds whatever the backends do (decisions 2.3): who is not there is named, and tried again when
+// needed.
 import { ABSENT, AMBIGUOUS, findMember, stringValue } from '../protocol/json-member.js';
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../protocol/json-scanner.js';
 import { limits } from '../shared/limits.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { DOWNSTREAM_PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION } from '../shared/protocol-versions.js';
-import type { CompiledVirtualHost } from '../store/compiled-config.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import type { Session } from './session.js';
 import { unavailableMeta, type UnavailableBackend } from './unavailable.js';
-import { faultReason } from './upstream/upstream-fault.js';
+import type { UpstreamContext } from './upstream/upstream-context.js';
+import { faultReason, upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
 
 export interface InitializeParams {
   /** The version that the session will speak with the caller (S27). */
@@ -24,6 +26,8 @@ const scanner = new JsonScanner();
 
 /** `clientInfo.name` is the deepest value that is looked at. */
 const PARAMS_DEPTH = 2;
+const NOT_READY = upstreamFault('not-ready');
+const NO_ANSWER = upstreamFault('answer-timeout');
 
 /** @returns what is wrong with the params, in words, when they are not those of `initialize`. */
 export function readInitializeParams(body: Buffer, message: ClientMessage): InitializeParams | string {
@@ -61,8 +65,12 @@ function kindFault(name: string, node: number, kind: 'string' | 'object'): strin
   return `${name} must be ${kind === 'object' ? 'an object' : 'a string'}`;
 }
 
-/** Opens every backend's upstream session; `done` gets the result for the caller, as JSON. */
+/**
+ * Opens every backend's upstream session; `done` gets the result for the caller, as JSON. A backend that takes longer than
+ * the patience goes on being opened behind the caller's back: whoever needs it next waits for it there.
+ */
 export function openUpstreams(
+  context: UpstreamContext,
   session: Session,
   virtualHost: CompiledVirtualHost,
   exchange: Exchange,
@@ -70,17 +78,24 @@ export function openUpstreams(
   done: (result: string) => void,
 ): void {
   const unavailable: UnavailableBackend[] = [];
-  let pendingCount = virtualHost.backends.size;
-  const settle = (): void => {
-    if (pendingCount === 0) done(initializeResult(session, virtualHost, protocolVersion, unavailable));
+  const pending = new Set(virtualHost.backends.values());
+  const finish = (): void => {
+    patience.cancel();
+    done(initializeResult(session, virtualHost, protocolVersion, unavailable));
   };
-  settle();
+  const settle = (backend: CompiledBackend, fault: UpstreamFault | undefined): void => {
+    if (!pending.delete(backend)) return;
+    if (fault !== undefined) unavailable.push({ backend: backend.name, reason: faultReason(fault) });
+    if (pending.size === 0) finish();
+  };
+  const patience = context.deadlines.after(context.options.initializePatienceMs, () => {
+    for (const backend of [...pending]) settle(backend, NOT_READY);
+  });
+  if (pending.size === 0) finish();
   for (const backend of virtualHost.backends.values()) {
-    session.upstream(backend).whenOpen(passthroughHeadersFor(backend, exchange.request), (fault) => {
-      if (fault !== undefined) unavailable.push({ backend: backend.name, reason: faultReason(fault) });
-      pendingCount -= 1;
-      settle();
-    });
+    const upstream = session.upstream(backend);
+    upstream.whenOpen(passthroughHeadersFor(backend, exchange.request), (fault) => settle(backend, fault));
+    if (upstream.isTrial) settle(backend, NO_ANSWER);
   }
 }
 

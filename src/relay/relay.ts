@@ -32,6 +32,7 @@ import type { HttpUpstream } from './upstream/http-upstream.js';
 import { LoggedUpstreams } from './upstream/logged-upstreams.js';
 import { Notices } from './upstream/notices.js';
 import { OwnIds } from './upstream/own-ids.js';
+import { Endpoints } from './upstream/reach/endpoints.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 import type { IdSpan } from './upstream/upstream-request.js';
 
@@ -71,13 +72,15 @@ export class Relay {
   constructor(options: RelayOptions) {
     const { http, deadlines, upstream, logger } = options;
     const log = new LoggedUpstreams(logger);
+    const nowMs = (): number => deadlines.nowMs();
     this.#context = {
       http,
       deadlines,
       options: upstream,
       notices: new Notices(http, deadlines),
       ids: new OwnIds(),
-      nowMs: () => performance.now(),
+      endpoints: new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
+      nowMs,
       onAvailable: (backend) => log.onAvailable(backend),
       onUnavailable: (backend, fault) => log.onUnavailable(backend, fault),
       onFailure: (backend, fault) => log.onFailure(backend, fault),
@@ -112,6 +115,7 @@ export class Relay {
   /** Ends every session; resolved when the backends have been told, or could not be within their deadline. */
   async stop(): Promise<void> {
     this.#sessions.endAll();
+    this.#context.endpoints.stop();
     await Promise.all([this.#context.notices.settled(), this.#merger.close()]);
   }
 
@@ -233,7 +237,7 @@ export class Relay {
     }
     session.obey(caller.virtualHost, exchange.request);
     account.requests.take(1);
-    openUpstreams(session, caller.virtualHost, exchange, params.protocolVersion, (result) => {
+    openUpstreams(this.#context, session, caller.virtualHost, exchange, params.protocolVersion, (result) => {
       account.requests.give(1);
       // A caller that went away never learns the id: nobody could use or end the session.
       if (exchange.isAborted) this.#sessions.end(session, exchange.request);
@@ -254,7 +258,7 @@ export class Relay {
     const { virtualHost } = caller;
     const work = new ListInFlight(id, () => answerError(exchange, id, SESSION_ENDED));
     session.begin(work);
-    listTools(this.#context, this.#merger, { session, virtualHost, exchange, id }, (list) => {
+    listTools(this.#context, this.#merger, { session, virtualHost, exchange, work }, (list) => {
       session.finish(work);
       if (typeof list === 'string') {
         if (!session.isEnded) answerError(exchange, id, LIST_FAILED);

@@ -46,8 +46,11 @@ export class Session {
     return this.#isEnded;
   }
 
+  /** Whether something is under way in it: a request, or the opening of an upstream session. */
   get isBusy(): boolean {
-    return this.#inFlightCount > 0 || this.#readings?.isEmpty === false;
+    if (this.#inFlightCount > 0 || this.#readings?.isEmpty === false) return true;
+    for (const { state } of this.#upstreams.values()) if (state === 'opening') return true;
+    return false;
   }
 
   /** Large messages that are not read yet. */

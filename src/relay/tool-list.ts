@@ -20,12 +20,14 @@ export interface ListPlan {
   readonly session: Session;
   readonly virtualHost: CompiledVirtualHost;
   readonly exchange: Exchange;
-  readonly id: IdSpan;
+  readonly work: ListInFlight;
 }
 
 export class ListInFlight extends RequestInFlight {
   readonly id: IdSpan;
   readonly isCancellable = false;
+  /** What is asked of the backends for it. */
+  readonly readers: ToolPages[] = [];
   readonly #onSessionEnd: () => void;
 
   constructor(id: IdSpan, onSessionEnd: () => void) {
@@ -40,17 +42,19 @@ export class ListInFlight extends RequestInFlight {
 
   endWithSession(): void {
     this.#onSessionEnd();
+    // A backend need not end an answer that nobody reads, and its connection is wanted back.
+    for (const reader of this.readers) reader.abort();
   }
 }
 
 /**
- * `done` is called once: when each backend has answered or failed and the list is merged. For a caller who is gone by then
- * nothing is merged.
+ * `done` is called once: when each backend has answered or failed and the list is merged. For a caller who is gone by then, or
+ * whose session is, nothing is merged.
  */
 export function listTools(
   context: UpstreamContext,
   merger: ListMerger,
-  { session, virtualHost, exchange, id }: ListPlan,
+  { session, virtualHost, exchange, work }: ListPlan,
   done: (list: MergedList | ThreadFailure | 'unheard') => void,
 ): void {
   const parts: BackendTools<ReadPage>[] = [];
@@ -58,12 +62,12 @@ export function listTools(
   let pendingCount = virtualHost.backends.size;
   const settle = (): void => {
     if (pendingCount > 0) return;
-    if (exchange.isAborted) {
+    if (exchange.isAborted || session.isEnded) {
       merger.dropPages(parts.flatMap(({ pages }) => pages));
       done('unheard');
       return;
     }
-    merger.merge({ rules: virtualHost, parts, unavailable, frame: answerFrame(exchange, id) }, done);
+    merger.merge({ rules: virtualHost, parts, unavailable, frame: answerFrame(exchange, work.id) }, done);
   };
   settle();
   for (const backend of virtualHost.backends.values()) {
@@ -74,6 +78,7 @@ export function listTools(
       pendingCount -= 1;
       settle();
     });
+    work.readers.push(reader);
     reader.start();
   }
 }

@@ -28,11 +28,22 @@ export class DeadlineWheel {
   #armedCount = 0;
   #interval: NodeJS.Timeout | undefined;
   #isStopped = false;
+  #recentMs = 0;
 
   /** @param clock milliseconds that never go back. */
   constructor(tickMs = 100, clock: () => number = () => performance.now()) {
     this.#tickMs = tickMs;
     this.#clock = clock;
+  }
+
+  /** A look at the wheel's clock, ms: who holds times against deadlines needs the same one. */
+  nowMs(): number {
+    return this.#clock();
+  }
+
+  /** The clock as last looked at: a tick ago at most, while anything is armed. For who cannot afford a look of its own. */
+  get recentMs(): number {
+    return this.#recentMs;
   }
 
   /** Arms `callback`, which must not throw, to be called once after `delayMs`: anything from 0 to days. */
@@ -57,7 +68,7 @@ export class DeadlineWheel {
       this.#interval = undefined;
       return;
     }
-    const nowMs = this.#clock();
+    const nowMs = (this.#recentMs = this.#clock());
     const tick = Math.floor(nowMs / this.#tickMs);
     // After a gap of more than a whole turn (the machine slept) each slot comes up once.
     const firstTick = Math.max(this.#lastTick, tick - SLOT_COUNT + 1);
@@ -69,7 +80,7 @@ export class DeadlineWheel {
   /** For `Entry`. */
   arm(entry: Entry): void {
     if (this.#isStopped) return;
-    const nowMs = this.#clock();
+    const nowMs = (this.#recentMs = this.#clock());
     entry.dueMs = nowMs + entry.delayMs;
     // Armed already: it only becomes due later, so its slot comes up in time to place it again.
     if (entry.isLinked) return;

@@ -187,6 +187,23 @@ export const limits = {
   upstreamChunkLineBytesMax: 256,
   /** Different `content-type` values of answers that are remembered per worker; then all are forgotten. */
   mediaTypesMax: 256,
+  /** Endpoints of backends, URLs, whose reachability a worker keeps; above it the oldest is forgotten and learned anew. */
+  endpointsMax: 16_384,
+  /** How long after an answer an origin counts as reachable, ms, whatever fails: longer than connections are kept. */
+  originAnsweredMs: 5_000,
+  /** First and longest wait before an origin that cannot be reached is probed again, ms; at random up to half of it less. */
+  probeDelayMsMin: 200,
+  probeDelayMsMax: 4_000,
+  /** Beyond connecting, how long a probe may be without an answer, ms; then the origin counts as reached. */
+  probeAnswerMsMax: 1_000,
+  /** Probes of a worker under way at once; further origins wait for their next turn. */
+  originProbesMax: 64,
+  /** An origin that nobody has asked for is no longer probed, ms, and a silence no longer remembered: who needs it tries. */
+  originForgottenMs: 60_000,
+  /** Subjects whose waiting in vain for one endpoint is remembered; above it the oldest is forgotten. */
+  silenceSubjectsMax: 64,
+  /** How many times as long as `initialize` a list waits for a backend that is being opened: few clients list twice. */
+  listPatienceTimes: 4,
   /** First and longest wait before an unavailable backend is tried again, ms. */
   upstreamRetryDelayMsMin: 100,
   upstreamRetryDelayMsMax: 5_000,

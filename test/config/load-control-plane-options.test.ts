@@ -37,6 +37,7 @@ t.test('the defaults are those of the decisions', async (t) => {
       mode: 'plain-text-or-tls',
       connectTimeoutMs: 5_000,
       initializeTimeoutMs: 10_000,
+      initializePatienceMs: 1_000,
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 300_000,
     },

@@ -38,6 +38,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
       mode: 'tls-only',
       connectTimeoutMs: 5_000,
       initializeTimeoutMs: 10_000,
+      initializePatienceMs: 1_000,
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 300_000,
     },

@@ -61,6 +61,7 @@ const kinds = {
   'connection-lost': true,
   'request-invalid': true,
   'answer-timeout': true,
+  'not-ready': true,
   'answer-invalid': true,
   'answer-too-large': true,
   'answer-incomplete': true,

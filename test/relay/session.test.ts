@@ -204,6 +204,18 @@ t.test('requests are counted and found by their id, up to the limit', async (t) 
   t.notOk(session.isBusy);
 });
 
+t.test('a session is busy while a backend is being opened: it does not idle out', async (t) => {
+  const { context, session } = start(t);
+  const virtualHost = virtualHostOf({ a: {}, b: {} });
+  session.obey(virtualHost, REQUEST);
+  open(context, session, virtualHost, 'a');
+  t.notOk(session.isBusy);
+  session.upstream(backendOf(virtualHost, 'b')).whenOpen([], () => undefined);
+  t.ok(session.isBusy);
+  context.http.last.empty(500);
+  t.notOk(session.isBusy);
+});
+
 t.test('an id that is used twice at once finds the later request, until that one is over', async (t) => {
   const { session } = start(t);
   const [earlier, later] = [new CountedRequest('1'), new CountedRequest('1')];

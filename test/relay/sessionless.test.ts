@@ -86,6 +86,7 @@ class Stage {
         mode: 'plain-text-or-tls',
         connectTimeoutMs: 5_000,
         initializeTimeoutMs: 5_000,
+        initializePatienceMs: 1_000,
         listTimeoutMs: 5_000,
         callIdleTimeoutMs: 5_000,
       },

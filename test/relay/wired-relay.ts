@@ -30,6 +30,7 @@ export class WiredRelay {
       mode: 'plain-text-or-tls',
       connectTimeoutMs: 5_000,
       initializeTimeoutMs: 10_000,
+      initializePatienceMs: 1_000,
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 30_000,
       ...options,

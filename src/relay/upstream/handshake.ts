@@ -7,6 +7,7 @@ import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
 import { LATEST_PROTOCOL_VERSION, UPSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
 import type { UpstreamCall, UpstreamHandler } from './http-upstream.js';
+import type { Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import { UpstreamRequest, type RequestHandler } from './upstream-request.js';
@@ -35,6 +36,7 @@ const CONTENT_HEADERS = ['content-type', 'application/json', 'accept', 'applicat
 export interface HandshakePlan {
   readonly subject: string;
   readonly target: UpstreamTarget;
+  readonly endpoint: Endpoint;
   /** Headers of the caller for this backend: name, value, … */
   readonly passthrough: readonly string[];
   /** The caller's `clientInfo`, as JSON. */
@@ -69,6 +71,7 @@ class Opening implements Handshake, RequestHandler {
       {
         subject: plan.subject,
         target: plan.target,
+        endpoint: plan.endpoint,
         headers: [...CONTENT_HEADERS, ...plan.passthrough],
         body: initializeBody(id, plan.clientInfo),
         id: { bytes: id, start: 0, end: id.length },

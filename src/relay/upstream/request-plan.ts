@@ -2,6 +2,7 @@
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
 import type { OutgoingMessage } from './http-upstream.js';
+import type { Endpoint } from './reach/endpoint.js';
 import type { UpstreamFault } from './upstream-fault.js';
 
 /** A JSON-RPC id where it stands in a message. */
@@ -34,6 +35,8 @@ export interface RequestHandler {
 export interface RequestPlan extends OutgoingMessage {
   readonly subject: string;
   readonly target: UpstreamTarget;
+  /** Learns whether the target answers. */
+  readonly endpoint: Endpoint;
   readonly headers: readonly string[];
   readonly id: IdSpan;
   readonly deadlineMs: number;

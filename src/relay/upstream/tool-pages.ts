@@ -1,6 +1,8 @@
-// All pages of one backend's `tools/list`, one after the other, under one deadline for the whole (decisions 2.5, 2.6).
+// All pages of one backend's `tools/list`, one after the other, under one deadline for the whole (decisions 2.5, 2.6). Of that
+// time only a part may go by before the upstream session is open.
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { readToolAnswer } from '../../protocol/tool-page.js';
+import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { AnswerReading, ReadAnswer, ReadPage } from '../list-merge/answer-reading.js';
@@ -29,6 +31,9 @@ export class ToolPages implements RequestHandler {
   #id: Buffer = Buffer.alloc(0);
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
+  /** Runs while the upstream session is being opened. */
+  #patience: Deadline | undefined;
+  #isOver = false;
 
   constructor(
     context: UpstreamContext,
@@ -47,10 +52,28 @@ export class ToolPages implements RequestHandler {
 
   /** Opens the upstream session if need be, and reads the first page. */
   start(): void {
+    let isWaiting = true;
     this.#upstream.whenOpen(this.#passthrough, (fault) => {
+      isWaiting = false;
+      this.#patience?.cancel();
+      if (this.#isOver) return;
       if (fault === undefined) this.#readPage();
       else this.#fail(fault);
     });
+    if (!isWaiting) return;
+    const { deadlines, options } = this.#context;
+    const { isTrial } = this.#upstream;
+    const patienceMs = options.initializePatienceMs * (isTrial ? 1 : limits.listPatienceTimes);
+    this.#patience = deadlines.after(patienceMs, () => this.#fail(upstreamFault('not-ready')));
+  }
+
+  /** Nobody wants the pages any more. The reader is told, as of every end. */
+  abort(): void {
+    if (this.#isOver) return;
+    this.#request?.abort();
+    this.#reading?.drop();
+    this.#reading = undefined;
+    this.#fail(upstreamFault('session-ended'));
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
@@ -94,7 +117,8 @@ export class ToolPages implements RequestHandler {
   }
 
   #onRead(answer: ReadAnswer | ThreadFailure): void {
-    if (answer === 'overdue') this.#fail(upstreamFault('answer-timeout'));
+    if (this.#isOver) this.#dropRead(answer);
+    else if (answer === 'overdue') this.#fail(upstreamFault('answer-timeout'));
     else if (answer === 'failed') this.#fail(upstreamFault('answer-unread'));
     else if (answer.kind === 'invalid') this.#fail(upstreamFault('answer-invalid'));
     else if (answer.kind === 'error') this.#onError(answer.code);
@@ -110,20 +134,31 @@ export class ToolPages implements RequestHandler {
       return;
     }
     this.#cursor = nextCursor;
-    if (nextCursor === undefined) this.#done(this.#pages, undefined);
+    if (nextCursor === undefined) this.#finish(this.#pages, undefined);
     else this.#readPage();
   }
 
   /** A backend that declares no tools, and says so again when asked, has none. */
   #onError(code: unknown): void {
     const hasNone = code === rpcCodes.methodNotFound && this.#upstream.record?.hasTools === false;
-    if (hasNone) this.#done([], undefined);
+    if (hasNone) this.#finish([], undefined);
     else this.#fail(upstreamFault('list-refused'));
   }
 
   #fail(fault: UpstreamFault): void {
     this.#dropPages();
-    this.#done([], fault);
+    this.#finish([], fault);
+  }
+
+  #finish(pages: readonly ReadPage[], fault: UpstreamFault | undefined): void {
+    this.#isOver = true;
+    this.#patience?.cancel();
+    this.#done(pages, fault);
+  }
+
+  /** The list thread was still reading when nobody wanted it any more. */
+  #dropRead(answer: ReadAnswer | ThreadFailure): void {
+    if (typeof answer === 'object' && answer.kind === 'page') this.#merger.dropPages([answer.page]);
   }
 
   #dropPages(): void {

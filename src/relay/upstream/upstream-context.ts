@@ -5,6 +5,7 @@ import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { HttpUpstream } from './http-upstream.js';
 import type { Notices } from './notices.js';
 import type { OwnIds } from './own-ids.js';
+import type { Endpoints } from './reach/endpoints.js';
 import type { UpstreamFault } from './upstream-fault.js';
 
 export interface UpstreamContext {
@@ -12,6 +13,8 @@ export interface UpstreamContext {
   readonly deadlines: DeadlineWheel;
   readonly options: UpstreamOptions;
   readonly notices: Notices;
+  /** What is known of reaching backends. */
+  readonly endpoints: Endpoints;
   /** Of every request that the gateway makes by itself. */
   readonly ids: OwnIds;
   /** Milliseconds of a clock that never goes back. */

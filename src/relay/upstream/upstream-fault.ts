@@ -12,6 +12,7 @@ const FAULT_REASONS = {
   'connection-lost': 'connection lost',
   'request-invalid': 'a passed-on header cannot be sent',
   'answer-timeout': 'no answer in time',
+  'not-ready': 'not ready yet',
   'answer-invalid': 'invalid answer',
   'answer-too-large': 'answer too large',
   'answer-incomplete': 'stream ended without an answer',
@@ -48,6 +49,19 @@ export function upstreamFault(kind: UpstreamFaultKind, isUnsent = false): Upstre
 
 export function httpStatusFault(status: number): UpstreamFault {
   return { kind: 'http-status', isUnsent: false, status };
+}
+
+const REACH_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
+  'connection-refused',
+  'connect-timeout',
+  'name-not-resolved',
+  'connect-failed',
+  'tls-failed',
+]);
+
+/** Whether there was no connection to be had: a fault of the place, whoever's request it was. */
+export function isReachFault({ kind }: UpstreamFault): boolean {
+  return REACH_FAULTS.has(kind);
 }
 
 /** What a caller is told of a fault; names no address. */

@@ -96,6 +96,7 @@ export class UpstreamRequest implements UpstreamHandler {
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number): void {
     if (this.#state !== 'waiting') return;
     this.#touch();
+    this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
     this.#bodyBytes = bodyBytes;
     this.#status = status;
     this.#sessionId = sessionId;
@@ -164,6 +165,7 @@ export class UpstreamRequest implements UpstreamHandler {
   }
 
   onFault(fault: UpstreamFault): void {
+    this.#plan.endpoint.onFault(fault);
     // Once the answer is there, how its stream ends is of no interest.
     if (this.#state === 'answered') this.#finish();
     else if (this.#state === 'event-stream') this.#onStreamEnd(fault);

@@ -1,5 +1,6 @@
 // One MCP session with one backend, on behalf of one downstream session. It opens itself when first needed, tells
-// whoever waits, tries again after a failure with a growing delay, and forgets what the backend has forgotten.
+// whoever waits, tries again after a failure with a growing delay, and forgets what the backend has forgotten. Whether
+// the backend can be reached is known by all sessions together: see `reach/endpoint.ts`.
 //
 //   state        open asked      handshake done   handshake failed   lost by backend   close
 //   idle         opening         -                -                  -                 closed
@@ -14,6 +15,7 @@ import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import { openHandshake, type Handshake, type HandshakeResult } from './handshake.js';
 import type { OutgoingMessage } from './http-upstream.js';
+import type { Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import { UpstreamRequest, type IdSpan, type RequestHandler } from './upstream-request.js';
@@ -49,6 +51,8 @@ export interface WordMemory {
 /** Called once: with nothing when the session is open, with the fault when it cannot be opened now. */
 export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
+const NO_ANSWER = upstreamFault('answer-timeout', true);
+
 export class UpstreamSession {
   readonly #context: UpstreamContext;
   /** On whose behalf. */
@@ -59,12 +63,15 @@ export class UpstreamSession {
   /** What the record's words weigh there. */
   #recordBytes = 0;
   #backend: CompiledBackend;
+  readonly #endpoint: Endpoint;
   #state: UpstreamSessionState = 'idle';
   #record: UpstreamSessionRecord | undefined;
   #headers: readonly string[] = [];
   #waiters: OpenWaiter[] = [];
   #answersUnderWay = 0;
   #handshake: Handshake | undefined;
+  #openedAtMs = 0;
+  #isTrial = false;
   #lastFault: UpstreamFault = upstreamFault('session-ended');
   #retryDelayMs: number = limits.upstreamRetryDelayMsMin;
   #retryAtMs = 0;
@@ -79,6 +86,7 @@ export class UpstreamSession {
     this.#context = context;
     this.#subject = subject;
     this.#backend = backend;
+    this.#endpoint = context.endpoints.of(backend.target);
     this.#clientInfo = clientInfo;
     this.#memory = memory;
   }
@@ -89,6 +97,11 @@ export class UpstreamSession {
 
   get state(): UpstreamSessionState {
     return this.#state;
+  }
+
+  /** Whether it is being opened although the backend has answered nobody of late: nobody should wait for it for long. */
+  get isTrial(): boolean {
+    return this.#isTrial && this.#state === 'opening';
   }
 
   /** What the backend said of itself; `undefined` unless the session is open. */
@@ -107,8 +120,8 @@ export class UpstreamSession {
    */
   whenOpen(passthrough: readonly string[], waiter: OpenWaiter): void {
     const fault = this.#tryFault();
-    if (this.#state === 'open') waiter(undefined);
-    else if (fault !== undefined) waiter(fault);
+    if (fault !== undefined) waiter(fault);
+    else if (this.#state === 'open') waiter(undefined);
     else {
       this.#waiters.push(waiter);
       if (this.#state !== 'opening') this.#open(passthrough);
@@ -136,6 +149,7 @@ export class UpstreamSession {
       {
         subject: this.#subject,
         target,
+        endpoint: this.#endpoint,
         headers,
         body,
         leftOut,
@@ -199,7 +213,9 @@ export class UpstreamSession {
   close(passthrough: readonly string[]): void {
     const { target } = this.#backend;
     const sessionId = this.#record?.sessionId ?? '';
+    const isTrial = this.isTrial;
     if (!this.#transition('closed')) return;
+    if (isTrial) this.#endpoint.onTrialOver(this.#subject);
     this.#handshake?.abort();
     if (sessionId !== '') {
       this.#context.notices.send(this.#subject, target, 'DELETE', this.#headersWith(passthrough), undefined);
@@ -208,12 +224,26 @@ export class UpstreamSession {
     this.#tell(upstreamFault('session-ended', true));
   }
 
-  /** Why the session cannot be opened now, if so. */
+  /** Why the session cannot be opened or used now, if so. One that can be opened must be. */
   #tryFault(): UpstreamFault | undefined {
     if (this.#backend.obstacle !== undefined) return upstreamFault(this.#backend.obstacle, true);
     if (this.#state === 'closed') return upstreamFault('session-ended', true);
-    const isResting = this.#state === 'unavailable' && this.#context.nowMs() < this.#retryAtMs;
-    return isResting ? this.#lastFault : undefined;
+    const { circuit } = this.#endpoint;
+    if (circuit.fault !== undefined) {
+      circuit.onNeeded();
+      return this.#refused(circuit.fault);
+    }
+    if (this.#state === 'open' || this.#state === 'opening') return undefined;
+    const nowMs = this.#context.nowMs();
+    if (this.#state === 'unavailable' && nowMs < this.#retryAtMs) return this.#lastFault;
+    const admission = this.#endpoint.admit(this.#subject, nowMs);
+    this.#isTrial = admission === 'trial';
+    return admission === 'refused' ? this.#refused(NO_ANSWER) : undefined;
+  }
+
+  #refused(fault: UpstreamFault): UpstreamFault {
+    if (this.#state !== 'open') this.#context.onUnavailable(this.#backend, fault);
+    return fault;
   }
 
   #headersWith(passthrough: readonly string[]): readonly string[] {
@@ -222,10 +252,11 @@ export class UpstreamSession {
 
   #open(passthrough: readonly string[]): void {
     this.#transition('opening');
+    this.#openedAtMs = this.#context.nowMs();
     const { target } = this.#backend;
     this.#handshake = openHandshake(
       this.#context,
-      { subject: this.#subject, target, passthrough, clientInfo: this.#clientInfo },
+      { subject: this.#subject, target, endpoint: this.#endpoint, passthrough, clientInfo: this.#clientInfo },
       {
         onOpen: (result) => this.#onOpen(result),
         onFault: (fault) => this.#onOpenFault(fault),
@@ -262,8 +293,14 @@ export class UpstreamSession {
     if (!this.#transition('unavailable')) return;
     this.#handshake = undefined;
     this.#lastFault = fault;
-    this.#retryAtMs = this.#context.nowMs() + this.#retryDelayMs;
-    this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, limits.upstreamRetryDelayMsMax);
+    const nowMs = this.#context.nowMs();
+    if (this.#endpoint.onOpenFault(this.#subject, fault, this.#openedAtMs, nowMs)) {
+      // The endpoint says when the next try may be.
+      this.#retryAtMs = nowMs;
+    } else {
+      this.#retryAtMs = nowMs + this.#retryDelayMs;
+      this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, limits.upstreamRetryDelayMsMax);
+    }
     this.#context.onUnavailable(this.#backend, fault);
     this.#tell(fault);
   }

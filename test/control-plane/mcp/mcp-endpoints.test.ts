@@ -42,6 +42,7 @@ class Front {
         mode: 'plain-text-or-tls',
         connectTimeoutMs: 5_000,
         initializeTimeoutMs: 5_000,
+        initializePatienceMs: 1_000,
         listTimeoutMs: 5_000,
         callIdleTimeoutMs: 5_000,
       },

@@ -2,6 +2,7 @@
 import type { UpstreamOptions } from '../../../src/config/dataplane-options.js';
 import { Notices } from '../../../src/relay/upstream/notices.js';
 import { OwnIds } from '../../../src/relay/upstream/own-ids.js';
+import { Endpoints } from '../../../src/relay/upstream/reach/endpoints.js';
 import type { UpstreamContext } from '../../../src/relay/upstream/upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../../src/relay/upstream/upstream-fault.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
@@ -16,6 +17,7 @@ export class ScriptedContext implements UpstreamContext {
     mode: 'plain-text-or-tls',
     connectTimeoutMs: 5_000,
     initializeTimeoutMs: 10_000,
+    initializePatienceMs: 1_000,
     listTimeoutMs: 30_000,
     callIdleTimeoutMs: 300_000,
   };
@@ -25,6 +27,9 @@ export class ScriptedContext implements UpstreamContext {
   readonly failures: string[] = [];
   readonly deadlines: DeadlineWheel;
   readonly notices: Notices;
+  readonly endpoints: Endpoints;
+  /** What chance says next: delays with a jitter are as long as they can be. */
+  random = 0;
   readonly ids = new OwnIds();
   #nowMs = 1_000;
 
@@ -32,6 +37,13 @@ export class ScriptedContext implements UpstreamContext {
   constructor(t: { teardown(end: () => void): unknown }) {
     this.deadlines = new DeadlineWheel(TICK_MS, () => this.#nowMs);
     this.notices = new Notices(this.http, this.deadlines);
+    this.endpoints = new Endpoints({
+      http: this.http,
+      deadlines: this.deadlines,
+      connectTimeoutMs: this.options.connectTimeoutMs,
+      nowMs: () => this.#nowMs,
+      random: () => this.random,
+    });
     t.teardown(() => this.deadlines.stop());
   }
 

@@ -63,12 +63,14 @@ function start(t: Test, plan?: Partial<RequestPlan>): Started;
 function start<Its extends Listener>(t: Test, plan: Partial<RequestPlan>, listener: Its): Started<Its>;
 function start(t: Test, plan: Partial<RequestPlan> = {}, listener = new Listener()): Started {
   const context = new ScriptedContext(t);
+  const target = { origin: 'https://b.example', path: '/mcp' };
   const request = new UpstreamRequest(
     context.http,
     context.deadlines,
     {
       subject: 'alice',
-      target: { origin: 'https://b.example', path: '/mcp' },
+      target,
+      endpoint: context.endpoints.of(target),
       headers: ['accept', 'both'],
       body: Buffer.from('{"id":7}'),
       id: { bytes: Buffer.from('{"id":7}'), start: 6, end: 7 },

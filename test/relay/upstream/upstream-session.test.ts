@@ -66,7 +66,7 @@ const ways: Readonly<Record<UpstreamSessionState, (scene: Scene) => void>> = {
   },
   unavailable: (scene) => {
     scene.wait();
-    scene.context.http.last.fault('connection-refused');
+    scene.context.http.last.empty(401);
   },
   closed: (scene) => scene.session.close([]),
 };
@@ -210,7 +210,7 @@ t.test(
     scene.wait();
     scene.context.advance(limits.upstreamRetryDelayMsMin - 1);
     scene.wait();
-    t.same(scene.told, ['connection-refused', 'connection-refused']);
+    t.same(scene.told, ['http-status', 'http-status']);
     t.same(scene.sent, ['initialize']);
     scene.context.advance(1);
     t.equal(scene.session.state, 'unavailable', 'nobody needs it, so nothing is tried');
@@ -228,7 +228,7 @@ t.test('the delay doubles with each failure up to its bound, and begins anew aft
     const sentCount = scene.sent.length;
     scene.wait();
     t.equal(scene.sent.length, sentCount + 1, 'it is tried');
-    scene.context.http.last.fault('connection-refused');
+    scene.context.http.last.empty(401);
   };
   /** Lets time pass up to the moment of the next try, and holds the delay to be exactly that. */
   const passDelay = (delayMs: number): void => {
