@@ -10,6 +10,7 @@ import { loadControlPlaneOptions } from './config/load-control-plane-options.js'
 import { loadDataplaneOptions } from './config/load-dataplane-options.js';
 import { loadTokenRequest } from './config/load-token-request.js';
 import { runPrimary } from './primary/run-primary.js';
+import { flushLog } from './shared/logger.js';
 
 /** sysexits(3): the command line was wrong, the program was. */
 const EXIT_USAGE = 64;
@@ -85,4 +86,6 @@ function fail(error: unknown): never {
 
 process.on('uncaughtException', fail);
 // A handle that was left open must not keep a gateway alive that has drained.
-process.exit(await main(process.argv.slice(2)).catch(fail));
+const status = await main(process.argv.slice(2)).catch(fail);
+await flushLog();
+process.exit(status);

@@ -1,7 +1,7 @@
 // The control plane's life: open the store, put the parts together, listen, wait for a signal, drain.
 //
-// Exit status: 0 drained after a signal; 69 the address cannot be had; 73 the embedded store cannot be used; 130 or 143
-// a second signal (SIGINT, SIGTERM) cut the drain short.
+// Exit status: 0 drained after a signal; 69 the address cannot be had; 73 the embedded store cannot be used; 129,
+// 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short.
 import { constants } from 'node:os';
 import type { ControlPlaneOptions } from '../config/control-plane-options.js';
 import { formatAddress } from '../process/listen-fault.js';

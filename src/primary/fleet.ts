@@ -6,22 +6,28 @@ import type { FromWorker } from '../ipc/messages.js';
 import type { Logger } from '../shared/logger.js';
 import { ForgetRounds } from './forget-rounds.js';
 import type { SlotState } from './slot-state.js';
-import { Slot, type WorkerPlan } from './slot.js';
+import { Slot, type FleetBounds, type WorkerPlan } from './slot.js';
+import { StartTurns } from './start-turns.js';
 
 export class Fleet {
-  /** Resolves when every slot listens at once for the first time. */
-  readonly allListening: Promise<void>;
-  /** Resolves with the reason when the first slot is given up: no worker starts in it. */
+  /**
+   * Resolves with the number of workers that listen, when that is every worker that can: a slot whose starts keep failing
+   * is not waited for once another serves.
+   */
+  readonly ready: Promise<number>;
+  /** Resolves with the last reason when no worker starts and none has ever listened. */
   readonly failure: Promise<string>;
 
   readonly #slots: readonly Slot[];
   readonly #forgetRounds: ForgetRounds<ChildProcess>;
   readonly #logger: Logger;
-  /** Called after each change of a slot's state. At most three: the ones of `allListening` and `drain`. */
+  readonly #bounds: FleetBounds;
+  /** Called after each change of a slot's state. At most three: the ones of `ready` and `drain`. */
   readonly #onStateChange = new Set<() => void>();
 
   constructor(plan: WorkerPlan, logger: Logger) {
     this.#logger = logger;
+    this.#bounds = plan.bounds;
     this.#forgetRounds = new ForgetRounds(sendToWorker, plan.bounds.forgetRoundMsMax, logger);
     let fail: (reason: string) => void;
     this.failure = new Promise((resolve) => (fail = resolve));
@@ -29,10 +35,13 @@ export class Fleet {
       onState: () => this.#onStateChange.forEach((check) => check()),
       onMessage: (worker: ChildProcess, message: FromWorker) => this.#onMessage(worker, message),
       onExit: (worker: ChildProcess) => this.#forgetRounds.gone(worker),
-      onGivenUp: (reason: string) => fail(reason),
     };
-    this.#slots = Array.from({ length: plan.start.slotCount }, (_, n) => new Slot(n, plan, observer, logger));
-    this.allListening = this.#untilAllAre('listening');
+    const { slotCount } = plan.start;
+    const turnsMax = Math.min(slotCount, plan.bounds.workerStartsAtOnceMax);
+    const failuresMax = turnsMax * plan.bounds.workerStartTriesMax;
+    const turns = new StartTurns({ turnsMax, failuresMax }, (reason) => fail(reason));
+    this.#slots = Array.from({ length: slotCount }, (_, n) => new Slot(n, plan, turns, observer, logger));
+    this.ready = this.#untilReady();
   }
 
   start(): void {
@@ -40,10 +49,12 @@ export class Fleet {
   }
 
   /**
-   * Drains every worker, for `timeoutMs` at most, then stops them all: a drained worker still serves the others' hops.
+   * Drains every worker, then stops them all: a drained worker still serves the others' hops. Both together have
+   * `timeoutMs`; stopping has what the drain left of it, and never less than it needs to tell backends that are well.
    * Resolves when no process is left.
    */
   async drain(timeoutMs: number): Promise<void> {
+    const endMs = performance.now() + timeoutMs;
     for (const slot of this.#slots) slot.drain();
     const timer = new AbortController();
     const timeIsUp = sleep(timeoutMs, undefined, { signal: timer.signal }).then(
@@ -52,7 +63,8 @@ export class Fleet {
     );
     await Promise.race([this.#untilAllAre('drained', 'stopping', 'stopped'), timeIsUp]);
     timer.abort();
-    for (const slot of this.#slots) slot.stop();
+    const stopWithinMs = Math.max(Math.round(endMs - performance.now()), this.#bounds.workerStopMs);
+    for (const slot of this.#slots) slot.stop(stopWithinMs);
     await this.#untilAllAre('stopped');
   }
 
@@ -70,10 +82,22 @@ export class Fleet {
     }
   }
 
+  async #untilReady(): Promise<number> {
+    const countListening = (): number => this.#slots.filter(({ state }) => state === 'listening').length;
+    await this.#until(
+      () => countListening() > 0 && this.#slots.every((slot) => slot.state === 'listening' || slot.isFailing),
+    );
+    return countListening();
+  }
+
   #untilAllAre(...states: readonly SlotState[]): Promise<void> {
+    return this.#until(() => this.#slots.every((slot) => states.includes(slot.state)));
+  }
+
+  #until(holds: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const check = (): void => {
-        if (!this.#slots.every((slot) => states.includes(slot.state))) return;
+        if (!holds()) return;
         this.#onStateChange.delete(check);
         resolve();
       };

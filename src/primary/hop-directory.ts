@@ -1,31 +1,107 @@
-// The private directory of the slots' hop sockets: made when the primary starts, removed when it ends. Cold.
-import { mkdtempSync, rmSync } from 'node:fs';
+// The private directory of the slots' hop sockets: made when the primary starts, removed when it ends. A primary that is
+// killed cannot remove its own, so the next one does. Whether a directory is still in use is asked of a socket in it,
+// which the primary holds: unlike a process id this is true across namespaces and after a reboot. Cold.
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { limits } from '../shared/limits.js';
 import { exitStatus, StartFault } from '../process/start-fault.js';
+import { limits } from '../shared/limits.js';
+import type { Logger } from '../shared/logger.js';
+import { isPrivateFolder, StandingSocket } from '../shared/standing-socket.js';
 
-/**
- * Under the system's temporary directory (`TMPDIR` names another one).
- * @throws {StartFault} when it cannot be made, or when its sockets' paths would be too long.
- */
-export function makeHopDirectory(slotCount: number): string {
-  const parent = tmpdir();
-  const advice = 'point TMPDIR to a short path that can be written';
-  let directory: string;
-  try {
-    directory = mkdtempSync(join(parent, 'switchyard-')); // mkdtemp(3) gives it mode 0700
-  } catch (error) {
-    throw new StartFault(exitStatus.cannotCreate, `cannot make a directory in ${parent}: ${advice}`, error);
+const PREFIX = 'switchyard-';
+/** As mkdtemp(3) makes them. */
+const NAME = /^switchyard-[A-Za-z0-9]{6}$/;
+const HOLDER_SOCKET = 'primary.sock';
+const ADVICE = 'point TMPDIR to a short path that can be written';
+
+export class HopDirectory {
+  readonly path: string;
+  readonly #holder: StandingSocket;
+
+  private constructor(path: string, logger: Logger) {
+    this.path = path;
+    this.#holder = new StandingSocket(join(path, HOLDER_SOCKET), {
+      onConnection: (socket) => socket.destroy(),
+      onRenewed: () => logger.warn({ path }, 'the directory of the hop sockets was removed; it is made again'),
+      onFault: (reason) => logger.error({ path, reason }, 'the directory of the hop sockets cannot be held'),
+      connectionsMax: limits.hopDirectoryHolderConnectionsMax,
+    });
   }
-  const longestPath = join(directory, `slot-${slotCount - 1}.sock`);
-  if (Buffer.byteLength(longestPath) > limits.unixSocketPathBytesMax) {
-    removeHopDirectory(directory);
-    throw new StartFault(exitStatus.cannotCreate, `${longestPath} is too long for a socket: ${advice}`, undefined);
+
+  /**
+   * Under the system's temporary directory (`TMPDIR` names another one), after those that killed primaries left there
+   * have been removed.
+   * @throws {StartFault} when it cannot be made, or when its sockets' paths would be too long.
+   */
+  static async make(slotCount: number, logger: Logger): Promise<HopDirectory> {
+    const parent = tmpdir();
+    await sweep(parent, logger);
+    let path: string;
+    try {
+      path = mkdtempSync(join(parent, PREFIX)); // mkdtemp(3) gives it mode 0700
+    } catch (error) {
+      throw new StartFault(exitStatus.cannotCreate, `cannot make a directory in ${parent}: ${ADVICE}`, error);
+    }
+    const directory = new HopDirectory(path, logger);
+    try {
+      const longestPath = join(path, `slot-${slotCount - 1}.sock`);
+      if (Buffer.byteLength(longestPath) > limits.unixSocketPathBytesMax) {
+        throw new StartFault(exitStatus.cannotCreate, `${longestPath} is too long for a socket: ${ADVICE}`, undefined);
+      }
+      await directory.#hold();
+    } catch (error) {
+      rmSync(path, { recursive: true, force: true });
+      throw error;
+    }
+    return directory;
   }
-  return directory;
+
+  async remove(): Promise<void> {
+    await this.#holder.close();
+    rmSync(this.path, { recursive: true, force: true });
+  }
+
+  async #hold(): Promise<void> {
+    try {
+      await this.#holder.listen();
+    } catch (error) {
+      throw new StartFault(exitStatus.cannotCreate, `cannot make a socket in ${this.path}: ${ADVICE}`, error);
+    }
+  }
 }
 
-export function removeHopDirectory(directory: string): void {
-  rmSync(directory, { recursive: true, force: true });
+/** Removes the directories of this user's primaries that are gone. What is in doubt is left alone. */
+async function sweep(parent: string, logger: Logger): Promise<void> {
+  let names: string[];
+  try {
+    names = readdirSync(parent).filter((name) => NAME.test(name));
+  } catch {
+    return; // It is said in words when the directory is made.
+  }
+  for (const name of names.slice(0, limits.hopDirectoriesSweptMax)) {
+    const path = join(parent, name);
+    try {
+      if (!isPrivateFolder(path) || !(await isDeserted(path))) continue;
+      rmSync(path, { recursive: true, force: true });
+      logger.info({ path }, 'removed what a gateway that was killed has left');
+    } catch (error) {
+      logger.debug({ path, reason: String(error) }, 'a directory is left alone');
+    }
+  }
+}
+
+/** Whether a primary held it, and none does any more. One without a holder's socket is just being made, or not ours. */
+async function isDeserted(path: string): Promise<boolean> {
+  const socket = connect(join(path, HOLDER_SOCKET));
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(limits.hopConnectMsMax) });
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+  } finally {
+    socket.destroy();
+  }
 }

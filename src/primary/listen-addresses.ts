@@ -1,38 +1,59 @@
-// Makes sure, before any worker is forked, that the listen addresses are free. Workers share their port by
-// SO_REUSEPORT, so a second gateway on it would silently take half of the first one's connections; an exclusive bind
-// fails instead. Cold.
+// Makes sure, before any worker is forked, that the listen addresses are free, and claims them until the program ends.
+// Workers share their port by SO_REUSEPORT, so a second gateway on it would silently take half of the first one's
+// connections; an exclusive bind fails instead, also when other programs have the port. Cold.
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
 import { listenFault } from '../process/listen-fault.js';
+import { AddressClaim } from './address-claim.js';
+
+export interface ClaimedAddresses {
+  /** With real ports: port 0 is chosen here, since all workers need the same one. */
+  readonly options: DataplaneOptions;
+  readonly release: () => void;
+}
+
+interface Bound {
+  readonly server: Server;
+  readonly claim: AddressClaim;
+}
 
 /**
- * Binds each address once, and lets go of it again. Answers the options with real ports: port 0 is chosen here, since
- * all workers need the same one.
+ * Binds each address once, claims it, and lets go of the port again for the workers.
  * @throws {StartFault} that names the address and what to do.
  */
-export async function claimAddresses(options: DataplaneOptions): Promise<DataplaneOptions> {
-  const bound: Server[] = [];
+export async function claimAddresses(options: DataplaneOptions): Promise<ClaimedAddresses> {
+  const bound: Bound[] = [];
   try {
     // Both are held until both are bound, so that they cannot be the same.
-    const address = await claim(options.address, '--address', bound);
-    if (options.tls === undefined) return { ...options, address };
-    const tlsAddress = await claim(options.tls.address, '--tls-address', bound);
-    return { ...options, address, tls: { ...options.tls, address: tlsAddress } };
+    const address = await bind(options.address, '--address', bound);
+    const tls = options.tls && {
+      ...options.tls,
+      address: await bind(options.tls.address, '--tls-address', bound),
+    };
+    const release = (): void => bound.forEach(({ claim }) => claim.release());
+    return { options: { ...options, address, tls }, release };
+  } catch (error) {
+    for (const { claim } of bound) claim.release();
+    throw error;
   } finally {
-    await Promise.all(bound.map((server) => new Promise((resolve) => server.close(resolve))));
+    await Promise.all(bound.map(({ server }) => new Promise((resolve) => server.close(resolve))));
   }
 }
 
-async function claim(address: ListenAddress, optionName: string, bound: Server[]): Promise<ListenAddress> {
-  const server = createServer();
+async function bind(address: ListenAddress, optionName: string, bound: Bound[]): Promise<ListenAddress> {
+  // A caller that connects in this moment must not keep the server from closing.
+  const server = createServer((socket) => socket.destroy());
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen({ host: address.host, port: address.port, exclusive: true }, resolve);
     });
+    // A host name stands for the address that it was resolved to.
+    const { address: host, port } = server.address() as AddressInfo;
+    bound.push({ server, claim: await AddressClaim.take({ host, port }) });
+    return { host: address.host, port };
   } catch (error) {
+    if (server.listening) server.close();
     throw listenFault(address, optionName, error);
   }
-  bound.push(server);
-  return { host: address.host, port: (server.address() as AddressInfo).port };
 }

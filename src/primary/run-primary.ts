@@ -1,7 +1,7 @@
 // The primary's life: claim the addresses, start the fleet, wait for a signal or a fault, drain. It never sees a request.
 //
 // Exit status: 0 drained after a signal; 69 an address cannot be had; 70 a worker does not start; 73 no directory for
-// the hop sockets; 130 or 143 a second signal (SIGINT, SIGTERM) cut the drain short and killed the workers.
+// the hop sockets; 129, 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short and killed the workers.
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import type { DataplaneOptions } from '../config/dataplane-options.js';
@@ -12,8 +12,8 @@ import { exitStatus, StartFault } from '../process/start-fault.js';
 import { StopSignals } from '../process/stop-signals.js';
 import { createLogger, type Logger } from '../shared/logger.js';
 import { Fleet } from './fleet.js';
-import { makeHopDirectory, removeHopDirectory } from './hop-directory.js';
-import { claimAddresses } from './listen-addresses.js';
+import { HopDirectory } from './hop-directory.js';
+import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
 
 export interface PrimaryEntry {
   readonly workerModule: URL;
@@ -29,17 +29,19 @@ export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry)
   const logger = createLogger(options.logLevel, { role: 'primary' });
   warnOfOpenAndClosedDoors(options, entry, logger);
   const signals = new StopSignals();
-  let hopDirectory: string | undefined;
+  let claimed: ClaimedAddresses | undefined;
+  let hopDirectory: HopDirectory | undefined;
   try {
-    const claimed = await claimAddresses(options);
-    hopDirectory = makeHopDirectory(claimed.workerCount);
-    return await superviseFleet(claimed, entry, hopDirectory, signals, logger);
+    claimed = await claimAddresses(options);
+    hopDirectory = await HopDirectory.make(options.workerCount, logger);
+    return await superviseFleet(claimed.options, entry, hopDirectory.path, signals, logger);
   } catch (error) {
     if (!(error instanceof StartFault)) throw error;
     logger.fatal(error.message);
     return error.exitStatus;
   } finally {
-    if (hopDirectory !== undefined) removeHopDirectory(hopDirectory);
+    await hopDirectory?.remove();
+    claimed?.release();
   }
 }
 
@@ -62,14 +64,16 @@ async function superviseFleet(
     { module: entry.workerModule, environment: entry.workerEnvironment, start, bounds: limits },
     logger,
   );
-  void fleet.allListening.then(() => {
-    logger.info(listeningFields(options), 'listening');
+  void fleet.ready.then((workers) => {
+    const absentWorkers = options.workerCount - workers;
+    if (absentWorkers > 0) logger.error({ absentWorkers }, 'some workers cannot start; the others serve without them');
+    logger.info({ ...listeningFields(options), workers }, 'listening');
     notice.ready();
   });
   fleet.start();
 
   const failed = fleet.failure.then((reason) => {
-    logger.fatal({ reason }, `no worker starts (${limits.workerStartTriesMax} tries): ${reason}`);
+    logger.fatal({ reason }, `no worker starts: ${reason}`);
     return true;
   });
   const signalled = signals.first.then((signal) => {
@@ -91,8 +95,8 @@ async function superviseFleet(
   return cutShortBy === undefined ? exitStatus.ok : 128 + constants.signals[cutShortBy];
 }
 
-function listeningFields(options: DataplaneOptions): Record<string, string | number> {
-  const fields = { address: formatAddress(options.address), workers: options.workerCount };
+function listeningFields(options: DataplaneOptions): Record<string, string> {
+  const fields = { address: formatAddress(options.address) };
   return options.tls === undefined ? fields : { ...fields, tlsAddress: formatAddress(options.tls.address) };
 }
 

@@ -6,6 +6,7 @@ import type { FromWorker, StartMessage } from '../ipc/messages.js';
 import type { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { slotStateAfter, type SlotEvent, type SlotState } from './slot-state.js';
+import type { StartEnding, StartTurns } from './start-turns.js';
 
 /** The bounds of shared/limits.ts that a fleet and its slots obey. */
 export type FleetBounds = Readonly<
@@ -30,8 +31,6 @@ export interface SlotObserver {
   onMessage(worker: ChildProcess, message: FromWorker): void;
   /** The process is gone, after all its messages. */
   onExit(worker: ChildProcess): void;
-  /** No worker will start in this slot. Called once; the slot stays `waiting` until it is drained or stopped. */
-  onGivenUp(reason: string): void;
 }
 
 /**
@@ -52,6 +51,7 @@ function memoryNodeOptions({ workerMemoryBytes }: StartMessage['options']): stri
 export class Slot {
   readonly #number: number;
   readonly #plan: WorkerPlan;
+  readonly #turns: StartTurns;
   readonly #observer: SlotObserver;
   readonly #logger: Logger;
   #state: SlotState = 'waiting';
@@ -63,9 +63,10 @@ export class Slot {
   #failedStartsInARow = 0;
   #restartsInARow = 0;
 
-  constructor(number: number, plan: WorkerPlan, observer: SlotObserver, logger: Logger) {
+  constructor(number: number, plan: WorkerPlan, turns: StartTurns, observer: SlotObserver, logger: Logger) {
     this.#number = number;
     this.#plan = plan;
+    this.#turns = turns;
     this.#observer = observer;
     this.#logger = logger.child({ slot: number });
   }
@@ -79,18 +80,44 @@ export class Slot {
     return this.#state === 'stopping' ? undefined : this.#worker;
   }
 
+  /** Whether so many starts in a row have failed that nobody should wait for this slot. It is tried on, all the same. */
+  get isFailing(): boolean {
+    return this.#failedStartsInARow >= this.#plan.bounds.workerStartTriesMax;
+  }
+
+  /** Starts a worker when it is this slot's turn. */
   start(): void {
-    if (!this.#advance('fork')) return;
+    this.#turns.ask(() => this.#begin());
+  }
+
+  /** False when there is nothing to start any more. */
+  #begin(): boolean {
+    if (!this.#advance('fork')) return false;
     const { module, environment, start, bounds } = this.#plan;
-    // `advanced` carries bytes and `undefined` as they are.
-    const worker = fork(module, {
-      env: environment,
-      execArgv: [...process.execArgv, ...WORKER_NODE_OPTIONS, ...memoryNodeOptions(start.options)],
-      serialization: 'advanced',
-      stdio: 'inherit',
-    });
-    this.#worker = worker;
     this.#startFailure = undefined;
+    this.#timer = setTimeout(() => {
+      this.#startFailure ??= `not listening after ${bounds.workerStartMsMax} ms`;
+      this.#worker?.kill('SIGKILL');
+    }, bounds.workerStartMsMax);
+    try {
+      // `advanced` carries bytes and `undefined` as they are.
+      const worker = fork(module, {
+        env: environment,
+        execArgv: [...process.execArgv, ...WORKER_NODE_OPTIONS, ...memoryNodeOptions(start.options)],
+        serialization: 'advanced',
+        stdio: 'inherit',
+      });
+      this.#worker = worker;
+      this.#supervise(worker);
+    } catch (error) {
+      // Some of the system's refusals are thrown, others come as an event. Not within the turn that is just being given.
+      const reason = error instanceof Error ? error.message : String(error);
+      setImmediate(() => this.#onForkRefused(reason));
+    }
+    return true;
+  }
+
+  #supervise(worker: ChildProcess): void {
     receiveFromWorker(
       worker,
       (message) => this.#onMessage(worker, message),
@@ -102,20 +129,20 @@ export class Slot {
       // A process that could not be made has no exit.
       if (worker.pid === undefined) this.#onClose(worker, error.message);
     });
-    this.#timer = setTimeout(() => {
-      this.#startFailure ??= `not listening after ${bounds.workerStartMsMax} ms`;
-      worker.kill('SIGKILL');
-    }, bounds.workerStartMsMax);
-    sendToWorker(worker, { kind: 'start', slot: this.#number, ...start });
+    sendToWorker(worker, { kind: 'start', slot: this.#number, ...this.#plan.start });
   }
 
+  /** A worker that has not listened yet has nothing to finish, and is stopped. */
   drain(): void {
     const hasListened = this.#state === 'listening';
-    if (this.#advance('drain')) this.#tell(hasListened ? 'drain' : 'stop');
+    if (!this.#advance('drain')) return;
+    if (!hasListened) this.#tellToStop(this.#plan.bounds.workerStopMs);
+    else if (this.#worker !== undefined) sendToWorker(this.#worker, { kind: 'drain' });
   }
 
-  stop(): void {
-    if (this.#advance('stop')) this.#tell('stop');
+  /** @param withinMs after which the worker is killed. */
+  stop(withinMs: number): void {
+    if (this.#advance('stop')) this.#tellToStop(withinMs);
   }
 
   /** Ends the worker without a word; it is not replaced. */
@@ -124,15 +151,14 @@ export class Slot {
     this.#worker?.kill('SIGKILL');
   }
 
-  #tell(kind: 'drain' | 'stop'): void {
+  #tellToStop(withinMs: number): void {
     const worker = this.#worker;
     if (worker === undefined) return;
-    sendToWorker(worker, { kind });
-    if (kind === 'drain') return; // the fleet's time, for all slots together
+    sendToWorker(worker, { kind: 'stop', withinMs });
     this.#timer = setTimeout(() => {
-      this.#logger.warn({ workerPid: worker.pid }, 'worker does not stop: killed');
+      this.#logger.warn({ workerPid: worker.pid, withinMs }, 'worker does not stop: killed');
       worker.kill('SIGKILL');
-    }, this.#plan.bounds.workerStopMsMax);
+    }, withinMs);
   }
 
   #onMessage(worker: ChildProcess, message: FromWorker): void {
@@ -159,41 +185,58 @@ export class Slot {
     if (worker !== this.#worker) return;
     this.#worker = undefined;
     const before = this.#state;
+    this.#startFailure ??= ending;
     this.#advance('exit');
     this.#observer.onExit(worker);
-    if (before === 'starting') this.#onFailedStart(this.#startFailure ?? ending);
+    if (before === 'starting') this.#onFailedStart(this.#startFailure);
     else if (before === 'listening') this.#onDeath(worker, ending);
     else if (before !== 'stopping') this.#logger.error({ workerPid: worker.pid, ending }, 'worker died while draining');
   }
 
+  #onForkRefused(reason: string): void {
+    const before = this.#state;
+    this.#startFailure = `no process can be made: ${reason}`;
+    if (this.#advance('exit') && before === 'starting') this.#onFailedStart(this.#startFailure);
+  }
+
+  /** However often: the wait grows, so that the log is not flooded, but what is in the way may be mended at any time. */
   #onFailedStart(reason: string): void {
-    this.#failedStartsInARow++;
-    const triesLeft = this.#plan.bounds.workerStartTriesMax - this.#failedStartsInARow;
-    this.#logger.error({ reason, triesLeft }, 'worker cannot start');
-    if (triesLeft > 0) this.#startLater();
-    else this.#observer.onGivenUp(reason);
+    const failedStarts = ++this.#failedStartsInARow;
+    const delayMs = startRetryDelayMs(failedStarts, this.#plan.bounds);
+    this.#logger.error({ reason, failedStarts, nextTryMs: delayMs }, 'worker cannot start');
+    this.#timer = setTimeout(() => this.start(), delayMs);
+    this.#observer.onState();
   }
 
   #onDeath(worker: ChildProcess, ending: string): void {
     const listenedMs = Math.round(performance.now() - this.#listeningSinceMs);
     if (listenedMs >= this.#plan.bounds.workerSettledMs) this.#restartsInARow = 0;
     this.#logger.error({ workerPid: worker.pid, ending, listenedMs }, 'worker died; it is replaced');
-    this.#startLater();
-  }
-
-  #startLater(): void {
     const delayMs = restartDelayMs(this.#restartsInARow++, this.#plan.bounds);
     this.#timer = setTimeout(() => this.start(), delayMs);
   }
 
+  #endingOfStart(next: SlotState): StartEnding {
+    if (next === 'waiting') return { kind: 'failed', reason: this.#startFailure ?? 'for no known reason' };
+    return { kind: next === 'listening' ? 'listening' : 'stopped' };
+  }
+
   #advance(event: SlotEvent): boolean {
-    const next = slotStateAfter(this.#state, event);
+    const before = this.#state;
+    const next = slotStateAfter(before, event);
     if (next === undefined) return false;
     clearTimeout(this.#timer);
     this.#state = next;
+    if (before === 'starting') this.#turns.end(this.#endingOfStart(next));
     this.#observer.onState();
     return true;
   }
+}
+
+/** The wait before a failed start is tried again, ms; up to a half less, so that slots do not try all at once. */
+export function startRetryDelayMs(failedStarts: number, bounds: FleetBounds, random = Math.random()): number {
+  const delayMs = Math.min(bounds.workerRestartDelayMsMin * 2 ** (failedStarts - 1), bounds.workerStartRetryMsMax);
+  return Math.round(delayMs * (1 - random / 2));
 }
 
 /** The wait before a restart, when `restartsBefore` others came soon after each other, ms. The first does not wait. */

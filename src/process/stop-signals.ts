@@ -1,9 +1,9 @@
-// SIGINT and SIGTERM as two promises: the first asks for a drain, the second no longer wants to wait for it. They keep
+// SIGINT, SIGTERM and SIGHUP (a terminal that is closed) as two promises: the first asks for a drain, the second no longer wants to wait for it. They keep
 // their effect until the process ends, so that one that comes late does not change its exit status. Cold.
 import { limits } from '../shared/limits.js';
 
-export type StopSignal = 'SIGINT' | 'SIGTERM';
-const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM'];
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 export class StopSignals {
   readonly first: Promise<StopSignal>;

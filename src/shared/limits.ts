@@ -49,6 +49,14 @@ export const limits = {
   redisRetryDelayMsMin: 50,
   redisRetryDelayMsMax: 2_000,
 
+  /** Bytes of log lines of a process that wait for a slow reader of standard output; further lines are dropped, counted. */
+  logBytesWaitingMax: MIB,
+  /** Between two tries to write what waits, or after standard output failed, ms. */
+  logRetryMs: 50,
+  /** How long an ending process waits for the reader of its last log lines, ms; then they are lost. */
+  logFlushMsMax: 1_000,
+  /** Bytes of the buffer that log lines are encoded in; a longer one takes a buffer of its own. */
+  logLineScratchBytes: 16 * KIB,
   /** Characters of a caller's own words (a tool, a method, a path) in one line of the access log; the rest is cut off. */
   accessLogNameCharsMax: 256,
   /** Different `host` headers whose verdict is remembered per worker; then all are forgotten and judged again. */
@@ -315,8 +323,15 @@ export const limits = {
 
   /** What `--number-of-cpus` may be set to; more is a fault at start-up. */
   workersMax: 1_024,
-  /** Tries to start a worker that has never listened before the program gives up. */
+  /** Workers that start at once; further ones wait for their turn. More would slow each other down past their time. */
+  workerStartsAtOnceMax: 4,
+  /**
+   * Failed starts in a row of one slot after which nobody waits for it; and, before any worker has ever listened, failed
+   * starts for each that may be under way at once after which the program gives up.
+   */
   workerStartTriesMax: 5,
+  /** Longest wait before a start that failed is tried again, ms. It begins with that of a restart, and doubles. */
+  workerStartRetryMsMax: 30_000,
   /** First and longest wait before a worker is started again, ms. */
   workerRestartDelayMsMin: 50,
   workerRestartDelayMsMax: 800,
@@ -324,14 +339,23 @@ export const limits = {
   workerStartMsMax: 30_000,
   /** A worker that listened this long has settled, ms: when it dies it is replaced without delay again. */
   workerSettledMs: 10_000,
-  /** How long a worker may take from `stop` to its exit, its upstream DELETEs included, ms. Then it is killed. */
-  workerStopMsMax: 5_000,
+  /**
+   * How long a worker may take from `stop` to its exit, its upstream DELETEs included, ms, when less than this is left of
+   * the drain timeout. Then it is killed.
+   */
+  workerStopMs: 5_000,
   /** How long workers may take to forget a changed config, ms. Then its writer is answered, and the log says so. */
   forgetRoundMsMax: 2_000,
   /** Changed configs that workers are forgetting at once; one more ends the oldest round as if its time were up. */
   forgetRoundsMax: 1_024,
   /** Stop signals this soon after the first are the same wish, ms: npm repeats a Ctrl-C that the group already got. */
   stopSignalRepeatMsMax: 500,
+  /** Between two looks whether a Unix socket still stands at its path, ms: so long others may not find it. */
+  standingSocketCheckMs: 2_000,
+  /** Connections at once to the socket by which a primary holds its directory; one more is closed. It closes them itself. */
+  hopDirectoryHolderConnectionsMax: 16,
+  /** Directories that are looked at when a primary starts, to remove what killed ones have left; the rest is left. */
+  hopDirectoriesSweptMax: 1_000,
   /** Bytes of a Unix socket's path (108 with its NUL, unix(7)); the primary does not start with a longer one. */
   unixSocketPathBytesMax: 107,
 } as const;

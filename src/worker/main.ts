@@ -1,5 +1,6 @@
 // A worker process: does what the primary says, and ends when the primary is gone.
 import { connectToPrimary } from '../ipc/channel.js';
+import { flushLog } from '../shared/logger.js';
 import type { StartMessage, ToWorker } from '../ipc/messages.js';
 import { Worker } from './worker.js';
 
@@ -9,9 +10,10 @@ const EXIT_UNAVAILABLE = 69;
 const primary = connectToPrimary();
 let worker: Worker | undefined;
 
-// A Ctrl-C reaches the whole process group, but when to drain is the primary's to say.
+// A Ctrl-C and the end of a terminal reach the whole process group, but when to drain is the primary's to say.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
+process.on('SIGHUP', () => {});
 primary.onDisconnect(() => process.exit(0));
 primary.onMessage((message) => void onMessage(message));
 
@@ -26,6 +28,7 @@ async function onMessage(message: ToWorker): Promise<void> {
       break;
     case 'stop':
       await worker?.stop();
+      await flushLog();
       process.exit(0);
       break;
     case 'forget':

@@ -32,7 +32,7 @@ const units: readonly Unit[] = [
     command: 'dataplane',
     options: dataplaneOptionTable,
     startMsMax: limits.workerStartTriesMax * limits.workerStartMsMax,
-    stopMsMax: limits.workerStopMsMax,
+    stopMsMax: limits.workerStopMs,
   },
   {
     name: 'switchyard-control-plane',

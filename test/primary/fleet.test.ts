@@ -1,9 +1,12 @@
 // The fleet in this process with real stub workers, for what needs shorter bounds than the program has.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { Fleet } from '../../src/primary/fleet.js';
-import { restartDelayMs, type FleetBounds } from '../../src/primary/slot.js';
+import { restartDelayMs, startRetryDelayMs, type FleetBounds } from '../../src/primary/slot.js';
 import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, Journal, stubOptions, until } from './stub-fleet.js';
 import { announceSignal, stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
 
@@ -40,10 +43,42 @@ t.test('a worker that does not listen in time is killed and counts as a failed s
   for (const { pid } of journal.entries('start')) t.notOk(isAlive(pid));
 });
 
-t.test('a worker that does not stop is killed', async (t) => {
-  const { fleet, journal } = createFleet(t, [{ stop: 'ignore' }], { workerStopMsMax: 100 });
+t.test('few workers start at once', async (t) => {
+  const gates = createScratchDirectory(t);
+  const stubs = Array.from({ length: 7 }, (_, slot) => ({ gate: join(gates, String(slot)) }));
+  const { fleet, journal } = createFleet(t, stubs, { workerStartsAtOnceMax: 3 });
   fleet.start();
-  await fleet.allListening;
+  for (const slot of stubs.keys()) {
+    const startedMax = Math.min(slot + 3, stubs.length);
+    await until('the next one starts', () => journal.entries('start').length === startedMax);
+    writeFileSync(join(gates, String(slot)), '');
+    await journal.entry('listening', slot);
+  }
+  t.equal(await fleet.ready, stubs.length);
+  const startsBeforeListening = journal.entries().map(({ event }) => event);
+  t.same(startsBeforeListening.slice(0, 4), ['start', 'start', 'start', 'listening'], 'no fourth one began before');
+});
+
+t.test('stopping has what the drain leaves of its timeout', async (t) => {
+  const { fleet, journal } = createFleet(t, [{}], { workerStopMs: 100 });
+  fleet.start();
+  await fleet.ready;
+  await fleet.drain(60_000);
+  const { message } = await journal.entry('stop', 0);
+  t.ok(message?.kind === 'stop' && message.withinMs > 30_000 && message.withinMs <= 60_000);
+});
+
+t.test('a start that fails on and on is tried more and more seldom, but always again', (t) => {
+  const longest = Array.from({ length: 13 }, (_, failed) => startRetryDelayMs(failed + 1, limits, 0));
+  t.same(longest, [50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000, 30_000]);
+  t.equal(startRetryDelayMs(5_000, limits, 1), 15_000, 'however long it goes on; slots do not try in step');
+  t.end();
+});
+
+t.test('a worker that does not stop is killed', async (t) => {
+  const { fleet, journal } = createFleet(t, [{ stop: 'ignore' }], { workerStopMs: 100 });
+  fleet.start();
+  await fleet.ready;
   const { pid } = await journal.entry('listening', 0);
   await fleet.drain(1_000);
   t.equal(journal.entries('stop', 0).length, 1, 'it was asked first');
@@ -62,7 +97,7 @@ t.test('a worker that has not listened yet is stopped without a drain', async (t
 t.test('a worker that dies while it drains is not replaced, and not waited for', async (t) => {
   const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }]);
   fleet.start();
-  await fleet.allListening;
+  await fleet.ready;
   const drained = fleet.drain(60_000);
   process.kill((await journal.entry('drain', 0)).pid, 'SIGKILL');
   await drained;
@@ -75,7 +110,7 @@ t.test('a slot that waits for its restart does not start during a drain', async 
     workerRestartDelayMsMax: 60_000,
   });
   fleet.start();
-  await fleet.allListening;
+  await fleet.ready;
   process.kill((await journal.entry('listening', 1)).pid, 'SIGKILL');
   const second = await journal.entry('listening', 1, 2); // at once
   process.kill(second.pid, 'SIGKILL');
@@ -87,7 +122,7 @@ t.test('a slot that waits for its restart does not start during a drain', async 
 t.test('kill ends a drain under way', async (t) => {
   const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }]);
   fleet.start();
-  await fleet.allListening;
+  await fleet.ready;
   const drained = fleet.drain(60_000);
   await journal.entry('drain', 0);
   fleet.kill();
@@ -98,7 +133,7 @@ t.test('kill ends a drain under way', async (t) => {
 t.test('a worker that is killed in the middle of a round of forgetting does not hold it up', async (t) => {
   const { fleet, journal } = createFleet(t, [{}, { forget: 'ignore' }], { forgetRoundMsMax: 60_000 });
   fleet.start();
-  await fleet.allListening;
+  await fleet.ready;
   process.kill((await journal.entry('listening', 0)).pid, announceSignal);
   const silent = await journal.entry('forget', 1);
   t.equal(journal.entries('all-forgotten').length, 0);

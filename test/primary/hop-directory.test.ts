@@ -1,44 +1,99 @@
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { makeHopDirectory, removeHopDirectory } from '../../src/primary/hop-directory.js';
+import { HopDirectory } from '../../src/primary/hop-directory.js';
 import { limits } from '../../src/shared/limits.js';
+import { createLogger } from '../../src/shared/logger.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { until } from '../support/until.js';
+
+const logger = createLogger('silent', {});
 
 /** os.tmpdir() reads TMPDIR at each call. */
-function setTmpdir(test: Test, path: string): void {
+function setTmpdir(test: Test, path: string): string {
   const before = process.env.TMPDIR;
   process.env.TMPDIR = path;
   test.teardown(() => {
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
   });
+  return path;
 }
 
-t.test('it is private, and removed with what is in it', (t) => {
-  const directory = makeHopDirectory(2);
-  t.equal(statSync(directory).mode & 0o777, 0o700);
-  writeFileSync(join(directory, 'slot-0.sock'), '');
-  removeHopDirectory(directory);
-  t.notOk(existsSync(directory));
-  t.end();
+async function makeHopDirectory(t: Test, slotCount: number): Promise<HopDirectory> {
+  const directory = await HopDirectory.make(slotCount, logger);
+  t.teardown(() => directory.remove());
+  return directory;
+}
+
+/** What a primary leaves that is killed: libuv removes a socket's file when it is closed, so it is put back by a rename. */
+async function leaveBehind(parent: string, name: string): Promise<string> {
+  const path = join(parent, name);
+  mkdirSync(path, { mode: 0o700 });
+  const server = createServer().listen(join(path, 'made.sock'));
+  await once(server, 'listening');
+  renameSync(join(path, 'made.sock'), join(path, 'primary.sock'));
+  server.close();
+  writeFileSync(join(path, 'slot-0.sock'), '');
+  return path;
+}
+
+t.test('it is private, and removed with what is in it', async (t) => {
+  setTmpdir(t, createScratchDirectory(t));
+  const directory = await makeHopDirectory(t, 2);
+  t.equal(statSync(directory.path).mode & 0o777, 0o700);
+  writeFileSync(join(directory.path, 'slot-0.sock'), '');
+  await directory.remove();
+  t.notOk(existsSync(directory.path));
 });
 
-t.test('a socket path that does not fit is refused, and nothing is left behind', (t) => {
+t.test('a socket path that does not fit is refused, and nothing is left behind', async (t) => {
   // In a short place, since the path has to end exactly at the limit.
-  const probe = makeHopDirectory(1);
-  t.teardown(() => removeHopDirectory(probe));
-  const randomPart = '/switchyard-XXXXXX/slot-9.sock'.length;
-  const parent = probe + '/'.padEnd(limits.unixSocketPathBytesMax - probe.length - randomPart, 'd');
+  const probe = await makeHopDirectory(t, 1);
+  const randomPart = '/switchyard-XXXXXX/slot-99.sock'.length;
+  const parent = probe.path + '/'.padEnd(limits.unixSocketPathBytesMax - probe.path.length - randomPart, 'd');
   mkdirSync(parent);
   setTmpdir(t, parent);
-  removeHopDirectory(makeHopDirectory(10));
-  t.throws(() => makeHopDirectory(11), { exitStatus: 73, message: /too long.*TMPDIR/ });
+  await (await HopDirectory.make(100, logger)).remove();
+  await t.rejects(HopDirectory.make(101, logger), { exitStatus: 73, message: /too long.*TMPDIR/ });
   t.same(readdirSync(parent), []);
-  t.end();
 });
 
-t.test('a place that does not exist is refused', (t) => {
+t.test('a place that does not exist is refused', async (t) => {
   setTmpdir(t, '/nowhere/at/all');
-  t.throws(() => makeHopDirectory(1), { exitStatus: 73, message: /cannot make a directory in \/nowhere.*TMPDIR/ });
-  t.end();
+  const message = /cannot make a directory in \/nowhere.*TMPDIR/;
+  await t.rejects(HopDirectory.make(1, logger), { exitStatus: 73, message });
+});
+
+t.test('what killed primaries have left is removed; what is in use, in doubt or of others stays', async (t) => {
+  const parent = setTmpdir(t, createScratchDirectory(t));
+  const inUse = await makeHopDirectory(t, 1);
+  const dead = [await leaveBehind(parent, 'switchyard-dead01'), await leaveBehind(parent, 'switchyard-dead02')];
+  const stays = [inUse.path];
+  for (const name of ['switchyard-backups', 'switchyard-dead-3', 'other-dead01']) {
+    stays.push(await leaveBehind(parent, name));
+  }
+  const open = await leaveBehind(parent, 'switchyard-open01');
+  chmodSync(open, 0o755);
+  const beingMade = join(parent, 'switchyard-making');
+  mkdirSync(beingMade, { mode: 0o700 });
+  const justMade = join(parent, 'switchyard-made01');
+  mkdirSync(justMade, { mode: 0o700 });
+  stays.push(open, beingMade, justMade);
+
+  const made = await makeHopDirectory(t, 1);
+  for (const path of dead) t.notOk(existsSync(path), path);
+  for (const path of [...stays, made.path]) t.ok(existsSync(path), path);
+});
+
+t.test('a directory that is removed while it is in use is made again, and still held', async (t) => {
+  const directory = await makeHopDirectory(t, 1);
+  rmSync(directory.path, { recursive: true });
+  await until(() => existsSync(join(directory.path, 'primary.sock')), 'the directory is back');
+  const socket = connect(join(directory.path, 'primary.sock'));
+  await once(socket, 'connect');
+  socket.destroy();
+  t.equal(statSync(directory.path).mode & 0o777, 0o700);
 });

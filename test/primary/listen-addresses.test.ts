@@ -1,14 +1,22 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
-import t from 'tap';
-import { claimAddresses } from '../../src/primary/listen-addresses.js';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import t, { type Test } from 'tap';
+import type { DataplaneOptions, ListenAddress } from '../../src/config/dataplane-options.js';
+import { isOverlapping } from '../../src/primary/address-claim.js';
+import { claimAddresses, type ClaimedAddresses } from '../../src/primary/listen-addresses.js';
 import { stubOptions } from './stub-fleet.js';
 
 const files = { certificatePath: 'c', privateKeyPath: 'k' };
 
-t.test('port 0 becomes a real port, which is free again, and the rest of the options stays', async (t) => {
-  const options = stubOptions({ tls: { address: { host: '127.0.0.1', port: 0 }, ...files } });
+async function claim(t: Test, options: DataplaneOptions = stubOptions()): Promise<ClaimedAddresses> {
   const claimed = await claimAddresses(options);
+  t.teardown(() => claimed.release());
+  return claimed;
+}
+
+t.test('port 0 becomes a real port, which can be bound again, and the rest of the options stays', async (t) => {
+  const options = stubOptions({ tls: { address: { host: '127.0.0.1', port: 0 }, ...files } });
+  const { options: claimed } = await claim(t, options);
   const ports = [claimed.address.port, claimed.tls?.address.port ?? 0];
   t.not(ports[0], ports[1]);
   t.same({ ...claimed, address: options.address, tls: options.tls }, options);
@@ -32,8 +40,79 @@ t.test('a taken address is refused with its name and what to do', async (t) => {
   await t.rejects(claimAddresses(stubOptions({ tls: { address, ...files } })), { message: /--tls-address$/ });
 });
 
+t.test(
+  'a claim holds while nothing listens, against every address that overlaps, and ends with its release',
+  async (t) => {
+    const first = await claim(t);
+    const { port } = first.options.address;
+    for (const host of ['127.0.0.1', '0.0.0.0', '::']) {
+      await t.rejects(
+        claimAddresses(stubOptions({ address: { host, port } })),
+        { exitStatus: 69, message: /in use/ },
+        host,
+      );
+    }
+    const beside = await claim(t, stubOptions({ address: { host: '127.0.0.2', port } }));
+    t.equal(beside.options.address.port, port, 'another address of the machine has its own port of that number');
+    first.release();
+    beside.release();
+    const wildcard = await claim(t, stubOptions({ address: { host: '0.0.0.0', port } }));
+    await t.rejects(claimAddresses(stubOptions({ address: { host: '127.0.0.1', port } })), { message: /in use/ });
+    wildcard.release();
+    await claim(t, stubOptions({ address: { host: '127.0.0.1', port } }));
+  },
+);
+
+t.test('a claim that fails with its second address lets go of the first', async (t) => {
+  const taken = (await claim(t)).options.address;
+  const free = await claim(t);
+  free.release();
+  const { address } = free.options;
+  await t.rejects(claimAddresses(stubOptions({ address, tls: { address: taken, ...files } })), { message: /in use/ });
+  t.equal((await claim(t, stubOptions({ address }))).options.address.port, address.port);
+});
+
+t.test('of many that claim one address at the same moment one has it', async (t) => {
+  const { options, release } = await claimAddresses(stubOptions());
+  release();
+  const results = await Promise.allSettled(
+    Array.from({ length: 20 }, () => claimAddresses(stubOptions({ address: options.address }))),
+  );
+  const winners = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+  t.equal(winners.length, 1);
+  for (const winner of winners) winner.release();
+});
+
+t.test('a caller that connects during the claim does not hold it up', async (t) => {
+  const { options, release } = await claimAddresses(stubOptions());
+  release();
+  const { host, port } = options.address;
+  const claiming = claimAddresses(stubOptions({ address: { host, port } }));
+  // The bind has happened by now, or happens with what is queued; callers are at the door until it is over.
+  const callers = Array.from({ length: 50 }, () => connect({ host, port }).on('error', () => {}));
+  t.teardown(() => callers.forEach((caller) => caller.destroy()));
+  (await claiming).release();
+  t.pass('it came to its end with the callers still there');
+});
+
+t.test('addresses overlap when they are the same, or one has all of the machine’s', (t) => {
+  const at = (host: string, port = 80): ListenAddress => ({ host, port });
+  const all = ['127.0.0.1', '10.0.0.1', '0.0.0.0', '::1', '::'];
+  const apart = new Set(['127.0.0.1 10.0.0.1', '127.0.0.1 ::1', '10.0.0.1 ::1', '0.0.0.0 ::1']);
+  for (const one of all) {
+    for (const other of all) {
+      const isApart = apart.has(`${one} ${other}`) || apart.has(`${other} ${one}`);
+      t.equal(isOverlapping(at(one), at(other)), !isApart, `${one} and ${other}`);
+      t.notOk(isOverlapping(at(one), at(other, 81)));
+    }
+  }
+  t.end();
+});
+
 t.test('the two listeners cannot have one address', async (t) => {
-  const { address } = await claimAddresses(stubOptions());
+  const { options, release } = await claimAddresses(stubOptions());
+  release();
+  const { address } = options;
   await t.rejects(claimAddresses(stubOptions({ address, tls: { address, ...files } })), {
     exitStatus: 69,
     message: /in use.*--tls-address$/,

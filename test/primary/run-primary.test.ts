@@ -1,9 +1,12 @@
 // Real processes: the primary as a program, stub workers, real signals.
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import t from 'tap';
+import { claimAddresses } from '../../src/primary/listen-addresses.js';
 import { limits } from '../../src/shared/limits.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, startPrimary, stubOptions, until } from './stub-fleet.js';
 import { announceSignal, stubSubject, stubTicket } from './stub-worker.js';
 
@@ -53,15 +56,46 @@ t.test('a killed worker is replaced in its slot, again and again, within a secon
   t.equal(await primary.ended, 0);
 });
 
-t.test('a worker that cannot start ends the program with its reason, and the others are stopped', async (t) => {
-  const primary = startPrimary(t, stubOptions(), [{}, { start: 'report-failure' }]);
-  const healthy = await primary.journal.entry('listening', 0);
+t.test('the program ends with the reason when no worker starts', async (t) => {
+  const primary = startPrimary(t, stubOptions(), [{ start: 'report-failure' }, { start: 'report-failure' }]);
   t.equal(await primary.ended, 70);
-  t.equal(primary.journal.entries('start', 1).length, limits.workerStartTriesMax);
+  const starts = primary.journal.entries('start').length;
+  const triesMax = 2 * limits.workerStartTriesMax;
+  t.ok(starts === triesMax || starts === triesMax + 1, `${starts}: one more may have been under way`);
   t.match(primary.fatal(), { reason: 'the certificate is of wax', msg: /the certificate is of wax/ });
-  t.ok(primary.journal.entries('drain', 0).length === 1 && primary.journal.entries('stop', 0).length === 1);
-  t.notOk(isAlive(healthy.pid));
   t.notOk(primary.log.some(({ msg }) => msg === 'listening'));
+});
+
+t.test('a slot that cannot start leaves the others serving, and is tried until it can', async (t) => {
+  const obstacle = join(createScratchDirectory(t), 'obstacle');
+  writeFileSync(obstacle, '');
+  const primary = startPrimary(t, stubOptions({ workerCount: 3 }), [{}, { obstacle }]);
+  t.match(await primary.logged('listening'), { workers: 2 }, 'nobody waits for it');
+  t.match(await primary.logged('some workers cannot start; the others serve without them'), { absentWorkers: 1 });
+  const failures = () => primary.log.filter(({ msg }) => msg === 'worker cannot start');
+  await until('more tries have failed than end a program of which nothing listens', () => failures().length > 6);
+  t.match(failures()[0], { level: 50, slot: 1, reason: 'the certificate is of wax', failedStarts: 1 });
+  t.equal(primary.journal.entries('start', 0).length, 1, 'the others are left alone');
+  rmSync(obstacle);
+  t.ok(await primary.journal.entry('listening', 1));
+  primary.process.kill('SIGTERM');
+  t.equal(await primary.ended, 0);
+});
+
+t.test('a worker that dies and cannot be replaced leaves the others serving', async (t) => {
+  const obstacle = join(createScratchDirectory(t), 'obstacle');
+  const primary = startPrimary(t, stubOptions(), [{}, { obstacle }]);
+  await primary.logged('listening');
+  writeFileSync(obstacle, '');
+  process.kill((await primary.journal.entry('listening', 1)).pid, 'SIGKILL');
+  await until(
+    'its starts have failed',
+    () => primary.journal.entries('start', 1).length > 1 + limits.workerStartTriesMax,
+  );
+  t.ok(isAlive((await primary.journal.entry('listening', 0)).pid));
+  rmSync(obstacle);
+  t.ok(await primary.journal.entry('listening', 1, 2));
+  t.equal(primary.fatal(), undefined);
 });
 
 t.test('a worker that exits before it listens is named by its exit status', async (t) => {
@@ -109,6 +143,54 @@ t.test('a port in use ends the program before any worker starts', async (t) => {
   t.equal(await primary.ended, 69);
   t.match(primary.log, [{ level: 60, msg: new RegExp(`^cannot listen on 127\\.0\\.0\\.1:${port}: it is in use`) }]);
   t.same(primary.journal.entries(), []);
+});
+
+t.test('of two gateways that start on one port at the same moment one stays', async (t) => {
+  const { options, release } = await claimAddresses(stubOptions());
+  release();
+  for (let round = 1; round <= 10; round++) {
+    // The workers listen on nothing, so nothing but the claim keeps the second gateway away.
+    const two = [0, 1].map(() => startPrimary(t, { ...options, workerCount: 1 }));
+    const [loserExit, loser] = await Promise.race(two.map(async (primary) => [await primary.ended, primary] as const));
+    t.equal(loserExit, 69, `round ${round}`);
+    t.match(loser.fatal()?.msg, /^cannot listen on 127\.0\.0\.1:\d+: it is in use/);
+    t.same(loser.journal.entries(), []);
+    const winner = two.find((primary) => primary !== loser)!;
+    await winner.logged('listening');
+    winner.process.kill('SIGTERM');
+    t.equal(await winner.ended, 0);
+  }
+});
+
+t.test('an address stays claimed while no worker listens on it, until the primary is gone', async (t) => {
+  const first = startPrimary(t, stubOptions({ workerCount: 1 }));
+  const [, port] = String((await first.logged('listening')).address).split(':');
+  const address = { host: '0.0.0.0', port: Number(port) };
+  const second = startPrimary(t, stubOptions({ address, workerCount: 1 }));
+  t.equal(await second.ended, 69);
+  first.process.kill('SIGKILL');
+  await first.ended;
+  const third = startPrimary(t, stubOptions({ address, workerCount: 1 }));
+  t.match(await third.logged('listening'), { address: `0.0.0.0:${port}` });
+});
+
+for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
+  t.test(`${signal} drains`, async (t) => {
+    const primary = startPrimary(t, stubOptions({ workerCount: 1 }));
+    await primary.logged('listening');
+    primary.process.kill(signal);
+    t.equal(await primary.ended, 0);
+    t.equal(primary.journal.entries('drain').length, 1);
+  });
+}
+
+t.test('a signal that comes while the workers start ends the program in order', async (t) => {
+  const primary = startPrimary(t, stubOptions(), [{}, { start: 'hang' }]);
+  await primary.journal.entry('start', 1);
+  primary.process.kill('SIGTERM');
+  t.equal(await primary.ended, 0);
+  t.equal(primary.journal.entries('stop', 1).length, 1);
+  t.equal(primary.fatal(), undefined);
 });
 
 t.test('a hop directory that cannot be made ends the program', async (t) => {

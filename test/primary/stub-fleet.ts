@@ -11,7 +11,8 @@ import type { ProgramPlan } from './primary-program.js';
 import type { JournalEntry, StubPlan } from './stub-worker.js';
 import { shareOptions } from '../support/shares.js';
 
-const patienceMs = 20_000;
+/** A busy machine takes seconds to start a process. */
+const patienceMs = 60_000;
 
 /** Waits until `condition` answers something; fails the test loudly when it never does. */
 export async function until<Value>(what: string, condition: () => Value | undefined | false): Promise<Value> {

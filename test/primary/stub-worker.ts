@@ -8,6 +8,8 @@ export interface StubPlan {
   readonly start?: 'listen' | 'report-failure' | 'exit' | 'hang' | 'send-stray-first';
   /** Listens when this file exists. */
   readonly gate?: string;
+  /** Cannot start while this file exists. */
+  readonly obstacle?: string;
   readonly drain?: 'answer' | 'ignore';
   readonly stop?: 'exit' | 'ignore';
   readonly forget?: 'answer' | 'ignore';
@@ -45,18 +47,26 @@ function main(journal: string): void {
       setTimeout(listen, 10);
       return;
     }
-    note('listening');
     primary.send({ kind: 'listening' });
+    note('listening'); // after it is on its way: whoever reads this may kill the stub
+  }
+
+  function fail(): void {
+    primary.send({ kind: 'start-failed', reason: 'the certificate is of wax' });
+    process.disconnect(); // flushes, and the stub ends with it
   }
 
   function start(message: StartMessage): void {
     slot = message.slot;
     plan = (JSON.parse(process.env.STUB_PLANS ?? '[]') as StubPlan[])[slot] ?? {};
     note('start', message);
+    if (plan.obstacle !== undefined && existsSync(plan.obstacle)) {
+      fail();
+      return;
+    }
     switch (plan.start) {
       case 'report-failure':
-        primary.send({ kind: 'start-failed', reason: 'the certificate is of wax' });
-        process.disconnect(); // flushes, and the stub ends with it
+        fail();
         return;
       case 'exit':
         process.exit(3);
@@ -91,6 +101,7 @@ function main(journal: string): void {
   process.on(announceSignal, () => primary.send({ kind: 'written', subject: stubSubject, ticket: stubTicket }));
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => {});
+  process.on('SIGHUP', () => {});
 }
 
 if (process.env.STUB_JOURNAL !== undefined && process.connected) main(process.env.STUB_JOURNAL);

@@ -112,7 +112,7 @@ const orders: readonly (readonly [small: string | number, large: string | number
   ['hopPartBytesMax', 'hopFrameBytesMax', 'a part is a frame'],
   ['hopPartBytesMax', 'hopWindowBytes', 'a part can be sent ahead'],
   ['hopBatchBytes', 'hopFrameBytesMax', 'a batch is not larger than what it holds'],
-  ['noticeMsMax', limits.workerStopMsMax - 1_000, 'a stopping worker outlives the DELETEs of its sessions'],
+  ['noticeMsMax', limits.workerStopMs - 1_000, 'a stopping worker outlives the DELETEs of its sessions'],
   ['workerRestartDelayMsMax', 'workerSettledMs', 'a worker that keeps dying is not taken for a settled one'],
   ['tokenCacheKeyCharsMax', 'requestHeaderBytesMax', 'a header that cannot arrive needs no place in the cache'],
   ['userConfigBytesMax', 'userConfigCacheBytesMax', 'the largest config can be remembered'],

@@ -28,6 +28,8 @@ export interface SingleDeploymentSetup extends DeploymentSetup {
   readonly storeOptions?: StoreOptions;
   /** Made unless given. */
   readonly key?: KeyPair;
+  /** More variables of the gateway's environment. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Members of a backend in a user config; `name` and `transport` are added. */

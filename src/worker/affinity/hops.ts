@@ -4,6 +4,7 @@ import assert from 'node:assert';
 import { join } from 'node:path';
 import type { Exchange } from '../../relay/exchange.js';
 import type { Logger } from '../../shared/logger.js';
+import { isPrivateFolder } from '../../shared/standing-socket.js';
 import type { HopFailure } from './hop-call.js';
 import type { Hop } from './hop-heads.js';
 import { HopLink } from './hop-link.js';
@@ -38,7 +39,11 @@ export class Hops {
   forward(owner: number, hop: Hop, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
     assert(owner !== this.#ownSlot, 'a worker does not hop to itself');
     if (this.#isClosed) onFailure('owner-absent');
-    else this.#linkTo(owner).forward(hop, exchange, onFailure);
+    else {
+      const link = this.#linkTo(owner);
+      if (link === undefined) onFailure('owner-absent');
+      else link.forward(hop, exchange, onFailure);
+    }
   }
 
   /** Ends every link; the hops on them fail. */
@@ -47,9 +52,11 @@ export class Hops {
     for (const link of this.#links.values()) link.close();
   }
 
-  #linkTo(owner: number): HopLink {
+  /** `undefined` while the directory is gone. Whoever puts another in its place must not be told the secret. */
+  #linkTo(owner: number): HopLink | undefined {
     const present = this.#links.get(owner);
     if (present !== undefined && !present.isClosed) return present;
+    if (!isPrivateFolder(this.#directory)) return undefined;
     const link = new HopLink(hopSocketPath(this.#directory, owner), this.#secret, this.#logger);
     this.#links.set(owner, link);
     return link;

@@ -1,0 +1,63 @@
+// Whose turn it is to start a worker: a few slots at a time, in the order in which they asked. All at once would have
+// many workers share few processors until none of them listens in time. It also knows when to give up: when the tries
+// are used up and no worker has ever listened. Once one has, what keeps another from starting is no reason to end those
+// that serve. Cold.
+
+export interface StartTurnsBounds {
+  readonly turnsMax: number;
+  /** Failed starts, before any worker has listened, after which no further one is begun. */
+  readonly failuresMax: number;
+}
+
+/** How a start ended: `stopped` when the slot was told to end before its worker listened. */
+export type StartEnding =
+  { readonly kind: 'listening' | 'stopped' } | { readonly kind: 'failed'; readonly reason: string };
+
+export class StartTurns {
+  readonly #bounds: StartTurnsBounds;
+  readonly #onGivenUp: (reason: string) => void;
+  readonly #queue: (() => boolean)[] = [];
+  #takenCount = 0;
+  #failureCount = 0;
+  #hasListened = false;
+  #isGivenUp = false;
+
+  /** @param onGivenUp is called at most once, when the last start under way has failed like those before it. */
+  constructor(bounds: StartTurnsBounds, onGivenUp: (reason: string) => void) {
+    this.#bounds = bounds;
+    this.#onGivenUp = onGivenUp;
+  }
+
+  /**
+   * @param begin is called when a turn is free, perhaps at once. It answers whether a start has begun; each that has
+   *   must be followed by one call of `end`.
+   */
+  ask(begin: () => boolean): void {
+    this.#queue.push(begin);
+    this.#grant();
+  }
+
+  end(ending: StartEnding): void {
+    this.#takenCount--;
+    if (ending.kind === 'listening') this.#hasListened = true;
+    else if (ending.kind === 'failed' && !this.#hasListened) this.#failureCount++;
+    this.#grant();
+    if (ending.kind !== 'failed' || !this.#isExhausted || this.#takenCount > 0 || this.#isGivenUp) return;
+    this.#isGivenUp = true;
+    this.#onGivenUp(ending.reason);
+  }
+
+  /** While this holds nothing is begun, but what is under way may still listen. */
+  get #isExhausted(): boolean {
+    return !this.#hasListened && this.#failureCount >= this.#bounds.failuresMax;
+  }
+
+  #grant(): void {
+    while (this.#takenCount < this.#bounds.turnsMax && !this.#isExhausted) {
+      const begin = this.#queue.shift();
+      if (begin === undefined) return;
+      this.#takenCount++;
+      if (!begin()) this.#takenCount--;
+    }
+  }
+}

@@ -1,0 +1,108 @@
+// The directory of the hop sockets is removed under a gateway that serves, by a cleaner of temporary files or by hand.
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { ownerOf } from '../../src/worker/affinity/session-id.js';
+import { backendFor, startDeployment, type ConfiguredCaller } from '../support/deployment.js';
+import { launchProgram, type Gateway } from '../support/gateway.js';
+import { KeptCaller } from '../support/kept-caller.js';
+import type { McpSession } from '../support/mcp-caller.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { until } from '../support/until.js';
+
+const WORKERS = 3;
+
+function hopDirectories(temporary: string): string[] {
+  return readdirSync(temporary).map((name) => join(temporary, name));
+}
+
+/** A session of each worker. */
+async function openSessions(caller: ConfiguredCaller): Promise<McpSession[]> {
+  const sessions = new Map<number, McpSession>();
+  await until(async () => {
+    const session = await caller.openSession();
+    sessions.set(ownerOf(session.id, WORKERS), session);
+    return sessions.size === WORKERS;
+  }, 'a session of each worker');
+  return [...sessions.values()];
+}
+
+/** Whether each session answers over new connections, which reach other workers than its owner. */
+async function isAnsweredEverywhere(caller: ConfiguredCaller, sessions: readonly McpSession[]): Promise<boolean> {
+  for (let round = 0; round < 4; round++) {
+    const kept = await KeptCaller.connect(caller);
+    try {
+      for (const session of sessions) if ((await kept.use(session).call('one-echo')).status !== 200) return false;
+    } finally {
+      kept.close();
+    }
+  }
+  return true;
+}
+
+function isEnded(pid: number): boolean {
+  return !existsSync(`/proc/${pid}`);
+}
+
+t.test('the directory of the hop sockets is removed, and then a worker is killed', async (t) => {
+  const temporary = createScratchDirectory(t);
+  const backend = await backendFor(t, { withSessions: true });
+  const deployment = await startDeployment(t, { workerCount: WORKERS, environment: { TMPDIR: temporary } });
+  const { gateway } = deployment;
+  const caller = await deployment.caller({ one: { url: backend.url } });
+  const [directory = ''] = hopDirectories(temporary);
+
+  rmSync(directory, { recursive: true });
+  const [victim = 0] = gateway.workerPids();
+  process.kill(victim, 'SIGKILL');
+  await until(() => gateway.logs.some(({ msg }) => msg === 'worker listening'), 'the worker that takes its place');
+  await until(() => readdirSync(directory).length === WORKERS + 1, 'every socket and the primary’s');
+  t.ok(await isAnsweredEverywhere(caller, await openSessions(caller)));
+  t.same(hopDirectories(temporary), [directory]);
+
+  await t.test('something that is in its place keeps a worker from starting; the others serve', async () => {
+    rmSync(directory, { recursive: true });
+    writeFileSync(directory, 'in the way');
+    const pids = gateway.workerPids();
+    process.kill(pids[0]!, 'SIGKILL');
+    const failures = (): number => gateway.logs.filter(({ msg }) => msg === 'worker cannot start').length;
+    await until(() => failures() > 0, 'the failure of its start');
+    const session = await caller.openSession();
+    t.type(session.id, 'string');
+    const running = gateway.workerPids();
+    t.ok(pids.slice(1).every((pid) => running.includes(pid)));
+
+    rmSync(directory);
+    const listening = (): number => gateway.logs.filter(({ msg }) => msg === 'worker listening').length;
+    await until(() => listening() === 2, 'the slot is served again, by itself');
+    await until(() => readdirSync(directory).length === WORKERS + 1, 'every socket and the primary’s');
+    t.ok(await isAnsweredEverywhere(caller, await openSessions(caller)));
+  });
+
+  t.same(await gateway.stop(), { code: 0, signal: null });
+  t.same(hopDirectories(temporary), [], 'nothing is left behind');
+});
+
+t.test('a primary that is killed takes its workers with it, and the next one removes its directory', async (t) => {
+  const temporary = createScratchDirectory(t);
+  const storePath = join(createScratchDirectory(t), 'store');
+  const words = ['dataplane', '--address', '127.0.0.1:0', '--store-path', storePath, '--number-of-cpus', '2'];
+  const start = async (): Promise<Gateway> => {
+    const gateway = launchProgram(t, words, { environment: { TMPDIR: temporary } });
+    await gateway.waitUntilListening();
+    return gateway;
+  };
+  const killed = await start();
+  const workers = killed.workerPids();
+  t.equal(workers.length, 2);
+  const left = hopDirectories(temporary);
+  killed.signal('SIGKILL');
+  await until(() => workers.every(isEnded), 'its workers to end');
+
+  mkdirSync(join(temporary, 'of-others'));
+  const next = await start();
+  const now = hopDirectories(temporary);
+  t.equal(now.length, 2, 'its own, and what is none of a gateway’s');
+  t.ok(left.every((path) => !now.includes(path)));
+  await next.stop();
+});

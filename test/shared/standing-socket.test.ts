@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { ensurePrivateFolder, StandingSocket } from '../../src/shared/standing-socket.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { until } from '../support/until.js';
+
+interface Stage {
+  readonly folder: string;
+  readonly path: string;
+  readonly socket: StandingSocket;
+  readonly accepted: Socket[];
+  readonly faults: string[];
+  renewals: number;
+}
+
+async function startSocket(t: Test): Promise<Stage> {
+  const folder = join(createScratchDirectory(t), 'run');
+  const path = join(folder, 'it.sock');
+  const stage: Stage = {
+    folder,
+    path,
+    accepted: [],
+    faults: [],
+    renewals: 0,
+    socket: new StandingSocket(path, {
+      onConnection: (socket) => stage.accepted.push(socket),
+      onRenewed: () => stage.renewals++,
+      onFault: (reason) => stage.faults.push(reason),
+      connectionsMax: 10,
+      checkMs: 5,
+    }),
+  };
+  await stage.socket.listen();
+  t.teardown(() => {
+    for (const socket of stage.accepted) socket.destroy();
+    return stage.socket.close();
+  });
+  return stage;
+}
+
+async function reach(t: Test, path: string): Promise<Socket> {
+  const socket = connect(path);
+  t.teardown(() => socket.destroy());
+  await once(socket, 'connect');
+  return socket;
+}
+
+t.test('folder and socket are for their user alone, and the socket goes with the close', async (t) => {
+  const { folder, path, socket } = await startSocket(t);
+  t.equal(statSync(folder).mode & 0o777, 0o700);
+  t.equal(statSync(path).mode & 0o777, 0o600);
+  await socket.close();
+  t.notOk(existsSync(path));
+});
+
+t.test('a folder that was removed is made again, and what was connected stays so', async (t) => {
+  const stage = await startSocket(t);
+  const before = await reach(t, stage.path);
+  await until(() => stage.accepted.length === 1, 'the first connection');
+  for (const round of [1, 2]) {
+    rmSync(stage.folder, { recursive: true });
+    await until(() => stage.renewals === round, 'the renewal');
+    t.equal(statSync(stage.folder).mode & 0o777, 0o700);
+    t.equal(statSync(stage.path).mode & 0o777, 0o600);
+    await reach(t, stage.path);
+    await until(() => stage.accepted.length === 1 + round, 'a connection to the new socket');
+  }
+  const [first] = stage.accepted;
+  before.write('still here');
+  t.equal(String((await once(first!, 'data'))[0]), 'still here');
+  t.same(stage.faults, []);
+});
+
+t.test('a socket that was removed, or replaced by something else, is made again', async (t) => {
+  const stage = await startSocket(t);
+  rmSync(stage.path);
+  await until(() => stage.renewals === 1, 'the renewal');
+  rmSync(stage.path);
+  writeFileSync(stage.path, 'not a socket');
+  await until(() => stage.renewals > 1, 'the second renewal');
+  await reach(t, stage.path);
+});
+
+t.test('what cannot be made again is said once, tried on, and made in the end', async (t) => {
+  const stage = await startSocket(t);
+  rmSync(stage.folder, { recursive: true });
+  writeFileSync(stage.folder, 'in the way');
+  await until(() => stage.faults.length > 0, 'the fault');
+  const { ctimeMs } = statSync(stage.folder);
+  // It is looked at every 5 ms.
+  await until(() => Date.now() - ctimeMs > 200, 'many more looks');
+  t.equal(stage.faults.length, 1);
+  rmSync(stage.folder);
+  await until(() => stage.renewals === 1, 'the renewal');
+  await reach(t, stage.path);
+});
+
+t.test('nothing is made again after the close', async (t) => {
+  const stage = await startSocket(t);
+  rmSync(stage.folder, { recursive: true });
+  await stage.socket.close();
+  const closedMs = performance.now();
+  await until(() => performance.now() - closedMs > 100, 'many more looks');
+  t.notOk(existsSync(stage.path));
+});
+
+t.test('a folder that others can enter is not taken', async (t) => {
+  const folder = join(createScratchDirectory(t), 'open');
+  mkdirSync(folder);
+  for (const mode of [0o755, 0o710, 0o701]) {
+    chmodSync(folder, mode);
+    t.throws(() => ensurePrivateFolder(folder), /not a folder of this user's alone/);
+  }
+  chmodSync(folder, 0o700);
+  ensurePrivateFolder(folder);
+  if (process.getuid?.() !== 0) return;
+  chownSync(folder, 65_534, 65_534);
+  t.throws(() => ensurePrivateFolder(folder), /not a folder of this user's alone/, 'nor one of another user');
+});
