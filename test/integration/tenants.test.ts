@@ -1,27 +1,15 @@
 // One subject takes all that a share lets it have, at full force, beside a victim with a steady load: the attacker is told
 // which share is full and when to try again, and the victim notices nothing. Shares are small here, so that they are full at once.
 import t, { type Test } from 'tap';
-import { checkBeside } from '../support/beside.js';
-import { backendFor, startDeployment, type ConfiguredCaller, type Deployment } from '../support/deployment.js';
+import { checkBeside, startScene } from '../support/beside.js';
+import { backendFor, type ConfiguredCaller } from '../support/deployment.js';
 import { inParallel } from '../support/in-parallel.js';
 import { KeptCaller } from '../support/kept-caller.js';
 import { answerText, type McpSession } from '../support/mcp-caller.js';
 import { encodeRequest, RawConnection, type HttpAnswer } from '../support/raw-http.js';
 import { until } from '../support/until.js';
-import { startVictim, type Victim } from '../support/victim.js';
 
 const LANES = 8;
-
-interface Scene {
-  readonly deployment: Deployment;
-  readonly victim: Victim;
-}
-
-async function startScene(t: Test, options: readonly string[]): Promise<Scene> {
-  const deployment = await startDeployment(t, { workerCount: 1, options });
-  t.teardown(() => t.equal(deployment.gateway.errorOutput, '', 'standard error is empty'));
-  return { deployment, victim: await startVictim(t, deployment) };
-}
 
 /** The attacker's requests over a few kept connections, each as soon as the one before was answered. */
 async function flood(
@@ -64,9 +52,9 @@ function checkRefusals(t: Test, refused: readonly HttpAnswer[], statuses: readon
 }
 
 t.test('sessions: by count', async (t) => {
-  const { deployment, victim } = await startScene(t, ['--max-sessions', '400', '--max-sessions-per-subject', '50']);
-  const caller = await deployment.caller();
-  await checkBeside(t, victim, async () => {
+  const scene = await startScene(t, ['--max-sessions', '400', '--max-sessions-per-subject', '50']);
+  const caller = await scene.deployment.caller();
+  await checkBeside(t, scene, async () => {
     const answers = await flood(caller, 3_000, (lane) => lane.initialize());
     const opened = answers.filter(({ status }) => status === 200).length;
     t.equal(opened, 50, 'the attacker has as many as its share');
@@ -80,11 +68,11 @@ t.test('sessions: by count', async (t) => {
 
 t.test('sessions: by the memory that they take', async (t) => {
   const options = ['--max-session-bytes', '8MiB', '--max-session-bytes-per-subject', '1MiB'];
-  const { deployment, victim } = await startScene(t, options);
-  const caller = await deployment.caller();
+  const scene = await startScene(t, options);
+  const caller = await scene.deployment.caller();
   const clientInfo = `{"name":"${'c'.repeat(15_000)}","version":"1"}`;
   const params = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":${clientInfo}}`;
-  await checkBeside(t, victim, async () => {
+  await checkBeside(t, scene, async () => {
     const answers = await flood(caller, 2_000, (lane) => lane.initialize({ params }));
     const opened = answers.filter(({ status }) => status === 200).length;
     t.ok(opened > 0 && opened <= 1_048_576 / 15_000, `${opened} fat sessions in 1 MiB`);
@@ -98,10 +86,10 @@ t.test('sessions: by the memory that they take', async (t) => {
 
 t.test('requests in flight', async (t) => {
   const options = ['--max-requests-in-flight', '300', '--max-requests-in-flight-per-subject', '40'];
-  const { deployment, victim } = await startScene(t, options);
+  const scene = await startScene(t, options);
   const hung = await backendFor(t, { onCall: (call) => void call.takeOver() });
-  const session = await (await deployment.caller({ hung: { url: hung.url } })).openSession();
-  await checkBeside(t, victim, async () => {
+  const session = await (await scene.deployment.caller({ hung: { url: hung.url } })).openSession();
+  await checkBeside(t, scene, async () => {
     const calls: (() => HttpAnswer | undefined)[] = [];
     await inParallel([...Array(400).keys()], LANES, async (id) => {
       calls.push(await sendCall(t, session, 'hung-echo', id));
@@ -116,8 +104,20 @@ t.test('requests in flight', async (t) => {
   });
 });
 
+t.test('connections to a backend that both use', async (t) => {
+  const options = ['--upstream-connections', '16', '--upstream-connections-per-subject', '4'];
+  const scene = await startScene(t, options);
+  const caller = await scene.deployment.caller({ shared: { url: scene.victim.backendUrl } });
+  const sessions = await Promise.all([caller.openSession(), caller.openSession()]);
+  await checkBeside(t, scene, async () => {
+    await inParallel([...Array(600).keys()], LANES, async (id) => {
+      await sendCall(t, sessions[id % 2]!, 'shared-hang', id);
+    });
+  });
+});
+
 t.test('list work: lists of megabytes', async (t) => {
-  const { deployment, victim } = await startScene(t, []);
+  const scene = await startScene(t);
   const description = 'd'.repeat(4_000);
   const tools = Array.from({ length: 1_000 }, (_, n) => ({
     name: `t${n}`,
@@ -125,8 +125,8 @@ t.test('list work: lists of megabytes', async (t) => {
     inputSchema: { type: 'object' },
   }));
   const backend = await backendFor(t, { tools });
-  const session = await (await deployment.caller({ fat: { url: backend.url } })).openSession();
-  await checkBeside(t, victim, async () => {
+  const session = await (await scene.deployment.caller({ fat: { url: backend.url } })).openSession();
+  await checkBeside(t, scene, async () => {
     await inParallel([...Array(24).keys()], 6, async () => {
       const text = answerText(await session.list());
       if (!text.includes('"fat-t999"') && !text.includes('switchyard/unavailable')) t.fail(text.slice(0, 200));

@@ -1,7 +1,8 @@
 // A victim beside an attack, held against the same victim alone in the same run: nothing of it fails, and it hardly waits.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
-import type { Victim, VictimReport } from './victim.js';
+import { startDeployment, type Deployment } from './deployment.js';
+import { startVictim, type Victim, type VictimReport } from './victim.js';
 
 const ALONE_MS = 2_500;
 /** An attack that is over sooner is watched for as long, so that there are enough requests to tell. */
@@ -14,9 +15,27 @@ const SLOWER_MAX = 3;
  */
 const TELLING_MS = 1_500;
 
+export interface Scene {
+  readonly deployment: Deployment;
+  readonly victim: Victim;
+  /** What the victim met before anybody attacked. */
+  readonly alone: VictimReport;
+}
+
+/** One worker, so that attacker and victim share it. */
+export async function startScene(t: Test, options: readonly string[] = []): Promise<Scene> {
+  const deployment = await startDeployment(t, { workerCount: 1, options });
+  const victim = await startVictim(t, deployment);
+  return { deployment, victim, alone: await victim.during(() => sleep(ALONE_MS)) };
+}
+
 /** The attack ends by itself; what it holds open then, it may let go of afterwards. */
-export async function checkBeside(t: Test, victim: Victim, attack: () => Promise<void>): Promise<void> {
-  const alone = await victim.during(() => sleep(ALONE_MS));
+export async function checkBeside(
+  t: Test,
+  { deployment: { gateway }, victim, alone }: Scene,
+  attack: () => Promise<void>,
+): Promise<void> {
+  const pids = gateway.workerPids();
   const beside = await victim.during(() => Promise.all([attack(), sleep(BESIDE_MS_MIN)]));
   t.comment(`alone ${describe(alone)}; beside the attack ${describe(beside)}`);
   t.ok(beside.requests.count > 0 && beside.openings.count > 0, 'the victim was at work');
@@ -28,6 +47,8 @@ export async function checkBeside(t: Test, victim: Victim, attack: () => Promise
       `${what}: p99 ${beside[what].p99Ms.toFixed(0)} ms of ${boundMs.toFixed(0)} at most`,
     );
   }
+  t.same(gateway.workerPids(), pids, 'no worker was lost');
+  t.equal(gateway.errorOutput, '', 'standard error is empty');
 }
 
 function describe({ requests, openings }: VictimReport): string {

@@ -3,6 +3,8 @@
 import { connect, type Socket } from 'node:net';
 
 const WAIT_MS_MAX = 15_000;
+/** Of what was received in vain, in the words of an error. */
+const TOLD_BYTES_MAX = 4_096;
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LINE_END = Buffer.from('\r\n');
 
@@ -49,7 +51,10 @@ interface AnswerHead {
 export class RawConnection {
   readonly #socket: Socket;
   readonly #waitMsMax: number;
-  #received = Buffer.alloc(0);
+  #unread = Buffer.alloc(0);
+  /** What came behind it, put together when somebody looks. */
+  #arrived: Buffer[] = [];
+  #arrivedBytes = 0;
   #isEnded = false;
   #wake: (() => void) | undefined;
 
@@ -57,7 +62,8 @@ export class RawConnection {
     this.#socket = socket;
     this.#waitMsMax = waitMsMax;
     socket.on('data', (chunk: Buffer) => {
-      this.#received = Buffer.concat([this.#received, chunk]);
+      this.#arrived.push(chunk);
+      this.#arrivedBytes += chunk.length;
       this.#wake?.();
     });
     const onEnd = (): void => {
@@ -144,7 +150,7 @@ export class RawConnection {
       await this.waitForEnd();
       return this.#take(this.#received.length, 0);
     }
-    await this.#waitFor(() => this.#received.length >= Number(length), `a body of ${length} bytes`);
+    await this.#waitFor(() => this.#receivedBytes >= Number(length), `a body of ${length} bytes`);
     return this.#take(Number(length), 0);
   }
 
@@ -153,7 +159,7 @@ export class RawConnection {
     await this.#waitFor(() => this.#received.includes(LINE_END), 'the head of a chunk');
     const size = Number.parseInt(this.#take(this.#received.indexOf(LINE_END), 2).toString('latin1'), 16);
     if (Number.isNaN(size)) throw new Error('not the head of a chunk');
-    await this.#waitFor(() => this.#received.length >= size + 2, `a chunk of ${size} bytes`);
+    await this.#waitFor(() => this.#receivedBytes >= size + 2, `a chunk of ${size} bytes`);
     const chunk = this.#take(size, 2);
     return size === 0 ? undefined : chunk;
   }
@@ -175,8 +181,21 @@ export class RawConnection {
 
   #take(length: number, skip: number): Buffer {
     const taken = Buffer.from(this.#received.subarray(0, length));
-    this.#received = this.#received.subarray(length + skip);
+    this.#unread = this.#unread.subarray(length + skip);
     return taken;
+  }
+
+  get #received(): Buffer {
+    if (this.#arrived.length > 0) {
+      this.#unread = Buffer.concat([this.#unread, ...this.#arrived]);
+      this.#arrived = [];
+      this.#arrivedBytes = 0;
+    }
+    return this.#unread;
+  }
+
+  get #receivedBytes(): number {
+    return this.#unread.length + this.#arrivedBytes;
   }
 
   async #waitFor(condition: () => boolean, what: string, orEnd = false): Promise<void> {
@@ -186,7 +205,7 @@ export class RawConnection {
       if ((this.#isEnded && !orEnd) || leftMs <= 0) {
         const why = this.#isEnded ? 'the connection ended' : `not within ${this.#waitMsMax} ms`;
         throw new Error(
-          `${why} while waiting for ${what}; unread: ${JSON.stringify(this.#received.toString('latin1'))}`,
+          `${why} while waiting for ${what}; unread: ${JSON.stringify(this.#received.toString('latin1', 0, TOLD_BYTES_MAX))}`,
         );
       }
       await new Promise<void>((resolve) => {
