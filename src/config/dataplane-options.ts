@@ -67,6 +67,8 @@ export interface ConnectionOptions {
   readonly connectionsMax: number;
   /** Of these, those that one subject's requests may use at once. */
   readonly connectionsPerSubjectMax: number;
+  /** `address` or `address:port`; `undefined`: the system's. */
+  readonly nameServers: readonly string[] | undefined;
 }
 
 export interface DataplaneOptions {

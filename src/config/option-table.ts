@@ -199,6 +199,14 @@ const upstreamOptions = {
     fallbackText: 'a quarter of --upstream-connections',
     parse: values.wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
   },
+  'name-servers': {
+    placeholder: '<list>',
+    meaning:
+      "comma-separated addresses, a port after them or not, of the name servers that backends' hosts are asked of",
+    fallback: undefined,
+    fallbackText: 'those of /etc/resolv.conf',
+    parse: values.parseNameServers,
+  },
   'initialize-timeout': {
     placeholder: '<duration>',
     meaning: "how long a backend's initialize may take",

@@ -106,5 +106,9 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
 export function arrangeConnections(values: Values): ConnectionOptions {
   const connectionsMax = values['upstream-connections'];
   const share = Math.ceil(connectionsMax / limits.upstreamShareDivisor);
-  return { connectionsMax, connectionsPerSubjectMax: values['upstream-connections-per-subject'] ?? share };
+  return {
+    connectionsMax,
+    connectionsPerSubjectMax: values['upstream-connections-per-subject'] ?? share,
+    nameServers: values['name-servers'],
+  };
 }

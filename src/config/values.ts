@@ -1,5 +1,5 @@
 // Parsers of option values: text in, a typed value out, or InvalidValue with what the option expects. No files here.
-import { isIP, isIPv6 } from 'node:net';
+import { isIP, isIPv4, isIPv6 } from 'node:net';
 import type { ListenAddress } from './dataplane-options.js';
 import { InvalidValue } from './faults.js';
 
@@ -111,6 +111,20 @@ export function parseHosts(text: string): readonly string[] {
     const isHost = bracketed === undefined ? isHostName(bare ?? '') : isIPv6(bracketed);
     if (isHost && Number(digits) <= PORT_MAX) return item.toLowerCase();
     throw new InvalidValue('is not a host, as in gateway.example, gateway.example:8443 or [::1]:8001');
+  });
+}
+
+/** Comma-separated addresses, each with a port or without. */
+export function parseNameServers(text: string): readonly string[] {
+  return parseList(text, (item) => {
+    const [, bracketed, digits = '53'] = /^(?:\[([^\]]+)\]|[\d.]+)(?::(\d{1,5}))?$/.exec(item) ?? [];
+    const address = bracketed ?? item.replace(/:\d+$/, '');
+    const isAddress = bracketed === undefined ? isIPv4(address) : isIPv6(bracketed);
+    const port = Number(digits);
+    if (isIPv6(item) || (isAddress && port >= 1 && port <= PORT_MAX)) return item;
+    throw new InvalidValue(
+      'is not the address of a name server, as in 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53',
+    );
   });
 }
 

@@ -6,6 +6,7 @@ import type { ControlPlaneOptions } from '../config/control-plane-options.js';
 import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
 import { listenFault } from '../process/listen-fault.js';
 import { exitStatus, StartFault } from '../process/start-fault.js';
+import { Names } from '../names/names.js';
 import { HostPolicy } from '../shared/host-policy.js';
 import type { Logger } from '../shared/logger.js';
 import { openRecordStore } from '../store/open-record-store.js';
@@ -39,11 +40,12 @@ export class ControlPlane {
   static async start(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
     const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax } = options;
     const records = await openRecords(options.store, logger);
+    const { nameServers } = connections;
     const directory = new Directory(records);
     const registry = new Registry({
       records,
       directory,
-      prober: new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode }),
+      prober: new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode, nameServers }),
       logger,
       healthIntervalMs: options.healthCheckIntervalMs,
     });
@@ -54,6 +56,7 @@ export class ControlPlane {
       upstream,
       shares: options.shares,
       connections,
+      names: new Names({ nameServers }),
       sessionIdleTimeoutMs,
       bodyBytesMax,
       logger,

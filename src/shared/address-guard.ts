@@ -1,7 +1,7 @@
 // Which addresses the gateway connects to for nobody: those from which a cloud machine's own credentials are read, and
 // what else is only reached from that machine (decisions 3, "URLs"). Asked at each connection, after resolution: a name
 // may mean something else by then. Loopback and private networks are where backends live, and are allowed.
-import { lookup as resolveName, type LookupAddress, type LookupAllOptions } from 'node:dns';
+import type { LookupAddress, LookupAllOptions } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
 /** Also matches IPv4 addresses mapped into IPv6, `::ffff:0:0/96`. */
@@ -69,10 +69,10 @@ type Resolve = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** For the `lookup` option of a connection: fails when the name has any address that is refused. */
-export const guardedLookup: LookupFunction = createGuardedLookup(resolveName);
-
-/** @param resolve answers with every address of a name, as `dns.lookup` does. */
+/**
+ * For the `lookup` option of Node's connections: fails when the name has any address that is refused.
+ * @param resolve answers with every address of a name, as `dns.lookup` does.
+ */
 export function createGuardedLookup(resolve: Resolve): LookupFunction {
   return (name, options, callback) => {
     // Every address is asked for and looked at, also those that this connection has no use for.

@@ -179,6 +179,49 @@ export const limits = {
   upstreamOriginsPerSubjectMax: 1_024,
   /** How long an idle connection is kept, ms: less than the 5 s after which common servers close theirs on a request. */
   upstreamConnectionIdleMs: 4_000,
+  /** The same when the backend announces how long it keeps its own; what it announces beyond is not made use of. */
+  upstreamConnectionIdleMsMax: 600_000,
+  /** So many connections in a row, each closed by the backend soon after its first answer, and none is used again. */
+  upstreamClosedInRowMax: 2,
+  /** How long the connection to one of several addresses may take before the next is tried beside it, ms (RFC 8305). */
+  nextAddressMs: 250,
+  /** TLS sessions kept per worker, one an origin; then the oldest is dropped. */
+  tlsSessionsMax: 4_096,
+  /** Bytes of one such session; a larger one is not kept. */
+  tlsSessionBytesMax: 16 * KIB,
+  /** How long a TLS session is used again, ms; then the certificate is looked at anew. */
+  tlsSessionMsMax: 3_600_000,
+
+  /** Names whose addresses are kept per process; then the one that was not needed for the longest is dropped. */
+  namesMax: 16_384,
+  /** Addresses of one name that are used; further ones are left out. */
+  addressesPerNameMax: 32,
+  /** Shortest and longest time for which the addresses of a name are taken as they are, ms, whatever its records say. */
+  nameKeptMsMin: 1_000,
+  nameKeptMsMax: 300_000,
+  /** How long a name without an address counts as one, ms; then it is asked for again. */
+  nameFaultKeptMs: 1_000,
+  /** How long addresses out of date serve while name servers are silent, ms; then the name has none. */
+  nameStaleMsMax: 3_600_000,
+  /** How long name servers are waited for when there are such addresses, ms; then these serve. */
+  nameStaleAfterMs: 500,
+  /** How long one look-up may take, its search list included, ms; then it has failed. */
+  nameLookUpMsMax: 5_000,
+  /** How long a name server may take before the next is asked, ms, and how often each is asked. */
+  nameServerMsMax: 1_000,
+  nameServerTriesMax: 3,
+  /** After the IPv6 or IPv4 addresses of a name have come, how long the others may take, ms; then these are used. */
+  secondAddressKindMs: 50,
+  /** Look-ups under way per process, and of one subject; further ones wait. */
+  nameLookUpsMax: 1_024,
+  nameLookUpsPerSubjectMax: 64,
+  /** Look-ups that wait, and of one subject; one more is a fault, `connections-used` or `connections-share-used`. */
+  nameLookUpsWaitingMax: 16_384,
+  nameLookUpsWaitingPerSubjectMax: 1_024,
+  /** Bytes of /etc/hosts and /etc/resolv.conf that are read; a larger file counts as empty. */
+  nameFileBytesMax: MIB,
+  /** How often these files are looked at for changes, ms, while names are asked for. */
+  nameFileCheckMs: 1_000,
   /** Header bytes of one answer of a backend; above it the answer is invalid. */
   upstreamHeaderBytesMax: 64 * KIB,
   /** How often free upstream connections are looked through for old ones, ms. */

@@ -4,6 +4,7 @@ import { TokenVerifier } from '../auth/token-verifier.js';
 import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
 import type { PrimaryChannel } from '../ipc/channel.js';
 import type { StartMessage } from '../ipc/messages.js';
+import { Names } from '../names/names.js';
 import { Relay } from '../relay/relay.js';
 import { shareTable } from '../relay/share-table.js';
 import { Http1Upstream } from '../relay/upstream/http1/http1-upstream.js';
@@ -58,6 +59,7 @@ export class Worker {
     const upstream = new Http1Upstream({
       connectTimeoutMs: options.upstream.connectTimeoutMs,
       pool: options.connections,
+      names: new Names({ nameServers: options.connections.nameServers }),
     });
     const relay = new Relay({
       http: upstream,

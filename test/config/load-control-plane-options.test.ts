@@ -41,6 +41,7 @@ t.test('the defaults are those of the decisions', async (t) => {
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 300_000,
     },
+    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
     shares: {
       sessionsMax: 200_000,
       subjectSessionsMax: 1_000,

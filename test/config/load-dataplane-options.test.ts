@@ -61,6 +61,7 @@ t.test('the defaults are those of the decisions', async (t) => {
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 300_000,
     },
+    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
     shares: {
       sessionsMax: 200_000,
       subjectSessionsMax: 1_000,
@@ -264,4 +265,17 @@ t.test('the options are frozen all the way down', async (t) => {
 t.test('the options cross to a worker as they are', async (t) => {
   const options = load([]);
   t.strictSame(structuredClone(options), options);
+});
+
+t.test('a share of connections is a quarter unless it is given, and no more than all', async (t) => {
+  t.match(load(['--upstream-connections', '10']).connections, { connectionsMax: 10, connectionsPerSubjectMax: 3 });
+  const both = ['--upstream-connections', '10', '--upstream-connections-per-subject', '10'];
+  t.match(load(both).connections, { connectionsMax: 10, connectionsPerSubjectMax: 10 });
+  t.throws(() => load(['--upstream-connections', '10', '--upstream-connections-per-subject', '11']), {
+    message: /--upstream-connections-per-subject: is more than --upstream-connections/,
+  });
+  t.same(load(['--name-servers', '192.0.2.53, [2001:db8::53]:5353']).connections.nameServers, [
+    '192.0.2.53',
+    '[2001:db8::53]:5353',
+  ]);
 });

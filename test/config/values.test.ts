@@ -6,6 +6,7 @@ import {
   parseHost,
   parseHosts,
   parseListenAddress,
+  parseNameServers,
   parseOrigins,
   parsePathPrefix,
   parseSwitch,
@@ -162,6 +163,20 @@ t.test('allowed hosts are lower case and may have a port', async (t) => {
     ['a.example:65536', undefined],
     ['https://a.example', undefined],
     ['a.example,,b.example', undefined],
+    ['', undefined],
+  ]);
+});
+
+t.test('name servers are addresses, with a port or without', async (t) => {
+  checkAll(t, parseNameServers, [
+    ['192.0.2.53', ['192.0.2.53']],
+    ['192.0.2.53:5353,2001:db8::53,[2001:db8::53]:53', ['192.0.2.53:5353', '2001:db8::53', '[2001:db8::53]:53']],
+    ['[2001:db8::53]', ['[2001:db8::53]']],
+    ['ns.example', undefined],
+    ['192.0.2.53:0', undefined],
+    ['192.0.2.53:65536', undefined],
+    ['192.0.2', undefined],
+    ['[192.0.2.53]:53', undefined],
     ['', undefined],
   ]);
 });

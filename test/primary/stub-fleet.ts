@@ -34,7 +34,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     workerMemoryBytes: 1024 * 1024 * 1024,
     store: { kind: 'embedded', path: 'unused' },
     token: { publicKey: 'a key', secret: undefined, privateKey: undefined, issuer: 'i', audience: 'a' },
-    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256 },
+    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
     upstream: {
       mode: 'tls-only',
       connectTimeoutMs: 5_000,

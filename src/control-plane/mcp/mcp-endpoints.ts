@@ -8,7 +8,9 @@ import { refuse } from '../../relay/answers.js';
 import { Relay } from '../../relay/relay.js';
 import { shareTable } from '../../relay/share-table.js';
 import { checkTransport } from '../../relay/transport.js';
+import type { Names } from '../../names/names.js';
 import type { HttpUpstream } from '../../relay/upstream/http-upstream.js';
+import { Http1Upstream } from '../../relay/upstream/http1/http1-upstream.js';
 import { Accounts } from '../../shared/accounts.js';
 import { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Logger } from '../../shared/logger.js';
@@ -17,7 +19,6 @@ import { refusals } from '../../shared/refusals.js';
 import type { CompiledVirtualHost } from '../../store/compiled-config.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Directory } from '../mirror/directory.js';
-import { createGuardedUpstream } from './guarded-upstream.js';
 import { NodeExchange, type NodeExchangeContext } from './node-exchange.js';
 import { readTransportHead } from './transport-head.js';
 import { VirtualHosts } from './virtual-hosts.js';
@@ -28,6 +29,8 @@ export interface McpEndpointsOptions {
   readonly upstream: UpstreamOptions;
   readonly shares: ShareOptions;
   readonly connections: ConnectionOptions;
+  /** Finds the addresses of servers' hosts. */
+  readonly names: Names;
   readonly sessionIdleTimeoutMs: number;
   readonly bodyBytesMax: number;
   readonly logger: Logger;
@@ -54,7 +57,11 @@ export class McpEndpoints {
     const deadlines = new DeadlineWheel();
     this.#options = options;
     this.#context = { deadlines, bodyBytesMax };
-    this.#http = createGuardedUpstream(upstream.connectTimeoutMs, options.connections);
+    this.#http = new Http1Upstream({
+      connectTimeoutMs: upstream.connectTimeoutMs,
+      pool: options.connections,
+      names: options.names,
+    });
     this.#relay = new Relay({
       http: this.#http,
       deadlines,

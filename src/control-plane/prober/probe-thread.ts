@@ -6,7 +6,7 @@ import { limits } from '../../shared/limits.js';
 import { ProbeFault } from './probe-fault.js';
 import { ProberClosedError, type Probe, type ProberOptions } from './prober.js';
 
-export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode'>;
+export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode' | 'nameServers'>;
 
 export type ToProbeThread =
   { readonly kind: 'probe'; readonly id: number; readonly url: string } | { readonly kind: 'close' };

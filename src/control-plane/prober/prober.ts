@@ -6,7 +6,8 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { setMaxListeners } from 'node:events';
 import type { LookupFunction } from 'node:net';
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
-import { guardedLookup } from '../../shared/address-guard.js';
+import { guardedLookupOf } from '../../names/guarded-lookup.js';
+import { Names } from '../../names/names.js';
 import { limits } from '../../shared/limits.js';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import { toolListOf, type ToolList } from '../registry/tool-list.js';
@@ -32,9 +33,14 @@ export interface ProberOptions {
   readonly deadlineMs: number;
   /** As for the servers of the MCP endpoints: who is not served must not be active. Both schemes unless given. */
   readonly mode?: UpstreamOptions['mode'];
-  /** How host names are looked up; it refuses addresses, too. */
+  /** Who is asked for the addresses of host names; those of the system when not given. */
+  readonly nameServers?: readonly string[] | undefined;
+  /** In place of these, and of the guard of addresses. */
   readonly lookup?: LookupFunction;
 }
+
+/** Whose share of look-ups probes have; no token has an empty subject. */
+const PROBER = '';
 
 /** The prober was closed before the probe was over: nothing is known of the server. */
 export class ProberClosedError extends Error {
@@ -56,7 +62,7 @@ export class Prober {
   constructor(options: ProberOptions) {
     this.#deadlineMs = options.deadlineMs;
     this.#mode = options.mode ?? 'plain-text-or-tls';
-    this.#lookup = options.lookup ?? guardedLookup;
+    this.#lookup = options.lookup ?? guardedLookupOf(new Names({ nameServers: options.nameServers }), PROBER);
   }
 
   /** Rejects with a `ProberClosedError` only. */

@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { Directory } from '../../../src/control-plane/mirror/directory.js';
 import { McpEndpoints, type McpEndpointsOptions } from '../../../src/control-plane/mcp/mcp-endpoints.js';
+import { Names } from '../../../src/names/names.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { backendFor } from '../../support/deployment.js';
 import { readEvents } from '../../support/event-stream.js';
@@ -37,7 +38,8 @@ class Front {
   static async open(t: Test, parts: Pick<McpEndpointsOptions, 'directory' | 'compositions'>): Promise<Front> {
     const endpoints = new McpEndpoints({
       ...parts,
-      connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256 },
+      names: new Names(),
+      connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
       upstream: {
         mode: 'plain-text-or-tls',
         connectTimeoutMs: 5_000,

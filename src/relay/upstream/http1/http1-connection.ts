@@ -7,11 +7,12 @@
 //   sending     -              -        busy      -               lost; given up: free
 //   busy        -              -        -         free, or lost   lost
 //   lost        -              -        -         -               -
-import { connect as connectPlain, isIP, type LookupFunction, type OnReadOpts, type Socket } from 'node:net';
-import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import type { OnReadOpts, Socket } from 'node:net';
 import { limits } from '../../../shared/limits.js';
-import { connectFaultKindOf } from './connect-fault.js';
 import type { UpstreamFaultKind } from '../upstream-fault.js';
+import { connectFaultKindOf } from './connect-fault.js';
+import type { ConnectionTarget } from './connection-target.js';
+import { Dial } from './dial.js';
 import type { Http1Call } from './http1-call.js';
 import { INVALID, ResponseParser, type ResponseEvents } from './response-parser.js';
 import type { BatchedWriter, WriteBatch } from './write-batch.js';
@@ -33,60 +34,87 @@ export interface ConnectionOwner {
   onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void;
 }
 
-/** Where a connection goes, and how. */
-export interface ConnectionTarget {
-  /** The origin as requests write it. */
-  readonly name: string;
-  readonly origin: URL;
-  readonly connectTimeoutMs: number;
-  /** `undefined`: the system's. */
-  readonly lookup: LookupFunction | undefined;
-}
-
 type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
 
 /** Every read of every connection: it is used up before the callback returns. */
 const readBuffer = Buffer.allocUnsafe(limits.upstreamReadBytes);
 
 export class Http1Connection implements ResponseEvents, BatchedWriter {
+  /** What the pool has heard: the host no longer has the address that this goes to. */
+  isOutdated = false;
   readonly #owner: ConnectionOwner;
+  readonly #target: ConnectionTarget;
   readonly #batch: WriteBatch;
-  readonly #isTls: boolean;
-  readonly #socket: Socket;
   readonly #parser = new ResponseParser(this);
   readonly #connectTimer: NodeJS.Timeout;
+  readonly #onLostListeners: (() => void)[] = [];
+  /** While there is no socket. */
+  #dial: Dial | undefined;
+  #socket: Socket | undefined;
+  #address: string | undefined;
   #state: State = 'connecting';
   #call: Http1Call | undefined;
+  #answersCount = 0;
   /** Why it was lost, where that is known before its socket closes. */
   #faultKind: UpstreamFaultKind | undefined;
-  /** Whether the system refused bytes of the request: then the backend cannot have it whole. */
-  #isWriteRefused = false;
-  /** How many more sweeps a free connection may see before it is too old to trust. */
+  /** Whether any byte has come since the request was written. */
+  #hasAnswerBegun = false;
+  /** Whether it broke before the kernel had taken all of the request: then the backend cannot have it whole. */
+  #isCutOff = false;
+  #isEndedByBackend = false;
+  /** How many more sweeps a free connection may see before it is too old to trust, and how many it has seen. */
   #sweepsLeft = 0;
+  #sweepsSeen = 0;
+  #freedAtTurn = -1;
 
-  constructor(target: ConnectionTarget, _subject: string, batch: WriteBatch, owner: ConnectionOwner) {
+  /** @param subject for whose call it is opened: the look-up is part of that subject's share */
+  constructor(target: ConnectionTarget, subject: string, batch: WriteBatch, owner: ConnectionOwner) {
     this.#owner = owner;
+    this.#target = target;
     this.#batch = batch;
-    this.#isTls = target.origin.protocol === 'https:';
-    this.#socket = open(target, (length) => this.#onRead(length));
-    this.#connectTimer = setTimeout(() => this.#fail('connect-timeout'), target.connectTimeoutMs);
-    this.#socket.setNoDelay(true);
-    this.#socket.once(this.#isTls ? 'secureConnect' : 'connect', () => this.#onConnected());
-    this.#socket.on('error', (error) => this.#onError(error));
-    this.#socket.on('end', () => this.#onEnd());
-    this.#socket.on('close', () => this.#onClose());
+    const { isTls, host, means } = target;
+    const onread: OnReadOpts = { buffer: readBuffer, callback: (length) => this.#onRead(length) };
+    this.#connectTimer = setTimeout(() => this.#onConnectTimeout(), means.connectTimeoutMs);
+    this.#dial = new Dial(
+      means.names,
+      { host, subject, isTls, open: (address) => target.open(address, onread) },
+      {
+        onSocket: (socket, address) => this.#onSocket(socket, address),
+        onFault: (kind) => this.#fail(kind),
+      },
+    );
   }
 
   /** Whether the backend keeps it open still, as far as can be told. */
   get isUsable(): boolean {
-    return this.#state === 'free' && this.#socket.writable && this.#sweepsLeft > 0;
+    return this.#state === 'free' && this.#sweepsLeft > 0 && !this.isOutdated && this.#socket?.writable === true;
+  }
+
+  /** Where it goes to; `undefined` before that is known. */
+  get address(): string | undefined {
+    return this.#address;
+  }
+
+  get answersCount(): number {
+    return this.#answersCount;
+  }
+
+  /** Of one that was lost: whether the backend closed it soon after the first answer, so as to keep none. */
+  get isClosedAfterAnswer(): boolean {
+    return this.#isEndedByBackend && this.#answersCount === 1 && this.#sweepsSeen <= 1;
+  }
+
+  /** Whether it was free for long enough to tell that the backend keeps it. */
+  get hasRested(): boolean {
+    return this.#sweepsSeen > 1;
   }
 
   /** Ages a free connection by one sweep, and closes one that is too old. */
   sweep(): void {
     if (this.#state !== 'free') return;
     this.#sweepsLeft -= 1;
-    if (this.#sweepsLeft <= 0) this.#socket.destroy();
+    this.#sweepsSeen += 1;
+    if (this.#sweepsLeft <= 0 || this.isOutdated) this.#cut();
   }
 
   /** Puts a call on it; it is written when it is connected, and the turn's reads are done. */
@@ -95,24 +123,26 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     call.connection = this;
     if (this.#state === 'connecting') return;
     this.#state = 'sending';
-    this.#batch.add(this);
+    this.#batch.add(this, this.#freedAtTurn);
   }
 
   writeNow(): void {
     const call = this.#call;
-    if (this.#state !== 'sending' || call?.bytes === undefined || this.#socket.destroyed) return;
+    const socket = this.#socket;
+    if (this.#state !== 'sending' || call?.bytes === undefined || socket === undefined || socket.destroyed) return;
     this.#state = 'busy';
+    this.#hasAnswerBegun = false;
     this.#parser.begin();
     const { first, rest } = call.bytes;
     if (rest === undefined) {
-      this.#socket.write(first);
+      socket.write(first);
     } else {
-      this.#socket.cork();
-      this.#socket.write(first);
-      for (const part of rest) this.#socket.write(part);
-      this.#socket.uncork();
+      socket.cork();
+      socket.write(first);
+      for (const part of rest) socket.write(part);
+      socket.uncork();
     }
-    if (call.isPaused) this.#socket.pause();
+    if (call.isPaused) socket.pause();
   }
 
   /** Nobody waits for the answer any more: the rest of it is not worth a connection. */
@@ -129,24 +159,24 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
       case 'free':
       case 'busy':
       case 'lost':
-        this.#socket.destroy();
+        this.#cut();
     }
   }
 
   pause(): void {
-    if (this.#state === 'busy') this.#socket.pause();
+    if (this.#state === 'busy') this.#socket?.pause();
   }
 
   resume(): void {
-    if (this.#state === 'busy') this.#socket.resume();
+    if (this.#state === 'busy') this.#socket?.resume();
   }
 
   /** Resolved when the socket is closed. */
   destroy(): Promise<void> {
-    if (this.#socket.closed) return Promise.resolve();
+    if (this.#state === 'lost') return Promise.resolve();
     return new Promise((resolve) => {
-      this.#socket.once('close', () => resolve());
-      this.#socket.destroy();
+      this.#onLostListeners.push(resolve);
+      this.#cut();
     });
   }
 
@@ -158,16 +188,32 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     this.#call?.handler?.onData(chunk);
   }
 
+  #onSocket(socket: Socket, address: string): void {
+    this.#dial = undefined;
+    this.#socket = socket;
+    this.#address = address;
+    socket.on('error', (error) => this.#onError(error));
+    socket.on('end', () => this.#onEnd());
+    socket.on('close', () => this.#onClose());
+    if (this.#target.isTls) socket.once('secureConnect', () => this.#onConnected());
+    else this.#onConnected();
+  }
+
   #onConnected(): void {
     clearTimeout(this.#connectTimer);
     const call = this.#call;
     this.#state = 'free';
-    this.#owner.onConnected();
     if (call === undefined) this.#onFree();
     else this.send(call);
+    this.#owner.onConnected();
+  }
+
+  #onConnectTimeout(): void {
+    this.#fail(this.#dial?.isLookingUp === true ? 'name-not-resolved' : 'connect-timeout');
   }
 
   #onRead(length: number): boolean {
+    this.#hasAnswerBegun = true;
     const taken = this.#parser.push(readBuffer.subarray(0, length));
     if (taken === INVALID) this.#fail('answer-invalid');
     else if (this.#state === 'busy' && this.#parser.isDone) this.#onAnswered(taken === length);
@@ -177,14 +223,16 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   }
 
   #onAnswered(isClean: boolean): void {
+    const socket = this.#socket;
     const call = this.#takeCall();
-    if (call?.isPaused === true) this.#socket.resume();
+    this.#answersCount += 1;
+    if (call?.isPaused === true) socket?.resume();
     // A connection that is still sending what the backend did not wait for would hold the next request up.
-    const isSent = this.#socket.writableLength === 0;
-    const canReuse = isClean && isSent && this.#parser.canReuse && this.#socket.writable;
+    const isSent = socket?.writableLength === 0;
+    const canReuse = isClean && isSent && this.#parser.canReuse && socket.writable;
     // First, so that a request that follows from the answer finds this connection free.
     if (canReuse) this.#onFree();
-    else this.#socket.destroy();
+    else this.#cut();
     if (call === undefined) return;
     const { handler } = call;
     call.handler = undefined;
@@ -194,39 +242,75 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
 
   #onFree(): void {
     this.#state = 'free';
-    const keptMs = Math.min(
-      limits.upstreamConnectionIdleMs,
-      this.#parser.keepAliveMs - limits.upstreamKeepAliveMarginMs,
-    );
+    this.#freedAtTurn = this.#batch.noteFree();
     // Counted in sweeps, because looking at the clock for each call costs more than the count is worth.
-    this.#sweepsLeft = Math.floor(keptMs / limits.upstreamSweepMs);
+    this.#sweepsLeft = Math.floor(keptMsOf(this.#parser.keepAliveMs) / limits.upstreamSweepMs);
+    this.#sweepsSeen = 0;
     this.#owner.onFree(this);
   }
 
   #fail(kind: UpstreamFaultKind): void {
     this.#faultKind ??= kind;
-    this.#socket.destroy();
+    this.#cut();
+  }
+
+  /** Closes it; that it is lost is heard later. */
+  #cut(): void {
+    const dial = this.#dial;
+    if (dial === undefined) {
+      this.#socket?.destroy();
+      return;
+    }
+    this.#dial = undefined;
+    dial.abandon();
+    process.nextTick(() => this.#onClose());
   }
 
   #onError(error: NodeJS.ErrnoException): void {
-    if (this.#state === 'connecting') this.#faultKind ??= connectFaultKindOf(error, this.#isTls);
-    else if (error.syscall === 'write') this.#isWriteRefused = true;
+    if (this.#state === 'connecting') {
+      this.#faultKind ??= connectFaultKindOf(error, this.#target.isTls);
+      // It may have been the session's fault.
+      this.#target.means.tlsSessions.drop(this.#target.name);
+    }
+    this.#onBroken(error.syscall === 'write');
   }
 
   #onEnd(): void {
-    if (this.#state === 'busy' && this.#parser.end()) this.#onAnswered(true);
-    else this.#socket.destroy();
+    if (this.#state === 'busy' && this.#parser.end()) {
+      this.#onAnswered(true);
+      return;
+    }
+    this.#onBroken(false);
+    this.#socket?.destroy();
+  }
+
+  /** The backend has ended the connection. @param isRefused whether the system said so to a write */
+  #onBroken(isRefused: boolean): void {
+    this.#isEndedByBackend = true;
+    if (isRefused || this.#socket?.writableLength !== 0) this.#isCutOff = true;
   }
 
   #onClose(): void {
     clearTimeout(this.#connectTimer);
     const wasConnecting = this.#state === 'connecting';
-    const isUnsent = this.#state === 'sending' || this.#isWriteRefused;
+    const isUnsent = this.#isUnsent();
     const kind = this.#faultKind ?? 'connection-lost';
     const call = this.#takeCall();
     this.#state = 'lost';
     this.#owner.onLost(this, isUnsent ? call : undefined, wasConnecting ? kind : undefined);
     if (!isUnsent) call?.fail(kind, wasConnecting);
+    for (const listener of this.#onLostListeners) listener();
+  }
+
+  /**
+   * Whether the call may be sent again: none of it was written; or a kept connection broke while it was, as one does that
+   * the backend had given up, before anything was answered. A new connection that breaks is the backend's word on this
+   * request, and once anything was answered the backend has looked at it.
+   */
+  #isUnsent(): boolean {
+    if (this.#call?.handler === undefined) return false;
+    if (this.#state === 'sending') return true;
+    return this.#state === 'busy' && this.#answersCount > 0 && this.#isCutOff && !this.#hasAnswerBegun;
   }
 
   /** The call leaves this connection. */
@@ -240,14 +324,8 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   }
 }
 
-function open({ origin, lookup }: ConnectionTarget, onRead: (length: number) => boolean): Socket {
-  const onread: OnReadOpts = { buffer: readBuffer, callback: onRead };
-  const host = origin.hostname.replace(/^\[(.*)\]$/, '$1');
-  const isTls = origin.protocol === 'https:';
-  const port = Number(origin.port) || (isTls ? 443 : 80);
-  const common = { host, port, onread, ...(lookup !== undefined && { lookup }) };
-  if (!isTls) return connectPlain(common);
-  const options: ConnectionOptions & { onread: OnReadOpts } = { ...common, ALPNProtocols: ['http/1.1'] };
-  if (isIP(host) === 0) options.servername = host;
-  return connectTls(options);
+/** How long a free connection is kept: by what the backend says of it, else less than common servers keep theirs. */
+function keptMsOf(announcedMs: number): number {
+  if (announcedMs === Infinity) return limits.upstreamConnectionIdleMs;
+  return Math.min(limits.upstreamConnectionIdleMsMax, announcedMs - limits.upstreamKeepAliveMarginMs);
 }

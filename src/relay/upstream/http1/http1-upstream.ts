@@ -1,12 +1,15 @@
 // The upstream HTTP client: HTTP/1.1 over connections that are kept, one request on each at a time. A request that could
 // not be written is written again on a new connection; one that was written never is, for it may have been executed.
-import type { LookupFunction } from 'node:net';
+import { Names } from '../../../names/names.js';
+import { isHostRefused } from '../../../shared/address-guard.js';
 import { limits } from '../../../shared/limits.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
 import type { UpstreamFaultKind } from '../upstream-fault.js';
 import { BackendShares, type ShareBounds, type SubjectUse } from './backend-shares.js';
+import { ConnectionTarget, type ConnectionMeans } from './connection-target.js';
 import { Http1Call } from './http1-call.js';
 import { OriginPool, type PoolBounds, type PoolOwner } from './origin-pool.js';
+import { TlsSessions } from './tls-sessions.js';
 import { WriteBatch } from './write-batch.js';
 
 export interface Http1UpstreamOptions {
@@ -15,10 +18,8 @@ export interface Http1UpstreamOptions {
   readonly pool?: Partial<PoolBounds>;
   /** To all origins together. */
   readonly shares?: Partial<ShareBounds>;
-  /** In place of the system's, for hosts that are names. Fails with the code `ADDRESS_REFUSED` where none is wanted. */
-  readonly lookup?: LookupFunction;
-  /** Asked of the host of every new origin: one that is an address is connected to without a look-up. */
-  readonly isAddressRefused?: (host: string) => boolean;
+  /** Finds the addresses of hosts that are names; one of its own when not given. */
+  readonly names?: Names;
 }
 
 const POOL_BOUNDS: PoolBounds = {
@@ -31,9 +32,7 @@ const POOL_BOUNDS: PoolBounds = {
 
 export class Http1Upstream implements HttpUpstream, PoolOwner {
   readonly shares: BackendShares;
-  readonly #connectTimeoutMs: number;
-  readonly #lookup: LookupFunction | undefined;
-  readonly #isAddressRefused: (host: string) => boolean;
+  readonly #means: ConnectionMeans;
   readonly #poolBounds: PoolBounds;
   readonly #pools = new Map<string, OriginPool>();
   readonly #batch = new WriteBatch();
@@ -41,9 +40,8 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
   #isClosed = false;
 
   constructor(options: Http1UpstreamOptions) {
-    this.#connectTimeoutMs = options.connectTimeoutMs;
-    this.#lookup = options.lookup;
-    this.#isAddressRefused = options.isAddressRefused ?? (() => false);
+    const { connectTimeoutMs, names = new Names() } = options;
+    this.#means = { connectTimeoutMs, names, tlsSessions: new TlsSessions() };
     this.#poolBounds = { ...POOL_BOUNDS, ...options.pool };
     this.shares = new BackendShares(options.shares);
     this.#sweep = setInterval(() => this.#closeUnused(), limits.upstreamSweepMs).unref();
@@ -76,14 +74,13 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     const known = this.#pools.get(origin);
     if (known !== undefined) return known;
     if (this.#isClosed || !/^https?:\/\/[^/]+$/.test(origin) || !URL.canParse(origin)) return 'connect-failed';
-    const url = new URL(origin);
-    if (this.#isAddressRefused(url.hostname)) return 'address-refused';
+    if (isHostRefused(new URL(origin).hostname)) return 'address-refused';
     const use = this.shares.use(subject);
     const { poolsMax, poolsPerSubjectMax } = this.shares.bounds;
     // As many origins at once as there may be, each with a call under way.
     if (use.poolCount >= poolsPerSubjectMax && !this.#closeIdleOf(use)) return 'connections-share-used';
     if (this.#pools.size >= poolsMax && !this.#closeIdleOf(use) && !this.#closeOneIdle()) return 'connections-used';
-    const target = { name: origin, origin: url, connectTimeoutMs: this.#connectTimeoutMs, lookup: this.#lookup };
+    const target = new ConnectionTarget(origin, this.#means);
     const pool = new OriginPool(target, use, this, this.#batch, this.#poolBounds);
     this.#pools.set(origin, pool);
     use.pools.append(pool);

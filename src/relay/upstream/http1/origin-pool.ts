@@ -1,5 +1,7 @@
 // The connections to one backend origin, and the calls that wait for one. A subject has its share of them; who waits has
-// turns with the other subjects that wait, whoever sends more. Hot: taking a free connection is a pop.
+// turns with the other subjects that wait, whoever sends more. A backend that closes each connection after its answer,
+// without saying so, is met with a new connection for each call: no call is then lost on one that is about to close. Hot:
+// taking a free connection is a pop.
 //
 //   call ──share left, connection free or to be had──> on a connection ──over──> released: the next of the queue
 //     └──> waits: in its turn, or, when its share is used up, until one of its subject's own calls is over
@@ -9,7 +11,8 @@ import { Link } from '../../../shared/link.js';
 import type { UpstreamFaultKind } from '../upstream-fault.js';
 import type { BackendShares, SubjectUse } from './backend-shares.js';
 import type { Http1Call } from './http1-call.js';
-import { Http1Connection, type ConnectionOwner, type ConnectionTarget } from './http1-connection.js';
+import type { ConnectionTarget } from './connection-target.js';
+import { Http1Connection, type ConnectionOwner } from './http1-connection.js';
 import type { WriteBatch } from './write-batch.js';
 
 export interface PoolBounds {
@@ -51,6 +54,12 @@ export class OriginPool extends Link implements ConnectionOwner {
   /** The one used last is the last, and the next to be used: the others may grow old and close. */
   #free: Http1Connection[] = [];
   #connectingCount = 0;
+  /** The host's addresses as last heard of. */
+  #addresses: readonly string[] | undefined;
+  /** Connections in a row that the backend closed after their first answer. */
+  #closedCount = 0;
+  /** While the backend is taken for one that keeps no connection: one that is watched, whether it does after all. */
+  #watched: Http1Connection | undefined;
   readonly #waiting: FairQueue<Http1Call>;
   readonly #uses = new Map<string, PoolUse>();
   #isClosed = false;
@@ -77,7 +86,8 @@ export class OriginPool extends Link implements ConnectionOwner {
 
   /** Whether no call is under way. */
   get isIdle(): boolean {
-    return this.#all.size === this.#free.length && this.#waiting.count === 0;
+    const unusedCount = this.#free.length + (this.#watched === undefined ? 0 : 1);
+    return this.#all.size === unusedCount && this.#waiting.count === 0;
   }
 
   send(call: Http1Call): void {
@@ -100,7 +110,10 @@ export class OriginPool extends Link implements ConnectionOwner {
 
   /** Closes what has been free for too long, and forgets the subjects that have gone. */
   sweep(): void {
+    if (this.#target.isNamed && !this.isEmpty) this.#hearAddresses();
     for (const connection of this.#free) connection.sweep();
+    this.#watched?.sweep();
+    if (this.#watched?.hasRested === true) this.#trust(this.#watched);
     for (const [subject, use] of this.#uses) {
       if (use.connections === 0 && !use.isHeld) this.#uses.delete(subject);
     }
@@ -138,7 +151,15 @@ export class OriginPool extends Link implements ConnectionOwner {
   }
 
   onFree(connection: Http1Connection): void {
-    this.#free.push(connection);
+    if (connection.answersCount > 1) this.#closedCount = 0;
+    if (this.#closedCount < limits.upstreamClosedInRowMax) {
+      this.#free.push(connection);
+    } else if (this.#watched === undefined) {
+      this.#watched = connection;
+    } else {
+      this.#forget(connection);
+      void connection.destroy();
+    }
     this.#serveWaiting();
   }
 
@@ -149,6 +170,8 @@ export class OriginPool extends Link implements ConnectionOwner {
   onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void {
     const index = this.#free.indexOf(connection);
     if (index !== -1) this.#free.splice(index, 1);
+    if (this.#watched === connection) this.#watched = undefined;
+    if (connection.isClosedAfterAnswer) this.#closedCount += 1;
     this.#forget(connection);
     if (refusal !== undefined) {
       this.#connectingCount -= 1;
@@ -158,6 +181,24 @@ export class OriginPool extends Link implements ConnectionOwner {
     if (unsent !== undefined) this.#sendAgain(unsent);
     this.#serveWaiting();
     if (this.#all.size === 0) this.#failWaiting('connections-used');
+  }
+
+  /** Connections to an address that the host no longer has are used no more. */
+  #hearAddresses(): void {
+    const { means, host } = this.#target;
+    const addresses = means.names.refreshed(host, this.madeFor.subject);
+    if (addresses === undefined || addresses === this.#addresses) return;
+    this.#addresses = addresses;
+    for (const connection of this.#all) {
+      connection.isOutdated = connection.address !== undefined && !addresses.includes(connection.address);
+    }
+  }
+
+  /** The backend keeps its connections again. */
+  #trust(connection: Http1Connection): void {
+    this.#closedCount = 0;
+    this.#watched = undefined;
+    this.#free.push(connection);
   }
 
   #useOf(subject: string): PoolUse {

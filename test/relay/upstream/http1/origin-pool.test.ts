@@ -1,8 +1,11 @@
 import t, { type Test } from 'tap';
+import { Names } from '../../../../src/names/names.js';
 import type { UpstreamHandler } from '../../../../src/relay/upstream/http-upstream.js';
 import { BackendShares, type ShareBounds } from '../../../../src/relay/upstream/http1/backend-shares.js';
+import { ConnectionTarget } from '../../../../src/relay/upstream/http1/connection-target.js';
 import { Http1Call } from '../../../../src/relay/upstream/http1/http1-call.js';
 import { OriginPool, type PoolBounds } from '../../../../src/relay/upstream/http1/origin-pool.js';
+import { TlsSessions } from '../../../../src/relay/upstream/http1/tls-sessions.js';
 import { WriteBatch } from '../../../../src/relay/upstream/http1/write-batch.js';
 import type { UpstreamFault } from '../../../../src/relay/upstream/upstream-fault.js';
 import { limits } from '../../../../src/shared/limits.js';
@@ -31,7 +34,11 @@ async function start(t: Test, bounds: SceneBounds = {}): Promise<Scene> {
   if (bounds.isDead === true) backend.stopListening();
   const shares = new BackendShares(bounds.shares);
   const pool = new OriginPool(
-    { name: backend.origin, origin: new URL(backend.origin), connectTimeoutMs: 5_000, lookup: undefined },
+    new ConnectionTarget(backend.origin, {
+      connectTimeoutMs: 5_000,
+      names: new Names(),
+      tlsSessions: new TlsSessions(),
+    }),
     shares.use('alice'),
     { shares, tryMakeRoom: () => false },
     new WriteBatch(),

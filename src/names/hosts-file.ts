@@ -1,0 +1,23 @@
+// Names that the machine's own table knows, /etc/hosts: it is asked before any name server, as people expect.
+import { isIP } from 'node:net';
+import { orderAddresses } from './address-order.js';
+import { limits } from '../shared/limits.js';
+
+/** Lower-case names, with their addresses in the order in which they are tried. */
+export type HostsTable = ReadonlyMap<string, readonly string[]>;
+
+export function parseHosts(text: string): HostsTable {
+  const table = new Map<string, string[]>();
+  for (const line of text.split('\n')) {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
+    // Zones (fe80::1%eth0) are link-local: nothing that is connected to.
+    if (isIP(address) === 0) continue;
+    for (const name of names) {
+      const key = name.toLowerCase();
+      const addresses = table.get(key);
+      if (addresses === undefined) table.set(key, [address]);
+      else if (addresses.length < limits.addressesPerNameMax && !addresses.includes(address)) addresses.push(address);
+    }
+  }
+  return new Map(Array.from(table, ([name, addresses]) => [name, orderAddresses(addresses)]));
+}

@@ -1,0 +1,289 @@
+// The addresses of host names, for everything that connects to backends. Each name is looked up once however many ask, is
+// kept for as long as its records say, and goes on being used for a while when its name servers fall silent. Nobody's
+// look-ups hold up another's: they are bounded by subject and have turns. Cold: asked once per connection.
+//
+//   entry      asked                     found           not found   failed, silent
+//   (none)     asking, or waits for it   kept, for TTL   kept, short  kept, short
+//   kept       the answer at once        -               -            -
+//   out of     asking; who asks waits    kept            kept, short  the old addresses serve until the grace is over,
+//   date       a moment for it                                        at once, and are asked for again from time to time
+import { Resolver } from 'node:dns';
+import { FairPlace, FairQueue } from '../shared/fair-queue.js';
+import { limits } from '../shared/limits.js';
+import { Link } from '../shared/link.js';
+import { orderAddresses } from './address-order.js';
+import { parseHosts } from './hosts-file.js';
+import { queryName, type NameAnswer } from './name-query.js';
+import { candidatesOf, parseResolverSettings } from './resolver-settings.js';
+import { WatchedFile } from './watched-file.js';
+
+export type NameFault =
+  /** There is no such name. */
+  | 'not-found'
+  /** The name servers are silent, or answer nothing of use. */
+  | 'not-answered'
+  /** Too many look-ups of this subject wait. */
+  | 'share-used'
+  /** Too many look-ups wait. */
+  | 'busy';
+
+/** Addresses in the order in which they are to be tried, never none; or why there are none. */
+export type NameOutcome = readonly string[] | NameFault;
+
+export interface NamesOptions {
+  /** As in `192.0.2.1`, `192.0.2.1:5353` or `[2001:db8::1]:53`; those of resolv.conf when not given. */
+  readonly nameServers?: readonly string[] | undefined;
+  readonly hostsPath?: string;
+  readonly resolverSettingsPath?: string;
+  readonly nowMs?: () => number;
+  readonly lookUpsMax?: number;
+  readonly lookUpsPerSubjectMax?: number;
+}
+
+/** Who waits for a look-up. */
+export class NameWait extends Link {
+  readonly onDone: (outcome: NameOutcome) => void;
+
+  constructor(onDone: (outcome: NameOutcome) => void) {
+    super();
+    this.onDone = onDone;
+  }
+
+  /** The outcome is of no use any more. */
+  abandon(): void {
+    this.unlink();
+  }
+}
+
+class Entry {
+  readonly name: string;
+  outcome: NameOutcome | undefined;
+  /** Until when the outcome is taken as it is. */
+  freshUntilMs = 0;
+  /** Until when its addresses serve when nothing newer is to be had. */
+  staleUntilMs = 0;
+  readonly waits = new Link();
+  /** Whose look-ups of it are waiting for their turn. */
+  readonly queuedFor = new Set<string>();
+  isAsking = false;
+  /** Until an answer comes: its name servers have been silent for too long to wait for them each time. */
+  isSilent = false;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+export class Names {
+  readonly #hosts;
+  readonly #settings;
+  readonly #nowMs: () => number;
+  readonly #nameServers: readonly string[] | undefined;
+  readonly #lookUpsMax: number;
+  readonly #lookUpsPerSubjectMax: number;
+  /** The one used last is the last. */
+  readonly #entries = new Map<string, Entry>();
+  /** Look-ups under way by subject; those with none are not in it. */
+  readonly #asking = new Map<string, number>();
+  readonly #queue = new FairQueue<{ readonly entry: Entry; readonly subject: string }>({
+    itemsMax: limits.nameLookUpsWaitingMax,
+    itemsPerKeyMax: limits.nameLookUpsWaitingPerSubjectMax,
+  });
+  #askingCount = 0;
+  #resolver: Resolver | undefined;
+  #resolverServers = '';
+
+  constructor(options: NamesOptions = {}) {
+    this.#nowMs = options.nowMs ?? (() => performance.now());
+    this.#nameServers = options.nameServers;
+    this.#hosts = new WatchedFile(options.hostsPath ?? '/etc/hosts', parseHosts, this.#nowMs);
+    const settingsPath = options.resolverSettingsPath ?? '/etc/resolv.conf';
+    this.#settings = new WatchedFile(settingsPath, parseResolverSettings, this.#nowMs);
+    this.#lookUpsMax = options.lookUpsMax ?? limits.nameLookUpsMax;
+    this.#lookUpsPerSubjectMax = options.lookUpsPerSubjectMax ?? limits.nameLookUpsPerSubjectMax;
+  }
+
+  /** What is known of a name without asking anybody; `undefined` when it has to be looked up. */
+  known(name: string): NameOutcome | undefined {
+    const own = this.#ownAddresses(name);
+    if (own !== undefined) return own;
+    const entry = this.#entries.get(name);
+    const nowMs = this.#nowMs();
+    if (entry?.outcome === undefined) return undefined;
+    return nowMs < entry.freshUntilMs || this.#servesStale(entry, nowMs) ? entry.outcome : undefined;
+  }
+
+  /**
+   * Looks a name up.
+   * @param onDone called once unless the wait is abandoned, and never from within
+   */
+  lookUp(name: string, subject: string, onDone: (outcome: NameOutcome) => void): NameWait {
+    const wait = new NameWait(onDone);
+    const known = this.known(name);
+    if (known !== undefined) {
+      new Link().append(wait);
+      process.nextTick(() => this.#tell(wait, known));
+      return wait;
+    }
+    const entry = this.#entryOf(name);
+    entry.waits.append(wait);
+    if (!entry.isAsking) {
+      const refusal = this.#ask(entry, subject);
+      if (refusal !== undefined) process.nextTick(() => this.#tell(wait, refusal));
+    }
+    return wait;
+  }
+
+  /**
+   * The addresses of a name that is in use, and the look-up of newer ones when they are out of date.
+   * @returns `undefined` when nothing is known
+   */
+  refreshed(name: string, subject: string): readonly string[] | undefined {
+    const own = this.#ownAddresses(name);
+    if (own !== undefined) return own;
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return undefined;
+    if (!entry.isAsking && this.#nowMs() >= entry.freshUntilMs) this.#ask(entry, subject);
+    return typeof entry.outcome === 'object' ? entry.outcome : undefined;
+  }
+
+  /** Ends look-ups under way: who waits hears nothing. */
+  close(): void {
+    this.#resolver?.cancel();
+    this.#resolver = undefined;
+    this.#queue.takeAll();
+    this.#entries.clear();
+  }
+
+  /** What needs no name server: the hosts file, and `localhost` (RFC 6761). */
+  #ownAddresses(name: string): readonly string[] | undefined {
+    const bare = name.endsWith('.') ? name.slice(0, -1) : name;
+    const listed = this.#hosts.content.get(bare);
+    if (listed !== undefined) return listed;
+    return bare === 'localhost' || bare.endsWith('.localhost') ? ['::1', '127.0.0.1'] : undefined;
+  }
+
+  #servesStale(entry: Entry, nowMs: number): boolean {
+    return entry.isSilent && typeof entry.outcome === 'object' && nowMs < entry.staleUntilMs;
+  }
+
+  #entryOf(name: string): Entry {
+    const known = this.#entries.get(name);
+    const entry = known ?? new Entry(name);
+    // To the end: the first is the one that was not needed for the longest.
+    if (known !== undefined) this.#entries.delete(name);
+    this.#entries.set(name, entry);
+    if (this.#entries.size > limits.namesMax) this.#dropOne();
+    return entry;
+  }
+
+  #dropOne(): void {
+    for (const [name, entry] of this.#entries) {
+      if (entry.isAsking || entry.queuedFor.size > 0) continue;
+      this.#entries.delete(name);
+      return;
+    }
+  }
+
+  /** Asks now, or when it is this subject's turn. @returns why neither. */
+  #ask(entry: Entry, subject: string): NameFault | undefined {
+    if (entry.queuedFor.has(subject)) return undefined;
+    const isAtShare = (this.#asking.get(subject) ?? 0) >= this.#lookUpsPerSubjectMax;
+    if (!isAtShare && this.#askingCount < this.#lookUpsMax) {
+      this.#start(entry, subject);
+      return undefined;
+    }
+    const place = this.#queue.add(subject, { entry, subject });
+    if (!(place instanceof FairPlace)) return place === 'key-full' ? 'share-used' : 'busy';
+    entry.queuedFor.add(subject);
+    if (isAtShare) this.#queue.hold(subject);
+    return undefined;
+  }
+
+  #start(entry: Entry, subject: string): void {
+    entry.isAsking = true;
+    this.#askingCount += 1;
+    this.#asking.set(subject, (this.#asking.get(subject) ?? 0) + 1);
+    // A name server that is silent is not waited for while there are addresses that served a moment ago.
+    const patience = setTimeout(() => this.#serveStale(entry), limits.nameStaleAfterMs);
+    const end = setTimeout(() => finish({ kind: 'failed' }), limits.nameLookUpMsMax);
+    let isOver = false;
+    const finish = (answer: NameAnswer): void => {
+      if (!isOver) {
+        isOver = true;
+        clearTimeout(patience);
+        clearTimeout(end);
+        entry.isAsking = false;
+        this.#take(entry, answer);
+        this.#release(subject);
+      } else if (answer.kind === 'found' && !entry.isAsking) {
+        // All addresses, after some; or late.
+        this.#take(entry, answer);
+      }
+    };
+    queryName(this.#currentResolver(), candidatesOf(entry.name, this.#settings.content), finish);
+  }
+
+  #release(subject: string): void {
+    this.#askingCount -= 1;
+    const count = (this.#asking.get(subject) ?? 1) - 1;
+    if (count === 0) this.#asking.delete(subject);
+    else this.#asking.set(subject, count);
+    this.#queue.letGo(subject);
+    while (this.#askingCount < this.#lookUpsMax) {
+      const next = this.#queue.take();
+      if (next === undefined) return;
+      next.entry.queuedFor.delete(next.subject);
+      // Another subject's look-up of the name may have been sooner, and who waited may be gone.
+      if (next.entry.waits.isLinked && !next.entry.isAsking) this.#start(next.entry, next.subject);
+      if ((this.#asking.get(next.subject) ?? 0) >= this.#lookUpsPerSubjectMax) this.#queue.hold(next.subject);
+    }
+  }
+
+  #take(entry: Entry, answer: NameAnswer): void {
+    const nowMs = this.#nowMs();
+    const hasOld = typeof entry.outcome === 'object' && nowMs < entry.staleUntilMs;
+    entry.isSilent = answer.kind === 'failed' && hasOld;
+    if (answer.kind === 'found') {
+      entry.outcome = orderAddresses(answer.addresses);
+      const keptMs = Math.min(Math.max(answer.ttlMs, limits.nameKeptMsMin), limits.nameKeptMsMax);
+      entry.freshUntilMs = nowMs + keptMs;
+      entry.staleUntilMs = entry.freshUntilMs + limits.nameStaleMsMax;
+    } else {
+      if (!entry.isSilent) entry.outcome = answer.kind === 'not-found' ? 'not-found' : 'not-answered';
+      entry.freshUntilMs = nowMs + limits.nameFaultKeptMs;
+    }
+    if (entry.outcome !== undefined) this.#tellAll(entry, entry.outcome);
+  }
+
+  #serveStale(entry: Entry): void {
+    const { outcome } = entry;
+    if (typeof outcome !== 'object' || this.#nowMs() >= entry.staleUntilMs) return;
+    entry.isSilent = true;
+    this.#tellAll(entry, outcome);
+  }
+
+  #tellAll(entry: Entry, outcome: NameOutcome): void {
+    const told = new Link();
+    told.takeAll(entry.waits);
+    for (let wait = told.next; wait instanceof NameWait; wait = told.next) this.#tell(wait, outcome);
+  }
+
+  #tell(wait: NameWait, outcome: NameOutcome): void {
+    if (!wait.isLinked) return;
+    wait.unlink();
+    wait.onDone(outcome);
+  }
+
+  /** A resolver's servers cannot be changed while it asks, so a change of the settings makes a new one. */
+  #currentResolver(): Resolver {
+    const servers = this.#nameServers ?? this.#settings.content.nameServers;
+    const wanted = servers.join(' ');
+    if (this.#resolver !== undefined && this.#resolverServers === wanted) return this.#resolver;
+    const resolver = new Resolver({ timeout: limits.nameServerMsMax, tries: limits.nameServerTriesMax });
+    resolver.setServers([...servers]);
+    this.#resolver = resolver;
+    this.#resolverServers = wanted;
+    return resolver;
+  }
+}

@@ -1,0 +1,50 @@
+// What /etc/resolv.conf says of looking names up (resolv.conf(5)): name servers, search domains and `ndots`. Other
+// options are c-ares's affair, or have no meaning here.
+import { isIP } from 'node:net';
+
+export interface ResolverSettings {
+  readonly nameServers: readonly string[];
+  /** Domains that a short name is completed with, in order. */
+  readonly searchDomains: readonly string[];
+  /** A name with so many dots is first asked for as it stands. */
+  readonly dotsMin: number;
+}
+
+/** As many as the system's own resolver takes. */
+const NAME_SERVERS_MAX = 3;
+const SEARCH_DOMAINS_MAX = 6;
+const DOTS_MAX = 15;
+
+export function parseResolverSettings(text: string): ResolverSettings {
+  const nameServers: string[] = [];
+  let searchDomains: readonly string[] = [];
+  let dotsMin = 1;
+  for (const line of text.split('\n')) {
+    const [keyword, ...words] = line
+      .replace(/[#;].*/, '')
+      .trim()
+      .split(/\s+/);
+    if (keyword === 'nameserver' && words[0] !== undefined && isIP(words[0]) !== 0) nameServers.push(words[0]);
+    // The last of these lines counts.
+    if (keyword === 'domain') searchDomains = words.slice(0, 1);
+    if (keyword === 'search') searchDomains = words.slice(0, SEARCH_DOMAINS_MAX);
+    if (keyword === 'options') {
+      const dots = words.map((word) => /^ndots:(\d+)$/.exec(word)?.[1]).findLast((digits) => digits !== undefined);
+      if (dots !== undefined) dotsMin = Math.min(Number(dots), DOTS_MAX);
+    }
+  }
+  return {
+    // Without any, the machine's own is asked.
+    nameServers: nameServers.length === 0 ? ['127.0.0.1'] : nameServers.slice(0, NAME_SERVERS_MAX),
+    searchDomains: searchDomains.map((domain) => domain.replace(/^\.|\.$/g, '').toLowerCase()).filter(Boolean),
+    dotsMin,
+  };
+}
+
+/** The full names that a name may stand for, in the order in which they are asked for. */
+export function candidatesOf(name: string, { searchDomains, dotsMin }: ResolverSettings): readonly string[] {
+  if (name.endsWith('.')) return [name.slice(0, -1)];
+  const completed = searchDomains.map((domain) => `${name}.${domain}`);
+  const dots = name.split('.').length - 1;
+  return dots >= dotsMin ? [name, ...completed] : [...completed, name];
+}
