@@ -7,11 +7,19 @@ import { open, type Database, type RootDatabase } from 'lmdb';
 export function openRoot(path: string): RootDatabase {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   // Without `noSubdir: false` a path with a dot in its last part would be taken for a file.
-  return open({ path, noSubdir: false });
+  // What one turn of the event loop writes would be committed together, too, by a promise that only lmdb has: when the disk
+  // is full it is rejected, and nobody could hear it.
+  return open({ path, noSubdir: false, eventTurnBatching: false });
 }
 
 type DatabaseName = 'user-configs' | 'records' | 'publications' | 'changes';
 
 export function openDatabase(root: RootDatabase, name: DatabaseName): Database<Buffer, Buffer> {
   return root.openDB({ name, encoding: 'binary', keyEncoding: 'binary' });
+}
+
+/** What lmdb has written could not be committed: the reason is a promise of its own, which somebody must hear. */
+export function hearReason(error: unknown): void {
+  if (!(error instanceof Error) || !('commitError' in error)) return;
+  if (error.commitError instanceof Promise) error.commitError.catch(() => {});
 }

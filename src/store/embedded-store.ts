@@ -2,7 +2,7 @@
 // what any process committed before it began, so nothing is invalidated; what is remembered only saves copying. Hot.
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
-import { openDatabase, openRoot } from './embedded-databases.js';
+import { hearReason, openDatabase, openRoot } from './embedded-databases.js';
 import type { Store, StoreRead } from './store.js';
 import { RecentMap } from './recent-map.js';
 import { encodeStoreKey, unencodable } from './store-key.js';
@@ -54,7 +54,12 @@ export class EmbeddedStore implements Store {
   async write(subject: string, value: Buffer): Promise<void> {
     const key = encodeStoreKey(subject);
     if (key === undefined) throw new Error('the subject cannot be encoded as a store key');
-    await this.#values.put(key, value);
+    try {
+      await this.#values.put(key, value);
+    } catch (error) {
+      hearReason(error);
+      throw error;
+    }
     // The commit is visible to every process by now; this waits until it is on the disk.
     await this.#values.flushed;
   }

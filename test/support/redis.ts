@@ -12,6 +12,7 @@ import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import type { Certificates } from './certificates.js';
 import { findFreePort } from './free-port.js';
 import { createScratchDirectory } from './scratch-directory.js';
+import { until } from './until.js';
 
 const HOST = '127.0.0.1';
 const START_TRIES_MAX = 5;
@@ -19,6 +20,8 @@ const START_TRIES_MAX = 5;
 export interface RedisSetup {
   /** Listens with TLS alone; `mtls` asks for client certificates of the same authority. */
   readonly tls?: { readonly mode: 'tls' | 'mtls'; readonly certificates: Certificates };
+  /** A cluster of one node that has every slot: it refuses what a larger one would. */
+  readonly isCluster?: boolean;
   /** ACL users beside the default one, as `gateway on >secret ~* +get`. */
   readonly users?: readonly string[];
 }
@@ -46,6 +49,7 @@ export class RedisServer {
   readonly #setup: RedisSetup;
   readonly #connections = new Set<Redis>();
   #child: ChildProcess | undefined;
+  #busPort = '0';
 
   constructor(directory: string, port: number, setup: RedisSetup) {
     this.#directory = directory;
@@ -87,6 +91,7 @@ export class RedisServer {
   }
 
   async start(): Promise<void> {
+    this.#busPort = String(await findFreePort());
     const child = spawn('redis-server', this.#commandLine(), { stdio: ['ignore', 'pipe', 'ignore'] });
     const killWithTest = (): void => void child.kill('SIGKILL');
     process.once('exit', killWithTest);
@@ -102,6 +107,15 @@ export class RedisServer {
       child.once('close', () => reject(new Error(`redis-server did not start:\n${output.join('\n')}`)));
     });
     await ready;
+    if (this.#setup.isCluster === true) await this.#claimSlots();
+  }
+
+  async #claimSlots(): Promise<void> {
+    const connection = await this.connect();
+    if ((await connection.cluster('INFO')).includes('cluster_slots_assigned:0')) {
+      await connection.cluster('ADDSLOTSRANGE', 0, 16_383);
+    }
+    await until(async () => (await connection.cluster('INFO')).includes('cluster_state:ok'), 'the cluster');
   }
 
   /** Shuts down in order. */
@@ -158,7 +172,9 @@ export class RedisServer {
     const usersPath = join(this.#directory, 'users.acl');
     writeFileSync(usersPath, ['default on nopass ~* &* +@all', ...users].map((user) => `user ${user}\n`).join(''));
     const port = String(this.port);
-    const common = ['--bind', this.host, '--dir', this.#directory, '--aclfile', usersPath];
+    // Redis would take another port by itself, counted from its own.
+    const cluster = this.#setup.isCluster === true ? ['--cluster-enabled', 'yes', '--cluster-port', this.#busPort] : [];
+    const common = [...cluster, '--bind', this.host, '--dir', this.#directory, '--aclfile', usersPath];
     // The append-only file is in the kernel's hands after each write, so a killed server has lost nothing.
     const persistence = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'no'];
     if (tls === undefined) return [...common, ...persistence, '--port', port];

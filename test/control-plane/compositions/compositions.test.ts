@@ -145,6 +145,66 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       }
     });
 
+    t.test('what the registry changes is obeyed when its change has been made', async (t) => {
+      const { compositions, registry, records, files } = await setScene(t, await optionsOf(t));
+      const subjects = Array.from({ length: 40 }, (_, n) => `subject ${n}`);
+      const servers = [...DESK.servers, { name: 'mail', tools: ['send'] }];
+      const { id } = await compositions.create({ name: 'Desk', servers, subjects }, 'alice');
+      const isServedTo = async (wanted: readonly string[]): Promise<void> => {
+        for (const subject of subjects) {
+          t.same(Object.keys((await publishedTo(subject, records))?.[id] ?? {}).sort(), wanted, subject);
+        }
+      };
+      await isServedTo(['files', 'mail']);
+      await registry.replace('files', { name: 'files', url: files.url, enabled: false });
+      await isServedTo(['mail']);
+      await registry.replace('files', { name: 'archive', url: files.url, enabled: true });
+      await isServedTo(['archive', 'mail']);
+      await registry.remove('mail');
+      await isServedTo(['archive']);
+      t.same(await recordsUnder(records, PUBLICATION_JOBS), [], 'nothing is left to do');
+    });
+
+    t.test('nobody fills a user config so that another maker is refused', async (t) => {
+      const { compositions, records } = await setScene(t, await optionsOf(t));
+      const large = Array.from({ length: 1_000 }, (_, n) => `${n}`.padStart(100, 'x'));
+      const made: string[] = [];
+      for (let n = 0; ; n++) {
+        const input = { name: `m${n}`, servers: [{ name: 'files', tools: large }], subjects: ['alice'] };
+        try {
+          made.push((await compositions.create(input, 'mallory')).id);
+        } catch (error) {
+          t.match(error, {
+            code: 'invalid',
+            member: 'subjects.0',
+            message: /would fill \d+ bytes of this user's config/,
+          });
+          break;
+        }
+        if (n === 10) break;
+      }
+      t.ok(made.length > 0 && made.length < 10, `${made.length} were made`);
+      const { id } = await compositions.create({ ...DESK, subjects: ['alice'] }, 'admin');
+      t.ok((await publishedTo('alice', records))?.[id], 'an administrator still has room');
+    });
+
+    t.test('what one left undone another does', async (t) => {
+      const options = await optionsOf(t);
+      const scene = await setScene(t, options);
+      const { records } = scene;
+      const { id } = await scene.compositions.create({ ...DESK, subjects: ['alice', 'bob'] }, 'admin');
+      // As if the process had ended between the change and its publication, with the configs as they were before it.
+      const job = createJob({ subjects: ['alice', 'bob'] });
+      await records.swap([jobAdded(job)]);
+      for (const subject of ['alice', 'bob']) await writeConfig(records, subject, undefined);
+      const later = await setStage(t, options);
+      later.compositions.start();
+      for (const subject of ['alice', 'bob']) {
+        await until(async () => (await publishedTo(subject, records))?.[id] !== undefined, subject);
+      }
+      await until(async () => (await recordsUnder(records, PUBLICATION_JOBS)).length === 0, 'the job to be done');
+    });
+
     t.test('what cannot be is refused, and nothing is changed', async (t) => {
       const { compositions, records } = await setScene(t, await optionsOf(t));
       const desk = await compositions.create(DESK, 'alice');

@@ -1,0 +1,92 @@
+import t from 'tap';
+import { CompositionDirectory } from '../../../src/control-plane/compositions/composition-directory.js';
+import { findShareObstacle, refuseAboveQuota } from '../../../src/control-plane/compositions/composition-quota.js';
+import { COMPOSITIONS, type StoredComposition } from '../../../src/control-plane/compositions/composition-storage.js';
+import { limits } from '../../../src/shared/limits.js';
+
+let count = 0;
+
+function composition(settings: Partial<StoredComposition> = {}): StoredComposition {
+  const id = String(count++).padStart(32, '0');
+  return {
+    id,
+    name: `c${id}`,
+    description: '',
+    servers: [{ id: 's1', name: 'Files', tools: ['read'] }],
+    subjects: ['alice'],
+    maker: 'mallory',
+    hostBytes: 1_000,
+    createdAt: 'created',
+    updatedAt: 'updated',
+    ...settings,
+  };
+}
+
+function directoryOf(compositions: readonly StoredComposition[]): CompositionDirectory {
+  const directory = new CompositionDirectory();
+  for (const one of compositions) directory.put(COMPOSITIONS + one.id, Buffer.from(JSON.stringify(one)));
+  return directory;
+}
+
+t.test('so many compositions of one maker, and as many again of another', async (t) => {
+  const made = Array.from({ length: limits.compositionsPerMakerMax }, () => composition());
+  const directory = directoryOf(made);
+  t.throws(() => refuseAboveQuota(composition(), directory), {
+    code: 'compositions-full',
+    message: /delete one first/,
+  });
+  t.doesNotThrow(() => refuseAboveQuota(composition({ maker: 'admin' }), directory));
+  t.doesNotThrow(() => refuseAboveQuota(made[0]!, directory), 'one that is there may be changed');
+});
+
+t.test('what one maker stores, and what that writes into user configs, is bounded', async (t) => {
+  const large = 'x'.repeat(limits.compositionBytesMax - 1_000);
+  const stored = Array.from({ length: limits.composedBytesPerMakerMax / limits.compositionBytesMax }, () =>
+    composition({ description: large }),
+  );
+  const message = new RegExp(`of ${limits.composedBytesPerMakerMax}$`);
+  t.throws(() => refuseAboveQuota(composition({ description: large }), directoryOf(stored)), { message });
+  t.doesNotThrow(() => refuseAboveQuota(composition(), directoryOf(stored.slice(1))));
+
+  const subjects = Array.from({ length: limits.compositionSubjectsMax }, (_, n) => `subject ${n}`);
+  const one = { subjects, hostBytes: limits.composedShareBytesMax };
+  const fitting = Math.floor(limits.publishedBytesPerMakerMax / (subjects.length * one.hostBytes));
+  const published = Array.from({ length: fitting }, () => composition(one));
+  t.throws(() => refuseAboveQuota(composition(one), directoryOf(published)), { message: /fewer subjects or tools/ });
+  t.doesNotThrow(() => refuseAboveQuota(composition(one), directoryOf(published.slice(1))));
+});
+
+t.test('one maker fills a part of a user config, and leaves the rest to others', async (t) => {
+  const half = { hostBytes: limits.composedShareBytesMax / 2 };
+  const [first, second] = [composition(half), composition(half)];
+  const directory = directoryOf([first, second]);
+  t.match(findShareObstacle('alice', composition({ hostBytes: 1 }), directory), /for one maker/);
+  t.equal(findShareObstacle('alice', composition({ hostBytes: 1, maker: 'admin' }), directory), undefined);
+  t.equal(findShareObstacle('bob', composition(half), directory), undefined, 'another subject has room');
+  t.equal(findShareObstacle('alice', { ...first, hostBytes: 7 }, directory), undefined, 'one that becomes smaller');
+});
+
+t.test('a composition is found by what it has, and no longer by what it had', async (t) => {
+  const one = composition({ subjects: ['alice', 'bob'] });
+  const directory = directoryOf([one]);
+  const changed = {
+    ...one,
+    subjects: ['carol'],
+    servers: [{ id: 's2', name: 'Mail', tools: ['send'] }],
+    maker: 'admin',
+  };
+  t.same([...directory.ofServer('FILES')], [one]);
+  t.same([...directory.ofServer('s1')], [one]);
+  directory.put(COMPOSITIONS + one.id, Buffer.from(JSON.stringify(changed)));
+  t.same([...directory.subjects], ['carol']);
+  t.same(directory.forSubject('alice'), []);
+  t.same(directory.forSubject('carol'), [changed]);
+  t.same([...directory.ofServer('files')], []);
+  t.same([...directory.ofServer('mail')], [changed]);
+  t.equal(directory.usageOf('mallory').compositions, 0);
+  t.match(directory.usageOf('admin'), { compositions: 1, publishedBytes: 1_000 });
+  directory.put(COMPOSITIONS + one.id, undefined);
+  t.same([...directory.subjects], []);
+  t.equal(directory.size, 0);
+  t.same(directory.sorted, []);
+});
