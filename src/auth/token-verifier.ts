@@ -4,6 +4,7 @@ import { errors, jwtVerify } from 'jose';
 import type { KeyObject } from 'node:crypto';
 import type { TokenOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
+import { RecentMap } from '../shared/recent-map.js';
 import { verificationKeys } from './token-keys.js';
 
 export type Verified =
@@ -12,6 +13,7 @@ export type Verified =
 
 export interface TokenBounds {
   readonly tokenCacheEntriesMax: number;
+  readonly tokenCacheBytesMax: number;
   readonly tokenCacheKeyCharsMax: number;
   readonly tokenVerificationsSharedMax: number;
 }
@@ -23,9 +25,12 @@ interface Verification {
 }
 
 interface Remembered extends Verification {
-  /** The whole header value. */
+  /** The whole header value, in its one spelling. */
   readonly authorization: string;
 }
+
+/** Of a remembered token beside its text, about. */
+const REMEMBERED_BYTES = 300;
 
 const MISSING: Verified = Object.freeze({ kind: 'refused', reason: 'missing' });
 const INVALID: Verified = Object.freeze({ kind: 'refused', reason: 'invalid' });
@@ -38,9 +43,9 @@ export class TokenVerifier {
   readonly #audience: string;
   readonly #nowMs: () => number;
   readonly #bounds: TokenBounds;
-  /** By the end of the header value; in order of insertion, so the first is the oldest. */
-  readonly #remembered = new Map<string, Remembered>();
-  /** Whole header value → the verification that is under way for it. */
+  /** By the end of the header value. */
+  readonly #remembered: RecentMap<Remembered>;
+  /** Whole header value, in its one spelling → the verification that is under way for it. */
   readonly #underWay = new Map<string, Promise<Verified>>();
 
   constructor(options: TokenOptions, nowMs: () => number = Date.now, bounds: TokenBounds = limits) {
@@ -50,6 +55,7 @@ export class TokenVerifier {
     this.#audience = options.audience;
     this.#nowMs = nowMs;
     this.#bounds = bounds;
+    this.#remembered = new RecentMap(bounds.tokenCacheEntriesMax, bounds.tokenCacheBytesMax, bytesOf);
   }
 
   /**
@@ -57,17 +63,23 @@ export class TokenVerifier {
    * Never throws or rejects. The same token gives the same frozen object for as long as it is remembered.
    */
   verify(authorization: string): Verified | Promise<Verified> {
-    const end = endOf(authorization);
-    const known = this.#remembered.get(end);
-    if (known !== undefined && known.authorization === authorization) {
-      if (this.#nowMs() < known.expiresAtMs) return known.verified;
-      this.#remembered.delete(end);
-      return EXPIRED;
-    }
+    const known = this.#recall(authorization);
+    if (known !== undefined) return known;
     const token = bearerToken(authorization);
     if (token === '') return MISSING;
-    if (this.#keys.size === 0) return INVALID;
-    return this.#underWay.get(authorization) ?? this.#verifyAnew(authorization, token);
+    if (this.#keys.size === 0 || !isCanonical(token)) return INVALID;
+    // However the scheme is written, and with however many spaces: one token is remembered once.
+    const spelling = `Bearer ${token}`;
+    return this.#recall(spelling) ?? this.#underWay.get(spelling) ?? this.#verifyAnew(spelling, token);
+  }
+
+  #recall(authorization: string): Verified | undefined {
+    const end = endOf(authorization);
+    const known = this.#remembered.get(end);
+    if (known?.authorization !== authorization) return undefined;
+    if (this.#nowMs() < known.expiresAtMs) return known.verified;
+    this.#remembered.delete(end);
+    return EXPIRED;
   }
 
   #verifyAnew(authorization: string, token: string): Promise<Verified> {
@@ -108,10 +120,6 @@ export class TokenVerifier {
 
   #remember(authorization: string, verification: Verification): void {
     if (authorization.length > this.#bounds.tokenCacheKeyCharsMax) return;
-    if (this.#remembered.size >= this.#bounds.tokenCacheEntriesMax) {
-      const [oldest] = this.#remembered.keys();
-      if (oldest !== undefined) this.#remembered.delete(oldest);
-    }
     this.#remembered.set(endOf(authorization), { ...verification, authorization });
   }
 }
@@ -122,6 +130,21 @@ export class TokenVerifier {
  */
 function endOf(authorization: string): string {
   return authorization.slice(-32);
+}
+
+/** A token, and what it takes to find it again. */
+function bytesOf({ authorization, verified }: Remembered): number {
+  const subjectChars = verified.kind === 'subject' ? verified.subject.length : 0;
+  return 2 * (authorization.length + subjectChars) + REMEMBERED_BYTES;
+}
+
+/**
+ * Whether it is written as RFC 7515 has it: three parts of base64url without a bit to spare. Decoders overlook white
+ * space and the bits that fill up the last character, so that one token would have any number of spellings.
+ */
+function isCanonical(token: string): boolean {
+  const parts = token.split('.', 4);
+  return parts.length === 3 && parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
 }
 
 /** RFC 6750 section 2.1; `''` when there is no token or the scheme is another. */

@@ -13,8 +13,10 @@ export const limits = {
   requestsPerMinuteMax: 1_000_000,
   /** What `--expires-in` of a minted token may be set to, ms (ten years); more is a fault of the command line. */
   tokenLifetimeMsMax: 10 * 365 * 24 * 3_600_000,
-  /** Verified tokens remembered per worker; the oldest is dropped, and verified again when it comes back. */
+  /** Verified tokens remembered per worker; the least recently used is dropped, and verified again when it comes back. */
   tokenCacheEntriesMax: 50_000,
+  /** Bytes of those tokens; above it the least recently used are dropped. */
+  tokenCacheBytesMax: 64 * MIB,
   /** Verifications under way that later requests with the same token may join; above it each verifies by itself. */
   tokenVerificationsSharedMax: 10_000,
   /** An `authorization` header longer than this is not remembered: it is verified each time. */
@@ -150,6 +152,8 @@ export const limits = {
   unheardCallMsMax: 300_000,
   /** How often a failing backend's requests are logged, ms; those between are counted on the next line. */
   failureLogIntervalMs: 10_000,
+  /** Kinds of line, as of one subject's broken config, whose repetitions are counted; above it the oldest is logged anew. */
+  repeatedLogKindsMax: 1_024,
   /** Answers to a backend's own requests under way per upstream session; more of its requests are not answered. */
   backendRequestsUnderWayMax: 16,
 

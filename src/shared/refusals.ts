@@ -25,6 +25,7 @@ export type RefusalCode =
   | 'config-failed'
   | 'virtual-host-unknown'
   | 'head-ambiguous'
+  | 'header-unreadable'
   | 'not-acceptable'
   | 'content-type-unsupported'
   | 'protocol-version-unsupported'
@@ -105,6 +106,12 @@ export const refusals = Object.freeze({
     rpcCodes.refused,
     'Send content-length, host, authorization and mcp-session-id once each, and no transfer-encoding but chunked',
   ),
+  headerUnreadable: rpc(
+    'header-unreadable',
+    400,
+    rpcCodes.refused,
+    'Header <name> is passed on to backends and is not UTF-8: send it as UTF-8, or encode it',
+  ),
   notAcceptable: rpc(
     'not-acceptable',
     406,
@@ -173,3 +180,9 @@ export const refusals = Object.freeze({
     headers: [],
   }) satisfies Refusal,
 });
+
+/** @param name of the header, as a user config has it. */
+export function headerUnreadable(name: string): Refusal {
+  const { headerUnreadable: refusal } = refusals;
+  return { ...refusal, body: refusal.body.replace('<name>', () => JSON.stringify(name).slice(1, -1)) };
+}

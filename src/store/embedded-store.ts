@@ -4,7 +4,7 @@ import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
 import { hearReason, openDatabase, openRoot } from './embedded-databases.js';
 import type { Store, StoreRead } from './store.js';
-import { RecentMap } from './recent-map.js';
+import { RecentMap } from '../shared/recent-map.js';
 import { encodeStoreKey, unencodable } from './store-key.js';
 
 interface Known {

@@ -7,7 +7,7 @@
 import { ReplyError } from 'ioredis';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
-import { RecentMap } from './recent-map.js';
+import { RecentMap } from '../shared/recent-map.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisLink } from './redis-link.js';
 import type { Store, StoreRead } from './store.js';

@@ -4,7 +4,7 @@ import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { compileUserConfig } from './compile-config.js';
 import type { UserConfigRead } from './compiled-config.js';
-import { RecentMap } from './recent-map.js';
+import { RecentMap } from '../shared/recent-map.js';
 import type { Store, StoreRead } from './store.js';
 import { decodeUserConfig } from './user-config-schema.js';
 

@@ -15,7 +15,7 @@ import type { AnswerForms, Exchange } from '../relay/exchange.js';
 import type { Caller, Relay } from '../relay/relay.js';
 import { checkTransport } from '../relay/transport.js';
 import type { HostPolicy } from '../shared/host-policy.js';
-import { refusals, type Refusal } from '../shared/refusals.js';
+import { headerUnreadable, refusals, type Refusal } from '../shared/refusals.js';
 import type { Logger } from '../shared/logger.js';
 import type { AccessLog } from './access-log.js';
 import type { Admission, AdmissionOutcome } from './admission/admission.js';
@@ -26,6 +26,7 @@ import { ownerOf } from './affinity/session-id.js';
 import type { EdgeExchange } from './edge/edge-exchange.js';
 import type { EdgeHandler } from './edge/edge.js';
 import type { Overload } from './overload.js';
+import { selectHeaders } from './passthrough.js';
 import type { BodyOutcome } from './edge/request-body.js';
 
 export interface PipelineParts {
@@ -82,8 +83,8 @@ export class Pipeline implements EdgeHandler {
   /** A request that another worker let in, because this one owns its session. */
   onHop(address: Hop, exchange: Exchange): void {
     const outcome = this.#parts.admission.admitSubject(address.subject, address.virtualHostId);
-    if (outcome instanceof Promise) void outcome.then((late) => this.#onHopAdmission(exchange, late));
-    else this.#onHopAdmission(exchange, outcome);
+    if (outcome instanceof Promise) void outcome.then((late) => this.#onHopAdmission(address, exchange, late));
+    else this.#onHopAdmission(address, exchange, outcome);
   }
 
   /** The guard against rebound names, and what a browser needs to read the answer. */
@@ -125,7 +126,11 @@ export class Pipeline implements EdgeHandler {
       return;
     }
     const { method, head, body } = exchange;
-    const passthroughHeaders = select(head.headers, caller.virtualHost.passthroughHeaders);
+    const passthroughHeaders = selectHeaders(head.headers, caller.virtualHost.passthroughHeaders);
+    if (typeof passthroughHeaders === 'string') {
+      this.#refuse(exchange, headerUnreadable(passthroughHeaders));
+      return;
+    }
     exchange.complete({ method, sessionId: head.sessionId, answerForms, passthroughHeaders, body });
     this.#toOwner(caller, exchange);
   }
@@ -145,11 +150,15 @@ export class Pipeline implements EdgeHandler {
     });
   }
 
-  #onHopAdmission(exchange: Exchange, outcome: AdmissionOutcome): void {
+  #onHopAdmission(address: Hop, exchange: Exchange, outcome: AdmissionOutcome): void {
     const { method, sessionId } = exchange.request;
     const refusal = outcome.kind === 'refused' ? outcome.refusal : this.#parts.overload.refusalOf(method, sessionId);
-    if (refusal !== undefined) refuse(exchange, refusal);
-    else if (outcome.kind === 'admitted') this.#toRelay(outcome.caller, exchange);
+    if (refusal !== undefined) {
+      this.#parts.accessLog?.refused(method, address.virtualHostId, refusal);
+      refuse(exchange, refusal);
+    } else if (outcome.kind === 'admitted') {
+      this.#toRelay(outcome.caller, exchange);
+    }
   }
 
   #toRelay(caller: Caller, exchange: Exchange): void {
@@ -180,24 +189,3 @@ const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {
   'owner-lost': refusals.ownerLost,
   'hop-failed': refusals.hopFailed,
 };
-
-const NO_HEADERS: readonly string[] = Object.freeze([]);
-
-/** The headers whose names are listed, as they go on the wire again. */
-function select(headers: readonly string[], names: ReadonlySet<string>): readonly string[] {
-  if (names.size === 0) return NO_HEADERS;
-  const selected: string[] = [];
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    const name = headers[i];
-    const value = headers[i + 1];
-    if (name !== undefined && value !== undefined && names.has(name)) selected.push(name, wireText(value));
-  }
-  return selected;
-}
-
-/** uWebSockets.js reads a header's bytes as UTF-8; on the wire each character is one byte. */
-function wireText(value: string): string {
-  return ASCII.test(value) ? value : Buffer.from(value).toString('latin1');
-}
-
-const ASCII = /^[\x20-\x7e]*$/;

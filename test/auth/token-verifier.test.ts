@@ -282,19 +282,59 @@ t.test('when too many verifications are under way, each is by itself', async (t)
   t.match(await Promise.all([first, second, third]), [{ subject: 'alice' }, { subject: 'bob' }, { subject: 'bob' }]);
 });
 
-t.test('what is remembered is bounded: the oldest token goes', async (t) => {
+t.test('what is remembered is bounded: of the tokens that are not used the oldest goes', async (t) => {
   const secret = Buffer.alloc(32, 7);
-  const verifier = new TokenVerifier(tokenOptions({ secret }), Date.now, { ...limits, tokenCacheEntriesMax: 3 });
+  const bounds = { ...limits, tokenCacheEntriesMax: 4 };
+  const verifier = new TokenVerifier(tokenOptions({ secret }), Date.now, bounds);
+  const names = ['used', 'unused', ...Array.from({ length: 12 }, (_, n) => `other-${n}`)];
+  const headers = await Promise.all(names.map((sub) => bearer({ sub, algorithm: 'HS256', key: secret })));
+  const [used = '', unused = '', ...others] = headers;
+  await verifier.verify(used);
+  await verifier.verify(unused);
+  for (const header of others) {
+    await verifier.verify(header);
+    t.notOk(verifier.verify(used) instanceof Promise, 'what is used stays');
+  }
+  const again = verifier.verify(unused);
+  t.ok(again instanceof Promise, 'what is not goes');
+  t.match(await again, { subject: 'unused' });
+});
+
+t.test('what is remembered is bounded in bytes', async (t) => {
+  const secret = Buffer.alloc(32, 7);
+  const verifier = new TokenVerifier(tokenOptions({ secret }), Date.now, { ...limits, tokenCacheBytesMax: 20_000 });
+  const filler = 'x'.repeat(3_000);
   const headers = await Promise.all(
-    ['a', 'b', 'c', 'd'].map((sub) => bearer({ sub, algorithm: 'HS256', key: secret })),
+    ['a', 'b', 'c', 'd'].map((sub) => bearer({ sub, algorithm: 'HS256', key: secret, claims: { filler } })),
   );
   for (const header of headers) await verifier.verify(header);
-  t.notOk(verifier.verify(headers[3]!) instanceof Promise);
-  t.notOk(verifier.verify(headers[1]!) instanceof Promise);
-  const oldest = verifier.verify(headers[0]!);
-  t.ok(oldest instanceof Promise, 'the oldest was dropped');
-  t.match(await oldest, { subject: 'a' });
-  t.ok(verifier.verify(headers[1]!) instanceof Promise, 'and its return drops the next oldest');
+  t.notOk(verifier.verify(headers[3] ?? '') instanceof Promise);
+  t.ok(verifier.verify(headers[0] ?? '') instanceof Promise);
+});
+
+t.test('a token has one spelling: another is invalid, and not remembered', async (t) => {
+  const verifier = new TokenVerifier(p256Options);
+  const header = await bearer();
+  await verifier.verify(header);
+  const signatureAt = header.lastIndexOf('.') + 1;
+  const last = header.at(-1) ?? '';
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  // Four bits of the last character of 86 mean nothing.
+  const sameBits = alphabet[alphabet.indexOf(last) ^ 1] ?? '';
+  const spellings = {
+    'a space in the signature': `${header.slice(0, signatureAt + 5)} ${header.slice(signatureAt + 5)}`,
+    'a tab in the signature': `${header.slice(0, signatureAt + 5)}\t${header.slice(signatureAt + 5)}`,
+    'a space before the signature': `${header.slice(0, signatureAt)} ${header.slice(signatureAt)}`,
+    padding: `${header}==`,
+    'bits that fill up': `${header.slice(0, -1)}${sameBits}`,
+    'a fourth part': `${header}.x`,
+  };
+  for (const [what, spelling] of Object.entries(spellings))
+    t.strictSame(await verifier.verify(spelling), INVALID, what);
+  for (const spelling of [header.replace('Bearer ', 'bearer '), header.replace(' ', '     '), `${header} `]) {
+    t.notOk(verifier.verify(spelling) instanceof Promise, 'another spelling of the scheme is the token that is known');
+    t.match(verifier.verify(spelling), { subject: 'alice' });
+  }
 });
 
 function claims(): Record<string, unknown> {

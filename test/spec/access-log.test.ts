@@ -43,6 +43,24 @@ await forEachDeployment(t, { options: ['--access-log', '--log-level', 'trace'] }
     },
   );
 
+  await t.test("a request that its session's worker refuses has its line too", async (t) => {
+    const caller = await deployment.caller();
+    const session = await caller.openSession();
+    const before = 2;
+    await until(() => linesOf(caller.virtualHostId).length === before, 'the lines of the opening');
+    await deployment.writeConfig(caller.subject, { virtual_hosts: {} });
+    const asked = 8;
+    let refused = 0;
+    for (let i = 0; i < asked; i++) {
+      const { status } = await session.send('{"jsonrpc":"2.0","id":2,"method":"ping"}');
+      if (status === 404) refused += 1;
+    }
+    await until(() => linesOf(caller.virtualHostId).length >= before + asked, 'a line for each request');
+    const statuses = linesOf(caller.virtualHostId).slice(before);
+    t.equal(statuses.filter(({ status }) => status === 404).length, refused);
+    t.equal(statuses.length, asked, 'and no more');
+  });
+
   await t.test('never arguments, results, tokens, whole session ids, subjects or URLs', async (t) => {
     const backend = await backendFor(t, {
       withSessions: true,

@@ -51,6 +51,39 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.notOk('x-tenant' in (backend.calls.at(-1)?.request.headers ?? {}), 'a request without it sends none');
   });
 
+  await t.test(
+    'a value that is not UTF-8 is refused by the name of its header, and nothing is passed on',
+    async (t) => {
+      const backend = await backendFor(t);
+      const listed = { url: backend.url, passthrough_headers: ['x-tenant'] };
+      const session = await (await deployment.caller({ one: listed })).openSession();
+      for (const value of ['a\xe4b', 'a\xffb', 'a\xed\xa0\x80b', 'a\xc3b']) {
+        const answer = await session.call('one-echo', '{}', { headers: [['X-Tenant', value]] });
+        t.equal(answer.status, 400, value);
+        t.match(answer.text, /Header x-tenant is passed on/);
+      }
+      t.equal(backend.calls.length, 0);
+      const answer = await session.call('one-echo', '{}', { headers: [['x-other', 'a\xe4b']] });
+      t.equal(answer.status, 200, 'what is not passed on may be anything');
+    },
+  );
+
+  await t.test('what the connection header names ends here, listed or not', async (t) => {
+    const backend = await backendFor(t);
+    const listed = { url: backend.url, passthrough_headers: ['x-tenant', 'x-kept'] };
+    const session = await (await deployment.caller({ one: listed })).openSession();
+    await session.call('one-echo', '{}', {
+      headers: [
+        ['x-tenant', 'a'],
+        ['Connection', 'keep-alive, X-Tenant'],
+        ['x-kept', 'b'],
+      ],
+    });
+    const received = backend.calls.at(-1)?.request.headers ?? {};
+    t.equal(received['x-kept'], 'b');
+    t.notOk('x-tenant' in received);
+  });
+
   await t.test('a value outside ASCII keeps its bytes, and can never end its line', async (t) => {
     const backend = await backendFor(t);
     const session = await (

@@ -1,7 +1,7 @@
 // From compositions as they are stored to what people see of them: servers under their names of today, and the tools that
 // the registry says are not there.
 import { limits } from '../../shared/limits.js';
-import { RecentMap } from '../../store/recent-map.js';
+import { RecentMap } from '../../shared/recent-map.js';
 import type { Registry } from '../registry/registry.js';
 import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
 import { isServed, matchServers, type Match } from './composed-backends.js';

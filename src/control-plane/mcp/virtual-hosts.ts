@@ -4,7 +4,7 @@ import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import { limits } from '../../shared/limits.js';
 import { compileUserConfig } from '../../store/compile-config.js';
 import type { CompiledVirtualHost } from '../../store/compiled-config.js';
-import { RecentMap } from '../../store/recent-map.js';
+import { RecentMap } from '../../shared/recent-map.js';
 import type { BackendConfig } from '../../store/user-config-schema.js';
 
 interface Compiled {

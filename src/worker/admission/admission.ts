@@ -5,6 +5,7 @@ import type { Caller } from '../../relay/relay.js';
 import type { Logger } from '../../shared/logger.js';
 import { subjectHash } from '../../shared/logger.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
+import { RepeatedLog } from '../../shared/repeated-log.js';
 import type { UserConfigRead } from '../../store/compiled-config.js';
 import type { UserConfigs } from '../../store/user-configs.js';
 
@@ -24,6 +25,7 @@ export class Admission {
   readonly #tokens: TokenVerifier;
   readonly #configs: UserConfigs;
   readonly #logger: Logger;
+  readonly #repeated = new RepeatedLog();
 
   constructor(tokens: TokenVerifier, configs: UserConfigs, logger: Logger) {
     this.#tokens = tokens;
@@ -56,7 +58,8 @@ export class Admission {
   #onConfig(read: UserConfigRead, subject: string, virtualHostId: string | undefined): AdmissionOutcome {
     if (read.kind === 'missing') return CONFIG_MISSING;
     if (read.kind === 'failed') {
-      this.#logger.error({ subject: subjectHash(subject), reason: read.reason }, 'user config cannot be used');
+      const fields = { subject: subjectHash(subject), reason: read.reason };
+      this.#repeated.error(this.#logger, `${subject} ${read.reason}`, fields, 'user config cannot be used');
       return CONFIG_FAILED;
     }
     const virtualHost = virtualHostId === undefined ? undefined : read.config.virtualHosts.get(virtualHostId);

@@ -49,6 +49,7 @@ const HOST = 1;
 const AUTHORIZATION = 2;
 const SESSION_ID = 4;
 const CONTENT_LENGTH = 8;
+const ORIGIN = 16;
 
 /** @returns the value that stands: the first that is not empty, so that who may not ask at all is told that first. */
 function single(header: number, present: string, value: string): string {
@@ -77,7 +78,9 @@ function takeHeader(name: string, value: string): void {
       if (value.toLowerCase() !== 'chunked') current.isAmbiguous = true;
       break;
     case 'origin':
-      current.origin = value;
+      // Two are no origin, and none that is allowed.
+      current.origin = (seen & ORIGIN) === 0 ? value : `${current.origin}, ${value}`;
+      seen |= ORIGIN;
       break;
     case 'content-type':
       current.contentType = value;

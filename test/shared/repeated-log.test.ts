@@ -1,0 +1,46 @@
+import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
+import { RepeatedLog } from '../../src/shared/repeated-log.js';
+import { logInto } from '../support/log-lines.js';
+
+interface Line {
+  readonly level: number;
+  readonly who: string;
+  readonly notLogged?: number;
+}
+
+t.test('the first of a kind is logged, the others are counted on the next', async (t) => {
+  const lines: string[] = [];
+  const logger = logInto(lines);
+  let nowMs = 1_000;
+  const log = new RepeatedLog(() => nowMs);
+  for (let i = 0; i < 5; i++) log.error(logger, 'a', { who: 'a' }, 'broken');
+  log.warn(logger, 'b', { who: 'b' }, 'odd');
+  nowMs += limits.failureLogIntervalMs - 1;
+  log.error(logger, 'a', { who: 'a' }, 'broken');
+  nowMs += 1;
+  log.error(logger, 'a', { who: 'a' }, 'broken');
+  nowMs += limits.failureLogIntervalMs;
+  log.error(logger, 'a', { who: 'a' }, 'broken');
+  const told = lines
+    .map((line) => JSON.parse(line) as Line)
+    .map(({ level, who, notLogged }) => [level, who, notLogged]);
+  t.same(told, [
+    [50, 'a', undefined],
+    [40, 'b', undefined],
+    [50, 'a', 5],
+    [50, 'a', undefined],
+  ]);
+});
+
+t.test('no more kinds are kept than there is room for: the oldest is logged again', async (t) => {
+  const lines: string[] = [];
+  const logger = logInto(lines);
+  const log = new RepeatedLog(() => 0);
+  for (let i = 0; i <= limits.repeatedLogKindsMax; i++) log.error(logger, String(i), {}, 'broken');
+  lines.length = 0;
+  log.error(logger, String(limits.repeatedLogKindsMax), {}, 'broken');
+  t.equal(lines.length, 0);
+  log.error(logger, '0', {}, 'broken');
+  t.equal(lines.length, 1);
+});
