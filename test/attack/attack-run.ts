@@ -18,7 +18,7 @@ const BESIDE_MS_MIN = 1_000;
 /** The victim's p99 beside an attack: so many times that of being alone, and never less than the floor. */
 const SLOWER_MAX = 10;
 /** The attack and the victim share the machine's cores with the gateway. Whoever blocks a worker does so for seconds. */
-const P99_MS_FLOOR = 1_000;
+const P99_MS_FLOOR = 2_000;
 const MIB = 1_048_576;
 /** What a worker may hold: well above what it needs, and half of what the defects that are looked for took. */
 const RESIDENT_BYTES_MAX = 1_024 * MIB;

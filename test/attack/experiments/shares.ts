@@ -71,6 +71,8 @@ export const allConnections: Experiment = {
   async run(stage) {
     const caller = await stage.caller({ shared: { url: stage.victim.backendUrl } });
     const sessions = await Promise.all(Array.from({ length: stage.scaled(3, 2) }, () => caller.openSession()));
+    // The calls of callers that are gone go on; with their sessions they end.
+    stage.scope.teardown(() => Promise.all(sessions.map((session) => session.delete())));
     const answers: string[] = [];
     const calls = sessions.flatMap((session) =>
       Array.from({ length: stage.scaled(1_000, 600) }, (_, id) => ({ session, id })),
@@ -105,6 +107,7 @@ export const stalledReaders: Experiment = {
       },
     });
     const session = await (await stage.caller({ large: { url: backend.url } })).openSession();
+    stage.scope.teardown(() => session.delete());
     const before = stage.residentBytes;
     let answered = 0;
     const count = stage.scaled(40, 14);
@@ -131,6 +134,7 @@ export const largeCalls: Experiment = {
   async run(stage) {
     const url = await startHeadFirstBackend(stage.scope, (connection) => connection.pause());
     const session = await (await stage.caller({ slow: { url } })).openSession();
+    stage.scope.teardown(() => session.delete());
     const count = stage.scaled(300, 150);
     const before = stage.residentBytes;
     const answers: string[] = [];

@@ -1,0 +1,225 @@
+// `npm run soak`: tenants come and go for a long time while backends die and Redis is restarted. At the end no answer was
+// wrong, memory is flat, and open files are as many as before. Exit status 1 when it is not so.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { runProgram } from '../../bench/program.js';
+import { startDeployment, type ConfiguredCaller, type Deployment } from '../support/deployment.js';
+import { startMcpBackend, type McpBackend } from '../support/mcp-backend.js';
+import { Random } from '../support/random.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+import { startVictim, type Victim } from '../support/victim.js';
+import { tally } from './experiment.js';
+import { Scope } from './scope.js';
+import { growthPerMinute, takeSample, type Sample } from './soak-samples.js';
+import { visit, type Backends } from './soak-tenant.js';
+
+const MINUTES_MAX = 1_440;
+/** Each of them comes again and again, with a config that was written anew: caches fill up in the first minutes. */
+const TENANTS = 300;
+const TENANTS_AT_ONCE = 6;
+const IDLE_TIMEOUT_S = 20;
+const SAMPLE_EVERY_MS = 5_000;
+const REPORT_EVERY_MS = 30_000;
+const BACKEND_DIES_EVERY_MS = 20_000;
+const BACKEND_IS_DOWN_MS = 3_000;
+const REDIS_RESTARTS_EVERY_MS = 120_000;
+/** Refusals for want of the store are right from a restart on for so long. */
+const REDIS_IS_BACK_MS = 15_000;
+/** All workers together, over the second half: a heap breathes, and a leak of one session a second is more than this. */
+const GROWTH_MIB_PER_MINUTE_MAX = 3;
+const OPEN_FILES_SLACK = 24;
+/** Until idle sessions have ended, and the connections that nobody uses. */
+const QUIET_MS_MAX = 120_000;
+
+const usage = `Usage: npm run soak [-- --minutes n --workers n]
+  --minutes n   20 when not given
+  --workers n   2 when not given`;
+
+interface SoakOptions {
+  readonly minutes: number;
+  readonly workerCount: number;
+}
+
+function parseOptions(words: readonly string[]): SoakOptions {
+  const { values } = parseArgs({
+    args: [...words],
+    options: { minutes: { type: 'string' }, workers: { type: 'string' } },
+  });
+  const minutes = Number(values.minutes ?? 20);
+  const workerCount = Number(values.workers ?? 2);
+  if (!(minutes > 0 && minutes <= MINUTES_MAX)) throw new Error(`--minutes takes a number up to ${MINUTES_MAX}`);
+  if (!Number.isInteger(workerCount) || workerCount < 1) throw new Error('--workers takes a whole number');
+  return { minutes, workerCount };
+}
+
+class Soak {
+  readonly #options: SoakOptions;
+  readonly #scope: Scope;
+  readonly #beganMs = performance.now();
+  readonly #random = new Random(20261121);
+  readonly #outcomes = new Map<string, number>();
+  readonly #faults: string[] = [];
+  readonly #samples: Sample[] = [];
+  #isEnding = false;
+  #redisRestartedAtMs = -Infinity;
+  #deaths = 0;
+  #restarts = 0;
+
+  constructor(options: SoakOptions, scope: Scope) {
+    this.#options = options;
+    this.#scope = scope;
+  }
+
+  async run(): Promise<number> {
+    const redis = await startRedis(this.#scope);
+    const deployment = await startDeployment(this.#scope, {
+      workerCount: this.#options.workerCount,
+      storeOptions: redis.storeOptions,
+      options: ['--session-idle-timeout', `${IDLE_TIMEOUT_S}s`, '--call-timeout', '15s'],
+    });
+    const pids = deployment.gateway.workerPids();
+    const victim = await startVictim(this.#scope, deployment);
+    const backends = await this.#startBackends();
+    const urls = Object.fromEntries(Object.entries(backends).map(([name, { url }]) => [name, { url }]));
+    const tenants = await Promise.all(Array.from({ length: TENANTS }, () => deployment.caller(urls)));
+    await this.#warmUp(tenants, urls);
+    const before = takeSample(pids, 0);
+    await victim.mark();
+
+    const work = [
+      this.#every(SAMPLE_EVERY_MS, async () => void this.#samples.push(takeSample(pids, this.#minutes))),
+      this.#every(REPORT_EVERY_MS, () => this.#report(victim, pids)),
+      this.#every(BACKEND_DIES_EVERY_MS, () => this.#killBackend(backends)),
+      this.#every(REDIS_RESTARTS_EVERY_MS, () => this.#restartRedis(redis)),
+      ...Array.from({ length: TENANTS_AT_ONCE }, () => this.#keepVisiting(tenants, urls)),
+    ];
+    await sleep(this.#options.minutes * 60_000);
+    this.#isEnding = true;
+    await Promise.all(work);
+    await this.#report(victim, pids);
+    return this.#judge(deployment, pids, before);
+  }
+
+  get #minutes(): number {
+    return (performance.now() - this.#beganMs) / 60_000;
+  }
+
+  async #startBackends(): Promise<Record<string, McpBackend>> {
+    const backends = {
+      plain: await startMcpBackend({ withSessions: true }),
+      stream: await startMcpBackend({ answerAs: 'event-stream', framing: 'chunked', withSessions: true }),
+      mortal: await startMcpBackend({ withSessions: true }),
+    };
+    for (const backend of Object.values(backends)) this.#scope.teardown(() => backend.close());
+    return backends;
+  }
+
+  /** What is made once and kept, as code and pooled memory, is no growth. */
+  async #warmUp(tenants: readonly ConfiguredCaller[], urls: Backends): Promise<void> {
+    for (const tenant of tenants) await visit(tenant, urls, this.#random, () => undefined);
+  }
+
+  async #every(ms: number, task: () => Promise<void>): Promise<void> {
+    for (let atMs = performance.now() + ms; !this.#isEnding; await sleep(100)) {
+      if (performance.now() < atMs) continue;
+      atMs += ms;
+      await task();
+    }
+  }
+
+  async #keepVisiting(tenants: readonly ConfiguredCaller[], urls: Backends): Promise<void> {
+    while (!this.#isEnding) {
+      try {
+        await visit(this.#random.pick(tenants), urls, this.#random, (what) => this.#tell(what));
+      } catch (error) {
+        this.#tell(error instanceof Error ? error.message.slice(0, 160) : String(error));
+      }
+    }
+  }
+
+  /** Refusals are right where something was down; everything else but a right answer is a fault. */
+  #tell(what: string): void {
+    const isStoreDown = performance.now() - this.#redisRestartedAtMs < REDIS_IS_BACK_MS;
+    const isExcused =
+      what === '-32603' ||
+      (isStoreDown && /\b500\b|config-failed|ECONNREFUSED|Connection is closed|not reachable/.test(what));
+    const word = what === 'right' ? what : isExcused ? (what === '-32603' ? 'backend failed' : 'store down') : what;
+    this.#outcomes.set(word, (this.#outcomes.get(word) ?? 0) + 1);
+    if (what !== 'right' && !isExcused && this.#faults.length < 20)
+      this.#faults.push(`minute ${this.#minutes.toFixed(1)}: ${what}`);
+  }
+
+  async #killBackend({ mortal, plain }: Record<string, McpBackend>): Promise<void> {
+    this.#deaths++;
+    mortal!.raw.stopListening();
+    mortal!.raw.closeConnections('reset');
+    await sleep(BACKEND_IS_DOWN_MS);
+    mortal!.forgetSessions();
+    await mortal!.raw.listenAgain();
+    if (this.#deaths % 3 === 0) plain!.forgetSessions();
+    for (const backend of [mortal!, plain!]) {
+      backend.calls.length = 0;
+      backend.raw.requests.length = 0;
+      backend.deletedSessions.length = 0;
+    }
+  }
+
+  async #restartRedis(redis: RedisServer): Promise<void> {
+    this.#restarts++;
+    this.#redisRestartedAtMs = performance.now();
+    await redis.kill();
+    await sleep(2_000);
+    await redis.start();
+    this.#redisRestartedAtMs = performance.now();
+  }
+
+  async #report(victim: Victim, pids: readonly number[]): Promise<void> {
+    const { requests, failures } = await victim.report();
+    for (const failure of failures) this.#faults.push(`minute ${this.#minutes.toFixed(1)}: the victim: ${failure}`);
+    const { residentMib, openFiles } = takeSample(pids, 0);
+    const answers = [...this.#outcomes].map(([word, count]) => `${word} ${count}`).join(', ');
+    say(
+      `${this.#minutes.toFixed(1)} min: ${answers}; victim ${requests.count} in ${requests.p99Ms.toFixed(0)} ms (p99), ` +
+        `${failures.length} failed; ${residentMib.toFixed(0)} MiB, ${openFiles} open files`,
+    );
+  }
+
+  async #judge({ gateway }: Deployment, pids: readonly number[], before: Sample): Promise<number> {
+    const half = this.#samples.slice(Math.floor(this.#samples.length / 2));
+    const growth = growthPerMinute(half);
+    const deadlineMs = performance.now() + QUIET_MS_MAX;
+    let after = takeSample(pids, this.#minutes);
+    while (after.openFiles > before.openFiles + OPEN_FILES_SLACK && performance.now() < deadlineMs) {
+      await sleep(1_000);
+      after = takeSample(pids, this.#minutes);
+    }
+    if (growth > GROWTH_MIB_PER_MINUTE_MAX) this.#faults.push(`memory grows by ${growth.toFixed(1)} MiB a minute`);
+    if (after.openFiles > before.openFiles + OPEN_FILES_SLACK) this.#faults.push('open files are not back');
+    if (gateway.workerPids().join() !== pids.join()) this.#faults.push('a worker died');
+    if (gateway.errorOutput !== '') this.#faults.push(`standard error: ${gateway.errorOutput.slice(0, 500)}`);
+    const levels = tally(
+      gateway.logs.filter(({ level }) => Number(level) >= 40).map(({ msg }) => String(msg).slice(0, 80)),
+    );
+    say(`\nbackend deaths ${this.#deaths}, Redis restarts ${this.#restarts}; warnings and errors logged: ${levels}`);
+    say(
+      `memory ${before.residentMib.toFixed(0)} → ${after.residentMib.toFixed(0)} MiB, ${growth.toFixed(2)} MiB a minute over the second half`,
+    );
+    say(`open files ${before.openFiles} → ${after.openFiles}`);
+    for (const fault of this.#faults) say(`FAIL ${fault}`);
+    say(this.#faults.length === 0 ? 'ok' : `${this.#faults.length} faults`);
+    return this.#faults.length === 0 ? 0 : 1;
+  }
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+await runProgram(usage, parseOptions, async (options) => {
+  const scope = new Scope();
+  try {
+    return await new Soak(options, scope).run();
+  } finally {
+    await scope.end();
+  }
+});
