@@ -11,6 +11,7 @@ import { loadDataplaneOptions } from './config/load-dataplane-options.js';
 import { loadTokenRequest } from './config/load-token-request.js';
 import { runPrimary } from './primary/run-primary.js';
 import { flushLog } from './shared/logger.js';
+import { checkEmbedded } from './store/check-embedded.js';
 
 /** sysexits(3): the command line was wrong, the program was. */
 const EXIT_USAGE = 64;
@@ -38,6 +39,9 @@ async function runDataplane(words: CommandWords): Promise<number> {
     workerModule: new URL('./worker/main.js', import.meta.url),
     bootstrapModule: findBootstrapModule(),
     workerEnvironment: workerEnvironment(),
+    checkStore: async (store) => {
+      if (store.kind === 'embedded') await checkEmbedded(store.path);
+    },
     notifySocket: notifySocket(),
   });
 }

@@ -9,6 +9,9 @@ import { keyKind } from './key-kind.js';
 const HMAC_SECRET_BYTES_MIN = 32;
 
 const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
+const PRIVATE_KEYS = new RegExp(PRIVATE_KEY_LABEL, 'g');
+/** A certificate is read for the public key in it. */
+const PUBLIC_KEYS = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/g;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 const KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
 
@@ -22,6 +25,7 @@ export function readTokenPublicKey(path: string): string {
   const pem = readFile(path).toString('utf8');
   // Node derives the public half of a private key without a word; the private one has no business in every worker.
   if (PRIVATE_KEY_LABEL.test(pem)) throw new InvalidValue('holds a private key; name the file of its public key');
+  refuseSeveral(pem, PUBLIC_KEYS, 'public keys');
   const key = tryRead(() => createPublicKey(pem), 'is not a public key in PEM; write one with `openssl pkey -pubout`');
   if (keyKind(key) === undefined) throw new InvalidValue(`holds a key that tokens cannot be signed with; use ${KINDS}`);
   return pem;
@@ -73,8 +77,15 @@ function readPrivateKey(path: string): { pem: string; key: KeyObject } {
   const pem = readFile(path).toString('utf8');
   if (/ENCRYPTED/.test(pem))
     throw new InvalidValue('holds an encrypted key; remove its passphrase with `openssl pkey`');
+  refuseSeveral(pem, PRIVATE_KEYS, 'private keys');
   const key = tryRead(() => createPrivateKey(pem), 'is not a private key in PEM (PKCS#8, PKCS#1 or SEC1)');
   return { pem, key };
+}
+
+/** OpenSSL takes the first key of a file and says nothing of the others. */
+function refuseSeveral(pem: string, labels: RegExp, what: string): void {
+  const count = pem.match(labels)?.length ?? 0;
+  if (count > 1) throw new InvalidValue(`holds ${count} ${what}; name a file that holds the one to use`);
 }
 
 function readFile(path: string): Buffer {

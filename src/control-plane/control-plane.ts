@@ -9,6 +9,7 @@ import { exitStatus, StartFault } from '../process/start-fault.js';
 import { Names } from '../names/names.js';
 import { HostPolicy } from '../shared/host-policy.js';
 import type { Logger } from '../shared/logger.js';
+import { StoreDamage } from '../store/check-embedded.js';
 import { openRecordStore } from '../store/open-record-store.js';
 import type { RecordStore } from '../store/record-store.js';
 import { Compositions } from './compositions/compositions.js';
@@ -100,6 +101,7 @@ async function openRecords(options: StoreOptions, logger: Logger): Promise<Recor
   try {
     return await openRecordStore(options, logger);
   } catch (error) {
+    if (error instanceof StoreDamage) throw new StartFault(exitStatus.cannotCreate, error.message, error);
     const reason = error instanceof Error ? error.message : String(error);
     const advice = 'give --store-path a directory that this user may write';
     throw new StartFault(exitStatus.cannotCreate, `the store cannot be opened: ${reason}; ${advice}`, error);

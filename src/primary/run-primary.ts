@@ -1,10 +1,10 @@
 // The primary's life: claim the addresses, start the fleet, wait for a signal or a fault, drain. It never sees a request.
 //
-// Exit status: 0 drained after a signal; 69 an address cannot be had; 70 a worker does not start; 73 no directory for
-// the hop sockets; 129, 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short and killed the workers.
+// Exit status: 0 drained after a signal; 69 an address cannot be had; 70 no worker starts; 73 no directory for the
+// hop sockets, or a damaged store; 129, 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short and killed the workers.
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
-import type { DataplaneOptions } from '../config/dataplane-options.js';
+import type { DataplaneOptions, StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { formatAddress } from '../process/listen-fault.js';
 import { ServiceNotice } from '../process/service-notice.js';
@@ -20,6 +20,8 @@ export interface PrimaryEntry {
   /** Module URL of the bootstrap feature; `undefined` in a build without it. */
   readonly bootstrapModule: string | undefined;
   readonly workerEnvironment: NodeJS.ProcessEnv;
+  /** Rejects, in words for a person, when workers should not open the store. */
+  readonly checkStore: (store: StoreOptions) => Promise<void>;
   /** systemd's NOTIFY_SOCKET, when there is one. */
   readonly notifySocket: string | undefined;
 }
@@ -33,6 +35,7 @@ export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry)
   let hopDirectory: HopDirectory | undefined;
   try {
     claimed = await claimAddresses(options);
+    await checkStore(options, entry);
     hopDirectory = await HopDirectory.make(options.workerCount, logger);
     return await superviseFleet(claimed.options, entry, hopDirectory.path, signals, logger);
   } catch (error) {
@@ -42,6 +45,15 @@ export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry)
   } finally {
     await hopDirectory?.remove();
     claimed?.release();
+  }
+}
+
+async function checkStore({ store }: DataplaneOptions, entry: PrimaryEntry): Promise<void> {
+  try {
+    await entry.checkStore(store);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartFault(exitStatus.cannotCreate, reason, error);
   }
 }
 

@@ -124,7 +124,7 @@ export class Slot {
       () => this.#logger.error('the worker sent a message that is not in the set; it is ignored'),
     );
     // After `close`, unlike `exit`, no message can come any more: the reason of a failed start has arrived.
-    worker.once('close', (status, signal) => this.#onClose(worker, signal ?? `exit status ${status}`));
+    worker.once('close', (status, signal) => this.#onClose(worker, endingInWords(status, signal)));
     worker.on('error', (error) => {
       // A process that could not be made has no exit.
       if (worker.pid === undefined) this.#onClose(worker, error.message);
@@ -231,6 +231,11 @@ export class Slot {
     this.#observer.onState();
     return true;
   }
+}
+
+function endingInWords(status: number | null, signal: NodeJS.Signals | null): string {
+  if (signal === 'SIGBUS') return 'SIGBUS: a file that it reads was cut short, perhaps that of the embedded store';
+  return signal ?? `exit status ${status}`;
 }
 
 /** The wait before a failed start is tried again, ms; up to a half less, so that slots do not try all at once. */

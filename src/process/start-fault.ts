@@ -4,9 +4,9 @@ export const exitStatus = {
   ok: 0,
   /** A listen address cannot be had: taken, not of this machine, or not allowed. */
   unavailable: 69,
-  /** A worker does not start, however often it is tried. */
+  /** No worker starts, however often it is tried. */
   software: 70,
-  /** The directory of the hop sockets cannot be made, or that of the embedded store cannot be used. */
+  /** The directory of the hop sockets cannot be made, or that of the embedded store cannot be used or is damaged. */
   cannotCreate: 73,
 } as const;
 

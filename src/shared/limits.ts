@@ -33,6 +33,11 @@ export const limits = {
   storeKeyBytesMax: 1_978,
   /** Bytes of the user configs, as stored, behind the compiled ones; above it the least recently used are dropped. */
   userConfigCacheBytesMax: 128 * MIB,
+  /** How long a start may take to read a whole embedded store and so find damage, ms; then it is opened unread. */
+  storeProbeMsMax: 20_000,
+  /** Looks, and the wait between two, whether an embedded store with an empty file is just being made; then it is damaged. */
+  emptyStoreLooksMax: 20,
+  emptyStoreLookMs: 50,
   /** Values of the store kept per worker; the least recently used are dropped and read again. */
   storeCacheEntriesMax: 50_000,
   /** Bytes of those values; above it the least recently used are dropped and read again. */

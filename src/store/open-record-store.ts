@@ -1,6 +1,7 @@
 // The one place that knows both record stores.
 import type { StoreOptions } from '../config/dataplane-options.js';
 import type { Logger } from '../shared/logger.js';
+import { checkEmbedded } from './check-embedded.js';
 import { EmbeddedRecords } from './embedded-records.js';
 import type { RecordStore } from './record-store.js';
 import { RedisRecords } from './redis-records.js';
@@ -12,6 +13,7 @@ import { RedisRecords } from './redis-records.js';
 export async function openRecordStore(options: StoreOptions, logger: Logger): Promise<RecordStore> {
   switch (options.kind) {
     case 'embedded':
+      await checkEmbedded(options.path);
       return EmbeddedRecords.open(options.path);
     case 'redis':
       return RedisRecords.open(options, logger);

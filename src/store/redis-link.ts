@@ -61,8 +61,8 @@ export class RedisLink {
     this.#scheduleHealthCheck();
   }
 
-  /** Rejects with a `ReplyError` when Redis refuses; with anything else the link is lost by then. */
-  async get(key: Buffer): Promise<Buffer | null> {
+  /** The value as Redis sent it, of whatever type. Rejects with a `ReplyError` when Redis refuses; with anything else the link is lost by then. */
+  async get(key: Buffer): Promise<unknown> {
     return this.#losingOnSilence(this.#data.getBuffer(key));
   }
 

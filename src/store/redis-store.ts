@@ -103,7 +103,7 @@ export class RedisStore implements Store {
     const term = this.#term;
     const answer = this.#link.get(key).then(
       (value) => {
-        const read = value === null ? missing : this.#found(subject, value);
+        const read = this.#readOf(subject, value);
         if (this.#settle(subject, answer)) this.#known.set(subject, { read, term });
         return read;
       },
@@ -120,6 +120,13 @@ export class RedisStore implements Store {
   /** False when the read was overtaken. */
   #settle(subject: string, answer: Promise<StoreRead>): boolean {
     return this.#pending.get(subject) === answer && this.#pending.delete(subject);
+  }
+
+  /** Redis answers GET with a string or nothing; what is between it and us may answer anything. */
+  #readOf(subject: string, value: unknown): StoreRead {
+    if (value === null) return missing;
+    if (Buffer.isBuffer(value)) return this.#found(subject, value);
+    return { kind: 'failed', reason: 'Redis answered the read with something that is no string' };
   }
 
   /** Keeps the buffer of an earlier term when the value is still the same. */

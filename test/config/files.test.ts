@@ -73,6 +73,18 @@ t.test('a key of the wrong half, encrypted, damaged or absent is refused', async
   t.throws(() => files.readTokenPublicKey(createScratchDirectory(t)), { message: /cannot be read \(EISDIR\)/ });
 });
 
+t.test('a file with several keys is refused, since OpenSSL would take the first one without a word', async (t) => {
+  const write = fileWriter(t);
+  const [one, other] = [privatePem(rsa.privateKey), privatePem(p256.privateKey, 'sec1')];
+  for (const read of [files.readTokenPrivateKey, files.readTlsPrivateKey]) {
+    t.throws(() => read(write('two', one + other)), { name: 'InvalidValue', message: /holds 2 private keys/ });
+    t.throws(() => read(write('three', one + one + other)), { message: /holds 3 private keys; name a file/ });
+    t.ok(read(write('one', `-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n${other}`)));
+  }
+  const publics = publicPem(rsa.publicKey) + publicPem(p256.publicKey);
+  t.throws(() => files.readTokenPublicKey(write('publics', publics)), { message: /holds 2 public keys/ });
+});
+
 t.test('a secret is bytes; one final newline is not part of it', async (t) => {
   const write = fileWriter(t);
   const bytes = Buffer.alloc(32, 0xfe);

@@ -11,9 +11,11 @@ export interface ProgramPlan {
   readonly notifySocket?: string;
   /** The PATH to look for programs in. */
   readonly path?: string;
+  /** What is wrong with the store. */
+  readonly storeDamage?: string;
 }
 
-const { options, journal, stubs, bootstrapModule, notifySocket, path } = JSON.parse(
+const { options, journal, stubs, bootstrapModule, notifySocket, path, storeDamage } = JSON.parse(
   process.argv[2] ?? '',
 ) as ProgramPlan;
 const workerEnvironment = stubEnvironment(journal, stubs);
@@ -22,4 +24,7 @@ process.exitCode = await runPrimary(options, {
   bootstrapModule,
   workerEnvironment: path === undefined ? workerEnvironment : { ...workerEnvironment, PATH: path },
   notifySocket,
+  checkStore: async () => {
+    if (storeDamage !== undefined) throw new Error(storeDamage);
+  },
 });

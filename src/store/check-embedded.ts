@@ -1,0 +1,103 @@
+// Tells a damaged embedded store from a new one, before it is opened. LMDB maps its file into memory and believes it: one
+// that was cut short kills the process that reads it (SIGBUS), and one whose root was overwritten looks empty. Cold.
+import { execFile } from 'node:child_process';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { limits } from '../shared/limits.js';
+
+const PROBE = fileURLToPath(new URL('embedded-probe.js', import.meta.url));
+
+/** Where LMDB's two meta pages, which say what the file holds, have their members: bytes from the start of the page. */
+const META = { flags: 18, magic: 24, version: 28, pageBytes: 48, lastPage: 144, transaction: 152, bytes: 160 } as const;
+const IS_META_PAGE = 0x08;
+const MAGIC = 0xbeef_c0de;
+const VERSION = 2;
+const PAGE_BYTES_MIN = 256;
+const PAGE_BYTES_MAX = 65_536;
+
+export class StoreDamage extends Error {
+  override readonly name = 'StoreDamage';
+}
+
+interface Meta {
+  readonly pageBytes: number;
+  readonly lastPage: bigint;
+}
+
+/**
+ * Resolves when there is no store yet, or one whose every entry can be read.
+ * @throws {StoreDamage} in words for a person: what is wrong, and what can be done. Other errors when it cannot be read.
+ */
+export async function checkEmbedded(path: string): Promise<void> {
+  const file = join(path, 'data.mdb');
+  let bytes = sizeOf(file);
+  // Another process may be making the store at this moment.
+  for (let look = 1; bytes === 0 && look < limits.emptyStoreLooksMax; look++) {
+    await sleep(limits.emptyStoreLookMs);
+    bytes = sizeOf(file);
+  }
+  if (bytes === undefined) return;
+  const damage = bytes === 0 ? 'data.mdb is empty' : (findDamageInMeta(file) ?? (await findDamageInEntries(path)));
+  if (damage === undefined) return;
+  throw new StoreDamage(
+    `the embedded store in ${path} is damaged: ${damage}. Put a copy of its files back, or move them away to begin with an empty store`,
+  );
+}
+
+function sizeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.size;
+}
+
+function findDamageInMeta(file: string): string | undefined {
+  const descriptor = openSync(file, 'r');
+  try {
+    const first = readMeta(descriptor, 0);
+    if (typeof first === 'string') return first;
+    const second = readMeta(descriptor, first.pageBytes);
+    if (typeof second === 'string') return second;
+    const lastPage = first.lastPage > second.lastPage ? first.lastPage : second.lastPage;
+    const neededBytes = (lastPage + 1n) * BigInt(first.pageBytes);
+    const bytes = sizeOf(file) ?? 0; // after the pages were read: a store in use only grows
+    return bytes < neededBytes ? `data.mdb has ${bytes} bytes and should have ${neededBytes}` : undefined;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** The meta page at an offset, or what is wrong with it. */
+function readMeta(descriptor: number, offset: number): Meta | string {
+  const page = Buffer.alloc(META.bytes);
+  if (readSync(descriptor, page, 0, META.bytes, offset) < META.bytes) return 'data.mdb ends within its first pages';
+  const isMeta = (page.readUInt16LE(META.flags) & IS_META_PAGE) !== 0 && page.readUInt32LE(META.magic) === MAGIC;
+  if (!isMeta) return 'the first pages of data.mdb are not those of a store';
+  const version = page.readUInt32LE(META.version);
+  if (version !== VERSION) return `data.mdb has format ${version}, and this program reads ${VERSION}`;
+  const pageBytes = page.readUInt32LE(META.pageBytes);
+  const isPageSize =
+    pageBytes >= PAGE_BYTES_MIN && pageBytes <= PAGE_BYTES_MAX && Number.isInteger(Math.log2(pageBytes));
+  return isPageSize
+    ? { pageBytes, lastPage: page.readBigUInt64LE(META.lastPage) }
+    : 'data.mdb names an impossible page size';
+}
+
+/** Reads everything in a process of its own, since what reads a damaged file may be killed. */
+async function findDamageInEntries(path: string): Promise<string | undefined> {
+  try {
+    const options = { env: {}, timeout: limits.storeProbeMsMax, killSignal: 'SIGTERM' } as const;
+    await promisify(execFile)(process.execPath, [PROBE, path], options);
+    return undefined;
+  } catch (error) {
+    const { code, signal, killed, stdout } = error as Error & {
+      readonly code?: number | string;
+      readonly signal?: string;
+      readonly killed?: boolean;
+      readonly stdout?: string;
+    };
+    // Too much to read in the time, or too many processes: that says nothing about the store.
+    if (killed === true || typeof code === 'string') return undefined;
+    return stdout?.trim() || `reading it ends with ${signal ?? `status ${code}`}`;
+  }
+}

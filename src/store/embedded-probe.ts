@@ -1,0 +1,47 @@
+// Reads every entry of the embedded store at the path of its first argument, and changes nothing. A program of its own,
+// because a damaged store may kill whoever reads it: LMDB believes what its file says. Ends with status 0 when all is
+// well, and otherwise says on standard output what is not. Cold.
+import { open, type Database } from 'lmdb';
+
+const path = process.argv[2];
+if (path === undefined) throw new Error('the path of a store is missing');
+
+/** Another process may write between the reading of the entries and of their number. */
+const TRIES_MAX = 5;
+
+function findDamage(database: Database<Buffer, Buffer>): string | undefined {
+  const { entryCount } = database.getStats() as { readonly entryCount: number };
+  let count = 0;
+  let previous: Buffer | undefined;
+  for (const { key, value } of database.getRange({ snapshot: true })) {
+    if (++count > entryCount) break;
+    if (previous !== undefined && Buffer.compare(previous, key) >= 0) return 'its keys are out of order';
+    if (!Buffer.isBuffer(value)) return 'an entry has no value';
+    previous = Buffer.from(key);
+  }
+  return count === entryCount ? undefined : `it should have ${entryCount} entries, and ${count} were found`;
+}
+
+function findDamageInAll(storePath: string): string | undefined {
+  const root = open({ path: storePath, noSubdir: false, readOnly: true });
+  for (const name of Array.from(root.getKeys(), String)) {
+    const database = root.openDB<Buffer, Buffer>({ name, encoding: 'binary', keyEncoding: 'binary' });
+    let damage: string | undefined;
+    for (let tries = 1; tries <= TRIES_MAX; tries++) {
+      database.resetReadTxn();
+      damage = findDamage(database);
+      if (damage === undefined) break;
+    }
+    if (damage !== undefined) return `in ${JSON.stringify(name)} ${damage}`;
+  }
+  return undefined;
+}
+
+let damage: string | undefined;
+try {
+  damage = findDamageInAll(path);
+} catch (error) {
+  damage = error instanceof Error ? error.message : String(error);
+}
+if (damage !== undefined) process.stdout.write(damage);
+process.exitCode = damage === undefined ? 0 : 1;

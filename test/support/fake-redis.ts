@@ -1,0 +1,58 @@
+// A server that speaks enough of Redis' protocol (RESP2) for a link to become live, and answers every GET with the bytes
+// that the test chooses. For what a real Redis never answers.
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Test } from 'tap';
+import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
+
+const SUBSCRIBED = '*3\r\n$9\r\nsubscribe\r\n$20\r\n__redis__:invalidate\r\n:1\r\n';
+
+export class FakeRedis {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  /** The whole reply to the next GETs. */
+  reply: Buffer = Buffer.from('$-1\r\n');
+  gets = 0;
+
+  constructor() {
+    this.#server = createServer((socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+      socket.on('error', () => {});
+      socket.on('data', (data) => this.#onData(socket, data));
+    });
+  }
+
+  async start(t: Pick<Test, 'teardown'>): Promise<RedisStoreOptions> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    t.teardown(() => {
+      for (const socket of this.#sockets) socket.destroy();
+      this.#server.close();
+    });
+    const { port } = this.#server.address() as AddressInfo;
+    return {
+      kind: 'redis',
+      host: '127.0.0.1',
+      port,
+      username: undefined,
+      password: undefined,
+      tls: { mode: 'plain-text' },
+      staleGraceMs: 0,
+    };
+  }
+
+  /** Commands come whole here: they are short, and loopback does not split them. */
+  #onData(socket: Socket, data: Buffer): void {
+    for (const command of data.toString('latin1').split(/(?=\*\d+\r\n\$)/)) {
+      const name = command.split('\r\n')[2]?.toLowerCase();
+      if (name === 'get') {
+        this.gets++;
+        socket.write(this.reply);
+      } else if (name === 'subscribe') socket.write(SUBSCRIBED);
+      else if (name === 'ping') socket.write('+PONG\r\n');
+      else if (command.includes('ID')) socket.write(':7\r\n');
+      else socket.write('+OK\r\n');
+    }
+  }
+}
