@@ -3,24 +3,27 @@
 import { Buffer } from 'node:buffer';
 import { largeMemory } from '../shared/large-memory.js';
 import { limits } from '../shared/limits.js';
-import { addPiece } from './byte-pieces.js';
+import { grownBytes } from './growth.js';
 
 const NOTHING = Buffer.alloc(0);
 
 export class BodyCollector {
+  readonly #bytesMax: number;
   #length = 0;
-  /** The first piece; with room for the whole body when its length was known. */
+  /** Has room for the whole body when its length is known. */
   #memory: Buffer = NOTHING;
-  /** Once the memory was too small. */
-  #pieces: Buffer[] | undefined;
+
+  /** @param bytesMax that are ever in it, as its owner sees to. */
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
 
   get length(): number {
     return this.#length;
   }
 
-  /** What there is, as one; large memory that its last owner may give back (shared/large-memory.ts). */
+  /** What there is, as one, until more is added; large memory that its last owner may give back (large-memory.ts). */
   get bytes(): Buffer {
-    if (this.#pieces !== undefined) return Buffer.concat(this.#pieces);
     return this.#length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.#length);
   }
 
@@ -31,22 +34,32 @@ export class BodyCollector {
   add(piece: Uint8Array, bodyBytes: number): void {
     const at = this.#length;
     this.#length += piece.length;
-    if (at === 0 && piece.length > 0) {
-      // No more than that on the word of who may never send it.
-      const bytes = Math.max(piece.length, Math.min(bodyBytes || 0, limits.bodyReservedBytesMax));
-      this.#memory = bytes < limits.largeMemoryFromBytes ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
-    }
-    if (this.#length <= this.#memory.length) {
-      this.#memory.set(piece, at);
-    } else {
-      this.#pieces ??= [this.#memory.subarray(0, at)];
-      addPiece(this.#pieces, piece);
-    }
+    if (this.#length > this.#memory.length) this.#grow(at, bodyBytes || 0);
+    this.#memory.set(piece, at);
   }
 
   clear(): void {
     this.#length = 0;
     this.#memory = NOTHING;
-    this.#pieces = undefined;
   }
+
+  #grow(filledBytes: number, bodyBytes: number): void {
+    const before = this.#memory;
+    if (filledBytes === 0) {
+      // No more than that on the word of who may never send it.
+      this.#memory = take(Math.max(this.#length, Math.min(bodyBytes, limits.bodyReservedBytesMax)));
+      return;
+    }
+    // Who has sent that much is believed: what is reserved is not there before it is written to.
+    const isBelieved = Math.min(bodyBytes, this.#bytesMax) > this.#length && this.#length > limits.bodyReservedBytesMax;
+    this.#memory = take(
+      isBelieved ? Math.min(bodyBytes, this.#bytesMax) : grownBytes(before.length, this.#length, this.#bytesMax),
+    );
+    before.copy(this.#memory, 0, 0, filledBytes);
+    largeMemory.giveBack(before);
+  }
+}
+
+function take(bytes: number): Buffer {
+  return bytes < limits.largeMemoryFromBytes ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
 }

@@ -1,11 +1,18 @@
-// Bytes put together piece by piece. The memory doubles, so many small pieces are copied about twice. Hot.
+// Bytes put together piece by piece. The memory doubles at first, so many small pieces are copied about twice. Hot.
 import { Buffer } from 'node:buffer';
+import { grownBytes } from './growth.js';
 
 const NOTHING = Buffer.alloc(0);
 
 export class ByteCollector {
+  readonly #bytesMax: number;
   #memory: Buffer = NOTHING;
   #length = 0;
+
+  /** @param bytesMax that are ever in it, as its owner sees to. */
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
 
   get length(): number {
     return this.#length;
@@ -38,7 +45,7 @@ export class ByteCollector {
   #reserve(bytesMore: number): void {
     const needed = this.#length + bytesMore;
     if (needed <= this.#memory.length) return;
-    const memory = Buffer.allocUnsafe(Math.max(needed, this.#memory.length * 2));
+    const memory = Buffer.allocUnsafe(grownBytes(this.#memory.length, needed, this.#bytesMax));
     this.#memory.copy(memory, 0, 0, this.#length);
     this.#memory = memory;
   }

@@ -35,7 +35,7 @@ export class EventStreamParser {
   /** The last line ended with the CR at the end of a chunk: a LF that comes first now belongs to it. */
   #hasCarriageReturn = false;
   /** The beginning of a line that the last chunk's end has cut. */
-  readonly #line = new ByteCollector();
+  readonly #line: ByteCollector;
 
   #event = '';
   #lastEventId = '';
@@ -43,7 +43,7 @@ export class EventStreamParser {
   /** Data lines of the event so far. The only or first one stays where it is, in `#held`, for as long as it can. */
   #dataLines = 0;
   #held: Buffer = NOTHING;
-  readonly #data = new ByteCollector();
+  readonly #data: ByteCollector;
 
   readonly #taker: LargeEventTaker | undefined;
   /** Of an event that the taker takes. */
@@ -64,6 +64,8 @@ export class EventStreamParser {
   ) {
     this.#onEvent = onEvent;
     this.#eventBytesMax = eventBytesMax;
+    this.#line = new ByteCollector(eventBytesMax);
+    this.#data = new ByteCollector(eventBytesMax);
     this.#taker = taker;
   }
 
@@ -226,32 +228,33 @@ function isText(bytes: Buffer, start: number, end: number, text: string): boolea
   return true;
 }
 
-const EVENT_HEAD = Buffer.from('event: message\ndata: ');
-const NEXT_DATA = Buffer.from('\ndata: ');
-const EVENT_END = Buffer.from('\n\n');
+/** What stands before an event's data, in place of a line break in it, and behind it. */
+export const eventHead = Buffer.from('event: message\ndata: ');
+export const nextData = Buffer.from('\ndata: ');
+export const eventEnd = Buffer.from('\n\n');
 
 /** A comment that says nothing but that the stream is alive. */
 export const keepAliveComment = Buffer.from(': keep-alive\n\n');
 
-/** One event with this data. Line breaks of any kind in it arrive as LF. */
+/** One event with this data, which is copied: large data goes in pieces (relay/piece-source.ts). Line breaks of any kind in it arrive as LF. */
 export function encodeEvent(data: Buffer): Buffer {
   if (data.includes(LF) || data.includes(CR)) return encodeLines(data);
-  const event = Buffer.allocUnsafe(EVENT_HEAD.length + data.length + EVENT_END.length);
-  EVENT_HEAD.copy(event, 0);
-  data.copy(event, EVENT_HEAD.length);
-  EVENT_END.copy(event, event.length - EVENT_END.length);
+  const event = Buffer.allocUnsafe(eventHead.length + data.length + eventEnd.length);
+  eventHead.copy(event, 0);
+  data.copy(event, eventHead.length);
+  eventEnd.copy(event, event.length - eventEnd.length);
   return event;
 }
 
 function encodeLines(data: Buffer): Buffer {
-  const parts: Buffer[] = [EVENT_HEAD];
+  const parts: Buffer[] = [eventHead];
   let start = 0;
   for (let at = 0; at < data.length; at++) {
     if (data[at] !== LF && data[at] !== CR) continue;
-    parts.push(data.subarray(start, at), NEXT_DATA);
+    parts.push(data.subarray(start, at), nextData);
     if (data[at] === CR && data[at + 1] === LF) at++;
     start = at + 1;
   }
-  parts.push(data.subarray(start), EVENT_END);
+  parts.push(data.subarray(start), eventEnd);
   return Buffer.concat(parts);
 }

@@ -1,9 +1,12 @@
 // JSON-RPC answers of our own making, and the way any answer goes to the caller in a form that it accepts.
 import { encodeEvent } from '../protocol/event-stream.js';
+import { limits } from '../shared/limits.js';
 import type { Refusal } from '../shared/refusals.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { Exchange } from './exchange.js';
 import type { AnswerFrame } from './list-merge/merge.js';
+import { EventPieces, PartPieces } from './piece-source.js';
+import { Sending } from './sending.js';
 import { faultReason, type UpstreamFault } from './upstream/upstream-fault.js';
 import type { IdSpan } from './upstream/upstream-request.js';
 
@@ -42,7 +45,20 @@ export function answerFrame(exchange: Exchange, id: IdSpan): AnswerFrame {
 
 /** Gives a whole JSON-RPC answer: one JSON object unless the caller takes event streams only (decisions 2.2). */
 export function answer(exchange: Exchange, message: Buffer, sessionId?: string): void {
-  answerInForm(exchange, takesEventsOnly(exchange) ? encodeEvent(message) : message, sessionId);
+  const isEvent = takesEventsOnly(exchange);
+  if (isEvent && message.length > limits.readAtOnceBytesMax && sessionId === undefined)
+    answerInParts(exchange, [message]);
+  else answerInForm(exchange, isEvent ? encodeEvent(message) : message, sessionId);
+}
+
+/** The same for a large answer, of parts that are not copied together. */
+export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): void {
+  const isEvent = takesEventsOnly(exchange);
+  if (isEvent) exchange.openStream();
+  else exchange.openBody('application/json', bytesOf(parts));
+  const sending = new Sending(exchange, () => {});
+  sending.add(isEvent ? new EventPieces(parts) : new PartPieces(parts));
+  sending.end();
 }
 
 /** The same for an answer that is an event already, if that is what the caller takes. */
@@ -68,6 +84,12 @@ export function refuse(exchange: Exchange, refusal: Refusal): void {
 /** A notification or a response of the caller's was taken (S05); also how a DELETE is answered (decisions 2.2). */
 export function accept(exchange: Exchange): void {
   exchange.respond(202, '', '');
+}
+
+function bytesOf(parts: readonly Buffer[]): number {
+  let bytes = 0;
+  for (const { length } of parts) bytes += length;
+  return bytes;
 }
 
 function takesEventsOnly(exchange: Exchange): boolean {

@@ -5,10 +5,12 @@ import { sameId, type BackendMessage, type ClientMessage } from '../protocol/jso
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
-import { answer, backendFailed, errorMessage, type RpcError } from './answers.js';
+import { answer, answerInParts, backendFailed, errorMessage, type RpcError } from './answers.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
+import { EventPieces } from './piece-source.js';
 import { RequestInFlight } from './request-in-flight.js';
+import { Sending } from './sending.js';
 import type { Session } from './session.js';
 import { upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
 import type { IdSpan, RequestHandler, UpstreamRequest } from './upstream/upstream-request.js';
@@ -39,6 +41,8 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
   /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
+  /** A large event is on its way to the caller. */
+  #sending: Sending | undefined;
   #isStreaming = false;
   #isDone = false;
   #cancelDeadline: Deadline | undefined;
@@ -86,7 +90,7 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
-    this.#finish(this.#withCallersId(bytes, message));
+    this.#finish(bytes, this.#partsWithCallersId(bytes, message));
     if (this.#request?.isSent === true) this.#plan.exchange.releaseBody?.();
   }
 
@@ -160,32 +164,66 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
       exchange.onDrain = () => this.#request?.resume();
       exchange.openStream();
     }
-    if (!exchange.write(encodeEvent(bytes))) this.#request?.pause();
+    if (bytes.length <= limits.readAtOnceBytesMax) {
+      if (!exchange.write(encodeEvent(bytes))) this.#request?.pause();
+      return;
+    }
+    this.#request?.pause();
+    this.#sending = new Sending(exchange, () => {
+      this.#sending = undefined;
+      exchange.onDrain = () => this.#request?.resume();
+      this.#request?.resume();
+    });
+    this.#sending.add(new EventPieces([bytes]));
   }
 
-  /** A backend may write the id in other digits or escapes; the caller gets the bytes that it sent (decisions 2.4). */
-  #withCallersId(bytes: Buffer, message: BackendMessage): Buffer {
+  /**
+   * A backend may write the id in other digits or escapes; the caller gets the bytes that it sent (decisions 2.4).
+   * @returns `undefined` when they are the same.
+   */
+  #partsWithCallersId(bytes: Buffer, message: BackendMessage): readonly Buffer[] | undefined {
     const id = this.id.bytes.subarray(this.id.start, this.id.end);
-    if (bytes.compare(id, 0, id.length, message.idStart, message.idEnd) === 0) return bytes;
-    return Buffer.concat([bytes.subarray(0, message.idStart), id, bytes.subarray(message.idEnd)]);
+    if (bytes.compare(id, 0, id.length, message.idStart, message.idEnd) === 0) return undefined;
+    // A copy: the memory of the caller's body is used again before all of a large answer is gone.
+    return [bytes.subarray(0, message.idStart), Buffer.from(id), bytes.subarray(message.idEnd)];
   }
 
   #fail(fault: UpstreamFault): void {
     this.#finish(errorMessage(this.id, backendFailed(this.#plan.upstream.backend.name, fault)));
   }
 
-  #finish(message: Buffer): void {
+  /** @param parts what the caller gets in place of the message. */
+  #finish(message: Buffer, parts?: readonly Buffer[]): void {
     if (this.#isDone) return;
     this.#isDone = true;
     this.#cancelDeadline?.cancel();
     this.#unheardDeadline?.cancel();
     const { session, exchange } = this.#plan;
     session.finish(this);
+    if (message.length > limits.readAtOnceBytesMax || this.#sending !== undefined) {
+      this.#finishInPieces(message, parts);
+      return;
+    }
+    const whole = parts === undefined ? message : Buffer.concat(parts);
     if (this.#isStreaming) {
-      exchange.write(encodeEvent(message));
+      exchange.write(encodeEvent(whole));
       exchange.end();
     } else {
+      answer(exchange, whole);
+    }
+  }
+
+  #finishInPieces(message: Buffer, parts: readonly Buffer[] | undefined): void {
+    const { exchange } = this.#plan;
+    if (this.#isStreaming) {
+      // Behind a large event that is still on its way.
+      const sending = (this.#sending ??= new Sending(exchange, () => {}));
+      sending.add(new EventPieces(parts ?? [message]));
+      sending.end();
+    } else if (parts === undefined) {
       answer(exchange, message);
+    } else {
+      answerInParts(exchange, parts);
     }
   }
 }

@@ -9,9 +9,8 @@ const BACKSLASH = 0x5c;
 export function bareNameBody(body: Buffer, message: ClientMessage, route: ToolRoute): OutgoingMessage {
   const { nameStart, nameEnd } = message;
   if (hasEscape(body, nameStart, nameEnd)) {
-    const bareName = Buffer.from(JSON.stringify(route.bareName));
-    const parts = [body.subarray(0, nameStart), bareName, body.subarray(nameEnd)];
-    return { body: Buffer.concat(parts), leftOut: undefined };
+    const putIn = Buffer.from(JSON.stringify(route.bareName));
+    return { body, leftOut: { start: nameStart, end: nameEnd }, putIn };
   }
   // Without escapes the token's bytes are the name's UTF-8 bytes: the prefix stands behind the opening quote.
   const start = nameStart + 1;

@@ -120,6 +120,10 @@ export const limits = {
   readingTurnMs: 5,
   /** Large messages whose reading has begun, of each of which the places of its values are kept; others wait. */
   readingsStartedMax: 8,
+  /** Bytes of a large answer that are made ready and handed to its exchange at once; the next follow when there is room. */
+  sentPieceBytes: 64 * KIB,
+  /** Bytes of one large answer in one turn of the event loop, however fast its caller reads; then others have their turn. */
+  sentPerTurnBytes: MIB,
   /** Values whose place is written down in one JSON text (24 bytes each, kept for the next); more is refused. */
   jsonNodesMax: 262_144,
 

@@ -3,8 +3,10 @@ import { BodyCollector } from '../../src/protocol/body-collector.js';
 import { limits } from '../../src/shared/limits.js';
 import { Random } from '../support/random.js';
 
+const BYTES_MAX = 64 * 1024 * 1024;
+
 t.test('nothing, and one piece', async (t) => {
-  const collector = new BodyCollector();
+  const collector = new BodyCollector(BYTES_MAX);
   t.equal(collector.length, 0);
   t.equal(collector.bytes.length, 0);
   collector.add(Buffer.alloc(0), 3);
@@ -23,7 +25,7 @@ t.test('whatever was said of the length, and however the body is cut', async (t)
   for (let round = 0; round < 2_000; round += 1) {
     const body = Buffer.from(Array.from({ length: 1 + random.below(300) }, () => random.below(256)));
     const stated = random.pick([-1, Number.NaN, 0, 1, body.length - 1, body.length, body.length + 1, 1_000]);
-    const collector = new BodyCollector();
+    const collector = new BodyCollector(BYTES_MAX);
     for (const piece of random.pieces(body, 1 + random.below(100))) collector.add(piece, stated);
     if (!collector.bytes.equals(body)) t.fail(`${body.length} bytes, ${stated} stated`);
     if (collector.length !== body.length) t.fail(`length ${collector.length}`);
@@ -31,21 +33,42 @@ t.test('whatever was said of the length, and however the body is cut', async (t)
 });
 
 t.test('no more is reserved than a bound, whatever is stated', async (t) => {
-  const collector = new BodyCollector();
+  const collector = new BodyCollector(BYTES_MAX);
   const parts = Array.from({ length: 3 }, (_, index) => Buffer.alloc(limits.bodyReservedBytesMax / 2, index));
   for (const part of parts) collector.add(part, 100 * limits.bodyReservedBytesMax);
   t.ok(collector.bytes.equals(Buffer.concat(parts)));
-  const started = new BodyCollector();
+  const started = new BodyCollector(BYTES_MAX);
   started.add(Buffer.of(1), 100 * limits.bodyReservedBytesMax);
   t.ok(started.bytes.buffer.byteLength <= limits.bodyReservedBytesMax);
 });
 
 t.test('a body of the stated length stays where it was collected', async (t) => {
-  const collector = new BodyCollector();
+  const collector = new BodyCollector(BYTES_MAX);
   collector.add(Buffer.from('ab'), 4);
   const early = collector.bytes;
   collector.add(Buffer.from('cd'), 4);
   t.equal(collector.bytes.buffer, early.buffer);
   t.equal(collector.bytes.byteOffset, early.byteOffset);
   t.equal(collector.bytes.toString(), 'abcd');
+});
+
+t.test('a large body of an unknown length is never copied as a whole', async (t) => {
+  const collector = new BodyCollector(BYTES_MAX);
+  const piece = Buffer.alloc(512 * 1024);
+  let moves = 0;
+  let movedBytes = 0;
+  for (let at = 0; at < BYTES_MAX; at += piece.length) {
+    const before = collector.bytes;
+    collector.add(piece.fill(at / piece.length), Number.NaN);
+    if (collector.bytes.buffer === before.buffer) continue;
+    moves += 1;
+    movedBytes = Math.max(movedBytes, before.length);
+  }
+  t.ok(moves < 10, `moved ${moves} times`);
+  t.ok(movedBytes <= 16 * 1024 * 1024, `${movedBytes} bytes at once`);
+  const { bytes } = collector;
+  t.equal(bytes.length, BYTES_MAX);
+  for (let at = 0; at < BYTES_MAX; at += piece.length) {
+    if (bytes[at] !== at / piece.length || bytes[at + piece.length - 1] !== at / piece.length) t.fail(`at ${at}`);
+  }
 });

@@ -17,7 +17,8 @@ function relayed(text: string, backendName: string): string {
   const result = bareNameBody(body, message, route);
   if (!body.equals(before)) throw new Error("the caller's bytes were changed");
   const { start, end } = result.leftOut ?? { start: 0, end: 0 };
-  return Buffer.concat([result.body.subarray(0, start), result.body.subarray(end)]).toString();
+  const { putIn = Buffer.alloc(0) } = result;
+  return Buffer.concat([result.body.subarray(0, start), putIn, result.body.subarray(end)]).toString();
 }
 
 function call(nameToken: string, argumentsText = '{}', members = ''): string {

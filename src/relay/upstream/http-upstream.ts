@@ -18,6 +18,8 @@ export interface OutgoingMessage {
   readonly body: Buffer;
   /** A stretch of the body that is not sent: so a large message with something taken out need not be copied. */
   readonly leftOut?: ByteSpan | undefined;
+  /** Goes in the place of what is left out. */
+  readonly putIn?: Buffer | undefined;
 }
 
 export interface UpstreamRequest extends Omit<OutgoingMessage, 'body'> {

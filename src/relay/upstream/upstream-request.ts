@@ -40,7 +40,7 @@ export class UpstreamRequest implements UpstreamHandler {
   #sessionId = '';
   /** What the answer's head says; -1 when it does not. */
   #bodyBytes = -1;
-  readonly #received = new BodyCollector();
+  readonly #received: BodyCollector;
   /** For who reads large answers elsewhere, in place of `#received`: what was not passed on yet. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
@@ -59,11 +59,12 @@ export class UpstreamRequest implements UpstreamHandler {
   /** Sends the request. The handler is never called from within the constructor. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
     this.#plan = plan;
+    this.#received = new BodyCollector(plan.answerBytesMax ?? limits.upstreamMessageBytesMax);
     this.#handler = handler;
     this.#deadlines = deadlines;
     this.#deadline = deadlines.after(plan.deadlineMs, () => this.#fail(upstreamFault('answer-timeout')));
-    const { subject, target, headers, body, leftOut } = plan;
-    this.#call = http.dispatch({ subject, target, method: 'POST', headers, body, leftOut }, this);
+    const { subject, target, headers, body, leftOut, putIn } = plan;
+    this.#call = http.dispatch({ subject, target, method: 'POST', headers, body, leftOut, putIn }, this);
   }
 
   get #answerBytesMax(): number {

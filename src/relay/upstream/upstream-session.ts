@@ -133,7 +133,7 @@ export class UpstreamSession {
    * @param message the whole of it; `id` stands in it or in what it was made of.
    */
   request(
-    { body, leftOut }: OutgoingMessage,
+    { body, leftOut, putIn }: OutgoingMessage,
     id: IdSpan,
     passthrough: readonly string[],
     deadlineMs: number,
@@ -153,6 +153,7 @@ export class UpstreamSession {
         headers,
         body,
         leftOut,
+        putIn,
         id,
         deadlineMs,
         isSilenceDeadline,

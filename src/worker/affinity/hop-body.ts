@@ -1,5 +1,7 @@
 // Puts a body of a known size together from its parts. It is a copy: a small body must not keep the whole piece that it
 // came in with others. Its memory is taken when the first part comes, not on the head's word.
+import { largeMemory } from '../../shared/large-memory.js';
+import { limits } from '../../shared/limits.js';
 import { StreamFault } from './hop-frames.js';
 import { Inflow } from './hop-flow.js';
 import type { HopSocket } from './hop-socket.js';
@@ -19,18 +21,22 @@ export class HopBody {
     return this.#filledBytes === this.#totalBytes;
   }
 
-  /** The body, once complete. */
+  /** The body, once complete; large memory that its last owner may give back (large-memory.ts). */
   get bytes(): Buffer {
-    return this.#bytes;
+    return this.#bytes.length === this.#totalBytes ? this.#bytes : this.#bytes.subarray(0, this.#totalBytes);
   }
 
   /** @throws {StreamFault} when the part does not fit. */
   add(part: Buffer): void {
     if (part.length > this.#totalBytes - this.#filledBytes) throw new StreamFault('body longer than its head says');
     this.#inflow.arrive(part.length);
-    if (this.#filledBytes === 0) this.#bytes = Buffer.allocUnsafe(this.#totalBytes);
+    if (this.#filledBytes === 0) this.#bytes = memoryFor(this.#totalBytes);
     part.copy(this.#bytes, this.#filledBytes);
     this.#filledBytes += part.length;
     if (!this.isComplete) this.#inflow.release(part.length);
   }
+}
+
+function memoryFor(bytes: number): Buffer {
+  return bytes < limits.largeMemoryFromBytes ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
 }

@@ -78,7 +78,13 @@ export class HopCall {
     this.#outflow.write(this.#exchange.request.body);
     this.#exchange.onAbort = (): void => this.#onAbort();
     this.#exchange.onDrain = (): void => this.#onDrain();
+    this.#releaseSent();
     if (this.#exchange.isAborted) this.#onAbort();
+  }
+
+  /** Nothing reads the request's body here once all of it is in frames. */
+  #releaseSent(): void {
+    if (this.#outflow.isEmpty) this.#exchange.releaseBody?.();
   }
 
   /**
@@ -182,6 +188,7 @@ export class HopCall {
 
   #onCredit(creditBytes: number): void {
     this.#outflow.grant(creditBytes);
+    this.#releaseSent();
     if (this.#state === 'leaving' && this.#outflow.isEmpty) this.#leave();
   }
 

@@ -6,14 +6,17 @@
 //   responding ── the answer does not fit into a hop ──> complete
 //   anything but complete ── abort ──> aborted
 import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import { largeMemory } from '../../shared/large-memory.js';
+import { limits } from '../../shared/limits.js';
 import { Outflow } from './hop-flow.js';
 import { sendOpenBody, sendOpenStream, trySendRespondHead } from './hop-heads.js';
 import type { HopSocket } from './hop-socket.js';
 
+const NO_BODY = Buffer.alloc(0);
+
 type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' | 'aborted';
 
 export class HopExchange implements Exchange {
-  readonly request: ExchangeRequest;
   readonly stream: number;
   onDrain: (() => void) | undefined;
   onAbort: (() => void) | undefined;
@@ -21,7 +24,10 @@ export class HopExchange implements Exchange {
   readonly #socket: HopSocket;
   readonly #forget: (stream: number) => void;
   readonly #outflow: Outflow;
+  #request: ExchangeRequest;
   #state: State = 'unanswered';
+  /** An answer given as a whole: it is sent from where it is. */
+  #body: Uint8Array = NO_BODY;
   /** A `write` answered false. Ends in `onCredit`, or with the exchange. */
   #isDrainDue = false;
   #onSettled: ((isWhole: boolean) => void) | undefined;
@@ -30,9 +36,13 @@ export class HopExchange implements Exchange {
   constructor(socket: HopSocket, stream: number, request: ExchangeRequest, forget: (stream: number) => void) {
     this.#socket = socket;
     this.stream = stream;
-    this.request = request;
+    this.#request = request;
     this.#forget = forget;
     this.#outflow = new Outflow(socket, stream);
+  }
+
+  get request(): ExchangeRequest {
+    return this.#request;
   }
 
   get isAborted(): boolean {
@@ -54,12 +64,19 @@ export class HopExchange implements Exchange {
       this.#reset();
       return;
     }
+    this.#body = bytes;
     this.#outflow.write(bytes);
     this.#tryComplete();
   }
 
   whenSettled(onSettled: (isWhole: boolean) => void): void {
     this.#onSettled = onSettled;
+  }
+
+  releaseBody(): void {
+    if (this.#request.body.length < limits.largeMemoryFromBytes) return;
+    largeMemory.giveBack(this.#request.body);
+    this.#request = { ...this.#request, body: NO_BODY };
   }
 
   openStream(sessionId?: string): void {
@@ -122,6 +139,7 @@ export class HopExchange implements Exchange {
     const isStream = this.#state === 'ending';
     if (!this.#transition(['responding', 'ending'], 'complete')) return;
     if (isStream) this.#socket.reserve('end', this.stream, 0);
+    else largeMemory.giveBack(this.#body);
     this.#settle(true);
   }
 

@@ -15,7 +15,7 @@ export class Outflow {
   readonly #stream: number;
   #creditBytes: number = limits.hopWindowBytes;
   /** What was written beyond the credit; goes on in `grant`. Empty while there is credit. */
-  #waiting: Buffer[] = [];
+  #waiting: Uint8Array[] = [];
 
   constructor(socket: HopSocket, stream: number) {
     this.#socket = socket;
@@ -30,10 +30,10 @@ export class Outflow {
     return this.#creditBytes > 0;
   }
 
-  /** Takes all bytes and keeps none of the caller's memory: what has to wait is copied. */
+  /** Takes all bytes. What has to wait is sent from where it is, and must stay as it is until then: see `isEmpty`. */
   write(bytes: Uint8Array): void {
     const sentBytes = this.#send(bytes);
-    if (sentBytes < bytes.length) this.#waiting.push(Buffer.from(bytes.subarray(sentBytes)));
+    if (sentBytes < bytes.length) this.#waiting.push(bytes.subarray(sentBytes));
   }
 
   /** @throws {StreamFault} when more is returned than was sent. */

@@ -10,7 +10,7 @@ export class RequestBody {
   readonly #res: HttpResponse;
   readonly #lengthBytes: number;
   readonly #bytesMax: number;
-  readonly #received = new BodyCollector();
+  readonly #received: BodyCollector;
   #outcome: BodyOutcome | undefined;
   #onEnd: ((outcome: BodyOutcome) => void) | undefined;
   #isUnwanted = false;
@@ -22,6 +22,7 @@ export class RequestBody {
     this.#res = res;
     this.#lengthBytes = lengthBytes;
     this.#bytesMax = bytesMax;
+    this.#received = new BodyCollector(bytesMax);
     if (lengthBytes > bytesMax) this.#outcome = 'too-large';
     else res.onData((chunk, isLast) => this.#onData(chunk, isLast));
   }

@@ -57,8 +57,9 @@ export class ScriptedCall implements UpstreamCall {
   }
 
   get text(): string {
-    const { body, leftOut } = this.request;
-    return `${body?.toString('utf8', 0, leftOut?.start) ?? ''}${body?.toString('utf8', leftOut?.end ?? body.length) ?? ''}`;
+    const { body, leftOut, putIn } = this.request;
+    const beginning = body?.toString('utf8', 0, leftOut?.start) ?? '';
+    return `${beginning}${putIn?.toString() ?? ''}${body?.toString('utf8', leftOut?.end ?? body.length) ?? ''}`;
   }
 
   /** The JSON-RPC id of the request, as JSON. */

@@ -15,9 +15,9 @@ interface RememberedHead {
 const remembered = new WeakMap<readonly string[], RememberedHead>();
 
 export interface RequestBytes {
-  /** The head, and the body when it is small: one write. */
+  /** The head, and the body when it is small: one write. Of a large one as much as is copied, when that is enough. */
   readonly first: Buffer;
-  /** The parts of a large body, which cost less to write by themselves than to copy behind the head. */
+  /** The other parts of a large body, which cost less to write by themselves than to copy behind the head. */
   readonly rest: readonly Buffer[] | undefined;
 }
 
@@ -25,21 +25,29 @@ export interface RequestBytes {
 export function requestBytes(request: UpstreamRequest): RequestBytes | undefined {
   const head = headOf(request);
   if (head === undefined) return undefined;
-  const { body, leftOut } = request;
+  const { body, leftOut, putIn = NOTHING } = request;
   if (body === undefined) return { first: head, rest: undefined };
   const { start, end } = leftOut ?? NOTHING_LEFT_OUT;
-  const bodyBytes = body.length - (end - start);
+  const bodyBytes = body.length - (end - start) + putIn.length;
   const length = String(bodyBytes);
   const isLarge = bodyBytes > limits.upstreamCopiedBodyBytesMax;
-  const first = Buffer.allocUnsafe(head.length + length.length + 4 + (isLarge ? 0 : bodyBytes));
+  // What stands before the change is short in most messages, and then goes with the head.
+  const beginningBytes = start + putIn.length;
+  const isBeginningLarge = beginningBytes > limits.upstreamCopiedBodyBytesMax;
+  const copiedBytes = !isLarge ? bodyBytes : isBeginningLarge ? 0 : beginningBytes;
+  const first = Buffer.allocUnsafe(head.length + length.length + 4 + copiedBytes);
   let at = head.copy(first);
   at += first.write(length, at, 'latin1');
   at += first.write('\r\n\r\n', at, 'latin1');
-  if (isLarge) return { first, rest: [body.subarray(0, start), body.subarray(end)] };
+  if (isLarge && isBeginningLarge) return { first, rest: [body.subarray(0, start), putIn, body.subarray(end)] };
   at += body.copy(first, at, 0, start);
+  at += putIn.copy(first, at);
+  if (isLarge) return { first, rest: [body.subarray(end)] };
   body.copy(first, at, end);
   return { first, rest: undefined };
 }
+
+const NOTHING = Buffer.alloc(0);
 
 const NOTHING_LEFT_OUT = { start: 0, end: 0 };
 

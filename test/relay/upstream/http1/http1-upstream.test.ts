@@ -120,9 +120,11 @@ t.test('what is left out of a body is not sent, wherever it stands and however l
       [bytes - 7, bytes],
       [0, 0],
     ] as const) {
-      await send(upstream, backend.origin, { body, leftOut: { start, end } }).over();
-      const expected = Buffer.concat([body.subarray(0, start), body.subarray(end)]);
-      t.ok(backend.requests.at(-1)?.body.equals(expected), `${bytes} bytes without ${start} to ${end}`);
+      for (const putIn of [undefined, Buffer.from('something else')]) {
+        await send(upstream, backend.origin, { body, leftOut: { start, end }, putIn }).over();
+        const expected = Buffer.concat([body.subarray(0, start), putIn ?? Buffer.alloc(0), body.subarray(end)]);
+        t.ok(backend.requests.at(-1)?.body.equals(expected), `${bytes} bytes, other between ${start} and ${end}`);
+      }
     }
   }
 });

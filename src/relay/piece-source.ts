@@ -1,0 +1,75 @@
+// Large answers in pieces that are small enough to be made and handed over at once.
+import { eventEnd, eventHead, nextData } from '../protocol/event-stream.js';
+import { limits } from '../shared/limits.js';
+
+export interface PieceSource {
+  /** The next bytes; `undefined` when there are no more. They stay as they are. */
+  next(): Buffer | undefined;
+}
+
+/** The parts one behind the other. */
+export class PartPieces implements PieceSource {
+  readonly #parts: readonly Buffer[];
+  #index = 0;
+  #at = 0;
+
+  constructor(parts: readonly Buffer[]) {
+    this.#parts = parts;
+  }
+
+  next(): Buffer | undefined {
+    for (let part = this.#parts[this.#index]; part !== undefined; part = this.#parts[this.#index]) {
+      if (this.#at < part.length) {
+        const piece = part.subarray(this.#at, this.#at + limits.sentPieceBytes);
+        this.#at += piece.length;
+        return piece;
+      }
+      this.#index += 1;
+      this.#at = 0;
+    }
+    return undefined;
+  }
+}
+
+/** One event with the parts as its data. Line breaks of any kind in it arrive as LF, as with `encodeEvent`. */
+export class EventPieces implements PieceSource {
+  readonly #parts: PartPieces;
+  #state: 'head' | 'data' | 'over' = 'head';
+  /** The last piece ended with a CR: a LF that comes first now belongs to it. */
+  #hasCarriageReturn = false;
+
+  constructor(parts: readonly Buffer[]) {
+    this.#parts = new PartPieces(parts);
+  }
+
+  next(): Buffer | undefined {
+    if (this.#state === 'over') return undefined;
+    if (this.#state === 'head') {
+      this.#state = 'data';
+      return eventHead;
+    }
+    const piece = this.#parts.next();
+    if (piece !== undefined) return this.#encoded(piece);
+    this.#state = 'over';
+    return eventEnd;
+  }
+
+  #encoded(piece: Buffer): Buffer {
+    const start = this.#hasCarriageReturn && piece[0] === LF ? 1 : 0;
+    this.#hasCarriageReturn = piece.at(-1) === CR;
+    if (!piece.includes(LF) && !piece.includes(CR)) return piece;
+    const lines: Buffer[] = [];
+    let lineStart = start;
+    for (let at = start; at < piece.length; at += 1) {
+      if (piece[at] !== LF && piece[at] !== CR) continue;
+      lines.push(piece.subarray(lineStart, at), nextData);
+      if (piece[at] === CR && piece[at + 1] === LF) at += 1;
+      lineStart = at + 1;
+    }
+    lines.push(piece.subarray(lineStart));
+    return Buffer.concat(lines);
+  }
+}
+
+const LF = 0x0a;
+const CR = 0x0d;

@@ -1,0 +1,73 @@
+// Hands large answers to an exchange in pieces, as fast as its caller reads, and not all in one turn of the event loop.
+// For as long as it has something to hand over, nobody else may write to the exchange. Cold but for large answers.
+//
+//   idle ──add──> sending ──no room──> waiting ──drained──> sending ──all handed over──> idle, or ended
+import type { Exchange } from './exchange.js';
+import { limits } from '../shared/limits.js';
+import type { PieceSource } from './piece-source.js';
+
+export class Sending {
+  readonly #exchange: Exchange;
+  readonly #onIdle: () => void;
+  readonly #sources: PieceSource[] = [];
+  #isWaiting = false;
+  #isTurnDue = false;
+  #isEnding = false;
+
+  /**
+   * @param exchange has its stream or its body open.
+   * @param onIdle called whenever everything was handed over and there is room for more, once per `add` at most.
+   */
+  constructor(exchange: Exchange, onIdle: () => void) {
+    this.#exchange = exchange;
+    this.#onIdle = onIdle;
+  }
+
+  add(source: PieceSource): void {
+    this.#exchange.onDrain = () => {
+      this.#isWaiting = false;
+      this.#send();
+    };
+    this.#sources.push(source);
+    if (this.#sources.length === 1) this.#send();
+  }
+
+  /** The exchange is ended behind the last piece. */
+  end(): void {
+    this.#isEnding = true;
+    // A caller that is gone does not drain.
+    if (this.#exchange.isAborted) this.#sources.length = 0;
+    if (this.#sources.length === 0) this.#finish();
+  }
+
+  #send(): void {
+    let bytesLeft = limits.sentPerTurnBytes;
+    while (!this.#isWaiting && !this.#isTurnDue) {
+      const source = this.#sources[0];
+      if (source === undefined) return;
+      const piece = source.next();
+      if (piece === undefined || this.#exchange.isAborted) {
+        this.#sources.shift();
+        if (this.#sources.length === 0) this.#finish();
+        continue;
+      }
+      if (piece.length > 0) this.#isWaiting = !this.#exchange.write(piece);
+      bytesLeft -= piece.length;
+      if (bytesLeft <= 0 && !this.#isWaiting) this.#yield();
+    }
+  }
+
+  #yield(): void {
+    this.#isTurnDue = true;
+    setImmediate(() => {
+      this.#isTurnDue = false;
+      this.#send();
+    });
+  }
+
+  #finish(): void {
+    this.#exchange.onDrain = undefined;
+    if (this.#isEnding) this.#exchange.end();
+    else this.#onIdle();
+  }
+}
