@@ -2,7 +2,9 @@
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
+import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
 import { RelayScene, initializeResult } from './relay-scene.js';
+import type { ScriptedCall } from './upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 const CANCELLED = '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Request cancelled"}}';
@@ -138,4 +140,93 @@ t.test('a clientInfo that no session should keep is refused', async (t) => {
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }));
   const exchange = scene.request({ body, sessionId: '' });
   t.match(JSON.parse(exchange.answer?.body.toString() ?? ''), { error: { code: -32602, message: /clientInfo/ } });
+});
+
+const PROGRESS =
+  'data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}\n\n';
+
+/** A call with a progress token, whose backend has begun an event stream. */
+function beginStream(t: Test): { scene: RelayScene; exchange: RecordedExchange; call: ScriptedCall } {
+  const scene = open(t);
+  const exchange = scene.post('tools/call', { name: 'b-x', _meta: { progressToken: 1 } }, 7);
+  return { scene, exchange, call: scene.http.last.head(200, 'text/event-stream') };
+}
+
+t.test('a backend is read no faster than the caller takes its progress', async (t) => {
+  const { exchange, call } = beginStream(t);
+  call.data(PROGRESS);
+  t.notOk(call.isPaused, 'the caller keeps up');
+  exchange.isSlow = true;
+  call.data(PROGRESS);
+  t.ok(call.isPaused, 'the caller does not');
+  exchange.drain();
+  t.notOk(call.isPaused);
+  call.data(PROGRESS);
+  t.ok(call.isPaused, 'and again');
+  exchange.isSlow = false;
+  exchange.drain();
+  call.data(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 7, result: {} })}\n\n`);
+  t.equal(exchange.outcome, 'ended');
+});
+
+t.test('a paused backend is not taken for a silent one, and a resumed one is', async (t) => {
+  const { scene, exchange, call } = beginStream(t);
+  exchange.isSlow = true;
+  call.data(PROGRESS);
+  scene.context.advance(scene.context.options.callIdleTimeoutMs * 2);
+  t.equal(exchange.outcome, 'streaming', 'the silence is ours');
+  exchange.isSlow = false;
+  exchange.drain();
+  scene.context.advance(scene.context.options.callIdleTimeoutMs + 100);
+  t.equal(exchange.outcome, 'ended');
+  t.match(exchange.written.toString(), /"id":7,"error":.*no answer in time/);
+});
+
+t.test('a backend that waits for a caller who goes away is read on', async (t) => {
+  const { exchange, call } = beginStream(t);
+  exchange.isSlow = true;
+  call.data(PROGRESS);
+  t.ok(call.isPaused);
+  exchange.abort();
+  t.notOk(call.isPaused, 'nobody will drain it any more');
+  call.data(PROGRESS);
+  t.notOk(call.isPaused);
+});
+
+t.test("the answer has the bytes of the caller's id, whatever the backend makes of them", async (t) => {
+  const ids = [
+    ['1.50e1', '15'],
+    ['15', '1.5e1'],
+    ['"\\u0061b"', '"ab"'],
+    ['"é"', '"\\u00e9"'],
+    ['7', '7'],
+    ['0', '-0'],
+  ] as const;
+  for (const [sent, answered] of ids) {
+    for (const type of ['application/json', 'text/event-stream'] as const) {
+      const scene = open(t);
+      const body = `{"jsonrpc":"2.0","id":${sent},"method":"tools/call","params":{"name":"b-x"}}`;
+      const exchange = scene.request({ body: Buffer.from(body) });
+      const text = (id: string): string => `{ "result":{"n":1.0}, "id":${id} ,"jsonrpc":"2.0"}`;
+      const call = scene.http.last.head(200, type);
+      if (type === 'application/json') call.data(text(answered)).end();
+      else call.data(`data: ${text(answered)}\n\n`);
+      await until(() => exchange.outcome === 'responded', `the answer to ${sent}`);
+      t.equal(exchange.answer?.body.toString(), text(sent), `${answered} as ${type}`);
+    }
+  }
+});
+
+t.test('a session that is lost again fails the call: it is sent twice at most', async (t) => {
+  const scene = open(t);
+  const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
+  scene.http.last.empty(404);
+  scene.http.last.json(initializeResult, 'second');
+  scene.http.last.empty();
+  scene.http.last.empty(404);
+  t.match(JSON.parse(exchange.answer?.body.toString() ?? ''), {
+    id: 7,
+    error: { code: -32603, message: /session lost/ },
+  });
+  t.equal(scene.http.calls.filter(({ summary }) => summary === 'tools/call').length, 2);
 });
