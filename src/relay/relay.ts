@@ -18,6 +18,7 @@ import { refusals, rpcCodes, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import { accept, answer, answerError, refuse, resultMessage, unknownTool } from './answers.js';
 import type { Exchange } from './exchange.js';
+import { Farewells, type FarewellCount } from './farewells.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import { OnlyExchange } from './only-exchange.js';
@@ -112,11 +113,18 @@ export class Relay {
     else this.#delete(session, exchange);
   }
 
-  /** Ends every session; resolved when the backends have been told, or could not be within their deadline. */
-  async stop(): Promise<void> {
-    this.#sessions.endAll();
-    this.#context.endpoints.stop();
-    await Promise.all([this.#context.notices.settled(), this.#merger.close()]);
+  /**
+   * Ends every session, and answers what is in flight at once.
+   * @param withinMs how long telling the backends may take. What could not be told by then is counted and logged.
+   */
+  async stop(withinMs: number = limits.farewellsMsMax): Promise<FarewellCount> {
+    const { deadlines, endpoints, notices } = this.#context;
+    const endMs = deadlines.nowMs() + withinMs;
+    const count = await new Farewells(this.#sessions.releaseAll()).say(deadlines, withinMs);
+    if (count.untold > 0) this.#logger.warn(count, 'not every backend could be told that its sessions have ended');
+    endpoints.stop();
+    await Promise.all([notices.settled(endMs - deadlines.nowMs()), this.#merger.close()]);
+    return count;
   }
 
   #postWithoutSession(caller: Caller, exchange: Exchange): void {

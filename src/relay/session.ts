@@ -130,7 +130,14 @@ export class Session {
    * @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself.
    */
   end(request: ExchangeRequest | undefined): void {
-    if (this.#isEnded) return;
+    for (const upstream of this.release()) {
+      upstream.close(request === undefined ? [] : passthroughHeadersFor(upstream.backend, request));
+    }
+  }
+
+  /** Ends the session but for its upstream sessions. @returns these, to be closed; the first time only. */
+  release(): readonly UpstreamSession[] {
+    if (this.#isEnded) return [];
     this.#isEnded = true;
     const ended = new Link();
     ended.takeAll(this.#inFlight);
@@ -138,11 +145,10 @@ export class Session {
       this.finish(work);
       work.endWithSession();
     }
-    for (const upstream of this.#upstreams.values()) {
-      upstream.close(request === undefined ? [] : passthroughHeadersFor(upstream.backend, request));
-    }
+    const upstreams = [...this.#upstreams.values()];
     this.#upstreams.clear();
     this.#memory.dropAll();
+    return upstreams;
   }
 }
 

@@ -9,6 +9,7 @@ import type { ExchangeRequest } from './exchange.js';
 import { sessionBytesBound } from './session-memory.js';
 import { Session } from './session.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
+import type { UpstreamSession } from './upstream/upstream-session.js';
 
 interface Entry {
   readonly session: Session;
@@ -63,8 +64,15 @@ export class Sessions {
     session.end(request);
   }
 
-  endAll(): void {
-    for (const { session } of [...this.#entries.values()]) this.end(session);
+  /** Ends every session but for its upstream sessions. @returns these, those of the oldest session first. */
+  releaseAll(): readonly UpstreamSession[] {
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    return entries.flatMap(({ session, idleDeadline }) => {
+      idleDeadline.cancel();
+      session.account.sessions.give(1);
+      return session.release();
+    });
   }
 }
 

@@ -280,6 +280,13 @@ export const limits = {
    * stops waits for these, and must have time left to end.
    */
   noticeMsMax: 4_000,
+  /** When all sessions end with the process: notices to backends under way at once, in all and to one origin; others wait. */
+  farewellsMax: 2_048,
+  farewellsPerOriginMax: 256,
+  /** So many at first to one origin: one more for each that is answered, half for each that is not. */
+  farewellsPerOriginFirst: 16,
+  /** How long the backends are told, ms, unless the stop says; what could not be told by then is counted and logged. */
+  farewellsMsMax: 4_000,
 
   /**
    * How often something is tried on a caller that takes its answer slowly, ms: well before uWebSockets.js, which counts
@@ -400,6 +407,8 @@ export const limits = {
    * the drain timeout. Then it is killed.
    */
   workerStopMs: 5_000,
+  /** Of that time, what is kept for everything but telling the backends, ms. */
+  workerExitMs: 1_000,
   /** How long workers may take to forget a changed config, ms. Then its writer is answered, and the log says so. */
   forgetRoundMsMax: 2_000,
   /** Changed configs that workers are forgetting at once; one more ends the oldest round as if its time were up. */

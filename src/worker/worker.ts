@@ -12,6 +12,7 @@ import { Accounts } from '../shared/accounts.js';
 import { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
 import { HostPolicy } from '../shared/host-policy.js';
+import { limits } from '../shared/limits.js';
 import { createLogger, type Logger } from '../shared/logger.js';
 import { openStore } from '../store/open-store.js';
 import type { Store } from '../store/store.js';
@@ -106,11 +107,11 @@ export class Worker {
     return this.#parts.edge.drain();
   }
 
-  /** Ends every session and tells the backends. */
-  async stop(): Promise<void> {
+  /** Ends every session and tells the backends; the process is killed after `withinMs`. */
+  async stop(withinMs: number): Promise<void> {
     const { overloadWatch, relay, hops, hopListener, upstream, store } = this.#parts;
     overloadWatch.stop();
-    await relay.stop();
+    await relay.stop(Math.max(0, withinMs - limits.workerExitMs));
     hops.close();
     await hopListener.close();
     await upstream.close();

@@ -16,34 +16,41 @@ export class Notices {
     this.#deadlines = deadlines;
   }
 
-  /** @param onDone called when the backend has taken it, or cannot. */
+  /** @param onDone called once: with true when the backend has answered, whatever it said. */
   send(
     subject: string,
     target: UpstreamTarget,
     method: 'POST' | 'DELETE',
     headers: readonly string[],
     body: Buffer | undefined,
-    onDone?: () => void,
+    onDone?: (isTaken: boolean) => void,
   ): void {
     this.#underWayCount += 1;
     const deadline = this.#deadlines.after(limits.noticeMsMax, () => {
       call.abort();
-      finish();
+      finish(false);
     });
-    const finish = (): void => {
+    const finish = (isTaken: boolean): void => {
       deadline.cancel();
-      onDone?.();
+      onDone?.(isTaken);
       this.#finish();
     };
-    const handler = { onHead: ignore, onData: ignore, onEnd: finish, onFault: finish };
+    const handler = { onHead: ignore, onData: ignore, onEnd: () => finish(true), onFault: () => finish(false) };
     const call: UpstreamCall = this.#http.dispatch({ subject, target, method, headers, body }, handler);
   }
 
-  /** Resolves when no notice is under way; each has a deadline, so it does. For a process that stops. */
-  settled(): Promise<void> {
+  /** Resolves when no notice is under way, or `withinMs` is over. For a process that stops. */
+  settled(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#underWayCount === 0) resolve();
-      else this.#onSettled = resolve;
+      if (this.#underWayCount === 0) {
+        resolve();
+        return;
+      }
+      const deadline = this.#deadlines.after(withinMs, resolve);
+      this.#onSettled = () => {
+        deadline.cancel();
+        resolve();
+      };
     });
   }
 

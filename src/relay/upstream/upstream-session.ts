@@ -109,6 +109,11 @@ export class UpstreamSession {
     return this.#record;
   }
 
+  /** Whether its backend keeps a session that only a word of ours ends. */
+  get hasToBeTold(): boolean {
+    return this.#record !== undefined && this.#record.sessionId !== '';
+  }
+
   /** A newer config of the same backend at the same address: lists may have changed, the session goes on. */
   reconfigure(backend: CompiledBackend): void {
     this.#backend = backend;
@@ -210,16 +215,20 @@ export class UpstreamSession {
     this.#context.onFailure(this.#backend, fault);
   }
 
-  /** Ends the session for good and tells the backend (C12). Who waits hears `session-ended`. */
-  close(passthrough: readonly string[]): void {
+  /**
+   * Ends the session for good and tells the backend (C12). Who waits hears `session-ended`.
+   * @param onTold called once, later, if the session is one that `hasToBeTold`.
+   */
+  close(passthrough: readonly string[], onTold?: (isTold: boolean) => void): void {
     const { target } = this.#backend;
-    const sessionId = this.#record?.sessionId ?? '';
+    const { hasToBeTold } = this;
     const isTrial = this.isTrial;
     if (!this.#transition('closed')) return;
     if (isTrial) this.#endpoint.onTrialOver(this.#subject);
     this.#handshake?.abort();
-    if (sessionId !== '') {
-      this.#context.notices.send(this.#subject, target, 'DELETE', this.#headersWith(passthrough), undefined);
+    if (hasToBeTold) {
+      const headers = this.#headersWith(passthrough);
+      this.#context.notices.send(this.#subject, target, 'DELETE', headers, undefined, onTold);
     }
     this.#dropRecord();
     this.#tell(upstreamFault('session-ended', true));

@@ -330,7 +330,7 @@ t.test('closing while opening frees what the handshake holds, and its late outco
   for (const scene of [early, late]) {
     t.equal(scene.session.state, 'closed');
     t.same(scene.context.reports, [], 'it is not an unavailable backend');
-    await scene.context.notices.settled();
+    await scene.context.notices.settled(0);
   }
 });
 
@@ -389,7 +389,7 @@ t.test('notifications go to the open session only', async (t) => {
   t.equal(scene.context.http.last.header('mcp-session-id'), 'S-1');
   scene.context.advance(limits.noticeMsMax + 100);
   t.ok(scene.context.http.last.isAborted, 'a backend that does not take it is not waited for');
-  await scene.context.notices.settled();
+  await scene.context.notices.settled(0);
   for (const state of ['idle', 'opening', 'unavailable', 'closed'] as const) {
     const other = sceneIn(t, state);
     const sentCount = other.sent.length;
