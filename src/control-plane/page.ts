@@ -12,16 +12,37 @@ export interface Page<Item> {
   readonly cursor: string | undefined;
 }
 
-/** @param items sorted by name without regard to case, in which no two are the same. */
+/**
+ * Looks at no more items than it takes to fill the page.
+ * @param items sorted by name without regard to case, in which no two are the same.
+ */
 export function pageOf<Item extends { readonly name: string }>(
   items: readonly Item[],
   { limit = Infinity, cursor }: PageQuery,
+  isWanted: (item: Item) => boolean = () => true,
 ): Page<Item> {
   const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString('utf8');
-  const rest = items.filter(({ name }) => name.toLowerCase() > after);
-  const page = rest.slice(0, limit);
-  const last = rest.length > limit ? page.at(-1) : undefined;
-  return { items: page, cursor: last && cursorAfter(last) };
+  const page: Item[] = [];
+  for (let index = firstAfter(items, after); index < items.length; index++) {
+    const item = items[index]!;
+    if (!isWanted(item)) continue;
+    const last = page.at(-1);
+    if (page.length >= limit && last !== undefined) return { items: page, cursor: cursorAfter(last) };
+    page.push(item);
+  }
+  return { items: page, cursor: undefined };
+}
+
+/** The place of the first item whose name, in lower case, comes after. */
+function firstAfter(items: readonly { readonly name: string }[], after: string): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (items[middle]!.name.toLowerCase() > after) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** The cursor of the page that begins after the item. */
@@ -29,6 +50,10 @@ export function cursorAfter({ name }: { readonly name: string }): string {
   return Buffer.from(name.toLowerCase()).toString('base64url');
 }
 
-export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
-  return a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1;
+/** A copy in the order of names without regard to case. */
+export function sortedByName<Item extends { readonly name: string }>(items: Iterable<Item>): Item[] {
+  // Each name is folded once: there may be thousands.
+  const keyed = Array.from(items, (item) => ({ key: item.name.toLowerCase(), item }));
+  keyed.sort((a, b) => (a.key < b.key ? -1 : 1));
+  return keyed.map(({ item }) => item);
 }

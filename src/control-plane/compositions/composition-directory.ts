@@ -1,6 +1,6 @@
 // The compositions in memory, found by name, by subject, by server and by maker. A directory's `sync` brings it up to date.
 import type { Mirrored } from '../mirror/record-mirror.js';
-import { byName } from '../page.js';
+import { sortedByName } from '../page.js';
 import { COMPOSITIONS, type StoredComposition } from './composition-storage.js';
 
 /** What one subject has made, together. */
@@ -34,7 +34,7 @@ export class CompositionDirectory implements Mirrored {
 
   /** By name. */
   get sorted(): readonly StoredComposition[] {
-    return (this.#sorted ??= Array.from(this.#byId.values(), ({ composition }) => composition).sort(byName));
+    return (this.#sorted ??= sortedByName(Array.from(this.#byId.values(), ({ composition }) => composition)));
   }
 
   /** Everybody for whom there is a composition. */

@@ -165,9 +165,9 @@ export class Compositions {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#isStopping = true;
+    await this.#publisher.stop();
     await this.#repairs.settled();
     await Promise.allSettled(this.#underway.values());
-    await this.#publisher.settled();
   }
 
   /** Resolved when it is done, or put off: what the store does not take now is done at a later look. */

@@ -35,6 +35,7 @@ export class Publisher {
   /** Why nothing can be published to a subject, as last logged. */
   readonly #obstacles = new Map<string, string>();
   readonly #written = new WeakMap<StoredComposition, WrittenHost>();
+  #isStopped = false;
 
   constructor(parts: PublisherParts) {
     this.#parts = parts;
@@ -49,7 +50,7 @@ export class Publisher {
     const waiting = [...subjects];
     let toldAtMs = performance.now();
     const work = async (): Promise<void> => {
-      for (let subject = waiting.pop(); subject !== undefined; subject = waiting.pop()) {
+      for (let subject = waiting.pop(); subject !== undefined && !this.#isStopped; subject = waiting.pop()) {
         await this.#runs.run(subject);
         if (performance.now() - toldAtMs < PROGRESS_MS) continue;
         toldAtMs = performance.now();
@@ -71,6 +72,8 @@ export class Publisher {
       }
     }
     const obstructed = await this.publish([...subjects]);
+    // What is left is for the next one who finds the job.
+    if (this.#isStopped) return;
     // Who should have something of ours is looked after from time to time; the others would be forgotten.
     const left = obstructed.filter((subject) => directory.compositions.forSubject(subject).length === 0);
     // When it is another by now, somebody else has done it.
@@ -96,8 +99,9 @@ export class Publisher {
     return plan.kind === 'obstructed' ? plan.reason : undefined;
   }
 
-  /** Resolved when nothing is under way. */
-  async settled(): Promise<void> {
+  /** Begins with no other subject; resolved when nothing is under way. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
     await this.#runs.settled();
   }
 

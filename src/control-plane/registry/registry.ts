@@ -74,12 +74,14 @@ export class Registry {
   /** Sorted by name. A page ends before its limit when its records have become large. */
   async list({ tags, status, limit = limits.listPageMax, cursor }: ServerQuery = {}): Promise<Page<ServerRecord>> {
     await this.#directory.sync();
-    const matching = this.#directory.servers.sorted.filter(
+    const query = { limit, ...(cursor === undefined ? {} : { cursor }) };
+    const page = pageOf(
+      this.#directory.servers.sorted,
+      query,
       (server) =>
         (tags === undefined || server.tags.some((tag) => tags.includes(tag))) &&
         (status === undefined || server.status === status),
     );
-    const page = pageOf(matching, { limit, ...(cursor === undefined ? {} : { cursor }) });
     const items: ServerRecord[] = [];
     let bytesLeft: number = limits.listPageBytesMax;
     for (let start = 0; start < page.items.length; start += limits.recordsPerReadMax) {

@@ -3,7 +3,7 @@
 import type { BackendConfig } from '../../store/user-config-schema.js';
 import { backendOf } from '../compositions/composed-backends.js';
 import type { Mirrored } from '../mirror/record-mirror.js';
-import { byName } from '../page.js';
+import { sortedByName } from '../page.js';
 import type { ServerRecord } from './server-record.js';
 import type { StoredServer } from './server-state.js';
 
@@ -53,7 +53,7 @@ export class ServerDirectory implements Mirrored {
 
   /** By name. */
   get sorted(): readonly KnownServer[] {
-    return (this.#sorted ??= [...this.#byId.values()].sort(byName));
+    return (this.#sorted ??= sortedByName(this.#byId.values()));
   }
 
   /** Of the servers that are in service, by name; the same object for as long as they are the same. */

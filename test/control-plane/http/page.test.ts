@@ -32,6 +32,20 @@ t.test('pages follow each other without a gap, and the last one has no cursor', 
   }
 });
 
+t.test('what is not wanted is on no page, and no more is looked at than fills one', async (t) => {
+  const looked: string[] = [];
+  const isWanted = ({ name }: { readonly name: string }): boolean => {
+    looked.push(name);
+    return name !== 'beta';
+  };
+  const first = pageOf(sorted, { limit: 1 }, isWanted);
+  t.same(namesOf(first), ['Alpha']);
+  t.same(looked, ['Alpha', 'beta', 'delta 2']);
+  const { cursor = '' } = first;
+  t.same(namesOf(pageOf(sorted, { cursor }, isWanted)), ['delta 2', 'Gamma']);
+  t.notOk(looked.slice(3).includes('Alpha'), 'what is on a page before is not looked at');
+});
+
 t.test('a cursor stays good when its item is gone', async (t) => {
   const { cursor = '' } = pageOf(sorted, { limit: 2 });
   t.same(namesOf(pageOf([{ name: 'a' }, { name: 'Z' }], { cursor })), ['Z']);
