@@ -2,7 +2,7 @@
 // duplicate headers, malformed heads, half bodies, keep-alive. It follows no rule that it was not told to.
 import { connect, type Socket } from 'node:net';
 
-const WAIT_MS_MAX = 15_000;
+const WAIT_MS_MAX = 60_000;
 /** Of what was received in vain, in the words of an error. */
 const TOLD_BYTES_MAX = 4_096;
 const HEAD_END = Buffer.from('\r\n\r\n');
