@@ -143,7 +143,8 @@ export class EdgeExchange implements Exchange {
     this.#finish(true);
     this.#res.cork(() => {
       this.#writeHead(status, contentType, sessionId, headers);
-      this.#res.end(body, this.#context.isDraining);
+      // Where such a request ends is not certain, so nothing behind it is taken for another.
+      this.#res.end(body, this.#context.isDraining || this.head.isAmbiguous);
     });
   }
 

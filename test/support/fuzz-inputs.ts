@@ -1,0 +1,7 @@
+// How many inputs a fuzz test takes: few in every run of the tests, and as many as SWITCHYARD_FUZZ_INPUTS says on request.
+
+export function fuzzInputs(usual: number): number {
+  const wanted = Number(process.env['SWITCHYARD_FUZZ_INPUTS'] ?? usual);
+  if (!Number.isSafeInteger(wanted) || wanted < 1) throw new Error('SWITCHYARD_FUZZ_INPUTS is a whole number from 1');
+  return wanted;
+}
