@@ -9,6 +9,8 @@ import { printable } from '../../../support/printable.js';
 import { Random } from '../../../support/random.js';
 
 const SEED = 0x5171;
+/** `SWITCHYARD_FUZZ_FACTOR=200 node build/test/…/response-parser.test.js`: as many times as much, over a million answers. */
+const FUZZ_FACTOR = Number(process.env['SWITCHYARD_FUZZ_FACTOR'] ?? 1);
 
 interface Heard {
   readonly kind: 'complete' | 'invalid' | 'incomplete';
@@ -163,7 +165,7 @@ function damage(random: Random, text: string): string {
 t.test('pieces make no difference', async (t) => {
   const random = new Random(SEED);
   let differences = 0;
-  for (let round = 0; round < 5_000; round += 1) {
+  for (let round = 0; round < 5_000 * FUZZ_FACTOR; round += 1) {
     const answer = randomAnswer(random);
     const bytes = Buffer.from(random.chance(0.5) ? damage(random, answer) : answer, 'latin1');
     const whole = JSON.stringify(parse([bytes]));
@@ -187,7 +189,7 @@ t.test('means what undici means, or is refused', async (t) => {
   t.teardown(() => server.close());
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const outcomes = { same: 0, stricter: 0 };
-  for (let round = 0; round < 1_500; round += 1) {
+  for (let round = 0; round < 1_500 * FUZZ_FACTOR; round += 1) {
     const sound = randomAnswer(random);
     const isDamaged = random.chance(0.6);
     answer = Buffer.from(isDamaged ? damage(random, sound) : sound, 'latin1');
