@@ -46,7 +46,12 @@ export class CompositionDirectory implements Mirrored {
     return Array.from(this.#byId.keys(), (id) => COMPOSITIONS + id);
   }
 
-  /** In the order in which they came to be. */
+  /** As stored. */
+  bytesOf(id: string): number {
+    return this.#byId.get(id)?.storedBytes ?? 0;
+  }
+
+  /** In an order that stays. */
   forSubject(subject: string): readonly StoredComposition[] {
     const found = [...(this.#bySubject.get(subject) ?? [])];
     return found.sort((a, b) => (a.id < b.id ? -1 : 1));

@@ -10,7 +10,7 @@ import type { BackendConfig } from '../../store/user-config-schema.js';
 import type { Registry } from '../registry/registry.js';
 import { walkRecords } from '../../store/record-walk.js';
 import type { Directory } from '../mirror/directory.js';
-import { pageOf, type Page, type PageQuery } from '../page.js';
+import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import { composeBackends, matchServers } from './composed-backends.js';
 import { CompositionFault } from './composition-fault.js';
 import { checkCompositionInput, refuse } from './composition-input.js';
@@ -73,11 +73,16 @@ export class Compositions {
     });
   }
 
-  /** Sorted by name. */
+  /** Sorted by name. A page ends before its limit when its records have become large. */
   async list({ limit = limits.listPageMax, ...query }: PageQuery = {}): Promise<Page<Composition>> {
     await this.#directory.sync();
-    const { items, cursor } = pageOf(this.#directory.compositions.sorted, { ...query, limit });
-    return { items: await this.#view.describe(items), cursor };
+    const { compositions } = this.#directory;
+    const { items, cursor } = pageOf(compositions.sorted, { ...query, limit });
+    let bytesLeft: number = limits.listPageBytesMax;
+    const count = items.findIndex(({ id }) => (bytesLeft -= compositions.bytesOf(id)) <= 0) + 1;
+    if (count === 0 || count === items.length) return { items: await this.#view.describe(items), cursor };
+    const fitting = items.slice(0, count);
+    return { items: await this.#view.describe(fitting), cursor: cursorAfter(fitting.at(-1)!) };
   }
 
   /** By id, else by name in any case. */
@@ -170,14 +175,12 @@ export class Compositions {
     await Promise.allSettled(this.#underway.values());
   }
 
-  /** Resolved when it is done, or put off: what the store does not take now is done at a later look. */
+  /** Resolved when it is done. When the store does not take it now, it is done at a later look. */
   async #run(job: PublicationJob): Promise<void> {
     const done = this.#publisher.run(job);
     this.#underway.set(job.key, done);
     try {
       await done;
-    } catch (error) {
-      this.#logger.warn({ err: error }, 'what was changed could not be published to everybody: it is tried again');
     } finally {
       this.#underway.delete(job.key);
     }
