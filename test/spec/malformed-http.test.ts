@@ -5,6 +5,7 @@ import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { memberText } from '../support/json-text.js';
 import type { McpBackend } from '../support/mcp-backend.js';
 import { answerText, rpc, type McpSession } from '../support/mcp-caller.js';
+import { mutatedRequest } from '../support/mutated-request.js';
 import { Random } from '../support/random.js';
 import { encodeRequest, RawConnection, send } from '../support/raw-http.js';
 
@@ -28,7 +29,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const template = encodeRequest(origin, session.caller.request({ session: session.id, body: BODY }));
     let answeredRounds = 0;
     for (let round = 1; round <= MUTATION_COUNT; round++) {
-      const mutant = mutate(template, random);
+      const mutant = mutatedRequest(template, random);
       const statuses = await provoke(origin, random.pieces(mutant, random.chance(0.5) ? 16_384 : 64));
       if (statuses.length > 0) answeredRounds += 1;
       const isHttp = statuses.every((status) => status >= 200 && status < 600);
@@ -262,32 +263,4 @@ function requestParts(session: McpSession): { right: string; length: string; hos
   ];
   const right = [`POST ${path} HTTP/1.1`, ...headers].map((line) => `${line}\r\n`).join('');
   return { right, length: `content-length: ${BODY.length}\r\n`, host };
-}
-
-/** One to three small damages. */
-function mutate(request: Buffer, random: Random): Buffer {
-  let mutant = Buffer.from(request);
-  for (let damages = 1 + random.below(3); damages > 0; damages--) {
-    const at = random.below(mutant.length);
-    const [before, after] = [mutant.subarray(0, at), mutant.subarray(at)];
-    switch (random.below(5)) {
-      case 0:
-        mutant = Buffer.concat([before, Buffer.of(random.below(256)), after.subarray(1)]);
-        break;
-      case 1:
-        mutant = Buffer.concat([before, after.subarray(1 + random.below(20))]);
-        break;
-      case 2: {
-        const piece = random.pick(['\r\n', '\n', '\r', '\0', ' ', ':', '\t', '\xff', 'content-length: 3\r\n']);
-        mutant = Buffer.concat([before, Buffer.from(piece, 'latin1'), after]);
-        break;
-      }
-      case 3:
-        mutant = Buffer.concat([before, after.subarray(0, random.below(200)), after]);
-        break;
-      default:
-        mutant = Buffer.concat([before, after.subarray(0, 1)]);
-    }
-  }
-  return mutant;
 }
