@@ -18,7 +18,7 @@ export interface Http1UpstreamOptions {
   readonly pool?: Partial<PoolBounds>;
   /** To all origins together. */
   readonly shares?: Partial<ShareBounds>;
-  /** Finds the addresses of hosts that are names; one of its own when not given. */
+  /** Finds the addresses of hosts that are names, and is closed with this; one of its own when not given. */
   readonly names?: Names;
 }
 
@@ -62,6 +62,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     clearInterval(this.#sweep);
     await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
     this.#pools.clear();
+    this.#means.names.close();
   }
 
   /** Closes the connection that has been free for the longest, of the first origin that has one. */

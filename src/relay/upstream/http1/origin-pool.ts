@@ -176,7 +176,8 @@ export class OriginPool extends Link implements ConnectionOwner {
     if (refusal !== undefined) {
       this.#connectingCount -= 1;
       // Those who wait would meet the same: there is no connection whose end could be waited for.
-      if (this.#connectingCount === this.#all.size) this.#failWaiting(refusal);
+      const isTheirsToo = refusal !== 'connections-share-used';
+      if (isTheirsToo && this.#connectingCount === this.#all.size) this.#failWaiting(refusal);
     }
     if (unsent !== undefined) this.#sendAgain(unsent);
     this.#serveWaiting();
