@@ -59,6 +59,9 @@ export interface ShareOptions {
   readonly subjectSessionBytesMax: number;
   readonly requestsInFlightMax: number;
   readonly subjectRequestsInFlightMax: number;
+  /** Of large requests, and the same again of large answers. */
+  readonly bytesInFlightMax: number;
+  readonly subjectBytesInFlightMax: number;
 }
 
 /** Connections to backends. */

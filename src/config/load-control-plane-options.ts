@@ -2,6 +2,7 @@
 import { deepFreeze } from '../shared/deep-freeze.js';
 import type { CommandWords } from './command-line.js';
 import type { ControlPlaneOptions } from './control-plane-options.js';
+import { defaultWorkerMemoryBytes } from './machine-memory.js';
 import { OptionReader } from './option-reader.js';
 import { controlPlaneOptionTable } from './option-table.js';
 import { arrangeShares } from './share-options.js';
@@ -28,7 +29,7 @@ export function loadControlPlaneOptions(
     store: arrangeStore(values),
     token: arrangeToken(values),
     upstream: arrangeUpstream(values),
-    shares: arrangeShares(values),
+    shares: arrangeShares(values, defaultWorkerMemoryBytes(1)),
     connections: arrangeConnections(values),
     allowedOrigins: values['allowed-origins'] ?? [],
     allowedHosts: values['allowed-hosts'] ?? [],

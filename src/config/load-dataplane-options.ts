@@ -50,16 +50,18 @@ function checkTlsListener(reader: OptionReader<Table>): void {
 }
 
 function arrange(values: Values): DataplaneOptions {
+  const workerCount = values['number-of-cpus'];
+  const workerMemoryBytes = values['worker-memory'] ?? defaultWorkerMemoryBytes(workerCount);
   return {
     address: values.address,
     tls: arrangeTls(values),
     pathPrefix: values['path-prefix'],
-    workerCount: values['number-of-cpus'],
-    workerMemoryBytes: values['worker-memory'] ?? defaultWorkerMemoryBytes(values['number-of-cpus']),
+    workerCount,
+    workerMemoryBytes,
     store: arrangeStore(values),
     token: arrangeToken(values),
     upstream: arrangeUpstream(values),
-    shares: arrangeShares(values),
+    shares: arrangeShares(values, workerMemoryBytes),
     connections: arrangeConnections(values),
     allowedOrigins: values['allowed-origins'] ?? [],
     allowedHosts: values['allowed-hosts'] ?? [],

@@ -251,13 +251,15 @@ const shareOptions = {
   'max-session-bytes': {
     placeholder: '<size>',
     meaning: 'memory that the sessions of one process count for; an initialize above is answered 503',
-    fallback: '1GiB',
+    fallback: undefined,
+    fallbackText: "an eighth of a process's memory, 1GiB at most",
     parse: shareSize,
   },
   'max-session-bytes-per-subject': {
     placeholder: '<size>',
     meaning: "memory that one subject's sessions in one process count for; an initialize above is answered 429",
-    fallback: '64MiB',
+    fallback: undefined,
+    fallbackText: 'a quarter of --max-session-bytes, 64MiB at most',
     parse: shareSize,
   },
   'max-requests-in-flight': {
@@ -271,6 +273,20 @@ const shareOptions = {
     meaning: "one subject's requests that one process is working on; one more is answered 429",
     fallback: '2048',
     parse: values.wholeNumber({ min: 1, max: limits.requestsInFlightMax }),
+  },
+  'max-bytes-in-flight': {
+    placeholder: '<size>',
+    meaning: 'memory of large requests in one process, and of large answers: the next waits, then is refused',
+    fallback: undefined,
+    fallbackText: "an eighth of a process's memory, 512MiB at most",
+    parse: shareSize,
+  },
+  'max-bytes-in-flight-per-subject': {
+    placeholder: '<size>',
+    meaning: 'the same of one subject',
+    fallback: undefined,
+    fallbackText: 'half of --max-bytes-in-flight',
+    parse: shareSize,
   },
 } as const satisfies OptionTable;
 

@@ -1,17 +1,27 @@
-// The shares of a process as both planes are told them, put into the shape that everything after start-up sees.
+// The shares of a process as both planes are told them, put into the shape that everything after start-up sees. Shares of
+// memory follow from how much a process has, unless an option says otherwise.
 import type { ShareOptions } from './dataplane-options.js';
 import type { controlPlaneOptionTable, dataplaneOptionTable } from './option-table.js';
 import type { OptionValues } from './option.js';
 
 type Values = OptionValues<typeof dataplaneOptionTable> | OptionValues<typeof controlPlaneOptionTable>;
 
-export function arrangeShares(values: Values): ShareOptions {
+const MIB = 1024 * 1024;
+
+/** @param processBytes what the process that keeps to the shares may take. */
+export function arrangeShares(values: Values, processBytes: number): ShareOptions {
+  const eighthBytes = Math.floor(processBytes / 8);
+  const sessionBytesMax = values['max-session-bytes'] ?? Math.min(eighthBytes, 1024 * MIB);
+  const bytesInFlightMax = values['max-bytes-in-flight'] ?? Math.min(eighthBytes, 512 * MIB);
   return {
     sessionsMax: values['max-sessions'],
     subjectSessionsMax: values['max-sessions-per-subject'],
-    sessionBytesMax: values['max-session-bytes'],
-    subjectSessionBytesMax: values['max-session-bytes-per-subject'],
+    sessionBytesMax,
+    subjectSessionBytesMax:
+      values['max-session-bytes-per-subject'] ?? Math.min(Math.ceil(sessionBytesMax / 4), 64 * MIB),
     requestsInFlightMax: values['max-requests-in-flight'],
     subjectRequestsInFlightMax: values['max-requests-in-flight-per-subject'],
+    bytesInFlightMax,
+    subjectBytesInFlightMax: values['max-bytes-in-flight-per-subject'] ?? Math.ceil(bytesInFlightMax / 2),
   };
 }

@@ -74,6 +74,11 @@ export class EventStreamParser {
     return this.#retryMs;
   }
 
+  /** What is kept of an event whose end has not come. */
+  get keptBytes(): number {
+    return this.#held.length + this.#data.length + this.#line.length;
+  }
+
   /** @returns false once an event was too large; what follows is not parsed any more. */
   push(chunk: Buffer): boolean {
     if (!this.#isSound || chunk.length === 0) return this.#isSound;

@@ -13,6 +13,7 @@ import type { Account, Accounts } from '../shared/accounts.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
+import { createMessageMemories, type MessageMemory } from '../shared/message-memory.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { refusals, rpcCodes, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
@@ -49,6 +50,8 @@ export interface RelayOptions {
   readonly upstream: UpstreamOptions;
   /** What each subject uses of this process. */
   readonly accounts: Accounts;
+  /** Of large answers, where others count in it too; made of the accounts unless given. */
+  readonly answerMemory?: MessageMemory;
   readonly sessionIdleTimeoutMs: number;
   /** A new session id that this process owns. */
   mintSessionId(): string;
@@ -81,6 +84,7 @@ export class Relay {
       notices: new Notices(http, deadlines),
       ids: new OwnIds(),
       endpoints: new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
+      answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
       nowMs,
       onAvailable: (backend) => log.onAvailable(backend),
       onUnavailable: (backend, fault) => log.onUnavailable(backend, fault),

@@ -6,6 +6,8 @@ export function shareTable(options: ShareOptions): ShareTable {
   return {
     sessions: { subjectMax: options.subjectSessionsMax, totalMax: options.sessionsMax },
     sessionBytes: { subjectMax: options.subjectSessionBytesMax, totalMax: options.sessionBytesMax },
+    requestBytes: { subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax },
+    answerBytes: { subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax },
     requests: { subjectMax: options.subjectRequestsInFlightMax, totalMax: options.requestsInFlightMax },
   };
 }

@@ -47,6 +47,7 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
   #isDone = false;
   #cancelDeadline: Deadline | undefined;
   #unheardDeadline: Deadline | undefined;
+  #unheardBytes = 0;
 
   constructor(plan: ToolCallPlan) {
     super();
@@ -133,6 +134,12 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
    */
   #onCallerGone(): void {
     if (this.#isDone) return;
+    // With its caller went the count of what it sent, which is still here.
+    const { length } = this.id.bytes;
+    if (length >= limits.countedFromBytes) {
+      this.#unheardBytes = length;
+      this.#plan.session.account.requestBytes.take(length);
+    }
     this.#request?.resume();
     this.#unheardDeadline = this.#plan.deadlines.after(limits.unheardCallMsMax, () => {
       this.#plan.upstream.cancel(this.id, 'nobody waits for the answer', this.#plan.passthrough);
@@ -199,6 +206,7 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
     this.#cancelDeadline?.cancel();
     this.#unheardDeadline?.cancel();
     const { session, exchange } = this.#plan;
+    session.account.requestBytes.give(this.#unheardBytes);
     session.finish(this);
     if (message.length > limits.readAtOnceBytesMax || this.#sending !== undefined) {
       this.#finishInPieces(message, parts);

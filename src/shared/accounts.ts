@@ -3,7 +3,7 @@
 import assert from 'node:assert';
 import { Holding, Share, type HoldingObserver, type ShareBounds } from './share.js';
 
-export const shareNames = ['sessions', 'sessionBytes', 'requests'] as const;
+export const shareNames = ['sessions', 'sessionBytes', 'requests', 'requestBytes', 'answerBytes'] as const;
 
 export type ShareName = (typeof shareNames)[number];
 
@@ -20,6 +20,8 @@ export class Accounts {
       sessions: new Share(table.sessions),
       sessionBytes: new Share(table.sessionBytes),
       requests: new Share(table.requests),
+      requestBytes: new Share(table.requestBytes),
+      answerBytes: new Share(table.answerBytes),
     };
   }
 
@@ -47,6 +49,9 @@ export class Account implements HoldingObserver {
   readonly sessionBytes: Holding;
   /** Requests in flight: those that a session is working on. */
   readonly requests: Holding;
+  /** Of large requests and of large answers (message-memory.ts). */
+  readonly requestBytes: Holding;
+  readonly answerBytes: Holding;
   readonly #accounts: Map<string, Account>;
   /** Holdings that hold something. */
   #heldCount = 0;
@@ -58,6 +63,8 @@ export class Account implements HoldingObserver {
     this.sessions = new Holding(shares.sessions, this);
     this.sessionBytes = new Holding(shares.sessionBytes, this);
     this.requests = new Holding(shares.requests, this);
+    this.requestBytes = new Holding(shares.requestBytes, this);
+    this.answerBytes = new Holding(shares.answerBytes, this);
   }
 
   onFirstTaken(): void {

@@ -77,6 +77,13 @@ export const limits = {
   requestsInFlightMax: 1_000_000,
   /** What the options that bound bytes may be set to; more is a fault at start-up: no process has so much memory. */
   shareBytesMax: 1024 * 1024 * MIB,
+  /** From so many bytes on a request or an answer counts in the shares of bytes in flight; smaller ones are bounded by number. */
+  countedFromBytes: 16 * KIB,
+  /** How long a large message may wait for room in them, ms; then it is refused. */
+  messageWaitMsMax: 10_000,
+  /** Large messages that wait for room at once; one more is refused. */
+  messagesWaitingMax: 16_384,
+  messagesWaitingPerSubjectMax: 1_024,
   /** What a session counts for in its subject's share of session bytes, without what its caller and backends say of themselves. */
   sessionBytesEach: 3 * KIB,
   /** What each of its upstream sessions counts for on top, open or not. */

@@ -41,6 +41,8 @@ export type RefusalCode =
   | 'session-bytes-full'
   | 'subject-requests-full'
   | 'requests-full'
+  | 'subject-bytes-full'
+  | 'bytes-full'
   | 'sessions-paused'
   | 'overloaded'
   | 'owner-lost'
@@ -167,6 +169,13 @@ export const refusals = Object.freeze({
     REQUESTS_RETRY,
   ),
   requestsFull: detail('requests-full', 503, 'Too many requests in flight', REQUESTS_RETRY),
+  subjectBytesFull: detail(
+    'subject-bytes-full',
+    429,
+    'Too many bytes of large requests of this subject in flight: wait for answers',
+    REQUESTS_RETRY,
+  ),
+  bytesFull: detail('bytes-full', 503, 'Too many bytes of large requests in flight', REQUESTS_RETRY),
   sessionsPaused: detail('sessions-paused', 503, 'Overloaded: no new sessions for now', OVERLOAD_RETRY),
   overloaded: detail('overloaded', 503, 'Overloaded: no new requests for now', OVERLOAD_RETRY),
   ownerLost: detail('owner-lost', 503, 'The process that held this session ended before it answered'),

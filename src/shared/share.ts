@@ -53,6 +53,12 @@ export class Holding {
     return this.#held;
   }
 
+  /** How much there would be room for, were nothing else held. */
+  get roomWhenEmpty(): number {
+    const { subjectMax, totalMax } = this.#share.bounds;
+    return Math.min(subjectMax, totalMax);
+  }
+
   /** Which bound has no room for so much; the subject's own first, because only about that one can it do something. */
   boundAgainst(amount: number): ShareBound | undefined {
     const { bounds, held } = this.#share;

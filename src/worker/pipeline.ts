@@ -4,7 +4,7 @@
 //   #onAdmission   token, user config, virtual host   → 401, 400, 500, 404
 //                  headers of the transport           → 406, 415, 400
 //                  overload                           → 503
-//   #onBody        size of the body                   → 413
+//   #onBody        size of the body, room for it      → 413, 429, 503
 //   #toOwner       here, or one hop to the worker that owns the session
 //   relay.handle   session, JSON-RPC, backends        (relay/relay.ts)
 //
@@ -75,7 +75,7 @@ export class Pipeline implements EdgeHandler {
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void {
     if (!this.#letIn(exchange)) return;
     exchange.whenBody((outcome) => {
-      if (outcome === 'too-large') this.#refuse(exchange, refusals.bodyTooLarge);
+      if (outcome !== 'complete') this.#refuse(exchange, REFUSED_BY_OUTCOME[outcome]);
       else void this.#answerFrom(endpoint, exchange, parameter);
     });
   }
@@ -116,13 +116,14 @@ export class Pipeline implements EdgeHandler {
       this.#refuse(exchange, refusal);
       return;
     }
-    exchange.letBodyIn();
-    exchange.whenBody((body) => this.#onBody(exchange, outcome.caller, forms, body));
+    const { caller } = outcome;
+    exchange.letBodyIn(caller.subject);
+    exchange.whenBody((body) => this.#onBody(exchange, caller, forms, body));
   }
 
   #onBody(exchange: EdgeExchange, caller: Caller, answerForms: AnswerForms, outcome: BodyOutcome): void {
-    if (outcome === 'too-large') {
-      this.#refuse(exchange, refusals.bodyTooLarge);
+    if (outcome !== 'complete') {
+      this.#refuse(exchange, REFUSED_BY_OUTCOME[outcome]);
       return;
     }
     const { method, head, body } = exchange;
@@ -189,3 +190,10 @@ const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {
   'owner-lost': refusals.ownerLost,
   'hop-failed': refusals.hopFailed,
 };
+
+/** By how a body came to its end. */
+const REFUSED_BY_OUTCOME = {
+  'too-large': refusals.bodyTooLarge,
+  subjectMax: refusals.subjectBytesFull,
+  totalMax: refusals.bytesFull,
+} as const;

@@ -13,6 +13,7 @@ import { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
 import { HostPolicy } from '../shared/host-policy.js';
 import { limits } from '../shared/limits.js';
+import { createMessageMemories } from '../shared/message-memory.js';
 import { createLogger, type Logger } from '../shared/logger.js';
 import { openStore } from '../store/open-store.js';
 import type { Store } from '../store/store.js';
@@ -57,6 +58,7 @@ export class Worker {
     const deadlines = new DeadlineWheel();
     const configs = new UserConfigs(store, options.upstream.mode);
     const accounts = new Accounts(shareTable(options.shares));
+    const memories = createMessageMemories(accounts, deadlines);
     const upstream = new Http1Upstream({
       connectTimeoutMs: options.upstream.connectTimeoutMs,
       pool: options.connections,
@@ -67,6 +69,7 @@ export class Worker {
       deadlines,
       upstream: options.upstream,
       accounts,
+      answerMemory: memories.answers,
       sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
       mintSessionId: () => mintSessionId(slot, slotCount),
       logger,
@@ -93,7 +96,7 @@ export class Worker {
       (hop, exchange) => pipeline.onHop(hop, exchange),
     );
     const endpoints = await loadEndpoints(start, store, announcer, logger);
-    const edge = new Edge(uws, options, deadlines, pipeline, endpoints, logger);
+    const edge = new Edge(uws, options, deadlines, memories, pipeline, endpoints, logger);
     // The other workers may hop here as soon as a caller can have an id of this slot's.
     await hopListener.listen();
     await edge.listen();

@@ -3,6 +3,7 @@ import t from 'tap';
 import { readCommandLine } from '../../src/config/command-line.js';
 import type { ControlPlaneOptions } from '../../src/config/control-plane-options.js';
 import { OptionFaults } from '../../src/config/faults.js';
+import { defaultWorkerMemoryBytes } from '../../src/config/machine-memory.js';
 import { loadControlPlaneOptions } from '../../src/config/load-control-plane-options.js';
 
 function load(args: readonly string[], environment: NodeJS.ProcessEnv = {}): ControlPlaneOptions {
@@ -23,6 +24,7 @@ function faults(args: readonly string[], environment: NodeJS.ProcessEnv = {}): r
 
 t.test('the defaults are those of the decisions', async (t) => {
   const options = load([]);
+  const eighthBytes = Math.floor(defaultWorkerMemoryBytes(1) / 8);
   t.strictSame(options, {
     address: { host: '127.0.0.1', port: 4444 },
     store: { kind: 'embedded', path: 'data/store' },
@@ -45,11 +47,14 @@ t.test('the defaults are those of the decisions', async (t) => {
     shares: {
       sessionsMax: 200_000,
       subjectSessionsMax: 1_000,
-      sessionBytesMax: 1024 * 1024 * 1024,
-      subjectSessionBytesMax: 64 * 1024 * 1024,
+      sessionBytesMax: Math.min(eighthBytes, 1024 * 1024 * 1024),
+      subjectSessionBytesMax: Math.min(Math.ceil(Math.min(eighthBytes, 1024 * 1024 * 1024) / 4), 64 * 1024 * 1024),
       requestsInFlightMax: 16_384,
       subjectRequestsInFlightMax: 2_048,
+      bytesInFlightMax: Math.min(eighthBytes, 512 * 1024 * 1024),
+      subjectBytesInFlightMax: Math.ceil(Math.min(eighthBytes, 512 * 1024 * 1024) / 2),
     },
+    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256 },
     allowedOrigins: [],
     allowedHosts: [],
     bodyBytesMax: 4 * 1024 * 1024,

@@ -39,6 +39,7 @@ function createCertificate(t: Test): { certificate: string; privateKey: string }
 }
 
 t.test('the defaults are those of the decisions', async (t) => {
+  const eighthBytes = Math.floor(defaultWorkerMemoryBytes(availableParallelism()) / 8);
   t.strictSame(load([]), {
     address: { host: '127.0.0.1', port: 8001 },
     tls: undefined,
@@ -65,11 +66,14 @@ t.test('the defaults are those of the decisions', async (t) => {
     shares: {
       sessionsMax: 200_000,
       subjectSessionsMax: 1_000,
-      sessionBytesMax: 1024 * 1024 * 1024,
-      subjectSessionBytesMax: 64 * 1024 * 1024,
+      sessionBytesMax: Math.min(eighthBytes, 1024 * 1024 * 1024),
+      subjectSessionBytesMax: Math.min(Math.ceil(Math.min(eighthBytes, 1024 * 1024 * 1024) / 4), 64 * 1024 * 1024),
       requestsInFlightMax: 16_384,
       subjectRequestsInFlightMax: 2_048,
+      bytesInFlightMax: Math.min(eighthBytes, 512 * 1024 * 1024),
+      subjectBytesInFlightMax: Math.ceil(Math.min(eighthBytes, 512 * 1024 * 1024) / 2),
     },
+    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256 },
     allowedOrigins: [],
     allowedHosts: [],
     bodyBytesMax: 4 * 1024 * 1024,

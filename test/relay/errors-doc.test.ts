@@ -65,6 +65,8 @@ const kinds = {
   'answer-invalid': true,
   'answer-too-large': true,
   'answer-incomplete': true,
+  'answers-share-used': true,
+  'answers-full': true,
   'answer-unread': true,
   'http-status': true,
   'session-lost': true,

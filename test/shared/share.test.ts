@@ -6,7 +6,14 @@ import { Random } from '../support/random.js';
 const ROOMY = { subjectMax: 1_000_000, totalMax: 1_000_000 };
 
 function accountsOf(table: Partial<ShareTable>): Accounts {
-  return new Accounts({ sessions: ROOMY, sessionBytes: ROOMY, requests: ROOMY, ...table });
+  return new Accounts({
+    sessions: ROOMY,
+    sessionBytes: ROOMY,
+    requests: ROOMY,
+    requestBytes: ROOMY,
+    answerBytes: ROOMY,
+    ...table,
+  });
 }
 
 t.test('the bound that has no room is named, the subject’s own first, and nothing is taken', async (t) => {

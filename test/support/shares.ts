@@ -12,6 +12,8 @@ const roomyShares: ShareOptions = {
   subjectSessionBytesMax: PLENTY,
   requestsInFlightMax: PLENTY,
   subjectRequestsInFlightMax: PLENTY,
+  bytesInFlightMax: PLENTY,
+  subjectBytesInFlightMax: PLENTY,
 };
 
 export function shareOptions(bounds: Partial<ShareOptions> = {}): ShareOptions {

@@ -1,5 +1,6 @@
 // What a JSON-RPC request to a backend is made of, and who hears of its answer (upstream-request.ts).
 import type { BackendMessage } from '../../protocol/json-rpc.js';
+import type { MessageMemory } from '../../shared/message-memory.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
 import type { OutgoingMessage } from './http-upstream.js';
 import type { Endpoint } from './reach/endpoint.js';
@@ -44,6 +45,8 @@ export interface RequestPlan extends OutgoingMessage {
   readonly isSilenceDeadline: boolean;
   /** Whether the request carries a session id of the backend's: only then does 404 mean that it lost the session. */
   readonly carriesSession: boolean;
+  /** In which a large answer counts; without it the answer is known to be small. */
+  readonly memory?: MessageMemory;
   /** Bytes of a JSON answer or of one event, at most. Without it the limit is that of any message. */
   readonly answerBytesMax?: number;
 }

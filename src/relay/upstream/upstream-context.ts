@@ -2,6 +2,7 @@
 import type { CompiledBackend } from '../../store/compiled-config.js';
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
+import type { MessageMemory } from '../../shared/message-memory.js';
 import type { HttpUpstream } from './http-upstream.js';
 import type { Notices } from './notices.js';
 import type { OwnIds } from './own-ids.js';
@@ -17,6 +18,8 @@ export interface UpstreamContext {
   readonly endpoints: Endpoints;
   /** Of every request that the gateway makes by itself. */
   readonly ids: OwnIds;
+  /** What large answers take. */
+  readonly answerMemory: MessageMemory;
   /** Milliseconds of a clock that never goes back. */
   nowMs(): number;
   /** For the log: a backend could be opened, or could not. */

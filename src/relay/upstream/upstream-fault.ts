@@ -16,6 +16,8 @@ const FAULT_REASONS = {
   'answer-invalid': 'invalid answer',
   'answer-too-large': 'answer too large',
   'answer-incomplete': 'stream ended without an answer',
+  'answers-share-used': 'no room for its answer: too many bytes of large answers of yours in flight',
+  'answers-full': 'no room for its answer: too many bytes of large answers in flight',
   'answer-unread': 'its answer could not be read: too much at once',
   'http-status': 'refused with HTTP status',
   'session-lost': 'session lost',

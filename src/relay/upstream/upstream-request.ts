@@ -21,6 +21,8 @@ import {
 import type { Reading } from '../../protocol/reading-queue.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
+import type { MessageHold, RoomWaiter } from '../../shared/message-memory.js';
+import type { ShareBound } from '../../shared/share.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler } from './http-upstream.js';
 import type { RequestHandler, RequestPlan } from './request-plan.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
@@ -29,7 +31,7 @@ export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 
 type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'refused' | 'answered' | 'done';
 
-export class UpstreamRequest implements UpstreamHandler {
+export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   readonly #plan: RequestPlan;
   readonly #handler: RequestHandler;
   readonly #deadlines: DeadlineWheel;
@@ -55,6 +57,8 @@ export class UpstreamRequest implements UpstreamHandler {
   /** Events that wait until the reading is over, and the handler wants them; and how the stream has ended behind them. */
   #events: Buffer[] | undefined;
   #ending: UpstreamFault | 'end' | undefined;
+  /** Of a large answer or event, until the handler has it. */
+  #room: MessageHold | undefined;
 
   /** Sends the request. The handler is never called from within the constructor. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
@@ -130,6 +134,7 @@ export class UpstreamRequest implements UpstreamHandler {
         this.#chunk = chunk;
         if (this.#parser?.push(chunk) === false) this.#onStreamEnd(upstreamFault('answer-too-large'));
         this.#chunk = undefined;
+        this.#countEvent();
         break;
       case 'refused':
         this.#collect(chunk, limits.upstreamRefusalBytesMax);
@@ -214,8 +219,12 @@ export class UpstreamRequest implements UpstreamHandler {
       this.#fail(upstreamFault('answer-invalid'));
       return;
     }
+    // Until whoever has the answer next has counted it.
+    const room = this.#room;
+    this.#room = undefined;
     this.#finish();
     this.#handler.onAnswer(bytes, message, this.#sessionId);
+    room?.release();
   }
 
   #onEvent(data: Buffer): void {
@@ -230,6 +239,7 @@ export class UpstreamRequest implements UpstreamHandler {
     this.#reading = readLargeBackendMessage(data, (message) => {
       this.#reading = undefined;
       this.#onEventMessage(data, message);
+      this.#countEvent();
       this.#goOn();
     });
   }
@@ -282,6 +292,7 @@ export class UpstreamRequest implements UpstreamHandler {
     if (this.#state === 'answered') this.#events = undefined;
     this.#tryEnd();
     if (this.#state === 'done' || this.#reading !== undefined || this.#isHeld) return;
+    if (this.#room?.isWaiting === true) return;
     if (this.#plan.isSilenceDeadline && this.#state !== 'answered') this.#deadline.restart();
     this.#call.resume();
   }
@@ -336,6 +347,34 @@ export class UpstreamRequest implements UpstreamHandler {
     if (bytes > bytesMax)
       this.#fail(this.#state === 'refused' ? this.#statusFault() : upstreamFault('answer-too-large'));
     else this.#received.add(chunk, this.#bodyBytes);
+    if (bytes >= limits.countedFromBytes && this.#state === 'json') this.#makeRoom(bytes);
+  }
+
+  /** An event whose end has not come, which the parser keeps. One that has come is the handler's. */
+  #countEvent(): void {
+    const bytes = this.#parser?.keptBytes ?? 0;
+    if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.#makeRoom(bytes);
+    else if (this.#reading === undefined && !this.#hasEvents) this.#room?.release();
+  }
+
+  /** Reads no more until there is room for so much; of a length that is not known, for more than there is. */
+  #makeRoom(bytes: number): void {
+    const { memory, subject } = this.#plan;
+    if (memory === undefined || bytes <= (this.#room?.heldBytes ?? 0)) return;
+    this.#room ??= memory.hold(subject, this);
+    const outcome = this.#room.grow(bytes, Math.min(2 * this.#room.heldBytes, this.#answerBytesMax));
+    if (outcome === 'wait') this.#rest();
+    else if (outcome !== 'room') this.onNoRoom(outcome);
+  }
+
+  /** For `MessageHold`. */
+  onRoom(): void {
+    this.#goOn();
+  }
+
+  /** For `MessageHold`. */
+  onNoRoom(bound: ShareBound): void {
+    this.#fail(upstreamFault(bound === 'subjectMax' ? 'answers-share-used' : 'answers-full'));
   }
 
   #passOn(piece: Buffer): void {
@@ -390,6 +429,7 @@ export class UpstreamRequest implements UpstreamHandler {
     this.#reading?.cancel();
     this.#events = undefined;
     this.#received.clear();
+    this.#room?.release();
     this.#pieces = [];
     return true;
   }

@@ -153,6 +153,7 @@ export class UpstreamSession {
       this.#context.deadlines,
       {
         subject: this.#subject,
+        memory: this.#context.answerMemory,
         target,
         endpoint: this.#endpoint,
         headers,

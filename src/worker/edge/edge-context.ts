@@ -1,10 +1,14 @@
 // What the exchanges of one listener share.
+import type { MessageMemory } from '../../shared/message-memory.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Logger } from '../../shared/logger.js';
 
 export interface EdgeContext {
   readonly deadlines: DeadlineWheel;
   readonly bodyBytesMax: number;
+  /** What large requests take, and large answers that their callers are slow to read. */
+  readonly requestMemory: MessageMemory;
+  readonly answerMemory: MessageMemory;
   /** How long a caller may take nothing of its answer before it is cut off. */
   readonly slowReaderTimeoutMs: number;
   readonly logger: Logger;

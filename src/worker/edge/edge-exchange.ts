@@ -13,6 +13,7 @@ import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.j
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
+import type { MessageHold, RoomWaiter } from '../../shared/message-memory.js';
 import type { EdgeContext } from './edge-context.js';
 import { ReaderWatch } from './reader-watch.js';
 import { RequestBody, type BodyOutcome } from './request-body.js';
@@ -25,6 +26,8 @@ type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 const NO_BODY = Buffer.alloc(0);
 /** Sixteen KiB fit into the library's own buffer, and into the kernel's: no more is worth watching until it is gone. */
 const FLUSHED_BYTES_MAX = 16 * 1024;
+/** Waits for nothing. */
+const NOBODY: RoomWaiter = { onRoom: () => undefined, onNoRoom: () => undefined };
 const CLOSE_HEADERS = ['connection', 'close'];
 const STREAM_HEADERS = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
 
@@ -42,6 +45,9 @@ export class EdgeExchange implements Exchange {
   #request: ExchangeRequest | undefined;
   #corsHeaders: readonly string[] = [];
   readonly #body: RequestBody;
+  #subject = '';
+  /** Of a large answer that the caller has not read. */
+  #answerRoom: MessageHold | undefined;
   #keepAlive: Deadline | undefined;
   #stream: StreamWriter | undefined;
   /** Of a large answer: its length, the part of it that is being handed over, and where that begins. */
@@ -96,8 +102,10 @@ export class EdgeExchange implements Exchange {
     this.#body.hold();
   }
 
-  letBodyIn(): void {
-    this.#body.letIn();
+  /** @param subject in whose share a large body counts, and a large answer that is not read. */
+  letBodyIn(subject: string): void {
+    this.#subject = subject;
+    this.#body.letIn(this.#context.requestMemory, subject);
   }
 
   /** Calls back once, when the whole answer was handed to the kernel or never will be. */
@@ -178,7 +186,9 @@ export class EdgeExchange implements Exchange {
     if (this.#state === 'body') return this.#writePart(bytes);
     if (this.#state !== 'streaming' || this.#stream === undefined) return true;
     this.#keepAlive?.restart();
-    return this.#watched(this.#stream.write(bytes));
+    const hasRoom = this.#watched(this.#stream.write(bytes));
+    if (!hasRoom) this.#countUnread(bytes.length);
+    return hasRoom;
   }
 
   end(): void {
@@ -235,6 +245,14 @@ export class EdgeExchange implements Exchange {
       this.#writeCloseHeader();
       this.#handOver(0);
     });
+    if (this.#part.length > 0) this.#countUnread(body.length);
+  }
+
+  /** Counts although nobody asked for room: it is here already, and the relay has counted it until now. */
+  #countUnread(bytes: number): void {
+    if (bytes < limits.countedFromBytes) return;
+    this.#answerRoom ??= this.#context.answerMemory.hold(this.#subject, NOBODY);
+    this.#answerRoom.take(bytes);
   }
 
   #writePart(part: Uint8Array): boolean {
@@ -286,6 +304,7 @@ export class EdgeExchange implements Exchange {
     const stream = this.#stream;
     if (stream === undefined) return true;
     const hasRoom = stream.tryMore();
+    if (hasRoom) this.#answerRoom?.release();
     this.#watched(!stream.isBlocked);
     if (hasRoom && this.#state === 'flushing') this.#endStream();
     else if (hasRoom) this.onDrain?.();
@@ -364,6 +383,8 @@ export class EdgeExchange implements Exchange {
   #finish(isWhole: boolean): void {
     this.#state = 'done';
     this.#part = NO_BODY;
+    this.#body.releaseRoom();
+    this.#answerRoom?.release();
     this.#keepAlive?.cancel();
     this.#watch?.stop();
     this.#context.openCount -= 1;

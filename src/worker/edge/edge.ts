@@ -6,6 +6,7 @@ import type { ExchangeRequest } from '../../relay/exchange.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Endpoint } from '../../shared/endpoint.js';
 import type { Logger } from '../../shared/logger.js';
+import type { MessageMemories } from '../../shared/message-memory.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { EdgeContext } from './edge-context.js';
 import { EdgeExchange } from './edge-exchange.js';
@@ -37,6 +38,7 @@ export class Edge {
     uws: Uws,
     options: DataplaneOptions,
     deadlines: DeadlineWheel,
+    memories: MessageMemories,
     handler: EdgeHandler,
     endpoints: readonly Endpoint[],
     logger: Logger,
@@ -47,6 +49,8 @@ export class Edge {
     this.#endpoints = endpoints;
     this.#context = {
       deadlines,
+      requestMemory: memories.requests,
+      answerMemory: memories.answers,
       bodyBytesMax: options.bodyBytesMax,
       slowReaderTimeoutMs: options.slowReaderTimeoutMs,
       logger,

@@ -2,11 +2,17 @@
 // Hot: one object per request, and most bodies are one chunk.
 import type { HttpResponse } from 'uWebSockets.js';
 import { BodyCollector } from '../../protocol/body-collector.js';
+import { limits } from '../../shared/limits.js';
+import type { MessageHold, MessageMemory, RoomWaiter } from '../../shared/message-memory.js';
+import type { ShareBound } from '../../shared/share.js';
 
-/** How the body came to its end: whole, or over the limit and thrown away (413). */
-export type BodyOutcome = 'complete' | 'too-large';
+/**
+ * How the body came to its end: whole, over the limit and thrown away (413), or thrown away because there was no room for
+ * it within the bound that is named, and none came free in time.
+ */
+export type BodyOutcome = 'complete' | 'too-large' | ShareBound;
 
-export class RequestBody {
+export class RequestBody implements RoomWaiter {
   readonly #res: HttpResponse;
   readonly #lengthBytes: number;
   readonly #bytesMax: number;
@@ -16,6 +22,9 @@ export class RequestBody {
   #isUnwanted = false;
   #isHeld = false;
   #isPaused = false;
+  /** Of a large body, once it is let in. */
+  #room: MessageHold | undefined;
+  #createRoom: (() => MessageHold) | undefined;
 
   /** @param lengthBytes as the head says; `NaN` when it does not. */
   constructor(res: HttpResponse, lengthBytes: number, bytesMax: number) {
@@ -43,12 +52,45 @@ export class RequestBody {
     this.#isHeld = true;
   }
 
-  /** Ends `hold`. The request must not be answered yet. */
-  letIn(): void {
+  /**
+   * Ends `hold`. The request must not be answered yet.
+   * @param subject in whose share a large body counts from now on: it is read as there is room for it.
+   */
+  letIn(memory: MessageMemory, subject: string): void {
+    this.#createRoom = () => memory.hold(subject, this);
+    if (this.#outcome === 'complete') this.#countWhole();
+    else if (this.#makeRoom(Math.max(this.#lengthBytes || 0, this.#received.length))) this.#readOn();
+  }
+
+  /** Nothing of the body is here any more. */
+  releaseRoom(): void {
+    this.#room?.release();
+  }
+
+  /** For `MessageHold`. */
+  onRoom(): void {
+    this.#readOn();
+  }
+
+  /** For `MessageHold`. */
+  onNoRoom(bound: ShareBound): void {
+    if (this.#outcome !== undefined || this.#isUnwanted) return;
+    this.#received.clear();
+    this.#readOn();
+    this.#end(bound);
+  }
+
+  #readOn(): void {
     this.#isHeld = false;
     if (!this.#isPaused) return;
     this.#isPaused = false;
     this.#res.resume();
+  }
+
+  #pause(): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.#res.pause();
   }
 
   /** Somebody else has it, or nobody. */
@@ -62,8 +104,9 @@ export class RequestBody {
     this.#isUnwanted = true;
     this.#onEnd = undefined;
     this.#received.clear();
+    this.#room?.release();
     // Behind it may be the connection's next request.
-    this.letIn();
+    this.#readOn();
   }
 
   /** The caller is gone. */
@@ -83,11 +126,35 @@ export class RequestBody {
     // The library takes a chunk back when its callback returns.
     if (chunk.byteLength > 0) this.#received.add(new Uint8Array(chunk), this.#lengthBytes);
     if (isLast) {
+      this.#countWhole();
       this.#end('complete');
-    } else if (this.#isHeld && !this.#isPaused) {
-      this.#isPaused = true;
-      this.#res.pause();
+    } else if (this.#isHeld) {
+      this.#pause();
+    } else {
+      this.#makeRoom(this.#received.length);
     }
+  }
+
+  /** @returns false when there is none: no more is read until there is. */
+  #makeRoom(bytes: number): boolean {
+    if (bytes < limits.countedFromBytes || bytes <= (this.#room?.heldBytes ?? 0)) return true;
+    if (this.#createRoom === undefined) return true;
+    this.#room ??= this.#createRoom();
+    // Of a length that the head says, all of it; else twice what there is.
+    const outcome = this.#room.grow(bytes, this.#lengthBytes > 0 ? bytes : Math.min(2 * bytes, this.#bytesMax));
+    if (outcome === 'room') return true;
+    this.#pause();
+    if (outcome !== 'wait') this.onNoRoom(outcome);
+    return false;
+  }
+
+  /** All of it is here: it counts whether there is room or not, and as what it is. */
+  #countWhole(): void {
+    const { length } = this.#received;
+    if (length < limits.countedFromBytes || this.#createRoom === undefined || this.#room?.heldBytes === length) return;
+    this.#room ??= this.#createRoom();
+    this.#room.release();
+    this.#room.take(length);
   }
 
   #end(outcome: BodyOutcome): void {

@@ -6,6 +6,8 @@ import { Endpoints } from '../../../src/relay/upstream/reach/endpoints.js';
 import type { UpstreamContext } from '../../../src/relay/upstream/upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../../src/relay/upstream/upstream-fault.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { createMessageMemories, type MessageMemory } from '../../../src/shared/message-memory.js';
+import { createAccounts } from '../../support/shares.js';
 import type { CompiledBackend } from '../../../src/store/compiled-config.js';
 import { ScriptedUpstream } from './scripted-upstream.js';
 
@@ -31,11 +33,13 @@ export class ScriptedContext implements UpstreamContext {
   /** What chance says next: delays with a jitter are as long as they can be. */
   random = 0;
   readonly ids = new OwnIds();
+  readonly answerMemory: MessageMemory;
   #nowMs = 1_000;
 
   /** @param t the wheel ends with the test. */
   constructor(t: { teardown(end: () => void): unknown }) {
     this.deadlines = new DeadlineWheel(TICK_MS, () => this.#nowMs);
+    this.answerMemory = createMessageMemories(createAccounts(), this.deadlines).answers;
     this.notices = new Notices(this.http, this.deadlines);
     this.endpoints = new Endpoints({
       http: this.http,

@@ -7,6 +7,9 @@ import { readHead } from '../../../src/worker/edge/request-head.js';
 import { loadUws } from '../../../src/worker/edge/uws.js';
 import { createLogger } from '../../../src/shared/logger.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import type { ShareOptions } from '../../../src/config/dataplane-options.js';
+import { createMessageMemories } from '../../../src/shared/message-memory.js';
+import { createAccounts } from '../../support/shares.js';
 import { logInto } from '../../support/log-lines.js';
 import { Random } from '../../support/random.js';
 import { until } from '../../support/until.js';
@@ -27,11 +30,15 @@ async function startEdge(
   t: Test,
   onRequest: (exchange: EdgeExchange) => void,
   overrides: Partial<EdgeContext> = {},
+  shares: Partial<ShareOptions> = {},
 ): Promise<Edge> {
   const uws = await loadUws();
   const deadlines = new DeadlineWheel();
+  const memories = createMessageMemories(createAccounts(shares), deadlines);
   const context = {
     deadlines,
+    requestMemory: memories.requests,
+    answerMemory: memories.answers,
     bodyBytesMax: 1_000,
     slowReaderTimeoutMs: 60_000,
     logger: createLogger('silent', {}),
@@ -214,7 +221,7 @@ t.test('a body that is held is read no further until it is let in', async (t) =>
     t.equal((await answerOf(other)).body.toString(), 'x');
   }
   t.ok(socket.writableLength > 0, 'the caller waits');
-  exchange?.letBodyIn();
+  exchange?.letBodyIn('ada');
   t.equal(await new Promise((resolve) => exchange?.whenBody(resolve)), 'complete');
   t.ok(exchange?.body.equals(large));
   exchange?.respond(200, 'text/plain', 'x');
