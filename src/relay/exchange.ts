@@ -1,6 +1,8 @@
 // The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay knows no HTTP
 // server; the edge implements this over uWebSockets.js, the hop over a Unix socket, the control plane over Node's own
 // server. Hot: one object per request.
+import type { RoomWaiter } from '../shared/message-memory.js';
+import type { ShareBound } from '../shared/share.js';
 
 /** Which answer shapes the caller's `Accept` header allows (decisions 2.2). */
 export type AnswerForms = 'json' | 'event-stream' | 'both';
@@ -77,6 +79,12 @@ export interface Exchange {
    * the other worker. For the access log; optional to do.
    */
   whenSettled?(onSettled: (isWhole: boolean) => void): void;
+
+  /**
+   * Makes room for a large answer that is put together before it is given. Without it there is room.
+   * @param waiter hears later when the answer is `wait`.
+   */
+  makeRoom?(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound;
 
   /** Says that nothing will read the request's body any more: its memory may be used for another. Optional to do. */
   releaseBody?(): void;

@@ -25,6 +25,9 @@ export interface RoomWaiter {
   onNoRoom(bound: ShareBound): void;
 }
 
+/** For what never waits, as it is here already. */
+export const noWaiter: RoomWaiter = { onRoom: () => undefined, onNoRoom: () => undefined };
+
 export class MessageMemory {
   readonly #parts: MessageMemoryParts;
   /** A subject that has all of its share is held back in it until it gives something back. */

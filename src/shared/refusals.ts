@@ -43,6 +43,7 @@ export type RefusalCode =
   | 'requests-full'
   | 'subject-bytes-full'
   | 'bytes-full'
+  | 'answer-bytes-full'
   | 'sessions-paused'
   | 'overloaded'
   | 'owner-lost'
@@ -176,6 +177,12 @@ export const refusals = Object.freeze({
     REQUESTS_RETRY,
   ),
   bytesFull: detail('bytes-full', 503, 'Too many bytes of large requests in flight', REQUESTS_RETRY),
+  answerBytesFull: detail(
+    'answer-bytes-full',
+    503,
+    'The request was carried out, but there is no room for its answer: too many bytes of large answers in flight',
+    REQUESTS_RETRY,
+  ),
   sessionsPaused: detail('sessions-paused', 503, 'Overloaded: no new sessions for now', OVERLOAD_RETRY),
   overloaded: detail('overloaded', 503, 'Overloaded: no new requests for now', OVERLOAD_RETRY),
   ownerLost: detail('owner-lost', 503, 'The process that held this session ended before it answered'),

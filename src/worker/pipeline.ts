@@ -189,6 +189,7 @@ const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {
   'owner-absent': refusals.sessionUnknown,
   'owner-lost': refusals.ownerLost,
   'hop-failed': refusals.hopFailed,
+  'answer-bytes-full': refusals.answerBytesFull,
 };
 
 /** By how a body came to its end. */

@@ -92,7 +92,7 @@ export class Worker {
     const hopListener = new HopListener(
       hopSocketPath(hopDirectory, slot),
       hopSecret,
-      { bodyBytesMax: options.bodyBytesMax, logger },
+      { bodyBytesMax: options.bodyBytesMax, answerMemory: memories.answers, logger },
       (hop, exchange) => pipeline.onHop(hop, exchange),
     );
     const endpoints = await loadEndpoints(start, store, announcer, logger);

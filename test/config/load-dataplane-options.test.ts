@@ -73,7 +73,6 @@ t.test('the defaults are those of the decisions', async (t) => {
       bytesInFlightMax: Math.min(eighthBytes, 512 * 1024 * 1024),
       subjectBytesInFlightMax: Math.ceil(Math.min(eighthBytes, 512 * 1024 * 1024) / 2),
     },
-    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256 },
     allowedOrigins: [],
     allowedHosts: [],
     bodyBytesMax: 4 * 1024 * 1024,

@@ -10,6 +10,9 @@ export class HopBody {
   readonly #inflow: Inflow;
   readonly #totalBytes: number;
   #filledBytes = 0;
+  /** There is no room for it yet: what came is not returned as credit, so that no more than a window of it comes. */
+  #isHeld = false;
+  #heldBytes = 0;
   #bytes: Buffer = Buffer.alloc(0);
 
   constructor(socket: HopSocket, stream: number, totalBytes: number) {
@@ -33,7 +36,19 @@ export class HopBody {
     if (this.#filledBytes === 0) this.#bytes = memoryFor(this.#totalBytes);
     part.copy(this.#bytes, this.#filledBytes);
     this.#filledBytes += part.length;
-    if (!this.isComplete) this.#inflow.release(part.length);
+    if (this.#isHeld) this.#heldBytes += part.length;
+    else if (!this.isComplete) this.#inflow.release(part.length);
+  }
+
+  /** Takes no more than a window until `letGo`. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  letGo(): void {
+    this.#isHeld = false;
+    if (!this.isComplete) this.#inflow.release(this.#heldBytes);
+    this.#heldBytes = 0;
   }
 }
 

@@ -8,6 +8,7 @@
 //   ending ── the caller went away ──> done
 import type { Exchange } from '../../relay/exchange.js';
 import { limits } from '../../shared/limits.js';
+import type { RoomWaiter } from '../../shared/message-memory.js';
 import { HopBody } from './hop-body.js';
 import { HopFault, StreamFault, type FrameKind } from './hop-frames.js';
 import { Inflow, Outflow } from './hop-flow.js';
@@ -27,11 +28,11 @@ import type { HopSocket } from './hop-socket.js';
  * lost too. `owner-lost`: the request was sent, and it is not known what became of it. `hop-failed`: the two workers did
  * not understand each other about this one request; the owner and its sessions are there.
  */
-export type HopFailure = 'owner-absent' | 'owner-lost' | 'hop-failed';
+export type HopFailure = 'owner-absent' | 'owner-lost' | 'hop-failed' | 'answer-bytes-full';
 
 type State = 'asked' | 'gathering' | 'streaming' | 'ending' | 'leaving' | 'done';
 
-export class HopCall {
+export class HopCall implements RoomWaiter {
   readonly #socket: HopSocket;
   readonly stream: number;
   readonly #exchange: Exchange;
@@ -139,21 +140,39 @@ export class HopCall {
   }
 
   /** The stream is over for both ends; the caller is answered, or cut off where its answer has begun. */
-  #fail(): void {
+  #fail(failure: HopFailure = 'hop-failed'): void {
     const hasBegun = this.#state === 'streaming';
     const isWaiting = this.#state === 'asked' || this.#state === 'gathering';
     if (!this.#finish(['asked', 'gathering', 'streaming', 'leaving'])) return;
     this.#outflow.drop();
     this.#forget(this.stream);
     if (hasBegun) this.#exchange.cut();
-    else if (isWaiting) this.#onFailure('hop-failed');
+    else if (isWaiting) this.#onFailure(failure);
   }
 
   #onRespond(head: RespondHead): void {
     if (head.bodyBytes > limits.hopAnswerBytesMax) throw new StreamFault(`answer of ${head.bodyBytes} bytes`);
     this.#expect(['asked'], 'gathering', 'respond');
-    this.#answer = { head, body: new HopBody(this.#socket, this.stream, head.bodyBytes) };
+    const body = new HopBody(this.#socket, this.stream, head.bodyBytes);
+    this.#answer = { head, body };
+    if (head.bodyBytes >= limits.countedFromBytes) {
+      const outcome = this.#exchange.makeRoom?.(head.bodyBytes, this) ?? 'room';
+      if (outcome === 'wait') body.hold();
+      else if (outcome !== 'room') this.onNoRoom();
+    }
     this.#tryRespond();
+  }
+
+  /** For `MessageHold`. */
+  onRoom(): void {
+    if (this.#state === 'gathering') this.#answer?.body.letGo();
+  }
+
+  /** For `MessageHold`: the caller is told, the owner drops the rest. */
+  onNoRoom(): void {
+    if (this.#state !== 'gathering') return;
+    this.#socket.reserve('reset', this.stream, 0);
+    this.#fail('answer-bytes-full');
   }
 
   #onData(payload: Buffer): void {

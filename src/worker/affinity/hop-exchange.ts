@@ -8,6 +8,7 @@
 import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
+import { noWaiter, type MessageHold, type MessageMemory } from '../../shared/message-memory.js';
 import { Outflow } from './hop-flow.js';
 import { sendOpenBody, sendOpenStream, trySendRespondHead } from './hop-heads.js';
 import type { HopSocket } from './hop-socket.js';
@@ -31,13 +32,29 @@ export class HopExchange implements Exchange {
   /** A `write` answered false. Ends in `onCredit`, or with the exchange. */
   #isDrainDue = false;
   #onSettled: ((isWhole: boolean) => void) | undefined;
+  readonly #answerMemory: MessageMemory | undefined;
+  readonly #subject: string;
+  /** Of what waits for credit, if that is much. */
+  #room: MessageHold | undefined;
 
-  /** @param forget is called once, when no frame of the stream is of interest any more. */
-  constructor(socket: HopSocket, stream: number, request: ExchangeRequest, forget: (stream: number) => void) {
+  /**
+   * @param forget is called once, when no frame of the stream is of interest any more.
+   * @param answerMemory in which the subject's large answers count while they wait for credit.
+   */
+  constructor(
+    socket: HopSocket,
+    stream: number,
+    request: ExchangeRequest,
+    forget: (stream: number) => void,
+    answerMemory?: MessageMemory,
+    subject = '',
+  ) {
     this.#socket = socket;
     this.stream = stream;
     this.#request = request;
     this.#forget = forget;
+    this.#answerMemory = answerMemory;
+    this.#subject = subject;
     this.#outflow = new Outflow(socket, stream);
   }
 
@@ -66,6 +83,7 @@ export class HopExchange implements Exchange {
     }
     this.#body = bytes;
     this.#outflow.write(bytes);
+    this.#countWaiting(bytes);
     this.#tryComplete();
   }
 
@@ -91,6 +109,7 @@ export class HopExchange implements Exchange {
   write(bytes: Uint8Array): boolean {
     if (this.#state !== 'streaming') return true;
     this.#outflow.write(bytes);
+    this.#countWaiting(bytes);
     this.#isDrainDue = !this.#outflow.hasCredit;
     return this.#outflow.hasCredit;
   }
@@ -112,6 +131,7 @@ export class HopExchange implements Exchange {
       this.#tryComplete();
     } else if (this.#isDrainDue && this.#outflow.hasCredit) {
       this.#isDrainDue = false;
+      this.#room?.release();
       this.onDrain?.();
     }
   }
@@ -124,6 +144,13 @@ export class HopExchange implements Exchange {
     this.#settle(false);
     // What the relay has answered completely is no longer its concern.
     if (!isAnswered) this.onAbort?.();
+  }
+
+  /** Counts although nobody asked for room: it is here already, and the relay has counted it until now. */
+  #countWaiting({ length }: Uint8Array): void {
+    if (this.#outflow.isEmpty || length < limits.countedFromBytes || this.#answerMemory === undefined) return;
+    this.#room ??= this.#answerMemory.hold(this.#subject, noWaiter);
+    this.#room.take(length);
   }
 
   /** There will be no answer over this hop. */
@@ -144,6 +171,7 @@ export class HopExchange implements Exchange {
   }
 
   #settle(isWhole: boolean): void {
+    this.#room?.release();
     this.#forget(this.stream);
     this.#onSettled?.(isWhole);
   }

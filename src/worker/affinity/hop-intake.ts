@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Exchange } from '../../relay/exchange.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
+import type { MessageMemory } from '../../shared/message-memory.js';
 import { HopBody } from './hop-body.js';
 import { HopExchange } from './hop-exchange.js';
 import { HopFault, StreamFault, type FrameKind } from './hop-frames.js';
@@ -14,6 +15,8 @@ import { StreamTable } from './streams.js';
 export interface HopIntakeOptions {
   /** A request with a longer body is not taken: the other worker has the same limit. */
   readonly bodyBytesMax: number;
+  /** In which answers count that wait for their receiver. */
+  readonly answerMemory?: MessageMemory;
   readonly logger: Logger;
 }
 
@@ -31,6 +34,7 @@ export class HopIntake implements HopSocketHandler {
   readonly #socket: HopSocket;
   readonly #secret: Uint8Array;
   readonly #bodyBytesMax: number;
+  readonly #answerMemory: MessageMemory | undefined;
   readonly #onExchange: OnHopExchange;
   readonly #onClosed: (intake: HopIntake) => void;
   readonly #helloTimer: NodeJS.Timeout;
@@ -51,6 +55,7 @@ export class HopIntake implements HopSocketHandler {
   ) {
     this.#secret = secret;
     this.#bodyBytesMax = options.bodyBytesMax;
+    this.#answerMemory = options.answerMemory;
     this.#onExchange = onExchange;
     this.#onClosed = onClosed;
     this.#socket = new HopSocket(socket, options.logger, this);
@@ -153,7 +158,9 @@ export class HopIntake implements HopSocketHandler {
 
   /** A caller that is gone before its body was here is delivered all the same: being gone is not a cancellation (S12). */
   #deliver({ stream, head, body, isAborted }: ArrivingRequest): void {
-    const exchange = new HopExchange(this.#socket, stream, { ...head.request, body: body.bytes }, this.#forget);
+    const { subject } = head.hop;
+    const request = { ...head.request, body: body.bytes };
+    const exchange = new HopExchange(this.#socket, stream, request, this.#forget, this.#answerMemory, subject);
     if (!this.#exchanges.add(exchange)) throw new HopFault('stream in use');
     this.#onExchange(head.hop, exchange);
     if (isAborted) exchange.abort();

@@ -13,7 +13,8 @@ import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.j
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
-import type { MessageHold, RoomWaiter } from '../../shared/message-memory.js';
+import { noWaiter, type MessageHold, type RoomWaiter } from '../../shared/message-memory.js';
+import type { ShareBound } from '../../shared/share.js';
 import type { EdgeContext } from './edge-context.js';
 import { ReaderWatch } from './reader-watch.js';
 import { RequestBody, type BodyOutcome } from './request-body.js';
@@ -26,8 +27,6 @@ type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 const NO_BODY = Buffer.alloc(0);
 /** Sixteen KiB fit into the library's own buffer, and into the kernel's: no more is worth watching until it is gone. */
 const FLUSHED_BYTES_MAX = 16 * 1024;
-/** Waits for nothing. */
-const NOBODY: RoomWaiter = { onRoom: () => undefined, onNoRoom: () => undefined };
 const CLOSE_HEADERS = ['connection', 'close'];
 const STREAM_HEADERS = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
 
@@ -248,10 +247,15 @@ export class EdgeExchange implements Exchange {
     if (this.#part.length > 0) this.#countUnread(body.length);
   }
 
+  makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
+    this.#answerRoom ??= this.#context.answerMemory.hold(this.#subject, waiter);
+    return this.#answerRoom.grow(bytes);
+  }
+
   /** Counts although nobody asked for room: it is here already, and the relay has counted it until now. */
   #countUnread(bytes: number): void {
-    if (bytes < limits.countedFromBytes) return;
-    this.#answerRoom ??= this.#context.answerMemory.hold(this.#subject, NOBODY);
+    if (bytes < limits.countedFromBytes || (this.#answerRoom?.heldBytes ?? 0) === bytes) return;
+    this.#answerRoom ??= this.#context.answerMemory.hold(this.#subject, noWaiter);
     this.#answerRoom.take(bytes);
   }
 

@@ -24,7 +24,8 @@ export class RequestBody implements RoomWaiter {
   #isPaused = false;
   /** Of a large body, once it is let in. */
   #room: MessageHold | undefined;
-  #createRoom: (() => MessageHold) | undefined;
+  #memory: MessageMemory | undefined;
+  #subject = '';
 
   /** @param lengthBytes as the head says; `NaN` when it does not. */
   constructor(res: HttpResponse, lengthBytes: number, bytesMax: number) {
@@ -57,7 +58,8 @@ export class RequestBody implements RoomWaiter {
    * @param subject in whose share a large body counts from now on: it is read as there is room for it.
    */
   letIn(memory: MessageMemory, subject: string): void {
-    this.#createRoom = () => memory.hold(subject, this);
+    this.#memory = memory;
+    this.#subject = subject;
     if (this.#outcome === 'complete') this.#countWhole();
     else if (this.#makeRoom(Math.max(this.#lengthBytes || 0, this.#received.length))) this.#readOn();
   }
@@ -138,8 +140,8 @@ export class RequestBody implements RoomWaiter {
   /** @returns false when there is none: no more is read until there is. */
   #makeRoom(bytes: number): boolean {
     if (bytes < limits.countedFromBytes || bytes <= (this.#room?.heldBytes ?? 0)) return true;
-    if (this.#createRoom === undefined) return true;
-    this.#room ??= this.#createRoom();
+    if (this.#memory === undefined) return true;
+    this.#room ??= this.#memory.hold(this.#subject, this);
     // Of a length that the head says, all of it; else twice what there is.
     const outcome = this.#room.grow(bytes, this.#lengthBytes > 0 ? bytes : Math.min(2 * bytes, this.#bytesMax));
     if (outcome === 'room') return true;
@@ -151,8 +153,8 @@ export class RequestBody implements RoomWaiter {
   /** All of it is here: it counts whether there is room or not, and as what it is. */
   #countWhole(): void {
     const { length } = this.#received;
-    if (length < limits.countedFromBytes || this.#createRoom === undefined || this.#room?.heldBytes === length) return;
-    this.#room ??= this.#createRoom();
+    if (length < limits.countedFromBytes || this.#memory === undefined || this.#room?.heldBytes === length) return;
+    this.#room ??= this.#memory.hold(this.#subject, this);
     this.#room.release();
     this.#room.take(length);
   }

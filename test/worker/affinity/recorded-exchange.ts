@@ -1,5 +1,6 @@
 // A downstream exchange that records its answer, can be slow and can go away. It is strict: a call that the contract of
 // Exchange rules out throws.
+import type { HopFailure } from '../../../src/worker/affinity/hop-call.js';
 import type { BodyType, Exchange, ExchangeRequest } from '../../../src/relay/exchange.js';
 
 export interface RecordedAnswer {
@@ -23,7 +24,16 @@ export class RecordedExchange implements Exchange {
   /** As told when a body was opened. */
   body: { readonly contentType: BodyType; readonly bodyBytes: number } | undefined;
   writtenBytes = 0;
-  outcome: 'none' | 'streaming' | 'responded' | 'ended' | 'cut' | 'owner-absent' | 'owner-lost' | 'hop-failed' = 'none';
+  outcome:
+    | 'none'
+    | 'streaming'
+    | 'responded'
+    | 'ended'
+    | 'cut'
+    | 'owner-absent'
+    | 'owner-lost'
+    | 'hop-failed'
+    | 'answer-bytes-full' = 'none';
   readonly #written: Buffer[] = [];
   #isDrainDue = false;
 
@@ -42,7 +52,7 @@ export class RecordedExchange implements Exchange {
     return Buffer.concat(this.#written);
   }
 
-  readonly onFailure = (failure: 'owner-absent' | 'owner-lost' | 'hop-failed'): void => {
+  readonly onFailure = (failure: HopFailure): void => {
     this.#move('none', failure);
   };
 
