@@ -152,7 +152,7 @@ t.test('a worker short of memory refuses sessions, then requests, keeps what is 
   t.equal(initialize.status, 503);
   t.match(initialize.text, /Overloaded/);
   finish();
-  t.equal(((await rpc(await victim)).result as { content: { text: string }[] }).content[0]?.text, 'kept');
+  t.equal((rpc(await victim).result as { content: { text: string }[] }).content[0]?.text, 'kept');
   const statuses = await Promise.all(inFlight);
   t.same(new Set(statuses), new Set([200, 503]));
   await until(async () => (await caller.initialize()).status === 200, 'sessions to be taken again');
