@@ -12,8 +12,19 @@ import type { Store } from './store.js';
 export async function openStore(options: StoreOptions, logger: Logger): Promise<Store> {
   switch (options.kind) {
     case 'embedded':
-      return new EmbeddedStore(options.path);
+      return openEmbedded(options.path);
     case 'redis':
       return RedisStore.open(options, logger);
+  }
+}
+
+/** LMDB's own words name no path, and a file system that is read-only only by what LMDB was about to do. */
+function openEmbedded(path: string): EmbeddedStore {
+  try {
+    return new EmbeddedStore(path);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const advice = 'give --store-path a directory that this user may write: readers, too, note there that they read';
+    throw new Error(`the embedded store in ${path} cannot be opened: ${reason}; ${advice}`, { cause: error });
   }
 }

@@ -1,11 +1,13 @@
 // Real processes: the primary as a program, stub workers, real signals.
 import { once } from 'node:events';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { claimAddresses } from '../../src/primary/listen-addresses.js';
 import { limits } from '../../src/shared/limits.js';
+import { childPids } from '../support/gateway.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, startPrimary, stubOptions, until } from './stub-fleet.js';
 import { announceSignal, stubSubject, stubTicket } from './stub-worker.js';
@@ -191,6 +193,40 @@ t.test('a signal that comes while the workers start ends the program in order', 
   t.equal(await primary.ended, 0);
   t.equal(primary.journal.entries('stop', 1).length, 1);
   t.equal(primary.fatal(), undefined);
+});
+
+t.test('a damaged store ends the program before any worker starts', async (t) => {
+  const primary = startPrimary(t, stubOptions(), [], { storeDamage: 'the store is of wax' });
+  t.equal(await primary.ended, 73);
+  t.match(primary.log, [{ level: 60, msg: 'the store is of wax' }]);
+  t.same(primary.journal.entries(), []);
+});
+
+t.test('a worker that starts again and again leaves nothing behind in the primary', async (t) => {
+  const primary = startPrimary(t, stubOptions());
+  await primary.logged('listening');
+  const openFiles = (): number => readdirSync(`/proc/${primary.process.pid}/fd`).length;
+  const killNth = async (nth: number): Promise<void> => {
+    process.kill((await primary.journal.entry('listening', 0, nth)).pid, 'SIGKILL');
+    await primary.journal.entry('listening', 0, nth + 1);
+  };
+  await killNth(1);
+  const before = openFiles();
+  for (let nth = 2; nth <= 9; nth++) await killNth(nth);
+  await until('what belonged to the dead is closed', () => openFiles() <= before);
+  t.equal(childPids(primary.process.pid ?? 0).length, 2, 'and no process is left over');
+});
+
+t.test('a signal in the first moments of the program ends it in order, or at once', async (t) => {
+  const temporary = createScratchDirectory(t);
+  for (const delayMs of [0, 50, 100, 200, 400]) {
+    const primary = startPrimary(t, stubOptions(), [], { environment: { TMPDIR: temporary } });
+    await sleep(delayMs); // not a wait for something: the moment is what is varied
+    primary.process.kill('SIGTERM');
+    const ending = await primary.ended;
+    t.ok(ending === 0 || ending === 'SIGTERM', `after ${delayMs} ms: ${ending}`);
+  }
+  t.same(readdirSync(temporary), [], 'no directory is left behind');
 });
 
 t.test('a hop directory that cannot be made ends the program', async (t) => {

@@ -4,7 +4,9 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
+import { createLogger } from '../../src/shared/logger.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
+import { openStore } from '../../src/store/open-store.js';
 import type { StoreRead } from '../../src/store/store.js';
 import type { WriteOrder } from '../support/embedded-writer.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -54,6 +56,13 @@ t.test('what was written is read, by the same object while it does not change', 
   t.equal(valueOf(store.read('alice'))?.toString(), 'two');
   t.equal(valueOf(first)?.toString(), 'one', 'an earlier answer is not overwritten');
   t.same(store.read('bob'), { kind: 'missing' });
+});
+
+t.test('a folder that cannot be one is refused with its path and what to do', async (t) => {
+  const path = join(createScratchDirectory(t), 'file');
+  writeFileSync(path, '');
+  const message = /^the embedded store in .*\/file cannot be opened: .*EEXIST.*give --store-path a directory/;
+  await t.rejects(openStore({ kind: 'embedded', path }, createLogger('silent', {})), { message });
 });
 
 t.test('values of every size come back whole', async (t) => {
