@@ -2,7 +2,7 @@
 // that contradict each other, a request within the body of another, cut anywhere. No worker ends, the other's answers are
 // its own to the byte, and what is answered to the attacker is HTTP and nothing that it did not ask.
 //
-// SWITCHYARD_FUZZ_INPUTS=1000000 npx tap build/test/spec/http-fuzz.test.js runs as many. It takes hours, most of them spent
+// TAP_TIMEOUT=0 SWITCHYARD_FUZZ_INPUTS=1000000 node build/test/spec/http-fuzz.test.js runs as many. It takes hours, most spent
 // waiting for answers that do not come.
 import { connect, type Socket } from 'node:net';
 import t from 'tap';
@@ -145,7 +145,7 @@ function faultOf(text: string): string | undefined {
 }
 
 for (const workerCount of [1, 4]) {
-  t.test(`${workerCount} workers: ${INPUTS} requests, seed ${SEED}`, { timeout: 0 }, async (t) => {
+  t.test(`${workerCount} workers: ${INPUTS} requests, seed ${SEED}`, async (t) => {
     const deployment = await startDeployment(t, { workerCount });
     const backend = await backendFor(t);
     const openSession = async (): Promise<McpSession> =>

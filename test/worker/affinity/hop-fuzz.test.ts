@@ -2,7 +2,7 @@
 // streams that are, were and never were. Whatever comes, no other stream of the link is disturbed: between any few frames a
 // request of somebody else passes over the same link and gets its own answer, to the byte.
 //
-// SWITCHYARD_FUZZ_INPUTS=1000000 npx tap build/test/worker/affinity/hop-fuzz.test.js runs as many frames at each end.
+// TAP_TIMEOUT=0 SWITCHYARD_FUZZ_INPUTS=1000000 node build/test/worker/affinity/hop-fuzz.test.js runs as many at each end.
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import t, { type Test } from 'tap';
