@@ -147,6 +147,11 @@ export class Names {
     return typeof entry.outcome === 'object' ? entry.outcome : undefined;
   }
 
+  /** Whether name servers are being asked for a name, and not only will be. */
+  isAsking(name: string): boolean {
+    return this.#entries.get(name)?.isAsking === true;
+  }
+
   /** Ends look-ups under way: who waits hears nothing. */
   close(): void {
     this.#resolver?.cancel();

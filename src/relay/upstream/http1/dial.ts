@@ -36,6 +36,7 @@ const KIND_OF_NAME_FAULT: Readonly<Record<NameFault, UpstreamFaultKind>> = {
 };
 
 export class Dial {
+  readonly #names: Names;
   readonly #plan: DialPlan;
   readonly #handler: DialHandler;
   readonly #tries = new Set<Socket>();
@@ -48,6 +49,7 @@ export class Dial {
   #isOver = false;
 
   constructor(names: Names, plan: DialPlan, handler: DialHandler) {
+    this.#names = names;
     this.#plan = plan;
     this.#handler = handler;
     if (isIP(plan.host) !== 0) {
@@ -59,9 +61,11 @@ export class Dial {
     else this.#wait = names.lookUp(plan.host, plan.subject, (outcome) => this.#onOutcome(outcome));
   }
 
-  /** Whether it still waits for the host's addresses. */
-  get isLookingUp(): boolean {
-    return this.#addresses.length === 0;
+  /** What it is when the time for all of connecting is over. */
+  get timeoutKind(): UpstreamFaultKind {
+    if (this.#addresses.length > 0) return 'connect-timeout';
+    // A look-up that only waited for its turn says nothing of the host.
+    return this.#names.isAsking(this.#plan.host) ? 'name-not-resolved' : 'connections-used';
   }
 
   /** Closes what was begun, without a word to the handler. */

@@ -209,7 +209,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   }
 
   #onConnectTimeout(): void {
-    this.#fail(this.#dial?.isLookingUp === true ? 'name-not-resolved' : 'connect-timeout');
+    this.#fail(this.#dial?.timeoutKind ?? 'connect-timeout');
   }
 
   #onRead(length: number): boolean {

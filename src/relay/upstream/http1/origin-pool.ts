@@ -122,7 +122,7 @@ export class OriginPool extends Link implements ConnectionOwner {
   /** Closes the free connection that has been unused for the longest. */
   tryCloseFree(): boolean {
     const connection = this.#free.shift();
-    if (connection === undefined) return false;
+    if (connection === undefined) return this.#tryCloseWatched();
     this.#forget(connection);
     void connection.destroy();
     return true;
@@ -176,7 +176,7 @@ export class OriginPool extends Link implements ConnectionOwner {
     if (refusal !== undefined) {
       this.#connectingCount -= 1;
       // Those who wait would meet the same: there is no connection whose end could be waited for.
-      const isTheirsToo = refusal !== 'connections-share-used';
+      const isTheirsToo = refusal !== 'connections-share-used' && refusal !== 'connections-used';
       if (isTheirsToo && this.#connectingCount === this.#all.size) this.#failWaiting(refusal);
     }
     if (unsent !== undefined) this.#sendAgain(unsent);
@@ -200,6 +200,7 @@ export class OriginPool extends Link implements ConnectionOwner {
     this.#closedCount = 0;
     this.#watched = undefined;
     this.#free.push(connection);
+    this.#serveWaiting();
   }
 
   #useOf(subject: string): PoolUse {
@@ -274,9 +275,19 @@ export class OriginPool extends Link implements ConnectionOwner {
 
   /** Whether one more connection may be opened. */
   #tryMakeRoom(): boolean {
-    if (this.#all.size >= this.#bounds.connectionsMax || this.#connectingCount >= this.#bounds.connectingMax)
-      return false;
+    if (this.#connectingCount >= this.#bounds.connectingMax) return false;
+    if (this.#all.size >= this.#bounds.connectionsMax && !this.#tryCloseWatched()) return false;
     return !this.#owner.shares.isFull || this.#owner.tryMakeRoom();
+  }
+
+  /** A connection that is only watched is in nobody's way. */
+  #tryCloseWatched(): boolean {
+    const connection = this.#watched;
+    if (connection === undefined) return false;
+    this.#watched = undefined;
+    this.#forget(connection);
+    void connection.destroy();
+    return true;
   }
 
   #open(subject: string): Http1Connection {

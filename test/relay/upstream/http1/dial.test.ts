@@ -78,6 +78,24 @@ t.test('a look-up ends with the time for connecting', async (t) => {
   t.equal(scene.names.known('silent.test'), undefined, 'though the name server is still waited for');
 });
 
+t.test('a look-up that only waited for its turn says nothing of the host', async (t) => {
+  const nameServer = await startNameServer({ 'silent.test': 'silent', 'good.test': { addresses: ['127.0.0.1'] } });
+  const names = new Names({ nameServers: [nameServer.address], lookUpsPerSubjectMax: 1 });
+  const upstream = new Http1Upstream({ connectTimeoutMs: 300, names });
+  t.teardown(async () => {
+    await upstream.close();
+    nameServer.close();
+  });
+  const kindOf = (host: string): Promise<string> =>
+    new Promise((resolve) => {
+      const target = { origin: `http://${host}`, path: '/mcp' };
+      const request = { subject: 'mallory', target, method: 'GET', headers: [], body: undefined } as const;
+      const onFault = ({ kind }: { kind: string }): void => resolve(kind);
+      upstream.dispatch(request, { onHead: () => {}, onData: () => {}, onEnd: () => resolve('end'), onFault });
+    });
+  t.same(await Promise.all([kindOf('silent.test'), kindOf('good.test')]), ['name-not-resolved', 'connections-used']);
+});
+
 t.test('addresses are looked at before they are connected to, however they are written', async (t) => {
   const scene = await start(t, {
     'metadata.test': { addresses: ['169.254.169.254'] },

@@ -284,6 +284,24 @@ t.test('a subject has its share of all connections of the process', async (t) =>
   t.same(pathsOf(backend).sort(), ['a0', 'a1', 'v0']);
 });
 
+t.test('a connection that is only watched keeps nobody waiting', async (t) => {
+  const { backend, pool } = await start(t, { pool: { connectionsMax: 1, waitingMax: 10, waitingPerSubjectMax: 10 } });
+  backend.handler = (request) => {
+    request.empty(202);
+    // As one that closes after each answer, and then no more.
+    if (request.sequenceNumber < limits.upstreamClosedInRowMax) request.destroy();
+  };
+  const outcomes: Outcomes = new Map();
+  for (const name of ['a', 'b', 'c', 'd', 'e']) {
+    send(pool, name, outcomes);
+    await until(() => outcomes.has(name), `the answer to ${name}`);
+  }
+  const names = ['f', 'g', 'h'];
+  for (const name of names) send(pool, name, outcomes);
+  await until(() => names.every((name) => outcomes.has(name)), 'the answers to those who waited');
+  t.same(new Set(outcomes.values()), new Set(['end']));
+});
+
 t.test('a call whose connections are lost before it is written is not tried without end', async (t) => {
   const { pool } = await start(t);
   const outcomes: Outcomes = new Map();
