@@ -15,7 +15,7 @@ const BULK_BYTES = 16 * MIB;
  * No turn may cost more, ms. The goal is 50, measured alone; the rest is for the garbage collector's threads, which count
  * too, and for a machine whose cores share their caches with others. Read at once, a message of tokens here costs 200 to 400.
  */
-const TURN_MS_MAX = 100;
+const TURN_MS_MAX = 150;
 
 /** JSON values that are slow to read, in different ways, or many bytes to copy. */
 const bulks: Readonly<Record<string, string>> = {
@@ -150,8 +150,8 @@ for (const [what, value] of Object.entries(bulks)) {
       const scene = open(t);
       const exchange = new ThrownAway({ body: callBody('{}'), answerForms: forms });
       handle(scene, exchange);
-      const text = event(`{"jsonrpc":"2.0","id":${id},"result":${bulk}}`);
-      // So that making it is not counted.
+      // In one piece, and made before anything is counted.
+      const text = Buffer.from(event(`{"jsonrpc":"2.0","id":${id},"result":${bulk}}`)).toString();
       await new Promise(setImmediate);
       const dearestMs = await dearestTurn(
         () => feed(scene.http.last.head(200, type), text),
