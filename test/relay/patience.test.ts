@@ -161,6 +161,21 @@ t.test('what one session found unreachable is not waited for by any other, until
   t.same(read(healed).result, {}, 'the session that was there before has it back');
 });
 
+t.test('as long as somebody asks for it, an origin that is gone is known to be gone', async (t) => {
+  const scene = new Scene(t);
+  const session = scene.begin();
+  scene.latest('sick').fault('connection-refused');
+  const stepMs = limits.probeAnswerMsMax;
+  for (let passedMs = 0; passedMs < 1.5 * limits.originForgottenMs; passedMs += stepMs) {
+    scene.pass(stepMs);
+    const latest = scene.latest('sick');
+    if (latest.request.method === 'GET') latest.fault('connection-refused');
+    const call = scene.in(session, 'tools/call', { name: 'sick-x' });
+    t.match(read(call).error, { message: /connection refused/ });
+    t.equal(scene.latest('sick'), latest, 'the call was not sent');
+  }
+});
+
 t.test('a call of an open session to an origin that is gone fails at once', async (t) => {
   const scene = new Scene(t);
   const session = scene.begin();

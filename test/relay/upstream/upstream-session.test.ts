@@ -334,6 +334,34 @@ t.test('closing while opening frees what the handshake holds, and its late outco
   }
 });
 
+t.test('unreachable: it is told at once, and tried as soon as the origin has answered anybody', async (t) => {
+  const scene = sceneIn(t, 'opening');
+  scene.context.http.last.fault('connection-refused');
+  const other = new UpstreamSession(scene.context, 'bob', BACKEND, CLIENT_INFO, ROOMY);
+  other.whenOpen([], (fault) => scene.told.push(fault?.kind ?? 'open'));
+  t.same(scene.told, ['connection-refused', 'connection-refused'], 'to another session, too');
+  t.equal(other.state, 'idle');
+  t.same(scene.context.reports, ['connection-refused', 'connection-refused'], 'which the log hears');
+  t.same(scene.sent, ['initialize']);
+  scene.context.endpoints.of(BACKEND.target).onAnswer(scene.context.nowMs());
+  scene.wait();
+  t.same(scene.sent, ['initialize', 'initialize'], 'without a delay of its own');
+  t.notOk(scene.session.isTrial);
+});
+
+t.test('a session that is opened where silence is known is a trial until it is open', async (t) => {
+  const scene = sceneIn(t, 'opening');
+  scene.context.advance(scene.context.options.initializeTimeoutMs + 100);
+  t.equal(scene.session.state, 'unavailable');
+  scene.wait();
+  t.same(scene.told, ['answer-timeout', 'answer-timeout'], 'told at once');
+  scene.context.advance(limits.probeDelayMsMin);
+  scene.wait();
+  t.ok(scene.session.isTrial);
+  scene.handshake();
+  t.notOk(scene.session.isTrial);
+});
+
 t.test('a backend that can never be reached as configured is not tried', async (t) => {
   const obstacles = {
     'plain-text-refused': { url: 'http://b.example/' },

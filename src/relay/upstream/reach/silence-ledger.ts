@@ -27,7 +27,8 @@ export class SilenceLedger {
     this.#dropOld(nowMs);
     const own = this.#silences.get(subject);
     if (own === undefined) {
-      if (this.#witnessCount < WITNESSES_MIN) return 'free';
+      // Others' trials are no witnesses, but there are none without so many witnesses.
+      if (this.#silences.size < WITNESSES_MIN) return 'free';
       this.#note(subject, { delayMs: 0, retryAtMs: nowMs, isTrying: true });
       return 'trial';
     }
@@ -52,12 +53,6 @@ export class SilenceLedger {
     if (own.delayMs === 0) this.#silences.delete(subject);
   }
 
-  get #witnessCount(): number {
-    let count = 0;
-    for (const { delayMs } of this.#silences.values()) if (delayMs > 0) count += 1;
-    return count;
-  }
-
   #note(subject: string, silence: Silence): void {
     if (this.#silences.size >= limits.silenceSubjectsMax) {
       for (const oldest of this.#silences.keys()) {
@@ -69,8 +64,8 @@ export class SilenceLedger {
   }
 
   #dropOld(nowMs: number): void {
-    for (const [subject, { retryAtMs, isTrying }] of this.#silences) {
-      if (!isTrying && nowMs - retryAtMs > limits.originForgottenMs) this.#silences.delete(subject);
+    for (const [subject, { retryAtMs }] of this.#silences) {
+      if (nowMs - retryAtMs > limits.originForgottenMs) this.#silences.delete(subject);
     }
   }
 }

@@ -82,6 +82,17 @@ t.test('an answer to another while one waits: its silence is not the endpoint', 
   t.equal(scene.admit('alice'), 'free');
 });
 
+t.test('an answer at one URL closes the circuit of its origin, whose fault is known until then', async (t) => {
+  const scene = new Scene(t);
+  const fault = upstreamFault('connection-refused');
+  scene.endpoint.onFault(fault);
+  t.ok(scene.endpoint.onOpenFault('alice', fault, 0, scene.context.nowMs()), 'it is known here when to try again');
+  t.equal(scene.admit('alice'), 'free', 'which is for the circuit to say');
+  scene.answer();
+  t.equal(scene.endpoint.circuit.state, 'closed');
+  t.notOk(scene.endpoint.onOpenFault('alice', fault, 0, scene.context.nowMs()));
+});
+
 t.test('what it answered to one subject is not known to others, nor here', async (t) => {
   const scene = new Scene(t);
   for (const kind of ['http-status', 'answer-invalid', 'initialize-refused', 'connection-lost'] as const) {
@@ -120,6 +131,18 @@ t.test('a trial that was given up, or came to another fault, makes room for the 
     over('carol');
     t.equal(scene.admit('carol'), 'trial', 'and it is no witness');
   }
+});
+
+t.test('who has tried and not met it itself is no witness, when those who have are forgotten', async (t) => {
+  const scene = new Scene(t);
+  for (const subject of ['alice', 'bob']) scene.waitInVain(subject);
+  scene.context.advance(limits.originForgottenMs - TIMEOUT_MS);
+  for (const subject of ['carol', 'dave']) {
+    t.equal(scene.admit(subject), 'trial');
+    scene.endpoint.onTrialOver(subject);
+  }
+  scene.context.advance(TIMEOUT_MS + limits.probeDelayMsMin + 1);
+  t.equal(scene.admit('erin'), 'free');
 });
 
 t.test('a silence that nobody met again is forgotten', async (t) => {
