@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startDeployment, type Deployment } from '../support/deployment.js';
+import type { NameServer } from '../support/name-server.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { startVictim, type Victim, type VictimReport } from '../support/victim.js';
@@ -20,8 +21,9 @@ const SLOWER_MAX = 10;
 /** The attack and the victim share the machine's cores with the gateway. Whoever blocks a worker does so for seconds. */
 const P99_MS_FLOOR = 2_000;
 const MIB = 1_048_576;
+const VICTIM_HOST = 'victim.test';
 /** What a worker may hold: well above what it needs, and half of what the defects that are looked for took. */
-const RESIDENT_BYTES_MAX = 1_024 * MIB;
+const WORKER_MEMORY_MIB = 1_024;
 /** Sockets that idle, to backends and callers, are closed within seconds. */
 const CLOSING_MS_MAX = 40_000;
 /** Open files that come and go without an attack, per worker. */
@@ -41,12 +43,16 @@ export interface Outcome {
 export class AttackRun {
   readonly #arrangement: Arrangement;
   readonly #isShort: boolean;
+  readonly #nameServer: NameServer;
   /** Of the shared gateway. */
   readonly #scope = new Scope();
   readonly #aloneP99Ms: number[] = [];
   #shared: { readonly deployment: Deployment; readonly victim: Victim } | undefined;
 
-  constructor(arrangement: Arrangement, isShort: boolean) {
+  constructor(arrangement: Arrangement, isShort: boolean, nameServer: NameServer) {
+    this.#nameServer = nameServer;
+    // Its addresses are out of date all the time, so that the victim needs the name server as well.
+    nameServer.records[VICTIM_HOST] = { addresses: ['127.0.0.1'], ttl: 0 };
     this.#arrangement = arrangement;
     this.#isShort = isShort;
   }
@@ -77,14 +83,18 @@ export class AttackRun {
       const deployment = await this.#start(scope, experiment.gateway.options);
       return {
         deployment,
-        victim: experiment.endsProcesses === true ? undefined : await startVictim(scope, deployment),
+        victim: experiment.endsProcesses === true ? undefined : await this.#startVictim(scope, deployment),
       };
     }
     if (this.#shared === undefined) {
       const deployment = await this.#start(this.#scope);
-      this.#shared = { deployment, victim: await startVictim(this.#scope, deployment) };
+      this.#shared = { deployment, victim: await this.#startVictim(this.#scope, deployment) };
     }
     return this.#shared;
+  }
+
+  async #startVictim(scope: Scope, deployment: Deployment): Promise<Victim> {
+    return startVictim(scope, deployment, { backendHost: VICTIM_HOST });
   }
 
   async #start(scope: Scope, options: readonly string[] = []): Promise<Deployment> {
@@ -93,7 +103,9 @@ export class AttackRun {
       store === 'redis'
         ? (await startRedis(scope)).storeOptions
         : ({ kind: 'embedded', path: join(createScratchDirectory(scope), 'store') } as const);
-    return startDeployment(scope, { workerCount, storeOptions, options });
+    const names = ['--name-servers', this.#nameServer.address];
+    const memory = ['--worker-memory', `${WORKER_MEMORY_MIB}MiB`];
+    return startDeployment(scope, { workerCount, storeOptions, options: [...names, ...memory, ...options] });
   }
 
   async #perform(
@@ -114,7 +126,9 @@ export class AttackRun {
     const attackedAtMs = performance.now();
     const scope = new Scope();
     try {
-      seen = await experiment.run(new Stage({ deployment, victim, scope, isShort: this.#isShort }));
+      seen = await experiment.run(
+        new Stage({ deployment, victim, scope, isShort: this.#isShort, nameServer: this.#nameServer }),
+      );
     } catch (error) {
       seen = error instanceof Error ? error.message : String(error);
       faults.push('not what must be seen');
@@ -124,7 +138,7 @@ export class AttackRun {
     const beside = await victim?.report();
     for (const fault of await scope.end()) faults.push(`not ended in order: ${String(fault)}`);
     watch.stop();
-    if (watch.residentBytesMax > RESIDENT_BYTES_MAX) faults.push('too much memory');
+    if (watch.residentBytesMax > WORKER_MEMORY_MIB * MIB) faults.push('too much memory');
     if (experiment.endsProcesses !== true) {
       const pids = gateway.workerPids();
       if (pids.join() !== pidsBefore.join()) faults.push('a worker died');

@@ -3,6 +3,7 @@ import type { Experiment } from './experiment.js';
 import * as backends from './experiments/backends.js';
 import * as controlPlane from './experiments/control-plane.js';
 import * as http from './experiments/http.js';
+import * as names from './experiments/names.js';
 import * as processes from './experiments/processes.js';
 import * as shares from './experiments/shares.js';
 
@@ -12,6 +13,8 @@ export const experiments: readonly Experiment[] = [
   http.preflightKeepAlive,
   http.refusedBodies,
   http.tokenSpellings,
+  http.smuggling,
+  http.pipelining,
   // Hostile and broken backends.
   backends.fatInitialize,
   backends.hungBackend,
@@ -20,6 +23,8 @@ export const experiments: readonly Experiment[] = [
   backends.endlessStream,
   backends.earlyAnswers,
   backends.metadataAddress,
+  names.silentNameServer,
+  names.rebind,
   // One subject that takes all it can get.
   shares.sessionFlood,
   shares.fatSessions,

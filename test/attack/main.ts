@@ -2,6 +2,7 @@
 // Exit status 1 when one was not as it must be.
 import { runProgram } from '../../bench/program.js';
 import { renderTable } from '../../bench/table.js';
+import { startNameServer } from '../support/name-server.js';
 import { AttackRun, type Outcome } from './attack-run.js';
 import { experiments } from './experiments.js';
 import type { Experiment } from './experiment.js';
@@ -28,7 +29,8 @@ async function attack(options: AttackOptions): Promise<number> {
   const outcomes: Outcome[] = [];
   for (const arrangement of options.arrangements) {
     say(`\n${nameOf(arrangement)}`);
-    const run = new AttackRun(arrangement, options.isShort);
+    const nameServer = await startNameServer();
+    const run = new AttackRun(arrangement, options.isShort, nameServer);
     try {
       for (const experiment of experiments.filter((candidate) => isWanted(candidate, arrangement, options))) {
         const outcome = await run.run(experiment);
@@ -39,6 +41,7 @@ async function attack(options: AttackOptions): Promise<number> {
       }
     } finally {
       await run.end();
+      nameServer.close();
     }
   }
   say(`\n${tableOf(outcomes)}`);

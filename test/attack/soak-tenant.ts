@@ -24,7 +24,10 @@ export async function visit(caller: ConfiguredCaller, backends: Backends, random
     for (let sessions = 1 + random.below(2); sessions > 0; sessions--) {
       const session = await (kept ?? caller).openSession();
       for (let calls = random.below(CALLS_MAX); calls > 0; calls--) await callOnce(session, random, names, tell);
-      if (random.chance(0.5)) tell((await session.list()).status === 200 ? 'right' : 'list refused');
+      if (random.chance(0.5)) {
+        const { status } = await session.list();
+        tell(status === 200 ? 'right' : `HTTP ${status}`);
+      }
       if (random.chance(0.3)) await leaveInTheMiddle(session, random.pick(names));
       if (random.chance(0.6)) await session.delete();
     }

@@ -5,6 +5,7 @@ import { backendFor } from '../support/deployment.js';
 import { KeptCaller } from '../support/kept-caller.js';
 import type { McpBackend, McpBackendOptions } from '../support/mcp-backend.js';
 import type { McpCaller } from '../support/mcp-caller.js';
+import type { NameServer } from '../support/name-server.js';
 import { startRawBackend, type RawBackend, type RawBackendOptions, type RawHandler } from '../support/raw-backend.js';
 import { encodeRequest, RawConnection, type RawRequest } from '../support/raw-http.js';
 import type { Victim } from '../support/victim.js';
@@ -17,15 +18,19 @@ export interface StageSetup {
   readonly victim: Victim | undefined;
   readonly scope: Scope;
   readonly isShort: boolean;
+  /** The one that the gateway asks. */
+  readonly nameServer: NameServer;
 }
 
 export class Stage {
   readonly deployment: Deployment;
   readonly scope: Scope;
   readonly isShort: boolean;
+  readonly nameServer: NameServer;
   readonly #victim: Victim | undefined;
 
-  constructor({ deployment, victim, scope, isShort }: StageSetup) {
+  constructor({ deployment, victim, scope, isShort, nameServer }: StageSetup) {
+    this.nameServer = nameServer;
     this.deployment = deployment;
     this.scope = scope;
     this.isShort = isShort;

@@ -7,6 +7,7 @@ import { inParallel } from '../support/in-parallel.js';
 import { KeptCaller } from '../support/kept-caller.js';
 import { answerText, type McpSession } from '../support/mcp-caller.js';
 import { encodeRequest, RawConnection, type HttpAnswer } from '../support/raw-http.js';
+import { startNameServer } from '../support/name-server.js';
 import { until } from '../support/until.js';
 
 const LANES = 8;
@@ -114,6 +115,22 @@ t.test('connections to a backend that both use', async (t) => {
       await sendCall(t, sessions[id % 2]!, 'shared-hang', id);
     });
   });
+});
+
+t.test('look-ups of names', async (t) => {
+  const names = Array.from({ length: 80 }, (_, n) => `silent-${n}.test`);
+  const nameServer = await startNameServer(Object.fromEntries(names.map((name) => [name, 'silent'])));
+  t.teardown(() => nameServer.close());
+  // Out of date as soon as a gateway lets it: the victim needs a look-up every second.
+  nameServer.records['victim.test'] = { addresses: ['127.0.0.1'], ttl: 0 };
+  const scene = await startScene(t, ['--name-servers', nameServer.address], { backendHost: 'victim.test' });
+  const backends = Object.fromEntries(names.map((name, n) => [`b${n}`, { url: `http://${name}:9/mcp` }]));
+  const caller = await scene.deployment.caller(backends);
+  const askedBefore = nameServer.countOf('victim.test');
+  await checkBeside(t, scene, async () => {
+    for (const answer of await flood(caller, 2 * LANES, (lane) => lane.initialize())) t.equal(answer.status, 200);
+  });
+  t.ok(nameServer.countOf('victim.test') > askedBefore, "the victim's name was looked up beside the others");
 });
 
 t.test('list work: lists of megabytes', async (t) => {

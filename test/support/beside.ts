@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { startDeployment, type Deployment } from './deployment.js';
-import { startVictim, type Victim, type VictimReport } from './victim.js';
+import { startVictim, type Victim, type VictimReport, type VictimSetup } from './victim.js';
 
 const ALONE_MS = 2_500;
 /** An attack that is over sooner is watched for as long, so that there are enough requests to tell. */
@@ -23,9 +23,13 @@ export interface Scene {
 }
 
 /** One worker, so that attacker and victim share it. */
-export async function startScene(t: Test, options: readonly string[] = []): Promise<Scene> {
+export async function startScene(
+  t: Test,
+  options: readonly string[] = [],
+  victimSetup: VictimSetup = {},
+): Promise<Scene> {
   const deployment = await startDeployment(t, { workerCount: 1, options });
-  const victim = await startVictim(t, deployment);
+  const victim = await startVictim(t, deployment, victimSetup);
   return { deployment, victim, alone: await victim.during(() => sleep(ALONE_MS)) };
 }
 

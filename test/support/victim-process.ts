@@ -1,5 +1,6 @@
 // The process of a victim: its backend, and its requests at a steady pace whatever becomes of the earlier ones.
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { latenciesOf } from './latencies.js';
 import { startMcpBackend } from './mcp-backend.js';
 import { INITIALIZE_PARAMS, McpCaller } from './mcp-caller.js';
@@ -10,6 +11,8 @@ const EVERY_MS = 20;
 const ANSWER_MS_MAX = 20_000;
 /** One that has so many requests under way begins no more: a gateway that stands still is told apart from a flood. */
 const UNDER_WAY_MAX = 256;
+/** A kept connection that was idle for so long may have been closed by the other side on the way: RFC 9112, 9.3.1. */
+const IDLE_MS = 3_000;
 /** Words of failures that are told; the others are like them. */
 const FAILURES_MAX = 20;
 
@@ -27,6 +30,11 @@ class Window {
   /** Requests and openings that have not ended. */
   readonly underWay = new Set<Promise<void>>();
 }
+
+class IdleConnectionLost extends Error {}
+
+/** When a kept connection last had an answer. */
+const usedAtMs = new WeakMap<Socket, number>();
 
 class VictimWork {
   readonly #caller: McpCaller;
@@ -153,7 +161,17 @@ class VictimWork {
     return tookMs;
   }
 
+  /** Once more, as clients do, when a connection that was idle turns out to be closed before anything was answered. */
   async #send(parts: Parameters<McpCaller['request']>[0], isKept: boolean): Promise<Answer> {
+    try {
+      return await this.#sendOnce(parts, isKept);
+    } catch (error) {
+      if (!(error instanceof IdleConnectionLost)) throw error;
+      return this.#sendOnce(parts, false);
+    }
+  }
+
+  async #sendOnce(parts: Parameters<McpCaller['request']>[0], isKept: boolean): Promise<Answer> {
     const { method, path, headers, body } = this.#caller.request(parts);
     const { hostname, port } = new URL(this.#caller.origin);
     return new Promise((resolve, reject) => {
@@ -166,12 +184,22 @@ class VictimWork {
         agent: isKept ? this.#kept : false,
         signal: AbortSignal.timeout(ANSWER_MS_MAX),
       });
-      outgoing.once('error', reject);
+      let idleMs = 0;
+      outgoing.once('socket', (socket) => {
+        idleMs = performance.now() - (usedAtMs.get(socket) ?? performance.now());
+      });
+      outgoing.once('error', (error) => {
+        reject(outgoing.reusedSocket && idleMs > IDLE_MS && !isAnswered ? new IdleConnectionLost() : error);
+      });
+      let isAnswered = false;
       outgoing.once('response', (incoming: IncomingMessage) => {
+        isAnswered = true;
+        const { socket } = incoming;
         const chunks: Buffer[] = [];
         incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
         incoming.once('error', reject);
         incoming.once('end', () => {
+          usedAtMs.set(socket, performance.now());
           const sessionId = incoming.headers['mcp-session-id'];
           resolve({
             status: incoming.statusCode ?? 0,

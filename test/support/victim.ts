@@ -22,6 +22,8 @@ export interface VictimSetup {
   readonly everyMs?: number;
   /** False: every request takes a connection of its own; true: all stay on one, and with it on one worker. */
   readonly keepsConnection?: boolean;
+  /** The name by which the gateway finds its backend on this machine; its address when not given. */
+  readonly backendHost?: string;
 }
 
 /** What the victim met in a time: every answer is checked to the byte. */
@@ -35,7 +37,10 @@ export interface VictimReport {
 }
 
 export type VictimOrder =
-  | ({ readonly kind: 'begin'; readonly origin: string; readonly path: string; readonly token: string } & VictimSetup)
+  | ({ readonly kind: 'begin'; readonly origin: string; readonly path: string; readonly token: string } & Omit<
+      VictimSetup,
+      'backendHost'
+    >)
   /** Begins a report; the victim goes on meanwhile. */
   | { readonly kind: 'mark' }
   /** Asks for the report of what was begun since the mark, as soon as all of it has ended. */
@@ -62,15 +67,23 @@ export async function startVictim(
     process.removeListener('exit', killWithTest);
     killWithTest();
   });
-  const { backendUrl } = await notice(child, 'ready');
+  const ready = await notice(child, 'ready');
+  const { backendHost, ...work } = setup;
+  const backendUrl = backendHost === undefined ? ready.backendUrl : withHost(ready.backendUrl, backendHost);
   const subject = home.newSubject();
   const virtualHostId = home.newVirtualHostId();
   const backends = completeBackends({ own: { url: backendUrl } });
   await home.writeConfig(subject, { virtual_hosts: { [virtualHostId]: { backends } } });
   const victim = new Victim(child, backendUrl);
   const { origin } = home.gateway;
-  await victim.begin({ ...setup, origin, path: home.gateway.path(virtualHostId), token: await home.token(subject) });
+  await victim.begin({ ...work, origin, path: home.gateway.path(virtualHostId), token: await home.token(subject) });
   return victim;
+}
+
+function withHost(url: string, host: string): string {
+  const changed = new URL(url);
+  changed.hostname = host;
+  return changed.href;
 }
 
 export class Victim {

@@ -131,3 +131,80 @@ async function statusOf(answer: Promise<{ readonly status: number }>): Promise<s
     return 'cut off';
   }
 }
+
+/** Framings of which two readers could think differently; `{length}` is that of what is hidden in the body. */
+const AMBIGUOUS: readonly string[] = [
+  'content-length: {length}\r\ntransfer-encoding: chunked',
+  'transfer-encoding: chunked\r\ncontent-length: {length}',
+  'content-length: 0\r\ncontent-length: {length}',
+  'content-length: 0, {length}',
+  'content-length: +0',
+  'content-length: 0x0',
+  'content-length : 0',
+  'content-length: 0\r\n {length}',
+  'transfer-encoding : chunked',
+  'transfer-encoding: xchunked',
+  'transfer-encoding: chunked, identity',
+  'transfer-encoding: identity, chunked',
+  'transfer-encoding:\u000bchunked',
+  'transfer-encoding: chunked\r\ntransfer-encoding: identity',
+  'content-length: 0\ntransfer-encoding: chunked',
+];
+
+export const smuggling: Experiment = {
+  name: 'smuggling',
+  expected: 'no request that hides in the body of an ambiguous one is carried out',
+  async run(stage) {
+    const backend = await stage.backend();
+    const session = await (await stage.caller({ one: { url: backend.url } })).openSession();
+    const call = (text: string): string =>
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one-echo","arguments":{"text":"${text}"}}}`;
+    const { method, path, headers } = session.caller.request({ session: session.id, body: '' });
+    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    const host = new URL(stage.origin).host;
+    const statuses: string[] = [];
+    await inParallel(AMBIGUOUS, 4, async (framing) => {
+      const body = call(`hidden behind ${framing.replaceAll(/[^ -~]/g, ' / ')}`);
+      const hidden = encodeRequest(stage.origin, session.caller.request({ session: session.id, body }));
+      const head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${lines}${framing.replace('{length}', String(hidden.length + 5))}\r\n\r\n`;
+      const connection = await stage.connect(3_000);
+      connection.write(Buffer.concat([Buffer.from(`${head}0\r\n\r\n`, 'latin1'), hidden]));
+      statuses.push(await statusOf(connection.readHead()));
+      connection.close();
+    });
+    // A call of our own behind them: whatever was hidden would have come before.
+    const answer = await session.call('one-echo', '{"text":"last"}');
+    const carriedOut = backend.calls.flatMap(({ argumentsText }) => /hidden[^"]*/.exec(argumentsText ?? '')?.[0] ?? []);
+    const seen = `${AMBIGUOUS.length} requests: ${tally(statuses)}; carried out: ${carriedOut.join(', ') || 'none'}`;
+    expect(carriedOut.length === 0 && answer.status === 200, seen);
+    return seen;
+  },
+};
+
+export const pipelining: Experiment = {
+  name: 'pipelining',
+  expected: 'of requests that are sent without waiting, none is carried out twice, and no other caller notices',
+  async run(stage) {
+    const backend = await stage.backend();
+    const session = await (await stage.caller({ one: { url: backend.url } })).openSession();
+    const rounds = stage.scaled(100, 20);
+    const answers: string[] = [];
+    await inParallel([...Array(rounds).keys()], 4, async (round) => {
+      const connection = await stage.connect(3_000);
+      const requests = [1, 2, 3].map((place) => {
+        const id = round * 10 + place;
+        const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"one-echo","arguments":{"id":${id}}}}`;
+        return encodeRequest(stage.origin, session.caller.request({ session: session.id, body }));
+      });
+      connection.write(Buffer.concat(requests));
+      let count = 0;
+      while ((await statusOf(connection.readAnswer())) === '200') count++;
+      answers.push(`${count} of 3 answered`);
+      connection.close();
+    });
+    const ids = backend.calls.map(({ argumentsText }) => argumentsText);
+    const seen = `${tally(answers)}; ${ids.length} calls at the backend`;
+    expect(new Set(ids).size === ids.length, seen);
+    return seen;
+  },
+};
