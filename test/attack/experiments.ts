@@ -14,6 +14,7 @@ export const experiments: readonly Experiment[] = [
   http.refusedBodies,
   http.tokenSpellings,
   http.smuggling,
+  http.smugglingByCoding,
   http.pipelining,
   // Hostile and broken backends.
   backends.fatInitialize,

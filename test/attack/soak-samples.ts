@@ -15,12 +15,15 @@ export function takeSample(pids: readonly number[], atMinutes: number): Sample {
   return { atMinutes, residentMib, openFiles: openFiles(pids) };
 }
 
-/** MiB a minute, by least squares. */
+/**
+ * MiB a minute between the peaks of the second quarter and of the last one: by then caches are full, and what a collection
+ * gives back for a while is no decline from which to grow again.
+ */
 export function growthPerMinute(samples: readonly Sample[]): number {
-  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-  const minutes = mean(samples.map(({ atMinutes }) => atMinutes));
-  const mib = mean(samples.map(({ residentMib }) => residentMib));
-  const above = samples.reduce((sum, at) => sum + (at.atMinutes - minutes) * (at.residentMib - mib), 0);
-  const below = samples.reduce((sum, at) => sum + (at.atMinutes - minutes) ** 2, 0);
-  return below === 0 ? 0 : above / below;
+  const quarter = Math.floor(samples.length / 4);
+  const early = samples.slice(quarter, 2 * quarter);
+  const late = samples.slice(3 * quarter);
+  const peak = (of: readonly Sample[]): number => Math.max(0, ...of.map(({ residentMib }) => residentMib));
+  const minutes = (late.at(-1)?.atMinutes ?? 0) - (early.at(-1)?.atMinutes ?? 0);
+  return minutes > 0 ? (peak(late) - peak(early)) / minutes : 0;
 }

@@ -25,7 +25,7 @@ const BACKEND_IS_DOWN_MS = 3_000;
 const REDIS_RESTARTS_EVERY_MS = 120_000;
 /** Refusals for want of the store are right from a restart on for so long. */
 const REDIS_IS_BACK_MS = 15_000;
-/** All workers together, over the second half: a heap breathes, and a leak of one session a second is more than this. */
+/** All workers together; a leak of one session a second is more than this. */
 const GROWTH_MIB_PER_MINUTE_MAX = 3;
 const OPEN_FILES_SLACK = 24;
 /** Until idle sessions have ended, and the connections that nobody uses. */
@@ -185,8 +185,7 @@ class Soak {
   }
 
   async #judge({ gateway }: Deployment, pids: readonly number[], before: Sample): Promise<number> {
-    const half = this.#samples.slice(Math.floor(this.#samples.length / 2));
-    const growth = growthPerMinute(half);
+    const growth = growthPerMinute(this.#samples);
     const deadlineMs = performance.now() + QUIET_MS_MAX;
     let after = takeSample(pids, this.#minutes);
     while (after.openFiles > before.openFiles + OPEN_FILES_SLACK && performance.now() < deadlineMs) {
@@ -202,7 +201,7 @@ class Soak {
     );
     say(`\nbackend deaths ${this.#deaths}, Redis restarts ${this.#restarts}; warnings and errors logged: ${levels}`);
     say(
-      `memory ${before.residentMib.toFixed(0)} → ${after.residentMib.toFixed(0)} MiB, ${growth.toFixed(2)} MiB a minute over the second half`,
+      `memory ${before.residentMib.toFixed(0)} → ${after.residentMib.toFixed(0)} MiB, ${growth.toFixed(2)} MiB a minute between the peaks of the second and the last quarter`,
     );
     say(`open files ${before.openFiles} → ${after.openFiles}`);
     for (const fault of this.#faults) say(`FAIL ${fault}`);

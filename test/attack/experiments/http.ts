@@ -2,6 +2,7 @@
 import { encodeRequest, send, type RawConnection } from '../../support/raw-http.js';
 import { inParallel } from '../../support/in-parallel.js';
 import { expect, tally, type Experiment } from '../experiment.js';
+import type { Stage } from '../stage.js';
 
 const MIB = 1_048_576;
 /** Names of what every object has, and methods of others' protocols. */
@@ -143,43 +144,56 @@ const AMBIGUOUS: readonly string[] = [
   'content-length : 0',
   'content-length: 0\r\n {length}',
   'transfer-encoding : chunked',
+  'transfer-encoding:\u000bchunked',
+  'content-length: 0\ntransfer-encoding: chunked',
+];
+
+/** Codings that are not `chunked` alone: refused, and read as chunks all the same. */
+const OTHER_CODINGS: readonly string[] = [
   'transfer-encoding: xchunked',
   'transfer-encoding: chunked, identity',
   'transfer-encoding: identity, chunked',
-  'transfer-encoding:\u000bchunked',
   'transfer-encoding: chunked\r\ntransfer-encoding: identity',
-  'content-length: 0\ntransfer-encoding: chunked',
 ];
 
 export const smuggling: Experiment = {
   name: 'smuggling',
   expected: 'no request that hides in the body of an ambiguous one is carried out',
-  async run(stage) {
-    const backend = await stage.backend();
-    const session = await (await stage.caller({ one: { url: backend.url } })).openSession();
-    const call = (text: string): string =>
-      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one-echo","arguments":{"text":"${text}"}}}`;
-    const { method, path, headers } = session.caller.request({ session: session.id, body: '' });
-    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-    const host = new URL(stage.origin).host;
-    const statuses: string[] = [];
-    await inParallel(AMBIGUOUS, 4, async (framing) => {
-      const body = call(`hidden behind ${framing.replaceAll(/[^ -~]/g, ' / ')}`);
-      const hidden = encodeRequest(stage.origin, session.caller.request({ session: session.id, body }));
-      const head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${lines}${framing.replace('{length}', String(hidden.length + 5))}\r\n\r\n`;
-      const connection = await stage.connect(3_000);
-      connection.write(Buffer.concat([Buffer.from(`${head}0\r\n\r\n`, 'latin1'), hidden]));
-      statuses.push(await statusOf(connection.readHead()));
-      connection.close();
-    });
-    // A call of our own behind them: whatever was hidden would have come before.
-    const answer = await session.call('one-echo', '{"text":"last"}');
-    const carriedOut = backend.calls.flatMap(({ argumentsText }) => /hidden[^"]*/.exec(argumentsText ?? '')?.[0] ?? []);
-    const seen = `${AMBIGUOUS.length} requests: ${tally(statuses)}; carried out: ${carriedOut.join(', ') || 'none'}`;
-    expect(carriedOut.length === 0 && answer.status === 200, seen);
-    return seen;
-  },
+  run: (stage) => smuggle(stage, AMBIGUOUS),
 };
+
+export const smugglingByCoding: Experiment = {
+  name: 'smuggling-by-coding',
+  expected: 'nothing behind a request in an unknown coding is carried out',
+  isLong: true,
+  run: (stage) => smuggle(stage, OTHER_CODINGS),
+};
+
+async function smuggle(stage: Stage, framings: readonly string[]): Promise<string> {
+  const backend = await stage.backend();
+  const session = await (await stage.caller({ one: { url: backend.url } })).openSession();
+  const call = (text: string): string =>
+    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one-echo","arguments":{"text":"${text}"}}}`;
+  const { method, path, headers } = session.caller.request({ session: session.id, body: '' });
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const host = new URL(stage.origin).host;
+  const statuses: string[] = [];
+  await inParallel(framings, 4, async (framing) => {
+    const body = call(`hidden behind ${framing.replaceAll(/[^ -~]/g, ' / ')}`);
+    const hidden = encodeRequest(stage.origin, session.caller.request({ session: session.id, body }));
+    const head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${lines}${framing.replace('{length}', String(hidden.length + 5))}\r\n\r\n`;
+    const connection = await stage.connect(3_000);
+    connection.write(Buffer.concat([Buffer.from(`${head}0\r\n\r\n`, 'latin1'), hidden]));
+    statuses.push(await statusOf(connection.readHead()));
+    connection.close();
+  });
+  // A call of our own behind them: whatever was hidden would have come before.
+  const answer = await session.call('one-echo', '{"text":"last"}');
+  const carriedOut = backend.calls.flatMap(({ argumentsText }) => /hidden[^"]*/.exec(argumentsText ?? '')?.[0] ?? []);
+  const seen = `${framings.length} requests: ${tally(statuses)}; carried out: ${carriedOut.join(', ') || 'none'}`;
+  expect(carriedOut.length === 0 && answer.status === 200, seen);
+  return seen;
+}
 
 export const pipelining: Experiment = {
   name: 'pipelining',
