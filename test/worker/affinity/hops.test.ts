@@ -443,12 +443,19 @@ t.test('an owner can cut its answer off', async (t) => {
   t.equal(await pair.roundTrip(), 'responded');
 });
 
-t.test('an answer above hopAnswerBytesMax cuts the caller off', async (t) => {
+t.test('an answer above hopAnswerBytesMax fails its hop, and no other', async (t) => {
   const pair = await startHopPair(t);
   const downstream = new RecordedExchange();
   const exchange = await pair.arrive(downstream);
+  const other = new RecordedExchange();
+  const otherExchange = await pair.arrive(other);
   exchange.respond(200, 'text/plain', Buffer.alloc(limits.hopAnswerBytesMax + 1));
-  await until(() => downstream.outcome === 'cut', 'the cut');
+  await until(() => downstream.outcome !== 'none', 'the failure');
+  t.equal(downstream.outcome, 'hop-failed');
+  t.equal(downstream.onAbort, undefined, 'the hop lets go of the exchange');
+  otherExchange.respond(200, 'text/plain', 'whole');
+  await until(() => other.outcome !== 'none', 'the other answer');
+  t.equal(other.outcome, 'responded');
   t.equal(await pair.roundTrip(), 'responded');
 });
 
