@@ -2,6 +2,7 @@
 //
 //   onRequest      Host and Origin                    → 403
 //   #onAdmission   token, user config, virtual host   → 401, 400, 500, 404
+//                  (another method: token only        → 401, 405)
 //                  headers of the transport           → 406, 415, 400
 //                  overload                           → 503
 //   #onBody        size of the body, room for it      → 413, 429, 503
@@ -64,6 +65,19 @@ export class Pipeline implements EdgeHandler {
       void outcome.then((late) => this.#onAdmission(exchange, late));
     } else {
       this.#onAdmission(exchange, outcome);
+    }
+  }
+
+  /** Whoever has no token is told that first: clients take a 405 without one for a server that needs none. */
+  onOtherMethod(exchange: EdgeExchange): void {
+    if (!this.#letIn(exchange)) return;
+    const { methodNotAllowed } = refusals;
+    const refusal = this.#parts.admission.refusalOfToken(exchange.head.authorization);
+    if (refusal instanceof Promise) {
+      exchange.holdBody();
+      void refusal.then((late) => this.#refuse(exchange, late ?? methodNotAllowed));
+    } else {
+      this.#refuse(exchange, refusal ?? methodNotAllowed);
     }
   }
 

@@ -11,9 +11,9 @@ const CONFIG_PROBLEM = 'Problem occurred retrieving the configuration';
 /** The steps in their order; a fault belongs to one. */
 const STEPS = [
   'path',
-  'method',
   'host and origin',
   'token',
+  'method',
   'user config',
   'virtual host',
   'transport',

@@ -43,6 +43,12 @@ export class Admission {
     return this.#onVerified(verified, virtualHostId);
   }
 
+  /** The token alone, for a request that cannot be served whatever it asks; `undefined` when it is good. */
+  refusalOfToken(authorization: string): Refusal | undefined | Promise<Refusal | undefined> {
+    const verified = this.#tokens.verify(authorization);
+    return verified instanceof Promise ? verified.then(refusalOf) : refusalOf(verified);
+  }
+
   /** For a request that another worker has authenticated: the config is this worker's own reading of it. */
   admitSubject(subject: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
     const read = this.#configs.read(subject);
@@ -68,6 +74,10 @@ export class Admission {
   }
 }
 
-function refused(refusal: Refusal): AdmissionOutcome {
+function refusalOf(verified: Verified): Refusal | undefined {
+  return verified.kind === 'refused' ? REFUSED_BY_REASON[verified.reason].refusal : undefined;
+}
+
+function refused(refusal: Refusal): Extract<AdmissionOutcome, { kind: 'refused' }> {
   return Object.freeze({ kind: 'refused', refusal });
 }

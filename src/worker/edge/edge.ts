@@ -17,6 +17,8 @@ import type { Uws } from './uws.js';
 export interface EdgeHandler {
   /** The head of an MCP request is here, its body may still be coming. */
   onRequest(exchange: EdgeExchange): void;
+  /** A request on an MCP path with a method that is not served there. */
+  onOtherMethod(exchange: EdgeExchange): void;
   /** A preflight request of a browser on an MCP path. */
   onPreflight(exchange: EdgeExchange): void;
   /** The head of a request to an optional feature's endpoint. */
@@ -137,11 +139,8 @@ export class Edge {
         return this.#handler.onRequest(this.#exchange(res, req, isTls, 'DELETE'));
       case 'options':
         return this.#handler.onPreflight(this.#exchange(res, req, isTls, 'GET'));
-      default: {
-        const { methodNotAllowed: refusal } = refusals;
-        const exchange = this.#exchangeOfAny(res, req, isTls);
-        exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
-      }
+      default:
+        return this.#handler.onOtherMethod(this.#exchangeOfAny(res, req, isTls));
     }
   }
 
