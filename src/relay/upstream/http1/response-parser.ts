@@ -290,14 +290,17 @@ export class ResponseParser {
     if (this.#state === 'chunk-size') return this.#onChunkSize(text);
     this.#trailerBytes += text.length;
     if (text !== '')
-      return this.#trailerBytes <= limits.upstreamHeaderBytesMax && /^[!#$%&'*+.^_`|~0-9a-z-]+:/i.test(text);
+      return (
+        this.#trailerBytes <= limits.upstreamHeaderBytesMax &&
+        /^[!#$%&'*+.^_`|~0-9a-z-]+:[\t\x20-\x7e\x80-\xff]*$/i.test(text)
+      );
     this.#state = 'done';
     return true;
   }
 
   #onChunkSize(text: string): boolean {
     // Chunk extensions are allowed by the grammar and mean nothing here.
-    const size = /^([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?$/i.exec(text)?.[1];
+    const size = /^([0-9a-f]{1,8})(?:[ \t]*;[\t\x21-\x7e\x80-\xff][\t\x20-\x7e\x80-\xff]*)?$/i.exec(text)?.[1];
     if (size === undefined) return false;
     this.#remainingBytes = Number.parseInt(size, 16);
     this.#state = this.#remainingBytes === 0 ? 'trailer' : 'chunk-data';
