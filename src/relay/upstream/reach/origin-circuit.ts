@@ -118,9 +118,12 @@ export class OriginCircuit {
   }
 
   #onProbeFault(fault: UpstreamFault): void {
-    if (!isReachFault(fault)) this.#onReached();
-    else if (this.#advance('failed')) {
-      this.#fault = upstreamFault(fault.kind, true);
+    const isReach = isReachFault(fault);
+    if (!isReach && !fault.isUnsent) {
+      this.#onReached();
+    } else if (this.#advance('failed')) {
+      // A probe that found no free connection says nothing of the origin.
+      if (isReach) this.#fault = upstreamFault(fault.kind, true);
       this.#probeLater();
     }
   }

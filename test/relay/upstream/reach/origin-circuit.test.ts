@@ -105,6 +105,19 @@ t.test('the probe carries nothing of a caller, and any answer to it closes the c
   }
 });
 
+t.test('a probe that had no connection of ours to ask with says nothing of the origin', async (t) => {
+  for (const kind of ['connections-used', 'backend-busy'] as const) {
+    const scene = new Scene(t);
+    scene.fail('tls-failed');
+    scene.passDelay(limits.probeDelayMsMin + TICK_MS);
+    scene.context.http.last.fault(upstreamFault(kind, true));
+    t.equal(scene.circuit.state, 'open', kind);
+    t.same(scene.circuit.fault, upstreamFault('tls-failed', true), 'what is known stays known');
+    scene.passDelay(limits.probeDelayMsMax + TICK_MS);
+    t.equal(scene.probes, 2, 'and it is tried again');
+  }
+});
+
 t.test('a probe that connects and hears nothing closes it: silence may be the path', async (t) => {
   const scene = new Scene(t);
   scene.fail();
