@@ -95,7 +95,7 @@ export class Relay {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
       mintId: () => options.mintSessionId(),
     });
-    this.#merger = new ListMerger(deadlines, logger);
+    this.#merger = new ListMerger(deadlines, options.accounts, logger);
     this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#logger = logger;
   }

@@ -57,17 +57,21 @@ export function listTools(
   { session, virtualHost, exchange, work }: ListPlan,
   done: (list: MergedList | ThreadFailure | 'unheard') => void,
 ): void {
+  const { subject } = session.identity;
   const parts: BackendTools<ReadPage>[] = [];
   const unavailable: UnavailableBackend[] = [];
   let pendingCount = virtualHost.backends.size;
   const settle = (): void => {
     if (pendingCount > 0) return;
     if (exchange.isAborted || session.isEnded) {
-      merger.dropPages(parts.flatMap(({ pages }) => pages));
+      merger.dropPages(
+        subject,
+        parts.flatMap(({ pages }) => pages),
+      );
       done('unheard');
       return;
     }
-    merger.merge({ rules: virtualHost, parts, unavailable, frame: answerFrame(exchange, work.id) }, done);
+    merger.merge(subject, { rules: virtualHost, parts, unavailable, frame: answerFrame(exchange, work.id) }, done);
   };
   settle();
   for (const backend of virtualHost.backends.values()) {

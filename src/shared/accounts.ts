@@ -3,7 +3,7 @@
 import assert from 'node:assert';
 import { Holding, Share, type HoldingObserver, type ShareBounds } from './share.js';
 
-export const shareNames = ['sessions', 'sessionBytes', 'requests', 'requestBytes', 'answerBytes'] as const;
+export const shareNames = ['sessions', 'sessionBytes', 'requests', 'requestBytes', 'answerBytes', 'listBytes'] as const;
 
 export type ShareName = (typeof shareNames)[number];
 
@@ -22,6 +22,7 @@ export class Accounts {
       requests: new Share(table.requests),
       requestBytes: new Share(table.requestBytes),
       answerBytes: new Share(table.answerBytes),
+      listBytes: new Share(table.listBytes),
     };
   }
 
@@ -52,6 +53,8 @@ export class Account implements HoldingObserver {
   /** Of large requests and of large answers (message-memory.ts). */
   readonly requestBytes: Holding;
   readonly answerBytes: Holding;
+  /** Of large lists of tools. */
+  readonly listBytes: Holding;
   readonly #accounts: Map<string, Account>;
   /** Holdings that hold something. */
   #heldCount = 0;
@@ -65,6 +68,7 @@ export class Account implements HoldingObserver {
     this.requests = new Holding(shares.requests, this);
     this.requestBytes = new Holding(shares.requestBytes, this);
     this.answerBytes = new Holding(shares.answerBytes, this);
+    this.listBytes = new Holding(shares.listBytes, this);
   }
 
   onFirstTaken(): void {

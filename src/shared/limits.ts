@@ -146,8 +146,13 @@ export const limits = {
    * the way to the thread and back 0.4 ms and 0.4 ms a MiB (2.6 GHz AMD EPYC, Node 20).
    */
   listBytesInlineMax: 256 * KIB,
-  /** Bytes of lists that the list thread holds or that wait for it; a backend's answer on top is not read, and missing. */
+  /**
+   * Bytes of large lists that the list thread holds, that wait for it, or that their callers have not read yet; a
+   * backend's answer on top is not read, and the fault is `lists-full`.
+   */
   listThreadBytesMax: 512 * MIB,
+  /** Of these, those of one subject's lists; then the fault is `lists-share-used`. */
+  listThreadBytesPerSubjectMax: 128 * MIB,
   /** Bytes of a large list that go to the list thread and come from it at once: more would hold up the event loop. */
   listPartBytes: 512 * KIB,
   /** Bytes that are reserved for a body because its head says that it is so long; a longer one is put together at its end. */

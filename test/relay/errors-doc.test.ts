@@ -67,6 +67,8 @@ const kinds = {
   'answer-incomplete': true,
   'answers-share-used': true,
   'answers-full': true,
+  'lists-share-used': true,
+  'lists-full': true,
   'answer-unread': true,
   'http-status': true,
   'session-lost': true,

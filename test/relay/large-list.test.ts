@@ -130,6 +130,40 @@ t.test('a backend that is lost in the middle of a large answer is missing as a w
   t.match(result, { _meta: { 'switchyard/unavailable': [{ backend: 'lost', reason: 'connection lost' }] } });
 });
 
+const fullShares = {
+  'its subject’s share is full': {
+    others: { alice: limits.listThreadBytesPerSubjectMax - BULK.length },
+    reason: 'no room for its list: too many bytes of large lists of yours at once',
+  },
+  'others fill all there is': {
+    others: { ada: limits.listThreadBytesMax - BULK.length },
+    reason: 'no room for its list: too many bytes of large lists at once',
+  },
+};
+
+for (const [what, { others, reason }] of Object.entries(fullShares)) {
+  t.test(`a backend whose large list finds no room is missing, and named: ${what}`, async (t) => {
+    const { scene, exchange, calls } = ask(t, 'large', 'small');
+    for (const [subject, bytes] of Object.entries(others)) scene.accounts.of(subject).listBytes.take(bytes);
+    const heldBefore = scene.accounts.held('listBytes');
+    feed(at(calls, 0).head(200, 'application/json'), answerWith([tool('x')])).end();
+    at(calls, 1).json(answerWith([tool('y', '')]));
+    const { result } = JSON.parse(await listOf(exchange)) as { result: unknown };
+    t.match(result, {
+      tools: [{ name: 'small-y' }],
+      _meta: { 'switchyard/unavailable': [{ backend: 'large', reason }] },
+    });
+    t.equal(scene.accounts.held('listBytes'), heldBefore);
+  });
+}
+
+t.test('a subject that has used up its share leaves room for the large lists of others', async (t) => {
+  const { scene, exchange, calls } = ask(t, 'b');
+  scene.accounts.of('somebody else').listBytes.take(limits.listThreadBytesPerSubjectMax);
+  feed(at(calls, 0).head(200, 'application/json'), answerWith([tool('x')])).end();
+  t.match(await listOf(exchange), /"name":"b-x"/);
+});
+
 t.test("a backend's deadline holds while its answer waits to be read", async (t) => {
   const { scene, exchange, calls } = ask(t, 'late', 'good');
   at(calls, 1).json(answerWith([tool('x', '')]));

@@ -12,6 +12,7 @@ function accountsOf(table: Partial<ShareTable>): Accounts {
     requests: ROOMY,
     requestBytes: ROOMY,
     answerBytes: ROOMY,
+    listBytes: ROOMY,
     ...table,
   });
 }

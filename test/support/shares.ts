@@ -2,6 +2,7 @@
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { shareTable } from '../../src/relay/share-table.js';
 import { Accounts } from '../../src/shared/accounts.js';
+import type { ShareBounds } from '../../src/shared/share.js';
 
 const PLENTY = Number.MAX_SAFE_INTEGER;
 
@@ -22,4 +23,8 @@ export function shareOptions(bounds: Partial<ShareOptions> = {}): ShareOptions {
 
 export function createAccounts(bounds: Partial<ShareOptions> = {}): Accounts {
   return new Accounts(shareTable(shareOptions(bounds)));
+}
+
+export function createListAccounts(listBytes: ShareBounds): Accounts {
+  return new Accounts({ ...shareTable(shareOptions()), listBytes });
 }

@@ -2,7 +2,8 @@
 // large one go to the list thread as they come, and what is made of them stays there.
 import { readToolAnswer, type ToolAnswer, type ToolPage } from '../../protocol/tool-page.js';
 import { limits } from '../../shared/limits.js';
-import type { ByteBudget } from './byte-budget.js';
+import type { ShareBound } from '../../shared/share.js';
+import type { ListMemory } from './list-memory.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
 import { handOver, inOwnMemory, joined, type ReadOutcome } from './thread-tasks.js';
 
@@ -18,16 +19,21 @@ export type ReadAnswer =
   | Exclude<ToolAnswer, { kind: 'page' }>
   | { readonly kind: 'page'; readonly page: ReadPage; readonly nextCursor: string | undefined };
 
+/** Why an answer is not read. A bound: the share that has no room for it. */
+export type ReadFailure = ThreadFailure | ShareBound;
+
 export class AnswerReading {
   readonly #pool: ListPool;
-  readonly #budget: ByteBudget;
+  readonly #memory: ListMemory;
+  readonly #subject: string;
   #key: number | undefined;
   #bytes = 0;
-  #failure: ThreadFailure | undefined;
+  #failure: ReadFailure | undefined;
 
-  constructor(pool: ListPool, budget: ByteBudget) {
+  constructor(pool: ListPool, memory: ListMemory, subject: string) {
     this.#pool = pool;
-    this.#budget = budget;
+    this.#memory = memory;
+    this.#subject = subject;
   }
 
   /**
@@ -56,12 +62,7 @@ export class AnswerReading {
    * @param id of the request, as JSON.
    * @param done called once, from within when the answer is small.
    */
-  end(
-    pieces: readonly Buffer[],
-    id: Buffer,
-    withinMs: number,
-    done: (answer: ReadAnswer | ThreadFailure) => void,
-  ): void {
+  end(pieces: readonly Buffer[], id: Buffer, withinMs: number, done: (answer: ReadAnswer | ReadFailure) => void): void {
     const isWhole = this.#key === undefined && this.#failure === undefined;
     if (isWhole && bytesOf(pieces) <= limits.listBytesInlineMax) {
       done(readToolAnswer(joined(pieces), id));
@@ -69,22 +70,22 @@ export class AnswerReading {
     }
     const owned = this.#take(pieces);
     if (owned === undefined) {
-      this.drop();
-      done('failed');
+      done(this.#failure ?? 'failed');
       return;
     }
     const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString() };
     this.#pool.run('read', handOver(task, owned), withinMs, (outcome) => this.#onRead(this.#failure ?? outcome, done));
   }
 
-  /** Nobody wants the answer any more. */
+  /** Nobody wants the answer any more. Safe to call again. */
   drop(): void {
     if (this.#key !== undefined) this.#pool.drop([this.#key]);
-    this.#budget.give(this.#bytes);
+    this.#key = undefined;
+    this.#memory.give(this.#subject, this.#bytes);
     this.#bytes = 0;
   }
 
-  #onRead(outcome: ReadOutcome | ThreadFailure, done: (answer: ReadAnswer | ThreadFailure) => void): void {
+  #onRead(outcome: ReadOutcome | ReadFailure, done: (answer: ReadAnswer | ReadFailure) => void): void {
     if (typeof outcome === 'string' || outcome.kind !== 'page') {
       this.drop();
       done(outcome);
@@ -96,8 +97,12 @@ export class AnswerReading {
   /** The pieces in memory that can be handed over; `undefined` once the answer has failed. */
   #take(pieces: readonly Buffer[]): Uint8Array[] | undefined {
     const bytes = bytesOf(pieces);
-    if (this.#failure === undefined && !this.#budget.tryTake(bytes)) this.#failure = 'failed';
-    if (this.#failure !== undefined) return undefined;
+    this.#failure ??= this.#memory.tryTake(this.#subject, bytes);
+    if (this.#failure !== undefined) {
+      // What is there of it already is room for others, however long the rest takes to come.
+      this.drop();
+      return undefined;
+    }
     this.#bytes += bytes;
     return pieces.map(inOwnMemory);
   }

@@ -1,11 +1,12 @@
 // Reads and merges lists of tools: small ones at once on the event loop, large ones in the list thread, so that the loop
 // keeps serving (limits.ts says from which size on, and why). Both ways give the same bytes.
 import type { ToolPage } from '../../protocol/tool-page.js';
+import type { Accounts } from '../../shared/accounts.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { AnswerReading, type ReadPage } from './answer-reading.js';
-import { ByteBudget } from './byte-budget.js';
+import { ListMemory } from './list-memory.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { encodeRules, type ListRules } from './list-rules.js';
 import { mergeTools, type MergeJob } from './merge.js';
@@ -15,22 +16,23 @@ import { handOver, sentPage, type MergeTask, type SentPage } from './thread-task
 
 export class ListMerger {
   readonly #pool: ListPool;
-  readonly #budget = new ByteBudget(limits.listThreadBytesMax);
+  readonly #memory: ListMemory;
   readonly #partMemory = new PartMemory();
   /** Encoded once for each compiled virtual host: an allow-list may have thousands of names. */
   readonly #rulesTexts = new WeakMap<ListRules, string>();
 
-  constructor(deadlines: DeadlineWheel, logger: Logger) {
+  constructor(deadlines: DeadlineWheel, accounts: Accounts, logger: Logger) {
     this.#pool = new ListPool(deadlines, logger);
+    this.#memory = new ListMemory(accounts);
   }
 
   /** Every page that comes of it goes to `merge` or to `dropPages`. */
-  startReading(): AnswerReading {
-    return new AnswerReading(this.#pool, this.#budget);
+  startReading(subject: string): AnswerReading {
+    return new AnswerReading(this.#pool, this.#memory, subject);
   }
 
   /** @param done called once, from within when the list is small. */
-  merge(job: MergeJob<ReadPage>, done: (list: MergedList | ThreadFailure) => void): void {
+  merge(subject: string, job: MergeJob<ReadPage>, done: (list: MergedList | ThreadFailure) => void): void {
     if (isSmall(job)) {
       const { bytes, unreachable } = mergeTools(job);
       done(new SmallList(bytes, unreachable));
@@ -40,22 +42,23 @@ export class ListMerger {
     const key = this.#pool.mintKey();
     this.#pool.run('merge', this.#task(key, job), limits.listTaskMsMax, (outcome) => {
       if (typeof outcome === 'string') {
-        this.dropPages(keptPages);
+        this.dropPages(subject, keptPages);
         // It may come yet, when it is only late.
         this.#pool.drop([key]);
         done(outcome);
         return;
       }
-      for (const page of keptPages) this.#budget.give(page.bytes);
-      this.#budget.take(outcome.bytes);
-      done(new LargeList(this.#pool, this.#budget, this.#partMemory, key, outcome, job.frame.form));
+      this.#memory.take(subject, outcome.bytes);
+      for (const page of keptPages) this.#memory.give(subject, page.bytes);
+      const parts = { pool: this.#pool, memory: this.#memory, partMemory: this.#partMemory };
+      done(new LargeList(parts, { subject, key, form: job.frame.form, ...outcome }));
     });
   }
 
   /** Nobody wants these pages any more. */
-  dropPages(pages: readonly ReadPage[]): void {
+  dropPages(subject: string, pages: readonly ReadPage[]): void {
     const keptPages = pages.filter(isKept);
-    for (const page of keptPages) this.#budget.give(page.bytes);
+    for (const page of keptPages) this.#memory.give(subject, page.bytes);
     this.#pool.drop(keptPages.map(({ key }) => key));
   }
 

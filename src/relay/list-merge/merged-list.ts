@@ -3,7 +3,7 @@
 import { limits } from '../../shared/limits.js';
 import { answerInForm } from '../answers.js';
 import type { Exchange } from '../exchange.js';
-import type { ByteBudget } from './byte-budget.js';
+import type { ListMemory } from './list-memory.js';
 import type { ListPool } from './list-pool.js';
 import type { AnswerFrame } from './merge.js';
 import type { PartMemory } from './part-memory.js';
@@ -19,6 +19,20 @@ export interface MergedList {
 }
 
 const NO_MEMORY = new Uint8Array(0);
+
+/** What large lists have in common. */
+export interface LargeListParts {
+  readonly pool: ListPool;
+  readonly memory: ListMemory;
+  readonly partMemory: PartMemory;
+}
+
+/** A list that the thread keeps. */
+export interface KeptList extends MergeOutcome {
+  readonly subject: string;
+  readonly key: number;
+  readonly form: AnswerFrame['form'];
+}
 
 export class SmallList implements MergedList {
   readonly unreachable: readonly string[];
@@ -47,35 +61,22 @@ export class SmallList implements MergedList {
  *   any ──the caller went away──> over
  */
 export class LargeList implements MergedList {
-  readonly unreachable: readonly string[];
-  readonly #pool: ListPool;
-  readonly #budget: ByteBudget;
-  readonly #key: number;
-  readonly #bytes: number;
-  readonly #form: AnswerFrame['form'];
+  readonly #parts: LargeListParts;
+  readonly #list: KeptList;
   #exchange: Exchange | undefined;
   /** Of the part that waits for room. */
   #memory: Uint8Array = NO_MEMORY;
-  readonly #partMemory: PartMemory;
   #at = 0;
   #state: 'asking' | 'waiting' | 'over' = 'asking';
 
-  /** @param budget has the list's bytes taken already. */
-  constructor(
-    pool: ListPool,
-    budget: ByteBudget,
-    partMemory: PartMemory,
-    key: number,
-    outcome: MergeOutcome,
-    form: AnswerFrame['form'],
-  ) {
-    this.#partMemory = partMemory;
-    this.#pool = pool;
-    this.#budget = budget;
-    this.#key = key;
-    this.#bytes = outcome.bytes;
-    this.#form = form;
-    this.unreachable = outcome.unreachable;
+  /** @param list its bytes are taken already. */
+  constructor(parts: LargeListParts, list: KeptList) {
+    this.#parts = parts;
+    this.#list = list;
+  }
+
+  get unreachable(): readonly string[] {
+    return this.#list.unreachable;
   }
 
   giveTo(exchange: Exchange): void {
@@ -88,22 +89,22 @@ export class LargeList implements MergedList {
     exchange.onDrain = () => {
       if (this.#state === 'waiting') this.#ask(this.#memory);
     };
-    exchange.openBody(this.#form === 'event' ? 'text/event-stream' : 'application/json', this.#bytes);
-    this.#ask(this.#partMemory.take());
+    exchange.openBody(this.#list.form === 'event' ? 'text/event-stream' : 'application/json', this.#list.bytes);
+    this.#ask(this.#parts.partMemory.take());
   }
 
   drop(): void {
     if (this.#state === 'over') return;
     this.#finish();
-    this.#pool.drop([this.#key]);
+    this.#parts.pool.drop([this.#list.key]);
   }
 
   #ask(memory: Uint8Array): void {
     this.#state = 'asking';
-    const task = { key: this.#key, memory };
-    this.#pool.run('next', handOver(task, [memory]), limits.listTaskMsMax, (outcome) => {
+    const task = { key: this.#list.key, memory };
+    this.#parts.pool.run('next', handOver(task, [memory]), limits.listTaskMsMax, (outcome) => {
       if (this.#state === 'over' || this.#exchange === undefined) {
-        if (typeof outcome !== 'string') this.#partMemory.giveBack(outcome.memory);
+        if (typeof outcome !== 'string') this.#parts.partMemory.giveBack(outcome.memory);
         return;
       }
       if (typeof outcome === 'string') {
@@ -119,8 +120,8 @@ export class LargeList implements MergedList {
     this.#at += bytes;
     // Without room the exchange refers to the memory still.
     const hasRoom = exchange.write(memory.subarray(0, bytes));
-    if (this.#at === this.#bytes) {
-      if (hasRoom) this.#partMemory.giveBack(memory);
+    if (this.#at === this.#list.bytes) {
+      if (hasRoom) this.#parts.partMemory.giveBack(memory);
       this.#finish();
       exchange.end();
     } else if (hasRoom) {
@@ -133,6 +134,6 @@ export class LargeList implements MergedList {
 
   #finish(): void {
     this.#state = 'over';
-    this.#budget.give(this.#bytes);
+    this.#parts.memory.give(this.#list.subject, this.#list.bytes);
   }
 }

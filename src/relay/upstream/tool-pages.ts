@@ -5,9 +5,8 @@ import { readToolAnswer } from '../../protocol/tool-page.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
-import type { AnswerReading, ReadAnswer, ReadPage } from '../list-merge/answer-reading.js';
+import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from '../list-merge/answer-reading.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
-import type { ThreadFailure } from '../list-merge/list-pool.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import type { RequestHandler, UpstreamRequest } from './upstream-request.js';
@@ -85,7 +84,7 @@ export class ToolPages implements RequestHandler {
   }
 
   onUnread(pieces: readonly Buffer[], isLast: boolean): void {
-    const reading = (this.#reading ??= this.#merger.startReading());
+    const reading = (this.#reading ??= this.#merger.startReading(this.#upstream.subject));
     if (!isLast) {
       // So the event loop reads a part of each list in turn, and serves others in between.
       const request = this.#request;
@@ -116,10 +115,12 @@ export class ToolPages implements RequestHandler {
     return this.#dueMs - this.#context.nowMs();
   }
 
-  #onRead(answer: ReadAnswer | ThreadFailure): void {
+  #onRead(answer: ReadAnswer | ReadFailure): void {
     if (this.#isOver) this.#dropRead(answer);
     else if (answer === 'overdue') this.#fail(upstreamFault('answer-timeout'));
     else if (answer === 'failed') this.#fail(upstreamFault('answer-unread'));
+    else if (answer === 'subjectMax') this.#fail(upstreamFault('lists-share-used'));
+    else if (answer === 'totalMax') this.#fail(upstreamFault('lists-full'));
     else if (answer.kind === 'invalid') this.#fail(upstreamFault('answer-invalid'));
     else if (answer.kind === 'error') this.#onError(answer.code);
     else this.#onPage(answer.page, answer.nextCursor);
@@ -157,12 +158,13 @@ export class ToolPages implements RequestHandler {
   }
 
   /** The list thread was still reading when nobody wanted it any more. */
-  #dropRead(answer: ReadAnswer | ThreadFailure): void {
-    if (typeof answer === 'object' && answer.kind === 'page') this.#merger.dropPages([answer.page]);
+  #dropRead(answer: ReadAnswer | ReadFailure): void {
+    if (typeof answer === 'object' && answer.kind === 'page')
+      this.#merger.dropPages(this.#upstream.subject, [answer.page]);
   }
 
   #dropPages(): void {
-    this.#merger.dropPages(this.#pages);
+    this.#merger.dropPages(this.#upstream.subject, this.#pages);
     this.#pages = [];
   }
 

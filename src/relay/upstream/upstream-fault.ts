@@ -18,6 +18,8 @@ const FAULT_REASONS = {
   'answer-incomplete': 'stream ended without an answer',
   'answers-share-used': 'no room for its answer: too many bytes of large answers of yours in flight',
   'answers-full': 'no room for its answer: too many bytes of large answers in flight',
+  'lists-share-used': 'no room for its list: too many bytes of large lists of yours at once',
+  'lists-full': 'no room for its list: too many bytes of large lists at once',
   'answer-unread': 'its answer could not be read: too much at once',
   'http-status': 'refused with HTTP status',
   'session-lost': 'session lost',

@@ -56,7 +56,7 @@ const NO_ANSWER = upstreamFault('answer-timeout', true);
 export class UpstreamSession {
   readonly #context: UpstreamContext;
   /** On whose behalf. */
-  readonly #subject: string;
+  readonly subject: string;
   /** The caller's own words of its `initialize`, as JSON (decisions 2.4). */
   readonly #clientInfo: Buffer;
   readonly #memory: WordMemory;
@@ -84,7 +84,7 @@ export class UpstreamSession {
     memory: WordMemory,
   ) {
     this.#context = context;
-    this.#subject = subject;
+    this.subject = subject;
     this.#backend = backend;
     this.#endpoint = context.endpoints.of(backend.target);
     this.#clientInfo = clientInfo;
@@ -152,7 +152,7 @@ export class UpstreamSession {
       this.#context.http,
       this.#context.deadlines,
       {
-        subject: this.#subject,
+        subject: this.subject,
         memory: this.#context.answerMemory,
         target,
         endpoint: this.#endpoint,
@@ -176,7 +176,7 @@ export class UpstreamSession {
       return;
     }
     const headers = this.#headersWith(passthrough);
-    this.#context.notices.send(this.#subject, this.#backend.target, 'POST', headers, body, onDone);
+    this.#context.notices.send(this.subject, this.#backend.target, 'POST', headers, body, onDone);
   }
 
   /** Tells the backend that nobody waits for a request any more (S36, C16). */
@@ -225,11 +225,11 @@ export class UpstreamSession {
     const { hasToBeTold } = this;
     const isTrial = this.isTrial;
     if (!this.#transition('closed')) return;
-    if (isTrial) this.#endpoint.onTrialOver(this.#subject);
+    if (isTrial) this.#endpoint.onTrialOver(this.subject);
     this.#handshake?.abort();
     if (hasToBeTold) {
       const headers = this.#headersWith(passthrough);
-      this.#context.notices.send(this.#subject, target, 'DELETE', headers, undefined, onTold);
+      this.#context.notices.send(this.subject, target, 'DELETE', headers, undefined, onTold);
     }
     this.#dropRecord();
     this.#tell(upstreamFault('session-ended', true));
@@ -247,7 +247,7 @@ export class UpstreamSession {
     if (this.#state === 'open' || this.#state === 'opening') return undefined;
     const nowMs = this.#context.nowMs();
     if (this.#state === 'unavailable' && nowMs < this.#retryAtMs) return this.#lastFault;
-    const admission = this.#endpoint.admit(this.#subject, nowMs);
+    const admission = this.#endpoint.admit(this.subject, nowMs);
     this.#isTrial = admission === 'trial';
     return admission === 'refused' ? this.#refused(NO_ANSWER) : undefined;
   }
@@ -267,7 +267,7 @@ export class UpstreamSession {
     const { target } = this.#backend;
     this.#handshake = openHandshake(
       this.#context,
-      { subject: this.#subject, target, endpoint: this.#endpoint, passthrough, clientInfo: this.#clientInfo },
+      { subject: this.subject, target, endpoint: this.#endpoint, passthrough, clientInfo: this.#clientInfo },
       {
         onOpen: (result) => this.#onOpen(result),
         onFault: (fault) => this.#onOpenFault(fault),
@@ -305,7 +305,7 @@ export class UpstreamSession {
     this.#handshake = undefined;
     this.#lastFault = fault;
     const nowMs = this.#context.nowMs();
-    if (this.#endpoint.onOpenFault(this.#subject, fault, this.#openedAtMs, nowMs)) {
+    if (this.#endpoint.onOpenFault(this.subject, fault, this.#openedAtMs, nowMs)) {
       // The endpoint says when the next try may be.
       this.#retryAtMs = nowMs;
     } else {

@@ -1,28 +1,30 @@
 // What becomes of lists: at once on the event loop, or in the thread, part by part; and what is left when nobody wants them.
 import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
-import { AnswerReading, type ReadAnswer, type ReadPage } from '../../../src/relay/list-merge/answer-reading.js';
-import { ByteBudget } from '../../../src/relay/list-merge/byte-budget.js';
+import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from '../../../src/relay/list-merge/answer-reading.js';
 import { ListMerger } from '../../../src/relay/list-merge/list-merger.js';
 import type { ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
 import type { AnswerFrame, MergeJob } from '../../../src/relay/list-merge/merge.js';
 import type { MergedList } from '../../../src/relay/list-merge/merged-list.js';
+import type { Accounts } from '../../../src/shared/accounts.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
 import type { CompiledVirtualHost } from '../../../src/store/compiled-config.js';
 import { logInto } from '../../support/log-lines.js';
 import { Random } from '../../support/random.js';
+import { createAccounts, createListAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
 import { RecordedExchange } from '../../worker/affinity/recorded-exchange.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
-import { LIST_ID, onLoop, startPool } from './merge-ways.js';
+import { LIST_ID, onLoop } from './merge-ways.js';
 
 const WITHIN_MS = 60_000;
+const [ADA, BOB, CLEO] = ['ada', 'bob', 'cleo'] as const;
 const MESSAGE: AnswerFrame = { head: '{"jsonrpc":"2.0","id":7,"result":', form: 'message' };
 
-function startMerger(t: Test): ListMerger {
+function startMerger(t: Test, accounts: Accounts = createAccounts()): ListMerger {
   const deadlines = new DeadlineWheel();
-  const merger = new ListMerger(deadlines, logInto([]));
+  const merger = new ListMerger(deadlines, accounts, logInto([]));
   t.teardown(async () => {
     deadlines.stop();
     await merger.close();
@@ -41,7 +43,7 @@ function answerOf(bytes: number, name = 'tool'): Buffer {
 }
 
 /** Reads an answer in pieces of random size, as it would come. */
-async function read(reading: AnswerReading, answer: Buffer): Promise<ReadAnswer | ThreadFailure> {
+async function read(reading: AnswerReading, answer: Buffer): Promise<ReadAnswer | ReadFailure> {
   const pieces = new Random(3).pieces(answer, limits.upstreamReadBytes).map((piece) => Buffer.from(piece));
   let held: Buffer[] = [];
   for (const piece of pieces.slice(0, -1)) {
@@ -55,14 +57,14 @@ async function read(reading: AnswerReading, answer: Buffer): Promise<ReadAnswer 
   return new Promise((resolve) => reading.end(last, Buffer.from(LIST_ID), WITHIN_MS, resolve));
 }
 
-async function readPage(merger: ListMerger, answer: Buffer): Promise<ReadPage> {
-  const outcome = await read(merger.startReading(), answer);
+async function readPage(merger: ListMerger, answer: Buffer, subject: string = ADA): Promise<ReadPage> {
+  const outcome = await read(merger.startReading(subject), answer);
   if (typeof outcome === 'string' || outcome.kind !== 'page') throw new Error(JSON.stringify(outcome));
   return outcome.page;
 }
 
-async function merge(merger: ListMerger, job: MergeJob<ReadPage>): Promise<MergedList> {
-  const list = await new Promise<MergedList | ThreadFailure>((resolve) => merger.merge(job, resolve));
+async function merge(merger: ListMerger, job: MergeJob<ReadPage>, subject: string = ADA): Promise<MergedList> {
+  const list = await new Promise<MergedList | ThreadFailure>((resolve) => merger.merge(subject, job, resolve));
   if (typeof list === 'string') throw new Error(list);
   return list;
 }
@@ -93,10 +95,10 @@ t.test('a small list is read and merged from within the calls, without a thread'
   const rules = virtualHostOf({ b: {} });
   const answer = answerOf(20_000);
   let list: MergedList | undefined;
-  merger.startReading().end([answer], Buffer.from(LIST_ID), WITHIN_MS, (outcome) => {
+  merger.startReading(ADA).end([answer], Buffer.from(LIST_ID), WITHIN_MS, (outcome) => {
     if (typeof outcome === 'string' || outcome.kind !== 'page') throw new Error('no page');
     const parts = [{ backend: backendOf(rules, 'b'), pages: [outcome.page] }];
-    merger.merge({ rules, parts, unavailable: [], frame: MESSAGE }, (it) => {
+    merger.merge(ADA, { rules, parts, unavailable: [], frame: MESSAGE }, (it) => {
       if (typeof it !== 'string') list = it;
     });
   });
@@ -229,29 +231,86 @@ t.test('a caller is cut off when the thread dies in the middle of its list', asy
   await until(() => later.outcome === 'ended', 'a later list');
 });
 
-t.test('answers are read as long as there is room for them', async (t) => {
-  const pool = startPool(t);
-  const budget = new ByteBudget(3 * limits.listBytesInlineMax);
-  const large = answerOf(2 * limits.listBytesInlineMax);
-  const first = new AnswerReading(pool, budget);
-  t.match(await read(first, large), { kind: 'page' });
-  t.equal(await read(new AnswerReading(pool, budget), large), 'failed');
-  const tooMuch = new AnswerReading(pool, budget);
-  let isTaken = false;
-  tooMuch.push([Buffer.from(large)], () => (isTaken = true));
-  t.ok(isTaken, 'what nobody will read holds nobody up');
-  const end = new Promise((resolve) => tooMuch.end([], Buffer.from(LIST_ID), WITHIN_MS, resolve));
-  t.equal(await end, 'failed', 'a small rest is not taken for the whole');
-  t.match(await read(new AnswerReading(pool, budget), answerOf(100)), { kind: 'page' }, 'small ones need no room');
-  first.drop();
-  t.match(await read(new AnswerReading(pool, budget), large), { kind: 'page' });
+/** An answer of more than `listBytesInlineMax`, all of whose bytes are counted. */
+const LARGE = answerOf(2 * limits.listBytesInlineMax);
+
+t.test('answers are read as long as their subject’s share has room, and all together', async (t) => {
+  const accounts = createListAccounts({ subjectMax: 1.5 * LARGE.length, totalMax: 2.5 * LARGE.length });
+  const merger = startMerger(t, accounts);
+  const first = await readPage(merger, LARGE, ADA);
+  t.equal(await read(merger.startReading(ADA), LARGE), 'subjectMax');
+  t.equal(accounts.of(ADA).listBytes.held, LARGE.length, 'what is not read holds nothing');
+  await readPage(merger, LARGE, BOB);
+  t.equal(await read(merger.startReading(CLEO), LARGE), 'totalMax');
+  t.match(await read(merger.startReading(ADA), answerOf(100)), { kind: 'page' }, 'small ones need no room');
+  t.equal(accounts.held('listBytes'), 2 * LARGE.length);
+  merger.dropPages(ADA, [first]);
+  t.match(await read(merger.startReading(CLEO), LARGE), { kind: 'page' });
 });
 
-t.test('what is not read leaves room', async (t) => {
-  const pool = startPool(t);
-  const budget = new ByteBudget(3 * limits.listBytesInlineMax);
+t.test('an answer for whose rest there is no room gives back its beginning at once', async (t) => {
+  const accounts = createListAccounts({ subjectMax: 1.5 * LARGE.length, totalMax: 9 * LARGE.length });
+  const merger = startMerger(t, accounts);
+  const tooLarge = merger.startReading(ADA);
+  await new Promise<void>((resolve) => tooLarge.push([Buffer.from(LARGE)], resolve));
+  t.equal(accounts.held('listBytes'), LARGE.length);
+  let isTaken = false;
+  tooLarge.push([Buffer.from(LARGE)], () => (isTaken = true));
+  t.ok(isTaken, 'what nobody will read holds nobody up');
+  t.equal(accounts.held('listBytes'), 0, 'though its end may be long in coming');
+  t.match(await read(merger.startReading(ADA), LARGE), { kind: 'page' });
+  const end = new Promise((resolve) => tooLarge.end([], Buffer.from(LIST_ID), WITHIN_MS, resolve));
+  t.equal(await end, 'subjectMax', 'a small rest is not taken for the whole');
+  t.equal(accounts.held('listBytes'), LARGE.length, 'nothing is given back twice');
+});
+
+t.test('what is no list leaves room', async (t) => {
+  const accounts = createAccounts();
+  const merger = startMerger(t, accounts);
   const nonsense = Buffer.alloc(2 * limits.listBytesInlineMax, ' ');
-  t.same(await read(new AnswerReading(pool, budget), nonsense), { kind: 'invalid' });
-  t.ok(budget.tryTake(3 * limits.listBytesInlineMax));
-  t.notOk(budget.tryTake(1));
+  t.same(await read(merger.startReading(ADA), nonsense), { kind: 'invalid' });
+  t.equal(accounts.size, 0);
+});
+
+t.test('a merged list counts until its caller has read it or is gone', async (t) => {
+  const accounts = createAccounts();
+  const merger = startMerger(t, accounts);
+  const rules = virtualHostOf({ b: {} });
+  const slow = new RecordedExchange();
+  slow.isSlow = true;
+  const gone = new RecordedExchange();
+  gone.isSlow = true;
+  (await mergeAnswers(merger, rules, [answerOf(3 * limits.listPartBytes)])).giveTo(slow);
+  const bytes = slow.body?.bodyBytes ?? 0;
+  t.ok(bytes > limits.listPartBytes);
+  t.equal(accounts.of(ADA).listBytes.held, bytes, 'the list, and its pages no more');
+  (await mergeAnswers(merger, rules, [answerOf(3 * limits.listPartBytes)])).giveTo(gone);
+  t.equal(accounts.of(ADA).listBytes.held, 2 * bytes);
+  await until(() => gone.writtenBytes > 0, 'a part');
+  gone.abort();
+  t.equal(accounts.of(ADA).listBytes.held, bytes);
+  await until(() => slow.writtenBytes > 0, 'a part for who reads slowly');
+  t.equal(accounts.of(ADA).listBytes.held, bytes, 'it is there still');
+  slow.isSlow = false;
+  slow.drain();
+  await until(() => slow.outcome === 'ended', 'the whole list');
+  t.equal(accounts.size, 0);
+});
+
+t.test('a list that outlives all else of its subject counts with what the subject does next', async (t) => {
+  const accounts = createAccounts();
+  const merger = startMerger(t, accounts);
+  const rules = virtualHostOf({ b: {} });
+  const halves = Array.from({ length: 3 }, (_, index) => answerOf(limits.listBytesInlineMax / 2, `page${index}-`));
+  const pages: ReadPage[] = [];
+  for (const half of halves) pages.push(await readPage(merger, half));
+  t.equal(accounts.size, 0, 'nothing is counted yet');
+  const job = { rules, parts: [{ backend: backendOf(rules, 'b'), pages }], unavailable: [], frame: MESSAGE };
+  const merging = merge(merger, job);
+  accounts.of(ADA).sessions.take(1);
+  const list = await merging;
+  t.ok(accounts.of(ADA).listBytes.held > limits.listBytesInlineMax);
+  accounts.of(ADA).sessions.give(1);
+  list.drop();
+  t.equal(accounts.size, 0);
 });
