@@ -39,6 +39,35 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.ok(answeredRounds > MUTATION_COUNT / 4, `${answeredRounds} were answered, the others cut off`);
   });
 
+  await t.test('nothing behind a request of uncertain end is taken for another one', async (t) => {
+    const { session, backend } = await openSession(t);
+    const { right, length } = requestParts(session);
+    const hidden = `${right}${length}\r\n${BODY}`;
+    const heads = {
+      'an unknown coding': 'transfer-encoding: xchunked\r\n',
+      'chunked, but not last': 'transfer-encoding: chunked, identity\r\n',
+      'chunked, but not alone': 'transfer-encoding: identity, chunked\r\n',
+      'two codings': 'transfer-encoding: chunked\r\ntransfer-encoding: identity\r\n',
+      'two lengths': 'content-length: 0\r\ncontent-length: 0\r\n',
+    };
+    for (const [what, head] of Object.entries(heads)) {
+      const chunks = what === 'two lengths' ? '' : '0\r\n\r\n';
+      const before = backend.calls.length;
+      const statuses = await provoke(origin, [Buffer.from(`${right}${head}\r\n${chunks}${hidden}`)]);
+      t.ok(
+        statuses.every((status) => status === 400),
+        `${what}: ${statuses.join()}`,
+      );
+      await checkGoodCall(t, session, what.replaceAll(/\W/g, '-'));
+      t.equal(backend.calls.length - before, 1, `${what}: the good call alone has reached the backend`);
+      const alone = await RawConnection.open(origin);
+      t.teardown(() => alone.close());
+      alone.write(Buffer.from(`${right}${head}\r\n${chunks}`));
+      t.equal((await alone.readAnswer()).status, 400, `${what}: alone it is told so`);
+      await alone.waitForEnd();
+    }
+  });
+
   await t.test('what is not HTTP/1.1 is refused', async (t) => {
     const { session } = await openSession(t);
     const { right, length, host } = requestParts(session);

@@ -138,6 +138,17 @@ export class EdgeExchange implements Exchange {
   ): void {
     if (this.#state !== 'open') return;
     this.#body.drop();
+    if (this.head.isAmbiguous) this.#respondBehind(status, contentType, body, headers);
+    else this.#respondNow(status, contentType, body, sessionId, headers);
+  }
+
+  #respondNow(
+    status: number,
+    contentType: string,
+    body: Uint8Array | string,
+    sessionId: string | undefined,
+    headers: readonly string[],
+  ): void {
     if (this.#isHead || status === 204) {
       this.#respondWithoutBody(status, contentType, body, sessionId, headers);
       return;
@@ -150,8 +161,24 @@ export class EdgeExchange implements Exchange {
     this.#finish(true);
     this.#res.cork(() => {
       this.#writeHead(status, contentType, sessionId, headers);
-      // Where such a request ends is not certain, so nothing behind it is taken for another.
-      this.#res.end(body, this.#context.isDraining || this.head.isAmbiguous);
+      this.#res.end(body, this.#context.isDraining);
+    });
+  }
+
+  /**
+   * Where an ambiguous request ends is not certain, so nothing behind it may be taken for another one. While it has no
+   * response the library closes the connection on what looks like a next request in the same piece; afterwards, it is
+   * closed with the response.
+   */
+  #respondBehind(status: number, contentType: string, body: Uint8Array | string, headers: readonly string[]): void {
+    setImmediate(() => {
+      if (this.#state !== 'open') return;
+      this.#finish(true);
+      this.#res.cork(() => {
+        this.#writeHead(status, contentType, undefined, headers);
+        if (this.#isHead) this.#res.endWithoutBody();
+        else this.#res.end(body, true);
+      });
     });
   }
 
