@@ -153,6 +153,8 @@ export const limits = {
   listThreadBytesMax: 512 * MIB,
   /** Of these, those of one subject's lists; then the fault is `lists-share-used`. */
   listThreadBytesPerSubjectMax: 128 * MIB,
+  /** Tasks in the list thread at once: one is done, one is ready. The others wait, each subject's in turn. */
+  listTasksInThreadMax: 2,
   /** Bytes of a large list that go to the list thread and come from it at once: more would hold up the event loop. */
   listPartBytes: 512 * KIB,
   /** Bytes that are reserved for a body because its head says that it is so long; a longer one is put together at its end. */

@@ -47,6 +47,7 @@ export class AnswerReading {
       return;
     }
     this.#pool.run(
+      this.#subject,
       'append',
       handOver({ key: this.#keyed(), pieces: owned }, owned),
       limits.listTaskMsMax,
@@ -74,14 +75,17 @@ export class AnswerReading {
       return;
     }
     const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString() };
-    this.#pool.run('read', handOver(task, owned), withinMs, (outcome) => this.#onRead(this.#failure ?? outcome, done));
+    this.#pool.run(this.#subject, 'read', handOver(task, owned), withinMs, (outcome) =>
+      this.#onRead(this.#failure ?? outcome, done),
+    );
   }
 
   /** Nobody wants the answer any more. Safe to call again. */
   drop(): void {
-    if (this.#key !== undefined) this.#pool.drop([this.#key]);
+    if (this.#key === undefined) return;
+    const bytes = this.#bytes;
+    this.#pool.drop(this.#subject, [this.#key], () => this.#memory.give(this.#subject, bytes));
     this.#key = undefined;
-    this.#memory.give(this.#subject, this.#bytes);
     this.#bytes = 0;
   }
 
@@ -99,7 +103,7 @@ export class AnswerReading {
     const bytes = bytesOf(pieces);
     this.#failure ??= this.#memory.tryTake(this.#subject, bytes);
     if (this.#failure !== undefined) {
-      // What is there of it already is room for others, however long the rest takes to come.
+      // What is there of it already makes room for others, however long the rest takes to come.
       this.drop();
       return undefined;
     }

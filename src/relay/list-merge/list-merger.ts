@@ -40,11 +40,11 @@ export class ListMerger {
     }
     const keptPages = job.parts.flatMap(({ pages }) => pages.filter(isKept));
     const key = this.#pool.mintKey();
-    this.#pool.run('merge', this.#task(key, job), limits.listTaskMsMax, (outcome) => {
+    this.#pool.run(subject, 'merge', this.#task(key, job), limits.listTaskMsMax, (outcome) => {
       if (typeof outcome === 'string') {
         this.dropPages(subject, keptPages);
         // It may come yet, when it is only late.
-        this.#pool.drop([key]);
+        this.#pool.drop(subject, [key], () => {});
         done(outcome);
         return;
       }
@@ -58,8 +58,11 @@ export class ListMerger {
   /** Nobody wants these pages any more. */
   dropPages(subject: string, pages: readonly ReadPage[]): void {
     const keptPages = pages.filter(isKept);
-    for (const page of keptPages) this.#memory.give(subject, page.bytes);
-    this.#pool.drop(keptPages.map(({ key }) => key));
+    if (keptPages.length === 0) return;
+    const keys = keptPages.map(({ key }) => key);
+    this.#pool.drop(subject, keys, () => {
+      for (const page of keptPages) this.#memory.give(subject, page.bytes);
+    });
   }
 
   close(): Promise<void> {

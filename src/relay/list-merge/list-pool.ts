@@ -1,16 +1,25 @@
 // The list thread as the event loop sees it: one for a worker process, started when it is first needed, and started again
-// when it dies, which fails the lists that it was keeping and no others. Tasks are done in the order in which they come.
+// when it dies, which fails the lists that it was keeping and no others. Tasks of one subject are done in the order in which
+// they come, and subjects have turns: few tasks are in the thread, where nothing overtakes, and the others wait here.
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { FairQueue } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
-import { handOver, type Handover, type ThreadTasks } from './thread-tasks.js';
+import type { Handover, ThreadTask, ThreadTasks } from './thread-tasks.js';
 
 /** `overdue`: not done in time. `failed`: the thread died over it, or what the task needs was lost with another thread. */
 export type ThreadFailure = 'overdue' | 'failed';
 
 type Outcome<Name extends keyof ThreadTasks> = ThreadTasks[Name]['outcome'];
+
+/** A task that is done, whenever its turn is. */
+interface Job {
+  readonly task: ThreadTask;
+  readonly memory: readonly ArrayBuffer[];
+  finish(outcome: unknown): void;
+}
 
 const THREAD_FILE = fileURLToPath(new URL('./list-thread.js', import.meta.url));
 
@@ -18,7 +27,12 @@ export class ListPool {
   readonly #deadlines: DeadlineWheel;
   readonly #logger: Logger;
   #piscina: Piscina | undefined;
-  #pendingCount = 0;
+  /** Has no bound of its own: each list that tasks wait for has its bytes in its subject's share, until it is dropped. */
+  readonly #waiting = new FairQueue<Job>({
+    itemsMax: Number.MAX_SAFE_INTEGER,
+    itemsPerKeyMax: Number.MAX_SAFE_INTEGER,
+  });
+  #inThreadCount = 0;
   #stuckDeadline: Deadline | undefined;
   #lastKey = 0;
   #isClosed = false;
@@ -35,48 +49,45 @@ export class ListPool {
   }
 
   /**
-   * An overdue task is done all the same: what it leaves in the thread is for the caller to drop.
+   * What an overdue task leaves in the thread is for the caller to drop.
    * @param done called once; from within when the pool is closed.
    */
   run<Name extends keyof ThreadTasks>(
+    subject: string,
     name: Name,
-    handover: Handover<ThreadTasks[Name]['task']>,
+    { message, memory }: Handover<ThreadTasks[Name]['task']>,
     withinMs: number,
     done: (outcome: Outcome<Name> | ThreadFailure) => void,
   ): void {
-    if (this.#isClosed) {
-      done('failed');
-      return;
-    }
     let isOverdue = false;
     const deadline = this.#deadlines.after(withinMs, () => {
       isOverdue = true;
+      leave();
       done('overdue');
     });
-    const finish = (outcome: Outcome<Name> | ThreadFailure): void => {
-      deadline.cancel();
-      this.#onTaskOver();
-      if (!isOverdue) done(outcome);
-    };
-    this.#piscina ??= this.#start();
-    this.#pendingCount += 1;
-    if (this.#pendingCount === 1) this.#stuckDeadline?.restart();
-    const options = { transferList: [...handover.memory] };
-    void this.#piscina.run({ name, task: handover.message }, options).then(finish, (error: unknown) => {
-      if (!this.#isClosed) this.#logger.error({ err: error, task: name }, 'the list thread failed');
-      finish('failed');
+    const leave = this.#submit(subject, {
+      task: { name, task: message } as ThreadTask,
+      memory,
+      finish: (outcome) => {
+        deadline.cancel();
+        if (!isOverdue) done(outcome as Outcome<Name> | ThreadFailure);
+      },
     });
   }
 
-  /** What is kept under these keys is of no use any more. */
-  drop(keys: readonly number[]): void {
-    if (keys.length > 0) this.run('drop', handOver({ keys }), limits.listTaskMsMax, () => {});
+  /**
+   * What is kept under these keys is of no use any more, nor what tasks of the subject that wait will leave under them.
+   * @param done called once, when it is gone; from within when the pool is closed.
+   */
+  drop(subject: string, keys: readonly number[], done: () => void): void {
+    this.#submit(subject, { task: { name: 'drop', task: { keys } }, memory: [], finish: done });
   }
 
   /** Ends the thread; what is not over fails. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stuckDeadline?.cancel();
+    for (const job of this.#waiting.takeAll()) job.finish('failed');
     await this.#piscina?.destroy();
   }
 
@@ -87,17 +98,46 @@ export class ListPool {
       // With a minimum of one, a thread that died is replaced while tasks wait for it, too.
       minThreads: 1,
       maxThreads: 1,
-      // Every task goes to the thread at once, which does them in turn: the memory handed over weighs on this side no more.
+      // Every task posted goes to the thread at once, so that it never waits for the event loop to send the next.
       concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
     });
     piscina.on('error', (error) => this.#logger.error({ err: error as unknown }, 'the idle list thread died'));
     return piscina;
   }
 
+  /** @returns takes the job back, unless the thread has it already. */
+  #submit(subject: string, job: Job): () => void {
+    if (this.#isClosed) {
+      job.finish('failed');
+    } else if (this.#inThreadCount < limits.listTasksInThreadMax) {
+      this.#post(job);
+    } else {
+      const place = this.#waiting.add(subject, job);
+      if (typeof place !== 'string') return () => place.leave();
+    }
+    return () => {};
+  }
+
+  #post(job: Job): void {
+    this.#piscina ??= this.#start();
+    this.#inThreadCount += 1;
+    if (this.#inThreadCount === 1) this.#stuckDeadline?.restart();
+    const finish = (outcome: unknown): void => {
+      this.#onTaskOver();
+      job.finish(outcome);
+    };
+    void this.#piscina.run(job.task, { transferList: [...job.memory] }).then(finish, (error: unknown) => {
+      if (!this.#isClosed) this.#logger.error({ err: error, task: job.task.name }, 'the list thread failed');
+      finish('failed');
+    });
+  }
+
   #onTaskOver(): void {
-    this.#pendingCount -= 1;
-    if (this.#pendingCount > 0) this.#stuckDeadline?.restart();
+    this.#inThreadCount -= 1;
+    if (this.#inThreadCount > 0) this.#stuckDeadline?.restart();
     else this.#stuckDeadline?.cancel();
+    const next = this.#waiting.take();
+    if (next !== undefined) this.#post(next);
   }
 
   /** No task was over for so long: the thread is replaced, as if it had died. */

@@ -95,14 +95,15 @@ export class LargeList implements MergedList {
 
   drop(): void {
     if (this.#state === 'over') return;
-    this.#finish();
-    this.#parts.pool.drop([this.#list.key]);
+    this.#state = 'over';
+    const { subject, key } = this.#list;
+    this.#parts.pool.drop(subject, [key], () => this.#giveBytes());
   }
 
   #ask(memory: Uint8Array): void {
     this.#state = 'asking';
     const task = { key: this.#list.key, memory };
-    this.#parts.pool.run('next', handOver(task, [memory]), limits.listTaskMsMax, (outcome) => {
+    this.#parts.pool.run(this.#list.subject, 'next', handOver(task, [memory]), limits.listTaskMsMax, (outcome) => {
       if (this.#state === 'over' || this.#exchange === undefined) {
         if (typeof outcome !== 'string') this.#parts.partMemory.giveBack(outcome.memory);
         return;
@@ -122,7 +123,8 @@ export class LargeList implements MergedList {
     const hasRoom = exchange.write(memory.subarray(0, bytes));
     if (this.#at === this.#list.bytes) {
       if (hasRoom) this.#parts.partMemory.giveBack(memory);
-      this.#finish();
+      this.#state = 'over';
+      this.#giveBytes();
       exchange.end();
     } else if (hasRoom) {
       this.#ask(memory);
@@ -132,8 +134,7 @@ export class LargeList implements MergedList {
     }
   }
 
-  #finish(): void {
-    this.#state = 'over';
+  #giveBytes(): void {
     this.#parts.memory.give(this.#list.subject, this.#list.bytes);
   }
 }

@@ -239,12 +239,13 @@ t.test('answers are read as long as their subject’s share has room, and all to
   const merger = startMerger(t, accounts);
   const first = await readPage(merger, LARGE, ADA);
   t.equal(await read(merger.startReading(ADA), LARGE), 'subjectMax');
-  t.equal(accounts.of(ADA).listBytes.held, LARGE.length, 'what is not read holds nothing');
+  await until(() => accounts.of(ADA).listBytes.held === LARGE.length, 'room: what is not read holds nothing');
   await readPage(merger, LARGE, BOB);
   t.equal(await read(merger.startReading(CLEO), LARGE), 'totalMax');
   t.match(await read(merger.startReading(ADA), answerOf(100)), { kind: 'page' }, 'small ones need no room');
-  t.equal(accounts.held('listBytes'), 2 * LARGE.length);
+  await until(() => accounts.held('listBytes') === 2 * LARGE.length, 'room');
   merger.dropPages(ADA, [first]);
+  await until(() => accounts.held('listBytes') === LARGE.length, 'the end of the page');
   t.match(await read(merger.startReading(CLEO), LARGE), { kind: 'page' });
 });
 
@@ -257,7 +258,7 @@ t.test('an answer for whose rest there is no room gives back its beginning at on
   let isTaken = false;
   tooLarge.push([Buffer.from(LARGE)], () => (isTaken = true));
   t.ok(isTaken, 'what nobody will read holds nobody up');
-  t.equal(accounts.held('listBytes'), 0, 'though its end may be long in coming');
+  await until(() => accounts.held('listBytes') === 0, 'room, though its end may be long in coming');
   t.match(await read(merger.startReading(ADA), LARGE), { kind: 'page' });
   const end = new Promise((resolve) => tooLarge.end([], Buffer.from(LIST_ID), WITHIN_MS, resolve));
   t.equal(await end, 'subjectMax', 'a small rest is not taken for the whole');
@@ -269,7 +270,7 @@ t.test('what is no list leaves room', async (t) => {
   const merger = startMerger(t, accounts);
   const nonsense = Buffer.alloc(2 * limits.listBytesInlineMax, ' ');
   t.same(await read(merger.startReading(ADA), nonsense), { kind: 'invalid' });
-  t.equal(accounts.size, 0);
+  await until(() => accounts.size === 0, 'room');
 });
 
 t.test('a merged list counts until its caller has read it or is gone', async (t) => {
@@ -288,7 +289,7 @@ t.test('a merged list counts until its caller has read it or is gone', async (t)
   t.equal(accounts.of(ADA).listBytes.held, 2 * bytes);
   await until(() => gone.writtenBytes > 0, 'a part');
   gone.abort();
-  t.equal(accounts.of(ADA).listBytes.held, bytes);
+  await until(() => accounts.of(ADA).listBytes.held === bytes, 'the end of the list that nobody wants');
   await until(() => slow.writtenBytes > 0, 'a part for who reads slowly');
   t.equal(accounts.of(ADA).listBytes.held, bytes, 'it is there still');
   slow.isSlow = false;
@@ -312,5 +313,5 @@ t.test('a list that outlives all else of its subject counts with what the subjec
   t.ok(accounts.of(ADA).listBytes.held > limits.listBytesInlineMax);
   accounts.of(ADA).sessions.give(1);
   list.drop();
-  t.equal(accounts.size, 0);
+  await until(() => accounts.size === 0, 'the end of the list');
 });

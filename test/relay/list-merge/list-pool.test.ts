@@ -21,13 +21,19 @@ function watchThreads(t: Test): Worker[] {
   return threads;
 }
 
-function readPage(pool: ListPool, bytes: Buffer = EMPTY_PAGE, withinMs = LONG_MS): Promise<ReadOutcome> {
+function readPage(
+  pool: ListPool,
+  bytes: Buffer = EMPTY_PAGE,
+  withinMs = LONG_MS,
+  subject = 'ada',
+): Promise<ReadOutcome> {
   const pieces = [Uint8Array.from(bytes)];
   return run(
     pool,
     'read',
     handOver({ key: pool.mintKey(), pieces, bytes: bytes.length, id: LIST_ID }, pieces),
     withinMs,
+    subject,
   );
 }
 
@@ -110,7 +116,7 @@ t.test('a thread that dies fails what it was keeping, and is replaced', async (t
   await t.rejects(run(pool, 'next', handOver({ key, memory: new Uint8Array(10) })), { message: 'failed' });
 });
 
-t.test('whatever waits when the thread dies is told', async (t) => {
+t.test('what the thread has when it dies is told, and what waits for it is done by the next', async (t) => {
   const threads = watchThreads(t);
   const pool = startPool(t);
   await readPage(pool);
@@ -119,8 +125,8 @@ t.test('whatever waits when the thread dies is told', async (t) => {
   const late = readPage(pool);
   const settled = await Promise.allSettled([...outcomes, late]);
   t.same(
-    settled.slice(0, 3).map(({ status }) => status),
-    ['rejected', 'rejected', 'rejected'],
+    settled.map(({ status }) => status),
+    ['rejected', 'rejected', 'fulfilled', 'fulfilled'],
   );
   await exit;
   t.equal((await readPage(pool)).kind, 'page');
@@ -136,8 +142,43 @@ t.test('an overdue task is told at once, and the thread goes on', async (t) => {
   t.equal(threads.length, 1);
 });
 
-t.test('a thread that is stuck is replaced', async (t) => {
-  const threads = watchThreads(t);
+t.test('a subject with many tasks makes others wait for few of them', async (t) => {
+  const pool = startPool(t);
+  await readPage(pool);
+  const order: string[] = [];
+  const readAs = async (subject: string): Promise<void> => {
+    await readPage(pool, EMPTY_PAGE, LONG_MS, subject);
+    order.push(subject);
+  };
+  const many = Array.from({ length: 50 }, () => readAs('ada'));
+  const few = Array.from({ length: 3 }, () => readAs('bob'));
+  await Promise.all([...many, ...few]);
+  const lastOfFew = order.lastIndexOf('bob');
+  t.equal(order.length, many.length + few.length);
+  t.ok(lastOfFew < limits.listTasksInThreadMax + 2 * few.length, `${lastOfFew} were done before`);
+});
+
+t.test('each subject’s tasks keep their order while others have turns', async (t) => {
+  const pool = startPool(t);
+  const subjects = ['ada', 'bob', 'cleo'];
+  const keys = new Map(subjects.map((subject) => [subject, pool.mintKey()]));
+  const appends: Promise<void>[] = [];
+  for (const byte of EMPTY_PAGE) {
+    for (const [subject, key] of keys) {
+      const piece = Uint8Array.of(byte);
+      appends.push(run(pool, 'append', handOver({ key, pieces: [piece] }, [piece]), LONG_MS, subject));
+    }
+  }
+  const reads = [...keys].map(([subject, key]) => {
+    const task = { key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID };
+    return run(pool, 'read', handOver(task), LONG_MS, subject);
+  });
+  for (const outcome of await Promise.all(reads)) t.same(outcome, { kind: 'page', nextCursor: undefined });
+  await Promise.all(appends);
+});
+
+/** A pool whose clock the test moves. */
+function startTimedPool(t: Test): { readonly pool: ListPool; readonly advance: (ms: number) => void } {
   let nowMs = 0;
   const deadlines = new DeadlineWheel(10, () => nowMs);
   const pool = new ListPool(deadlines, logInto([]));
@@ -145,14 +186,53 @@ t.test('a thread that is stuck is replaced', async (t) => {
     deadlines.stop();
     await pool.close();
   });
+  const advance = (ms: number): void => {
+    nowMs += ms;
+    deadlines.tick();
+  };
+  return { pool, advance };
+}
+
+t.test('a task that is overdue before its turn is not done', async (t) => {
+  const { pool, advance } = startTimedPool(t);
+  const busy = Array.from({ length: limits.listTasksInThreadMax }, () => readPage(pool, longAnswer()));
+  const key = pool.mintKey();
+  const piece = Uint8Array.from(EMPTY_PAGE);
+  const append = run(pool, 'append', handOver({ key, pieces: [piece] }, [piece]), 1_000);
+  const rest = run(pool, 'read', handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID }), LONG_MS);
+  const lost = t.rejects(rest, { message: 'failed' }, 'its bytes are not there');
+  const overdue = t.rejects(append, { message: 'overdue' });
+  advance(1_100);
+  await overdue;
+  t.ok(piece.length > 0, 'it has not been handed over');
+  await Promise.all(busy);
+  await lost;
+});
+
+t.test('what is dropped while it waits is there before it is gone, and then no more', async (t) => {
+  const pool = startPool(t);
+  const busy = Array.from({ length: limits.listTasksInThreadMax }, () => readPage(pool, longAnswer()));
+  const key = pool.mintKey();
+  const piece = Uint8Array.from(EMPTY_PAGE);
+  let isAppended = false;
+  const append = run(pool, 'append', handOver({ key, pieces: [piece] }, [piece])).then(() => (isAppended = true));
+  await new Promise<void>((resolve) => pool.drop('ada', [key], resolve));
+  t.ok(isAppended);
+  await append;
+  await Promise.all(busy);
+  const rest = run(pool, 'read', handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID }));
+  await t.rejects(rest, { message: 'failed' }, 'nothing is left of it');
+});
+
+t.test('a thread that is stuck is replaced', async (t) => {
+  const threads = watchThreads(t);
+  const { pool, advance } = startTimedPool(t);
   await readPage(pool);
-  nowMs += 2 * limits.listTaskMsMax;
-  deadlines.tick();
+  advance(2 * limits.listTaskMsMax);
   t.equal((await readPage(pool)).kind, 'page', 'a thread without a task is not stuck');
   t.equal(threads.length, 1);
   const stuck = readPage(pool, longAnswer(), 10 * limits.listTaskMsMax);
-  nowMs += limits.listTaskMsMax + 10;
-  deadlines.tick();
+  advance(limits.listTaskMsMax + 10);
   await t.rejects(stuck, { message: 'failed' });
   t.equal((await readPage(pool)).kind, 'page');
   t.equal(threads.length, 2);
@@ -163,13 +243,14 @@ t.test('the end: what is pending fails, what comes later fails at once, no threa
   const lines: string[] = [];
   const pool = startPool(t, lines);
   await readPage(pool);
-  const pending = readPage(pool, longAnswer());
+  const pending = Array.from({ length: limits.listTasksInThreadMax + 2 }, () => readPage(pool, longAnswer()));
+  const outcomes = Promise.allSettled(pending);
   const end = pool.close();
-  await t.rejects(pending, { message: 'failed' });
+  for (const { status } of await outcomes) t.equal(status, 'rejected');
   await end;
   let outcome: ReadOutcome | ThreadFailure | undefined;
   const task = { key: 1, pieces: [], bytes: 0, id: LIST_ID };
-  pool.run('read', handOver(task), LONG_MS, (it) => (outcome = it));
+  pool.run('ada', 'read', handOver(task), LONG_MS, (it) => (outcome = it));
   t.equal(outcome, 'failed');
   await until(() => threads.every(({ threadId }) => threadId === -1), 'the exit of the thread');
   t.same(lines, [], 'an end is no failure');

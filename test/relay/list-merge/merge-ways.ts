@@ -85,9 +85,10 @@ export function run<Name extends keyof ThreadTasks>(
   name: Name,
   handover: Handover<ThreadTasks[Name]['task']>,
   withinMs = WITHIN_MS,
+  subject = 'ada',
 ): Promise<Exclude<ThreadTasks[Name]['outcome'], ThreadFailure>> {
   return new Promise((resolve, reject) => {
-    pool.run(name, handover, withinMs, (outcome) => {
+    pool.run(subject, name, handover, withinMs, (outcome) => {
       if (typeof outcome === 'string') reject(new Error(outcome));
       else resolve(outcome as Exclude<ThreadTasks[Name]['outcome'], ThreadFailure>);
     });
