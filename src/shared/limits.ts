@@ -79,7 +79,7 @@ export const limits = {
   shareBytesMax: 1024 * 1024 * MIB,
   /** From so many bytes on a request or an answer counts in the shares of bytes in flight; smaller ones are bounded by number. */
   countedFromBytes: 16 * KIB,
-  /** How long a large message may wait for room in them, ms; then it is refused. Less than the 8 s after which uWebSockets.js may close a silent upload. */
+  /** How long a large message may wait for room in them, ms; then it is refused. A caller that is not read from for much longer may give up. */
   messageWaitMsMax: 5_000,
   /** Large messages that wait for room at once; one more is refused. */
   messagesWaitingMax: 16_384,

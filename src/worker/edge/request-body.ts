@@ -21,6 +21,7 @@ export class RequestBody implements RoomWaiter {
   #onEnd: ((outcome: BodyOutcome) => void) | undefined;
   #isUnwanted = false;
   #isHeld = false;
+  #isPauseDue = false;
   #isPaused = false;
   /** Of a large body, once it is let in. */
   #room: MessageHold | undefined;
@@ -84,15 +85,26 @@ export class RequestBody implements RoomWaiter {
 
   #readOn(): void {
     this.#isHeld = false;
+    this.#isPauseDue = false;
     if (!this.#isPaused) return;
     this.#isPaused = false;
     this.#res.resume();
   }
 
+  /**
+   * Once the turn's reads are done: uWebSockets.js does not stop in the middle of them, and what still comes of them would
+   * start the clock again by which it closes silent uploads, 8 to 12 s later. Nothing is paused whose end is among them: to
+   * resume it would start that clock too, with nothing left to come that stops it.
+   */
   #pause(): void {
-    if (this.#isPaused) return;
-    this.#isPaused = true;
-    this.#res.pause();
+    if (this.#isPaused || this.#isPauseDue) return;
+    this.#isPauseDue = true;
+    setImmediate(() => {
+      if (!this.#isPauseDue || this.#isUnwanted) return;
+      this.#isPauseDue = false;
+      this.#isPaused = true;
+      this.#res.pause();
+    });
   }
 
   /** Somebody else has it, or nobody. */
@@ -161,6 +173,7 @@ export class RequestBody implements RoomWaiter {
 
   #end(outcome: BodyOutcome): void {
     this.#outcome = outcome;
+    this.#isPauseDue = false;
     const onEnd = this.#onEnd;
     this.#onEnd = undefined;
     onEnd?.(outcome);
