@@ -157,6 +157,35 @@ for (const [what, { others, reason }] of Object.entries(fullShares)) {
   });
 }
 
+for (const [form, contentType] of [
+  ['JSON', 'application/json'],
+  ['events', 'text/event-stream'],
+] as const) {
+  t.test(`many small pages of one backend count when they are large together: ${form}`, async (t) => {
+    const { scene, exchange } = ask(t, 'b');
+    const pageChars = limits.listBytesInlineMax / 4;
+    const pageCount = 10;
+    const names = Array.from({ length: pageCount }, (_, index) => `tool-${index}`);
+    for (const [index, name] of names.entries()) {
+      const call = scene.http.last;
+      const sentBefore = scene.http.calls.length;
+      const isLast = index === pageCount - 1;
+      const page = answerWith([tool(name, 'x'.repeat(pageChars))], isLast ? undefined : `cursor-${index}`);
+      feed(call.head(200, contentType), contentType === 'application/json' ? page : `data: ${page}\n\n`).end();
+      if (isLast) break;
+      await until(() => scene.http.calls.length > sentBefore, 'the question for the next page');
+      const uncountedBytes = (index + 1) * pageChars - scene.accounts.held('listBytes');
+      t.ok(uncountedBytes <= limits.listBytesInlineMax, `${uncountedBytes} after page ${index}`);
+    }
+    const { result } = JSON.parse(await listOf(exchange)) as { result: { tools: { name: string }[] } };
+    t.same(
+      result.tools.map(({ name }) => name),
+      names.map((name) => `b-${name}`),
+    );
+    await until(() => scene.accounts.held('listBytes') === 0, 'room');
+  });
+}
+
 t.test('a subject that has used up its share leaves room for the large lists of others', async (t) => {
   const { scene, exchange, calls } = ask(t, 'b');
   scene.accounts.of('somebody else').listBytes.take(limits.listThreadBytesPerSubjectMax);

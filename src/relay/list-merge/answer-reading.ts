@@ -61,11 +61,18 @@ export class AnswerReading {
   /**
    * Takes the last pieces, and reads the answer.
    * @param id of the request, as JSON.
-   * @param done called once, from within when the answer is small.
+   * @param inlineBytesMax how large it may be to be read at once and stay on the event loop.
+   * @param done called once, from within when the answer is no larger than that.
    */
-  end(pieces: readonly Buffer[], id: Buffer, withinMs: number, done: (answer: ReadAnswer | ReadFailure) => void): void {
+  end(
+    pieces: readonly Buffer[],
+    id: Buffer,
+    inlineBytesMax: number,
+    withinMs: number,
+    done: (answer: ReadAnswer | ReadFailure) => void,
+  ): void {
     const isWhole = this.#key === undefined && this.#failure === undefined;
-    if (isWhole && bytesOf(pieces) <= limits.listBytesInlineMax) {
+    if (isWhole && bytesOf(pieces) <= inlineBytesMax) {
       done(readToolAnswer(joined(pieces), id));
       return;
     }

@@ -23,6 +23,8 @@ export class ToolPages implements RequestHandler {
   readonly #done: ToolPagesReader;
   readonly #dueMs: number;
   #pages: ReadPage[] = [];
+  /** What of them may still stay on the event loop: there they count in no share. */
+  #inlineBytesLeft: number = limits.listBytesInlineMax;
   #request: UpstreamRequest | undefined;
   #reading: AnswerReading | undefined;
   #cursor: string | undefined;
@@ -80,7 +82,8 @@ export class ToolPages implements RequestHandler {
   }
 
   onAnswer(bytes: Buffer): void {
-    this.#onRead(readToolAnswer(bytes, this.#id));
+    if (bytes.length <= this.#inlineBytesLeft) this.#onRead(readToolAnswer(bytes, this.#id));
+    else this.onUnread([bytes], true);
   }
 
   onUnread(pieces: readonly Buffer[], isLast: boolean): void {
@@ -93,7 +96,7 @@ export class ToolPages implements RequestHandler {
       return;
     }
     this.#reading = undefined;
-    reading.end(pieces, this.#id, this.#remainingMs, (answer) => this.#onRead(answer));
+    reading.end(pieces, this.#id, this.#inlineBytesLeft, this.#remainingMs, (answer) => this.#onRead(answer));
   }
 
   onFault(fault: UpstreamFault): void {
@@ -130,6 +133,7 @@ export class ToolPages implements RequestHandler {
     const isEndless =
       this.#pages.length >= limits.listPagesMax || (nextCursor !== undefined && nextCursor === this.#cursor);
     this.#pages.push(page);
+    if (!('key' in page)) this.#inlineBytesLeft -= page.bytes.length;
     if (isEndless) {
       this.#fail(upstreamFault('answer-invalid'));
       return;
@@ -166,6 +170,7 @@ export class ToolPages implements RequestHandler {
   #dropPages(): void {
     this.#merger.dropPages(this.#upstream.subject, this.#pages);
     this.#pages = [];
+    this.#inlineBytesLeft = limits.listBytesInlineMax;
   }
 
   #readPage(): void {

@@ -54,7 +54,9 @@ async function read(reading: AnswerReading, answer: Buffer): Promise<ReadAnswer 
     held = [];
   }
   const last = [...held, ...pieces.slice(-1)];
-  return new Promise((resolve) => reading.end(last, Buffer.from(LIST_ID), WITHIN_MS, resolve));
+  return new Promise((resolve) =>
+    reading.end(last, Buffer.from(LIST_ID), limits.listBytesInlineMax, WITHIN_MS, resolve),
+  );
 }
 
 async function readPage(merger: ListMerger, answer: Buffer, subject: string = ADA): Promise<ReadPage> {
@@ -95,7 +97,7 @@ t.test('a small list is read and merged from within the calls, without a thread'
   const rules = virtualHostOf({ b: {} });
   const answer = answerOf(20_000);
   let list: MergedList | undefined;
-  merger.startReading(ADA).end([answer], Buffer.from(LIST_ID), WITHIN_MS, (outcome) => {
+  merger.startReading(ADA).end([answer], Buffer.from(LIST_ID), limits.listBytesInlineMax, WITHIN_MS, (outcome) => {
     if (typeof outcome === 'string' || outcome.kind !== 'page') throw new Error('no page');
     const parts = [{ backend: backendOf(rules, 'b'), pages: [outcome.page] }];
     merger.merge(ADA, { rules, parts, unavailable: [], frame: MESSAGE }, (it) => {
@@ -260,7 +262,9 @@ t.test('an answer for whose rest there is no room gives back its beginning at on
   t.ok(isTaken, 'what nobody will read holds nobody up');
   await until(() => accounts.held('listBytes') === 0, 'room, though its end may be long in coming');
   t.match(await read(merger.startReading(ADA), LARGE), { kind: 'page' });
-  const end = new Promise((resolve) => tooLarge.end([], Buffer.from(LIST_ID), WITHIN_MS, resolve));
+  const end = new Promise((resolve) =>
+    tooLarge.end([], Buffer.from(LIST_ID), limits.listBytesInlineMax, WITHIN_MS, resolve),
+  );
   t.equal(await end, 'subjectMax', 'a small rest is not taken for the whole');
   t.equal(accounts.held('listBytes'), LARGE.length, 'nothing is given back twice');
 });
