@@ -261,6 +261,8 @@ export const limits = {
   upstreamCopiedBodyBytesMax: 16 * KIB,
   /** Bytes of the one buffer that upstream connections read into. */
   upstreamReadBytes: 64 * KIB,
+  /** What one connection may take of an answer before all others have their turn: small events cost 2 to 4 ms for 64 KiB. */
+  upstreamTurnBytesMax: 256 * KIB,
   /** Bytes of a chunk's size line in a chunked answer; a longer one is an invalid answer. */
   upstreamChunkLineBytesMax: 256,
   /** Different `content-type` values of answers that are remembered per worker; then all are forgotten. */

@@ -62,6 +62,10 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   /** Whether it broke before the kernel had taken all of the request: then the backend cannot have it whole. */
   #isCutOff = false;
   #isEndedByBackend = false;
+  /** What it may still take of this answer before the other connections have their turn. */
+  #turnBytesLeft = 0;
+  /** It is not read from until they have had it. */
+  #isResting = false;
   /** How many more sweeps a free connection may see before it is too old to trust, and how many it has seen. */
   #sweepsLeft = 0;
   #sweepsSeen = 0;
@@ -132,6 +136,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     if (this.#state !== 'sending' || call?.bytes === undefined || socket === undefined || socket.destroyed) return;
     this.#state = 'busy';
     this.#hasAnswerBegun = false;
+    this.#turnBytesLeft = limits.upstreamTurnBytesMax;
     this.#parser.begin();
     const { first, rest } = call.bytes;
     if (rest === undefined) {
@@ -168,7 +173,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   }
 
   resume(): void {
-    if (this.#state === 'busy') this.#socket?.resume();
+    if (this.#state === 'busy' && !this.#isResting) this.#socket?.resume();
   }
 
   /** Resolved when the socket is closed. */
@@ -219,7 +224,21 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     else if (this.#state === 'busy' && this.#parser.isDone) this.#onAnswered(taken === length);
     // Bytes that answer no request: nothing on this connection can be trusted any more.
     else if (taken < length) this.#fail('connection-lost');
-    return true;
+    else if ((this.#turnBytesLeft -= length) <= 0) this.#rest();
+    // False stops the reads, which costs less than `pause` does.
+    return !this.#isResting;
+  }
+
+  /** Of a connection that always has more to read, libuv would read many times before it looks at any other. */
+  #rest(): void {
+    this.#turnBytesLeft = limits.upstreamTurnBytesMax;
+    if (this.#isResting) return;
+    this.#isResting = true;
+    setImmediate(() => {
+      this.#isResting = false;
+      // The answer may be over by now, and another call on the connection.
+      if (this.#state !== 'busy' || this.#call?.isPaused !== true) this.#socket?.resume();
+    });
   }
 
   #onAnswered(isClean: boolean): void {

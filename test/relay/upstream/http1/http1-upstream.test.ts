@@ -15,6 +15,7 @@ import {
   type RawBackendOptions,
   type RawHandler,
 } from '../../../support/raw-backend.js';
+import { Random } from '../../../support/random.js';
 import { createScratchDirectory } from '../../../support/scratch-directory.js';
 import { until } from '../../../support/until.js';
 
@@ -483,6 +484,40 @@ t.test('a paused call costs no memory, and the backend has to wait', async (t) =
   listener.call!.resume();
   await listener.over();
   t.equal(listener.bytes, pieces * piece.length);
+});
+
+t.test('an answer that always has more leaves each turn to others', async (t) => {
+  const upstream = startUpstream(t);
+  const random = new Random(11);
+  const bodyBytes = 48 * MIB;
+  const backend = await startBackend(t, (request) =>
+    request.bytes(`HTTP/1.1 200 OK\r\ncontent-length: ${bodyBytes}\r\n\r\n${'x'.repeat(bodyBytes)}`),
+  );
+  const listener = send(upstream, backend.origin);
+  let turnBytes = 0;
+  let turnBytesMost = 0;
+  let before = 0;
+  listener.onNext.data = () => {
+    turnBytes += listener.bytes - before;
+    before = listener.bytes;
+    turnBytesMost = Math.max(turnBytesMost, turnBytes);
+    // Now and then the kernel gathers as much as it takes, which is what one turn could read; and who stops and goes on
+    // within a turn is not given more of it.
+    if (random.chance(0.5)) {
+      listener.call!.pause();
+      listener.call!.resume();
+    } else if (random.chance(0.1)) {
+      listener.call!.pause();
+      setTimeout(() => listener.call!.resume(), 20);
+    }
+  };
+  while (!listener.isOver) {
+    await new Promise(setImmediate);
+    turnBytes = 0;
+  }
+  await listener.over();
+  t.equal(listener.bytes, bodyBytes);
+  t.ok(turnBytesMost <= limits.upstreamTurnBytesMax + limits.upstreamReadBytes, `${turnBytesMost} bytes in one turn`);
 });
 
 t.test('a connection that ends while its call is paused ends the call, and nothing else', async (t) => {
