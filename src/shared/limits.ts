@@ -141,9 +141,9 @@ export const limits = {
   /** Bytes of an HTTP error answer that are read to find a JSON-RPC error in it; above it the status alone counts. */
   upstreamRefusalBytesMax: 64 * KIB,
   /**
-   * Bytes of one backend's answers to a `tools/list` together, and of a list's pages together, that are read and merged on the event
-   * loop; more is the list thread's work. Both take the loop half a millisecond here: reading and merging 1.7 ms a MiB,
-   * the way to the thread and back 0.4 ms and 0.4 ms a MiB (2.6 GHz AMD EPYC, Node 20).
+   * Bytes of one backend's pages, and of all pages of a list, that are read and merged on the event loop; more is the
+   * list thread's work. Both take the loop half a millisecond here: reading and merging 1.7 ms a MiB, the way to the
+   * thread and back 0.4 ms and 0.4 ms a MiB (2.6 GHz AMD EPYC, Node 20).
    */
   listBytesInlineMax: 256 * KIB,
   /**
