@@ -10,6 +10,7 @@ import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import type { ProgramPlan } from './primary-program.js';
 import type { JournalEntry, StubPlan } from './stub-worker.js';
 import { shareOptions } from '../support/shares.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
 
 /** A busy machine takes seconds to start a process. */
 const patienceMs = 60_000;
@@ -60,7 +61,8 @@ export class Journal {
   readonly path: string;
 
   constructor(t: Test) {
-    this.path = join(t.testdir({}), 'journal');
+    // A test may start several primaries, each with a journal of its own.
+    this.path = join(createScratchDirectory(t), 'journal');
   }
 
   entries(event?: JournalEntry['event'], slot?: number): JournalEntry[] {
