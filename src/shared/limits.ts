@@ -84,7 +84,7 @@ export const limits = {
   /** Large messages that wait for room at once; one more is refused. */
   messagesWaitingMax: 16_384,
   messagesWaitingPerSubjectMax: 1_024,
-  /** What a session counts for in its subject's share of session bytes, without what its caller and backends say of themselves. */
+  /** What a session counts for in its subject's share of session bytes, without what its caller and backends say of themselves: an estimate. */
   sessionBytesEach: 3 * KIB,
   /** What each of its upstream sessions counts for on top, open or not. */
   upstreamSessionBytesEach: 1_664,
