@@ -40,7 +40,21 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
   }
 }
 
+/** The system may choose a port that another gateway has claimed and does not listen on yet: then it chooses again. */
+const CHOICES_MAX = 16;
+
 async function bind(address: ListenAddress, optionName: string, bound: Bound[]): Promise<ListenAddress> {
+  for (let choicesLeft = address.port === 0 ? CHOICES_MAX : 1; ; choicesLeft--) {
+    try {
+      return await bindOnce(address, bound);
+    } catch (error) {
+      if (choicesLeft > 1 && isInUse(error)) continue;
+      throw listenFault(address, optionName, error);
+    }
+  }
+}
+
+async function bindOnce(address: ListenAddress, bound: Bound[]): Promise<ListenAddress> {
   // A caller that connects in this moment must not keep the server from closing.
   const server = createServer((socket) => socket.destroy());
   try {
@@ -54,6 +68,10 @@ async function bind(address: ListenAddress, optionName: string, bound: Bound[]):
     return { host: address.host, port };
   } catch (error) {
     if (server.listening) server.close();
-    throw listenFault(address, optionName, error);
+    throw error;
   }
+}
+
+function isInUse(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 }
