@@ -20,6 +20,8 @@ export class RequestBody implements RoomWaiter {
   #outcome: BodyOutcome | undefined;
   #onEnd: ((outcome: BodyOutcome) => void) | undefined;
   #isUnwanted = false;
+  /** The library must not be spoken to any more. */
+  #isGone = false;
   #isHeld = false;
   #isPauseDue = false;
   #isPaused = false;
@@ -62,7 +64,9 @@ export class RequestBody implements RoomWaiter {
     this.#memory = memory;
     this.#subject = subject;
     if (this.#outcome === 'complete') this.#countWhole();
-    else if (this.#makeRoom(Math.max(this.#lengthBytes || 0, this.#received.length))) this.#readOn();
+    // One that is too large by its own word is refused, whether there is room or not.
+    else if (this.#outcome === undefined && this.#makeRoom(Math.max(this.#lengthBytes || 0, this.#received.length)))
+      this.#readOn();
   }
 
   /** Nothing of the body is here any more. */
@@ -86,7 +90,7 @@ export class RequestBody implements RoomWaiter {
   #readOn(): void {
     this.#isHeld = false;
     this.#isPauseDue = false;
-    if (!this.#isPaused) return;
+    if (!this.#isPaused || this.#isGone) return;
     this.#isPaused = false;
     this.#res.resume();
   }
@@ -100,7 +104,7 @@ export class RequestBody implements RoomWaiter {
     if (this.#isPaused || this.#isPauseDue) return;
     this.#isPauseDue = true;
     setImmediate(() => {
-      if (!this.#isPauseDue || this.#isUnwanted) return;
+      if (!this.#isPauseDue || this.#isUnwanted || this.#outcome !== undefined) return;
       this.#isPauseDue = false;
       this.#isPaused = true;
       this.#res.pause();
@@ -125,6 +129,7 @@ export class RequestBody implements RoomWaiter {
 
   /** The caller is gone. */
   abandon(): void {
+    this.#isGone = true;
     this.#isUnwanted = true;
     this.#onEnd = undefined;
     this.#received.clear();

@@ -166,7 +166,8 @@ void t.test('a control plane that cannot be reached, fails, redirects or is some
   for (const [url, message] of [
     [`http://127.0.0.1:${await findFreePort()}`, /cannot be reached \(ECONNREFUSED\); start it with/],
     [await startStub(t, 200, '<html>'), /does not answer as a control plane does/],
-    [await startStub(t, 200, '{"a":1}'), /answer is not understood/],
+    [await startStub(t, 200, '{"a":1}'), /does not answer as a control plane does/],
+    [await startStub(t, 200, '[1]'), /answer is not understood/],
     [await startStub(t, 500, '{"detail":"Internal error: see the log"}'), /Internal error: see the log/],
     [await startStub(t, 502, ''), /answered with status 502/],
     [redirecting, /cannot be reached/],
