@@ -1,0 +1,135 @@
+// How tap reports in CI: a line for each test file as it ends, with what failed in it, and all failures once more at the
+// end, so that the last lines of a run name them. Used as `npm test -- --reporter=./build/test/support/failure-report.js`;
+// without it `npm test` writes plain TAP, a line for every assertion.
+import { Transform, type TransformCallback } from 'node:stream';
+import { inspect } from 'node:util';
+import { Parser, type Result } from 'tap-parser';
+
+/** How tap started a file, and where the compiled test stands: nobody looks for a failure there. */
+const NOT_SHOWN = new Set(['stdio', 'cwd', 'command', 'args', 'env', 'externalID', 'jobId', 'generated']);
+/** Longer diagnostics, such as the difference between two long texts, are cut. */
+const DIAGNOSTICS_LINES_MAX = 60;
+/** What a file writes besides TAP: its last lines are shown if the file fails. */
+const STRAY_LINES_MAX = 20;
+const INDENT = '    ';
+
+interface Failure {
+  /** The file, its subtests and the assertion. */
+  readonly path: readonly string[];
+  readonly details: readonly string[];
+}
+
+export default class FailureReport extends Transform {
+  readonly #parser = new Parser();
+  readonly #failures: Failure[] = [];
+  #fileCount = 0;
+  #assertionCount = 0;
+  /** Of the file that is read now. */
+  #strayLines: string[] = [];
+
+  constructor() {
+    super();
+    this.#watch(this.#parser, []);
+    this.#parser.on('bailout', (reason: string) => this.#failures.push({ path: [`Bail out! ${reason}`], details: [] }));
+  }
+
+  override _transform(chunk: Buffer | string, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.#parser.write(chunk.toString());
+    done();
+  }
+
+  override _flush(done: TransformCallback): void {
+    this.#parser.end();
+    this.#writeSummary();
+    done();
+  }
+
+  /** Reads one level of results. A subtest has a parser of its own, and ends with a result at the level above. */
+  #watch(parser: Parser, path: readonly string[]): void {
+    let failuresBefore: number | undefined;
+    parser.on('child', (child: Parser) => {
+      failuresBefore = this.#failures.length;
+      this.#watch(child, [...path, child.name]);
+    });
+    parser.on('assert', (result: Result) => {
+      if (failuresBefore === undefined) this.#assertionCount++;
+      const before = failuresBefore ?? this.#failures.length;
+      failuresBefore = undefined;
+      // A subtest that failed for an assertion of its own adds nothing to it.
+      const isNew = !result.ok && result.todo === false && this.#failures.length === before;
+      if (isNew) this.#failures.push({ path: [...path, nameOf(result)], details: detailsOf(result) });
+      if (path.length === 0) this.#endFile(result, this.#failures.slice(before));
+    });
+    parser.on('extra', (text: string) => {
+      this.#strayLines = [...this.#strayLines, ...text.trimEnd().split('\n')].slice(-STRAY_LINES_MAX);
+    });
+  }
+
+  #endFile(result: Result, failures: readonly Failure[]): void {
+    this.#fileCount++;
+    const seconds = ((result.time ?? 0) / 1000).toFixed(1).padStart(6);
+    this.#write(`${result.ok ? '    ok' : 'FAILED'} ${seconds} s  ${nameOf(result)}`);
+    for (const failure of failures) this.#writeFailure(failure);
+    if (!result.ok && this.#strayLines.length > 0) {
+      this.#write(`${INDENT}It also wrote:`);
+      for (const line of this.#strayLines) this.#write(`${INDENT}${INDENT}${line}`);
+    }
+    this.#strayLines = [];
+  }
+
+  /** The names of all failures come last: however many there are, one line each fits into what is kept of a long output. */
+  #writeSummary(): void {
+    if (this.#failures.length > 0) {
+      this.#write('\nWhat failed, in full:');
+      for (const failure of this.#failures) this.#writeFailure(failure);
+      this.#write('\nWhat failed:');
+      for (const { path } of this.#failures) this.#write(`${INDENT}${path.join(' > ')}`);
+    }
+    const result = this.#failures.length === 0 ? 'no failure' : `${this.#failures.length} failures`;
+    this.#write(`\n${this.#fileCount} test files, ${this.#assertionCount} assertions: ${result}`);
+  }
+
+  #writeFailure({ path, details }: Failure): void {
+    this.#write(`${INDENT}${path.join(' > ')}`);
+    for (const line of details) this.#write(`${INDENT}${INDENT}${line}`);
+  }
+
+  #write(line: string): void {
+    this.push(`${line}\n`);
+  }
+}
+
+/** A file that took too long comes without its name: the diagnostics have it. */
+function nameOf(result: Result): string {
+  const diagnostics: unknown = result.diag;
+  if (typeof diagnostics !== 'object' || diagnostics === null || !('expired' in diagnostics)) return result.name;
+  return `${String(diagnostics.expired)}: ${result.name}`;
+}
+
+/** The diagnostics of a failed assertion: texts of several lines as they are, everything else as JavaScript writes it. */
+function detailsOf(result: Result): string[] {
+  const diagnostics: unknown = result.diag;
+  if (typeof diagnostics !== 'object' || diagnostics === null) return [];
+  const lines = Object.entries(diagnostics)
+    .filter(([name]) => !NOT_SHOWN.has(name))
+    .flatMap(([name, value]) => entryLines(name, value));
+  if (lines.length <= DIAGNOSTICS_LINES_MAX) return lines;
+  return [...lines.slice(0, DIAGNOSTICS_LINES_MAX), `(${lines.length - DIAGNOSTICS_LINES_MAX} more lines)`];
+}
+
+function entryLines(name: string, value: unknown): string[] {
+  if (name === 'at') return [`at: ${place(value)}`];
+  const text = typeof value === 'string' ? value.trimEnd() : inspect(value, { breakLength: 110, depth: 6 });
+  const lines = text.split('\n');
+  return lines.length === 1 ? [`${name}: ${text}`] : [`${name}:`, ...lines.map((line) => `  ${line}`)];
+}
+
+/** A place in the sources, in the form that editors open. */
+function place(at: unknown): string {
+  if (typeof at !== 'object' || at === null) return String(at);
+  const { fileName, lineNumber, columnNumber } = at as Readonly<Record<string, unknown>>;
+  return [fileName, lineNumber, columnNumber]
+    .filter((part) => part !== undefined)
+    .map(String)
+    .join(':');
+}
