@@ -2,7 +2,7 @@
 // looked at, whatever its size. Cold: once per upstream session.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
-import { ABSENT, findMember, stringValue } from './json-member.js';
+import { ABSENT, findMember, findMembers, MemberNames, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
 export interface InitializeResult {
@@ -21,18 +21,20 @@ const ESCAPE_BYTES_MAX = 6;
 const VERSION_BYTES_MAX = 128;
 
 const scanner = new JsonScanner();
+const names = new MemberNames('protocolVersion', 'capabilities', 'instructions');
+const found = new Int32Array(names.all.length);
 
 /** @returns `undefined` for what is no result of `initialize`, or says which version it speaks twice. */
 export function readInitializeResult(bytes: Buffer): InitializeResult | undefined {
   if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
-  const version = findMember(scanner, bytes, 0, 'protocolVersion');
-  const capabilities = findMember(scanner, bytes, 0, 'capabilities');
-  if (version < 0 || capabilities < ABSENT || scanner.kind(version) !== jsonKind.string) return undefined;
+  if (!findMembers(scanner, bytes, 0, names, found)) return undefined;
+  const [version = ABSENT, capabilities = ABSENT, instructions = ABSENT] = found;
+  if (version === ABSENT || scanner.kind(version) !== jsonKind.string) return undefined;
   return {
     // What is longer is no version that anybody knows, and needs no decoding to tell.
     protocolVersion: scanner.end(version) - scanner.start(version) > VERSION_BYTES_MAX ? '' : textOf(bytes, version),
     hasTools: hasObject(bytes, capabilities, 'tools'),
-    instructions: readInstructions(bytes),
+    instructions: readInstructions(bytes, instructions),
   };
 }
 
@@ -42,8 +44,7 @@ function hasObject(bytes: Buffer, node: number, name: string): boolean {
   return member >= 0 && scanner.kind(member) === jsonKind.object;
 }
 
-function readInstructions(bytes: Buffer): string | undefined {
-  const node = findMember(scanner, bytes, 0, 'instructions');
+function readInstructions(bytes: Buffer, node: number): string | undefined {
   if (node < 0 || scanner.kind(node) !== jsonKind.string) return undefined;
   if (scanner.end(node) - scanner.start(node) - 2 > limits.instructionsCharsMax * ESCAPE_BYTES_MAX) return undefined;
   const text = textOf(bytes, node);

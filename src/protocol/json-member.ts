@@ -9,6 +9,9 @@ export const AMBIGUOUS = -2;
 /** All bits of a letter but the one that makes it a capital. */
 const CASELESS = 0xdf;
 
+/** First bytes of the two letters that are not ASCII and may stand for one that is. */
+const FOLDING_LEADS = [0xc5, 0xe2] as const;
+
 type Likeness = 'same' | 'similar' | 'different';
 
 /**
@@ -33,6 +36,59 @@ export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: 
     found = node;
   }
   return found;
+}
+
+/** Names that are looked for in one pass over an object's members: it may have a quarter of a million. All ASCII. */
+export class MemberNames {
+  readonly all: readonly string[];
+  /** By a key's first byte: which of the names it may be, as bits. */
+  readonly #candidates: Uint8Array;
+
+  constructor(...all: string[]) {
+    this.all = all;
+    this.#candidates = new Uint8Array(256);
+    const every = 2 ** all.length - 1;
+    // An escape may stand for anything, and so may what folds to a letter.
+    for (const byte of [0x5c, ...FOLDING_LEADS]) this.#candidates[byte] = every;
+    for (const [index, name] of all.entries()) {
+      const initial = name.charCodeAt(0);
+      this.#candidates[initial & CASELESS]! |= 1 << index;
+      this.#candidates[initial | (~CASELESS & 0xff)]! |= 1 << index;
+    }
+  }
+
+  candidates(first: number): number {
+    return this.#candidates[first]!;
+  }
+}
+
+/**
+ * `findMember` for several names at once.
+ * @param found takes the node of each name, or `ABSENT`; all of them when none is ambiguous.
+ * @returns false when one is ambiguous.
+ */
+export function findMembers(
+  scanner: JsonScanner,
+  bytes: Uint8Array,
+  objectNode: number,
+  names: MemberNames,
+  found: Int32Array,
+): boolean {
+  found.fill(ABSENT);
+  const past = scanner.next(objectNode);
+  for (let node = objectNode + 1; node < past; node = scanner.next(node)) {
+    const start = scanner.keyStart(node);
+    let candidates = names.candidates(bytes[start]!);
+    for (let index = 0; candidates !== 0; index++, candidates >>= 1) {
+      if ((candidates & 1) === 0) continue;
+      const likeness = compareText(bytes, start, scanner.keyEnd(node), names.all[index]!);
+      if (likeness === 'different') continue;
+      if (likeness === 'similar' || found[index] !== ABSENT) return false;
+      found[index] = node;
+      break;
+    }
+  }
+  return true;
 }
 
 /** Goes character by character and mostly ends at the first, so that an object of many keys costs no decoding. */

@@ -3,7 +3,7 @@
 // so. Hot: once per message, one pass over its bytes.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
-import { ABSENT, AMBIGUOUS, findMember, isString, stringValue } from './json-member.js';
+import { ABSENT, findMembers, isString, MemberNames, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import { methodName } from './method-name.js';
 import { readings, type Reading } from './reading-queue.js';
@@ -73,6 +73,14 @@ export const messageTape = scanner;
 /** Nodes of the members that make a message; reused like the scanner. */
 const envelope = { id: ABSENT, method: ABSENT, params: ABSENT, result: ABSENT, error: ABSENT };
 
+// What is looked for, object by object, and where it is: in the order of the names.
+const envelopeNames = new MemberNames('jsonrpc', 'id', 'method', 'params', 'result', 'error');
+const paramsNames = new MemberNames('name', 'requestId', 'cursor', '_meta');
+const tokenNames = new MemberNames('progressToken');
+const inEnvelope = new Int32Array(envelopeNames.all.length);
+const inParams = new Int32Array(paramsNames.all.length);
+const inToken = new Int32Array(tokenNames.all.length);
+
 export function readClientMessage(bytes: Buffer): ClientReading {
   return scanner.scan(bytes, CLIENT_DEPTH) ? clientMessageIn(scanner, bytes) : 'not-json';
 }
@@ -96,12 +104,12 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer): ClientReading {
     return clientMessage(tape, 'response', '', id, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
   }
   if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
-  const name = findIn(tape, bytes, params, 'name');
-  const requestId = findIn(tape, bytes, params, 'requestId');
-  const cursor = findIn(tape, bytes, params, 'cursor');
-  const meta = findIn(tape, bytes, params, '_meta');
-  const progressToken = findIn(tape, bytes, meta, 'progressToken');
-  if (Math.min(name, requestId, cursor, meta, progressToken) === AMBIGUOUS) return 'not-json-rpc';
+  if (!findIn(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
+  const name = inParams[0]!;
+  const requestId = inParams[1]!;
+  const cursor = inParams[2]!;
+  if (!findIn(tape, bytes, inParams[3]!, tokenNames, inToken)) return 'not-json-rpc';
+  const progressToken = inToken[0]!;
   return clientMessage(
     tape,
     id === ABSENT ? 'notification' : 'request',
@@ -143,8 +151,8 @@ function backendMessageIn(tape: JsonScanner, bytes: Buffer): BackendMessage | un
   }
   const { id } = envelope;
   if (!isCall(tape) || !isObjectOrAbsent(tape, params) || (id !== ABSENT && !isId(tape, id))) return undefined;
-  const progressToken = id === ABSENT ? findIn(tape, bytes, params, 'progressToken') : ABSENT;
-  if (progressToken === AMBIGUOUS) return undefined;
+  if (!findIn(tape, bytes, id === ABSENT ? params : ABSENT, tokenNames, inToken)) return undefined;
+  const progressToken = inToken[0]!;
   return backendMessage(
     tape,
     id === ABSENT ? 'notification' : 'request',
@@ -190,15 +198,15 @@ export function idKey(bytes: Buffer, start: number, end: number): string {
 /** Fills the envelope. @returns false unless the document is an object of JSON-RPC 2.0 whose members are unambiguous. */
 function readEnvelope(tape: JsonScanner, bytes: Buffer): boolean {
   if (tape.kind(0) !== jsonKind.object) return false;
-  const version = findMember(tape, bytes, 0, 'jsonrpc');
-  if (version < 0 || tape.kind(version) !== jsonKind.string) return false;
-  if (!isString(bytes, tape.start(version), tape.end(version), '2.0')) return false;
-  const id = (envelope.id = findMember(tape, bytes, 0, 'id'));
-  const method = (envelope.method = findMember(tape, bytes, 0, 'method'));
-  const params = (envelope.params = findMember(tape, bytes, 0, 'params'));
-  const result = (envelope.result = findMember(tape, bytes, 0, 'result'));
-  const error = (envelope.error = findMember(tape, bytes, 0, 'error'));
-  return Math.min(id, method, params, result, error) !== AMBIGUOUS;
+  if (!findMembers(tape, bytes, 0, envelopeNames, inEnvelope)) return false;
+  const version = inEnvelope[0]!;
+  if (version === ABSENT || tape.kind(version) !== jsonKind.string) return false;
+  envelope.id = inEnvelope[1]!;
+  envelope.method = inEnvelope[2]!;
+  envelope.params = inEnvelope[3]!;
+  envelope.result = inEnvelope[4]!;
+  envelope.error = inEnvelope[5]!;
+  return isString(bytes, tape.start(version), tape.end(version), '2.0');
 }
 
 /** A request or a notification must not look like a response too: backends differ in what they look for first. */
@@ -211,10 +219,11 @@ function isResponse(tape: JsonScanner): boolean {
   return envelope.result === ABSENT && tape.kind(envelope.error) === jsonKind.object;
 }
 
-/** @returns as `findMember`; `ABSENT` when the node is no object. */
-function findIn(tape: JsonScanner, bytes: Buffer, node: number, name: string): number {
-  if (node < 0 || tape.kind(node) !== jsonKind.object) return ABSENT;
-  return findMember(tape, bytes, node, name);
+/** As `findMembers`; what is no object has no members. */
+function findIn(tape: JsonScanner, bytes: Buffer, node: number, names: MemberNames, found: Int32Array): boolean {
+  if (node >= 0 && tape.kind(node) === jsonKind.object) return findMembers(tape, bytes, node, names, found);
+  found.fill(ABSENT);
+  return true;
 }
 
 /** A string or a number, and short enough to be compared with others and kept. */

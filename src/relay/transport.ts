@@ -29,8 +29,9 @@ export function checkTransport(method: 'POST' | 'DELETE' | 'GET', head: Transpor
 
 const formsByAccept = new Map<string, AnswerForms | undefined>();
 
-/** Remembered by the header's text: a gateway sees the same few again and again. */
+/** Remembered by the header's text: a gateway sees the same few again and again, and none of them is long. */
 function answerForms(accept: string): AnswerForms | undefined {
+  if (accept.length > limits.rememberedHeaderCharsMax) return readAccept(accept);
   if (formsByAccept.has(accept)) return formsByAccept.get(accept);
   const forms = readAccept(accept);
   if (formsByAccept.size >= limits.acceptHeadersMax) formsByAccept.clear();

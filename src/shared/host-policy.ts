@@ -55,6 +55,7 @@ export class HostPolicy {
   }
 
   #isHostAllowed(host: string): boolean {
+    if (host.length > limits.rememberedHeaderCharsMax) return this.#judgeHost(host.toLowerCase());
     const known = this.#verdicts.get(host);
     if (known !== undefined) return known;
     const verdict = this.#judgeHost(host.toLowerCase());

@@ -70,6 +70,8 @@ export const limits = {
   hostVerdictsMax: 1_024,
   /** Different `accept` headers whose reading is remembered per worker; then all are forgotten and read again. */
   acceptHeadersMax: 256,
+  /** Characters of such a header, and of a `content-type`; a longer one is judged each time, and not remembered. */
+  rememberedHeaderCharsMax: 256,
 
   /** What `--max-sessions` may be set to; more is a fault at start-up: a process has not the memory for them. */
   sessionsMax: 1_000_000,

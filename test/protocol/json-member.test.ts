@@ -1,5 +1,13 @@
 import t from 'tap';
-import { ABSENT, AMBIGUOUS, findMember, isString, stringValue } from '../../src/protocol/json-member.js';
+import {
+  ABSENT,
+  AMBIGUOUS,
+  findMember,
+  findMembers,
+  isString,
+  MemberNames,
+  stringValue,
+} from '../../src/protocol/json-member.js';
 import { JsonScanner } from '../../src/protocol/json-scanner.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
@@ -77,6 +85,40 @@ void t.test('fuzz: agrees with a search through the parsed members', async (t) =
     }
   }
   t.equal(answers.size, 3, 'each answer was given');
+});
+
+void t.test('fuzz: several names at once are found as each alone', async (t) => {
+  const random = new Random(5);
+  const keys = ['name', 'Name', 'nonce', 'id', 'ID', 'param\u017f', 'params', '_meta', '\u212aey', 'key', 'é', ''];
+  const names = new MemberNames('name', 'nonce', 'id', 'params', '_meta', 'key');
+  const found = new Int32Array(names.all.length);
+  const answers = new Set<boolean>();
+  for (let round = 0; round < 5_000; round++) {
+    const members = Array.from({ length: random.below(5) }, () => `${escapedToken(random, random.pick(keys))}:1`);
+    const bytes = Buffer.from(`{${members.join(',')}}`);
+    const alone = names.all.map((name) => find(bytes.toString(), name));
+    const isSound = findMembers(scanner, bytes, 0, names, found);
+    answers.add(isSound);
+    if (isSound ? alone.join() !== found.join() : !alone.includes(AMBIGUOUS)) t.fail(printable(bytes.toString()));
+  }
+  t.equal(answers.size, 2, 'each answer was given');
+});
+
+void t.test('several names cost one walk over the members', async (t) => {
+  class WatchedScanner extends JsonScanner {
+    walkedCount = 0;
+
+    override next(node: number): number {
+      this.walkedCount += 1;
+      return super.next(node);
+    }
+  }
+  const watched = new WatchedScanner();
+  const bytes = Buffer.from(`{${'"a":1,'.repeat(1_000)}"name":1}`);
+  watched.scan(bytes, 1);
+  const names = new MemberNames('name', 'method', 'params', 'id');
+  t.ok(findMembers(watched, bytes, 0, names, new Int32Array(4)));
+  t.equal(watched.walkedCount, 1_002, 'each member once, and the object');
 });
 
 void t.test('fuzz: decodes string tokens as JSON.parse does', async (t) => {

@@ -2,6 +2,7 @@ import t from 'tap';
 import { checkTransport, readAccept, type TransportHead } from '../../src/relay/transport.js';
 import { limits } from '../../src/shared/limits.js';
 import { refusals } from '../../src/shared/refusals.js';
+import { keptHeapBytes, LONG_TEXT_CHARS } from '../support/kept-bytes.js';
 
 const plain: TransportHead = {
   accept: 'application/json, text/event-stream',
@@ -72,4 +73,14 @@ t.test('a protocol version counts within a session', async (t) => {
   for (const protocolVersion of ['2025-11-25', '2025-06-18', '']) {
     t.equal(checkTransport('POST', { ...plain, sessionId: 's', protocolVersion }), 'both', protocolVersion);
   }
+});
+
+t.test('a long accept header is read, and not remembered', async (t) => {
+  const keptBytes = keptHeapBytes(() => {
+    for (let n = 0; n < 30; n += 1) {
+      const accept = `application/json, ${'x'.repeat(LONG_TEXT_CHARS)}/${n}`;
+      t.equal(checkTransport('POST', { ...plain, accept }), 'json');
+    }
+  });
+  t.ok(keptBytes < 10 * LONG_TEXT_CHARS, `${keptBytes} bytes`);
 });

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { HostPolicy, type HostPolicyOptions } from '../../src/shared/host-policy.js';
 import { limits } from '../../src/shared/limits.js';
+import { keptHeapBytes, LONG_TEXT_CHARS } from '../support/kept-bytes.js';
 
 function policy(options: Partial<HostPolicyOptions> = {}): HostPolicy {
   return new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [], ...options });
@@ -123,4 +124,13 @@ t.test('what a page of an allowed origin is told', async (t) => {
   t.match(preflight[preflight.indexOf('access-control-allow-headers') + 1], /\bauthorization\b.*\bmcp-session-id\b/);
   t.match(preflight[preflight.indexOf('access-control-allow-methods') + 1], /\bPOST\b.*\bDELETE\b/);
   t.equal((headers.length % 2) + (preflight.length % 2), 0, 'names and values');
+});
+
+t.test('a long host is judged, and its verdict not remembered', async (t) => {
+  const judge = policy();
+  const keptBytes = keptHeapBytes(() => {
+    for (let n = 0; n < 30; n += 1)
+      t.equal(judge.check(`${'x'.repeat(LONG_TEXT_CHARS)}${n}`, '')?.code, 'host-refused');
+  });
+  t.ok(keptBytes < 10 * LONG_TEXT_CHARS, `${keptBytes} bytes`);
 });

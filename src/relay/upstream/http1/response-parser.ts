@@ -353,11 +353,16 @@ function isName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
 const mediaTypes = new Map<string, string>();
 
 function mediaType(value: string): string {
+  if (value.length > limits.rememberedHeaderCharsMax) return readMediaType(value);
   const known = mediaTypes.get(value);
   if (known !== undefined) return known;
-  const end = value.indexOf(';');
-  const type = (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
+  const type = readMediaType(value);
   if (mediaTypes.size >= limits.mediaTypesMax) mediaTypes.clear();
   mediaTypes.set(value, type);
   return type;
+}
+
+function readMediaType(value: string): string {
+  const end = value.indexOf(';');
+  return (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
 }

@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import t from 'tap';
 import { Client } from 'undici';
 import { INVALID, ResponseParser } from '../../../../src/relay/upstream/http1/response-parser.js';
+import { keptHeapBytes } from '../../../support/kept-bytes.js';
 import { printable } from '../../../support/printable.js';
 import { Random } from '../../../support/random.js';
 
@@ -222,3 +223,14 @@ async function askUndici(origin: string): Promise<{ status: number; body: string
     await client.destroy();
   }
 }
+
+t.test('a long content-type is read, and not remembered', async (t) => {
+  const parameter = 'x'.repeat(50_000);
+  const keptBytes = keptHeapBytes(() => {
+    for (let n = 0; n < 200; n += 1) {
+      const head = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; a=${parameter}${n}\r\ncontent-length: 0\r\n\r\n`;
+      t.equal(parse([Buffer.from(head)]).contentType, 'text/event-stream');
+    }
+  });
+  t.ok(keptBytes < 60 * parameter.length, `${keptBytes} bytes`);
+});

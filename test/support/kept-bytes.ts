@@ -1,0 +1,17 @@
+// How much memory of the heap something leaves behind, when all garbage is gone.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+/** For texts that take much more room than what is kept beside them. */
+export const LONG_TEXT_CHARS = 1024 * 1024;
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+export function keptHeapBytes(work: () => void): number {
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  work();
+  collect();
+  return process.memoryUsage().heapUsed - before;
+}
