@@ -1,10 +1,12 @@
 import { createParser } from 'eventsource-parser';
 import t from 'tap';
 import { EventStreamParser, encodeEvent, keepAliveComment } from '../../src/protocol/event-stream.js';
+import { fuzzInputs } from '../support/fuzz-inputs.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
 
 const UNBOUNDED = 1_000_000;
+const FUZZ_INPUTS = fuzzInputs(3_000);
 
 interface SeenEvent {
   data: string;
@@ -230,7 +232,7 @@ void t.test('fuzz: agrees with eventsource-parser, in any pieces', async (t) => 
   const random = new Random(7);
   let events = 0;
   let taken = 0;
-  for (let round = 0; round < 3_000; round++) {
+  for (let round = 0; round < FUZZ_INPUTS; round++) {
     let text = random.chance(0.1) ? '\ufeff' : '';
     const ends = random.pick([['\n'], ['\r\n'], ['\r'], ['\n', '\r\n', '\r']]);
     for (let count = random.below(20); count > 0; count--) text += random.pick(LINES) + random.pick(ends);
