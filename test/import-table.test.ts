@@ -18,7 +18,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   relay: ['protocol', 'names', 'shared', 'config', 'store', 'auth'],
   process: ['config', 'shared'],
   primary: ['process', 'ipc', 'config', 'shared'],
-  worker: ['relay', 'names', 'store', 'auth', 'ipc', 'protocol', 'config', 'shared'],
+  worker: ['process', 'relay', 'names', 'store', 'auth', 'ipc', 'protocol', 'config', 'shared'],
   'control-plane': ['process', 'relay', 'names', 'store', 'auth', 'protocol', 'config', 'shared'],
   cli: ['config', 'shared'],
   bootstrap: ['auth', 'store', 'config', 'shared'],

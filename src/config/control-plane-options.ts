@@ -22,6 +22,8 @@ export interface ControlPlaneOptions {
   /** `host` or `host:port`, lower-case; empty: decided by the listen address (decisions 2.2). */
   readonly allowedHosts: readonly string[];
   readonly bodyBytesMax: number;
+  /** What the process may take. */
+  readonly memoryBytes: number;
   readonly healthCheckIntervalMs: number;
   readonly probeTimeoutMs: number;
   /** Of one subject, else of one address; 0: any number. */

@@ -24,12 +24,14 @@ export function loadControlPlaneOptions(
   checkStore(reader);
   checkConnections(reader);
   const values = reader.finish();
+  const memoryBytes = values['control-plane-memory'] ?? defaultWorkerMemoryBytes(1);
   return deepFreeze({
     address: values.address,
     store: arrangeStore(values),
     token: arrangeToken(values),
     upstream: arrangeUpstream(values),
-    shares: arrangeShares(values, defaultWorkerMemoryBytes(1)),
+    memoryBytes,
+    shares: arrangeShares(values, memoryBytes),
     connections: arrangeConnections(values),
     allowedOrigins: values['allowed-origins'] ?? [],
     allowedHosts: values['allowed-hosts'] ?? [],

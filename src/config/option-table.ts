@@ -344,6 +344,16 @@ const processOptions = {
   },
 } as const satisfies OptionTable;
 
+const controlPlaneMemoryOptions = {
+  'control-plane-memory': {
+    placeholder: '<size>',
+    meaning: 'memory that the control plane may take; short of it, new sessions and then new requests are answered 503',
+    fallback: undefined,
+    fallbackText: "three quarters of the machine's or cgroup's memory",
+    parse: values.size({ minBytes: limits.controlPlaneMemoryBytesLeast, maxBytes: limits.shareBytesMax }),
+  },
+} as const satisfies OptionTable;
+
 const registryOptions = {
   'health-check-interval': {
     placeholder: '<duration>',
@@ -390,6 +400,7 @@ export const controlPlaneOptionTable = {
   // Registered servers may be http or https (decisions 3).
   'upstream-connection-mode': upstreamModeOption('plain-text-or-tls'),
   ...registryOptions,
+  ...controlPlaneMemoryOptions,
   ...shareOptions,
   ...processOptions,
 } as const satisfies OptionTable;

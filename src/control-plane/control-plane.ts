@@ -5,6 +5,8 @@ import { TokenVerifier } from '../auth/token-verifier.js';
 import type { ControlPlaneOptions } from '../config/control-plane-options.js';
 import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
 import { listenFault } from '../process/listen-fault.js';
+import { Overload } from '../process/overload.js';
+import { OverloadWatch } from '../process/overload-watch.js';
 import { exitStatus, StartFault } from '../process/start-fault.js';
 import { Names } from '../names/names.js';
 import { HostPolicy } from '../shared/host-policy.js';
@@ -21,6 +23,7 @@ import { ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
 
 interface ControlPlaneParts {
+  readonly overloadWatch: OverloadWatch;
   readonly app: HttpApp;
   readonly mcp: McpEndpoints;
   readonly compositions: Compositions;
@@ -42,6 +45,7 @@ export class ControlPlane {
     const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax } = options;
     const records = await openRecords(options.store, logger);
     const { nameServers } = connections;
+    const overload = new Overload(logger);
     const directory = new Directory(records);
     const registry = new Registry({
       records,
@@ -52,6 +56,7 @@ export class ControlPlane {
     });
     const compositions = new Compositions({ records, directory, registry, logger });
     const mcp = new McpEndpoints({
+      overload,
       directory,
       compositions,
       upstream,
@@ -63,6 +68,7 @@ export class ControlPlane {
       logger,
     });
     const app = await createHttpApp({
+      overload,
       records,
       registry,
       compositions,
@@ -78,8 +84,10 @@ export class ControlPlane {
       isAccessLogged: options.accessLog,
       logger,
     });
-    const parts = { app, mcp, compositions, registry, records };
+    const overloadWatch = new OverloadWatch(overload, options.memoryBytes);
+    const parts = { overloadWatch, app, mcp, compositions, registry, records };
     const controlPlane = new ControlPlane(await listen(app, options.address), parts);
+    overloadWatch.start();
     registry.start();
     compositions.start();
     return controlPlane;
@@ -87,10 +95,11 @@ export class ControlPlane {
 
   /** Takes no more connections, lets what is in flight finish for so long, then ends everything. */
   async drain(timeoutMs: number): Promise<void> {
-    const { app, mcp, compositions, registry, records } = this.#parts;
+    const { overloadWatch, app, mcp, compositions, registry, records } = this.#parts;
     const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
     await app.close();
     clearTimeout(cut);
+    overloadWatch.stop();
     await mcp.stop();
     await Promise.all([registry.stop(), compositions.stop()]);
     await records.close();

@@ -42,7 +42,7 @@ const WORKER_NODE_OPTIONS = ['--no-allocation-site-pretenuring'];
 
 /**
  * The heap gets half of a worker's memory; the other half is for bodies, which lie outside it, and for what no collector
- * knows. A worker that is short of memory may collect garbage when it wants (worker/overload-watch.ts).
+ * knows. A worker that is short of memory may collect garbage when it wants (process/overload-watch.ts).
  */
 function memoryNodeOptions({ workerMemoryBytes }: StartMessage['options']): string[] {
   return [`--max-old-space-size=${Math.floor(workerMemoryBytes / 2 ** 21)}`, '--expose-gc'];

@@ -93,11 +93,11 @@ export const limits = {
   /** Requests of one session in flight at once; one more is answered with a JSON-RPC error. */
   sessionRequestsInFlightMax: 1_024,
 
-  /** Between two readings by which a worker judges whether it is overloaded, ms. */
+  /** Between two readings by which a worker, or a control plane, judges whether it is overloaded, ms. */
   overloadReadingMs: 100,
-  /** Between two collections of garbage that a worker short of memory asks for itself, ms: each holds up its event loop. */
+  /** Between two collections of garbage that a process short of memory asks for itself, ms: each holds up its event loop. */
   overloadCollectionMs: 10_000,
-  /** Resident memory in percent of `--worker-memory`: above it new sessions are refused, then requests; below it neither. */
+  /** Resident memory in percent of what the process may take: above it new sessions are refused, then requests; below it neither. */
   residentPercentCalm: 70,
   residentPercentPressed: 80,
   residentPercentHardPressed: 90,
@@ -111,6 +111,8 @@ export const limits = {
   loopDelayHardPressedMs: 1_000,
   /** What `--worker-memory` may be set to at least; less is a fault at start-up: an idle worker takes half of it. */
   workerMemoryBytesLeast: 192 * MIB,
+  /** The same of `--control-plane-memory`: a control plane without any server takes close to half of it. */
+  controlPlaneMemoryBytesLeast: 256 * MIB,
 
   /** Objects and arrays that may be open at once in a JSON text; a deeper one is refused as not JSON. */
   jsonDepthMax: 512,

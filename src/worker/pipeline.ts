@@ -26,7 +26,7 @@ import type { Hops } from './affinity/hops.js';
 import { ownerOf } from './affinity/session-id.js';
 import type { EdgeExchange } from './edge/edge-exchange.js';
 import type { EdgeHandler } from './edge/edge.js';
-import type { Overload } from './overload.js';
+import type { Overload } from '../process/overload.js';
 import { selectHeaders } from './passthrough.js';
 import type { BodyOutcome } from './edge/request-body.js';
 

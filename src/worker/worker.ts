@@ -26,8 +26,8 @@ import { mintSessionId } from './affinity/session-id.js';
 import { Edge } from './edge/edge.js';
 import { loadUws } from './edge/uws.js';
 import { ForgetAnnouncer } from './forget-announcer.js';
-import { Overload } from './overload.js';
-import { OverloadWatch } from './overload-watch.js';
+import { Overload } from '../process/overload.js';
+import { OverloadWatch } from '../process/overload-watch.js';
 import { Pipeline } from './pipeline.js';
 
 interface WorkerParts {

@@ -44,6 +44,7 @@ t.test('the defaults are those of the decisions', async (t) => {
       callIdleTimeoutMs: 300_000,
     },
     connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
+    memoryBytes: defaultWorkerMemoryBytes(1),
     shares: {
       sessionsMax: 200_000,
       subjectSessionsMax: 1_000,

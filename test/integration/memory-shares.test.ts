@@ -2,8 +2,9 @@
 // those in flight come to their end, the others are told, and somebody else is served all the while.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import { startControlPlane } from '../support/control-plane.js';
 import { backendFor, startDeployment, type ConfiguredCaller } from '../support/deployment.js';
-import { rpc, type McpSession } from '../support/mcp-caller.js';
+import { McpCaller, rpc, type McpSession } from '../support/mcp-caller.js';
 import { encodeRequest, RawConnection } from '../support/raw-http.js';
 import { until } from '../support/until.js';
 
@@ -156,6 +157,44 @@ t.test('a worker short of memory refuses sessions, then requests, keeps what is 
   await until(async () => (await caller.initialize()).status === 200, 'sessions to be taken again');
   t.equal((await session.call('one-echo', '{"a":1}')).status, 200);
   const words = deployment.gateway.logs.map(({ msg }) => msg);
-  t.ok(words.includes('worker overloaded: new requests are refused'));
+  t.ok(words.includes('overloaded: new requests are refused'));
+  t.ok(words.includes('overload is over: everything is taken again'));
+});
+
+t.test('a control plane short of memory does the same', async (t) => {
+  let finish = (): void => undefined;
+  const finished = new Promise<void>((resolve) => (finish = resolve));
+  t.teardown(() => finish());
+  const backend = await backendFor(t, {
+    onCall: async () => {
+      await finished;
+      return { content: [{ type: 'text', text: 'kept' }] };
+    },
+  });
+  const controlPlane = await startControlPlane(t, { options: ['--control-plane-memory', '256MiB'] });
+  const operator = await controlPlane.caller(t);
+  t.equal((await operator.post('/servers', { name: 'one', url: backend.url })).status, 201);
+  const caller = new McpCaller(controlPlane.origin, '/mcp', await controlPlane.token('flooder'));
+  const session = await caller.openSession();
+  const text = 'x'.repeat(3 * MIB);
+  const inFlight: Promise<number>[] = [];
+  let isRefused = false;
+  while (!isRefused && inFlight.length < 100) {
+    const call = session.call('one-keep', JSON.stringify({ text })).then(({ status }) => {
+      isRefused ||= status === 503;
+      return status;
+    });
+    inFlight.push(call);
+    const sent = inFlight.length;
+    await until(() => isRefused || backend.calls.length >= sent, 'the call at the backend');
+  }
+  t.ok(isRefused, 'there is an end to what it takes');
+  finish();
+  const statuses = await Promise.all(inFlight);
+  t.same(new Set(statuses), new Set([200, 503]), 'what it has taken is answered');
+  await until(async () => (await caller.initialize()).status === 200, 'sessions to be taken again');
+  t.equal((await operator.get('/servers')).status, 200);
+  const words = controlPlane.program.logs.map(({ msg }) => msg);
+  t.ok(words.includes('overloaded: new requests are refused'));
   t.ok(words.includes('overload is over: everything is taken again'));
 });

@@ -1,7 +1,9 @@
 // Who is let in, before anything else is looked at: Host and Origin (403), token (401), rate (429), then whether there is
-// such a path and method at all (404, 405). An unknown path says nothing to who has no token.
+// such a path and method at all (404, 405), and whether the process can do with more work (503). An unknown path says
+// nothing to who has no token.
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { TokenVerifier, Verified } from '../../auth/token-verifier.js';
+import type { Overload } from '../../process/overload.js';
 import type { HostPolicy } from '../../shared/host-policy.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import { Refused } from './answered-error.js';
@@ -22,11 +24,13 @@ export class Admission {
   readonly #hosts: HostPolicy;
   readonly #tokens: TokenVerifier;
   readonly #rates: RateLimiter;
+  readonly #overload: Overload;
 
-  constructor(hosts: HostPolicy, tokens: TokenVerifier, rates: RateLimiter) {
+  constructor(hosts: HostPolicy, tokens: TokenVerifier, rates: RateLimiter, overload: Overload) {
     this.#hosts = hosts;
     this.#tokens = tokens;
     this.#rates = rates;
+    this.#overload = overload;
   }
 
   /** Throws when the request may not come from where it comes from. */
@@ -44,8 +48,14 @@ export class Admission {
       doors.isOpen === true ? undefined : await this.#tokens.verify(request.headers.authorization ?? '');
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
     if (doors.isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
-    if (verified?.kind === 'refused') throw refusedToken(REFUSED_TOKENS[verified.reason]);
+    if (verified?.kind === 'refused') throw refusedBy(REFUSED_TOKENS[verified.reason]);
     return subject ?? '';
+  }
+
+  /** Throws when there is no time or memory for it. What monitors and readers of the documentation ask costs next to nothing. */
+  checkLoad({ method }: FastifyRequest, doors: FastifyContextConfig): void {
+    const refusal = doors.isOpen === true ? undefined : this.#overload.requestRefusalOf(method);
+    if (refusal !== undefined) throw refusedBy(refusal);
   }
 
   /** Headers that let a page of the request's origin read the answer: name, value, … */
@@ -77,7 +87,7 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
   return undefined;
 }
 
-function refusedToken(refusal: Refusal): Refused {
+function refusedBy(refusal: Refusal): Refused {
   const [name = '', value = ''] = refusal.headers;
   return new Refused(refusal.status, messageOf(refusal), { [name]: value });
 }

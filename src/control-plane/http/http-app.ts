@@ -1,6 +1,7 @@
 // The control plane's HTTP interface: the order of what happens to a request, from its head to its answer.
 //
-//   onRequest     security headers; Host and Origin (403), token (401), rate (429); unknown path or method (404, 405)
+//   onRequest     security headers; Host and Origin (403), token (401), rate (429); unknown path or method (404, 405);
+//                 overload (503)
 //   preValidation members in camelCase
 //   validation    body (415, 413, 400), then its and the query's schemas (422)
 //   handler       registry, compositions, MCP endpoints
@@ -8,6 +9,7 @@
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Socket } from 'node:net';
 import type { TokenVerifier } from '../../auth/token-verifier.js';
+import type { Overload } from '../../process/overload.js';
 import type { HostPolicy } from '../../shared/host-policy.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
@@ -28,6 +30,7 @@ import { mountStatusRoutes, type StatusParts } from './routes/status-routes.js';
 import { securityHeaders } from './security-headers.js';
 
 export interface HttpAppParts extends StatusParts {
+  readonly overload: Overload;
   readonly registry: ServedRegistry;
   readonly compositions: ServedCompositions;
   readonly mcp: ServedMcp;
@@ -63,7 +66,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   // Records go out as they are: what a schema does not know must be found by a test, not be left out in silence.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   readJsonBodies(app);
-  letIn(app, new Admission(parts.hosts, parts.tokens, parts.rates));
+  letIn(app, new Admission(parts.hosts, parts.tokens, parts.rates, parts.overload));
   app.setErrorHandler((error, request, reply) => answerError(error, request, reply, parts.logger));
   if (parts.isAccessLogged) logAccess(app, parts.logger);
 
@@ -104,6 +107,7 @@ function letIn(app: FastifyInstance, admission: Admission): void {
     if (isPreflight(request)) return reply.code(204).send();
     request.subject = await admission.checkCaller(request, request.routeOptions.config);
     if (request.is404) throw unknownRoute(request);
+    admission.checkLoad(request, request.routeOptions.config);
     return undefined;
   });
 }

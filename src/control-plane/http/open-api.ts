@@ -32,7 +32,7 @@ const refusalTexts: Readonly<Record<RefusalStatus | 400 | 401 | 403 | 406 | 413 
   422: 'A member is not as it should be; it is named.',
   429: 'Too many requests of this subject or address.',
   500: 'An error of the control plane; its log tells more.',
-  503: 'The store cannot be reached.',
+  503: 'The store cannot be reached, or there is too much to do.',
 };
 
 const refusalHeaders: Readonly<Record<number, Readonly<Record<string, string>>>> = {

@@ -61,7 +61,7 @@ export const operations = {
       json(200, 'It can.', 'Health'),
       {
         status: 503,
-        description: 'The store cannot be reached.',
+        description: 'The store cannot be reached, or there is too much to do, and nothing is taken.',
         contents: [{ mediaType: 'application/json', schema: 'Health' }],
       },
     ],

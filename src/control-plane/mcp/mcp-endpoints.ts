@@ -8,6 +8,7 @@ import { refuse } from '../../relay/answers.js';
 import { Relay } from '../../relay/relay.js';
 import { shareTable } from '../../relay/share-table.js';
 import { checkTransport } from '../../relay/transport.js';
+import type { Overload } from '../../process/overload.js';
 import type { Names } from '../../names/names.js';
 import type { HttpUpstream } from '../../relay/upstream/http-upstream.js';
 import { Http1Upstream } from '../../relay/upstream/http1/http1-upstream.js';
@@ -15,7 +16,7 @@ import { Accounts } from '../../shared/accounts.js';
 import { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Logger } from '../../shared/logger.js';
 import { DOWNSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
-import { refusals } from '../../shared/refusals.js';
+import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { CompiledVirtualHost } from '../../store/compiled-config.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Directory } from '../mirror/directory.js';
@@ -24,6 +25,7 @@ import { readTransportHead } from './transport-head.js';
 import { VirtualHosts } from './virtual-hosts.js';
 
 export interface McpEndpointsOptions {
+  readonly overload: Overload;
   readonly directory: Directory;
   readonly compositions: Pick<Compositions, 'findHost'>;
   readonly upstream: UpstreamOptions;
@@ -128,13 +130,21 @@ export class McpEndpoints {
       refuse(exchange, refusals.bodyTooLarge);
       return;
     }
-    // In a session the rules of the transport have seen to it.
-    if (head.sessionId === '' && isVersionForeign(head.protocolVersion) && !isInitialize(body)) {
-      refuse(exchange, refusals.protocolVersionUnsupported);
+    const refusal = head.sessionId === '' ? this.#refusalOutsideSession(head.protocolVersion, body) : undefined;
+    if (refusal !== undefined) {
+      refuse(exchange, refusal);
       return;
     }
     exchange.complete({ method, sessionId: head.sessionId, answerForms, passthroughHeaders: [], body });
     this.#relay.handle({ subject, virtualHost }, exchange);
+  }
+
+  /** Inside a session the rules of the transport see to the version. */
+  #refusalOutsideSession(protocolVersion: string, body: Buffer): Refusal | undefined {
+    const { sessionRefusal } = this.#options.overload;
+    const versionRefusal = isVersionForeign(protocolVersion) ? refusals.protocolVersionUnsupported : undefined;
+    if (sessionRefusal === undefined && versionRefusal === undefined) return undefined;
+    return isInitialize(body) ? sessionRefusal : versionRefusal;
   }
 
   /** The store is asked for each request, so that it serves what the registry has now, whoever changed it. */

@@ -9,10 +9,13 @@ import {
 import { createHttpApp, type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
 import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
 import { RegistryFault, type RegistryFaultCode } from '../../../src/control-plane/registry/registry-fault.js';
+import { Overload } from '../../../src/process/overload.js';
 import { HostPolicy } from '../../../src/shared/host-policy.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { tokenOptions } from '../../auth/token-options.js';
+import { limits } from '../../../src/shared/limits.js';
 import { createKeyPair } from '../../support/keys.js';
+import { logInto } from '../../support/log-lines.js';
 import { mint } from '../../support/tokens.js';
 
 const key = createKeyPair(t);
@@ -50,6 +53,7 @@ async function setStage(t: Test, error: unknown, overrides: Partial<HttpAppParts
     bodyBytesMax: 1_024,
     isAccessLogged: false,
     logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }),
+    overload: new Overload(logInto([])),
     ...overrides,
   });
   t.teardown(() => app.close());
@@ -92,6 +96,36 @@ t.test('each fault of the compositions has its status and keeps its words', asyn
 t.test('a fault of the store is 503 and tells nothing of it', async (t) => {
   const stage = await setStage(t, new RecordStoreFault('connect ECONNREFUSED 10.0.0.7:6379'));
   t.same(await answerOf(stage, 'GET', '/servers'), [503, { detail: 'The store cannot be reached: try again' }]);
+});
+
+t.test('a control plane with too much to do refuses what would make more of it', async (t) => {
+  const overload = new Overload(logInto([]));
+  const stage = await setStage(t, new RegistryFault('not-found', 'gone'), { overload });
+  const status = async (method: 'GET' | 'POST' | 'DELETE', url: string): Promise<number> => {
+    const [found] = await answerOf(stage, method, url);
+    return found;
+  };
+  const calm = { residentPercent: 0, heapPercent: 0, loopDelayMs: 0 };
+  overload.observe({ ...calm, residentPercent: limits.residentPercentPressed });
+  t.equal(await status('GET', '/servers'), 404, 'short of memory, it opens no sessions; all else goes on');
+  t.equal(await status('GET', '/health'), 200);
+  overload.observe({ ...calm, residentPercent: limits.residentPercentHardPressed });
+  for (const [method, url] of [
+    ['GET', '/servers'],
+    ['POST', '/servers/x/refresh'],
+    ['POST', '/mcp'],
+  ] as const) {
+    const answer = await stage.app.inject({ method, url, headers: { authorization, host: 'localhost' } });
+    t.equal(answer.statusCode, 503, url);
+    t.equal(answer.headers['retry-after'], '5');
+    t.same(answer.json(), { detail: 'Overloaded: no new requests for now' });
+  }
+  t.equal((await stage.app.inject({ method: 'GET', url: '/servers', headers: { host: 'localhost' } })).statusCode, 401);
+  t.equal(await status('DELETE', '/compositions/x'), 404, 'it makes room');
+  t.same(await answerOf(stage, 'GET', '/health'), [503, { status: 'unhealthy' }]);
+  t.equal(await status('GET', '/openapi.json'), 200);
+  overload.observe(calm);
+  t.equal(await status('GET', '/servers'), 404, 'and back');
 });
 
 t.test('an error that nobody expected is 500, and for the log alone', async (t) => {

@@ -7,9 +7,12 @@ import t, { type Test } from 'tap';
 import { Directory } from '../../../src/control-plane/mirror/directory.js';
 import { McpEndpoints, type McpEndpointsOptions } from '../../../src/control-plane/mcp/mcp-endpoints.js';
 import { Names } from '../../../src/names/names.js';
+import { Overload } from '../../../src/process/overload.js';
+import { limits } from '../../../src/shared/limits.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { backendFor } from '../../support/deployment.js';
 import { readEvents } from '../../support/event-stream.js';
+import { logInto } from '../../support/log-lines.js';
 import { rpc } from '../../support/mcp-caller.js';
 import { encodeRequest, RawConnection, send, type HeaderList, type HttpAnswer } from '../../support/raw-http.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
@@ -35,8 +38,13 @@ class Front {
     this.endpoints = endpoints;
   }
 
-  static async open(t: Test, parts: Pick<McpEndpointsOptions, 'directory' | 'compositions'>): Promise<Front> {
+  static async open(
+    t: Test,
+    parts: Pick<McpEndpointsOptions, 'directory' | 'compositions'>,
+    overload = new Overload(logInto([])),
+  ): Promise<Front> {
     const endpoints = new McpEndpoints({
+      overload,
       ...parts,
       names: new Names(),
       connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
@@ -126,6 +134,25 @@ t.test('requests without a session leave none', async (t) => {
   t.equal(called.header('mcp-session-id'), undefined);
   t.match(rpc(await front.post('{"jsonrpc":"2.0","id":"p","method":"ping"}')), { id: 'p', result: {} });
   await until(() => backend.sessions.size === 0, 'their sessions to be ended');
+});
+
+t.test('short of memory it opens no session, and serves those that are there and requests without one', async (t) => {
+  const stage = await setStage(t, { kind: 'embedded', path: createScratchDirectory(t) });
+  const overload = new Overload(logInto([]));
+  const front = await Front.open(t, stage, overload);
+  const backend = await backendFor(t, { tools: ['a'] });
+  await stage.registry.register({ name: 'one', url: backend.url });
+  const session = await front.initialize();
+  overload.observe({ residentPercent: limits.residentPercentPressed, heapPercent: 0, loopDelayMs: 0 });
+  const refused = await front.post(INITIALIZE);
+  t.equal(refused.status, 503);
+  t.equal(refused.header('retry-after'), '5');
+  t.match(refused.text, /no new sessions/);
+  t.same(await front.toolNames(), ['one-a']);
+  t.same(await front.toolNames([session]), ['one-a']);
+  t.equal((await front.post(LIST, [['mcp-protocol-version', 'banana']])).status, 400, 'and judges as always');
+  overload.observe({ residentPercent: 0, heapPercent: 0, loopDelayMs: 0 });
+  t.equal((await front.post(INITIALIZE)).status, 200);
 });
 
 t.test('a caller that goes away from a request without a session ends it', async (t) => {

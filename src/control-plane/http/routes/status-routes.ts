@@ -1,5 +1,6 @@
 // Whether the control plane can do its work, and which one it is: what monitors ask, without a token.
 import type { FastifyInstance } from 'fastify';
+import type { Overload } from '../../../process/overload.js';
 import { PROGRAM_VERSION } from '../../../shared/program-version.js';
 import { LATEST_PROTOCOL_VERSION } from '../../../shared/protocol-versions.js';
 import type { RecordStore } from '../../../store/record-store.js';
@@ -8,6 +9,7 @@ import { mount } from '../mount.js';
 import { operations } from '../operations.js';
 
 export interface StatusParts {
+  readonly overload: Pick<Overload, 'healthRefusal'>;
   readonly records: Pick<RecordStore, 'kind' | 'ping'>;
   readonly registry: Pick<Registry, 'count'>;
 }
@@ -16,7 +18,8 @@ type Status = 'healthy' | 'unhealthy';
 
 export function mountStatusRoutes(app: FastifyInstance, parts: StatusParts): void {
   mount(app, operations.health, async (_request, reply) => {
-    const status = statusOf(await parts.records.ping());
+    const isTaking = parts.overload.healthRefusal === undefined;
+    const status = statusOf(isTaking && (await parts.records.ping()));
     if (status !== 'healthy') reply.code(503);
     return { status };
   });
@@ -34,6 +37,6 @@ export function mountStatusRoutes(app: FastifyInstance, parts: StatusParts): voi
   });
 }
 
-function statusOf(isReachable: boolean): Status {
-  return isReachable ? 'healthy' : 'unhealthy';
+function statusOf(isAble: boolean): Status {
+  return isAble ? 'healthy' : 'unhealthy';
 }

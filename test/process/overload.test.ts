@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { refusals } from '../../src/shared/refusals.js';
-import { Overload, type OverloadReading, type OverloadState, type Pressure } from '../../src/worker/overload.js';
-import { OverloadWatch, type OverloadGauges } from '../../src/worker/overload-watch.js';
+import { Overload, type OverloadReading, type OverloadState, type Pressure } from '../../src/process/overload.js';
+import { OverloadWatch, type OverloadGauges } from '../../src/process/overload-watch.js';
 import { logInto } from '../support/log-lines.js';
 
 const CALM: OverloadReading = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };
@@ -27,7 +27,7 @@ function overloadIn(state: OverloadState): Overload {
 }
 
 t.test('the states are those of the table in the header', async (t) => {
-  const source = readFileSync(new URL('../../../src/worker/overload.ts', import.meta.url), 'utf8');
+  const source = readFileSync(new URL('../../../src/process/overload.ts', import.meta.url), 'utf8');
   const rows = [...source.matchAll(/^\/\/ {3}((?:serving|refusing)\S*) +(\S+) +(\S+) +(\S+)$/gm)];
   t.equal(rows.length, 3, 'the table was read');
   for (const [, from = '', ...cells] of rows) {
@@ -103,9 +103,9 @@ t.test('each change has one line', async (t) => {
   t.same(
     lines.map((line) => (JSON.parse(line) as { msg: string }).msg),
     [
-      'worker overloaded: new sessions are refused',
-      'worker overloaded: new requests are refused',
-      'worker overloaded: new sessions are refused',
+      'overloaded: new sessions are refused',
+      'overloaded: new requests are refused',
+      'overloaded: new sessions are refused',
       'overload is over: everything is taken again',
     ],
   );

@@ -1,14 +1,14 @@
-// What a worker that has too much to do refuses, so that what it has begun comes to its end: new sessions first, then new
-// requests. Decides from readings of its memory and its event loop; overload-watch.ts takes them. Hot: one comparison a
-// request.
+// What a process that has too much to do refuses, a worker or a control plane, so that what it has begun comes to its end:
+// new sessions first, then new requests. Decides from readings of its memory and its event loop; overload-watch.ts takes
+// them. Hot: one comparison a request.
 //
 //   state              calm               pressed            hard pressed
 //   serving            -                  refusing-sessions  refusing-requests
 //   refusing-sessions  serving            -                  refusing-requests
 //   refusing-requests  refusing-sessions  refusing-sessions  -
 //
-// Pressed is a worker with one gauge at its first mark, hard pressed at its second. A gauge leaves a mark behind only when
-// it has fallen well below it, and the way back leads over every state, a reading each: so the worker does not waver.
+// Pressed is a process with one gauge at its first mark, hard pressed at its second. A gauge leaves a mark behind only when
+// it has fallen well below it, and the way back leads over every state, a reading each: so the process does not waver.
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
@@ -62,8 +62,8 @@ const GAUGES = ['residentPercent', 'heapPercent', 'loopDelayMs'] as const;
 
 const WORDS: Readonly<Record<OverloadState, string>> = {
   serving: 'overload is over: everything is taken again',
-  'refusing-sessions': 'worker overloaded: new sessions are refused',
-  'refusing-requests': 'worker overloaded: new requests are refused',
+  'refusing-sessions': 'overloaded: new sessions are refused',
+  'refusing-requests': 'overloaded: new requests are refused',
 };
 
 export class Overload {
@@ -83,9 +83,18 @@ export class Overload {
    * @param sessionId `''` for a request that can only be an `initialize`.
    */
   refusalOf(method: string, sessionId: string): Refusal | undefined {
-    if (this.#state === 'serving' || method === 'DELETE') return undefined;
-    if (this.#state === 'refusing-requests') return refusals.overloaded;
-    return sessionId === '' ? refusals.sessionsPaused : undefined;
+    if (this.#state === 'serving') return undefined;
+    return this.requestRefusalOf(method) ?? (sessionId === '' ? this.sessionRefusal : undefined);
+  }
+
+  /** Why no request is taken now, if so, whatever it asks for. */
+  requestRefusalOf(method: string): Refusal | undefined {
+    return this.#state === 'refusing-requests' && method !== 'DELETE' ? refusals.overloaded : undefined;
+  }
+
+  /** Why no session is opened now, if so. */
+  get sessionRefusal(): Refusal | undefined {
+    return this.#state === 'serving' ? undefined : refusals.sessionsPaused;
   }
 
   /** Whether the health check should send callers elsewhere: not while sessions that are open are served. */

@@ -1,6 +1,7 @@
-// Takes the readings by which a worker judges whether it has too much to do, and has garbage collected when memory is
-// what it lacks: a worker that takes no more requests would make no garbage either, and its collector would rest.
-import { getHeapStatistics } from 'node:v8';
+// Takes the readings by which a process judges whether it has too much to do, and has garbage collected when memory is
+// what it lacks: a process that takes no more requests would make no garbage either, and its collector would rest.
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { limits } from '../shared/limits.js';
 import type { Overload, OverloadReading } from './overload.js';
 
@@ -20,16 +21,17 @@ export interface OverloadGauges {
 
 export class OverloadWatch {
   readonly #overload: Overload;
-  readonly #workerMemoryBytes: number;
+  readonly #memoryBytes: number;
   readonly #gauges: OverloadGauges;
   readonly #delaysMs: number[] = [];
   #dueMs: number;
   #collectedAtMs = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(overload: Overload, workerMemoryBytes: number, gauges: OverloadGauges = new ProcessGauges()) {
+  /** @param memoryBytes what the process may take. */
+  constructor(overload: Overload, memoryBytes: number, gauges: OverloadGauges = new ProcessGauges()) {
     this.#overload = overload;
-    this.#workerMemoryBytes = workerMemoryBytes;
+    this.#memoryBytes = memoryBytes;
     this.#gauges = gauges;
     this.#dueMs = gauges.nowMs() + limits.overloadReadingMs;
   }
@@ -71,7 +73,7 @@ export class OverloadWatch {
     const gauges = this.#gauges;
     const isDelayKnown = this.#delaysMs.length === DELAYS_KEPT;
     return {
-      residentPercent: (100 * gauges.residentBytes()) / this.#workerMemoryBytes,
+      residentPercent: (100 * gauges.residentBytes()) / this.#memoryBytes,
       heapPercent: (100 * gauges.liveHeapBytes()) / gauges.heapBytesMax(),
       loopDelayMs: isDelayKnown ? Math.min(...this.#delaysMs) : 0,
     };
@@ -82,6 +84,7 @@ export class OverloadWatch {
 class ProcessGauges implements OverloadGauges {
   /** Heap in use after the last full collection. */
   #collectedHeapBytes = 0;
+  readonly #collect = globalThis.gc ?? exposeCollector();
   /** Only a full collection takes what is registered here, so its call back says that there was one. */
   readonly #witness = new FinalizationRegistry<undefined>(() => this.#onCollected());
 
@@ -107,8 +110,7 @@ class ProcessGauges implements OverloadGauges {
   }
 
   collectGarbage(): void {
-    // There for workers only (primary/slot.ts).
-    globalThis.gc?.();
+    this.#collect();
     this.#collectedHeapBytes = getHeapStatistics().used_heap_size;
   }
 
@@ -116,4 +118,12 @@ class ProcessGauges implements OverloadGauges {
     this.#collectedHeapBytes = getHeapStatistics().used_heap_size;
     this.#witness.register({}, undefined);
   }
+}
+
+/** Workers are started with it (primary/slot.ts). V8 gives it to contexts that are made while the flag is set. */
+function exposeCollector(): () => void {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  setFlagsFromString('--no-expose-gc');
+  return collect;
 }
