@@ -1,44 +1,47 @@
 // The text of JSON strings: where the bytes end that stand for themselves. Hot: most bytes of most messages.
+import { findSpecial, loadText, SEARCHED_BYTES_MAX } from './text-search.js';
 
 /** 1 for the bytes that stand for themselves in a string. */
 const plain = new Uint8Array(256).fill(1, 0x20);
 plain[0x22] = 0;
 plain[0x5c] = 0;
 
-/** A native search costs as much as looking at some hundred bytes. */
-const NEAR_BYTES = 256;
+/** To load a text and to search it costs as much as looking at some dozens of bytes. */
+const NEAR_BYTES = 64;
 
 /** Looks through one chunk after the other, in each from its beginning to its end. */
 export class PlainText {
-  /** In the chunk under way, when it is not behind: the next quote and the next backslash, or the chunk's length. */
-  #nextQuote = -1;
-  #nextBackslash = -1;
+  /** The stretch of the chunk under way that was loaded last. */
+  #loadedStart = 0;
+  #loadedEnd = 0;
 
-  /** A new chunk. */
+  /** A new chunk. Until the next one nobody else may look through another. */
   begin(): void {
-    this.#nextQuote = -1;
-    this.#nextBackslash = -1;
+    this.#loadedEnd = 0;
   }
 
   /**
    * The first byte from `from` on that does not stand for itself in a string, or the length. What goes on for long is
-   * searched for quotes and backslashes by the native search, several times as fast; what it found is kept for the next
-   * call, so that no byte is searched twice.
+   * searched several times as fast, for which it is copied: a stretch at a time, which serves the next calls too.
    */
   end(bytes: Uint8Array, from: number): number {
     const { length } = bytes;
     const nearEnd = Math.min(length, from + NEAR_BYTES);
-    const at = endOfPlain(bytes, from, nearEnd);
-    if (at < nearEnd || at === length) return at;
-    if (this.#nextQuote < at) this.#nextQuote = indexOrLength(bytes, 0x22, at);
-    if (this.#nextBackslash < at) this.#nextBackslash = indexOrLength(bytes, 0x5c, at);
-    return endOfPrintable(bytes, at, Math.min(this.#nextQuote, this.#nextBackslash));
+    let at = endOfPlain(bytes, from, nearEnd);
+    if (at < nearEnd) return at;
+    while (at < length) {
+      if (at >= this.#loadedEnd) this.#load(bytes, at);
+      at = this.#loadedStart + findSpecial(at - this.#loadedStart);
+      if (at < this.#loadedEnd) break;
+    }
+    return at;
   }
-}
 
-function indexOrLength(bytes: Uint8Array, byte: number, from: number): number {
-  const index = bytes.indexOf(byte, from);
-  return index === -1 ? bytes.length : index;
+  #load(bytes: Uint8Array, start: number): void {
+    this.#loadedStart = start;
+    this.#loadedEnd = Math.min(bytes.length, start + SEARCHED_BYTES_MAX);
+    loadText(bytes.subarray(start, this.#loadedEnd));
+  }
 }
 
 /** The first byte from `from` on, before `to`, that does not stand for itself in a string, or `to`. Eight look-ups a turn. */
@@ -60,45 +63,3 @@ function endOfPlain(bytes: Uint8Array, from: number, to: number): number {
   while (at < to && plain[bytes[at]!] === 1) at++;
   return at;
 }
-
-/** The first control character from `from` on, before `to`, or `to`. */
-function endOfPrintable(bytes: Uint8Array, from: number, to: number): number {
-  let at = from;
-  while (at < to && ((bytes.byteOffset + at) & 3) !== 0) {
-    if (bytes[at]! < 0x20) return at;
-    at++;
-  }
-  if (at === to) return to;
-  const words = new Int32Array(bytes.buffer, bytes.byteOffset + at, (to - at) >> 2);
-  const groupsEnd = words.length & ~3;
-  let group = 0;
-  while (group < groupsEnd) {
-    const blockEnd = Math.min(groupsEnd, group + BLOCK_WORDS);
-    group = firstWithControl(words, group, blockEnd);
-    if (group < blockEnd) break;
-  }
-  at += group * 4;
-  while (at < to && bytes[at]! >= 0x20) at++;
-  return at;
-}
-
-/**
- * Of the groups of four words each, the first with a control character in it, or `to`. Looks at a group at once. Called
- * for a block at a time: code for a loop that is compiled while it runs for long is thrown away at the loop's end.
- */
-function firstWithControl(words: Int32Array, from: number, to: number): number {
-  for (let word = from; word < to; word += 4) {
-    const a = words[word]!;
-    const b = words[word + 1]!;
-    const c = words[word + 2]!;
-    const d = words[word + 3]!;
-    // Taking 32 from a byte below it borrows, which sets its highest bit; bytes from 128 on had that set before.
-    const below = ((a - ALL_SPACES) & ~a) | ((b - ALL_SPACES) & ~b) | ((c - ALL_SPACES) & ~c) | ((d - ALL_SPACES) & ~d);
-    if ((below & ALL_HIGHEST_BITS) !== 0) return word;
-  }
-  return to;
-}
-
-const BLOCK_WORDS = 1_024;
-const ALL_SPACES = 0x20202020;
-const ALL_HIGHEST_BITS = 0x80808080;
