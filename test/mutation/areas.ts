@@ -1,0 +1,18 @@
+// The mutants that are kept, by area. They are picked by hand: slips that a hurried change could make, each in a line
+// that some promise rests on.
+import { authMutants } from './mutants/auth.js';
+import { namesMutants } from './mutants/names.js';
+import { reachMutants } from './mutants/reach.js';
+import { sharedMutants } from './mutants/shared.js';
+import { configMutants } from './mutants/store-configs.js';
+import { embeddedStoreMutants } from './mutants/store-embedded.js';
+import { redisStoreMutants } from './mutants/store-redis.js';
+import type { Mutant } from './mutant.js';
+
+export const areas: Readonly<Record<string, readonly Mutant[]>> = {
+  names: namesMutants,
+  auth: authMutants,
+  shared: sharedMutants,
+  reach: reachMutants,
+  store: [...configMutants, ...embeddedStoreMutants, ...redisStoreMutants],
+};

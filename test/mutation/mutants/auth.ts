@@ -1,0 +1,115 @@
+// Slips in telling who somebody is.
+import { mutantsOf, type Mutant } from '../mutant.js';
+
+export const authMutants: readonly Mutant[] = [
+  ...mutantsOf(
+    'src/auth/token-verifier.ts',
+    ['auth/token-verifier'],
+    [
+      {
+        slip: 'a remembered token is good for a millisecond too long',
+        text: 'if (this.#nowMs() < known.expiresAtMs) return known.verified;',
+        becomes: 'if (this.#nowMs() <= known.expiresAtMs) return known.verified;',
+      },
+      {
+        slip: 'a remembered token never expires',
+        text: 'if (this.#nowMs() < known.expiresAtMs) return known.verified;',
+        becomes: 'return known.verified;',
+      },
+      {
+        slip: 'a token with the end of another is taken for it',
+        text: 'if (known?.authorization !== authorization) return undefined;',
+        becomes: 'if (known === undefined) return undefined;',
+      },
+      {
+        slip: 'refusals are remembered',
+        text: "if (verification.verified.kind === 'subject') this.#remember(authorization, verification);",
+        becomes: 'this.#remember(authorization, verification);',
+      },
+      {
+        slip: 'a verification that is over stays under way',
+        text: 'this.#underWay.delete(authorization);',
+        becomes: '',
+      },
+      {
+        slip: 'verifications are shared without bound',
+        text: 'if (this.#underWay.size < this.#bounds.tokenVerificationsSharedMax) this.#underWay.set(authorization, verifying);',
+        becomes: 'this.#underWay.set(authorization, verifying);',
+      },
+      {
+        slip: 'one token is verified by each who brings it',
+        text: '?? this.#underWay.get(spelling) ??',
+        becomes: '??',
+      },
+      { slip: 'an empty subject is somebody', text: " || sub === '' ||", becomes: ' ||' },
+      {
+        slip: 'a fraction of a second is cut off the expiry',
+        text: 'expiresAtMs: Math.ceil(exp) * 1_000',
+        becomes: 'expiresAtMs: Math.floor(exp) * 1_000',
+      },
+      { slip: 'the issuer is not looked at', text: '        issuer: this.#issuer,', becomes: '' },
+      { slip: 'the audience is not looked at', text: '        audience: this.#audience,', becomes: '' },
+      { slip: 'another clock counts', text: 'currentDate: new Date(nowMs),', becomes: '' },
+      {
+        slip: 'a token of any length is remembered',
+        text: 'if (authorization.length > this.#bounds.tokenCacheKeyCharsMax) return;',
+        becomes: '',
+      },
+      {
+        slip: 'one token has any number of spellings',
+        text: 'if (this.#keys.size === 0 || !isCanonical(token)) return INVALID;',
+        becomes: 'if (this.#keys.size === 0) return INVALID;',
+      },
+      { slip: 'the scheme is a matter of capitals', text: '/^bearer +(.*)$/i', becomes: '/^Bearer +(.*)$/' },
+      { slip: 'a second space makes another token', text: '/^bearer +(.*)$/i', becomes: '/^bearer (.*)$/i' },
+      {
+        slip: 'each spelling of the scheme is remembered',
+        text: 'const spelling = `Bearer ${token}`;',
+        becomes: 'const spelling = authorization;',
+      },
+      {
+        slip: 'a token expired counts as invalid',
+        text: 'error instanceof errors.JWTExpired ? EXPIRED : INVALID',
+        becomes: 'INVALID',
+      },
+      {
+        slip: 'what is remembered counts half',
+        text: 'return 2 * (authorization.length + subjectChars) + REMEMBERED_BYTES;',
+        becomes: 'return authorization.length + subjectChars;',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/auth/token-keys.ts',
+    ['auth/token-verifier'],
+    [
+      { slip: 'a secret of 32 bytes verifies HS384', text: 'HS384: 48', becomes: 'HS384: 32' },
+      { slip: 'a secret of 63 bytes verifies HS512', text: 'HS512: 64', becomes: 'HS512: 63' },
+      {
+        slip: 'a secret just long enough is too short',
+        text: 'if (options.secret.length >= bytesMin)',
+        becomes: 'if (options.secret.length > bytesMin)',
+      },
+      {
+        slip: 'a curve verifies with the hash of another',
+        text: "'P-384': ['ES384'],",
+        becomes: "'P-384': ['ES256'],",
+      },
+      { slip: 'PS256 is not taken', text: "'RS512', 'PS256', 'PS384'", becomes: "'RS512', 'PS384'" },
+    ],
+  ),
+  ...mutantsOf(
+    'src/auth/token-minter.ts',
+    ['auth/token-minter'],
+    [
+      {
+        slip: 'a token lives longer than was asked for',
+        text: 'Math.floor(expiresInMs / 1_000)',
+        becomes: 'Math.ceil(expiresInMs / 1_000)',
+      },
+      { slip: 'two tokens of one second are the same', text: '.setJti(randomUUID())', becomes: '' },
+      { slip: 'a token has no time of issue', text: '.setIssuedAt(nowSeconds)', becomes: '' },
+      { slip: 'a token names no audience', text: '.setAudience(this.#audience)', becomes: '' },
+    ],
+  ),
+];

@@ -1,0 +1,145 @@
+// Slips in what is the same for both stores: keys, swaps, and user configs as they are read.
+import { mutantsOf, type Mutant } from '../mutant.js';
+
+export const configMutants: readonly Mutant[] = [
+  ...mutantsOf(
+    'src/store/compile-config.ts',
+    ['store/compile-config'],
+    [
+      {
+        slip: 'the shorter of two names that fit wins',
+        text: '(a, b) => Buffer.byteLength(b.name) - Buffer.byteLength(a.name),',
+        becomes: '(a, b) => Buffer.byteLength(a.name) - Buffer.byteLength(b.name),',
+      },
+      { slip: 'a query is lost', text: 'path: url.pathname + url.search }', becomes: 'path: url.pathname }' },
+      {
+        slip: 'plain text passes where TLS is wanted',
+        text: "if (url.protocol === 'http:' && upstreamMode === 'tls-only') return 'plain-text-refused';",
+        becomes: '',
+      },
+      {
+        slip: 'a header of the gateway may be set by a caller',
+        text: '|^(?:proxy-|content-|accept|mcp-)/;',
+        becomes: '|^(?:proxy-|content-|accept)/;',
+      },
+      { slip: 'a header in capitals is never copied', text: '.map(toLowerCase)', becomes: '' },
+      {
+        slip: 'no tool allowed means none',
+        text: 'config.allowed_tool_names.length > 0 ? new Set(config.allowed_tool_names) : undefined,',
+        becomes: 'new Set(config.allowed_tool_names),',
+      },
+      {
+        slip: 'a transport that is not spoken is tried',
+        text: "if (config.transport !== 'STREAMABLEHTTP') return 'transport-unsupported';",
+        becomes: "if (config.transport === 'STDIO') return 'transport-unsupported';",
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/store/user-configs.ts',
+    ['store/user-configs'],
+    [
+      { slip: 'an empty value is a broken config', text: 'if (value.length === 0) return missing;', becomes: '' },
+      {
+        slip: 'a config that was compiled once serves for ever',
+        text: 'if (known.value.equals(value)) {',
+        becomes: 'if (known.value.length > 0) {',
+      },
+      {
+        slip: 'the same bytes in another buffer are compiled anew',
+        text: 'if (known.value.equals(value)) {',
+        becomes: 'if (known.value.length === 0) {',
+      },
+      { slip: 'the store is not told to forget', text: 'this.#store.forget(subject);', becomes: '' },
+      {
+        slip: 'a broken config is parsed at each request',
+        text: '    this.#compiled.set(subject, { value, read });',
+        becomes: "    if (read.kind === 'found') this.#compiled.set(subject, { value, read });",
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/store/user-config-schema.ts',
+    ['store/user-config-schema'],
+    [
+      {
+        slip: 'a config may not be as large as it may be',
+        text: 'if (bytes.length > limits.userConfigBytesMax)',
+        becomes: 'if (bytes.length >= limits.userConfigBytesMax)',
+      },
+      {
+        slip: 'bytes that are not UTF-8 are read',
+        text: "if (!isUtf8(bytes)) return refuse('not UTF-8');",
+        becomes: '',
+      },
+      { slip: 'a URL may carry a password', text: " && url.password === '';", becomes: ';' },
+      { slip: 'a URL may carry a user', text: " && url.username === ''", becomes: '' },
+      {
+        slip: 'a backend may have no name',
+        text: "z.string().min(1, 'a backend name must not be empty')",
+        becomes: 'z.string()',
+      },
+      {
+        slip: 'any number of faults is told',
+        text: 'issues.slice(0, limits.userConfigIssuesMax).map',
+        becomes: 'issues.map',
+      },
+      {
+        slip: 'a member of any length is told',
+        text: ".join('.').slice(0, limits.userConfigIssuePathCharsMax);",
+        becomes: ".join('.');",
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/store/store-key.ts',
+    ['store/embedded-store', 'store/redis-store', 'store/record-store'],
+    [
+      { slip: 'an empty subject has a key', text: 'key.length > 0 && ', becomes: '' },
+      {
+        slip: 'a subject may not be as long as a key may be',
+        text: 'key.length <= limits.storeKeyBytesMax',
+        becomes: 'key.length < limits.storeKeyBytesMax',
+      },
+      {
+        slip: 'two subjects that UTF-8 cannot hold share a key',
+        text: 'if (LONE_SURROGATE.test(subject)) return undefined;',
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/store/retry-swap.ts',
+    ['store/retry-swap'],
+    [
+      {
+        slip: 'one try more than may be',
+        text: 'tries < limits.recordSwapTriesMax',
+        becomes: 'tries <= limits.recordSwapTriesMax',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/store/record-store.ts',
+    ['store/record-store', 'store/redis-records'],
+    [
+      {
+        slip: 'one swap may be of two places',
+        text: 'if (places.size > 1) throw',
+        becomes: 'if (places.size > 2) throw',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/store/record-walk.ts',
+    ['store/record-store', 'control-plane/compositions/publisher'],
+    [
+      {
+        slip: 'only the first records are walked over',
+        text: 'if (keys.length < limits.recordsAtOnceMax) return;',
+        becomes: 'return;',
+        noticedBy: ['store/record-store', 'control-plane/mirror/record-mirror', 'control-plane/registry/registry-list'],
+      },
+    ],
+  ),
+];

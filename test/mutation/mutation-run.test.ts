@@ -1,0 +1,90 @@
+// The run itself, over a small built tree: what is noticed, what is not, and what cannot be judged.
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import t, { type Test } from 'tap';
+import { projectRoot } from '../support/gateway.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import type { Mutant } from './mutant.js';
+import { MutationRun } from './mutation-run.js';
+
+const SOURCE = 'export const limit: number = 3;\nexport const spare: number = 4;\n';
+
+/** A root with one source and its test, as the build leaves them. */
+function createRoot(t: Test): string {
+  const root = createScratchDirectory(t);
+  const write = (path: string, text: string): void => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  for (const name of ['tsconfig.json', 'node_modules']) symlinkSync(join(projectRoot, name), join(root, name));
+  write('package.json', '{ "type": "module" }');
+  write('src/limit.ts', SOURCE);
+  for (const path of ['build/src', 'dist', 'dist-bootstrap']) {
+    write(`${path}/limit.js`, 'export const limit = 3;\nexport const spare = 4;\n');
+  }
+  write(
+    'build/test/limit.test.js',
+    `import { limit } from '../src/limit.js'; while (limit === 0); process.exit(limit === 3 ? 0 : 1);`,
+  );
+  write('build/test/passes.test.js', `import '../../dist/limit.js';`);
+  write('build/test/fails.test.js', 'process.exit(1);');
+  return root;
+}
+
+function mutant(text: string, becomes: string, ...noticedBy: string[]): Mutant {
+  return { file: 'src/limit.ts', slip: `${text} becomes ${becomes}`, text, becomes, noticedBy };
+}
+
+function createRun(t: Test, root: string, testMsMax = 60_000): MutationRun {
+  const run = new MutationRun({ root, jobs: 2, testMsMax });
+  t.teardown(() => run.end());
+  return run;
+}
+
+t.test('a mutant is killed by the first test that fails, or survives; what is built stays as it was', async (t) => {
+  const root = createRoot(t);
+  const run = createRun(t, root);
+  const noticed = mutant('= 3', '= 5', 'passes', 'limit');
+  const unnoticed = mutant('= 4', '= 5', 'passes', 'limit');
+  await run.check([noticed, unnoticed]);
+  const told: Mutant[] = [];
+  const verdicts = await run.try([noticed, unnoticed, noticed], (verdict) => told.push(verdict.mutant));
+  const killedBy = new Map(verdicts.map((verdict) => [verdict.mutant, verdict.killedBy]));
+  t.equal(killedBy.get(noticed), 'limit');
+  t.equal(killedBy.get(unnoticed), undefined);
+  t.equal(told.length, 3);
+  t.equal(readFileSync(join(root, 'src/limit.ts'), 'utf8'), SOURCE);
+  for (const path of ['build/src', 'dist', 'dist-bootstrap']) {
+    t.match(readFileSync(join(root, path, 'limit.js'), 'utf8'), 'limit = 3');
+  }
+});
+
+t.test('a test that hangs over a mutant has noticed it', async (t) => {
+  const run = createRun(t, createRoot(t), 3_000);
+  const [verdict] = await run.try([mutant('= 3', '= 0', 'limit')], () => {});
+  t.match(verdict, { killedBy: 'limit', hasHung: true });
+});
+
+t.test('a test that fails without a mutant proves nothing: it is named', async (t) => {
+  const run = createRun(t, createRoot(t));
+  await t.rejects(run.check([mutant('= 3', '= 5', 'limit', 'fails')]), /fails without a mutant: fails \(failed\)/);
+  await t.rejects(run.check([mutant('= 3', '= 5', 'absent')]), /fails without a mutant: absent/);
+});
+
+t.test('mutants that no longer fit are all named, before any test runs', async (t) => {
+  const run = createRun(t, createRoot(t));
+  const faults = [mutant('= 7', '= 8', 'fails'), mutant('= 3;', '= ;', 'fails')];
+  await t.rejects(
+    run.check([...faults, mutant('= 3', '= 5', 'limit')]),
+    /= 7 becomes = 8[^]*no longer there[^]*= 3; becomes = ;[^]*expected/,
+  );
+});
+
+t.test('the copy is gone at the end', async (t) => {
+  const root = createRoot(t);
+  const run = new MutationRun({ root, jobs: 1, testMsMax: 60_000 });
+  const path = run.paths[0];
+  t.ok(path !== undefined && existsSync(path));
+  run.end();
+  t.notOk(path !== undefined && existsSync(path));
+});

@@ -1,0 +1,121 @@
+// Tries mutants one by one: puts each in place in a copy and runs its tests until one notices. Before the first mutant
+// every test runs without any, since a test that fails anyway would notice everything.
+import { MutatedCopy } from './mutated-copy.js';
+import type { Mutant } from './mutant.js';
+import { runTestFile, type TestOutcome } from './test-process.js';
+
+export interface Verdict {
+  readonly mutant: Mutant;
+  /** The test file that noticed; `undefined`: none did. */
+  readonly killedBy: string | undefined;
+  /** It was noticed by never coming to its end. */
+  readonly hasHung: boolean;
+  readonly tookMs: number;
+}
+
+export interface MutationRunOptions {
+  readonly root: string;
+  readonly jobs: number;
+  /** For one test file without a mutant; with one it has this too. */
+  readonly testMsMax: number;
+}
+
+/** A test file with a mutant has so many times what it took without, and at least so long: a hung one must not last. */
+const PATIENCE_FACTOR = 4;
+const PATIENCE_MS_MIN = 20_000;
+
+export class MutationRun {
+  readonly #options: MutationRunOptions;
+  readonly #copies: readonly MutatedCopy[];
+  /** How long each test file took without a mutant. */
+  readonly #tookMs = new Map<string, number>();
+
+  constructor(options: MutationRunOptions) {
+    this.#options = options;
+    this.#copies = Array.from({ length: options.jobs }, () => new MutatedCopy(options.root));
+  }
+
+  /** Of the copies. */
+  get paths(): readonly string[] {
+    return this.#copies.map(({ path }) => path);
+  }
+
+  /** @throws naming each mutant that does not fit its file. */
+  checkTexts(mutants: readonly Mutant[]): void {
+    const faults = mutants.flatMap((mutant) => this.#faultOf(mutant) ?? []);
+    if (faults.length > 0) throw new Error(faults.join('\n'));
+  }
+
+  /** @throws naming each mutant that does not fit its file, or each test file that fails without a mutant. */
+  async check(mutants: readonly Mutant[]): Promise<void> {
+    this.checkTexts(mutants);
+    // Also the way in which mutants are built must not be what the tests notice.
+    for (const copy of this.#copies) for (const { file } of mutants) copy.restore(file);
+    const names = [...new Set(mutants.flatMap(({ noticedBy }) => noticedBy))];
+    const failed: string[] = [];
+    await this.#share(names, async (copy, name) => {
+      const startedMs = performance.now();
+      const outcome = await runTestFile(copy.path, name, this.#options.testMsMax);
+      this.#tookMs.set(name, performance.now() - startedMs);
+      if (outcome !== 'passed') failed.push(`${name} (${outcome})`);
+    });
+    if (failed.length > 0) throw new Error(`fails without a mutant: ${failed.join(', ')}`);
+  }
+
+  async try(mutants: readonly Mutant[], onVerdict: (verdict: Verdict) => void): Promise<readonly Verdict[]> {
+    const verdicts: Verdict[] = [];
+    await this.#share(mutants, async (copy, mutant) => {
+      const verdict = await this.#judge(copy, mutant);
+      verdicts.push(verdict);
+      onVerdict(verdict);
+    });
+    return verdicts;
+  }
+
+  end(): void {
+    for (const copy of this.#copies) copy.remove();
+  }
+
+  #faultOf(mutant: Mutant): string | undefined {
+    const [copy] = this.#copies;
+    try {
+      copy?.apply(mutant);
+      copy?.restore(mutant.file);
+      return undefined;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  async #judge(copy: MutatedCopy, mutant: Mutant): Promise<Verdict> {
+    const startedMs = performance.now();
+    let outcome: TestOutcome = 'passed';
+    let killedBy: string | undefined;
+    copy.apply(mutant);
+    try {
+      for (const name of mutant.noticedBy) {
+        outcome = await runTestFile(copy.path, name, this.#patienceMs(name));
+        if (outcome === 'passed') continue;
+        killedBy = name;
+        break;
+      }
+    } finally {
+      copy.restore(mutant.file);
+    }
+    return { mutant, killedBy, hasHung: outcome === 'hung', tookMs: performance.now() - startedMs };
+  }
+
+  #patienceMs(name: string): number {
+    const aloneMs = this.#tookMs.get(name) ?? this.#options.testMsMax;
+    return Math.min(Math.max(aloneMs * PATIENCE_FACTOR, PATIENCE_MS_MIN), this.#options.testMsMax);
+  }
+
+  /** Every copy takes the next item as soon as it is free. */
+  async #share<Item>(items: readonly Item[], work: (copy: MutatedCopy, item: Item) => Promise<void>): Promise<void> {
+    const left = [...items];
+    const takeAll = async (copy: MutatedCopy): Promise<void> => {
+      for (let item = left.shift(); item !== undefined; item = left.shift()) await work(copy, item);
+    };
+    await Promise.all(this.#copies.map(takeAll));
+  }
+}

@@ -1,0 +1,45 @@
+// One test file as a process of its own, ended with everything that it started.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+export type TestOutcome = 'passed' | 'failed' | 'hung';
+
+const running = new Set<ChildProcess>();
+process.once('exit', () => running.forEach(endGroup));
+
+/**
+ * @param root of a built tree.
+ * @param name as in `names/names`.
+ * @param timeoutMs after which the file has hung.
+ */
+export async function runTestFile(root: string, name: string, timeoutMs: number): Promise<TestOutcome> {
+  const child = spawn(process.execPath, [join(root, 'build', 'test', `${name}.test.js`)], {
+    cwd: root,
+    // The first failure is enough. The test's own bound is longer, so that ours decides.
+    env: { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: String(Math.ceil((2 * timeoutMs) / 1_000)) },
+    stdio: 'ignore',
+    detached: true,
+  });
+  running.add(child);
+  let hasHung = false;
+  const timer = setTimeout(() => {
+    hasHung = true;
+    endGroup(child);
+  }, timeoutMs);
+  const [status] = (await once(child, 'exit')) as [number | null];
+  clearTimeout(timer);
+  running.delete(child);
+  endGroup(child);
+  return hasHung ? 'hung' : status === 0 ? 'passed' : 'failed';
+}
+
+/** The process and what it left behind: it leads a group of its own. */
+function endGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // Nobody is left in it.
+  }
+}
