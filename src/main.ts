@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 // The commands. Reads the options, hands over to the part of the program that was named, and ends with its status.
 import { existsSync } from 'node:fs';
-import { TokenMinter } from './auth/token-minter.js';
 import { loadCliRequest, type CliCommandName } from './config/cli-request.js';
 import { readCommandLine, type CommandWords } from './config/command-line.js';
 import { childEnvironment, notifySocket, workerEnvironment } from './config/environment.js';
@@ -69,6 +68,7 @@ function findBootstrapModule(): string | undefined {
 }
 
 async function mintToken(words: CommandWords): Promise<number> {
+  const { TokenMinter } = await import('./auth/token-minter.js');
   const { token, subject, expiresInMs } = loadTokenRequest(words);
   const minter = TokenMinter.create(token);
   if (minter === undefined) throw new Error('the token command got no private key, which its options require');

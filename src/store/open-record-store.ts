@@ -1,10 +1,8 @@
-// The one place that knows both record stores.
+// The one place that knows both record stores. It loads the one that is asked for.
 import type { StoreOptions } from '../config/dataplane-options.js';
 import type { Logger } from '../shared/logger.js';
 import { checkEmbedded } from './check-embedded.js';
-import { EmbeddedRecords } from './embedded-records.js';
 import type { RecordStore } from './record-store.js';
-import { RedisRecords } from './redis-records.js';
 
 /**
  * Opens the record store that the options name. Rejects when an embedded store cannot be used. A Redis that cannot be
@@ -14,8 +12,8 @@ export async function openRecordStore(options: StoreOptions, logger: Logger): Pr
   switch (options.kind) {
     case 'embedded':
       await checkEmbedded(options.path);
-      return EmbeddedRecords.open(options.path);
+      return (await import('./embedded-records.js')).EmbeddedRecords.open(options.path);
     case 'redis':
-      return RedisRecords.open(options, logger);
+      return (await import('./redis-records.js')).RedisRecords.open(options, logger);
   }
 }

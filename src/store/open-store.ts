@@ -1,8 +1,7 @@
-// The one place that knows both stores.
+// The one place that knows both stores. It loads the one that is asked for: the client of the other would be a quarter of
+// what it takes to start a worker.
 import type { StoreOptions } from '../config/dataplane-options.js';
 import type { Logger } from '../shared/logger.js';
-import { EmbeddedStore } from './embedded-store.js';
-import { RedisStore } from './redis-store.js';
 import type { Store } from './store.js';
 
 /**
@@ -14,12 +13,13 @@ export async function openStore(options: StoreOptions, logger: Logger): Promise<
     case 'embedded':
       return openEmbedded(options.path);
     case 'redis':
-      return RedisStore.open(options, logger);
+      return (await import('./redis-store.js')).RedisStore.open(options, logger);
   }
 }
 
 /** LMDB's own words name no path, and a file system that is read-only only by what LMDB was about to do. */
-function openEmbedded(path: string): EmbeddedStore {
+async function openEmbedded(path: string): Promise<Store> {
+  const { EmbeddedStore } = await import('./embedded-store.js');
   try {
     return new EmbeddedStore(path);
   } catch (error) {

@@ -157,8 +157,12 @@ export class RawConnection {
   /** The next chunk of a chunked body; `undefined` after the last one. */
   async readChunk(): Promise<Buffer | undefined> {
     await this.#waitFor(() => this.#received.includes(LINE_END), 'the head of a chunk');
-    const size = Number.parseInt(this.#take(this.#received.indexOf(LINE_END), 2).toString('latin1'), 16);
-    if (Number.isNaN(size)) throw new Error('not the head of a chunk');
+    const head = this.#take(this.#received.indexOf(LINE_END), 2).toString('latin1');
+    if (!/^[0-9a-f]+$/i.test(head)) {
+      const next = this.#received.toString('latin1', 0, TOLD_BYTES_MAX);
+      throw new Error(`not the head of a chunk: ${JSON.stringify(head)}; behind it: ${JSON.stringify(next)}`);
+    }
+    const size = Number.parseInt(head, 16);
     await this.#waitFor(() => this.#receivedBytes >= size + 2, `a chunk of ${size} bytes`);
     const chunk = this.#take(size, 2);
     return size === 0 ? undefined : chunk;
