@@ -8,6 +8,7 @@ import { limits } from '../shared/limits.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { DOWNSTREAM_PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION } from '../shared/protocol-versions.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
+import { backendTurns } from './backend-turns.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import type { Session } from './session.js';
@@ -92,11 +93,16 @@ export function openUpstreams(
     for (const backend of [...pending]) settle(backend, NOT_READY);
   });
   if (pending.size === 0) finish();
-  for (const backend of virtualHost.backends.values()) {
-    const upstream = session.upstream(backend);
-    upstream.whenOpen(passthroughHeadersFor(backend, exchange.request), (fault) => settle(backend, fault));
-    if (upstream.isTrial) settle(backend, NO_ANSWER);
-  }
+  backendTurns.visitAll(session.identity.subject, virtualHost.backends, {
+    visit: (backend) => {
+      // Of the later ones: whoever needs it opens it.
+      if (!session.obeys(virtualHost)) return settle(backend, NOT_READY);
+      const upstream = session.upstream(backend);
+      upstream.whenOpen(passthroughHeadersFor(backend, exchange.request), (fault) => settle(backend, fault));
+      if (upstream.isTrial) settle(backend, NO_ANSWER);
+    },
+    onNoRoom: (backend) => settle(backend, NOT_READY),
+  });
 }
 
 function initializeResult(

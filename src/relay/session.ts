@@ -91,6 +91,11 @@ export class Session {
     }
   }
 
+  /** Whether it lives, and this is still the config that it obeyed last: for what takes several turns of the event loop. */
+  obeys(virtualHost: CompiledVirtualHost): boolean {
+    return !this.#isEnded && this.#virtualHost === virtualHost;
+  }
+
   /** The upstream session with a backend of the config last obeyed; made on first use, not yet opened. */
   upstream(backend: CompiledBackend): UpstreamSession {
     let upstream = this.#upstreams.get(backend.name);

@@ -1,6 +1,7 @@
 // `tools/list`: asks every backend at once, and has what they answer merged into the caller's one list (decisions 2.5).
-import type { CompiledVirtualHost } from '../store/compiled-config.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import { answerFrame } from './answers.js';
+import { backendTurns } from './backend-turns.js';
 import type { Exchange } from './exchange.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import type { ThreadFailure } from './list-merge/list-pool.js';
@@ -13,8 +14,10 @@ import type { Session } from './session.js';
 import type { UnavailableBackend } from './unavailable.js';
 import { ToolPages } from './upstream/tool-pages.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
-import { faultReason } from './upstream/upstream-fault.js';
+import { faultReason, upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
 import type { IdSpan } from './upstream/upstream-request.js';
+
+const NOT_READY = upstreamFault('not-ready');
 
 export interface ListPlan {
   readonly session: Session;
@@ -73,16 +76,25 @@ export function listTools(
     }
     merger.merge(subject, { rules: virtualHost, parts, unavailable, frame: answerFrame(exchange, work.id) }, done);
   };
+  const leaveOut = (backend: CompiledBackend, fault: UpstreamFault): void => {
+    unavailable.push({ backend: backend.name, reason: faultReason(fault) });
+    pendingCount -= 1;
+    settle();
+  };
   settle();
-  for (const backend of virtualHost.backends.values()) {
-    const passthrough = passthroughHeadersFor(backend, exchange.request);
-    const reader = new ToolPages(context, merger, session.upstream(backend), passthrough, (pages, fault) => {
-      if (fault === undefined) parts.push({ backend, pages });
-      else unavailable.push({ backend: backend.name, reason: faultReason(fault) });
-      pendingCount -= 1;
-      settle();
-    });
-    work.readers.push(reader);
-    reader.start();
-  }
+  backendTurns.visitAll(subject, virtualHost.backends, {
+    visit: (backend) => {
+      if (!session.obeys(virtualHost)) return leaveOut(backend, NOT_READY);
+      const passthrough = passthroughHeadersFor(backend, exchange.request);
+      const reader = new ToolPages(context, merger, session.upstream(backend), passthrough, (pages, fault) => {
+        if (fault !== undefined) return leaveOut(backend, fault);
+        parts.push({ backend, pages });
+        pendingCount -= 1;
+        settle();
+      });
+      work.readers.push(reader);
+      reader.start();
+    },
+    onNoRoom: (backend) => leaveOut(backend, NOT_READY),
+  });
 }

@@ -90,6 +90,15 @@ export const limits = {
   sessionBytesEach: 3 * KIB,
   /** What each of its upstream sessions counts for on top, open or not. */
   upstreamSessionBytesEach: 1_664,
+  /** Backends of a virtual host that are opened or asked at once, a millisecond together; those beyond have turns. */
+  backendsAtOnceMax: 16,
+  /** How long openings of and questions to those may take of one turn of the event loop, ms, all sessions together. */
+  backendTurnMs: 5,
+  /** Backends of one session that are opened or asked before another session has its turn. */
+  backendsPerStep: 4,
+  /** Sessions whose further backends wait for their turns; those of one more are named as not ready. */
+  backendTurnsWaitingMax: 16_384,
+  backendTurnsWaitingPerSubjectMax: 1_024,
   /** Requests of one session in flight at once; one more is answered with a JSON-RPC error. */
   sessionRequestsInFlightMax: 1_024,
 
