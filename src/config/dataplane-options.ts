@@ -62,6 +62,9 @@ export interface ShareOptions {
   /** Of large requests, and the same again of large answers. */
   readonly bytesInFlightMax: number;
   readonly subjectBytesInFlightMax: number;
+  /** Of large lists; no option says otherwise. */
+  readonly listBytesMax: number;
+  readonly subjectListBytesMax: number;
 }
 
 /** Connections to backends. */

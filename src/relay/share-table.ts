@@ -1,7 +1,6 @@
 // The shares of a process, as its options and the limits have them.
 import type { ShareOptions } from '../config/dataplane-options.js';
 import type { ShareTable } from '../shared/accounts.js';
-import { limits } from '../shared/limits.js';
 
 export function shareTable(options: ShareOptions): ShareTable {
   return {
@@ -9,7 +8,7 @@ export function shareTable(options: ShareOptions): ShareTable {
     sessionBytes: { subjectMax: options.subjectSessionBytesMax, totalMax: options.sessionBytesMax },
     requestBytes: { subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax },
     answerBytes: { subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax },
-    listBytes: { subjectMax: limits.listThreadBytesPerSubjectMax, totalMax: limits.listThreadBytesMax },
+    listBytes: { subjectMax: options.subjectListBytesMax, totalMax: options.listBytesMax },
     requests: { subjectMax: options.subjectRequestsInFlightMax, totalMax: options.requestsInFlightMax },
   };
 }

@@ -160,12 +160,16 @@ export const limits = {
    */
   listBytesInlineMax: 256 * KIB,
   /**
-   * Bytes of large lists that the list thread holds, that wait for it, or that their callers have not read yet; a
-   * backend's answer on top is not read, and the fault is `lists-full`.
+   * Bytes of large lists that the list thread holds, that wait for it, or that their callers have not read yet; an
+   * eighth of a worker's memory if that is less. A backend's answer on top is not read, and the fault is `lists-full`.
    */
   listThreadBytesMax: 512 * MIB,
-  /** Of these, those of one subject's lists; then the fault is `lists-share-used`. */
+  /** Of these, those of one subject's lists, and half of these at most; then the fault is `lists-share-used`. */
   listThreadBytesPerSubjectMax: 128 * MIB,
+  /** What each tool of such a list counts for on top of its bytes: what it takes while lists are read, merged and sorted. */
+  listToolBytesEach: 256,
+  /** Bytes that the list thread has no use for any more when it has its garbage collected: left alone, V8 lets it grow large. */
+  listGarbageBytesMax: 64 * MIB,
   /** Tasks in the list thread at once: one is done, one is ready. The others wait, each subject's in turn. */
   listTasksInThreadMax: 2,
   /** Bytes of a large list that go to the list thread and come from it at once: more would hold up the event loop. */

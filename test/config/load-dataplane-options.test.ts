@@ -72,6 +72,8 @@ t.test('the defaults are those of the decisions', async (t) => {
       subjectRequestsInFlightMax: 2_048,
       bytesInFlightMax: Math.min(eighthBytes, 512 * 1024 * 1024),
       subjectBytesInFlightMax: Math.ceil(Math.min(eighthBytes, 512 * 1024 * 1024) / 2),
+      listBytesMax: Math.min(eighthBytes, 512 * 1024 * 1024),
+      subjectListBytesMax: Math.min(Math.ceil(Math.min(eighthBytes, 512 * 1024 * 1024) / 2), 128 * 1024 * 1024),
     },
     allowedOrigins: [],
     allowedHosts: [],

@@ -1,6 +1,7 @@
 // Shares with room for whatever a test does, but for those that it bounds.
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { shareTable } from '../../src/relay/share-table.js';
+import { limits } from '../../src/shared/limits.js';
 import { Accounts } from '../../src/shared/accounts.js';
 import type { ShareBounds } from '../../src/shared/share.js';
 
@@ -15,6 +16,8 @@ const roomyShares: ShareOptions = {
   subjectRequestsInFlightMax: PLENTY,
   bytesInFlightMax: PLENTY,
   subjectBytesInFlightMax: PLENTY,
+  listBytesMax: limits.listThreadBytesMax,
+  subjectListBytesMax: limits.listThreadBytesPerSubjectMax,
 };
 
 export function shareOptions(bounds: Partial<ShareOptions> = {}): ShareOptions {

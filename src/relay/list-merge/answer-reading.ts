@@ -100,9 +100,23 @@ export class AnswerReading {
     if (typeof outcome === 'string' || outcome.kind !== 'page') {
       this.drop();
       done(outcome);
-    } else {
-      done({ ...outcome, page: { key: this.#keyed(), bytes: this.#bytes } });
+      return;
     }
+    const bound = this.#countTools(outcome.toolCount);
+    if (bound === undefined) {
+      done({ kind: 'page', page: { key: this.#keyed(), bytes: this.#bytes }, nextCursor: outcome.nextCursor });
+    } else {
+      this.drop();
+      done(bound);
+    }
+  }
+
+  /** A hundred tools of no more than a name take the memory of one that has a kilobyte of description. */
+  #countTools(count: number): ShareBound | undefined {
+    const bytes = count * limits.listToolBytesEach;
+    const bound = this.#memory.tryTake(this.#subject, bytes);
+    if (bound === undefined) this.#bytes += bytes;
+    return bound;
   }
 
   /** The pieces in memory that can be handed over; `undefined` once the answer has failed. */

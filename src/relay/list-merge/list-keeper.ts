@@ -1,7 +1,8 @@
 // What the list thread does, and what it keeps meanwhile: the pieces of answers until they are complete, pages until they
 // are merged, merged lists until they are given away. So the event loop never holds more of a list than a part, and its
 // garbage collector, which counts such memory, is not called in by every list.
-import { readToolAnswer, type ToolPage } from '../../protocol/tool-page.js';
+import { readToolAnswer, SPAN_LENGTH, type ToolPage } from '../../protocol/tool-page.js';
+import { limits } from '../../shared/limits.js';
 import { decodeRules } from './list-rules.js';
 import { mergeTools } from './merge.js';
 import {
@@ -26,11 +27,19 @@ interface KeptList {
 
 /** Every method throws when what it needs was lost: a thread that takes another's place knows none of its keys. */
 export class ListKeeper {
+  readonly #collectGarbage: () => void;
   readonly #answers = new Map<number, Uint8Array[]>();
   readonly #pages = new Map<number, ToolPage>();
   readonly #lists = new Map<number, KeptList>();
+  /** What nobody has a use for since garbage was collected last. */
+  #garbageBytes = 0;
+
+  constructor(collectGarbage: () => void) {
+    this.#collectGarbage = collectGarbage;
+  }
 
   append({ key, pieces }: AppendTask): void {
+    this.#tidy();
     const before = this.#answers.get(key);
     if (before === undefined) this.#answers.set(key, [...pieces]);
     else before.push(...pieces);
@@ -40,20 +49,24 @@ export class ListKeeper {
     this.append(task);
     const answer = joined(this.#answers.get(task.key) ?? []);
     this.#answers.delete(task.key);
+    this.#garbageBytes += answer.length;
     if (answer.length !== task.bytes) throw new Error('pieces of an answer were lost');
     const outcome = readToolAnswer(answer, Buffer.from(task.id));
     if (outcome.kind !== 'page') return outcome;
     this.#pages.set(task.key, outcome.page);
-    return { kind: 'page', nextCursor: outcome.nextCursor };
+    const { page, nextCursor } = outcome;
+    return { kind: 'page', toolCount: page.spans.length / SPAN_LENGTH, nextCursor };
   }
 
   merge({ key, rules: rulesText, parts: sentParts, unavailable, frame }: MergeTask): MergeOutcome {
+    this.#tidy();
     const rules = decodeRules(rulesText);
     const parts = sentParts.map(({ backend, pages }) => ({
       backend: rules.backendsByNameLength[backend]!,
       pages: pages.map((page) => this.#takePage(page)),
     }));
     const { bytes, unreachable } = mergeTools({ rules, parts, unavailable, frame });
+    for (const { pages } of parts) for (const page of pages) this.#garbageBytes += page.bytes.length;
     this.#lists.set(key, { bytes, at: 0 });
     return { bytes: bytes.length, unreachable };
   }
@@ -63,16 +76,31 @@ export class ListKeeper {
     if (list === undefined) throw new Error('a merged list was lost');
     const bytes = list.bytes.copy(memory, 0, list.at);
     list.at += bytes;
-    if (list.at === list.bytes.length) this.#lists.delete(key);
+    if (list.at === list.bytes.length) {
+      this.#lists.delete(key);
+      this.#garbageBytes += list.bytes.length;
+    }
     return { memory, bytes };
   }
 
   drop({ keys }: DropTask): void {
     for (const key of keys) {
+      for (const piece of this.#answers.get(key) ?? []) this.#garbageBytes += piece.length;
+      this.#garbageBytes += (this.#pages.get(key)?.bytes.length ?? 0) + (this.#lists.get(key)?.bytes.length ?? 0);
       this.#answers.delete(key);
       this.#pages.delete(key);
       this.#lists.delete(key);
     }
+  }
+
+  /**
+   * Before more memory is taken. V8 knows how much it could free and is in no hurry: a thread that is always busy may have
+   * a quarter of the process's memory in lists that are long gone.
+   */
+  #tidy(): void {
+    if (this.#garbageBytes < limits.listGarbageBytesMax) return;
+    this.#garbageBytes = 0;
+    this.#collectGarbage();
   }
 
   #takePage(page: number | SentPage): ToolPage {

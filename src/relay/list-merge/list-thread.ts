@@ -11,7 +11,8 @@ if (process.platform === 'linux') {
   setPriority(Math.min(getPriority() + PRIORITY_BELOW_NORMAL, PRIORITY_LOW));
 }
 
-const keeper = new ListKeeper();
+// There in workers only (primary/slot.ts); elsewhere V8 decides alone.
+const keeper = new ListKeeper(() => globalThis.gc?.());
 
 /**
  * Every task comes through this one function: piscina loads it before the first task, and would load functions of other

@@ -39,7 +39,7 @@ export interface ReadTask extends AppendTask {
 }
 
 export type ReadOutcome =
-  | { readonly kind: 'page'; readonly nextCursor: string | undefined }
+  | { readonly kind: 'page'; readonly toolCount: number; readonly nextCursor: string | undefined }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 

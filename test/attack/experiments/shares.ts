@@ -207,8 +207,6 @@ async function readSlowly(stage: Stage, request: Buffer): Promise<number> {
 
 export const listFlood: Experiment = {
   name: 'list-flood',
-  // With 1 GiB for the worker, lists of one subject still bring on the refusal of everybody's new sessions.
-  isLong: true,
   expected: 'lists of 8 MiB by one subject leave the calls of another alone',
   async run(stage) {
     const description = 'd'.repeat(4_000);

@@ -1,5 +1,6 @@
 // What the thread keeps, task by task, without the thread.
 import t from 'tap';
+import { limits } from '../../../src/shared/limits.js';
 import { ListKeeper } from '../../../src/relay/list-merge/list-keeper.js';
 
 const FRAME = { head: '{"id":1,"result":', form: 'message' } as const;
@@ -27,12 +28,12 @@ function takeAll(keeper: ListKeeper, key: number, bytes: number): string {
 }
 
 t.test('an answer in pieces becomes a page, pages a list, the list its parts', async (t) => {
-  const keeper = new ListKeeper();
+  const keeper = new ListKeeper(() => {});
   const text = answer('y', 'x');
   keeper.append({ key: 1, pieces: pieces(text.slice(0, 4)) });
   keeper.append({ key: 1, pieces: pieces(text.slice(4, 9), text.slice(9, 20)) });
   const outcome = keeper.read({ key: 1, pieces: pieces(text.slice(20)), bytes: text.length, id: ID });
-  t.same(outcome, { kind: 'page', nextCursor: 'c' });
+  t.same(outcome, { kind: 'page', toolCount: 2, nextCursor: 'c' });
   const parts = [{ backend: 0, pages: [1] }];
   const { bytes, unreachable } = keeper.merge({ key: 2, rules, parts, unavailable: [], frame: FRAME });
   t.same(unreachable, []);
@@ -42,14 +43,14 @@ t.test('an answer in pieces becomes a page, pages a list, the list its parts', a
 });
 
 t.test('an answer of which pieces were lost is not read', async (t) => {
-  const keeper = new ListKeeper();
+  const keeper = new ListKeeper(() => {});
   const text = answer('x');
   t.throws(() => keeper.read({ key: 1, pieces: pieces(text), bytes: text.length + 1, id: ID }), /lost/);
   t.same(keeper.read({ key: 1, pieces: pieces(text), bytes: text.length, id: ID }).kind, 'page', 'nothing was left');
 });
 
 t.test('what is no page leaves nothing', async (t) => {
-  const keeper = new ListKeeper();
+  const keeper = new ListKeeper(() => {});
   t.same(keeper.read({ key: 1, pieces: pieces('{}'), bytes: 2, id: ID }), { kind: 'invalid' });
   const error = '{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":""}}';
   const outcome = keeper.read({ key: 1, pieces: pieces(error), bytes: error.length, id: ID });
@@ -59,7 +60,7 @@ t.test('what is no page leaves nothing', async (t) => {
 });
 
 t.test('what is dropped is lost: pieces, pages, lists', async (t) => {
-  const keeper = new ListKeeper();
+  const keeper = new ListKeeper(() => {});
   const text = answer('x');
   keeper.append({ key: 1, pieces: pieces(text) });
   keeper.read({ key: 2, pieces: pieces(text), bytes: text.length, id: ID });
@@ -69,4 +70,35 @@ t.test('what is dropped is lost: pieces, pages, lists', async (t) => {
   const parts = [{ backend: 0, pages: [2] }];
   t.throws(() => keeper.merge({ key: 4, rules, parts, unavailable: [], frame: FRAME }), /lost/);
   t.throws(() => keeper.next({ key: 3, memory: new Uint8Array(3) }), /lost/);
+});
+
+t.test('garbage is collected whenever enough of it is there, whatever it was', async (t) => {
+  const SIZE = 8 * 1024 * 1024;
+  const text = Buffer.from(answer('x'));
+  const large = Buffer.concat([text.subarray(0, -1), Buffer.alloc(SIZE - text.length, ' '), text.subarray(-1)]);
+  const parts = [{ backend: 0, pages: [1] }];
+  const ways: Readonly<Record<string, (keeper: ListKeeper) => void>> = {
+    'answers that were read, and pages that were merged': (keeper) => {
+      keeper.read({ key: 1, pieces: [Uint8Array.from(large)], bytes: SIZE, id: ID });
+      keeper.merge({ key: 2, rules, parts, unavailable: [], frame: FRAME });
+      keeper.drop({ keys: [2] });
+    },
+    'answers that were dropped': (keeper) => {
+      keeper.append({ key: 1, pieces: [new Uint8Array(SIZE), new Uint8Array(SIZE)] });
+      keeper.drop({ keys: [1] });
+    },
+    'lists that were given away': (keeper) => {
+      const list = { head: ' '.repeat(2 * SIZE), form: 'message' } as const;
+      const { bytes } = keeper.merge({ key: 2, rules, parts: [], unavailable: [], frame: list });
+      keeper.next({ key: 2, memory: new Uint8Array(bytes) });
+    },
+  };
+  for (const [what, way] of Object.entries(ways)) {
+    let collections = 0;
+    const keeper = new ListKeeper(() => (collections += 1));
+    const times = (2 * limits.listGarbageBytesMax) / (2 * SIZE);
+    for (let time = 0; time < times; time += 1) way(keeper);
+    keeper.append({ key: 9, pieces: [] });
+    t.equal(collections, 2, what);
+  }
 });

@@ -235,24 +235,26 @@ t.test('a caller is cut off when the thread dies in the middle of its list', asy
 
 /** An answer of more than `listBytesInlineMax`, all of whose bytes are counted. */
 const LARGE = answerOf(2 * limits.listBytesInlineMax);
+/** What the page of it counts for: its tools count, too. */
+const PAGE_BYTES = LARGE.length + Math.round((2 * limits.listBytesInlineMax) / 1_000) * limits.listToolBytesEach;
 
 t.test('answers are read as long as their subject’s share has room, and all together', async (t) => {
-  const accounts = createListAccounts({ subjectMax: 1.5 * LARGE.length, totalMax: 2.5 * LARGE.length });
+  const accounts = createListAccounts({ subjectMax: 1.5 * PAGE_BYTES, totalMax: 2.5 * PAGE_BYTES });
   const merger = startMerger(t, accounts);
   const first = await readPage(merger, LARGE, ADA);
   t.equal(await read(merger.startReading(ADA), LARGE), 'subjectMax');
-  await until(() => accounts.of(ADA).listBytes.held === LARGE.length, 'room: what is not read holds nothing');
+  await until(() => accounts.of(ADA).listBytes.held === PAGE_BYTES, 'room: what is not read holds nothing');
   await readPage(merger, LARGE, BOB);
   t.equal(await read(merger.startReading(CLEO), LARGE), 'totalMax');
   t.match(await read(merger.startReading(ADA), answerOf(100)), { kind: 'page' }, 'small ones need no room');
-  await until(() => accounts.held('listBytes') === 2 * LARGE.length, 'room');
+  await until(() => accounts.held('listBytes') === 2 * PAGE_BYTES, 'room');
   merger.dropPages(ADA, [first]);
-  await until(() => accounts.held('listBytes') === LARGE.length, 'the end of the page');
+  await until(() => accounts.held('listBytes') === PAGE_BYTES, 'the end of the page');
   t.match(await read(merger.startReading(CLEO), LARGE), { kind: 'page' });
 });
 
 t.test('an answer for whose rest there is no room gives back its beginning at once', async (t) => {
-  const accounts = createListAccounts({ subjectMax: 1.5 * LARGE.length, totalMax: 9 * LARGE.length });
+  const accounts = createListAccounts({ subjectMax: 1.5 * PAGE_BYTES, totalMax: 9 * LARGE.length });
   const merger = startMerger(t, accounts);
   const tooLarge = merger.startReading(ADA);
   await new Promise<void>((resolve) => tooLarge.push([Buffer.from(LARGE)], resolve));
@@ -266,7 +268,23 @@ t.test('an answer for whose rest there is no room gives back its beginning at on
     tooLarge.end([], Buffer.from(LIST_ID), limits.listBytesInlineMax, WITHIN_MS, resolve),
   );
   t.equal(await end, 'subjectMax', 'a small rest is not taken for the whole');
-  t.equal(accounts.held('listBytes'), LARGE.length, 'nothing is given back twice');
+  t.equal(accounts.held('listBytes'), PAGE_BYTES, 'nothing is given back twice');
+});
+
+t.test('an answer of very many small tools counts for what they take in memory', async (t) => {
+  const count = 30_000;
+  const tools = Array.from({ length: count }, () => '{"name":"x"}').join();
+  const answer = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{"tools":[${tools}]}}`);
+  const bytes = answer.length + count * limits.listToolBytesEach;
+  const accounts = createListAccounts({ subjectMax: bytes, totalMax: 2 * bytes - 1 });
+  const merger = startMerger(t, accounts);
+  const page = await readPage(merger, answer, ADA);
+  t.equal(accounts.held('listBytes'), bytes);
+  t.equal(await read(merger.startReading(ADA), answer), 'subjectMax');
+  t.equal(await read(merger.startReading(BOB), answer), 'totalMax', 'it would fit without its tools');
+  await until(() => accounts.held('listBytes') === bytes, 'room: what is not merged holds nothing');
+  merger.dropPages(ADA, [page]);
+  await until(() => accounts.held('listBytes') === 0, 'all of it back');
 });
 
 t.test('what is no list leaves room', async (t) => {

@@ -47,7 +47,7 @@ t.test('one thread, started when it is first needed', async (t) => {
   const pool = startPool(t);
   t.equal(threads.length, 0);
   await Promise.all([readPage(pool), readPage(pool)]);
-  t.same(await readPage(pool), { kind: 'page', nextCursor: undefined });
+  t.same(await readPage(pool), { kind: 'page', toolCount: 0, nextCursor: undefined });
   t.equal(threads.length, 1);
 });
 
@@ -71,6 +71,7 @@ t.test('tasks are done in their order', async (t) => {
   });
   t.same(await run(pool, 'read', handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID })), {
     kind: 'page',
+    toolCount: 0,
     nextCursor: undefined,
   });
   await Promise.all(appends);
@@ -173,7 +174,8 @@ t.test('each subject’s tasks keep their order while others have turns', async 
     const task = { key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID };
     return run(pool, 'read', handOver(task), LONG_MS, subject);
   });
-  for (const outcome of await Promise.all(reads)) t.same(outcome, { kind: 'page', nextCursor: undefined });
+  for (const outcome of await Promise.all(reads))
+    t.same(outcome, { kind: 'page', toolCount: 0, nextCursor: undefined });
   await Promise.all(appends);
 });
 
