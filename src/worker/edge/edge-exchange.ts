@@ -25,8 +25,11 @@ import { StreamWriter } from './stream-writer.js';
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 
 const NO_BODY = Buffer.alloc(0);
-/** Sixteen KiB fit into the library's own buffer, and into the kernel's: no more is worth watching until it is gone. */
-const FLUSHED_BYTES_MAX = 16 * 1024;
+/**
+ * With their head they fit into the 16 KiB that the library gathers, and into the kernel's buffer: no more is worth
+ * watching until it is gone. A body that does not fit must go by `tryEnd`: `end` may lose it (see `StreamWriter`).
+ */
+const FLUSHED_BYTES_MAX = 14 * 1024;
 const CLOSE_HEADERS = ['connection', 'close'];
 const STREAM_HEADERS = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
 

@@ -4,8 +4,12 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { keepAliveComment } from '../../protocol/event-stream.js';
 
-/** As much as the library is given at once. */
-const SLICE_BYTES = 64 * 1024;
+/**
+ * As much as the library is given at once. With the head of its chunk, and that of the response, it fits into the 16 KiB
+ * that the library gathers before it writes. What does not fit is lost if the kernel then takes nothing of what was
+ * gathered: the caller gets the head of a chunk without the chunk.
+ */
+const SLICE_BYTES = 14 * 1024;
 /** As much as it is given while it holds something back, to find out whether it still does. */
 const TRIED_BYTES = 1024;
 const NOTHING = new Uint8Array(0);

@@ -1,0 +1,79 @@
+// Every byte of a stream arrives, in its order, however little of it the kernel takes at a time.
+import { execFile, execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import t from 'tap';
+import type { HttpResponse } from 'uWebSockets.js';
+import { StreamWriter } from '../../../src/worker/edge/stream-writer.js';
+import { Random } from '../../support/random.js';
+
+/** As much as the library gathers in a cork. */
+const GATHERED_BYTES = 16 * 1024;
+/** What is gathered beside a slice: the head of the response, as large as the edge makes it, and that of the chunk. */
+const HEAD_BYTES = 1_024;
+
+/** Takes slices, and says at random that some of what it has is held back. */
+class ScriptedResponse {
+  readonly slices: Buffer[] = [];
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  cork(run: () => void): this {
+    run();
+    return this;
+  }
+
+  write(slice: Uint8Array): boolean {
+    this.slices.push(Buffer.from(slice));
+    return this.#random.below(3) > 0;
+  }
+}
+
+t.test('no slice is larger than what the library gathers, and none is left out', async (t) => {
+  const random = new Random(20_261_122);
+  const response = new ScriptedResponse(random);
+  // The writer uses nothing else of a response.
+  const writer = new StreamWriter(response as unknown as HttpResponse);
+  const written: Buffer[] = [];
+  for (let n = 0; n < 300; n += 1) {
+    const event = Buffer.from(`data: ${String(n).repeat(random.below(30_000))}\n\n`);
+    written.push(event);
+    let hasRoom = writer.write(event);
+    for (let tries = 0; !hasRoom && tries < 1_000; tries += 1) hasRoom = writer.tryMore();
+    if (!hasRoom) t.fail(`event ${n} is not taken to its end`);
+  }
+  const largest = Math.max(...response.slices.map((slice) => slice.length));
+  t.ok(largest + HEAD_BYTES <= GATHERED_BYTES, `at most ${largest} bytes at once`);
+  const stream = Buffer.concat(response.slices)
+    .toString('latin1')
+    .replaceAll(/^:.*\n\n/gm, '');
+  t.ok(stream === Buffer.concat(written).toString('latin1'), 'the stream is there to the byte');
+});
+
+/** A network of its own, whose sockets hold 16 KiB: the kernel is full a thousand times a second. */
+const SMALL_NETWORK = [
+  'ip link set lo up',
+  'echo "4096 16384 65536" > /proc/sys/net/ipv4/tcp_wmem',
+  'echo "4096 16384 65536" > /proc/sys/net/ipv4/tcp_rmem',
+  'exec "$@"',
+].join(' && ');
+const IN_SMALL_NETWORK = ['-rn', 'sh', '-c', SMALL_NETWORK, 'sh'];
+
+function whyNoNetwork(): string | false {
+  try {
+    execFileSync('unshare', [...IN_SMALL_NETWORK, 'true'], { stdio: 'pipe' });
+    return false;
+  } catch (error) {
+    return `no network of its own can be made here: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+t.test('events of any size arrive whole where sockets hold little', { skip: whyNoNetwork() }, async (t) => {
+  const program = fileURLToPath(new URL('stream-in-small-network.js', import.meta.url));
+  const { stdout } = await promisify(execFile)('unshare', [...IN_SMALL_NETWORK, process.execPath, program]);
+  t.match(stdout, /^\d+ events, \d+ times held back: whole\n$/);
+  t.comment(stdout.trim());
+});
