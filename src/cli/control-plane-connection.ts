@@ -10,11 +10,17 @@ const errorShape = z.object({ detail: z.string() });
 export class ControlPlaneConnection {
   readonly #url: string;
   readonly #token: string;
+  #unpublishedCount = 0;
 
   /** @param url ends without a slash. */
   constructor(url: string, token: string) {
     this.#url = url;
     this.#token = token;
+  }
+
+  /** User configs that did not have the last change when it was answered. */
+  get unpublishedCount(): number {
+    return this.#unpublishedCount;
   }
 
   /**
@@ -43,6 +49,7 @@ export class ControlPlaneConnection {
       throw this.#unavailable('ended its answer half-way', error);
     });
     const answer = this.#parse(text);
+    this.#unpublishedCount = Number(response.headers.get('switchyard-unpublished') ?? 0);
     if (response.ok) return { answer, link: response.headers.get('link') ?? '' };
     const { detail } = errorShape.safeParse(answer).data ?? { detail: `it answered with status ${response.status}` };
     throw new CliFault(exitStatusOf(response.status), adviceFor(response.status, detail));

@@ -29,6 +29,11 @@ export async function runCli({ controlPlaneUrl, token, isJson, action }: CliRequ
     const terminal = { columns: process.stdout.isTTY ? process.stdout.columns : undefined };
     const { answer, text, exitStatus = cliExitStatus.done } = await perform(action, connection, terminal);
     await print(process.stdout, isJson ? jsonOf(answer) : text);
+    const { unpublishedCount } = connection;
+    if (unpublishedCount > 0) {
+      const words = `done, but ${unpublishedCount} user configs do not have it yet; they are still being written`;
+      await print(process.stderr, `switchyard: ${words}\n`);
+    }
     return exitStatus;
   } catch (error) {
     if (!(error instanceof CliFault)) throw error;

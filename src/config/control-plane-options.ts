@@ -26,6 +26,8 @@ export interface ControlPlaneOptions {
   readonly memoryBytes: number;
   readonly healthCheckIntervalMs: number;
   readonly probeTimeoutMs: number;
+  /** How long a change waits until it is in all user configs that it concerns. */
+  readonly publicationWaitMs: number;
   /** Of one subject, else of one address; 0: any number. */
   readonly requestsPerMinuteMax: number;
   readonly sessionIdleTimeoutMs: number;

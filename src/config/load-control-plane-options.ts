@@ -38,6 +38,7 @@ export function loadControlPlaneOptions(
     bodyBytesMax: values['max-body-bytes'],
     healthCheckIntervalMs: values['health-check-interval'],
     probeTimeoutMs: values['probe-timeout'],
+    publicationWaitMs: values['publication-wait'],
     requestsPerMinuteMax: values['rate-limit'],
     sessionIdleTimeoutMs: values['session-idle-timeout'],
     logLevel: values['log-level'],

@@ -367,6 +367,12 @@ const registryOptions = {
     fallback: '10s',
     parse: values.duration({ minMs: 1 }),
   },
+  'publication-wait': {
+    placeholder: '<duration>',
+    meaning: 'how long a change waits until all user configs have it; then it is answered 202, and publishing goes on',
+    fallback: '10s',
+    parse: values.duration({ minMs: 1 }),
+  },
   'rate-limit': {
     placeholder: '<count>',
     meaning: 'requests a minute of one subject, or of one address without a valid token; 0 for any number',

@@ -81,6 +81,7 @@ export class ControlPlane {
       tokens: new TokenVerifier(options.token),
       rates: new RateLimiter(options.requestsPerMinuteMax),
       bodyBytesMax,
+      publicationWaitMs: options.publicationWaitMs,
       isAccessLogged: options.accessLog,
       logger,
     });

@@ -62,6 +62,7 @@ t.test('the defaults are those of the decisions', async (t) => {
     bodyBytesMax: 4 * 1024 * 1024,
     healthCheckIntervalMs: 60_000,
     probeTimeoutMs: 10_000,
+    publicationWaitMs: 10_000,
     requestsPerMinuteMax: 600,
     sessionIdleTimeoutMs: 3_600_000,
     logLevel: 'info',

@@ -26,6 +26,7 @@ import { CompositionView } from './composition-view.js';
 import type { ComposedServer, Composition, CompositionInput } from './composition.js';
 import { FreshRuns } from './fresh-runs.js';
 import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication-job.js';
+import type { PublicationProgress, PublicationWait } from './publication-wait.js';
 import { Publisher, virtualHostJson } from './publisher.js';
 
 export interface CompositionsOptions {
@@ -68,8 +69,8 @@ export class Compositions {
     this.#publisher = new Publisher({ records, directory, logger });
     this.#logger = logger;
     this.#repairIntervalMs = repairIntervalMs;
-    registry.onChange(async (job) => {
-      if (job !== undefined) await this.#run(job);
+    registry.onChange(async (job, wait) => {
+      if (job !== undefined) await this.#run(job, wait);
     });
   }
 
@@ -99,8 +100,11 @@ export class Compositions {
     return { id: composition.id, backends: composeBackends(matchServers(composition, this.#directory.servers)) };
   }
 
-  /** Published to all of its subjects when this resolves. Faults: `invalid`, `name-taken`, `compositions-full`. */
-  async create(input: CompositionInput, callerSubject: string): Promise<Composition> {
+  /**
+   * Published to all of its subjects when this resolves, unless the wait is over before; then publishing goes on. Faults:
+   * `invalid`, `name-taken`, `compositions-full`.
+   */
+  async create(input: CompositionInput, callerSubject: string, wait?: PublicationWait): Promise<Composition> {
     const { subjects = [callerSubject], description = '', ...checked } = checkCompositionInput(input);
     await this.#directory.sync();
     if (this.#directory.compositions.size >= limits.compositionsMax) {
@@ -118,15 +122,20 @@ export class Compositions {
     const job = createJob({ subjects });
     if (!(await this.#storage.tryInsert(composition, job))) throw nameTaken(checked.name);
     this.#logger.info({ composition: id, name: checked.name }, 'composition created');
-    await this.#run(job);
+    await this.#run(job, wait);
     return this.#describe(composition);
   }
 
   /**
-   * Published when this resolves. A description and subjects that are left out stay. Servers that the registry has no
+   * Published when this resolves, unless the wait is over before. A description and subjects that are left out stay. Servers that the registry has no
    * more may stay. Faults: `not-found`, `invalid`, `name-taken`.
    */
-  async replace(reference: string, input: CompositionInput, callerSubject: string): Promise<Composition> {
+  async replace(
+    reference: string,
+    input: CompositionInput,
+    callerSubject: string,
+    wait?: PublicationWait,
+  ): Promise<Composition> {
     const checked = checkCompositionInput(input);
     const { id } = (await this.#require(reference)).composition;
     const [after, job] = await retrySwap(async () => {
@@ -144,12 +153,12 @@ export class Compositions {
       return undefined;
     });
     this.#logger.info({ composition: id, name: after.name }, 'composition changed');
-    await this.#run(job);
+    await this.#run(job, wait);
     return this.#describe(after);
   }
 
-  /** Gone from the user configs of all of its subjects when this resolves. Fault: `not-found`. */
-  async remove(reference: string): Promise<void> {
+  /** Gone from the user configs of all of its subjects when this resolves, unless the wait is over before. Fault: `not-found`. */
+  async remove(reference: string, wait?: PublicationWait): Promise<void> {
     const { id } = (await this.#require(reference)).composition;
     const [removed, job] = await retrySwap(async () => {
       const snapshot = await this.#require(id);
@@ -157,7 +166,12 @@ export class Compositions {
       return (await this.#storage.tryDelete(snapshot, publication)) ? [snapshot.composition, publication] : undefined;
     });
     this.#logger.info({ composition: id, name: removed.name }, 'composition removed');
-    await this.#run(job);
+    await this.#run(job, wait);
+  }
+
+  /** Changes that are not in all user configs yet, of all control planes; no more are counted than are read at once. */
+  async countUnpublished(): Promise<number> {
+    return (await this.#records.listKeys(PUBLICATION_JOBS, '', limits.recordsAtOnceMax)).length;
   }
 
   /** Publishes what is not published: now, and from time to time. */
@@ -175,15 +189,18 @@ export class Compositions {
     await Promise.allSettled(this.#underway.values());
   }
 
-  /** Resolved when it is done. When the store does not take it now, it is done at a later look. */
-  async #run(job: PublicationJob): Promise<void> {
-    const done = this.#publisher.run(job);
+  /** Resolved when it is done, or the wait is over. When the store does not take it now, it is done at a later look. */
+  async #run(job: PublicationJob, wait?: PublicationWait): Promise<void> {
+    const progress: PublicationProgress = { left: undefined };
+    const done = this.#publisher.run(job, progress).finally(() => this.#underway.delete(job.key));
     this.#underway.set(job.key, done);
-    try {
-      await done;
-    } finally {
-      this.#underway.delete(job.key);
-    }
+    if (wait === undefined) return done;
+    await wait.for(done, progress);
+    if (wait.left === 0) return;
+    this.#logger.info({ left: wait.left }, 'a change is answered before it is published to everybody');
+    void done.catch((error: unknown) => {
+      this.#logger.warn({ err: error }, 'a change could not be published to everybody: it is tried again');
+    });
   }
 
   /**

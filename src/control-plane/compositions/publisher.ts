@@ -12,6 +12,7 @@ import { composeBackends, matchServers, type Match } from './composed-backends.j
 import type { StoredComposition } from './composition-storage.js';
 import { FreshRuns } from './fresh-runs.js';
 import { jobDone, type PublicationJob } from './publication-job.js';
+import type { PublicationProgress } from './publication-wait.js';
 import { planPublication, publicationKey, userConfigKey, type PublicationState } from './publication.js';
 
 export interface PublisherParts {
@@ -45,16 +46,20 @@ export class Publisher {
    * Brings the user configs up to date with what is in the store now.
    * @returns the subjects for whom that cannot be done; why is told in the log.
    */
-  async publish(subjects: readonly string[]): Promise<string[]> {
+  async publish(subjects: readonly string[], progress?: PublicationProgress): Promise<string[]> {
     const { logger } = this.#parts;
     const waiting = [...subjects];
+    let left = subjects.length;
+    if (progress !== undefined) progress.left = left;
     let toldAtMs = performance.now();
     const work = async (): Promise<void> => {
       for (let subject = waiting.pop(); subject !== undefined && !this.#isStopped; subject = waiting.pop()) {
         await this.#runs.run(subject);
+        left -= 1;
+        if (progress !== undefined) progress.left = left;
         if (performance.now() - toldAtMs < PROGRESS_MS) continue;
         toldAtMs = performance.now();
-        logger.info({ left: waiting.length, of: subjects.length }, 'compositions are being published');
+        logger.info({ left, of: subjects.length }, 'compositions are being published');
       }
     };
     await Promise.all(Array.from({ length: limits.publicationsAtOnceMax }, work));
@@ -62,7 +67,7 @@ export class Publisher {
   }
 
   /** Does what the job says, and removes it. */
-  async run(job: PublicationJob): Promise<void> {
+  async run(job: PublicationJob, progress?: PublicationProgress): Promise<void> {
     const { directory, records } = this.#parts;
     await directory.sync();
     const subjects = new Set(job.subjects);
@@ -71,7 +76,7 @@ export class Publisher {
         for (const subject of composition.subjects) subjects.add(subject);
       }
     }
-    const obstructed = await this.publish([...subjects]);
+    const obstructed = await this.publish([...subjects], progress);
     // What is left is for the next one who finds the job.
     if (this.#isStopped) return;
     // Who should have something of ours is looked after from time to time; the others would be forgotten.

@@ -38,6 +38,8 @@ export interface HttpAppParts extends StatusParts {
   readonly tokens: TokenVerifier;
   readonly rates: RateLimiter;
   readonly bodyBytesMax: number;
+  /** How long a change waits until the dataplane obeys it for everybody. */
+  readonly publicationWaitMs: number;
   readonly isAccessLogged: boolean;
   readonly logger: Logger;
 }
@@ -71,8 +73,8 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   if (parts.isAccessLogged) logAccess(app, parts.logger);
 
   mountStatusRoutes(app, parts);
-  mountServerRoutes(app, parts.registry);
-  mountCompositionRoutes(app, parts.compositions);
+  mountServerRoutes(app, parts.registry, parts.publicationWaitMs);
+  mountCompositionRoutes(app, parts.compositions, parts.publicationWaitMs);
   mountDocumentationRoutes(app);
   await mountMcpRoutes(app, parts.mcp);
   await app.ready();

@@ -16,7 +16,7 @@ const pageQuery = {
 
 const pageHeaders = { link: 'Where the next page is, `rel="next"`; absent on the last one.' };
 
-function json(status: 200 | 201, description: string, schema: SchemaName): Answer {
+function json(status: 200 | 201 | 202, description: string, schema: SchemaName): Answer {
   return { status, description, contents: [{ mediaType: 'application/json', schema }] };
 }
 
@@ -26,6 +26,19 @@ function jsonList(description: string, schema: SchemaName): Answer {
 
 const located = { location: 'The path of what was made.' };
 const removed: Answer = { status: 204, description: 'It is gone.', contents: [] };
+
+/** Of a change that many user configs have to be written for. */
+const unpublished = {
+  description:
+    'The change is made. Publishing it took longer than a request waits: it goes on, and until its end the dataplane serves some subjects as before.',
+  headers: { 'switchyard-unpublished': 'User configs that do not have the change yet.' },
+};
+const removedUnpublished: Answer = { status: 202, contents: [], ...unpublished };
+
+function changedUnpublished(schema: SchemaName, headers: Readonly<Record<string, string>> = {}): Answer {
+  const described = json(202, unpublished.description, schema);
+  return { ...described, headers: { ...unpublished.headers, ...headers } };
+}
 
 const mcpAnswers: readonly Answer[] = [
   {
@@ -116,7 +129,10 @@ export const operations = {
     summary: 'Register a server',
     description: 'The server is probed first. One that cannot be reached is registered as `inactive`.',
     body: 'ServerInput',
-    answers: [{ ...json(201, 'The server is registered.', 'Server'), headers: located }],
+    answers: [
+      { ...json(201, 'The server is registered.', 'Server'), headers: located },
+      changedUnpublished('Server', located),
+    ],
     refusals: [409, 422],
   },
   readServer: {
@@ -137,7 +153,7 @@ export const operations = {
     description:
       'What is left out of description, tags and enabled stays as it is. A server with another URL is probed.',
     body: 'ServerInput',
-    answers: [json(200, 'The changed server.', 'Server')],
+    answers: [json(200, 'The changed server.', 'Server'), changedUnpublished('Server')],
     refusals: [404, 409, 422],
   },
   removeServer: {
@@ -146,7 +162,7 @@ export const operations = {
     path: '/servers/{server}',
     tag: 'servers',
     summary: 'Remove a server',
-    answers: [removed],
+    answers: [removed, removedUnpublished],
     refusals: [404],
   },
   refreshServer: {
@@ -156,7 +172,10 @@ export const operations = {
     tag: 'servers',
     summary: 'Probe a server now and read its tools again',
     description: 'Sets the status both ways.',
-    answers: [json(200, 'What the probe found; a server that could not be read is named in `error`.', 'RefreshReport')],
+    answers: [
+      json(200, 'What the probe found; a server that could not be read is named in `error`.', 'RefreshReport'),
+      changedUnpublished('RefreshReport'),
+    ],
     refusals: [404, 409],
   },
   listTools: {
@@ -188,7 +207,10 @@ export const operations = {
     description:
       'The dataplane serves it to its subjects from their next request on. Tools that a server does not have, or not yet, may be named: they are told in `missingTools`, and served once they are there. Patterns such as `*` are refused.',
     body: 'CompositionInput',
-    answers: [{ ...json(201, 'The composition is published.', 'Composition'), headers: located }],
+    answers: [
+      { ...json(201, 'The composition is published.', 'Composition'), headers: located },
+      changedUnpublished('Composition', located),
+    ],
     refusals: [409, 422],
   },
   readComposition: {
@@ -208,7 +230,7 @@ export const operations = {
     summary: 'Change a composition',
     description: 'What is left out of description and subjects stays as it is.',
     body: 'CompositionInput',
-    answers: [json(200, 'The changed composition is published.', 'Composition')],
+    answers: [json(200, 'The changed composition is published.', 'Composition'), changedUnpublished('Composition')],
     refusals: [404, 409, 422],
   },
   removeComposition: {
@@ -217,7 +239,7 @@ export const operations = {
     path: '/compositions/{composition}',
     tag: 'compositions',
     summary: 'Delete a composition',
-    answers: [removed],
+    answers: [removed, removedUnpublished],
     refusals: [404],
   },
 

@@ -178,6 +178,10 @@ export const schemas = {
       type: ['object', 'null'],
       description: 'Null while the store cannot be reached.',
     },
+    unpublishedChanges: orNull(
+      count,
+      'Changes that the dataplane does not obey for everybody yet, as far as they are counted; null while the store cannot be reached.',
+    ),
   }),
   Error: error,
   JsonRpcMessage: {

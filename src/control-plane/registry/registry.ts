@@ -8,6 +8,7 @@ import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
+import type { PublicationWait } from '../compositions/publication-wait.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import type { Probe, Prober } from '../prober/prober.js';
@@ -38,8 +39,8 @@ export interface ServerQuery extends PageQuery {
 }
 
 /** Hears of every change that the aggregate or a composition may depend on; the job is what is to be published for it, if
- * anything. */
-export type ChangeListener = (job: PublicationJob | undefined) => void | Promise<void>;
+ * anything, and the wait is how long whoever made the change waits for that. */
+export type ChangeListener = (job: PublicationJob | undefined, wait?: PublicationWait) => void | Promise<void>;
 
 /** What a probe made of a server; `unsettled` when it is no longer the server that was probed. */
 type Settlement =
@@ -117,7 +118,7 @@ export class Registry {
   }
 
   /** Probes the server and keeps it, active or not. Faults: `invalid`, `name-taken`, `registry-full`. */
-  async register(input: ServerInput): Promise<ServerRecord> {
+  async register(input: ServerInput, wait?: PublicationWait): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     // Asked before the probe, which takes its time; what counts is the swap.
     await this.#refuseTakenName(checked.name);
@@ -137,7 +138,7 @@ export class Registry {
       return undefined;
     });
     this.#logger.info({ server: record.name, status: record.status, error: record.lastError }, 'server registered');
-    await this.#tellChange(job);
+    await this.#tellChange(job, wait);
     return record;
   }
 
@@ -146,7 +147,7 @@ export class Registry {
    * the old id, and is probed.
    * Faults: `not-found`, `invalid`, `name-taken`.
    */
-  async replace(reference: string, input: ServerInput): Promise<ServerRecord> {
+  async replace(reference: string, input: ServerInput, wait?: PublicationWait): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     const { id } = (await this.#require(reference)).record;
     let probe: Probe | undefined;
@@ -179,12 +180,12 @@ export class Registry {
       return (await this.#storage.tryUpdate(before, after, tools, change)) ? [after.record, change] : undefined;
     });
     this.#logger.info({ server: record.name, status: record.status, error: record.lastError }, 'server changed');
-    await this.#tellChange(job);
+    await this.#tellChange(job, wait);
     return record;
   }
 
   /** Fault: `not-found`. */
-  async remove(reference: string): Promise<void> {
+  async remove(reference: string, wait?: PublicationWait): Promise<void> {
     const { id, name } = (await this.#require(reference)).record;
     const job = createJob({ servers: [id, name] });
     await retrySwap(async () => {
@@ -192,11 +193,11 @@ export class Registry {
       return (await this.#storage.tryDelete(server, await this.#storage.loadTools(id), job)) ? true : undefined;
     });
     this.#logger.info({ server: name }, 'server removed');
-    await this.#tellChange(job);
+    await this.#tellChange(job, wait);
   }
 
   /** Probes now, and sets the status both ways. Faults: `not-found`, `refresh-running` (in this process). */
-  async refresh(reference: string): Promise<RefreshReport> {
+  async refresh(reference: string, wait?: PublicationWait): Promise<RefreshReport> {
     const { record } = await this.#require(reference);
     if (this.#refreshing.has(record.id)) {
       throw new RegistryFault('refresh-running', `A refresh of ${record.name} is running`);
@@ -204,7 +205,7 @@ export class Registry {
     this.#refreshing.add(record.id);
     try {
       const startedAtMs = performance.now();
-      const settlement = await this.#settle(record, await this.#prober.probe(record.url), 'at-once');
+      const settlement = await this.#settle(record, await this.#prober.probe(record.url), 'at-once', wait);
       return reportOf(record, settlement, performance.now() - startedAtMs);
     } finally {
       this.#refreshing.delete(record.id);
@@ -262,7 +263,12 @@ export class Registry {
   }
 
   /** Writes down what a probe of the server found. */
-  async #settle(probed: Pick<ServerRecord, 'id' | 'url'>, probe: Probe, judgement: Judgement): Promise<Settlement> {
+  async #settle(
+    probed: Pick<ServerRecord, 'id' | 'url'>,
+    probe: Probe,
+    judgement: Judgement,
+    wait?: PublicationWait,
+  ): Promise<Settlement> {
     return retrySwap(async () => {
       const before = await this.#storage.load(probed.id);
       // It was removed, or is another server by now: the probe says nothing of it.
@@ -274,7 +280,7 @@ export class Registry {
       const job = isNew ? createJob({ servers: [before.record.id, before.record.name] }) : undefined;
       if (probe.kind === 'failed') {
         if (!(await this.#storage.tryUpdate(before, after))) return undefined;
-        await this.#onSettled(before, after, NO_TOOL_CHANGES, undefined);
+        await this.#onSettled(before, after, NO_TOOL_CHANGES, undefined, wait);
         return { kind: 'settled', record: after.record, toolChanges: NO_TOOL_CHANGES };
       }
       const toolsBefore = await this.#storage.loadTools(probed.id);
@@ -282,7 +288,7 @@ export class Registry {
       const toolChanges = compareTools(toolsBefore.digests, tools.digests);
       const change = { before: toolsBefore, after: tools };
       if (!(await this.#storage.tryUpdate(before, after, change, job))) return undefined;
-      await this.#onSettled(before, after, toolChanges, job);
+      await this.#onSettled(before, after, toolChanges, job, wait);
       return { kind: 'settled', record: after.record, toolChanges };
     });
   }
@@ -292,6 +298,7 @@ export class Registry {
     after: StoredServer,
     toolChanges: ToolChanges,
     job: PublicationJob | undefined,
+    wait: PublicationWait | undefined,
   ): Promise<void> {
     const { name, status, lastError } = after.record;
     const isStatusChanged = status !== before.record.status;
@@ -301,11 +308,11 @@ export class Registry {
     );
     const areToolsChanged = areChanged(toolChanges);
     if (areToolsChanged) this.#logger.info({ server: name, added, updated, removed }, 'server tools changed');
-    if (isStatusChanged || areToolsChanged || job !== undefined) await this.#tellChange(job);
+    if (isStatusChanged || areToolsChanged || job !== undefined) await this.#tellChange(job, wait);
   }
 
-  async #tellChange(job: PublicationJob | undefined): Promise<void> {
-    for (const listener of this.#listeners) await listener(job);
+  async #tellChange(job: PublicationJob | undefined, wait?: PublicationWait): Promise<void> {
+    for (const listener of this.#listeners) await listener(job, wait);
   }
 }
 

@@ -5,6 +5,8 @@ import { detailOf, forEachStore, newName, type ApiCaller, type ControlPlane } fr
 import { backendFor } from '../../support/deployment.js';
 import { startGateway, verifyWith, type Gateway } from '../../support/gateway.js';
 import { McpCaller } from '../../support/mcp-caller.js';
+import type { HttpAnswer } from '../../support/raw-http.js';
+import { until } from '../../support/until.js';
 
 const UNREACHABLE_URL = 'http://127.0.0.1:1/mcp';
 const MEMBERS = ['createdAt', 'description', 'id', 'missingTools', 'name', 'servers', 'subjects', 'updatedAt'];
@@ -222,5 +224,51 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.equal((await caller.delete(`/servers/${server}`)).status, 204);
     const after = (await caller.get(`/compositions/${String(composition['id'])}`)).json() as Json;
     t.match(after, { servers, missingTools: [{ server, tool: 'one' }, {}, {}] });
+  });
+});
+
+await t.test('a change is answered when the wait is over, published or not', async (t) => {
+  const setup = { options: ['--publication-wait', '1ms'] };
+  await forEachStore(t, setup, async (t, controlPlane) => {
+    const caller = await controlPlane.caller(t);
+    const subjects = Array.from({ length: 300 }, (_, n) => `subject-${n}`);
+    const published = async (): Promise<boolean> => {
+      const { unpublishedChanges } = (await caller.get('/version')).json() as { unpublishedChanges: number };
+      return unpublishedChanges === 0;
+    };
+    const checkUnfinished = (answer: HttpAnswer): void => {
+      t.equal(answer.status, 202);
+      const left = Number(answer.header('switchyard-unpublished'));
+      t.ok(left > 0 && left <= subjects.length, `${left} are left`);
+    };
+    const backend = await backendFor(t, { tools: ['one', 'two'] });
+    // So short a wait may be over before it is known that there is nobody to publish a new server to.
+    t.ok((await caller.post('/servers', { name: 'tools', url: backend.url })).status < 300);
+    const dataplane = await startGateway(t, {
+      storeOptions: controlPlane.storeOptions,
+      keyOptions: verifyWith(controlPlane.key),
+      upstreamConnectionMode: 'plain-text-or-tls',
+    });
+    const input = { name: 'Desk', servers: [{ name: 'tools', tools: ['one'] }], subjects };
+    const created = await caller.post('/compositions', input);
+    checkUnfinished(created);
+    const location = created.header('location') ?? '';
+    const { id } = created.json() as Json;
+    t.same((await caller.get(location)).json(), created.json(), 'the composition is there at once');
+    await until(published, 'the composition to be published');
+    for (const subject of [subjects[0], subjects[299]]) {
+      t.same(await toolsOnDataplane(dataplane, controlPlane, subject ?? '', id), ['tools-one']);
+    }
+    checkUnfinished(await caller.put(location, { ...input, servers: [{ name: 'tools', tools: ['two'] }] }));
+    await until(published, 'the change to be published');
+    t.same(await toolsOnDataplane(dataplane, controlPlane, 'subject-150', id), ['tools-two']);
+    checkUnfinished(await caller.put('/servers/tools', { name: 'renamed', url: backend.url }));
+    await until(published, 'the new name to be published');
+    t.same(await toolsOnDataplane(dataplane, controlPlane, 'subject-151', id), ['renamed-two']);
+    const removed = await caller.delete(location);
+    checkUnfinished(removed);
+    t.equal(removed.text, '');
+    await until(published, 'the removal to be published');
+    t.equal(await toolsOnDataplane(dataplane, controlPlane, 'subject-152', id), 400);
   });
 });

@@ -39,6 +39,7 @@ await t.test('on either store', async (t) => {
         uptimeSeconds: Number,
         store: { kind: controlPlane.storeOptions.kind, reachable: true },
         servers: { total: 2, active: 1, inactive: 1 },
+        unpublishedChanges: 0,
       });
       const { storeOptions, key } = controlPlane;
       const secrets = [

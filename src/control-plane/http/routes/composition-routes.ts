@@ -5,12 +5,18 @@ import type { Compositions } from '../../compositions/compositions.js';
 import { Refused } from '../answered-error.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
+import { PublicationWait } from '../../compositions/publication-wait.js';
 import type { PageQuery } from '../../page.js';
 import { nextLink } from '../page-link.js';
+import { tellUnpublished } from './change-answer.js';
 
-export type ServedCompositions = Pick<Compositions, 'list' | 'find' | 'create' | 'replace' | 'remove'>;
+export type ServedCompositions = Pick<
+  Compositions,
+  'list' | 'find' | 'create' | 'replace' | 'remove' | 'countUnpublished'
+>;
 
-export function mountCompositionRoutes(app: FastifyInstance, compositions: ServedCompositions): void {
+/** @param waitMs how long a change waits until it is published. */
+export function mountCompositionRoutes(app: FastifyInstance, compositions: ServedCompositions, waitMs: number): void {
   mount(app, operations.listCompositions, async (request, reply) => {
     const page = await compositions.list(request.query as PageQuery);
     if (page.cursor !== undefined) reply.header('link', nextLink(request.url, page.cursor));
@@ -18,7 +24,9 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
   });
 
   mount(app, operations.createComposition, async (request, reply) => {
-    const composition = await compositions.create(inputOf(request), request.subject);
+    const wait = new PublicationWait(waitMs);
+    const composition = await compositions.create(inputOf(request), request.subject, wait);
+    tellUnpublished(reply, wait);
     reply.header('location', `/compositions/${composition.id}`);
     return composition;
   });
@@ -30,11 +38,18 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
     return composition;
   });
 
-  mount(app, operations.replaceComposition, async (request) =>
-    compositions.replace(referenceOf(request), inputOf(request), request.subject),
-  );
+  mount(app, operations.replaceComposition, async (request, reply) => {
+    const wait = new PublicationWait(waitMs);
+    const composition = await compositions.replace(referenceOf(request), inputOf(request), request.subject, wait);
+    tellUnpublished(reply, wait);
+    return composition;
+  });
 
-  mount(app, operations.removeComposition, async (request) => compositions.remove(referenceOf(request)));
+  mount(app, operations.removeComposition, async (request, reply) => {
+    const wait = new PublicationWait(waitMs);
+    await compositions.remove(referenceOf(request), wait);
+    tellUnpublished(reply, wait);
+  });
 }
 
 function referenceOf({ params }: FastifyRequest): string {

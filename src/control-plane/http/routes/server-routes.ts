@@ -1,5 +1,6 @@
 // The registry over HTTP.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { PublicationWait } from '../../compositions/publication-wait.js';
 import type { Registry } from '../../registry/registry.js';
 import type { ServerInput } from '../../registry/server-record.js';
 import { Refused } from '../answered-error.js';
@@ -7,6 +8,7 @@ import { mount } from '../mount.js';
 import { operations } from '../operations.js';
 import type { PageQuery } from '../../page.js';
 import { nextLink } from '../page-link.js';
+import { tellUnpublished } from './change-answer.js';
 
 interface ListQuery extends PageQuery {
   readonly tags?: string;
@@ -18,7 +20,8 @@ export type ServedRegistry = Pick<
   'list' | 'count' | 'find' | 'register' | 'replace' | 'remove' | 'refresh' | 'toolsJson'
 >;
 
-export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry): void {
+/** @param waitMs how long a change waits until it is published. */
+export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry, waitMs: number): void {
   mount(app, operations.listServers, async (request, reply) => {
     const { tags, status, ...pageQuery } = request.query as ListQuery;
     const page = await registry.list({
@@ -31,7 +34,9 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
   });
 
   mount(app, operations.registerServer, async (request, reply) => {
-    const server = await registry.register(inputOf(request));
+    const wait = new PublicationWait(waitMs);
+    const server = await registry.register(inputOf(request), wait);
+    tellUnpublished(reply, wait);
     reply.header('location', `/servers/${server.id}`);
     return server;
   });
@@ -43,11 +48,25 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
     return server;
   });
 
-  mount(app, operations.replaceServer, async (request) => registry.replace(referenceOf(request), inputOf(request)));
+  mount(app, operations.replaceServer, async (request, reply) => {
+    const wait = new PublicationWait(waitMs);
+    const server = await registry.replace(referenceOf(request), inputOf(request), wait);
+    tellUnpublished(reply, wait);
+    return server;
+  });
 
-  mount(app, operations.removeServer, async (request) => registry.remove(referenceOf(request)));
+  mount(app, operations.removeServer, async (request, reply) => {
+    const wait = new PublicationWait(waitMs);
+    await registry.remove(referenceOf(request), wait);
+    tellUnpublished(reply, wait);
+  });
 
-  mount(app, operations.refreshServer, async (request) => registry.refresh(referenceOf(request)));
+  mount(app, operations.refreshServer, async (request, reply) => {
+    const wait = new PublicationWait(waitMs);
+    const report = await registry.refresh(referenceOf(request), wait);
+    tellUnpublished(reply, wait);
+    return report;
+  });
 
   // As they are stored: a list may be large.
   mount(app, operations.listTools, async (request, reply) => {

@@ -4,6 +4,7 @@ import type { Overload } from '../../../process/overload.js';
 import { PROGRAM_VERSION } from '../../../shared/program-version.js';
 import { LATEST_PROTOCOL_VERSION } from '../../../shared/protocol-versions.js';
 import type { RecordStore } from '../../../store/record-store.js';
+import type { Compositions } from '../../compositions/compositions.js';
 import type { Registry } from '../../registry/registry.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
@@ -12,6 +13,7 @@ export interface StatusParts {
   readonly overload: Pick<Overload, 'healthRefusal'>;
   readonly records: Pick<RecordStore, 'kind' | 'ping'>;
   readonly registry: Pick<Registry, 'count'>;
+  readonly compositions: Pick<Compositions, 'countUnpublished'>;
 }
 
 type Status = 'healthy' | 'unhealthy';
@@ -33,6 +35,7 @@ export function mountStatusRoutes(app: FastifyInstance, parts: StatusParts): voi
       uptimeSeconds: Math.round(process.uptime() * 1_000) / 1_000,
       store: { kind: parts.records.kind, reachable },
       servers: reachable ? await parts.registry.count() : null,
+      unpublishedChanges: reachable ? await parts.compositions.countUnpublished() : null,
     };
   });
 }
