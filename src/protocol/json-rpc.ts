@@ -87,10 +87,10 @@ export function readClientMessage(bytes: Buffer): ClientReading {
 
 /**
  * The same for a message of any size: in slices, with others' turns of the event loop between them.
- * @param done called once, never from within. The bytes must stay as they are until then.
+ * @param done called once, from within when there is time for all of it. The bytes must stay as they are until then.
  */
 export function readLargeClientMessage(bytes: Buffer, done: (message: ClientReading) => void): Reading {
-  return readings.read(bytes, CLIENT_DEPTH, (tape) => {
+  return readings.readNow(bytes, CLIENT_DEPTH, (tape) => {
     done(tape === undefined ? 'not-json' : clientMessageIn(tape, bytes));
   });
 }
@@ -133,6 +133,16 @@ export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_DEPTH): Bac
 
 /** The same for a message of any size, as `readLargeClientMessage`. */
 export function readLargeBackendMessage(bytes: Buffer, done: (message: BackendMessage | undefined) => void): Reading {
+  return readings.readNow(bytes, BACKEND_DEPTH, (tape) => {
+    done(tape === undefined ? undefined : backendMessageIn(tape, bytes));
+  });
+}
+
+/** The same, never called back from within. */
+export function readLargeBackendMessageLater(
+  bytes: Buffer,
+  done: (message: BackendMessage | undefined) => void,
+): Reading {
   return readings.read(bytes, BACKEND_DEPTH, (tape) => {
     done(tape === undefined ? undefined : backendMessageIn(tape, bytes));
   });

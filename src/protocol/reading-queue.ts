@@ -21,6 +21,8 @@ export class ReadingQueue {
   #startedCount = 0;
   #isTurnDue = false;
   #isTurnOfOldest = false;
+  /** What is left of this turn of the event loop for all of them, ms. */
+  #leftMs: number = limits.readingTurnMs;
 
   /**
    * Checks that the bytes are JSON in UTF-8, and writes down where its values are. They must stay as they are meanwhile.
@@ -34,28 +36,45 @@ export class ReadingQueue {
     return reading;
   }
 
+  /**
+   * The same, begun at once if no other text is being read: the handler is called from within when there is time for all
+   * of the text in this turn. So it is looked at, and goes on, while the processor's caches still hold it.
+   */
+  readNow(bytes: Uint8Array, depthMax: number, handler: ReadingHandler): Reading {
+    const isFirst = this.#readings.length === 0;
+    const reading = this.read(bytes, depthMax, handler);
+    if (isFirst && this.#leftMs > 0) this.#turn();
+    return reading;
+  }
+
   #plan(): void {
     if (this.#isTurnDue || this.#readings.length === 0) return;
     this.#isTurnDue = true;
     setImmediate(() => {
       this.#isTurnDue = false;
+      // One slice at least, whatever was read in the turn before this.
       this.#turn();
+      this.#leftMs = limits.readingTurnMs;
       this.#plan();
     });
   }
 
   #turn(): void {
-    const endMs = performance.now() + limits.readingTurnMs;
+    const startMs = performance.now();
+    let nowMs = startMs;
     do {
       const reading = this.#next();
-      if (reading === undefined) return;
+      if (reading === undefined) break;
       this.#start(reading);
       const outcome = reading.readSlice();
-      if (outcome === 'unfinished') continue;
-      const { scanner } = reading;
-      reading.handler(outcome === 'sound' ? scanner : undefined);
-      this.#remove(reading);
-    } while (performance.now() < endMs);
+      if (outcome !== 'unfinished') {
+        // It stays in the queue until it was told, so that nothing is read from within.
+        reading.handler(outcome === 'sound' ? reading.scanner : undefined);
+        this.#remove(reading);
+      }
+      nowMs = performance.now();
+    } while (nowMs - startMs < this.#leftMs);
+    this.#leftMs -= nowMs - startMs;
   }
 
   #next(): SlicedReading | undefined {

@@ -126,3 +126,42 @@ t.test('others have their turn between the slices', async (t) => {
   // 7.5 MiB, whose bytes are tokens: more than a tenth of a second.
   t.ok(turns > 5, `${turns} turns`);
 });
+
+t.test('what is to be read now is told from within while the turn has time, and later when it has not', async (t) => {
+  const queue = new ReadingQueue();
+  const small = Buffer.from(`[${'{},'.repeat(SLICE / 64)}1]`);
+  let toldCount = 0;
+  let askedCount = 0;
+  do {
+    queue.readNow(small, 0, () => (toldCount += 1));
+    askedCount += 1;
+  } while (toldCount === askedCount && askedCount < 100_000);
+  t.ok(askedCount > 1, 'the first was read at once');
+  t.ok(askedCount < 100_000, 'not all of them in one turn');
+  await until(() => toldCount === askedCount, 'the last');
+
+  let isTold = false;
+  queue.readNow(Buffer.from('[]'), 0, () => (isTold = true));
+  t.ok(isTold, 'the next turn has its own time');
+});
+
+t.test('what is to be read now waits behind what is being read', async (t) => {
+  const queue = new ReadingQueue();
+  const told: string[] = [];
+  queue.readNow(Buffer.from(`[${'{},'.repeat(SLICE * 20)}1]`), 0, () => told.push('giant'));
+  queue.readNow(Buffer.from('[]'), 0, () => told.push('small'));
+  t.same(told, []);
+  await until(() => told.length === 2, 'both');
+  t.same(told, ['small', 'giant']);
+});
+
+t.test('what is asked for while something is told comes behind it', async (t) => {
+  const queue = new ReadingQueue();
+  const told: string[] = [];
+  queue.readNow(Buffer.from('[1]'), 0, (outer) => {
+    queue.readNow(Buffer.from('[2,2]'), 1, () => told.push('inner'));
+    told.push(`outer of ${outer?.count}`);
+  });
+  await until(() => told.length === 2, 'the inner one');
+  t.same(told, ['outer of 1', 'inner'], 'the tape is its own until it is told');
+});

@@ -15,6 +15,7 @@ import {
   beginsWithResult,
   readBackendMessage,
   readLargeBackendMessage,
+  readLargeBackendMessageLater,
   sameId,
   type BackendMessage,
 } from '../../protocol/json-rpc.js';
@@ -236,7 +237,8 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
 
   #readLarge(data: Buffer): void {
     this.#rest();
-    this.#reading = readLargeBackendMessage(data, (message) => {
+    // Later: this may be within the parser, whose chunk has more events.
+    this.#reading = readLargeBackendMessageLater(data, (message) => {
       this.#reading = undefined;
       this.#onEventMessage(data, message);
       this.#countEvent();
