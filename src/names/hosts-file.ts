@@ -11,7 +11,7 @@ export function parseHosts(text: string): HostsTable {
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
     // Zones (fe80::1%eth0) are link-local: nothing that is connected to.
-    if (isIP(address) === 0) continue;
+    if (isIP(address) === 0 || address.includes('%')) continue;
     for (const name of names) {
       const key = name.toLowerCase();
       const addresses = table.get(key);

@@ -152,7 +152,7 @@ export class Names {
     return this.#entries.get(name)?.isAsking === true;
   }
 
-  /** Ends look-ups under way: who waits hears nothing. */
+  /** Ends look-ups under way: who waits for one hears that there is no answer. Those that only wait for a turn are dropped. */
   close(): void {
     this.#resolver?.cancel();
     this.#resolver = undefined;

@@ -62,9 +62,11 @@ t.test('a public key in PKCS#1 verifies too', async (t) => {
 
 t.test('a secret serves the algorithms that it is long enough for', async (t) => {
   for (const [length, accepted] of [
+    [31, []],
     [32, ['HS256']],
     [47, ['HS256']],
     [48, ['HS256', 'HS384']],
+    [63, ['HS256', 'HS384']],
     [64, ['HS256', 'HS384', 'HS512']],
   ] as const) {
     const secret = Buffer.alloc(length, 7);

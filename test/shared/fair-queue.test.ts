@@ -1,4 +1,5 @@
 import t from 'tap';
+import { keptHeapBytes } from '../support/kept-bytes.js';
 import { Random } from '../support/random.js';
 import { FairPlace, FairQueue } from '../../src/shared/fair-queue.js';
 
@@ -187,4 +188,16 @@ t.test('behaves as a list of lines would, whatever is done to it', async (t) => 
     check(step, queue.count, count);
   }
   t.same(faults.slice(0, 5), []);
+});
+
+t.test('keys that were held back and let go leave nothing behind', async (t) => {
+  const queue = queueOf();
+  const keptBytes = keptHeapBytes(() => {
+    for (let number = 0; number < 50_000; number++) {
+      queue.hold(`key ${number}`);
+      queue.letGo(`key ${number}`);
+    }
+  });
+  t.ok(keptBytes < 1_000_000, `${keptBytes} bytes`);
+  t.equal(queue.count, 0);
 });

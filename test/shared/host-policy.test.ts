@@ -134,3 +134,11 @@ t.test('a long host is judged, and its verdict not remembered', async (t) => {
   });
   t.ok(keptBytes < 10 * LONG_TEXT_CHARS, `${keptBytes} bytes`);
 });
+
+t.test('no more verdicts are kept than there is room for', async (t) => {
+  const judge = policy();
+  const keptBytes = keptHeapBytes(() => {
+    for (let n = 0; n < 50 * limits.hostVerdictsMax; n += 1) judge.check(`host-${n}.example`, '');
+  });
+  t.ok(keptBytes < 500 * limits.hostVerdictsMax, `${keptBytes} bytes`);
+});

@@ -145,6 +145,48 @@ t.test('leaving the queue makes room for the next', async (t) => {
   t.same(scene.heard, ['bob']);
 });
 
+t.test('who comes later waits although there is room, while others of the subject wait', async (t) => {
+  const scene = new Scene(t, { subjectMax: 10, totalMax: 100 });
+  const first = scene.hold('ada', 'first');
+  first.grow(8);
+  t.equal(scene.hold('ada', 'second').grow(5), 'wait');
+  t.equal(scene.hold('ada', 'third').grow(1), 'wait');
+  t.equal(scene.hold('bob').grow(10), 'room', 'nobody else does');
+  first.release();
+  t.same(scene.heard, ['second', 'third']);
+});
+
+t.test('who comes later waits behind the one whose turn it is, although he alone waits', async (t) => {
+  const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
+  const [ada, bob, little] = [scene.hold('ada'), scene.hold('bob'), scene.hold('little')];
+  ada.grow(60);
+  bob.grow(30);
+  little.grow(5);
+  t.equal(scene.hold('cem').grow(20), 'wait');
+  little.release();
+  t.same(scene.heard, [], 'it is his turn now, and there is not enough');
+  t.equal(scene.hold('dan').grow(5), 'wait');
+  bob.release();
+  t.same(scene.heard, ['cem', 'dan']);
+});
+
+t.test('a subject that holds nothing is not held back behind itself', async (t) => {
+  const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
+  const [bob, cem] = [scene.hold('bob'), scene.hold('cem')];
+  bob.grow(60);
+  cem.grow(40);
+  for (const name of ['first', 'second']) t.equal(scene.hold('ada', name).grow(10), 'wait');
+  bob.release();
+  t.same(scene.heard, ['first', 'second']);
+});
+
+t.test('what is wished for is taken as far as the share goes', async (t) => {
+  const scene = new Scene(t, { subjectMax: 50, totalMax: 100 });
+  const hold = scene.hold('ada');
+  t.equal(hold.grow(10, 80), 'room');
+  t.equal(hold.heldBytes, 50);
+});
+
 t.test('10,000 random steps keep to the bounds, lose nothing, and leave nobody waiting without a reason', async (t) => {
   const random = new Random(5);
   const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });

@@ -22,6 +22,20 @@ t.test('never more entries than allowed', async (t) => {
   t.ok(held.includes(999), 'the last one among them');
 });
 
+t.test('not one entry more, however many came', async (t) => {
+  for (let count = 1; count <= 12; count++) {
+    // To look is to use, so that each look has a map of its own.
+    const isHeld = (n: number): boolean => {
+      const map = new RecentMap<string>(4, 1_000_000, lengthOf);
+      for (let each = 0; each < count; each++) map.set(`entry ${each}`, 'x');
+      return map.get(`entry ${n}`) !== undefined;
+    };
+    const held = Array.from({ length: count }, (_, n) => n).filter(isHeld);
+    t.ok(held.length <= 4 && held.length >= Math.min(count, 2), `${held.length} of ${count} held`);
+    t.ok(held.includes(count - 1));
+  }
+});
+
 t.test('never more bytes than allowed', async (t) => {
   const map = new RecentMap<string>(1_000, 1_000, lengthOf);
   const value = 'x'.repeat(100);

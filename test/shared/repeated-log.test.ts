@@ -44,3 +44,17 @@ t.test('no more kinds are kept than there is room for: the oldest is logged agai
   log.error(logger, '0', {}, 'broken');
   t.equal(lines.length, 1);
 });
+
+t.test('the kind that was logged longest ago is the one that is forgotten', async (t) => {
+  const lines: string[] = [];
+  const logger = logInto(lines);
+  let nowMs = 0;
+  const log = new RepeatedLog(() => nowMs);
+  for (let i = 0; i < limits.repeatedLogKindsMax; i++) log.error(logger, String(i), {}, 'broken');
+  nowMs += limits.failureLogIntervalMs;
+  log.error(logger, '0', {}, 'broken');
+  log.error(logger, 'one more', {}, 'broken');
+  lines.length = 0;
+  log.error(logger, '0', {}, 'broken');
+  t.equal(lines.length, 0, 'it was logged a moment ago');
+});

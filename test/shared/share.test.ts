@@ -1,6 +1,6 @@
 // Shares by subject and in total: each bound by itself, and thousands of steps against a naive model.
 import t from 'tap';
-import { Accounts, type Account, type ShareTable } from '../../src/shared/accounts.js';
+import { Accounts, shareNames, type Account, type ShareTable } from '../../src/shared/accounts.js';
 import { Random } from '../support/random.js';
 
 const ROOMY = { subjectMax: 1_000_000, totalMax: 1_000_000 };
@@ -30,6 +30,25 @@ t.test('the bound that has no room is named, the subject’s own first, and noth
   t.equal(bob.sessions.tryTake(1), undefined, 'what one gives another may take');
   t.equal(ada.sessions.held, 1);
   t.equal(bob.sessions.held, 2);
+});
+
+t.test('what is held counts in the share that it is of', async (t) => {
+  for (const name of shareNames) {
+    const accounts = accountsOf({});
+    accounts.of('ada')[name].take(7);
+    for (const other of shareNames) t.equal(accounts.held(other), other === name ? 7 : 0, `${other} after ${name}`);
+  }
+});
+
+t.test('were nothing else held, there would be room up to the lower of both bounds', async (t) => {
+  for (const [subjectMax, totalMax, room] of [
+    [2, 3, 2],
+    [3, 2, 2],
+  ] as const) {
+    const { sessions } = accountsOf({ sessions: { subjectMax, totalMax } }).of('ada');
+    sessions.take(1);
+    t.equal(sessions.roomWhenEmpty, room);
+  }
 });
 
 t.test('shares do not know of each other', async (t) => {

@@ -107,6 +107,22 @@ t.test('nothing is made again after the close', async (t) => {
   t.notOk(existsSync(stage.path));
 });
 
+t.test('one connection more than may be is closed', async (t) => {
+  const stage = await startSocket(t);
+  for (let count = 1; count <= 10; count++) {
+    await reach(t, stage.path);
+    await until(() => stage.accepted.length === count, 'the connection');
+  }
+  const excess = await reach(t, stage.path);
+  await once(excess, 'close');
+  t.equal(stage.accepted.length, 10);
+  stage.accepted[0]?.destroy();
+  await until(async () => {
+    await reach(t, stage.path);
+    return stage.accepted.length === 11;
+  }, 'room for another one');
+});
+
 t.test('a folder that others can enter is not taken', async (t) => {
   const folder = join(createScratchDirectory(t), 'open');
   mkdirSync(folder);

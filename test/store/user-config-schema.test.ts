@@ -113,6 +113,7 @@ const refused: readonly (readonly [what: string, json: string | Buffer, issues: 
     'http://',
     `https://user:${SECRET}@b.example/`,
     `https://${SECRET}@b.example/`,
+    `https://:${SECRET}@b.example/`,
     `https://[${SECRET}/`,
   ].map(
     (bad) =>

@@ -48,6 +48,9 @@ export class NameServer {
   readonly queries: NameQuery[] = [];
   /** Takes questions, and answers none. */
   isSilent = false;
+  /** Which answers are kept back until `release`. */
+  isHeld: (query: NameQuery) => boolean = () => false;
+  readonly #held: { readonly query: NameQuery; readonly send: () => void }[] = [];
   readonly #socket: Socket = createSocket('udp4');
   readonly #server: Server;
 
@@ -86,6 +89,15 @@ export class NameServer {
     return this.queries.filter((query) => query.name === name).length;
   }
 
+  /** Sends answers that were kept back. @param index in the order in which they would have been sent. */
+  release(isWanted: (query: NameQuery, index: number) => boolean): void {
+    const held = this.#held.splice(0);
+    held.forEach((answer, index) => {
+      if (isWanted(answer.query, index)) answer.send();
+      else this.#held.push(answer);
+    });
+  }
+
   close(): void {
     this.#socket.close();
     this.#server.close();
@@ -93,7 +105,11 @@ export class NameServer {
 
   #onMessage(message: Buffer, from: RemoteInfo): void {
     const answer = this.#answer(message, false);
-    if (answer !== undefined) this.#socket.send(answer, from.port, from.address);
+    const query = this.queries.at(-1);
+    if (answer === undefined || query === undefined) return;
+    const send = (): void => this.#socket.send(answer, from.port, from.address);
+    if (this.isHeld(query)) this.#held.push({ query, send });
+    else send();
   }
 
   #answer(message: Buffer, isTcp: boolean): Buffer | undefined {

@@ -1,139 +1,137 @@
 // Slips in looking names up.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
+const NAMES = ['names/name-turns', 'names/name-staleness', 'names/names'];
+
 export const namesMutants: readonly Mutant[] = [
-  ...mutantsOf(
-    'src/names/names.ts',
-    ['names/names'],
-    [
-      {
-        slip: 'one look-up more at once than may be',
-        text: 'if (!isAtShare && this.#askingCount < this.#lookUpsMax) {',
-        becomes: 'if (!isAtShare && this.#askingCount <= this.#lookUpsMax) {',
-      },
-      {
-        slip: 'one look-up more of a subject than its share',
-        text: 'const isAtShare = (this.#asking.get(subject) ?? 0) >= this.#lookUpsPerSubjectMax;',
-        becomes: 'const isAtShare = (this.#asking.get(subject) ?? 0) > this.#lookUpsPerSubjectMax;',
-      },
-      { slip: 'a look-up that is over goes on counting', text: 'this.#askingCount -= 1;', becomes: '' },
-      {
-        slip: 'a subject at its share is never let go',
-        text: 'this.#queue.letGo(subject);',
-        becomes: '',
-      },
-      {
-        slip: 'a subject at its share is not held back',
-        text: 'if (isAtShare) this.#queue.hold(subject);',
-        becomes: '',
-      },
-      {
-        slip: 'a subject that reaches its share while the queue is served is not held back',
-        text: 'if ((this.#asking.get(next.subject) ?? 0) >= this.#lookUpsPerSubjectMax) this.#queue.hold(next.subject);',
-        becomes: '',
-      },
-      {
-        slip: 'one name waits twice for one subject',
-        text: 'entry.queuedFor.add(subject);',
-        becomes: '',
-      },
-      {
-        slip: 'a name that waited once for a subject never does again',
-        text: 'next.entry.queuedFor.delete(next.subject);',
-        becomes: '',
-      },
-      {
-        slip: 'a name is asked for although nobody waits any more',
-        text: 'if (next.entry.waits.isLinked && !next.entry.isAsking)',
-        becomes: 'if (!next.entry.isAsking)',
-      },
-      {
-        slip: 'a name that is being asked for is asked for once more',
-        text: 'if (next.entry.waits.isLinked && !next.entry.isAsking)',
-        becomes: 'if (next.entry.waits.isLinked)',
-      },
-      {
-        slip: 'old addresses serve for ever while name servers are silent',
-        text: "const hasOld = typeof entry.outcome === 'object' && nowMs < entry.staleUntilMs;",
-        becomes: "const hasOld = typeof entry.outcome === 'object';",
-      },
-      {
-        slip: 'old addresses serve although the name is gone',
-        text: "entry.isSilent = answer.kind === 'failed' && hasOld;",
-        becomes: "entry.isSilent = answer.kind !== 'found' && hasOld;",
-      },
-      {
-        slip: 'a name that was answered counts as silent a moment later',
-        text: 'clearTimeout(patience);',
-        becomes: '',
-      },
-      {
-        slip: 'a late answer takes the place of a newer one',
-        text: "} else if (answer.kind === 'found' && !entry.isAsking) {",
-        becomes: "} else if (answer.kind === 'found') {",
-      },
-      {
-        slip: 'a TTL of nothing has a name asked for each time',
-        text: 'Math.min(Math.max(answer.ttlMs, limits.nameKeptMsMin), limits.nameKeptMsMax);',
-        becomes: 'Math.min(answer.ttlMs, limits.nameKeptMsMax);',
-      },
-      {
-        slip: 'a long TTL holds an address for days',
-        text: 'Math.min(Math.max(answer.ttlMs, limits.nameKeptMsMin), limits.nameKeptMsMax);',
-        becomes: 'Math.max(answer.ttlMs, limits.nameKeptMsMin);',
-      },
-      {
-        slip: 'a name that was not found is asked for each time',
-        text: 'entry.freshUntilMs = nowMs + limits.nameFaultKeptMs;',
-        becomes: 'entry.freshUntilMs = nowMs;',
-      },
-      {
-        slip: 'a name that somebody waits for is dropped',
-        text: 'if (entry.isAsking || entry.queuedFor.size > 0) continue;',
-        becomes: '',
-      },
-      {
-        slip: 'the name that was used last is dropped first',
-        text: 'if (known !== undefined) this.#entries.delete(name);',
-        becomes: '',
-      },
-      {
-        slip: 'names are kept without bound',
-        text: 'if (this.#entries.size > limits.namesMax) this.#dropOne();',
-        becomes: '',
-      },
-      { slip: 'who has given up is called back', text: 'if (!wait.isLinked) return;', becomes: '' },
-      {
-        slip: 'other name servers are never asked',
-        text: 'if (this.#resolver !== undefined && this.#resolverServers === wanted) return this.#resolver;',
-        becomes: 'if (this.#resolver !== undefined) return this.#resolver;',
-      },
-      { slip: 'look-ups outlive their end', text: 'this.#resolver?.cancel();', becomes: '' },
-      {
-        slip: 'a name with its last dot is another name',
-        text: "const bare = name.endsWith('.') ? name.slice(0, -1) : name;",
-        becomes: 'const bare = name;',
-      },
-      {
-        slip: 'a name in use is asked for each time',
-        text: 'if (!entry.isAsking && this.#nowMs() >= entry.freshUntilMs) this.#ask(entry, subject);',
-        becomes: 'if (!entry.isAsking) this.#ask(entry, subject);',
-      },
-      {
-        slip: 'addresses whose grace is over are served to who waits',
-        text: "if (typeof outcome !== 'object' || this.#nowMs() >= entry.staleUntilMs) return;",
-        becomes: "if (typeof outcome !== 'object') return;",
-      },
-      {
-        slip: 'who waits for a look-up of another begins one more',
-        text: 'if (!entry.isAsking) {',
-        becomes: 'if (entry.waits.isLinked) {',
-      },
-    ],
-  ),
+  ...mutantsOf('src/names/names.ts', NAMES, [
+    {
+      slip: 'one look-up more at once than may be',
+      text: 'if (!isAtShare && this.#askingCount < this.#lookUpsMax) {',
+      becomes: 'if (!isAtShare && this.#askingCount <= this.#lookUpsMax) {',
+    },
+    {
+      slip: 'one look-up more of a subject than its share',
+      text: 'const isAtShare = (this.#asking.get(subject) ?? 0) >= this.#lookUpsPerSubjectMax;',
+      becomes: 'const isAtShare = (this.#asking.get(subject) ?? 0) > this.#lookUpsPerSubjectMax;',
+    },
+    { slip: 'a look-up that is over goes on counting', text: 'this.#askingCount -= 1;', becomes: '' },
+    {
+      slip: 'a subject at its share is never let go',
+      text: 'this.#queue.letGo(subject);',
+      becomes: '',
+    },
+    {
+      slip: 'a subject at its share is not held back',
+      text: 'if (isAtShare) this.#queue.hold(subject);',
+      becomes: '',
+    },
+    {
+      slip: 'a subject that reaches its share while the queue is served is not held back',
+      text: 'if ((this.#asking.get(next.subject) ?? 0) >= this.#lookUpsPerSubjectMax) this.#queue.hold(next.subject);',
+      becomes: '',
+    },
+    {
+      slip: 'one name waits twice for one subject',
+      text: 'entry.queuedFor.add(subject);',
+      becomes: '',
+    },
+    {
+      slip: 'a name that waited once for a subject never does again',
+      text: 'next.entry.queuedFor.delete(next.subject);',
+      becomes: '',
+    },
+    {
+      slip: 'a name is asked for although nobody waits any more',
+      text: 'if (next.entry.waits.isLinked && !next.entry.isAsking)',
+      becomes: 'if (!next.entry.isAsking)',
+    },
+    {
+      slip: 'a name that is being asked for is asked for once more',
+      text: 'if (next.entry.waits.isLinked && !next.entry.isAsking)',
+      becomes: 'if (next.entry.waits.isLinked)',
+    },
+    {
+      slip: 'old addresses serve for ever while name servers are silent',
+      text: "const hasOld = typeof entry.outcome === 'object' && nowMs < entry.staleUntilMs;",
+      becomes: "const hasOld = typeof entry.outcome === 'object';",
+    },
+    {
+      slip: 'old addresses serve although the name is gone',
+      text: "entry.isSilent = answer.kind === 'failed' && hasOld;",
+      becomes: "entry.isSilent = answer.kind !== 'found' && hasOld;",
+    },
+    {
+      slip: 'a name that was answered counts as silent a moment later',
+      text: 'clearTimeout(patience);',
+      becomes: '',
+    },
+    {
+      slip: 'a late answer takes the place of a newer one',
+      text: "} else if (answer.kind === 'found' && !entry.isAsking) {",
+      becomes: "} else if (answer.kind === 'found') {",
+    },
+    {
+      slip: 'a TTL of nothing has a name asked for each time',
+      text: 'Math.min(Math.max(answer.ttlMs, limits.nameKeptMsMin), limits.nameKeptMsMax);',
+      becomes: 'Math.min(answer.ttlMs, limits.nameKeptMsMax);',
+    },
+    {
+      slip: 'a long TTL holds an address for days',
+      text: 'Math.min(Math.max(answer.ttlMs, limits.nameKeptMsMin), limits.nameKeptMsMax);',
+      becomes: 'Math.max(answer.ttlMs, limits.nameKeptMsMin);',
+    },
+    {
+      slip: 'a name that was not found is asked for each time',
+      text: 'entry.freshUntilMs = nowMs + limits.nameFaultKeptMs;',
+      becomes: 'entry.freshUntilMs = nowMs;',
+    },
+    {
+      slip: 'a name that somebody waits for is dropped',
+      text: 'if (entry.isAsking || entry.queuedFor.size > 0) continue;',
+      becomes: '',
+    },
+    {
+      slip: 'the name that was used last is dropped first',
+      text: 'if (known !== undefined) this.#entries.delete(name);',
+      becomes: '',
+    },
+    {
+      slip: 'names are kept without bound',
+      text: 'if (this.#entries.size > limits.namesMax) this.#dropOne();',
+      becomes: '',
+    },
+    { slip: 'who has given up is called back', text: 'if (!wait.isLinked) return;', becomes: '' },
+    {
+      slip: 'other name servers are never asked',
+      text: 'if (this.#resolver !== undefined && this.#resolverServers === wanted) return this.#resolver;',
+      becomes: 'if (this.#resolver !== undefined) return this.#resolver;',
+    },
+    { slip: 'look-ups outlive their end', text: 'this.#resolver?.cancel();', becomes: '' },
+    {
+      slip: 'a name with its last dot is another name',
+      text: "const bare = name.endsWith('.') ? name.slice(0, -1) : name;",
+      becomes: 'const bare = name;',
+    },
+    {
+      slip: 'a name in use is asked for each time',
+      text: 'if (!entry.isAsking && this.#nowMs() >= entry.freshUntilMs) this.#ask(entry, subject);',
+      becomes: 'if (!entry.isAsking) this.#ask(entry, subject);',
+    },
+    {
+      slip: 'addresses whose grace is over are served to who waits',
+      text: "if (typeof outcome !== 'object' || this.#nowMs() >= entry.staleUntilMs) return;",
+      becomes: "if (typeof outcome !== 'object') return;",
+    },
+    {
+      slip: 'who waits for a look-up of another begins one more',
+      text: 'if (!entry.isAsking) {',
+      becomes: 'if (entry.waits.isLinked) {',
+    },
+  ]),
   ...mutantsOf(
     'src/names/name-query.ts',
-    ['names/names'],
+    ['names/name-query'],
     [
       {
         slip: 'a search domain that fails hides that the name may be there',
@@ -180,8 +178,8 @@ export const namesMutants: readonly Mutant[] = [
       { slip: 'a comment is read as names', text: "line.replace(/#.*/, '').trim()", becomes: 'line.trim()' },
       {
         slip: 'an address with a zone is connected to',
-        text: 'if (isIP(address) === 0) continue;',
-        becomes: "if (isIP(address.replace(/%.*/, '')) === 0) continue;",
+        text: " || address.includes('%')) continue;",
+        becomes: ') continue;',
       },
       {
         slip: 'a name of the table may have any number of addresses',

@@ -291,11 +291,6 @@ export const sharedMutants: readonly Mutant[] = [
       { slip: "somebody else's folder is private", text: ' && stats.uid === process.getuid?.()', becomes: '' },
       { slip: 'others may connect', text: 'await chmod(this.#path, 0o600);', becomes: '' },
       { slip: 'a socket that was removed is not missed', text: 'await this.#renew();', becomes: '' },
-      {
-        slip: 'a closed socket is made again',
-        text: 'if (identity !== this.#identity && !this.#isClosed) await this.#renew();',
-        becomes: 'if (identity !== this.#identity) await this.#renew();',
-      },
       { slip: 'the same fault is told each time', text: 'if (fault === this.#lastFault) return;', becomes: '' },
       { slip: 'the path is looked at once', text: 'if (!this.#isClosed) this.#scheduleCheck();', becomes: '' },
       { slip: 'any number may connect', text: 'server.maxConnections = this.#options.connectionsMax;', becomes: '' },

@@ -1,0 +1,102 @@
+// How long addresses serve when their name server falls silent, and what comes late, on clocks that the test moves.
+import { mock } from 'node:test';
+import t from 'tap';
+import type { NameOutcome } from '../../src/names/names.js';
+import { limits } from '../../src/shared/limits.js';
+import { startNameServer } from '../support/name-server.js';
+import { start } from './names-scene.js';
+
+t.before(() => mock.timers.enable({ apis: ['setTimeout'] }));
+t.teardown(() => mock.timers.reset());
+
+/** With the test's own timers nothing but the event loop goes on by itself. */
+async function turnsUntil(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise(setImmediate);
+}
+
+t.test('a name that was answered in time does not count as silent afterwards', async (t) => {
+  const { names, lookUp, pass } = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } });
+  await lookUp('a.test');
+  mock.timers.tick(limits.nameStaleAfterMs);
+  pass(60_000);
+  t.equal(names.known('a.test'), undefined, 'it is asked for again');
+});
+
+t.test('old addresses serve while the grace lasts, and not after it', async (t) => {
+  const { names, nameServer, lookUp, pass } = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } });
+  await lookUp('a.test');
+  nameServer.isHeld = () => true;
+  const outcomes: NameOutcome[] = [];
+  pass(1_000 + limits.nameStaleMsMax - 1);
+  names.lookUp('a.test', 'alice', (outcome) => outcomes.push(outcome));
+  mock.timers.tick(limits.nameStaleAfterMs - 1);
+  t.same(outcomes, []);
+  mock.timers.tick(1);
+  t.same(outcomes, [['127.0.0.1']]);
+
+  pass(1);
+  names.lookUp('a.test', 'alice', (outcome) => outcomes.push(outcome));
+  mock.timers.tick(limits.nameStaleAfterMs);
+  t.equal(outcomes.length, 1, 'the grace is over');
+  nameServer.records['a.test'] = 'server-failure';
+  nameServer.isHeld = () => false;
+  mock.timers.tick(limits.nameLookUpMsMax);
+  t.same(outcomes.slice(1), ['not-answered']);
+});
+
+t.test('a name server that fails after the grace leaves nothing of the old addresses', async (t) => {
+  const { nameServer, lookUp, pass } = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } });
+  await lookUp('a.test');
+  nameServer.records['a.test'] = 'server-failure';
+  pass(1_000 + limits.nameStaleMsMax);
+  t.equal(await lookUp('a.test'), 'not-answered');
+});
+
+t.test('what comes late for one look-up says nothing while the next one is under way', async (t) => {
+  const { names, nameServer, lookUp, pass } = await start(t, {
+    'a.test': { addresses: ['127.0.0.1', '::1'], ttl: 1 },
+    'marker.test': { addresses: ['127.0.0.9'] },
+  });
+  nameServer.isHeld = ({ type, name }) => name === 'a.test' && type === 'AAAA';
+  const outcomes: NameOutcome[] = [];
+  names.lookUp('a.test', 'alice', (outcome) => outcomes.push(outcome));
+  await turnsUntil(() => nameServer.countOf('a.test') === 2);
+  // Behind the answer for IPv4 that was sent before it.
+  await lookUp('marker.test');
+  mock.timers.tick(limits.secondAddressKindMs);
+  t.same(outcomes, [['127.0.0.1']]);
+
+  pass(60_000);
+  nameServer.isHeld = ({ name }) => name === 'a.test';
+  names.lookUp('a.test', 'alice', (outcome) => outcomes.push(outcome));
+  await turnsUntil(() => nameServer.countOf('a.test') >= 4);
+  nameServer.release((_query, index) => index === 0);
+  await lookUp('marker2.test');
+  t.equal(outcomes.length, 1, 'it is the address of before');
+  t.ok(names.isAsking('a.test'));
+});
+
+t.test('other name servers are asked once they are named', async (t) => {
+  const other = await startNameServer({ 'a.test': { addresses: ['127.0.0.2'], ttl: 1 } });
+  t.teardown(() => other.close());
+  const first = await startNameServer({ 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } });
+  t.teardown(() => first.close());
+  // A file names no ports, so that the list changes in place of the file.
+  const nameServers = [first.address];
+  const { lookUp, pass } = await start(t, {}, { nameServers });
+  t.same(await lookUp('a.test'), ['127.0.0.1']);
+  nameServers[0] = other.address;
+  pass(60_000);
+  t.same(await lookUp('a.test'), ['127.0.0.2']);
+});
+
+t.test('who waits hears at the end, at once, that there is no answer', async (t) => {
+  const { names, nameServer } = await start(t, { 'a.test': { addresses: ['127.0.0.1'] } });
+  nameServer.isHeld = () => true;
+  const outcomes: NameOutcome[] = [];
+  names.lookUp('a.test', 'alice', (outcome) => outcomes.push(outcome));
+  await turnsUntil(() => nameServer.countOf('a.test') === 2);
+  names.close();
+  await turnsUntil(() => outcomes.length > 0);
+  t.same(outcomes, ['not-answered']);
+});
