@@ -12,16 +12,28 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   config: ['shared'],
   protocol: ['shared'],
   names: ['shared'],
-  store: ['protocol', 'shared', 'config'],
-  auth: ['protocol', 'shared', 'config'],
-  ipc: ['protocol', 'shared', 'config'],
-  relay: ['protocol', 'names', 'shared', 'config', 'store', 'auth'],
+  store: ['shared', 'config'],
+  auth: ['shared', 'config'],
+  ipc: ['config'],
+  relay: ['protocol', 'names', 'shared', 'config', 'store'],
   process: ['config', 'shared'],
   primary: ['process', 'ipc', 'config', 'shared'],
   worker: ['process', 'relay', 'names', 'store', 'auth', 'ipc', 'protocol', 'config', 'shared'],
   'control-plane': ['process', 'relay', 'names', 'store', 'auth', 'protocol', 'config', 'shared'],
   cli: ['config', 'shared'],
   bootstrap: ['auth', 'store', 'config', 'shared'],
+};
+
+/**
+ * Of the folders in two wings, what each room may import of its neighbours: the inbound side and the outbound side never see
+ * each other, and meet in the files above them.
+ */
+const roomsMayImport: Readonly<Record<string, readonly string[]>> = {
+  'worker/admission': ['relay'],
+  'worker/affinity': ['relay'],
+  'worker/edge': ['relay'],
+  'relay/upstream': ['relay/list-merge'],
+  'relay/list-merge': ['relay'],
 };
 
 /** Packages that one folder, or one file, keeps to itself. */
@@ -31,7 +43,6 @@ const packageHomes: Readonly<Record<string, string>> = {
   ioredis: 'store/',
   lmdb: 'store/',
   pino: 'shared/logger.ts',
-
   piscina: 'relay/list-merge/',
   commander: 'config/',
   fastify: 'control-plane/http/',
@@ -62,6 +73,11 @@ function folderOf(file: string): string {
   return file.includes(sep) ? (file.split(sep)[0] ?? '') : 'main';
 }
 
+/** The folder, and the one in it: `worker/edge`. What lies deeper belongs to that. */
+function roomOf(file: string): string {
+  return file.split(sep).slice(0, -1).slice(0, 2).join('/');
+}
+
 /** As in `@scope/name` of `@scope/name/some/file.js`. */
 function packageOf(specifier: string): string {
   return /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier;
@@ -80,6 +96,29 @@ t.test('folders import only what the table allows', async (t) => {
   }
   t.ok(edges.size > 5, 'the graph was read');
   t.same(faults, [], `folder graph: ${[...edges].sort().join(', ')}`);
+  const permissions = Object.entries(mayImport).flatMap(([from, all]) => all.map((to) => `${from} → ${to}`));
+  t.same(
+    permissions.filter((permission) => !edges.has(permission)),
+    [],
+    'nothing is allowed that nobody does',
+  );
+});
+
+t.test('the rooms of a folder see only what the table allows', async (t) => {
+  const faults: string[] = [];
+  const seen = new Set<string>();
+  for (const { file, specifier } of imports) {
+    const from = roomOf(file);
+    const allowed = roomsMayImport[from];
+    if (allowed === undefined || !specifier.startsWith('.')) continue;
+    const to = roomOf(relative(src, resolve(src, dirname(file), specifier)));
+    if (from === to || !['worker', 'relay'].includes(to.split('/')[0] ?? '')) continue;
+    seen.add(`${from} → ${to}`);
+    if (!allowed.includes(to)) faults.push(`${file} imports ${specifier}`);
+  }
+  t.same(faults, []);
+  const permissions = Object.entries(roomsMayImport).flatMap(([from, all]) => all.map((to) => `${from} → ${to}`));
+  t.same([...seen].sort(), permissions.sort(), 'nothing is allowed that nobody does');
 });
 
 t.test('every folder is in the table', async (t) => {
@@ -88,10 +127,9 @@ t.test('every folder is in the table', async (t) => {
   t.same([...folders].sort(), Object.keys(mayImport).sort());
 });
 
-t.test('relay knows store and auth as types only', async (t) => {
+t.test('relay knows the store as types only', async (t) => {
   const runtime = imports.filter(
-    ({ file, specifier, isTypeOnly }) =>
-      folderOf(file) === 'relay' && /\/(store|auth)\//.test(specifier) && !isTypeOnly,
+    ({ file, specifier, isTypeOnly }) => folderOf(file) === 'relay' && /\/store\//.test(specifier) && !isTypeOnly,
   );
   t.same(runtime, []);
 });

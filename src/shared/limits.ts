@@ -1,4 +1,5 @@
-// Every bound of the program that is not an option, each with its unit, its reason and what happens when it is hit.
+// The bounds that callers, backends and operators can meet and no option sets, each with its unit, its reason and what
+// happens when it is hit. A few that only shape how a class works inside stand as constants beside it.
 // docs/limits.md mirrors this file, and a test holds the two together.
 
 const KIB = 1024;

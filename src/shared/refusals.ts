@@ -1,4 +1,5 @@
-// The one file that knows HTTP statuses and JSON-RPC codes of our own making (specification "Errors", decisions 2.2).
+// The dataplane's own refusals: their HTTP statuses and JSON-RPC codes (specification "Errors", decisions 2.2). The control
+// plane's are in `control-plane/http`.
 // A refusal is a frozen value that is returned, never thrown: the hot path refuses without building anything.
 // docs/errors.md mirrors this file, and a test holds the two together.
 
