@@ -13,6 +13,7 @@ import { StopSignals } from '../process/stop-signals.js';
 import { createLogger, type Logger } from '../shared/logger.js';
 import { Fleet } from './fleet.js';
 import { HopDirectory } from './hop-directory.js';
+import { SharedCheck } from './shared-check.js';
 import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
 
 export interface PrimaryEntry {
@@ -72,8 +73,15 @@ async function superviseFleet(
     hopSecret: randomBytes(32),
     bootstrapModule: entry.bootstrapModule,
   };
+  const storeCheck = new SharedCheck(() => entry.checkStore(options.store));
   const fleet = new Fleet(
-    { module: entry.workerModule, environment: entry.workerEnvironment, start, bounds: limits },
+    {
+      module: entry.workerModule,
+      environment: entry.workerEnvironment,
+      start,
+      bounds: limits,
+      checkStore: () => storeCheck.run(),
+    },
     logger,
   );
   void fleet.ready.then((workers) => {

@@ -18,6 +18,8 @@ export type FleetBounds = Readonly<
 
 /** What the workers of all slots are started with. */
 export interface WorkerPlan {
+  /** Rejects, in words for a person, when workers should not open the store. */
+  readonly checkStore: () => Promise<void>;
   readonly module: URL;
   readonly environment: NodeJS.ProcessEnv;
   readonly start: Omit<StartMessage, 'kind' | 'slot'>;
@@ -62,6 +64,8 @@ export class Slot {
   #startFailure: string | undefined;
   #failedStartsInARow = 0;
   #restartsInARow = 0;
+  /** A worker died as one does that reads a damaged store. */
+  #isStoreSuspect = false;
 
   constructor(number: number, plan: WorkerPlan, turns: StartTurns, observer: SlotObserver, logger: Logger) {
     this.#number = number;
@@ -124,7 +128,10 @@ export class Slot {
       () => this.#logger.error('the worker sent a message that is not in the set; it is ignored'),
     );
     // After `close`, unlike `exit`, no message can come any more: the reason of a failed start has arrived.
-    worker.once('close', (status, signal) => this.#onClose(worker, endingInWords(status, signal)));
+    worker.once('close', (status, signal) => {
+      if (this.#state === 'listening') this.#isStoreSuspect = isMemoryFault(signal);
+      this.#onClose(worker, endingInWords(status, signal));
+    });
     worker.on('error', (error) => {
       // A process that could not be made has no exit.
       if (worker.pid === undefined) this.#onClose(worker, error.message);
@@ -166,6 +173,7 @@ export class Slot {
       case 'listening':
         if (!this.#advance('listening')) return;
         this.#listeningSinceMs = performance.now();
+        this.#isStoreSuspect = false;
         this.#failedStartsInARow = 0;
         this.#logger[this.#restartsInARow === 0 ? 'debug' : 'info']({ workerPid: worker.pid }, 'worker listening');
         return;
@@ -204,7 +212,7 @@ export class Slot {
     const failedStarts = ++this.#failedStartsInARow;
     const delayMs = startRetryDelayMs(failedStarts, this.#plan.bounds);
     this.#logger.error({ reason, failedStarts, nextTryMs: delayMs }, 'worker cannot start');
-    this.#timer = setTimeout(() => this.start(), delayMs);
+    this.#timer = setTimeout(() => this.#startAgain(), delayMs);
     this.#observer.onState();
   }
 
@@ -213,7 +221,21 @@ export class Slot {
     if (listenedMs >= this.#plan.bounds.workerSettledMs) this.#restartsInARow = 0;
     this.#logger.error({ workerPid: worker.pid, ending, listenedMs }, 'worker died; it is replaced');
     const delayMs = restartDelayMs(this.#restartsInARow++, this.#plan.bounds);
-    this.#timer = setTimeout(() => this.start(), delayMs);
+    this.#timer = setTimeout(() => this.#startAgain(), delayMs);
+  }
+
+  /** A store that kills its readers would kill the next worker at its first request, and so on for ever. */
+  #startAgain(): void {
+    if (!this.#isStoreSuspect) {
+      this.start();
+      return;
+    }
+    this.#plan.checkStore().then(
+      () => this.start(),
+      (error: unknown) => {
+        if (this.#state === 'waiting') this.#onFailedStart(error instanceof Error ? error.message : String(error));
+      },
+    );
   }
 
   #endingOfStart(next: SlotState): StartEnding {
@@ -231,6 +253,11 @@ export class Slot {
     this.#observer.onState();
     return true;
   }
+}
+
+/** A mapped file that was cut short, or that does not hold what it should. */
+function isMemoryFault(signal: NodeJS.Signals | null): boolean {
+  return signal === 'SIGBUS' || signal === 'SIGSEGV';
 }
 
 function endingInWords(status: number | null, signal: NodeJS.Signals | null): string {

@@ -1,10 +1,13 @@
-// Both planes with an embedded store that was damaged while nobody used it.
+// Both planes with an embedded store that was damaged while nobody used it, and the dataplane with one that somebody
+// cuts short under it.
 import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
+import { backendFor, startDeployment, type ConfiguredCaller } from '../support/deployment.js';
 import { runProgram } from '../support/gateway.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
+import { until } from '../support/until.js';
 
 for (const plane of ['dataplane', 'control-plane']) {
   t.test(`the ${plane} does not start with a damaged store, says why, and leaves it as it is`, async (t) => {
@@ -31,3 +34,33 @@ for (const plane of ['dataplane', 'control-plane']) {
     t.ok(readFileSync(file).equals(zeroed));
   });
 }
+
+t.test('a store that is cut short under a running gateway: no worker is started on it, the log says why', async (t) => {
+  const deployment = await startDeployment(t, { workerCount: 1 });
+  const backend = await backendFor(t);
+  const { storeOptions, gateway } = deployment;
+  if (storeOptions.kind !== 'embedded') throw new Error('the default is the embedded store');
+  const file = join(storeOptions.path, 'data.mdb');
+  // More of them than the kernel may have read ahead, so that some are not in any memory.
+  const callers: ConfiguredCaller[] = [];
+  for (let each = 0; each < 40; each++) callers.push(await deployment.caller({ one: { url: backend.url } }));
+  const whole = readFileSync(file);
+  truncateSync(file, 8_192);
+  const countOf = (words: RegExp): number => gateway.logs.filter(({ msg }) => words.test(String(msg))).length;
+  let next = 0;
+  await until(async () => {
+    await callers[next++ % callers.length]?.initialize().catch(() => undefined);
+    return countOf(/worker died/) > 0;
+  }, 'a request that needs what is gone');
+  t.match(await gateway.waitForLog(({ msg }) => msg === 'worker died; it is replaced'), { ending: /^SIGBUS/ });
+  t.match(await gateway.waitForLog(({ msg }) => msg === 'worker cannot start'), {
+    reason: /the embedded store in .* is damaged: /,
+  });
+  await until(() => countOf(/worker cannot start/) >= 3, 'the store to be looked at again');
+  t.equal(countOf(/worker died/), 1, 'no worker is sacrificed to it');
+  writeFileSync(file, whole);
+  await until(
+    async () => (await callers[0]?.initialize().catch(() => undefined))?.status === 200,
+    'a worker, now that the store is whole',
+  );
+});

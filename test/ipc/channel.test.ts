@@ -105,3 +105,20 @@ t.test('to a worker that has just been killed nothing fails', async (t) => {
   await once(worker, 'close');
   t.pass();
 });
+
+t.test('a worker that lets go of the channel at a message that was held back ends in order', async (t) => {
+  const worker = fork(new URL('echo-worker.js', import.meta.url), {
+    serialization: 'advanced',
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: { ...process.env, LEAVES: 'yes' },
+  });
+  t.teardown(() => worker.kill('SIGKILL'));
+  let errors = '';
+  worker.stderr?.setEncoding('utf8').on('data', (text: string) => (errors += text));
+  if (worker.stdout !== null) await once(worker.stdout, 'data');
+  const closed = once(worker, 'close');
+  await new Promise((resolve) => worker.send({ kind: 'drain' }, resolve));
+  worker.kill('SIGUSR2');
+  t.same(await closed, [0, null]);
+  t.equal(errors, '');
+});

@@ -14,6 +14,7 @@ function createFleet(
   t: Test,
   stubs: readonly StubPlan[],
   bounds: Partial<FleetBounds> = {},
+  checkStore = async (): Promise<void> => {},
 ): { fleet: Fleet; journal: Journal } {
   const journal = new Journal(t);
   const start = {
@@ -24,7 +25,7 @@ function createFleet(
     bootstrapModule: undefined,
   };
   const environment = stubEnvironment(journal.path, stubs);
-  const plan = { module: stubModule, environment, start, bounds: { ...limits, ...bounds } };
+  const plan = { module: stubModule, environment, start, bounds: { ...limits, ...bounds }, checkStore };
   const fleet = new Fleet(plan, createLogger('silent', {}));
   t.teardown(() => {
     fleet.kill();
@@ -139,6 +140,41 @@ t.test('a worker that is killed in the middle of a round of forgetting does not 
   t.equal(journal.entries('all-forgotten').length, 0);
   process.kill(silent.pid, 'SIGKILL');
   t.ok(await journal.entry('all-forgotten', 0));
+});
+
+t.test(
+  'after a worker was killed by a file that was cut short, the next one waits until the store is whole',
+  async (t) => {
+    let checks = 0;
+    const { fleet, journal } = createFleet(t, [{}, {}], { workerStartRetryMsMax: 60 }, async () => {
+      checks += 1;
+      if (checks < 4) throw new Error('the store is damaged');
+    });
+    fleet.start();
+    await fleet.ready;
+    process.kill((await journal.entry('listening', 0)).pid, 'SIGBUS');
+    const second = await journal.entry('listening', 0, 2);
+    t.equal(checks, 4, 'no worker was started on a damaged store');
+    t.equal(journal.entries('start', 0).length, 2);
+    t.equal(journal.entries('start', 1).length, 1, 'the others serve on');
+    process.kill(second.pid, 'SIGKILL');
+    t.ok(await journal.entry('listening', 0, 3));
+    t.equal(checks, 4, 'any other death says nothing of the store');
+  },
+);
+
+t.test('a slot that waits for its store to be mended does not hold up a drain', async (t) => {
+  let isChecked = false;
+  const { fleet, journal } = createFleet(t, [{}], {}, async () => {
+    isChecked = true;
+    throw new Error('the store is damaged');
+  });
+  fleet.start();
+  await fleet.ready;
+  process.kill((await journal.entry('listening', 0)).pid, 'SIGSEGV');
+  await until('the store is looked at', () => isChecked);
+  await fleet.drain(60_000);
+  t.equal(journal.entries('start', 0).length, 1);
 });
 
 t.test('a crash loop is slowed down, but never to a second', (t) => {
