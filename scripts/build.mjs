@@ -1,26 +1,48 @@
-// Builds one of three trees with tsc, from nothing each time:
+// Builds one of three trees with tsc, or all of them:
 //   production  dist/            src/ without src/bootstrap (the optional feature's code is not in it)
 //   bootstrap   dist-bootstrap/  all of src/
 //   test        build/           src/, test/, bench/ and demo/, for the test runner, the benches and the quick start
-// The two programs differ in the presence of src/bootstrap alone: main.ts looks for it when it starts.
+// The two programs differ in the presence of src/bootstrap alone: main.ts looks for it when it starts. They are built from
+// nothing each time; build/ is kept up to date, and rid of what has no source any more, so that no test outlives its file.
 import { spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 const trees = {
   production: { project: 'tsconfig.production.json', output: 'dist' },
   bootstrap: { project: 'tsconfig.bootstrap.json', output: 'dist-bootstrap' },
   test: { project: 'tsconfig.json', output: undefined },
 };
-const tree = trees[process.argv[2]];
-if (tree === undefined) {
-  console.error(`build: name one of ${Object.keys(trees).join(', ')}`);
+
+function build({ project, output }, options = []) {
+  if (output === undefined) removeOrphans();
+  else rmSync(join(root, output), { recursive: true, force: true });
+  const words = [tsc, '-p', join(root, project), ...options];
+  const { status } = spawnSync(process.execPath, words, { stdio: 'inherit', cwd: root });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+function removeOrphans() {
+  const build = join(root, 'build');
+  if (!existsSync(build)) return;
+  for (const file of readdirSync(build, { recursive: true, encoding: 'utf8' })) {
+    const module = /^(.*)\.js(?:\.map)?$/.exec(file)?.[1];
+    if (module !== undefined && !existsSync(join(root, `${module}.ts`))) rmSync(join(build, file));
+  }
+}
+
+const name = process.argv[2];
+if (name === 'all') {
+  build(trees.test);
+  // The types of these sources have just been checked, as a part of the tests' tree.
+  for (const tree of [trees.production, trees.bootstrap]) build(tree, ['--noCheck']);
+} else if (name !== undefined && Object.hasOwn(trees, name)) {
+  build(trees[name]);
+} else {
+  console.error(`build: name one of ${Object.keys(trees).join(', ')}, or all`);
   process.exit(64);
 }
-if (tree.output !== undefined) rmSync(join(root, tree.output), { recursive: true, force: true });
-const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-const { status } = spawnSync(process.execPath, [tsc, '-p', join(root, tree.project)], { stdio: 'inherit', cwd: root });
-process.exit(status ?? 1);

@@ -1,5 +1,5 @@
 // The four ways in which the dataplane is deployed, 1 or 4 workers on the embedded store or on Redis, each started once
-// per test file. The rows of the file run against every one of them; each row takes subjects and virtual hosts of its
+// per test process. The rows of the file run against every one of them; each row takes subjects and virtual hosts of its
 // own, so that rows do not meet.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -134,23 +134,31 @@ export async function backendFor(t: Pick<Test, 'teardown'>, options: McpBackendO
   return backend;
 }
 
+/** What a file may take after another one has been through, on a busy machine: as long as `.taprc` gives to any file. */
+const ROWS_MS_MAX = 300_000;
+/** By their setup. Files that run in one process share what is started alike: `all-rows.test.ts`. */
+const started = new Map<string, Promise<Deployment[]>>();
+
 /** Runs the rows against each deployment, and checks that no worker was lost and nothing but log lines was written. */
 export async function forEachDeployment(
-  t: Test,
+  root: Test,
   setup: DeploymentSetup,
   rows: (t: Test, deployment: Deployment) => Promise<void>,
 ): Promise<void> {
-  const key = createKeyPair(t);
-  const deployments = await startDeployments(t, setup, key);
-  t.jobs = deployments.length;
+  const key = JSON.stringify(setup);
+  const starting = started.get(key) ?? startDeployments(root, setup);
+  started.set(key, starting);
+  const deployments = await starting;
+  root.jobs = deployments.length;
   await Promise.all(
     deployments.map((deployment) =>
-      t.test(deployment.name, async (t) => {
+      root.test(deployment.name, async (t) => {
         const pidsBefore = deployment.gateway.workerPids();
         await rows(t, deployment);
         t.same(deployment.gateway.workerPids(), pidsBefore, 'every worker is the one that was started');
         t.same(deployment.gateway.strayLines, [], 'standard output holds JSON lines alone');
         t.equal(deployment.gateway.errorOutput, '', 'standard error is empty');
+        root.setTimeout(ROWS_MS_MAX);
       }),
     ),
   );
@@ -172,14 +180,17 @@ export async function startDeployment(
   return new Deployment(`${workers}, ${store}`, workerCount, storeOptions, key, gateway);
 }
 
-async function startDeployments(t: Test, setup: DeploymentSetup, key: KeyPair): Promise<Deployment[]> {
+/** One after the other: a gateway's workers start together and use all there is, and none may take too long over it. */
+async function startDeployments(t: Test, setup: DeploymentSetup): Promise<Deployment[]> {
+  const key = createKeyPair(t);
   const redis = await startRedis(t);
-  const stores = [() => embeddedStore(t), () => redis.storeOptions];
-  return Promise.all(
-    stores.flatMap((createStore) =>
-      [1, 4].map((workerCount) => startDeployment(t, { ...setup, workerCount, storeOptions: createStore(), key })),
-    ),
-  );
+  const deployments: Deployment[] = [];
+  for (const createStore of [() => embeddedStore(t), () => redis.storeOptions]) {
+    for (const workerCount of [1, 4]) {
+      deployments.push(await startDeployment(t, { ...setup, workerCount, storeOptions: createStore(), key }));
+    }
+  }
+  return deployments;
 }
 
 function embeddedStore(t: Pick<Test, 'teardown'>): StoreOptions {

@@ -1,0 +1,29 @@
+// Runs the files of rows in one process, so that all of them share one set of deployments: to start its fourteen processes
+// takes longer than most of these files do. Each can be run alone as well, and then starts its own. They are imported
+// statically because all are loaded, then, before the first of them runs: tap takes a pause between two tests for the end.
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import './accept.rows.js';
+import './endpoints.rows.js';
+import './errors.rows.js';
+import './large-lists.rows.js';
+import './malformed-http.rows.js';
+import './messages.rows.js';
+import './methods.rows.js';
+import './names.rows.js';
+import './passthrough-headers.rows.js';
+import './protocol.rows.js';
+import './relaying.rows.js';
+import './sessions.rows.js';
+import './states.rows.js';
+import './user-config.rows.js';
+
+t.test('every file of rows is run', async (t) => {
+  const imported = readFileSync(fileURLToPath(import.meta.url), 'utf8').matchAll(/^import '\.\/(.+)';$/gm);
+  const files = readdirSync(new URL('.', import.meta.url)).filter((file) => file.endsWith('.rows.js'));
+  t.same(
+    [...imported].map(([, file]) => file),
+    files.sort(),
+  );
+});
