@@ -2,15 +2,19 @@
 // its user: whose calls, lists and new sessions go on as if nothing else were there.
 import t, { type Test } from 'tap';
 import { checkBeside, startScene } from '../support/beside.js';
+import type { ConfiguredCaller } from '../support/deployment.js';
 import { findFreePort } from '../support/free-port.js';
 import { inParallel } from '../support/in-parallel.js';
 import { memberText } from '../support/json-text.js';
 import { KeptCaller } from '../support/kept-caller.js';
 import { INITIALIZE_PARAMS } from '../support/mcp-caller.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
+import { startNameServer } from '../support/name-server.js';
 import { startRawBackend, type ReceivedRequest } from '../support/raw-backend.js';
 
 const MIB = 1_048_576;
+const SLOW_NAME = 'slow.test';
+const SILENT_NAME = 'silent.test';
 const LANES = 4;
 const ROUNDS = 3;
 const HANDSHAKE = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"b","version":"1"}}`;
@@ -61,6 +65,12 @@ const hostilities: Readonly<Record<string, Hostility>> = {
   },
   'does not listen': async () => `http://127.0.0.1:${await findFreePort()}/mcp`,
   'has a name that nobody knows': async () => 'http://nobody.invalid:9/mcp',
+  'has a name that is never answered for': async () => `http://${SILENT_NAME}:9/mcp`,
+  'has a name that takes a second each time': async (t) => {
+    const backend = await startMcpBackend();
+    t.teardown(() => backend.close());
+    return backend.url.replace('127.0.0.1', SLOW_NAME);
+  },
   'answers initialize with 57 MiB': withTrick((request, method, id) => {
     if (method !== 'initialize') return false;
     return answerLarge(request, id, [HANDSHAKE.slice(0, -1), ',"x":[', emptyObjects, ']}']);
@@ -119,19 +129,38 @@ const hostilities: Readonly<Record<string, Hostility>> = {
   }),
 };
 
-const scene = await startScene(t, ['--initialize-timeout', '4s', '--list-timeout', '4s', '--call-timeout', '4s']);
+const nameServer = await startNameServer({
+  [SILENT_NAME]: 'silent',
+  [SLOW_NAME]: { addresses: ['127.0.0.1'], ttl: 0, afterMs: 1_000 },
+});
+t.teardown(() => nameServer.close());
+const timeouts = ['--initialize-timeout', '4s', '--list-timeout', '4s', '--call-timeout', '4s'];
+const scene = await startScene(t, ['--name-servers', nameServer.address, ...timeouts]);
 
 for (const [what, start] of Object.entries(hostilities)) {
   t.test(`a backend that ${what}`, async (t) => {
-    const url = await start(t);
-    const caller = await scene.deployment.caller({ hostile: { url } });
-    await checkBeside(t, scene, async () => {
-      await inParallel([...Array(LANES).keys()], LANES, async () => {
-        const lane = await KeptCaller.connect(caller);
-        t.teardown(() => lane.close());
-        for (let round = 0; round < ROUNDS; round++) await useOnce(lane);
-      });
-    });
+    const caller = await scene.deployment.caller({ hostile: { url: await start(t) } });
+    await checkBeside(t, scene, () => use(t, caller, LANES));
+  });
+}
+
+t.test('all of these at once, each with a caller of its own', async (t) => {
+  const callers: ConfiguredCaller[] = [];
+  for (const start of Object.values(hostilities)) {
+    callers.push(await scene.deployment.caller({ hostile: { url: await start(t) } }));
+  }
+  t.ok(callers.length > 10, `${callers.length} backends`);
+  await checkBeside(t, scene, async () => {
+    await Promise.all(callers.map((caller) => use(t, caller, 1)));
+  });
+});
+
+/** Sessions one after the other, in some lanes at once. */
+async function use(t: Test, caller: ConfiguredCaller, lanes: number): Promise<void> {
+  await inParallel([...Array(lanes).keys()], lanes, async () => {
+    const lane = await KeptCaller.connect(caller);
+    t.teardown(() => lane.close());
+    for (let round = 0; round < ROUNDS; round++) await useOnce(lane);
   });
 }
 

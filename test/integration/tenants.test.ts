@@ -1,16 +1,21 @@
 // One subject takes all that a share lets it have, at full force, beside a victim with a steady load: the attacker is told
 // which share is full and when to try again, and the victim notices nothing. Shares are small here, so that they are full at once.
 import t, { type Test } from 'tap';
-import { checkBeside, startScene } from '../support/beside.js';
+import { residentBytesOf } from '../../bench/process-usage.js';
+import { checkBeside, startScene, type Scene } from '../support/beside.js';
 import { backendFor, type ConfiguredCaller } from '../support/deployment.js';
 import { inParallel } from '../support/in-parallel.js';
 import { KeptCaller } from '../support/kept-caller.js';
 import { answerText, type McpSession } from '../support/mcp-caller.js';
 import { encodeRequest, RawConnection, type HttpAnswer } from '../support/raw-http.js';
+import type { McpBackendOptions } from '../support/mcp-backend.js';
 import { startNameServer } from '../support/name-server.js';
 import { until } from '../support/until.js';
 
 const LANES = 8;
+const MIB = 1_048_576;
+/** Answers that nobody reads, at once. */
+const UNREAD = 32;
 
 /** The attacker's requests over a few kept connections, each as soon as the one before was answered. */
 async function flood(
@@ -28,11 +33,17 @@ async function flood(
 }
 
 /** A call that is sent and not waited for; its answer, when there is one. */
-async function sendCall(t: Test, session: McpSession, tool: string, id: number): Promise<() => HttpAnswer | undefined> {
+async function sendCall(
+  t: Test,
+  session: McpSession,
+  tool: string,
+  id: number,
+  args = '{}',
+): Promise<() => HttpAnswer | undefined> {
   const { caller } = session;
   const connection = await RawConnection.open(caller.origin, 60_000);
   t.teardown(() => connection.close());
-  const params = `{"name":"${tool}","arguments":{}}`;
+  const params = `{"name":"${tool}","arguments":${args}}`;
   const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
   connection.write(encodeRequest(caller.origin, caller.request({ session: session.id, body })));
   let answer: HttpAnswer | undefined;
@@ -41,6 +52,20 @@ async function sendCall(t: Test, session: McpSession, tool: string, id: number):
     () => undefined, // Closed with the test.
   );
   return () => answer;
+}
+
+/** Of the gateway's workers, at its most while the action lasts. */
+async function mostMemory(gateway: Scene['deployment']['gateway'], action: () => Promise<void>): Promise<number> {
+  let most = 0;
+  const look = (): void => void (most = Math.max(most, residentBytesOf(gateway.workerPids())));
+  const timer = setInterval(look, 50);
+  try {
+    await action();
+    look();
+  } finally {
+    clearInterval(timer);
+  }
+  return most;
 }
 
 /** Everything that was refused says when to try again. */
@@ -131,6 +156,79 @@ t.test('look-ups of names', async (t) => {
     for (const answer of await flood(caller, 3 * LANES, (lane) => lane.initialize())) t.equal(answer.status, 200);
   });
   t.ok(nameServer.countOf('victim.test') > askedBefore, "the victim's name was looked up beside the others");
+});
+
+/** Who does not read: a large answer, or a stream that has no end. How much is asked for without being read, in MiB. */
+const unread: Readonly<
+  Record<string, { readonly askedMib: number; readonly onCall: NonNullable<McpBackendOptions['onCall']> }>
+> = {
+  'large answers that nobody reads': {
+    askedMib: 12,
+    onCall: () => ({ content: [{ type: 'text', text: 'x'.repeat(12 * MIB) }] }),
+  },
+  'streams that nobody reads': {
+    askedMib: 12,
+    onCall: async (call) => {
+      const request = call.takeOver();
+      const stream = request.eventStream();
+      const params = { progressToken: 1, progress: 1, message: 'x'.repeat(65_536) };
+      for (let sent = 0; sent < 12 * MIB && !request.connection.destroyed; sent += 65_536) {
+        await stream.event({ jsonrpc: '2.0', method: 'notifications/progress', params });
+      }
+    },
+  },
+};
+
+for (const [what, { askedMib, onCall }] of Object.entries(unread)) {
+  t.test(`bytes in flight: ${what}`, async (t) => {
+    const options = ['--max-bytes-in-flight', '64MiB', '--max-bytes-in-flight-per-subject', '32MiB'];
+    const scene = await startScene(t, options);
+    const { gateway } = scene.deployment;
+    const backend = await backendFor(t, { onCall });
+    const session = await (await scene.deployment.caller({ large: { url: backend.url } })).openSession();
+    const before = residentBytesOf(gateway.workerPids());
+    const most = await mostMemory(gateway, () =>
+      checkBeside(t, scene, async () => {
+        await inParallel([...Array(UNREAD).keys()], LANES, async (id) => {
+          const connection = await RawConnection.open(gateway.origin);
+          t.teardown(() => connection.close());
+          const params = '{"name":"large-echo","arguments":{},"_meta":{"progressToken":1}}';
+          const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
+          connection.pause();
+          connection.write(encodeRequest(gateway.origin, session.caller.request({ session: session.id, body })));
+        });
+        await until(() => backend.calls.length === UNREAD, 'all calls at the backend');
+      }),
+    );
+    const moreMib = Math.round((most - before) / MIB);
+    t.ok(moreMib < (UNREAD * askedMib) / 2, `${moreMib} MiB more, of the ${UNREAD * askedMib} that were asked for`);
+  });
+}
+
+t.test('bytes in flight: large requests that nobody answers', async (t) => {
+  const options = ['--max-bytes-in-flight', '64MiB', '--max-bytes-in-flight-per-subject', '32MiB'];
+  const scene = await startScene(t, options);
+  const { gateway } = scene.deployment;
+  const hung = await backendFor(t, { onCall: (call) => void call.takeOver() });
+  const session = await (await scene.deployment.caller({ hung: { url: hung.url } })).openSession();
+  const args = JSON.stringify({ text: 'x'.repeat(3 * MIB) });
+  const before = residentBytesOf(gateway.workerPids());
+  const most = await mostMemory(gateway, () =>
+    checkBeside(t, scene, async () => {
+      const calls: (() => HttpAnswer | undefined)[] = [];
+      await inParallel([...Array(100).keys()], LANES, async (id) => {
+        calls.push(await sendCall(t, session, 'hung-echo', id, args));
+      });
+      await until(() => calls.filter((answer) => answer() !== undefined).length >= 90, 'the refusals');
+      t.ok(hung.calls.length <= 10, `${hung.calls.length} requests of 3 MiB in 32 MiB`);
+      checkRefusals(
+        t,
+        calls.flatMap((answer) => answer() ?? []),
+        [429],
+      );
+    }),
+  );
+  t.ok(most - before < 150 * MIB, `${Math.round((most - before) / MIB)} MiB more, of the 300 that were sent`);
 });
 
 t.test('list work: lists of megabytes', async (t) => {

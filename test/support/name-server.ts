@@ -14,6 +14,8 @@ export type NameRecord =
       readonly ttl?: number;
       /** The answer says that it is cut off, and is whole over TCP only. */
       readonly isTruncated?: boolean;
+      /** How long each answer over UDP takes. */
+      readonly afterMs?: number;
       /** No answer about addresses of this kind. */
       readonly silentAbout?: 'A' | 'AAAA';
     }
@@ -24,6 +26,12 @@ export type NameRecord =
 export interface NameQuery {
   readonly name: string;
   readonly type: 'A' | 'AAAA';
+}
+
+/** A query as it came. */
+interface Question extends NameQuery {
+  readonly id: number;
+  readonly bytes: Buffer;
 }
 
 const TYPES = new Map<number, NameQuery['type']>([
@@ -51,6 +59,8 @@ export class NameServer {
   /** Which answers are kept back until `release`. */
   isHeld: (query: NameQuery) => boolean = () => false;
   readonly #held: { readonly query: NameQuery; readonly send: () => void }[] = [];
+  /** Answers that are not sent yet. */
+  readonly #late = new Set<NodeJS.Timeout>();
   readonly #socket: Socket = createSocket('udp4');
   readonly #server: Server;
 
@@ -60,7 +70,7 @@ export class NameServer {
     this.#server = createServer((connection) => {
       connection.on('error', () => undefined);
       connection.on('data', (data: Buffer) => {
-        const answer = this.#answer(data.subarray(2), true);
+        const answer = this.#answer(this.#take(data.subarray(2)), true);
         if (answer === undefined) return;
         const length = Buffer.alloc(2);
         length.writeUInt16BE(answer.length);
@@ -99,20 +109,32 @@ export class NameServer {
   }
 
   close(): void {
+    for (const late of this.#late) clearTimeout(late);
     this.#socket.close();
     this.#server.close();
   }
 
   #onMessage(message: Buffer, from: RemoteInfo): void {
-    const answer = this.#answer(message, false);
-    const query = this.queries.at(-1);
+    const query = this.#take(message);
+    const answer = this.#answer(query, false);
     if (answer === undefined || query === undefined) return;
     const send = (): void => this.#socket.send(answer, from.port, from.address);
+    const record = this.records[query.name];
     if (this.isHeld(query)) this.#held.push({ query, send });
+    else if (typeof record === 'object' && record.afterMs !== undefined) this.#sendAfter(record.afterMs, send);
     else send();
   }
 
-  #answer(message: Buffer, isTcp: boolean): Buffer | undefined {
+  #sendAfter(afterMs: number, send: () => void): void {
+    const late = setTimeout(() => {
+      this.#late.delete(late);
+      send();
+    }, afterMs);
+    this.#late.add(late);
+  }
+
+  /** Notes what is asked; `undefined` for what is not about addresses. */
+  #take(message: Buffer): Question | undefined {
     const labels: string[] = [];
     let at = HEAD_BYTES;
     for (let length = message[at]; length !== undefined && length > 0; length = message[at]) {
@@ -123,12 +145,17 @@ export class NameServer {
     if (type === undefined) return undefined;
     const name = labels.join('.').toLowerCase();
     this.queries.push({ name, type });
+    return { name, type, id: message.readUInt16BE(0), bytes: message.subarray(HEAD_BYTES, at + 5) };
+  }
+
+  #answer(asked: Question | undefined, isTcp: boolean): Buffer | undefined {
+    if (asked === undefined) return undefined;
+    const { name, type, id, bytes } = asked;
     const record = this.records[name];
     const isSilent = typeof record === 'object' && record.silentAbout === type;
     if (this.isSilent || isSilent || record === 'silent') return undefined;
     if (record === 'garbage') return Buffer.from('this is no answer');
-    const question = message.subarray(HEAD_BYTES, at + 5);
-    return answerOf(message.readUInt16BE(0), question, type, record, isTcp);
+    return answerOf(id, bytes, type, record, isTcp);
   }
 }
 

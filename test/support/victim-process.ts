@@ -1,6 +1,7 @@
 // The process of a victim: its backend, and its requests at a steady pace whatever becomes of the earlier ones.
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { CoreShare } from './core-share.js';
 import { latenciesOf } from './latencies.js';
 import { startMcpBackend } from './mcp-backend.js';
 import { INITIALIZE_PARAMS, McpCaller } from './mcp-caller.js';
@@ -59,10 +60,12 @@ class VictimWork {
 
   mark(): void {
     this.#window = new Window();
+    coreShare.mark();
   }
 
   async report(): Promise<VictimNotice> {
     const window = this.#window;
+    const slowness = await coreShare.slowness();
     this.mark();
     await Promise.all(window.underWay);
     const { requestMs, openingMs, failures } = window;
@@ -72,6 +75,7 @@ class VictimWork {
       kind: 'report',
       requests: latenciesOf(requestMs),
       openings: latenciesOf(openingMs),
+      slowness,
       failures: told,
     };
   }
@@ -213,6 +217,7 @@ class VictimWork {
   }
 }
 
+const coreShare = await CoreShare.start();
 const backend = await startMcpBackend({
   tools: ['echo', 'hang'],
   onCall: (call) => {

@@ -32,6 +32,8 @@ export interface VictimReport {
   readonly requests: Latencies;
   /** Of `initialize` alone: a new session from time to time. */
   readonly openings: Latencies;
+  /** How much longer work took meanwhile than on a core that nobody else uses. */
+  readonly slowness: number;
   /** Each request that was refused, wrong or not answered, in words. */
   readonly failures: readonly string[];
 }
