@@ -299,8 +299,7 @@ export class ResponseParser {
   }
 
   #onChunkSize(text: string): boolean {
-    // Chunk extensions are allowed by the grammar and mean nothing here.
-    const size = /^([0-9a-f]{1,8})(?:[ \t]*;[\t\x21-\x7e\x80-\xff][\t\x20-\x7e\x80-\xff]*)?$/i.exec(text)?.[1];
+    const size = CHUNK_SIZE.exec(text)?.[1];
     if (size === undefined) return false;
     this.#remainingBytes = Number.parseInt(size, 16);
     this.#state = this.#remainingBytes === 0 ? 'trailer' : 'chunk-data';
@@ -308,6 +307,13 @@ export class ResponseParser {
     return true;
   }
 }
+
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const QUOTED = '"(?:[\\t \\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
+/** RFC 9112, 7.1.1: extensions are allowed and mean nothing here, but what is none could be something else to others. */
+const CHUNK_SIZE = new RegExp(
+  `^([0-9a-fA-F]{1,8})(?:[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*(?:${TOKEN}|${QUOTED}))?)*$`,
+);
 
 const PROTOCOL = Buffer.from('HTTP/1.');
 const HEAD_END = Buffer.from('\r\n\r\n');
