@@ -235,7 +235,7 @@ function isText(bytes: Buffer, start: number, end: number, text: string): boolea
 
 /** What stands before an event's data, in place of a line break in it, and behind it. */
 export const eventHead = Buffer.from('event: message\ndata: ');
-export const nextData = Buffer.from('\ndata: ');
+const nextData = Buffer.from('\ndata: ');
 export const eventEnd = Buffer.from('\n\n');
 
 /** A comment that says nothing but that the stream is alive. */
@@ -243,7 +243,7 @@ export const keepAliveComment = Buffer.from(': keep-alive\n\n');
 
 /** One event with this data, which is copied: large data goes in pieces (relay/piece-source.ts). Line breaks of any kind in it arrive as LF. */
 export function encodeEvent(data: Buffer): Buffer {
-  if (data.includes(LF) || data.includes(CR)) return encodeLines(data);
+  if (hasLineBreak(data)) return Buffer.concat([eventHead, encodeLineBreaks(data, 0), eventEnd]);
   const event = Buffer.allocUnsafe(eventHead.length + data.length + eventEnd.length);
   eventHead.copy(event, 0);
   data.copy(event, eventHead.length);
@@ -251,15 +251,24 @@ export function encodeEvent(data: Buffer): Buffer {
   return event;
 }
 
-function encodeLines(data: Buffer): Buffer {
-  const parts: Buffer[] = [eventHead];
-  let start = 0;
-  for (let at = 0; at < data.length; at++) {
-    if (data[at] !== LF && data[at] !== CR) continue;
-    parts.push(data.subarray(start, at), nextData);
-    if (data[at] === CR && data[at + 1] === LF) at++;
-    start = at + 1;
+export function hasLineBreak(data: Buffer): boolean {
+  return data.includes(LF) || data.includes(CR);
+}
+
+/** The data from `from` on as lines of an event, without an object for each: there may be as many as bytes. */
+export function encodeLineBreaks(data: Buffer, from: number): Buffer {
+  let breaks = 0;
+  for (let at = from; at < data.length; at++) if (data[at] === LF || data[at] === CR) breaks++;
+  const lines = Buffer.allocUnsafe(data.length - from + breaks * (nextData.length - 1));
+  let to = 0;
+  for (let at = from; at < data.length; at++) {
+    const byte = data[at]!;
+    if (byte !== LF && byte !== CR) {
+      lines[to++] = byte;
+      continue;
+    }
+    for (let index = 0; index < nextData.length; index++) lines[to++] = nextData[index]!;
+    if (byte === CR && data[at + 1] === LF) at++;
   }
-  parts.push(data.subarray(start), eventEnd);
-  return Buffer.concat(parts);
+  return lines.subarray(0, to);
 }

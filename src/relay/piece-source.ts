@@ -1,5 +1,5 @@
 // Large answers in pieces that are small enough to be made and handed over at once.
-import { eventEnd, eventHead, nextData } from '../protocol/event-stream.js';
+import { encodeLineBreaks, eventEnd, eventHead, hasLineBreak } from '../protocol/event-stream.js';
 import { limits } from '../shared/limits.js';
 
 export interface PieceSource {
@@ -57,17 +57,7 @@ export class EventPieces implements PieceSource {
   #encoded(piece: Buffer): Buffer {
     const start = this.#hasCarriageReturn && piece[0] === LF ? 1 : 0;
     this.#hasCarriageReturn = piece.at(-1) === CR;
-    if (!piece.includes(LF) && !piece.includes(CR)) return piece;
-    const lines: Buffer[] = [];
-    let lineStart = start;
-    for (let at = start; at < piece.length; at += 1) {
-      if (piece[at] !== LF && piece[at] !== CR) continue;
-      lines.push(piece.subarray(lineStart, at), nextData);
-      if (piece[at] === CR && piece[at + 1] === LF) at += 1;
-      lineStart = at + 1;
-    }
-    lines.push(piece.subarray(lineStart));
-    return Buffer.concat(lines);
+    return hasLineBreak(piece) ? encodeLineBreaks(piece, start) : piece;
   }
 }
 

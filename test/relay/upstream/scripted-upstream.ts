@@ -105,6 +105,13 @@ export class ScriptedCall implements UpstreamCall {
     return this;
   }
 
+  /** The same with bytes that are the call's own from here on. */
+  chunk(bytes: Buffer): this {
+    if (!this.isAborted) this.#handler.onData(bytes);
+    bytes.fill('!');
+    return this;
+  }
+
   end(): this {
     if (!this.isAborted) this.#handler.onEnd();
     return this;

@@ -1,0 +1,51 @@
+// What the turns of this process's event loop cost, in CPU time of its own thread: a machine that is busy with other things
+// makes turns longer, but does not make them cost more, and what other threads do for this one is not in its way.
+import { readFileSync } from 'node:fs';
+
+const WAIT_MS_MAX = 120_000;
+const OWN_THREAD = `/proc/self/task/${process.pid}/schedstat`;
+
+/** ms, a few behind: Linux counts up a thread that runs with each tick of its clock. */
+export const threadCpuMs: () => number =
+  process.platform === 'linux'
+    ? () => Number(readFileSync(OWN_THREAD, 'latin1').split(' ', 1)[0]) / 1e6
+    : () => {
+        const { user, system } = process.cpuUsage();
+        return (user + system) / 1_000;
+      };
+
+/** Starts something and lets the loop turn until it is over. @returns what the dearest turn cost, ms. */
+export async function dearestTurnMs(start: () => void, isOver: () => boolean): Promise<number> {
+  let dearestMs = 0;
+  let beforeMs = threadCpuMs();
+  start();
+  const endMs = performance.now() + WAIT_MS_MAX;
+  while (!isOver()) {
+    if (performance.now() > endMs) throw new Error('nothing came of it');
+    // A timer is looked at once a turn: what lies between two is one turn, or a few that are short together.
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    const nowMs = threadCpuMs();
+    dearestMs = Math.max(dearestMs, nowMs - beforeMs);
+    beforeMs = nowMs;
+  }
+  return dearestMs;
+}
+
+/** What parsing this text twice costs on the machine for which the bounds were made, ms: 2.6 GHz AMD EPYC, Node 20. */
+const REFERENCE_MS = 45;
+const REFERENCE_TEXT = `[${'{"a":1},'.repeat(200_000)}0]`;
+
+/**
+ * How many times as much as there everything costs here and now, 1 at least: where cores share their caches with others who
+ * are busy, the same work takes more of a thread's time.
+ */
+export function slownessNow(): number {
+  let dearestMs = REFERENCE_MS;
+  for (let tries = 0; tries < 3; tries += 1) {
+    const beforeMs = threadCpuMs();
+    JSON.parse(REFERENCE_TEXT);
+    JSON.parse(REFERENCE_TEXT);
+    dearestMs = Math.max(dearestMs, threadCpuMs() - beforeMs);
+  }
+  return dearestMs / REFERENCE_MS;
+}
