@@ -13,6 +13,7 @@ import type { Probe } from '../src/control-plane/prober/prober.js';
 import { toolListOf } from '../src/control-plane/registry/tool-list.js';
 import { Registry } from '../src/control-plane/registry/registry.js';
 import type { StoreOptions } from '../src/config/dataplane-options.js';
+import { limits } from '../src/shared/limits.js';
 import { openRecordStore } from '../src/store/open-record-store.js';
 
 export interface ScaleCounts {
@@ -44,8 +45,17 @@ export async function measureScale(store: StoreOptions, counts: ScaleCounts): Pr
   const records = await openRecordStore(store, logger);
   const directory = new Directory(records);
   const prober = { probe: async (): Promise<Probe> => probe, close: (): void => {} };
-  const registry = new Registry({ records, directory, prober, logger, healthIntervalMs: 3_600_000 });
-  const compositions = new Compositions({ records, directory, registry, logger });
+  const shares = {
+    serversMax: limits.serversMax,
+    compositionsMax: limits.compositionsMax,
+    makerCompositionsMax: limits.compositionsMax,
+    makerComposedBytesMax: limits.shareBytesMax,
+    makerPublishedBytesMax: limits.shareBytesMax,
+    makerConfigBytesMax: limits.userConfigBytesMax,
+  };
+  const { serversMax } = shares;
+  const registry = new Registry({ records, directory, prober, logger, healthIntervalMs: 3_600_000, serversMax });
+  const compositions = new Compositions({ records, directory, registry, shares, logger });
   try {
     await inLanes(counts.servers, async (n) => {
       const tags = [`tag-${n % 10}`];
@@ -62,6 +72,15 @@ export async function measureScale(store: StoreOptions, counts: ScaleCounts): Pr
       'first page of servers': await timed(() => registry.list({ limit: PAGE })),
       'page in the middle': await timed(() => registry.list({ limit: PAGE, ...half })),
       'page by tag and status': await timed(() => registry.list({ limit: PAGE, tags: ['tag-7'], status: 'active' })),
+      'page by tag and status, after a change': await timed(
+        () => registry.list({ limit: PAGE, tags: ['tag-7'], status: 'active' }),
+        ROUNDS,
+        async (round) => {
+          const name = serverName(1);
+          await registry.replace(name, { name, url: 'https://backend-1.example/mcp', tags: [`changed-${round}`] });
+          await directory.sync();
+        },
+      ),
       'page of compositions': await timed(() => compositions.list({ limit: PAGE })),
       'counts of /version': await timed(() => registry.count()),
       'servers behind /mcp': await timed(async () => {
@@ -97,9 +116,11 @@ async function inLanes(count: number, action: (n: number) => Promise<void>): Pro
 async function timed(
   action: (round: number) => Promise<unknown>,
   rounds = ROUNDS,
+  prepare: (round: number) => Promise<void> = async () => {},
 ): Promise<{ medianMs: number; longestMs: number }> {
   const times: number[] = [];
   for (let round = 0; round < rounds; round++) {
+    await prepare(round);
     const startMs = performance.now();
     await action(round);
     times.push(performance.now() - startMs);

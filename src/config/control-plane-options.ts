@@ -10,12 +10,26 @@ import type {
   UpstreamOptions,
 } from './dataplane-options.js';
 
+/** What the registry and the compositions may grow to, and one maker's part of it: the subject that wrote them last. */
+export interface ComposerShares {
+  readonly serversMax: number;
+  readonly compositionsMax: number;
+  readonly makerCompositionsMax: number;
+  /** Of all of its compositions as stored. */
+  readonly makerComposedBytesMax: number;
+  /** Of what they write into user configs, once for each of their subjects. */
+  readonly makerPublishedBytesMax: number;
+  /** Of what they fill of one user config. */
+  readonly makerConfigBytesMax: number;
+}
+
 export interface ControlPlaneOptions {
   readonly address: ListenAddress;
   readonly store: StoreOptions;
   readonly token: TokenOptions;
   readonly upstream: UpstreamOptions;
   readonly shares: ShareOptions;
+  readonly composerShares: ComposerShares;
   readonly connections: ConnectionOptions;
   /** Exact origins, as in `https://app.example`. */
   readonly allowedOrigins: readonly string[];

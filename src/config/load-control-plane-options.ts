@@ -1,8 +1,9 @@
 // The control plane's options: read, held against each other, and put into the shape that everything after start-up sees.
 import { deepFreeze } from '../shared/deep-freeze.js';
 import type { CommandWords } from './command-line.js';
-import type { ControlPlaneOptions } from './control-plane-options.js';
+import type { ComposerShares, ControlPlaneOptions } from './control-plane-options.js';
 import { defaultWorkerMemoryBytes } from './machine-memory.js';
+import type { OptionValues } from './option.js';
 import { OptionReader } from './option-reader.js';
 import { controlPlaneOptionTable } from './option-table.js';
 import { arrangeShares } from './share-options.js';
@@ -31,6 +32,7 @@ export function loadControlPlaneOptions(
     token: arrangeToken(values),
     upstream: arrangeUpstream(values),
     memoryBytes,
+    composerShares: arrangeComposerShares(values),
     shares: arrangeShares(values, memoryBytes),
     connections: arrangeConnections(values),
     allowedOrigins: values['allowed-origins'] ?? [],
@@ -45,4 +47,15 @@ export function loadControlPlaneOptions(
     accessLog: values['access-log'],
     drainTimeoutMs: values['drain-timeout'],
   });
+}
+
+function arrangeComposerShares(values: OptionValues<typeof controlPlaneOptionTable>): ComposerShares {
+  return {
+    serversMax: values['max-servers'],
+    compositionsMax: values['max-compositions'],
+    makerCompositionsMax: values['max-compositions-per-maker'],
+    makerComposedBytesMax: values['max-composed-bytes-per-maker'],
+    makerPublishedBytesMax: values['max-published-bytes-per-maker'],
+    makerConfigBytesMax: values['max-config-bytes-per-maker'],
+  };
 }

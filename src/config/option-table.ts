@@ -381,6 +381,46 @@ const registryOptions = {
   },
 } as const satisfies OptionTable;
 
+/** What the registry and the compositions may grow to. Defaults are for trusted colleagues, who make mistakes all the same. */
+const composerOptions = {
+  'max-servers': {
+    placeholder: '<count>',
+    meaning: 'registered servers; one more is refused: 409',
+    fallback: '10000',
+    parse: values.wholeNumber({ min: 1, max: limits.serversMax }),
+  },
+  'max-compositions': {
+    placeholder: '<count>',
+    meaning: 'compositions; one more is refused: 409',
+    fallback: '10000',
+    parse: values.wholeNumber({ min: 1, max: limits.compositionsMax }),
+  },
+  'max-compositions-per-maker': {
+    placeholder: '<count>',
+    meaning: 'compositions that one subject was the last to write; one more is refused: 409',
+    fallback: '1000',
+    parse: values.wholeNumber({ min: 1, max: limits.compositionsMax }),
+  },
+  'max-composed-bytes-per-maker': {
+    placeholder: '<size>',
+    meaning: 'all of these as stored; one more is refused: 409',
+    fallback: '32MiB',
+    parse: shareSize,
+  },
+  'max-published-bytes-per-maker': {
+    placeholder: '<size>',
+    meaning: 'what all of these write into user configs, once for each of their subjects; more is refused: 409',
+    fallback: '512MiB',
+    parse: shareSize,
+  },
+  'max-config-bytes-per-maker': {
+    placeholder: '<size>',
+    meaning: 'what these fill of one user config, so that there is room for those of others; more is refused: 422',
+    fallback: '256KiB',
+    parse: values.size({ minBytes: 1, maxBytes: limits.userConfigBytesMax }),
+  },
+} as const satisfies OptionTable;
+
 /** What both planes have, so that one file of variables serves both. */
 export const planeOptionTable = {
   ...requestOptions,
@@ -407,6 +447,7 @@ export const controlPlaneOptionTable = {
   'upstream-connection-mode': upstreamModeOption('plain-text-or-tls'),
   ...registryOptions,
   ...controlPlaneMemoryOptions,
+  ...composerOptions,
   ...shareOptions,
   ...processOptions,
 } as const satisfies OptionTable;

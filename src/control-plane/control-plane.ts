@@ -53,8 +53,15 @@ export class ControlPlane {
       prober: new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode, nameServers }),
       logger,
       healthIntervalMs: options.healthCheckIntervalMs,
+      serversMax: options.composerShares.serversMax,
     });
-    const compositions = new Compositions({ records, directory, registry, logger });
+    const compositions = new Compositions({
+      records,
+      directory,
+      registry,
+      shares: options.composerShares,
+      logger,
+    });
     const mcp = new McpEndpoints({
       overload,
       directory,

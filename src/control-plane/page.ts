@@ -49,11 +49,3 @@ function firstAfter(items: readonly { readonly name: string }[], after: string):
 export function cursorAfter({ name }: { readonly name: string }): string {
   return Buffer.from(name.toLowerCase()).toString('base64url');
 }
-
-/** A copy in the order of names without regard to case. */
-export function sortedByName<Item extends { readonly name: string }>(items: Iterable<Item>): Item[] {
-  // Each name is folded once: there may be thousands.
-  const keyed = Array.from(items, (item) => ({ key: item.name.toLowerCase(), item }));
-  keyed.sort((a, b) => (a.key < b.key ? -1 : 1));
-  return keyed.map(({ item }) => item);
-}

@@ -361,7 +361,7 @@ export const limits = {
   /** Subjects and addresses whose requests are counted at once; above it the oldest begins to count anew. */
   rateLimitKeysMax: 100_000,
 
-  /** Registered servers; one more is refused. Two control planes that register at once may pass it by a few. */
+  /** What `--max-servers` may be set to; more is a fault at start-up: a list of all is kept in order in memory. */
   serversMax: 10_000,
   /** Characters of a server's name (decisions 3), URL and description; a longer one is refused. */
   serverNameCharsMax: 64,
@@ -393,18 +393,12 @@ export const limits = {
   listPageBytesMax: 8 * MIB,
   /** Failed health checks in a row that make a server inactive (decisions 3). */
   healthFailuresMax: 3,
-  /** Compositions; one more is refused. Two control planes that create at once may pass it by a few. */
+  /** What `--max-compositions` and the part of one maker may be set to; more is a fault at start-up, as with servers. */
   compositionsMax: 10_000,
   /** Subjects of one composition, each a user config to write; more is refused. */
   compositionSubjectsMax: 1_000,
   /** Bytes of one composition as stored; a larger one is refused. It is in the user config of each of its subjects. */
   compositionBytesMax: MIB,
-  /** Compositions that one subject has made, their bytes as stored, and what they write into user configs, together. */
-  compositionsPerMakerMax: 1_000,
-  composedBytesPerMakerMax: 32 * MIB,
-  publishedBytesPerMakerMax: 512 * MIB,
-  /** Bytes that the compositions of one maker may fill of one user config; a composition that needs more is refused. */
-  composedShareBytesMax: 256 * KIB,
   /** Names of servers' tools remembered: servers, and characters of their names; others are read again. */
   toolNamesCacheEntriesMax: 10_000,
   toolNamesCacheCharsMax: 32 * MIB,

@@ -45,6 +45,14 @@ t.test('the defaults are those of the decisions', async (t) => {
     },
     connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
     memoryBytes: defaultWorkerMemoryBytes(1),
+    composerShares: {
+      serversMax: 10_000,
+      compositionsMax: 10_000,
+      makerCompositionsMax: 1_000,
+      makerComposedBytesMax: 32 * 1024 * 1024,
+      makerPublishedBytesMax: 512 * 1024 * 1024,
+      makerConfigBytesMax: 256 * 1024,
+    },
     shares: {
       sessionsMax: 200_000,
       subjectSessionsMax: 1_000,

@@ -8,6 +8,7 @@ import { Prober } from '../../src/control-plane/prober/prober.js';
 import { Registry } from '../../src/control-plane/registry/registry.js';
 import { openRecordStore } from '../../src/store/open-record-store.js';
 import type { RecordStore } from '../../src/store/record-store.js';
+import { composerShares } from '../support/composer-shares.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
@@ -42,8 +43,10 @@ export async function setStage(t: Test, options: StoreOptions, settings: StageSe
   const prober = new Prober({ deadlineMs: AMPLE_MS });
   const { healthIntervalMs = NEVER_MS, repairIntervalMs = NEVER_MS } = settings;
   const directory = new Directory(records);
-  const registry = new Registry({ records, directory, prober, logger, healthIntervalMs });
-  const compositions = new Compositions({ records, directory, registry, logger, repairIntervalMs });
+  const shares = composerShares();
+  const { serversMax } = shares;
+  const registry = new Registry({ records, directory, prober, logger, healthIntervalMs, serversMax });
+  const compositions = new Compositions({ records, directory, registry, shares, logger, repairIntervalMs });
   t.teardown(async () => {
     await compositions.stop();
     await registry.stop();

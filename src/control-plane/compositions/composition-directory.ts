@@ -1,6 +1,6 @@
 // The compositions in memory, found by name, by subject, by server and by maker. A directory's `sync` brings it up to date.
 import type { Mirrored } from '../mirror/record-mirror.js';
-import { sortedByName } from '../page.js';
+import { NameOrder } from '../mirror/name-order.js';
 import { COMPOSITIONS, type StoredComposition } from './composition-storage.js';
 
 /** What one subject has made, together. */
@@ -26,7 +26,7 @@ export class CompositionDirectory implements Mirrored {
   readonly #byMaker: Group = new Map();
   /** By the id and the name of each server, the name in lower case. */
   readonly #byServer: Group = new Map();
-  #sorted: readonly StoredComposition[] | undefined;
+  readonly #order = new NameOrder<StoredComposition>();
 
   get size(): number {
     return this.#byId.size;
@@ -34,7 +34,7 @@ export class CompositionDirectory implements Mirrored {
 
   /** By name. */
   get sorted(): readonly StoredComposition[] {
-    return (this.#sorted ??= sortedByName(Array.from(this.#byId.values(), ({ composition }) => composition)));
+    return this.#order.items;
   }
 
   /** Everybody for whom there is a composition. */
@@ -77,14 +77,17 @@ export class CompositionDirectory implements Mirrored {
   put(key: string, value: Buffer | undefined): void {
     const id = key.slice(COMPOSITIONS.length);
     const before = this.#byId.get(id)?.composition;
-    if (before !== undefined) this.#forEachGroup(before, leave);
+    if (before !== undefined) {
+      this.#order.remove(before);
+      this.#forEachGroup(before, leave);
+    }
     this.#byId.delete(id);
     if (value !== undefined) {
       const composition = JSON.parse(value.toString()) as StoredComposition;
       this.#byId.set(id, { composition, storedBytes: value.length });
+      this.#order.add(composition);
       this.#forEachGroup(composition, join);
     }
-    this.#sorted = undefined;
   }
 
   #forEachGroup(

@@ -1,25 +1,29 @@
 // What one subject may make, so that nobody fills the store, the publishers' time or a user's config for the others. The
 // last to write a composition is its maker.
-import { limits } from '../../shared/limits.js';
+import type { ComposerShares } from '../../config/control-plane-options.js';
 import type { CompositionDirectory } from './composition-directory.js';
 import { CompositionFault } from './composition-fault.js';
 import { encodeComposition, type StoredComposition } from './composition-storage.js';
 
 /** Throws a `CompositionFault` when the composition would be more than its maker's share. */
-export function refuseAboveQuota(composition: StoredComposition, known: CompositionDirectory): void {
+export function refuseAboveQuota(
+  composition: StoredComposition,
+  known: CompositionDirectory,
+  shares: ComposerShares,
+): void {
   const { id, maker = '', subjects, hostBytes = 0 } = composition;
   const usage = known.usageOf(maker, id);
-  if (usage.compositions >= limits.compositionsPerMakerMax) {
+  if (usage.compositions >= shares.makerCompositionsMax) {
     full(`You have made ${usage.compositions} compositions, and can have no more: delete one first`);
   }
   const storedBytes = usage.storedBytes + encodeComposition(composition).length;
-  if (storedBytes > limits.composedBytesPerMakerMax) {
-    full(`Your compositions would have ${storedBytes} bytes together, of ${limits.composedBytesPerMakerMax}`);
+  if (storedBytes > shares.makerComposedBytesMax) {
+    full(`Your compositions would have ${storedBytes} bytes together, of ${shares.makerComposedBytesMax}`);
   }
   const publishedBytes = usage.publishedBytes + hostBytes * subjects.length;
-  if (publishedBytes > limits.publishedBytesPerMakerMax) {
+  if (publishedBytes > shares.makerPublishedBytesMax) {
     full(
-      `Your compositions would write ${publishedBytes} bytes into the configs of their subjects, of ${limits.publishedBytesPerMakerMax}: name fewer subjects or tools`,
+      `Your compositions would write ${publishedBytes} bytes into the configs of their subjects, of ${shares.makerPublishedBytesMax}: name fewer subjects or tools`,
     );
   }
 }
@@ -29,13 +33,14 @@ export function findShareObstacle(
   subject: string,
   { id, maker = '', hostBytes = 0 }: StoredComposition,
   known: CompositionDirectory,
+  shares: ComposerShares,
 ): string | undefined {
   let bytes = hostBytes;
   for (const other of known.forSubject(subject)) {
     if (other.id !== id && (other.maker ?? '') === maker) bytes += other.hostBytes ?? 0;
   }
-  if (bytes <= limits.composedShareBytesMax) return undefined;
-  return `your compositions would fill ${bytes} bytes of this user's config, of ${limits.composedShareBytesMax} for one maker`;
+  if (bytes <= shares.makerConfigBytesMax) return undefined;
+  return `your compositions would fill ${bytes} bytes of this user's config, of ${shares.makerConfigBytesMax} for one maker`;
 }
 
 function full(words: string): never {

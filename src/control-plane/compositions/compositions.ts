@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
+import type { ComposerShares } from '../../config/control-plane-options.js';
 import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
 import type { BackendConfig } from '../../store/user-config-schema.js';
@@ -33,6 +34,7 @@ export interface CompositionsOptions {
   readonly records: RecordStore;
   readonly directory: Directory;
   readonly registry: Registry;
+  readonly shares: ComposerShares;
   readonly logger: Logger;
   /** Between two looks whether everything is published; `limits.publishRepairMs` unless given. */
   readonly repairIntervalMs?: number;
@@ -51,6 +53,7 @@ export class Compositions {
   readonly #view: CompositionView;
   readonly #registry: Registry;
   readonly #publisher: Publisher;
+  readonly #shares: ComposerShares;
   readonly #logger: Logger;
   readonly #repairIntervalMs: number;
   readonly #repairs = new FreshRuns(() => this.#repair());
@@ -67,6 +70,7 @@ export class Compositions {
     this.#view = new CompositionView(directory.servers, registry);
     this.#registry = registry;
     this.#publisher = new Publisher({ records, directory, logger });
+    this.#shares = options.shares;
     this.#logger = logger;
     this.#repairIntervalMs = repairIntervalMs;
     registry.onChange(async (job, wait) => {
@@ -107,11 +111,9 @@ export class Compositions {
   async create(input: CompositionInput, callerSubject: string, wait?: PublicationWait): Promise<Composition> {
     const { subjects = [callerSubject], description = '', ...checked } = checkCompositionInput(input);
     await this.#directory.sync();
-    if (this.#directory.compositions.size >= limits.compositionsMax) {
-      throw new CompositionFault(
-        'compositions-full',
-        `There can be no more than ${limits.compositionsMax} compositions`,
-      );
+    const { compositionsMax } = this.#shares;
+    if (this.#directory.compositions.size >= compositionsMax) {
+      throw new CompositionFault('compositions-full', `There can be no more than ${compositionsMax} compositions`);
     }
     const now = new Date().toISOString();
     const id = randomBytes(16).toString('hex');
@@ -257,11 +259,11 @@ export class Compositions {
     const excessBytes = encodeComposition(composition).length - limits.compositionBytesMax;
     if (excessBytes > 0) refuse('servers', `and subjects must be shorter by ${excessBytes} bytes together`);
     const { servers, compositions } = this.#directory;
-    refuseAboveQuota(composition, compositions);
+    refuseAboveQuota(composition, compositions, this.#shares);
     const matches = matchServers(composition, servers);
     for (const [index, subject] of composition.subjects.entries()) {
       const obstacle =
-        findShareObstacle(subject, composition, compositions) ??
+        findShareObstacle(subject, composition, compositions, this.#shares) ??
         (published.includes(subject)
           ? undefined
           : await this.#publisher.findObstacle(subject, composition.id, matches));

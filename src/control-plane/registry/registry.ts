@@ -30,6 +30,7 @@ export interface RegistryOptions {
   readonly logger: Logger;
   /** Between two health checks of one server. */
   readonly healthIntervalMs: number;
+  readonly serversMax: number;
 }
 
 export interface ServerQuery extends PageQuery {
@@ -54,12 +55,14 @@ export class Registry {
   readonly #directory: Directory;
   readonly #prober: Pick<Prober, 'probe' | 'close'>;
   readonly #logger: Logger;
+  readonly #serversMax: number;
   readonly #healthChecks: HealthChecks<KnownServer>;
   readonly #listeners: ChangeListener[] = [];
   /** Ids of the servers whose refresh is under way. */
   readonly #refreshing = new Set<string>();
 
-  constructor({ records, directory, prober, logger, healthIntervalMs }: RegistryOptions) {
+  constructor({ records, directory, prober, logger, healthIntervalMs, serversMax }: RegistryOptions) {
+    this.#serversMax = serversMax;
     this.#storage = new ServerStorage(records);
     this.#directory = directory;
     this.#prober = prober;
@@ -123,8 +126,8 @@ export class Registry {
     // Asked before the probe, which takes its time; what counts is the swap.
     await this.#refuseTakenName(checked.name);
     await this.#directory.sync();
-    if (this.#directory.servers.size >= limits.serversMax) {
-      throw new RegistryFault('registry-full', `No more than ${limits.serversMax} servers can be registered`);
+    if (this.#directory.servers.size >= this.#serversMax) {
+      throw new RegistryFault('registry-full', `No more than ${this.#serversMax} servers can be registered`);
     }
     const probe = await this.#prober.probe(checked.url);
     const blank = blankServer(checked, randomBytes(16).toString('hex'));

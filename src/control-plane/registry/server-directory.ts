@@ -3,7 +3,7 @@
 import type { BackendConfig } from '../../store/user-config-schema.js';
 import { backendOf } from '../compositions/composed-backends.js';
 import type { Mirrored } from '../mirror/record-mirror.js';
-import { sortedByName } from '../page.js';
+import { NameOrder } from '../mirror/name-order.js';
 import type { ServerRecord } from './server-record.js';
 import type { StoredServer } from './server-state.js';
 
@@ -38,7 +38,7 @@ export class ServerDirectory implements Mirrored {
   readonly prefix = SERVERS;
   readonly #byId = new Map<string, KnownServer>();
   readonly #byName = new Map<string, KnownServer>();
-  #sorted: readonly KnownServer[] | undefined;
+  readonly #order = new NameOrder<KnownServer>();
   #backends: ReadonlyMap<string, BackendConfig> | undefined;
   #version = 0;
 
@@ -53,7 +53,7 @@ export class ServerDirectory implements Mirrored {
 
   /** By name. */
   get sorted(): readonly KnownServer[] {
-    return (this.#sorted ??= sortedByName(this.#byId.values()));
+    return this.#order.items;
   }
 
   /** Of the servers that are in service, by name; the same object for as long as they are the same. */
@@ -89,15 +89,16 @@ export class ServerDirectory implements Mirrored {
     const after = value && knownServer(JSON.parse(value.toString()) as StoredServer);
     if (before !== undefined) {
       this.#byId.delete(before.id);
+      this.#order.remove(before);
       const name = before.name.toLowerCase();
       // Another one may have the name by now.
       if (this.#byName.get(name) === before) this.#byName.delete(name);
     }
     if (after !== undefined) {
       this.#byId.set(after.id, after);
+      this.#order.add(after);
       this.#byName.set(after.name.toLowerCase(), after);
     }
-    this.#sorted = undefined;
     this.#backends = undefined;
     this.#version += 1;
   }

@@ -3,6 +3,9 @@ import { CompositionDirectory } from '../../../src/control-plane/compositions/co
 import { findShareObstacle, refuseAboveQuota } from '../../../src/control-plane/compositions/composition-quota.js';
 import { COMPOSITIONS, type StoredComposition } from '../../../src/control-plane/compositions/composition-storage.js';
 import { limits } from '../../../src/shared/limits.js';
+import { composerShares } from '../../support/composer-shares.js';
+
+const shares = composerShares();
 
 let count = 0;
 
@@ -29,41 +32,47 @@ function directoryOf(compositions: readonly StoredComposition[]): CompositionDir
 }
 
 t.test('so many compositions of one maker, and as many again of another', async (t) => {
-  const made = Array.from({ length: limits.compositionsPerMakerMax }, () => composition());
+  const made = Array.from({ length: shares.makerCompositionsMax }, () => composition());
   const directory = directoryOf(made);
-  t.throws(() => refuseAboveQuota(composition(), directory), {
+  t.throws(() => refuseAboveQuota(composition(), directory, shares), {
     code: 'compositions-full',
     message: /delete one first/,
   });
-  t.doesNotThrow(() => refuseAboveQuota(composition({ maker: 'admin' }), directory));
-  t.doesNotThrow(() => refuseAboveQuota(made[0]!, directory), 'one that is there may be changed');
+  t.doesNotThrow(() => refuseAboveQuota(composition({ maker: 'admin' }), directory, shares));
+  t.doesNotThrow(() => refuseAboveQuota(made[0]!, directory, shares), 'one that is there may be changed');
 });
 
 t.test('what one maker stores, and what that writes into user configs, is bounded', async (t) => {
   const large = 'x'.repeat(limits.compositionBytesMax - 1_000);
-  const stored = Array.from({ length: limits.composedBytesPerMakerMax / limits.compositionBytesMax }, () =>
+  const stored = Array.from({ length: shares.makerComposedBytesMax / limits.compositionBytesMax }, () =>
     composition({ description: large }),
   );
-  const message = new RegExp(`of ${limits.composedBytesPerMakerMax}$`);
-  t.throws(() => refuseAboveQuota(composition({ description: large }), directoryOf(stored)), { message });
-  t.doesNotThrow(() => refuseAboveQuota(composition(), directoryOf(stored.slice(1))));
+  const message = new RegExp(`of ${shares.makerComposedBytesMax}$`);
+  t.throws(() => refuseAboveQuota(composition({ description: large }), directoryOf(stored), shares), { message });
+  t.doesNotThrow(() => refuseAboveQuota(composition(), directoryOf(stored.slice(1)), shares));
 
   const subjects = Array.from({ length: limits.compositionSubjectsMax }, (_, n) => `subject ${n}`);
-  const one = { subjects, hostBytes: limits.composedShareBytesMax };
-  const fitting = Math.floor(limits.publishedBytesPerMakerMax / (subjects.length * one.hostBytes));
+  const one = { subjects, hostBytes: shares.makerConfigBytesMax };
+  const fitting = Math.floor(shares.makerPublishedBytesMax / (subjects.length * one.hostBytes));
   const published = Array.from({ length: fitting }, () => composition(one));
-  t.throws(() => refuseAboveQuota(composition(one), directoryOf(published)), { message: /fewer subjects or tools/ });
-  t.doesNotThrow(() => refuseAboveQuota(composition(one), directoryOf(published.slice(1))));
+  t.throws(() => refuseAboveQuota(composition(one), directoryOf(published), shares), {
+    message: /fewer subjects or tools/,
+  });
+  t.doesNotThrow(() => refuseAboveQuota(composition(one), directoryOf(published.slice(1)), shares));
 });
 
 t.test('one maker fills a part of a user config, and leaves the rest to others', async (t) => {
-  const half = { hostBytes: limits.composedShareBytesMax / 2 };
+  const half = { hostBytes: shares.makerConfigBytesMax / 2 };
   const [first, second] = [composition(half), composition(half)];
   const directory = directoryOf([first, second]);
-  t.match(findShareObstacle('alice', composition({ hostBytes: 1 }), directory), /for one maker/);
-  t.equal(findShareObstacle('alice', composition({ hostBytes: 1, maker: 'admin' }), directory), undefined);
-  t.equal(findShareObstacle('bob', composition(half), directory), undefined, 'another subject has room');
-  t.equal(findShareObstacle('alice', { ...first, hostBytes: 7 }, directory), undefined, 'one that becomes smaller');
+  t.match(findShareObstacle('alice', composition({ hostBytes: 1 }), directory, shares), /for one maker/);
+  t.equal(findShareObstacle('alice', composition({ hostBytes: 1, maker: 'admin' }), directory, shares), undefined);
+  t.equal(findShareObstacle('bob', composition(half), directory, shares), undefined, 'another subject has room');
+  t.equal(
+    findShareObstacle('alice', { ...first, hostBytes: 7 }, directory, shares),
+    undefined,
+    'one that becomes smaller',
+  );
 });
 
 t.test('a composition is found by what it has, and no longer by what it had', async (t) => {

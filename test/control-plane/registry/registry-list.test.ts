@@ -14,6 +14,7 @@ async function openRegistry(t: Test, self: Readonly<Record<string, unknown>>): P
   const records = await openRecordStore({ kind: 'embedded', path: createScratchDirectory(t) }, logger);
   const probe: Probe = { kind: 'reached', findings: { serverInfo: self, capabilities: self, tools: NO_TOOLS } };
   const registry = new Registry({
+    serversMax: limits.serversMax,
     records,
     directory: new Directory(records),
     prober: { probe: async () => probe, close: () => {} },

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/dataplane-options.js';
 import { Directory } from '../../../src/control-plane/mirror/directory.js';
+import { limits } from '../../../src/shared/limits.js';
 import { Prober, ProberClosedError } from '../../../src/control-plane/prober/prober.js';
 import { Registry } from '../../../src/control-plane/registry/registry.js';
 import { RegistryFault } from '../../../src/control-plane/registry/registry-fault.js';
@@ -37,6 +38,7 @@ async function open(t: Test, options: StoreOptions, settings: RegistrySettings =
   const records = await openRecordStore(options, logger);
   const prober = new Prober({ deadlineMs: settings.deadlineMs ?? AMPLE_MS });
   const registry = new Registry({
+    serversMax: limits.serversMax,
     records,
     directory: new Directory(records),
     prober,

@@ -1,7 +1,14 @@
 // Decisions section 3: the compositions' endpoints, and that the dataplane serves what they say from the next request on.
 import t, { type Test } from 'tap';
 import { writeConfig } from '../../support/config-writer.js';
-import { detailOf, forEachStore, newName, type ApiCaller, type ControlPlane } from '../../support/control-plane.js';
+import {
+  detailOf,
+  forEachStore,
+  newName,
+  startControlPlane,
+  type ApiCaller,
+  type ControlPlane,
+} from '../../support/control-plane.js';
 import { backendFor } from '../../support/deployment.js';
 import { startGateway, verifyWith, type Gateway } from '../../support/gateway.js';
 import { McpCaller } from '../../support/mcp-caller.js';
@@ -271,4 +278,39 @@ await t.test('a change is answered when the wait is over, published or not', asy
     await until(published, 'the removal to be published');
     t.equal(await toolsOnDataplane(dataplane, controlPlane, 'subject-152', id), 400);
   });
+});
+
+await t.test('the shares of makers are options', async (t) => {
+  const options = ['--max-servers', '2', '--max-compositions', '3', '--max-compositions-per-maker', '2'];
+  const bytes = ['--max-published-bytes-per-maker', '2KiB', '--max-config-bytes-per-maker', '1KiB'];
+  const controlPlane = await startControlPlane(t, {
+    options: [...options, ...bytes, '--max-composed-bytes-per-maker', '64KiB'],
+  });
+  const [one, other] = [await controlPlane.caller(t), await controlPlane.caller(t)];
+  const servers = [{ name: await registerBackend(t, one, ['a']), tools: ['a'] }];
+  await registerBackend(t, one, ['a']);
+  const refused = async (
+    caller: ApiCaller,
+    path: string,
+    input: Json,
+    status: number,
+    words: RegExp,
+  ): Promise<void> => {
+    const answer = await caller.post(path, input);
+    t.equal(answer.status, status);
+    t.match(detailOf(answer), words);
+  };
+  await refused(one, '/servers', { name: 'third', url: UNREACHABLE_URL }, 409, /No more than 2 servers/);
+  const tools = Array.from({ length: 50 }, (_, n) => `a-tool-with-a-name-${n}`);
+  const large = { servers: [{ ...servers[0], tools }] };
+  await refused(one, '/compositions', { name: 'c', ...large }, 422, /of 1024 for one maker/);
+  const subjects = Array.from({ length: 20 }, (_, n) => `subject-${n}`);
+  await refused(one, '/compositions', { name: 'c', servers, subjects }, 409, /of 2048: name fewer subjects/);
+  const description = 'x'.repeat(4_000);
+  const many = Array.from({ length: 1_000 }, (_, n) => `${String(n).padStart(100, '0')}`);
+  await refused(one, '/compositions', { name: 'c', servers: [], description, subjects: many }, 409, /of 65536$/);
+  for (const name of ['first', 'second']) await compose(one, { name, servers });
+  await refused(one, '/compositions', { name: 'third', servers }, 409, /You have made 2 compositions/);
+  await compose(other, { name: 'third', servers });
+  await refused(other, '/compositions', { name: 'fourth', servers }, 409, /no more than 3 compositions/);
 });

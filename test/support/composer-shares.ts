@@ -1,0 +1,9 @@
+// What the registry and the compositions of a test may grow to: the options' defaults, but for those that it bounds.
+import { loadControlPlaneOptions } from '../../src/config/load-control-plane-options.js';
+import { readCommandLine, type CommandWords } from '../../src/config/command-line.js';
+import type { ComposerShares } from '../../src/config/control-plane-options.js';
+
+export function composerShares(bounds: Partial<ComposerShares> = {}): ComposerShares {
+  const { composerShares: defaults } = loadControlPlaneOptions(readCommandLine(['control-plane']) as CommandWords, {});
+  return { ...defaults, ...bounds };
+}
