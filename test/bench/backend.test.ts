@@ -7,9 +7,11 @@ import t from 'tap';
 import { asEventStream, fetchTool, storeTool, toolAnswer } from '../../bench/tool.js';
 import { listAnswer, toolTexts } from '../../bench/tool-list.js';
 import { freePort, waitUntilAnswering } from '../../bench/loopback.js';
+import { killWithProcess } from '../support/leftovers.js';
 
 const program = fileURLToPath(new URL('../../bench/backend.js', import.meta.url));
 const child = fork(program, ['0']);
+killWithProcess(child);
 t.teardown(() => child.kill('SIGKILL'));
 const [ports] = (await once(child, 'message')) as [number[]];
 
@@ -109,6 +111,7 @@ t.test('a list has as many tools as its path says, about a kilobyte each', async
 t.test('started by hand, as for another gateway, they listen and answer', async (t) => {
   const port = await freePort();
   const backend = spawn(process.execPath, [program, String(port)], { stdio: 'inherit' });
+  killWithProcess(backend);
   t.teardown(() => backend.kill());
   const url = `http://127.0.0.1:${port}/alpha/json/1`;
   await waitUntilAnswering('the backend', url);

@@ -1,7 +1,7 @@
 // The unit files by systemd's own judgement, and the notice of readiness through the real systemd-notify. `verify` wants
 // the program of ExecStart= to exist, so it judges a copy that starts this Node.js with a file of this repository.
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -12,6 +12,7 @@ import { controlPlaneOptionTable, dataplaneOptionTable } from '../../src/config/
 import { limits } from '../../src/shared/limits.js';
 import { startPrimary, stubOptions, until } from '../primary/stub-fleet.js';
 import { startProgram } from '../support/gateway.js';
+import { killWithProcess, removeNow, removeWithProcess } from '../support/leftovers.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const deployed = fileURLToPath(new URL('../../../deploy/systemd/', import.meta.url));
@@ -127,9 +128,11 @@ const listenerScript = `
 
 async function listenForNotices(t: Test): Promise<{ socket: string; notices: () => string[] }> {
   const directory = mkdtempSync(join(tmpdir(), 'notify-')); // a socket's path has to be short
-  t.teardown(() => rmSync(directory, { recursive: true }));
+  removeWithProcess(directory);
+  t.teardown(() => removeNow(directory));
   const socket = join(directory, 'socket');
   const child = spawn('perl', ['-e', listenerScript, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
+  killWithProcess(child);
   t.teardown(() => child.kill());
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));

@@ -4,7 +4,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
-import { childEnvironment, childPids, programPath, projectRoot } from '../support/gateway.js';
+import { childPids } from '../support/child-pids.js';
+import { childEnvironment, programPath, projectRoot } from '../support/gateway.js';
+import { killWithProcess } from '../support/leftovers.js';
 import { connectSdkClient } from '../support/sdk-client.js';
 import { until } from '../support/until.js';
 
@@ -26,6 +28,7 @@ async function startQuickstart(t: Test): Promise<Quickstart> {
     env: childEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  killWithProcess(child);
   // Its own handler ends the gateway with it.
   t.teardown(() => child.kill('SIGTERM'));
   let output = '';

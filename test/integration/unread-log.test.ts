@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { until } from '../primary/stub-fleet.js';
 import { childEnvironment, programPath } from '../support/gateway.js';
+import { killWithProcess } from '../support/leftovers.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const REQUESTS = 40;
@@ -17,6 +18,7 @@ for (const plane of ['control-plane', 'dataplane']) {
       env: childEnvironment(),
       stdio: ['ignore', 'pipe', 'inherit'],
     });
+    killWithProcess(program);
     t.teardown(() => program.kill('SIGKILL'));
     let output = '';
     program.stdout.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { claimAddresses } from '../../src/primary/listen-addresses.js';
 import { limits } from '../../src/shared/limits.js';
-import { childPids } from '../support/gateway.js';
+import { childPids } from '../support/child-pids.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, startPrimary, stubOptions, until } from './stub-fleet.js';
 import { announceSignal, stubSubject, stubTicket } from './stub-worker.js';

@@ -9,6 +9,7 @@ import type { Test } from 'tap';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import type { ProgramPlan } from './primary-program.js';
 import type { JournalEntry, StubPlan } from './stub-worker.js';
+import { killWithProcess } from '../support/leftovers.js';
 import { shareOptions } from '../support/shares.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
@@ -111,6 +112,7 @@ export function startPrimary(
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '', ...environment }, // the test runner's hooks would slow every start down
   });
+  killWithProcess(child);
   // The workers hold the pipe of the log too, so the primary's `close` is also the end of the last one of them.
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
     child.once('close', (status, signal) => resolve(status ?? signal)),

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
+import { killWithProcess } from '../support/leftovers.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
@@ -26,6 +27,7 @@ async function startProgram(t: Test, lines: number, stdout: number | 'pipe'): Pr
     stdio: ['pipe', stdout, 'pipe'],
     env: environment,
   });
+  killWithProcess(child);
   t.teardown(() => child.kill('SIGKILL'));
   t.equal(String((await once(child.stderr!, 'data'))[0]), 'logged\n', 'it was not held up');
   return child;

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
+import { killWithProcess } from '../support/leftovers.js';
 import type { McpBackendOptions } from '../support/mcp-backend.js';
 import { rpc, type McpSession } from '../support/mcp-caller.js';
 import { until } from '../support/until.js';
@@ -200,6 +201,7 @@ await forEachDeployment(t, { options: DEADLINES }, async (t, deployment) => {
 async function startFullListener(t: Test): Promise<string> {
   const script = `const server = require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port))`;
   const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'ignore'] });
+  killWithProcess(child);
   t.teardown(() => child.kill('SIGKILL'));
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const port = Number(line.toString());

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import type { Test } from 'tap';
 import { findFreePort } from './free-port.js';
 import { childEnvironment } from './gateway.js';
+import { killWithProcess } from './leftovers.js';
 
 const START_TRIES_MAX = 5;
 const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
@@ -43,9 +44,7 @@ export class EverythingServer {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#child = child;
-    const killWithTest = (): void => void child.kill('SIGKILL');
-    process.once('exit', killWithTest);
-    child.once('exit', () => process.removeListener('exit', killWithTest));
+    killWithProcess(child);
     const output: string[] = [];
     await new Promise<void>((resolve, reject) => {
       createInterface({ input: child.stderr }).on('line', (line) => {

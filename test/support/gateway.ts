@@ -1,16 +1,18 @@
 // The built program as a child process: started with the options a test chooses, on a port of its own, its log lines
 // collected, and ended with the test. Nothing of src/ runs inside the test.
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import { childPids } from './child-pids.js';
+import { killWithProcess } from './leftovers.js';
 
-/** Only a start that hangs may take this long: on a busy machine a healthy one has passed half a minute. */
-const START_MS_MAX = 60_000;
+/** Only a start that hangs may take this long: on a busy machine a healthy one has passed a minute. */
+const START_MS_MAX = 150_000;
 const STOP_MS_MAX = 60_000;
 const WAIT_MS_MAX = 60_000;
 
@@ -85,11 +87,13 @@ export function launchProgram(t: Pick<Test, 'teardown'>, words: readonly string[
 }
 
 function spawnProgram(words: readonly string[], setup: ProgramSetup): ChildProcessByStdio<null, Readable, Readable> {
-  return spawn(process.execPath, [programPath(setup.build), ...words], {
+  const child = spawn(process.execPath, [programPath(setup.build), ...words], {
     cwd: setup.directory ?? projectRoot,
     env: childEnvironment(setup.environment),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  killWithProcess(child);
+  return child;
 }
 
 function commandLine(setup: GatewaySetup): string[] {
@@ -127,14 +131,10 @@ export class Gateway {
     this.exit = new Promise((resolve) => {
       child.once('close', (code, signal) => {
         this.#isExited = true;
-        process.removeListener('exit', killWithTest);
         for (const wake of this.#onLine) wake();
         resolve({ code, signal });
       });
     });
-    // A test that dies half-way must not leave a gateway behind.
-    const killWithTest = (): void => void child.kill('SIGKILL');
-    process.once('exit', killWithTest);
   }
 
   /** Scheme, address and port of the plain listener. */
@@ -227,19 +227,6 @@ function tryParseObject(line: string): LogLine | undefined {
     return typeof value === 'object' && value !== null ? (value as LogLine) : undefined;
   } catch {
     return undefined;
-  }
-}
-
-/** Direct children of a process, whichever of its threads forked them. Linux only. */
-export function childPids(pid: number): number[] {
-  const tasks = `/proc/${pid}/task`;
-  try {
-    return readdirSync(tasks)
-      .flatMap((task) => readFileSync(join(tasks, task, 'children'), 'utf8').split(' '))
-      .filter((word) => word !== '')
-      .map(Number);
-  } catch {
-    return [];
   }
 }
 

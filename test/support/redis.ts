@@ -11,6 +11,7 @@ import type { RedisTls } from '../../src/config/dataplane-options.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import type { Certificates } from './certificates.js';
 import { findFreePort } from './free-port.js';
+import { killWithProcess } from './leftovers.js';
 import { createScratchDirectory } from './scratch-directory.js';
 import { until } from './until.js';
 
@@ -70,6 +71,12 @@ export class RedisServer {
     };
   }
 
+  get pid(): number {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error('this Redis does not run');
+    return pid;
+  }
+
   /** Another client of the same Redis, closed with it. */
   async connect(): Promise<Redis> {
     const tls = this.#tls();
@@ -93,9 +100,7 @@ export class RedisServer {
   async start(): Promise<void> {
     this.#busPort = String(await findFreePort());
     const child = spawn('redis-server', this.#commandLine(), { stdio: ['ignore', 'pipe', 'ignore'] });
-    const killWithTest = (): void => void child.kill('SIGKILL');
-    process.once('exit', killWithTest);
-    child.once('exit', () => process.removeListener('exit', killWithTest));
+    killWithProcess(child);
     this.#child = child;
     const output: string[] = [];
     const ready = new Promise<void>((resolve, reject) => {

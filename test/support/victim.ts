@@ -11,6 +11,7 @@ import type { Test } from 'tap';
 import { completeBackends, type Deployment } from './deployment.js';
 import { childEnvironment } from './gateway.js';
 import type { Latencies } from './latencies.js';
+import { killWithProcess } from './leftovers.js';
 
 /** The parts of a deployment that a victim needs. */
 export interface VictimHome extends Pick<Deployment, 'newSubject' | 'newVirtualHostId' | 'token' | 'writeConfig'> {
@@ -63,12 +64,8 @@ export async function startVictim(
   setup: VictimSetup = {},
 ): Promise<Victim> {
   const child = fork(program, { env: childEnvironment(), stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-  const killWithTest = (): void => void child.kill('SIGKILL');
-  process.once('exit', killWithTest);
-  t.teardown(() => {
-    process.removeListener('exit', killWithTest);
-    killWithTest();
-  });
+  killWithProcess(child);
+  t.teardown(() => child.kill('SIGKILL'));
   const ready = await notice(child, 'ready');
   const { backendHost, ...work } = setup;
   const backendUrl = backendHost === undefined ? ready.backendUrl : withHost(ready.backendUrl, backendHost);
