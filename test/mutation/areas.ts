@@ -1,12 +1,16 @@
 // The mutants that are kept, by area. They are picked by hand: slips that a hurried change could make, each in a line
 // that some promise rests on.
+import { affinityMutants } from './mutants/affinity.js';
 import { authMutants } from './mutants/auth.js';
+import { edgeMutants } from './mutants/edge.js';
 import { namesMutants } from './mutants/names.js';
+import { primaryMutants } from './mutants/primary.js';
 import { reachMutants } from './mutants/reach.js';
 import { sharedMutants } from './mutants/shared.js';
 import { configMutants } from './mutants/store-configs.js';
 import { embeddedStoreMutants } from './mutants/store-embedded.js';
 import { redisStoreMutants } from './mutants/store-redis.js';
+import { workerMutants } from './mutants/worker.js';
 import type { Mutant } from './mutant.js';
 
 export const areas: Readonly<Record<string, readonly Mutant[]>> = {
@@ -15,4 +19,8 @@ export const areas: Readonly<Record<string, readonly Mutant[]>> = {
   shared: sharedMutants,
   reach: reachMutants,
   store: [...configMutants, ...embeddedStoreMutants, ...redisStoreMutants],
+  primary: primaryMutants,
+  worker: workerMutants,
+  edge: edgeMutants,
+  affinity: affinityMutants,
 };

@@ -25,6 +25,14 @@ t.test('a text that is gone, or there twice, is an error that names the mutant',
   t.throws(() => mutate('at < end || at < end', mutant), /src\/a\.ts: one too many\n.*there 2 times/);
 });
 
+t.test('of several the first one behind another text is meant', async (t) => {
+  const second = { ...mutant, after: 'then' };
+  t.equal(mutate('at < end; then at < end; at < end', second), 'at < end; then at <= end; at < end');
+  t.throws(() => mutate('at < end then', second), /no longer there: at < end/);
+  t.throws(() => mutate('at < end', second), /no longer there: then/);
+  t.throws(() => mutate('then then at < end', second), /there 2 times: then/);
+});
+
 t.test('what changes nothing, or more than a line, is no mutant', async (t) => {
   t.throws(() => mutate('at < end', { ...mutant, becomes: mutant.text }), /not a change of one line/);
   t.throws(() => mutate('a\nb', { ...mutant, text: 'a\nb' }), /not a change of one line/);

@@ -6,14 +6,15 @@ export interface Mutant {
   readonly file: string;
   /** What goes wrong with it, in a few words. */
   readonly slip: string;
-  /** Part of one line, there exactly once in the file. */
+  /** Part of one line, there exactly once in the file; or the first one behind `after`, which is there exactly once. */
   readonly text: string;
+  readonly after?: string;
   readonly becomes: string;
   /** Test files, as in `names/names` for `test/names/names.test.ts`. One that fails is enough. */
   readonly noticedBy: readonly string[];
 }
 
-type Slip = Pick<Mutant, 'slip' | 'text' | 'becomes'> & Partial<Pick<Mutant, 'noticedBy'>>;
+type Slip = Omit<Mutant, 'file' | 'noticedBy'> & Partial<Pick<Mutant, 'noticedBy'>>;
 
 /** @param noticedBy holds for each slip that names no tests of its own. */
 export function mutantsOf(file: string, noticedBy: readonly string[], slips: readonly Slip[]): readonly Mutant[] {
@@ -27,12 +28,20 @@ export function nameOf({ file, slip }: Mutant): string {
 
 /** @throws when the mutant does not fit the source: it names the mutant, and what to look for. */
 export function mutate(source: string, mutant: Mutant): string {
-  const { text, becomes } = mutant;
-  const count = source.split(text).length - 1;
-  if (count !== 1) {
-    const found = count === 0 ? 'is no longer there' : `is there ${count} times`;
-    throw new Error(`${nameOf(mutant)}\n  its text ${found}: ${text}`);
-  }
+  const { text, becomes, after } = mutant;
   if (text === becomes || text.includes('\n')) throw new Error(`${nameOf(mutant)}\n  it is not a change of one line`);
-  return source.replace(text, () => becomes);
+  const from = after === undefined ? 0 : indexOfOnly(source, after, mutant) + after.length;
+  const at = after === undefined ? indexOfOnly(source, text, mutant) : source.indexOf(text, from);
+  if (at === -1) throw misfit(mutant, text, 'is no longer there');
+  return source.slice(0, at) + becomes + source.slice(at + text.length);
+}
+
+function indexOfOnly(source: string, part: string, mutant: Mutant): number {
+  const count = source.split(part).length - 1;
+  if (count !== 1) throw misfit(mutant, part, count === 0 ? 'is no longer there' : `is there ${count} times`);
+  return source.indexOf(part);
+}
+
+function misfit(mutant: Mutant, part: string, found: string): Error {
+  return new Error(`${nameOf(mutant)}\n  its text ${found}: ${part}`);
 }

@@ -96,6 +96,7 @@ t.test('of the names that nobody is asked for the one used longest ago is forgot
   t.ok(names.isAsking('asked.test'));
   names.lookUp('one-more.test', 'mallory', () => {});
   t.equal(names.known('first.test'), undefined);
+  names.lookUp('two-more.test', 'mallory', () => {});
   t.ok(names.isAsking('asked.test'), 'somebody waits for it');
 });
 

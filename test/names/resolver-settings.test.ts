@@ -9,7 +9,7 @@ t.test('reads what resolv.conf(5) says', async (t) => {
     'nameserver\t2001:db8::1',
     'nameserver nonsense',
     'domain old.example',
-    'search Svc.Cluster.Local cluster.local.',
+    'search Svc.Cluster.Local cluster.local. ; not.this',
     'options edns0 ndots:5 timeout:2',
     'sortlist 192.0.2.0',
   ].join('\n');

@@ -168,7 +168,7 @@ export const namesMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'src/names/hosts-file.ts',
-    ['names/names'],
+    ['names/hosts-file'],
     [
       {
         slip: 'a name in capitals is not found',

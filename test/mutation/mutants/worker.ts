@@ -1,0 +1,292 @@
+// Slips in a worker: admission, the order of checks, overload, the access log.
+import { mutantsOf, type Mutant } from '../mutant.js';
+
+export const workerMutants: readonly Mutant[] = [
+  ...mutantsOf(
+    'src/process/overload.ts',
+    ['process/overload'],
+    [
+      {
+        slip: 'a mark that is reached does not count',
+        text: 'return value >= (wasPast ? until : at);',
+        becomes: 'return value > (wasPast ? until : at);',
+      },
+      {
+        slip: 'the worker wavers at its marks',
+        text: 'return value >= (wasPast ? until : at);',
+        becomes: 'return value >= at;',
+      },
+      { slip: 'one reading leads over two states', text: "calm: 'refusing-sessions',", becomes: "calm: 'serving'," },
+      {
+        slip: 'a DELETE is refused',
+        text: " && method !== 'DELETE' ? refusals.overloaded",
+        becomes: ' ? refusals.overloaded',
+      },
+      {
+        slip: 'a request of an open session is refused with the new sessions',
+        text: "(sessionId === '' ? this.sessionRefusal : undefined)",
+        becomes: 'this.sessionRefusal',
+      },
+      {
+        slip: 'the health check sends callers away too early',
+        text: "return this.#state === 'refusing-requests' ? refusals.overloaded : undefined;",
+        becomes: "return this.#state !== 'serving' ? refusals.overloaded : undefined;",
+      },
+      {
+        slip: 'the event loop is not looked at',
+        text: "const GAUGES = ['residentPercent', 'heapPercent', 'loopDelayMs'] as const;",
+        becomes: "const GAUGES = ['residentPercent', 'heapPercent'] as const;",
+      },
+      {
+        slip: 'each reading is told',
+        text: 'if (next !== this.#state) this.#become(next, reading);',
+        becomes: 'this.#become(next, reading);',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/process/overload-watch.ts',
+    ['process/overload'],
+    [
+      {
+        slip: 'the longest delay counts',
+        text: 'isDelayKnown ? Math.min(...this.#delaysMs) : 0,',
+        becomes: 'isDelayKnown ? Math.max(...this.#delaysMs) : 0,',
+      },
+      {
+        slip: 'the first delay counts',
+        text: 'isDelayKnown ? Math.min(...this.#delaysMs) : 0,',
+        becomes: 'Math.min(...this.#delaysMs),',
+      },
+      {
+        slip: 'delays are kept for ever',
+        text: 'if (this.#delaysMs.length > DELAYS_KEPT) this.#delaysMs.shift();',
+        becomes: '',
+      },
+      {
+        slip: 'garbage is collected at each reading',
+        text: 'if (lacksMemory && nowMs - this.#collectedAtMs >= limits.overloadCollectionMs) {',
+        becomes: 'if (lacksMemory) {',
+      },
+      { slip: 'garbage counts as memory in use', text: '      reading = this.#reading();', becomes: '' },
+      {
+        slip: 'the pause of a collection counts as a delay',
+        text: '      this.#dueMs = this.#gauges.nowMs() + limits.overloadReadingMs;',
+        becomes: '',
+      },
+      { slip: 'one gauge of memory is enough not to lack it', text: '      ) >= 0;', becomes: '      ) > 0;' },
+      { slip: 'readings end after the first', text: '      this.start();', becomes: '' },
+      { slip: 'readings go on after the end', text: 'clearTimeout(this.#timer);', becomes: '' },
+    ],
+  ),
+  ...mutantsOf(
+    'src/worker/access-log.ts',
+    ['worker/access-log', 'spec/access-log'],
+    [
+      { slip: 'a request has two lines', text: 'if (this.#isLogged) return;', becomes: '' },
+      {
+        slip: 'a subject is told',
+        text: 'subject: subjectHash(subject), virtualHost: virtualHost.id };',
+        becomes: 'subject, virtualHost: virtualHost.id };',
+      },
+      {
+        slip: 'a name of any length is told',
+        text: "...(tool !== '' && { tool: bounded(tool) }),",
+        becomes: "...(tool !== '' && { tool }),",
+      },
+      { slip: 'a method of any length is told', text: 'method: bounded(method),', becomes: 'method,' },
+      {
+        slip: 'a virtual host of any length is told',
+        text: 'virtualHost: bounded(virtualHost), method,',
+        becomes: 'virtualHost, method,',
+      },
+      { slip: 'an answer that was cut off looks whole', text: '...(!isWhole && { cut: true }) };', becomes: '};' },
+      {
+        slip: 'the line does not wait for the end of the answer',
+        text: 'if (this.#exchange.whenSettled === undefined || this.isAborted) this.#log(isWhole);',
+        becomes: 'this.#log(isWhole);',
+      },
+      {
+        slip: 'of a caller that is gone there is no line',
+        text: 'if (this.#exchange.whenSettled === undefined || this.isAborted) this.#log(isWhole);',
+        becomes: 'if (this.#exchange.whenSettled === undefined) this.#log(isWhole);',
+      },
+      {
+        slip: 'a caller that is gone has its line before its call is over',
+        text: 'if (this.#status === undefined && this.isAborted && !isWhole) return;',
+        becomes: '',
+      },
+      {
+        slip: 'the status is the one of the last answer',
+        text: '    this.#status ??= status;',
+        becomes: '    this.#status = status;',
+      },
+      { slip: 'memory of a body is never given back', text: 'this.#exchange.releaseBody?.();', becomes: '' },
+      {
+        slip: 'headers of an answer are lost',
+        text: 'this.#exchange.respond(status, contentType, body, sessionId, headers);',
+        becomes: 'this.#exchange.respond(status, contentType, body, sessionId);',
+      },
+      {
+        slip: 'a refused request has no line',
+        text: 'status: refusal.status, refusal: refusal.code },',
+        becomes: 'status: refusal.status },',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/worker/admission/admission.ts',
+    ['worker/admission/admission'],
+    [
+      {
+        slip: 'a refused token is asked for its config',
+        text: "if (verified.kind === 'refused') return REFUSED_BY_REASON[verified.reason];",
+        becomes:
+          "if (verified.kind === 'refused' && verified.reason === 'missing') return REFUSED_BY_REASON[verified.reason];",
+      },
+      {
+        slip: 'a missing config passes for an unknown virtual host',
+        text: "if (read.kind === 'missing') return CONFIG_MISSING;",
+        becomes: "if (read.kind === 'missing') return VIRTUAL_HOST_UNKNOWN;",
+      },
+      {
+        slip: 'a broken config is told at each request',
+        text: 'this.#repeated.error(this.#logger, `${subject} ${read.reason}`, fields,',
+        becomes: 'this.#logger.error(fields,',
+        noticedBy: ['worker/admission/admission', 'spec/user-config'],
+      },
+      {
+        slip: 'the identity is told',
+        text: 'subject: subjectHash(subject), reason: read.reason };',
+        becomes: 'subject, reason: read.reason };',
+      },
+      {
+        slip: 'an expired token counts as invalid',
+        text: 'expired: refused(refusals.tokenExpired),',
+        becomes: 'expired: refused(refusals.tokenInvalid),',
+      },
+      {
+        slip: 'without a token any method is 405',
+        text: "return verified.kind === 'refused' ? REFUSED_BY_REASON[verified.reason].refusal : undefined;",
+        becomes:
+          'return verified.kind === "refused" && verified.reason === "expired" ? REFUSED_BY_REASON[verified.reason].refusal : undefined;',
+        noticedBy: ['worker/admission/admission', 'spec/order-of-checks', 'spec/methods'],
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/worker/passthrough.ts',
+    ['relay/passthrough', 'spec/passthrough-headers'],
+    [
+      {
+        slip: 'what a connection names goes on',
+        text: ' || connectionNames?.has(name) === true) continue;',
+        becomes: ') continue;',
+      },
+      {
+        slip: 'a name of a connection in capitals goes on',
+        text: 'names.add(name.trim().toLowerCase());',
+        becomes: 'names.add(name.trim());',
+      },
+      { slip: 'the last connection header counts', text: 'names ??= new Set();', becomes: 'names = new Set();' },
+      { slip: 'bytes that are lost go on', text: "if (value.includes('\\ufffd')) return name;", becomes: '' },
+      {
+        slip: 'bytes outside ASCII go on as UTF-8',
+        text: "return ASCII.test(value) ? value : Buffer.from(value).toString('latin1');",
+        becomes: 'return value;',
+      },
+      { slip: 'every header goes on', text: '!names.has(name) || ', becomes: '' },
+    ],
+  ),
+  ...mutantsOf(
+    'src/worker/forget-announcer.ts',
+    ['spec/bootstrap', 'integration/config-change'],
+    [
+      { slip: 'two writes have one number', text: 'this.#lastTicket += 1;', becomes: '' },
+      {
+        slip: 'a write is answered before all have forgotten',
+        text: 'this.#pending.set(ticket, resolve);',
+        becomes: 'resolve();',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/worker/pipeline.ts',
+    ['spec/order-of-checks', 'spec/answers'],
+    [
+      {
+        slip: 'the TLS listener lets in what the plain one does',
+        text: 'const hosts = exchange.isTls ? this.#parts.tlsHosts : this.#parts.hosts;',
+        becomes: 'const hosts = this.#parts.hosts;',
+        noticedBy: ['spec/tls-listener'],
+      },
+      {
+        slip: 'the overload is not looked at',
+        text: 'const refusal = this.#parts.overload.refusalOf(exchange.method, exchange.head.sessionId);',
+        becomes: 'const refusal = undefined as ReturnType<Overload["refusalOf"]>;',
+        noticedBy: ['worker/pipeline'],
+      },
+      {
+        slip: 'the overload is not looked at behind a hop',
+        text: "outcome.kind === 'refused' ? outcome.refusal : this.#parts.overload.refusalOf(method, sessionId);",
+        becomes: "outcome.kind === 'refused' ? outcome.refusal : undefined;",
+        noticedBy: ['worker/pipeline'],
+      },
+      {
+        slip: 'a request that was refused behind a hop has no line',
+        text: 'this.#parts.accessLog?.refused(method, address.virtualHostId, refusal);',
+        becomes: '',
+        noticedBy: ['worker/pipeline'],
+      },
+      {
+        slip: 'a caller that went away during its admission is admitted',
+        text: 'if (exchange.isAborted) return;',
+        becomes: '',
+        noticedBy: ['worker/pipeline', 'spec/malformed-http'],
+      },
+      {
+        slip: 'the body of an unknown caller is read on',
+        after: 'onRequest(exchange: EdgeExchange): void {',
+        text: 'exchange.holdBody();',
+        becomes: '',
+        noticedBy: ['worker/pipeline'],
+      },
+      {
+        slip: 'a header that cannot be read goes on empty',
+        text: 'this.#refuse(exchange, headerUnreadable(passthroughHeaders));',
+        becomes: '',
+        noticedBy: ['spec/passthrough-headers'],
+      },
+      {
+        slip: 'a page may not read a refusal',
+        text: "if (origin !== '') exchange.allowOrigin(hosts.corsHeaders(origin));",
+        becomes: '',
+        noticedBy: ['spec/answers', 'spec/methods', 'spec/order-of-checks'],
+      },
+      {
+        slip: 'the hop is for another virtual host',
+        text: 'const address = { subject: caller.subject, virtualHostId: caller.virtualHost.id };',
+        becomes: "const address = { subject: caller.subject, virtualHostId: '' };",
+        noticedBy: ['spec/sessions'],
+      },
+      {
+        slip: 'a session of another worker is unknown here',
+        text: 'if (owner === slot) {',
+        becomes: 'if (owner === slot || slotCount > 0) {',
+        noticedBy: ['spec/sessions'],
+      },
+      {
+        slip: 'an owner that was lost passes for a lost session',
+        text: "'owner-lost': refusals.ownerLost,",
+        becomes: "'owner-lost': refusals.sessionUnknown,",
+        noticedBy: ['integration/worker-death', 'worker/pipeline'],
+      },
+      {
+        slip: 'a lost session passes for an owner that was lost',
+        text: "'owner-absent': refusals.sessionUnknown,",
+        becomes: "'owner-absent': refusals.ownerLost,",
+        noticedBy: ['integration/worker-death', 'worker/pipeline'],
+      },
+    ],
+  ),
+];
