@@ -7,7 +7,7 @@ import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
 import { LATEST_PROTOCOL_VERSION, UPSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
 import type { UpstreamCall, UpstreamHandler } from './http-upstream.js';
-import type { Endpoint } from './reach/endpoint.js';
+import { CONTENT_HEADERS, type Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import { UpstreamRequest, type RequestHandler } from './upstream-request.js';
@@ -31,7 +31,15 @@ export interface Handshake {
 }
 
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
-const CONTENT_HEADERS = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream'];
+
+// Around the id, and around what the caller says of itself. Every backend is offered the latest version. Capabilities are
+// empty: sampling, elicitation and roots would make it ask the caller, and the gateway does not relay that way yet
+// (decisions 2.4).
+const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
+const BEFORE_CLIENT_INFO = Buffer.from(
+  `,"method":"initialize","params":{"protocolVersion":"${LATEST_PROTOCOL_VERSION}","capabilities":{},"clientInfo":`,
+);
+const BEHIND_CLIENT_INFO = Buffer.from('}}');
 
 export interface HandshakePlan {
   readonly subject: string;
@@ -72,8 +80,8 @@ class Opening implements Handshake, RequestHandler {
         subject: plan.subject,
         target: plan.target,
         endpoint: plan.endpoint,
-        headers: [...CONTENT_HEADERS, ...plan.passthrough],
-        body: initializeBody(id, plan.clientInfo),
+        headers: withPassthrough(plan.endpoint.contentHeaders, plan.passthrough),
+        body: Buffer.concat([BEFORE_ID, id, BEFORE_CLIENT_INFO, plan.clientInfo, BEHIND_CLIENT_INFO]),
         id: { bytes: id, start: 0, end: id.length },
         deadlineMs,
         isSilenceDeadline: false,
@@ -139,8 +147,8 @@ class Opening implements Handshake, RequestHandler {
       onEnd: () => settle(refusal),
       onFault: settle,
     };
-    const headers = [...result.headers, ...this.#plan.passthrough];
-    const { subject, target } = this.#plan;
+    const { subject, target, passthrough } = this.#plan;
+    const headers = withPassthrough(result.headers, passthrough);
     const request = { subject, target, method: 'POST', headers, body: INITIALIZED } as const;
     this.#notice = this.#context.http.dispatch(request, handler);
   }
@@ -160,19 +168,9 @@ function sessionHeaders(sessionId: string, protocolVersion: string): readonly st
   return headers;
 }
 
-/**
- * Every backend is offered the latest version. Capabilities are empty: sampling, elicitation and roots would make it ask
- * the caller, and the gateway does not relay that way yet (decisions 2.4).
- */
-function initializeBody(id: Buffer, clientInfo: Buffer): Buffer {
-  return Buffer.concat([
-    Buffer.from('{"jsonrpc":"2.0","id":'),
-    id,
-    Buffer.from(`,"method":"initialize","params":{"protocolVersion":"${LATEST_PROTOCOL_VERSION}",`),
-    Buffer.from('"capabilities":{},"clientInfo":'),
-    clientInfo,
-    Buffer.from('}}'),
-  ]);
+/** The same array when there is nothing to add: heads are remembered with it. */
+function withPassthrough(headers: readonly string[], passthrough: readonly string[]): readonly string[] {
+  return passthrough.length === 0 ? headers : [...headers, ...passthrough];
 }
 
 function readRecord(bytes: Buffer, message: BackendMessage, sessionId: string): UpstreamSessionRecord | UpstreamFault {

@@ -45,7 +45,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   #bodyBytes = -1;
   readonly #received: BodyCollector;
   /** For who reads large answers elsewhere, in place of `#received`: what was not passed on yet. */
-  #pieces: Buffer[] = [];
+  #pieces: Buffer[] | undefined;
   #pieceBytes = 0;
   #passedOnBytes = 0;
   #parser: EventStreamParser | undefined;
@@ -385,14 +385,14 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
       this.#fail(upstreamFault('answer-too-large'));
       return;
     }
-    addPiece(this.#pieces, piece);
+    addPiece((this.#pieces ??= []), piece);
     if (this.#pieceBytes >= limits.listPartBytes) this.#handler.onUnread?.(this.#takePieces(), false);
   }
 
   #takePieces(): Buffer[] {
-    const pieces = this.#pieces;
+    const pieces = this.#pieces ?? [];
     this.#passedOnBytes += this.#pieceBytes;
-    this.#pieces = [];
+    this.#pieces = undefined;
     this.#pieceBytes = 0;
     return pieces;
   }
@@ -432,7 +432,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     this.#events = undefined;
     this.#received.clear();
     this.#room?.release();
-    this.#pieces = [];
+    this.#pieces = undefined;
     return true;
   }
 }

@@ -483,3 +483,31 @@ t.test('instructions weigh in the session, and are left out where there is no ro
   t.equal(scene.session.state, 'open');
   t.equal(scene.session.record?.instructions, undefined);
 });
+
+t.test(
+  'requests with the same headers share their array, with which the HTTP client remembers their head',
+  async (t) => {
+    const scene = sceneIn(t, 'open');
+    const other = new UpstreamSession(scene.context, 'bob', BACKEND, CLIENT_INFO, ROOMY);
+    other.whenOpen([], () => undefined);
+    const { http } = scene.context;
+    t.equal(http.call(2).request.headers, http.call(0).request.headers, '`initialize` of any session');
+    scene.session.send(Buffer.from('{}'), []);
+    t.equal(http.call(3).request.headers, http.call(1).request.headers, 'what is sent in one session');
+    t.not(http.call(1).request.headers, http.call(0).request.headers);
+  },
+);
+
+t.test('headers of one caller go with its own requests only', async (t) => {
+  const scene = new Scene(t);
+  scene.wait(['x-tenant', 'alice']);
+  scene.handshake();
+  const other = new UpstreamSession(scene.context, 'bob', BACKEND, CLIENT_INFO, ROOMY);
+  other.whenOpen([], () => undefined);
+  const { http } = scene.context;
+  t.same(http.call(0).request.headers.slice(-2), ['x-tenant', 'alice']);
+  t.same(http.call(1).request.headers.slice(-2), ['x-tenant', 'alice']);
+  t.notOk(http.call(2).request.headers.includes('x-tenant'), 'another session');
+  scene.session.send(Buffer.from('{}'), []);
+  t.notOk(http.call(3).request.headers.includes('x-tenant'), 'a request without them');
+});

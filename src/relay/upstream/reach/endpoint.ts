@@ -4,8 +4,16 @@ import type { UpstreamFault } from '../upstream-fault.js';
 import type { OriginCircuit } from './origin-circuit.js';
 import { SilenceLedger, type OpeningAdmission } from './silence-ledger.js';
 
+/** Of every request with a body: name, value, … */
+export const CONTENT_HEADERS: readonly string[] = Object.freeze([
+  ...['content-type', 'application/json'],
+  ...['accept', 'application/json, text/event-stream'],
+]);
+
 export class Endpoint {
   readonly circuit: OriginCircuit;
+  /** The content headers, in an array of its own: a request's head is remembered with its array (http1/request-head.ts). */
+  readonly contentHeaders = [...CONTENT_HEADERS];
   #answeredAtMs = -Infinity;
   /** There only while somebody waits in vain, or has of late. */
   #silence: SilenceLedger | undefined;
