@@ -26,6 +26,12 @@ export const limits = {
   userConfigCacheEntriesMax: 50_000,
   /** Bytes of one user config; a larger one cannot be decoded (500). */
   userConfigBytesMax: 4 * MIB,
+  /** Of these, those that are parsed on the event loop, which takes it 8 ms; a larger one is parsed in a thread. */
+  userConfigInlineBytesMax: 32 * KIB,
+  /** Large user configs of a worker that wait for that thread; with one more the request fails (500), and the next asks again. */
+  largeConfigsWaitingMax: 10_000,
+  /** How long that thread is kept with nothing to do, ms. */
+  configThreadIdleMs: 10_000,
   /** Faults of one user config that are told; the others are counted. */
   userConfigIssuesMax: 10,
   /** Characters of the path that names a member at fault; the rest is cut off. */

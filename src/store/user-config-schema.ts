@@ -56,8 +56,14 @@ export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
     // The parser's message would repeat a piece of the config.
     return refuse('not JSON');
   }
-  const parsed = userConfigSchema.safeParse(value);
-  return parsed.success ? { ok: true, config: parsed.data } : refuse(describe(parsed.error.issues));
+  try {
+    const parsed = userConfigSchema.safeParse(value);
+    return parsed.success ? { ok: true, config: parsed.data } : refuse(describe(parsed.error.issues));
+  } catch (error) {
+    // So many members are at fault that zod's list of them passes what a call may have of arguments.
+    if (error instanceof RangeError) return refuse('too many members at fault to be told');
+    throw error;
+  }
 }
 
 function refuse(issues: string): UserConfigDecoding {

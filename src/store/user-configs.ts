@@ -2,22 +2,29 @@
 // so that the identity of a compiled virtual host says whether its config changed. Hot.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
-import { compileUserConfig } from './compile-config.js';
 import type { UserConfigRead } from './compiled-config.js';
+import { ConfigCompiler } from './config-compiler.js';
 import { RecentMap } from '../shared/recent-map.js';
 import type { Store, StoreRead } from './store.js';
-import { decodeUserConfig } from './user-config-schema.js';
 
 interface Compiled {
   readonly value: Buffer;
   readonly read: UserConfigRead;
 }
 
+/** A large config that is being compiled, for everybody who asks meanwhile. */
+interface Compiling {
+  readonly value: Buffer;
+  readonly read: Promise<UserConfigRead>;
+}
+
 const missing: UserConfigRead = Object.freeze({ kind: 'missing' });
 
 export class UserConfigs {
   readonly #store: Store;
-  readonly #upstreamMode: UpstreamOptions['mode'];
+  readonly #compiler: ConfigCompiler;
+  /** The newest of each subject. */
+  readonly #compiling = new Map<string, Compiling>();
   readonly #compiled = new RecentMap<Compiled>(
     limits.userConfigCacheEntriesMax,
     limits.userConfigCacheBytesMax,
@@ -26,10 +33,13 @@ export class UserConfigs {
 
   constructor(store: Store, upstreamMode: UpstreamOptions['mode']) {
     this.#store = store;
-    this.#upstreamMode = upstreamMode;
+    this.#compiler = new ConfigCompiler(upstreamMode);
   }
 
-  /** The config under a subject; without a promise whenever the store needs none. Never throws or rejects. */
+  /**
+   * The config under a subject; without a promise whenever the store needs none, but for a large config that is new. Never
+   * throws or rejects.
+   */
   read(subject: string): UserConfigRead | Promise<UserConfigRead> {
     const stored = this.#store.read(subject);
     return stored instanceof Promise
@@ -42,7 +52,11 @@ export class UserConfigs {
     this.#store.forget(subject);
   }
 
-  #compile(subject: string, stored: StoreRead): UserConfigRead {
+  async close(): Promise<void> {
+    await this.#compiler.close();
+  }
+
+  #compile(subject: string, stored: StoreRead): UserConfigRead | Promise<UserConfigRead> {
     if (stored.kind !== 'found') return stored;
     const { value } = stored;
     const known = this.#compiled.get(subject);
@@ -55,15 +69,32 @@ export class UserConfigs {
     }
     if (value.length === 0) return missing;
     // What cannot be decoded is remembered too: asking again must not cost a parse each time.
-    const read = this.#decode(value);
+    const under = this.#compiling.get(subject);
+    if (under?.value.equals(value) === true) return under.read;
+    const read = this.#compiler.compile(value);
+    if (read instanceof Promise) return this.#await(subject, value, read);
     this.#compiled.set(subject, { value, read });
     return read;
   }
 
-  #decode(value: Buffer): UserConfigRead {
-    const decoding = decodeUserConfig(value);
-    return decoding.ok
-      ? { kind: 'found', config: compileUserConfig(decoding.config, this.#upstreamMode) }
-      : { kind: 'failed', reason: `the user config cannot be decoded: ${decoding.issues}` };
+  #await(subject: string, value: Buffer, compiled: Promise<UserConfigRead>): Promise<UserConfigRead> {
+    const read = compiled.then(
+      (settled) => {
+        // What was written meanwhile is the newer one.
+        if (this.#settle(subject, read)) this.#compiled.set(subject, { value, read: settled });
+        return settled;
+      },
+      (error: unknown): UserConfigRead => {
+        this.#settle(subject, read);
+        return { kind: 'failed', reason: `the user config could not be compiled: ${String(error)}` };
+      },
+    );
+    this.#compiling.set(subject, { value, read });
+    return read;
+  }
+
+  /** False when a newer one is being compiled. */
+  #settle(subject: string, read: Promise<UserConfigRead>): boolean {
+    return this.#compiling.get(subject)?.read === read && this.#compiling.delete(subject);
   }
 }

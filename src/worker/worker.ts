@@ -112,12 +112,13 @@ export class Worker {
 
   /** Ends every session and tells the backends; the process is killed after `withinMs`. */
   async stop(withinMs: number): Promise<void> {
-    const { overloadWatch, relay, hops, hopListener, upstream, store } = this.#parts;
+    const { overloadWatch, relay, hops, hopListener, upstream, configs, store } = this.#parts;
     overloadWatch.stop();
     await relay.stop(Math.max(0, withinMs - limits.workerExitMs));
     hops.close();
     await hopListener.close();
     await upstream.close();
+    await configs.close();
     await store.close();
   }
 

@@ -1,4 +1,7 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
+import { dearestTurnMs, slownessNow } from '../support/turn-cost.js';
+import { compileUserConfig } from '../../src/store/compile-config.js';
+import { decodeUserConfig } from '../../src/store/user-config-schema.js';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledUserConfig, UserConfigRead } from '../../src/store/compiled-config.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
@@ -118,4 +121,102 @@ t.test('to forget is the work of the store', async (t) => {
   const store = new ScriptedStore();
   new UserConfigs(store, 'tls-only').forget('alice');
   t.same(store.forgotten, ['alice']);
+});
+
+/** Names that JSON writes with escapes, and all that a backend may have. */
+const colourful = configBytes({
+  'é"\n\u2028': {
+    url: 'http://b.example/mcp?x=1',
+    allowed_tool_names: ['a', '"', 'é'],
+    passthrough_headers: ['X-A', 'x-b'],
+  },
+  long: { url, transport: 'SSE', allowed_tool_names: Array.from({ length: 3_000 }, (_, index) => `tool-${index}`) },
+  ...Object.fromEntries(
+    Array.from({ length: 700 }, (_, index) => [`b${index}`.padEnd(1 + (index % 40), 'x'), { url }]),
+  ),
+});
+
+function configsOf(t: Test): { store: ScriptedStore; configs: UserConfigs } {
+  const store = new ScriptedStore();
+  const configs = new UserConfigs(store, 'tls-only');
+  t.teardown(() => configs.close());
+  return { store, configs };
+}
+
+t.test('a large config comes to the same as if it were small', async (t) => {
+  t.ok(colourful.length > limits.userConfigInlineBytesMax);
+  const { store, configs } = configsOf(t);
+  store.answer = { kind: 'found', value: colourful };
+  const reading = configs.read('alice');
+  t.ok(reading instanceof Promise, 'in its own time');
+  t.equal(await configs.read('alice'), await reading, 'once for all who ask meanwhile');
+  const decoding = decodeUserConfig(colourful);
+  if (!decoding.ok) throw new Error(decoding.issues);
+  const read = configs.read('alice');
+  const expected = compileUserConfig(decoding.config, 'tls-only');
+  t.strictSame(found(read), expected);
+  const names = (config: CompiledUserConfig): unknown =>
+    [...config.virtualHosts.values()].map(({ backends, backendsByNameLength }) => [
+      [...backends.keys()],
+      backendsByNameLength.map(({ name }) => name),
+    ]);
+  t.strictSame(names(found(read)), names(expected), 'in the same order');
+  t.equal(configs.read('alice'), read, 'and is remembered');
+});
+
+t.test('of two large configs the one that was written last is remembered', async (t) => {
+  const { store, configs } = configsOf(t);
+  store.answer = { kind: 'found', value: colourful };
+  const first = configs.read('alice');
+  const newer = Buffer.from(colourful.toString().replace('tool-1"', 'other"'));
+  store.answer = { kind: 'found', value: newer };
+  const second = configs.read('alice');
+  t.not(await first, await second);
+  t.equal(configs.read('alice'), await second);
+});
+
+t.test('a large config at fault is told as a small one is, and remembered', async (t) => {
+  const { store, configs } = configsOf(t);
+  const faulty = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`b${index}`, { url: 'none' }]));
+  store.answer = { kind: 'found', value: configBytes(faulty) };
+  const read = await configs.read('alice');
+  t.match(read, { kind: 'failed', reason: /b0\.url: must be an http.*and 4990 more/ });
+  t.equal(configs.read('alice'), read);
+});
+
+t.test('a config of nothing but faults is refused', async (t) => {
+  const members = Array.from({ length: 200_000 }, (_, index) => `"b${index}":0`).join();
+  const bytes = Buffer.from(`{"virtual_hosts":{"vh":{"backends":{${members}}}}}`);
+  t.ok(bytes.length <= limits.userConfigBytesMax);
+  t.strictSame(decodeUserConfig(bytes), { ok: false, issues: 'too many members at fault to be told' });
+});
+
+t.test('a config as large as may be does not hold up the event loop', async (t) => {
+  const fill = (member: (index: number) => string): string => {
+    const list: string[] = [];
+    for (let chars = 0; chars < limits.userConfigBytesMax - 200; chars += list.at(-1)!.length + 1) {
+      list.push(member(list.length));
+    }
+    return list.slice(0, -1).join();
+  };
+  const kinds = {
+    'virtual hosts': `{"virtual_hosts":{${fill((index) => `"h${index}":{"backends":{"b":{"url":"${url}"}}}`)}}}`,
+    backends: `{"virtual_hosts":{"vh":{"backends":{${fill((index) => `"b${index}":{"url":"${url}"}`)}}}}}`,
+    tools: `{"virtual_hosts":{"vh":{"backends":{"b":{"url":"${url}","allowed_tool_names":[${fill((index) => `"t${index}"`)}]}}}}}`,
+  };
+  const { store, configs } = configsOf(t);
+  for (const [what, text] of Object.entries(kinds)) {
+    store.answer = { kind: 'found', value: Buffer.from(text) };
+    let read: UserConfigRead | undefined;
+    const dearestMs = await dearestTurnMs(
+      () => void Promise.resolve(configs.read('alice')).then((settled) => (read = settled)),
+      () => read !== undefined,
+    );
+    t.match(read, { kind: 'found' }, what);
+    const boundMs = dearestMs < 50 ? 50 : 50 * slownessNow();
+    t.ok(
+      dearestMs < boundMs,
+      `${what}: the dearest turn cost ${Math.round(dearestMs)} ms of ${Math.round(boundMs)} at most`,
+    );
+  }
 });

@@ -1,0 +1,70 @@
+// From the stored bytes of a user config to its compiled form. A small one is compiled at once; a large one, whose parsing
+// would hold up the event loop for up to a second, in a thread, and is put together here a few rows a turn. Cold: once when
+// a config's bytes change.
+import { fileURLToPath } from 'node:url';
+import { Piscina } from 'piscina';
+import type { UpstreamOptions } from '../config/dataplane-options.js';
+import { limits } from '../shared/limits.js';
+import { compileUserConfig } from './compile-config.js';
+import type { CompiledUserConfig, UserConfigRead } from './compiled-config.js';
+import { ConfigReader } from './config-rows.js';
+import type { ConfigOutcome, ConfigTask } from './config-thread.js';
+import { decodeUserConfig } from './user-config-schema.js';
+
+const THREAD_FILE = fileURLToPath(new URL('./config-thread.js', import.meta.url));
+
+export class ConfigCompiler {
+  readonly #upstreamMode: UpstreamOptions['mode'];
+  #piscina: Piscina | undefined;
+
+  constructor(upstreamMode: UpstreamOptions['mode']) {
+    this.#upstreamMode = upstreamMode;
+  }
+
+  /** @returns a promise for a large config; it rejects when there is no saying what the config is. */
+  compile(value: Buffer): UserConfigRead | Promise<UserConfigRead> {
+    // One that is too large is refused before it is looked at.
+    const isLarge = value.length > limits.userConfigInlineBytesMax && value.length <= limits.userConfigBytesMax;
+    if (isLarge) return this.#compileLarge(value);
+    const decoding = decodeUserConfig(value);
+    if (!decoding.ok) return undecodable(decoding.issues);
+    return { kind: 'found', config: compileUserConfig(decoding.config, this.#upstreamMode) };
+  }
+
+  /** Ends the thread. */
+  async close(): Promise<void> {
+    await this.#piscina?.destroy();
+  }
+
+  async #compileLarge(value: Buffer): Promise<UserConfigRead> {
+    this.#piscina ??= new Piscina({
+      filename: THREAD_FILE,
+      minThreads: 0,
+      maxThreads: 1,
+      idleTimeout: limits.configThreadIdleMs,
+      maxQueue: limits.largeConfigsWaitingMax,
+    });
+    const outcome = (await this.#piscina.run({
+      value,
+      upstreamMode: this.#upstreamMode,
+    } satisfies ConfigTask)) as ConfigOutcome;
+    if ('issues' in outcome) return undecodable(outcome.issues);
+    const { buffer, byteOffset, byteLength } = outcome.rows;
+    return { kind: 'found', config: await putTogether(new ConfigReader(Buffer.from(buffer, byteOffset, byteLength))) };
+  }
+}
+
+function undecodable(issues: string): UserConfigRead {
+  return { kind: 'failed', reason: `the user config cannot be decoded: ${issues}` };
+}
+
+/** Others have their turn of the event loop between a few rows and the next. */
+async function putTogether(reader: ConfigReader): Promise<CompiledUserConfig> {
+  let endMs = performance.now() + limits.readingTurnMs;
+  while (reader.readRow()) {
+    if (performance.now() < endMs) continue;
+    await new Promise(setImmediate);
+    endMs = performance.now() + limits.readingTurnMs;
+  }
+  return reader.config;
+}

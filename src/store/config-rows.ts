@@ -1,0 +1,138 @@
+// A compiled user config on its way from the thread that compiled it to the event loop: a line of JSON for each row, each
+// small, so that the loop can put a large config together a few rows at a time. Cold.
+import type { BackendObstacle, CompiledBackend, CompiledUserConfig, CompiledVirtualHost } from './compiled-config.js';
+
+/** What follows is about the last virtual host, and in it about the last backend. */
+type ConfigRow =
+  | readonly ['virtual host', string]
+  | readonly [
+      'backend',
+      name: string,
+      origin: string,
+      path: string,
+      obstacle: BackendObstacle | null,
+      isRestricted: boolean,
+    ]
+  | readonly ['passthrough', ...string[]]
+  | readonly ['allowed', ...string[]]
+  /** The places of the next ones in the order by length. */
+  | readonly ['order', ...number[]];
+
+/** In one row: so many values, or so many characters and one value. */
+const VALUES_MAX = 256;
+const CHARS_MAX = 4_096;
+
+export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
+  const lines: string[] = [];
+  const add = (row: ConfigRow): void => void lines.push(JSON.stringify(row));
+  for (const { id, backends, backendsByNameLength } of virtualHosts.values()) {
+    add(['virtual host', id]);
+    const places = new Map<CompiledBackend, number>();
+    for (const backend of backends.values()) {
+      const { name, target, obstacle, passthroughHeaders, allowedToolNames } = backend;
+      places.set(backend, places.size);
+      add(['backend', name, target.origin, target.path, obstacle ?? null, allowedToolNames !== undefined]);
+      for (const names of inRows(passthroughHeaders)) add(['passthrough', ...names]);
+      for (const names of inRows(allowedToolNames ?? [])) add(['allowed', ...names]);
+    }
+    for (const order of inRows(backendsByNameLength)) add(['order', ...order.map((backend) => places.get(backend)!)]);
+  }
+  return Buffer.from(lines.join('\n'));
+}
+
+function* inRows<Value>(values: Iterable<Value>): Generator<Value[]> {
+  let row: Value[] = [];
+  let chars = 0;
+  for (const value of values) {
+    row.push(value);
+    if (typeof value === 'string') chars += value.length;
+    if (row.length < VALUES_MAX && chars < CHARS_MAX) continue;
+    yield row;
+    row = [];
+    chars = 0;
+  }
+  if (row.length > 0) yield row;
+}
+
+/** A virtual host of which more may come. */
+interface OpenVirtualHost extends CompiledVirtualHost {
+  readonly backends: Map<string, CompiledBackend>;
+  readonly backendsByNameLength: CompiledBackend[];
+  readonly passthroughHeaders: Set<string>;
+}
+
+/** Puts a config together from its rows. */
+export class ConfigReader {
+  readonly #rows: Buffer;
+  #at = 0;
+  readonly #virtualHosts = new Map<string, CompiledVirtualHost>();
+  #virtualHost: OpenVirtualHost | undefined;
+  #backends: CompiledBackend[] = [];
+  #passthroughHeaders = new Set<string>();
+  #allowedToolNames: Set<string> | undefined;
+
+  constructor(rows: Buffer) {
+    this.#rows = rows;
+  }
+
+  /** @returns false when there are no more rows. */
+  readRow(): boolean {
+    if (this.#at >= this.#rows.length) return false;
+    const next = this.#rows.indexOf(LINE_FEED, this.#at);
+    const end = next === -1 ? this.#rows.length : next;
+    this.#take(JSON.parse(this.#rows.toString('utf8', this.#at, end)) as ConfigRow);
+    this.#at = end + 1;
+    return true;
+  }
+
+  /** Once all rows were read. */
+  get config(): CompiledUserConfig {
+    return { virtualHosts: this.#virtualHosts };
+  }
+
+  #take(row: ConfigRow): void {
+    switch (row[0]) {
+      case 'virtual host':
+        this.#openVirtualHost(row[1]);
+        break;
+      case 'backend':
+        this.#openBackend(row);
+        break;
+      case 'passthrough':
+        for (const name of row.slice(1)) {
+          this.#passthroughHeaders.add(name);
+          this.#virtualHost?.passthroughHeaders.add(name);
+        }
+        break;
+      case 'allowed':
+        for (const name of row.slice(1)) this.#allowedToolNames?.add(name);
+        break;
+      case 'order':
+        for (const place of row.slice(1) as number[]) {
+          this.#virtualHost?.backendsByNameLength.push(this.#backends[place]!);
+        }
+    }
+  }
+
+  #openVirtualHost(id: string): void {
+    this.#virtualHost = { id, backends: new Map(), backendsByNameLength: [], passthroughHeaders: new Set() };
+    this.#virtualHosts.set(id, this.#virtualHost);
+    this.#backends = [];
+  }
+
+  #openBackend([, name, origin, path, obstacle, isRestricted]: Extract<ConfigRow, readonly ['backend', ...unknown[]]>) {
+    this.#passthroughHeaders = new Set();
+    this.#allowedToolNames = isRestricted ? new Set() : undefined;
+    const backend: CompiledBackend = {
+      name,
+      target: { origin, path },
+      obstacle: obstacle ?? undefined,
+      passthroughHeaders: this.#passthroughHeaders,
+      allowedToolNames: this.#allowedToolNames,
+    };
+    this.#virtualHost?.backends.set(name, backend);
+    this.#backends.push(backend);
+  }
+}
+
+const LINE_FEED = 0x0a;

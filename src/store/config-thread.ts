@@ -1,0 +1,23 @@
+// The entry of the thread that large user configs are decoded and compiled in: what piscina calls.
+import { move, transferableSymbol, valueSymbol } from 'piscina';
+import type { UpstreamOptions } from '../config/dataplane-options.js';
+import { compileUserConfig } from './compile-config.js';
+import { encodeConfig } from './config-rows.js';
+import { decodeUserConfig } from './user-config-schema.js';
+
+export interface ConfigTask {
+  /** As stored. */
+  readonly value: Uint8Array;
+  readonly upstreamMode: UpstreamOptions['mode'];
+}
+
+/** `rows`: as `ConfigReader` takes them. */
+export type ConfigOutcome = { readonly rows: Uint8Array } | { readonly issues: string };
+
+export default function compile({ value, upstreamMode }: ConfigTask): unknown {
+  const decoding = decodeUserConfig(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+  if (!decoding.ok) return { issues: decoding.issues } satisfies ConfigOutcome;
+  // A copy: a buffer of Node's may share its memory with others.
+  const rows = Uint8Array.from(encodeConfig(compileUserConfig(decoding.config, upstreamMode)));
+  return move({ [transferableSymbol]: [rows.buffer], [valueSymbol]: { rows } satisfies ConfigOutcome });
+}
