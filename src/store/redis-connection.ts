@@ -1,5 +1,5 @@
 // One connection to Redis as the gateway makes it. It lives once: its owner makes another one when it is lost.
-import { Redis } from 'ioredis';
+import { Redis, type Cluster } from 'ioredis';
 import type { StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 
@@ -33,10 +33,10 @@ export function createConnection({ host, port, username, password, tls }: RedisS
 }
 
 /** Ends it without an error that nobody hears. */
-export function disconnect(connection: Redis): void {
+export function disconnect(connection: Redis | Cluster): void {
   // ioredis hears the first error of a socket; a TLS socket may have a second, and nobody hearing it ends the process.
   // The types hide that there is no socket before the first attempt to connect.
-  const socket = connection.stream as Redis['stream'] | undefined;
+  const socket = 'stream' in connection ? (connection.stream as Redis['stream'] | undefined) : undefined;
   socket?.on('error', () => {});
   connection.disconnect();
 }

@@ -1,7 +1,7 @@
 // Moves what an earlier version left in Redis, where every record was a field of one hash, to where records are kept now.
 // Some fields at a time, and any number of control planes at once: what one has moved the others leave alone, nobody
 // uses a record before all are moved, and whoever is killed half-way leaves the hash as it was for the next.
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from '../shared/logger.js';
 import { limits } from '../shared/limits.js';
 import { EARLIER_RECORDS_KEY, listKeyOf, MOVED_KEY, redisKey } from './redis-record-layout.js';
@@ -10,7 +10,7 @@ import { MOVE_SCRIPT } from './redis-record-scripts.js';
 /** Of what was published to one subject; the field's name has a hash of the subject. */
 const EARLIER_PUBLICATIONS = 'published/';
 
-export async function moveEarlierRecords(redis: Redis, logger: Logger): Promise<void> {
+export async function moveEarlierRecords(redis: Redis | Cluster, logger: Logger): Promise<void> {
   if ((await redis.exists(EARLIER_RECORDS_KEY)) === 0) return;
   if ((await redis.exists(MOVED_KEY)) === 1) {
     logger.warn('a control plane of an earlier version has written to Redis: end it, its records are not read');
@@ -37,7 +37,7 @@ export async function moveEarlierRecords(redis: Redis, logger: Logger): Promise<
   logger.info({ records: moved }, 'the records of an earlier version were moved');
 }
 
-async function moveRecord(redis: Redis, field: string, value: Buffer): Promise<void> {
+async function moveRecord(redis: Redis | Cluster, field: string, value: Buffer): Promise<void> {
   if (field.startsWith(EARLIER_PUBLICATIONS)) {
     const { subject } = JSON.parse(value.toString()) as { subject: string };
     await redis.setnx(redisKey({ space: 'publications', key: subject }), value);

@@ -5,7 +5,7 @@
 //   opening ── connected, moved ──▶ live ── a connection or an answer failed ──▶ lost ── after a while ──▶ opening
 //      └──────────────── failed, or took too long ───────────────────────▶        close() ends it in any state
 import { randomBytes } from 'node:crypto';
-import { ReplyError, type Redis } from 'ioredis';
+import { ReplyError, type Cluster, type Redis } from 'ioredis';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import {
@@ -21,28 +21,35 @@ import { EPOCH_KEY, listKeyOf, LOG_KEY, POSITION_KEY, redisKey } from './redis-r
 import { moveEarlierRecords } from './redis-record-move.js';
 import { CHANGES_SCRIPT, SWAP_SCRIPT } from './redis-record-scripts.js';
 
+/** A cluster's is for tests, which show by it that no command needs two of its nodes. */
+export type RecordConnection = Redis | Cluster;
+
 type State = 'opening' | 'live' | 'lost' | 'closed';
 
 export class RedisRecords implements RecordStore {
   readonly kind = 'redis';
-  readonly #options: RedisStoreOptions;
+  readonly #connectionOf: () => RecordConnection;
   readonly #logger: Logger;
   #state: State = 'lost';
   /** The newest one. What an older one still says is not listened to. */
-  #connection: Redis | undefined;
+  #connection: RecordConnection | undefined;
   /** While opening, the deadline; while lost, the next try. */
   #timer: NodeJS.Timeout | undefined;
   #retryDelayMs: number = limits.redisRetryDelayMsMin;
   #lostReason: string | undefined;
 
-  private constructor(options: RedisStoreOptions, logger: Logger) {
-    this.#options = options;
+  private constructor(connectionOf: () => RecordConnection, logger: Logger) {
+    this.#connectionOf = connectionOf;
     this.#logger = logger;
   }
 
   /** Resolved after the first attempt to connect, however it ended. */
-  static async open(options: RedisStoreOptions, logger: Logger): Promise<RedisRecords> {
-    const records = new RedisRecords(options, logger);
+  static async open(
+    options: RedisStoreOptions,
+    logger: Logger,
+    connectionOf: () => RecordConnection = () => createConnection(options),
+  ): Promise<RedisRecords> {
+    const records = new RedisRecords(connectionOf, logger);
     await records.#connect();
     return records;
   }
@@ -115,7 +122,7 @@ export class RedisRecords implements RecordStore {
     this.#connection = undefined;
   }
 
-  async #send<Answer>(command: (redis: Redis) => Promise<Answer>): Promise<Answer> {
+  async #send<Answer>(command: (redis: RecordConnection) => Promise<Answer>): Promise<Answer> {
     const connection = this.#connection;
     if (this.#state !== 'live' || connection === undefined) throw new RecordStoreFault('Redis is not reachable');
     try {
@@ -129,7 +136,7 @@ export class RedisRecords implements RecordStore {
   }
 
   async #connect(): Promise<void> {
-    const connection = createConnection(this.#options);
+    const connection = this.#connectionOf();
     this.#connection = connection;
     this.#state = 'opening';
     connection.on('error', (error) => this.#lose(connection, messageOf(error)));
@@ -154,7 +161,7 @@ export class RedisRecords implements RecordStore {
     this.#logger.info('Redis is connected for records');
   }
 
-  #lose(connection: Redis, reason: string): void {
+  #lose(connection: RecordConnection, reason: string): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     this.#state = 'lost';

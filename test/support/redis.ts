@@ -17,12 +17,15 @@ import { until } from './until.js';
 
 const HOST = '127.0.0.1';
 const START_TRIES_MAX = 5;
+const LAST_SLOT = 16_383;
 
 export interface RedisSetup {
   /** Listens with TLS alone; `mtls` asks for client certificates of the same authority. */
   readonly tls?: { readonly mode: 'tls' | 'mtls'; readonly certificates: Certificates };
-  /** A cluster of one node that has every slot: it refuses what a larger one would. */
+  /** A node of a cluster that has every slot: it refuses what a larger one would. */
   readonly isCluster?: boolean;
+  /** The only slots that it has. It waits for no others. */
+  readonly slots?: readonly [first: number, last: number];
   /** ACL users beside the default one, as `gateway on >secret ~* +get`. */
   readonly users?: readonly string[];
 }
@@ -43,6 +46,23 @@ export async function startRedis(t: Pick<Test, 'teardown'>, setup: RedisSetup = 
   }
 }
 
+/** Three nodes that have a third of the slots each, and know each other. */
+export async function startRedisCluster(t: Pick<Test, 'teardown'>): Promise<readonly RedisServer[]> {
+  const thirds = [
+    [0, 5_460],
+    [5_461, 10_921],
+    [10_922, LAST_SLOT],
+  ] as const;
+  const nodes = await Promise.all(thirds.map((slots) => startRedis(t, { isCluster: true, slots })));
+  const connections = await Promise.all(nodes.map((node) => node.connect()));
+  for (const { host, port, busPort } of nodes) await connections[0]?.call('CLUSTER', 'MEET', host, port, busPort);
+  await until(async () => {
+    const infos = await Promise.all(connections.map((connection) => connection.cluster('INFO')));
+    return infos.every((info) => info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3'));
+  }, 'the nodes to know each other');
+  return nodes;
+}
+
 export class RedisServer {
   readonly host = HOST;
   readonly port: number;
@@ -56,6 +76,11 @@ export class RedisServer {
     this.#directory = directory;
     this.port = port;
     this.#setup = setup;
+  }
+
+  /** Where other nodes of its cluster find it: a bus has a port of its own. */
+  get busPort(): string {
+    return this.#busPort;
   }
 
   /** How the gateway reaches it, as the default user. */
@@ -117,9 +142,11 @@ export class RedisServer {
 
   async #claimSlots(): Promise<void> {
     const connection = await this.connect();
+    const [first, last] = this.#setup.slots ?? [0, LAST_SLOT];
     if ((await connection.cluster('INFO')).includes('cluster_slots_assigned:0')) {
-      await connection.cluster('ADDSLOTSRANGE', 0, 16_383);
+      await connection.cluster('ADDSLOTSRANGE', first, last);
     }
+    if (this.#setup.slots !== undefined) return;
     await until(async () => (await connection.cluster('INFO')).includes('cluster_state:ok'), 'the cluster');
   }
 
