@@ -1,0 +1,70 @@
+// How backends are reached, and for how long they are waited for.
+import { limits } from '../../shared/limits.js';
+import type { OptionTable } from '../option.js';
+import * as values from '../values.js';
+
+/** The planes differ in what holds without it. */
+export function upstreamModeOption(fallback: string) {
+  return {
+    placeholder: '<mode>',
+    meaning: 'tls-only refuses http backends; plain-text-or-tls takes both',
+    fallback,
+    parse: values.oneOf('tls-only', 'plain-text-or-tls'),
+  };
+}
+
+export const upstreamOptions = {
+  'upstream-connection-mode': upstreamModeOption('tls-only'),
+  'connect-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long connecting to a backend may take',
+    fallback: '5s',
+    parse: values.duration({ minMs: 1 }),
+  },
+  'upstream-connections': {
+    placeholder: '<count>',
+    meaning: 'connections of one worker to one backend; further requests wait',
+    fallback: '1024',
+    parse: values.wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
+  },
+  'upstream-connections-per-subject': {
+    placeholder: '<count>',
+    meaning: "of these, the ones that one subject's requests may use at once",
+    fallback: undefined,
+    fallbackText: 'a quarter of --upstream-connections',
+    parse: values.wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
+  },
+  'name-servers': {
+    placeholder: '<list>',
+    meaning:
+      "comma-separated addresses, a port after them or not, of the name servers that backends' hosts are asked of",
+    fallback: undefined,
+    fallbackText: 'those of /etc/resolv.conf',
+    parse: values.parseNameServers,
+  },
+  'initialize-timeout': {
+    placeholder: '<duration>',
+    meaning: "how long a backend's initialize may take",
+    fallback: '10s',
+    parse: values.duration({ minMs: 1 }),
+  },
+  'initialize-patience': {
+    placeholder: '<duration>',
+    meaning:
+      'how long a new session waits for a slow backend before it begins without it; lists wait four times as long',
+    fallback: '1s',
+    parse: values.duration({ minMs: 1 }),
+  },
+  'list-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long a backend may take to list its tools',
+    fallback: '30s',
+    parse: values.duration({ minMs: 1 }),
+  },
+  'call-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long a backend may be silent during a call',
+    fallback: '300s',
+    parse: values.duration({ minMs: 1 }),
+  },
+} as const satisfies OptionTable;

@@ -1,0 +1,73 @@
+// Where the planes listen, and which requests they read there.
+import { limits } from '../../shared/limits.js';
+import * as files from '../files.js';
+import type { OptionTable } from '../option.js';
+import * as values from '../values.js';
+
+export const addressOptions = {
+  address: {
+    placeholder: '<host:port>',
+    meaning: 'plain HTTP listener',
+    fallback: '127.0.0.1:8001',
+    parse: values.parseListenAddress,
+  },
+} as const satisfies OptionTable;
+
+export const tlsListenerOptions = {
+  'tls-address': {
+    placeholder: '<host:port>',
+    meaning: 'TLS listener; needs a certificate and its key',
+    fallback: undefined,
+    parse: values.parseListenAddress,
+  },
+  'server-certificate': {
+    placeholder: '<path>',
+    meaning: 'PEM file of the TLS certificate, its chain after it',
+    fallback: undefined,
+    parse: files.readCertificates,
+  },
+  'server-private-key': {
+    placeholder: '<path>',
+    meaning: "PEM file of the TLS certificate's private key",
+    fallback: undefined,
+    parse: files.readTlsPrivateKey,
+  },
+  'path-prefix': {
+    placeholder: '<path>',
+    meaning: 'path that every route begins with; / for none',
+    fallback: '/gw-rs',
+    parse: values.parsePathPrefix,
+  },
+} as const satisfies OptionTable;
+
+export const requestOptions = {
+  'allowed-origins': {
+    placeholder: '<list>',
+    meaning: 'comma-separated origins that browsers may call from',
+    fallback: undefined,
+    fallbackText: 'loopback origins on a loopback host',
+    parse: values.parseOrigins,
+  },
+  'allowed-hosts': {
+    placeholder: '<list>',
+    meaning: 'comma-separated host or host:port that requests may name in Host',
+    fallback: undefined,
+    fallbackText: 'loopback hosts when listening on loopback, else any',
+    parse: values.parseHosts,
+  },
+  'max-body-bytes': {
+    placeholder: '<size>',
+    meaning: 'largest request body; a larger one is answered 413',
+    fallback: '4MiB',
+    parse: values.size({ minBytes: 1, maxBytes: limits.requestBodyBytesMax }),
+  },
+} as const satisfies OptionTable;
+
+export const callerOptions = {
+  'slow-reader-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long a caller may take nothing of its answer before it is cut off',
+    fallback: '60s',
+    parse: values.duration({ minMs: 1_000 }),
+  },
+} as const satisfies OptionTable;

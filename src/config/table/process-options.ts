@@ -1,0 +1,87 @@
+// The processes: how many, how much memory each may take, how they log and end, and what the control plane does by itself.
+import { availableParallelism } from 'node:os';
+import { limits } from '../../shared/limits.js';
+import type { OptionTable } from '../option.js';
+import * as values from '../values.js';
+
+export const workerOptions = {
+  'worker-memory': {
+    placeholder: '<size>',
+    meaning: 'memory that one worker may take; short of it, new sessions and then new requests are answered 503',
+    fallback: undefined,
+    fallbackText: "three quarters of the machine's or cgroup's memory, divided by the workers",
+    parse: values.size({ minBytes: limits.workerMemoryBytesLeast, maxBytes: limits.shareBytesMax }),
+  },
+  'number-of-cpus': {
+    placeholder: '<count>',
+    meaning: 'number of workers',
+    fallback: String(Math.min(availableParallelism(), limits.workersMax)),
+    fallbackText: "the machine's available parallelism",
+    parse: values.wholeNumber({ min: 1, max: limits.workersMax }),
+  },
+} as const satisfies OptionTable;
+
+export const processOptions = {
+  'session-idle-timeout': {
+    placeholder: '<duration>',
+    meaning: 'idle sessions end after this, and their upstream sessions with them',
+    fallback: '1h',
+    parse: values.duration({ minMs: 1 }),
+  },
+  'log-level': {
+    placeholder: '<level>',
+    meaning: 'fatal, error, warn, info, debug, trace or silent; JSON lines on standard output',
+    fallback: 'info',
+    parse: values.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+  },
+  'access-log': {
+    placeholder: '[true|false]',
+    meaning: 'one line per request; never arguments, tokens or whole session ids',
+    fallback: 'false',
+    textAlone: 'true',
+    parse: values.parseSwitch,
+  },
+  'drain-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long SIGTERM waits for what is in flight',
+    fallback: '10s',
+    parse: values.duration({ minMs: 0 }),
+  },
+} as const satisfies OptionTable;
+
+export const controlPlaneMemoryOptions = {
+  'control-plane-memory': {
+    placeholder: '<size>',
+    meaning: 'memory that the control plane may take; short of it, new sessions and then new requests are answered 503',
+    fallback: undefined,
+    fallbackText: "three quarters of the machine's or cgroup's memory",
+    parse: values.size({ minBytes: limits.controlPlaneMemoryBytesLeast, maxBytes: limits.shareBytesMax }),
+  },
+} as const satisfies OptionTable;
+
+export const registryOptions = {
+  'health-check-interval': {
+    placeholder: '<duration>',
+    meaning: 'time between two health checks of a registered server',
+    fallback: '60s',
+    parse: values.duration({ minMs: 10 }),
+  },
+  'probe-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long finding out what a server is and reading its tools may take',
+    fallback: '10s',
+    parse: values.duration({ minMs: 1 }),
+  },
+  'publication-wait': {
+    placeholder: '<duration>',
+    meaning: 'how long a change waits until all user configs have it; then it is answered 202, and publishing goes on',
+    fallback: '10s',
+    parse: values.duration({ minMs: 1 }),
+  },
+  'rate-limit': {
+    placeholder: '<count>',
+    meaning: 'requests a minute of one subject, or of one address without a valid token; 0 for any number',
+    fallback: '600',
+    parse: values.wholeNumber({ min: 0, max: limits.requestsPerMinuteMax }),
+  },
+} as const satisfies OptionTable;

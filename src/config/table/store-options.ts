@@ -1,0 +1,68 @@
+// Where user configs and records are kept.
+import * as files from '../files.js';
+import type { OptionTable } from '../option.js';
+import * as values from '../values.js';
+
+export const storeOptions = {
+  'store-path': {
+    placeholder: '<directory>',
+    meaning: 'embedded store, used when no Redis address is given',
+    fallback: 'data/store',
+    parse: values.parseText,
+  },
+  'redis-address': {
+    placeholder: '<host>',
+    meaning: 'host of a Redis that holds the user configs',
+    fallback: undefined,
+    parse: values.parseHost,
+  },
+  'redis-port': {
+    placeholder: '<port>',
+    meaning: 'port of the Redis',
+    fallback: undefined,
+    fallbackText: '6379 for plain-text, else 16379',
+    parse: values.wholeNumber({ min: 1, max: 65_535 }),
+  },
+  'redis-mode': {
+    placeholder: '<mode>',
+    meaning: 'plain-text, tls, or mtls (TLS with a client certificate)',
+    fallback: 'tls',
+    parse: values.oneOf('plain-text', 'tls', 'mtls'),
+  },
+  'redis-tls-trust-bundle': {
+    placeholder: '<path>',
+    meaning: "PEM file of the authorities that vouch for the Redis; without it, the system's",
+    fallback: undefined,
+    parse: files.readCertificates,
+  },
+  'redis-tls-client-certificate': {
+    placeholder: '<path>',
+    meaning: 'PEM file of the client certificate for mtls',
+    fallback: undefined,
+    parse: files.readCertificates,
+  },
+  'redis-tls-client-private-key': {
+    placeholder: '<path>',
+    meaning: "PEM file of the client certificate's private key",
+    fallback: undefined,
+    parse: files.readTlsPrivateKey,
+  },
+  'redis-username': {
+    placeholder: '<text>',
+    meaning: 'Redis ACL user',
+    fallback: undefined,
+    parse: values.parseText,
+  },
+  'redis-password-file': {
+    placeholder: '<path>',
+    meaning: 'file that holds the Redis password; it is never taken on the command line',
+    fallback: undefined,
+    parse: files.readPassword,
+  },
+  'redis-stale-grace': {
+    placeholder: '<duration>',
+    meaning: 'how long the last known user configs serve while the Redis is lost',
+    fallback: '60s',
+    parse: values.duration({ minMs: 0 }),
+  },
+} as const satisfies OptionTable;
