@@ -3,16 +3,15 @@
 // request of somebody else passes over the same link and gets its own answer, to the byte.
 //
 // TAP_TIMEOUT=0 SWITCHYARD_FUZZ_INPUTS=1000000 node build/test/worker/affinity/hop-fuzz.test.js runs as many at each end.
-import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
 import t, { type Test } from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import type { FrameKind } from '../../../src/worker/affinity/hop-frames.js';
 import { fuzzInputs } from '../../support/fuzz-inputs.js';
 import { Random } from '../../support/random.js';
 import { until } from '../../support/until.js';
-import { HOP, HopPair, startHopPair } from './hop-pair.js';
-import { encodeFrame, head, RawPeer, requestHead, respondHead, u32 } from './raw-peer.js';
+import { HOP, startHopPair, type HopPair } from './hop-pair.js';
+import { connectRaw, startRawOwner } from './raw-ends.js';
+import { encodeFrame, head, requestHead, respondHead, u32 } from './raw-peer.js';
 import { RecordedExchange } from './recorded-exchange.js';
 
 const SEED = 20261121;
@@ -78,13 +77,13 @@ t.test(`${INPUTS} frames at the owner, seed ${SEED}`, async (t) => {
 });
 
 async function countVictims(t: Test, pair: HopPair, random: Random): Promise<number> {
-  let peer = await openLink(t, pair);
+  let peer = await connectRaw(t, pair);
   let stream = 0;
   let victims = 0;
   for (let sent = 0; sent < INPUTS; sent += BATCH) {
     if (stream > STREAMS_PER_LINK) {
       peer.socket.destroy();
-      peer = await openLink(t, pair);
+      peer = await connectRaw(t, pair);
       stream = 0;
     }
     const frames: Buffer[] = [];
@@ -110,26 +109,9 @@ async function countVictims(t: Test, pair: HopPair, random: Random): Promise<num
   return victims;
 }
 
-async function openLink(t: Test, pair: HopPair): Promise<RawPeer> {
-  const socket = connect(pair.ownerPath);
-  t.teardown(() => socket.destroy());
-  await once(socket, 'connect');
-  const peer = new RawPeer(socket);
-  peer.send('hello', 0, pair.secret);
-  return peer;
-}
-
 t.test(`${INPUTS} frames at the caller, seed ${SEED}`, async (t) => {
   const random = new Random(SEED + 1);
-  const pair = new HopPair(t);
-  const links: RawPeer[] = [];
-  const server = createServer((socket) => links.push(new RawPeer(socket)));
-  server.listen(pair.ownerPath);
-  await once(server, 'listening');
-  t.teardown(() => {
-    for (const link of links) link.socket.destroy();
-    server.close();
-  });
+  const { pair, links } = await startRawOwner(t);
   let victims = 0;
   for (let sent = 0; sent < INPUTS; sent += BATCH) {
     const asked = Array.from({ length: 40 }, () => new RecordedExchange({ body: Buffer.alloc(random.below(40)) }));

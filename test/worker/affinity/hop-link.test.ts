@@ -1,27 +1,12 @@
 // The caller's end of a link against owners that a real worker never is.
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { StreamNumbers } from '../../../src/worker/affinity/streams.js';
 import { limits } from '../../../src/shared/limits.js';
 import { until } from '../../support/until.js';
-import { HopPair } from './hop-pair.js';
-import { RawPeer, requestHead, respondHead, u32, type Frame } from './raw-peer.js';
+import type { HopPair } from './hop-pair.js';
+import { startRawOwner } from './raw-ends.js';
+import { type RawPeer, requestHead, respondHead, u32, type Frame } from './raw-peer.js';
 import { RecordedExchange } from './recorded-exchange.js';
-
-/** A pair whose owner is the returned list: one raw peer for each link that was opened. */
-async function startRawOwner(t: Test): Promise<{ pair: HopPair; links: RawPeer[] }> {
-  const pair = new HopPair(t);
-  const links: RawPeer[] = [];
-  const server = createServer((socket) => links.push(new RawPeer(socket)));
-  server.listen(pair.ownerPath);
-  await once(server, 'listening');
-  t.teardown(() => {
-    for (const link of links) link.socket.destroy();
-    server.close();
-  });
-  return { pair, links };
-}
 
 const numbers = new StreamNumbers();
 const [FIRST, SECOND, THIRD] = [numbers.take(), numbers.take(), numbers.take()];

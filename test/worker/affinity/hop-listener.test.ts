@@ -1,23 +1,14 @@
-import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { randomBytes } from 'node:crypto';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { Random } from '../../support/random.js';
 import { until } from '../../support/until.js';
-import { BODY_BYTES_MAX, startHopPair, type HopPair } from './hop-pair.js';
+import { BODY_BYTES_MAX, startHopPair } from './hop-pair.js';
+import { connectRaw } from './raw-ends.js';
 import { encodeFrame, RawPeer, requestHead, u32 } from './raw-peer.js';
 import { RecordedExchange } from './recorded-exchange.js';
-
-async function connectRaw(t: Test, pair: HopPair, secret: Buffer | undefined = pair.secret): Promise<RawPeer> {
-  const socket = connect(pair.ownerPath);
-  t.teardown(() => socket.destroy());
-  await once(socket, 'connect');
-  const peer = new RawPeer(socket);
-  peer.send('hello', 0, secret);
-  return peer;
-}
 
 t.test('the socket is private, and gone after the close', async (t) => {
   const pair = await startHopPair(t);
