@@ -1,50 +1,18 @@
 // What is the dataplane's too is tested with it; here is what the control plane has of its own.
 import t from 'tap';
-import { readCommandLine } from '../../src/config/command-line.js';
-import type { ControlPlaneOptions } from '../../src/config/control-plane-options.js';
-import { OptionFaults } from '../../src/config/faults.js';
 import { defaultWorkerMemoryBytes } from '../../src/config/machine-memory.js';
 import { loadControlPlaneOptions } from '../../src/config/load-control-plane-options.js';
+import { commonDefaults, optionLoader } from './option-loader.js';
 
-function load(args: readonly string[], environment: NodeJS.ProcessEnv = {}): ControlPlaneOptions {
-  const words = readCommandLine(['control-plane', ...args]);
-  if (words.command === 'answer') throw new Error(words.text);
-  return loadControlPlaneOptions(words, environment);
-}
-
-function faults(args: readonly string[], environment: NodeJS.ProcessEnv = {}): readonly string[] {
-  try {
-    load(args, environment);
-  } catch (error) {
-    if (error instanceof OptionFaults) return error.faults;
-    throw error;
-  }
-  return [];
-}
+const { load, faults } = optionLoader('control-plane', loadControlPlaneOptions);
 
 t.test('the defaults are those of the decisions', async (t) => {
   const options = load([]);
-  const eighthBytes = Math.floor(defaultWorkerMemoryBytes(1) / 8);
+  const memoryBytes = defaultWorkerMemoryBytes(1);
   t.strictSame(options, {
+    ...commonDefaults(memoryBytes, 'plain-text-or-tls'),
     address: { host: '127.0.0.1', port: 4444 },
-    store: { kind: 'embedded', path: 'data/store' },
-    token: {
-      publicKey: undefined,
-      secret: undefined,
-      privateKey: undefined,
-      issuer: 'mcpgateway',
-      audience: 'mcpgateway-api',
-    },
-    upstream: {
-      mode: 'plain-text-or-tls',
-      connectTimeoutMs: 5_000,
-      initializeTimeoutMs: 10_000,
-      initializePatienceMs: 1_000,
-      listTimeoutMs: 30_000,
-      callIdleTimeoutMs: 300_000,
-    },
-    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
-    memoryBytes: defaultWorkerMemoryBytes(1),
+    memoryBytes,
     composerShares: {
       serversMax: 10_000,
       compositionsMax: 10_000,
@@ -53,29 +21,10 @@ t.test('the defaults are those of the decisions', async (t) => {
       makerPublishedBytesMax: 512 * 1024 * 1024,
       makerConfigBytesMax: 256 * 1024,
     },
-    shares: {
-      sessionsMax: 200_000,
-      subjectSessionsMax: 1_000,
-      sessionBytesMax: Math.min(eighthBytes, 1024 * 1024 * 1024),
-      subjectSessionBytesMax: Math.min(Math.ceil(Math.min(eighthBytes, 1024 * 1024 * 1024) / 4), 64 * 1024 * 1024),
-      requestsInFlightMax: 16_384,
-      subjectRequestsInFlightMax: 2_048,
-      bytesInFlightMax: Math.min(eighthBytes, 512 * 1024 * 1024),
-      subjectBytesInFlightMax: Math.ceil(Math.min(eighthBytes, 512 * 1024 * 1024) / 2),
-      listBytesMax: Math.min(eighthBytes, 512 * 1024 * 1024),
-      subjectListBytesMax: Math.min(Math.ceil(Math.min(eighthBytes, 512 * 1024 * 1024) / 2), 128 * 1024 * 1024),
-    },
-    allowedOrigins: [],
-    allowedHosts: [],
-    bodyBytesMax: 4 * 1024 * 1024,
+    publicationWaitMs: 10_000,
     healthCheckIntervalMs: 60_000,
     probeTimeoutMs: 10_000,
-    publicationWaitMs: 10_000,
     requestsPerMinuteMax: 600,
-    sessionIdleTimeoutMs: 3_600_000,
-    logLevel: 'info',
-    accessLog: false,
-    drainTimeoutMs: 10_000,
   });
   t.ok(Object.isFrozen(options.store));
 });

@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { readCommandLine } from '../../src/config/command-line.js';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import { OptionFaults } from '../../src/config/faults.js';
 import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
@@ -12,22 +11,9 @@ import { environmentVariable } from '../../src/config/option.js';
 import { dataplaneOptionTable } from '../../src/config/option-table.js';
 import { createKeyPair } from '../support/keys.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
+import { commonDefaults, optionLoader } from './option-loader.js';
 
-function load(args: readonly string[], environment: NodeJS.ProcessEnv = {}): DataplaneOptions {
-  const words = readCommandLine(['dataplane', ...args]);
-  if (words.command === 'answer') throw new Error(words.text);
-  return loadDataplaneOptions(words, environment);
-}
-
-function faults(args: readonly string[], environment: NodeJS.ProcessEnv = {}): readonly string[] {
-  try {
-    load(args, environment);
-  } catch (error) {
-    if (error instanceof OptionFaults) return error.faults;
-    throw error;
-  }
-  return [];
-}
+const { load, faults } = optionLoader('dataplane', loadDataplaneOptions);
 
 /** A self-signed certificate for a new key. */
 function createCertificate(t: Test): { certificate: string; privateKey: string } {
@@ -39,50 +25,15 @@ function createCertificate(t: Test): { certificate: string; privateKey: string }
 }
 
 t.test('the defaults are those of the decisions', async (t) => {
-  const eighthBytes = Math.floor(defaultWorkerMemoryBytes(availableParallelism()) / 8);
+  const workerMemoryBytes = defaultWorkerMemoryBytes(availableParallelism());
   t.strictSame(load([]), {
+    ...commonDefaults(workerMemoryBytes, 'tls-only'),
     address: { host: '127.0.0.1', port: 8001 },
     tls: undefined,
     pathPrefix: '/gw-rs',
     workerCount: availableParallelism(),
-    workerMemoryBytes: defaultWorkerMemoryBytes(availableParallelism()),
-    store: { kind: 'embedded', path: 'data/store' },
-    token: {
-      publicKey: undefined,
-      secret: undefined,
-      privateKey: undefined,
-      issuer: 'mcpgateway',
-      audience: 'mcpgateway-api',
-    },
-    upstream: {
-      mode: 'tls-only',
-      connectTimeoutMs: 5_000,
-      initializeTimeoutMs: 10_000,
-      initializePatienceMs: 1_000,
-      listTimeoutMs: 30_000,
-      callIdleTimeoutMs: 300_000,
-    },
-    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
-    shares: {
-      sessionsMax: 200_000,
-      subjectSessionsMax: 1_000,
-      sessionBytesMax: Math.min(eighthBytes, 1024 * 1024 * 1024),
-      subjectSessionBytesMax: Math.min(Math.ceil(Math.min(eighthBytes, 1024 * 1024 * 1024) / 4), 64 * 1024 * 1024),
-      requestsInFlightMax: 16_384,
-      subjectRequestsInFlightMax: 2_048,
-      bytesInFlightMax: Math.min(eighthBytes, 512 * 1024 * 1024),
-      subjectBytesInFlightMax: Math.ceil(Math.min(eighthBytes, 512 * 1024 * 1024) / 2),
-      listBytesMax: Math.min(eighthBytes, 512 * 1024 * 1024),
-      subjectListBytesMax: Math.min(Math.ceil(Math.min(eighthBytes, 512 * 1024 * 1024) / 2), 128 * 1024 * 1024),
-    },
-    allowedOrigins: [],
-    allowedHosts: [],
-    bodyBytesMax: 4 * 1024 * 1024,
-    sessionIdleTimeoutMs: 3_600_000,
+    workerMemoryBytes,
     slowReaderTimeoutMs: 60_000,
-    logLevel: 'info',
-    accessLog: false,
-    drainTimeoutMs: 10_000,
   });
 });
 

@@ -1,0 +1,78 @@
+// What the tests of both commands' options share: options as a line and an environment make them, or their faults; and the
+// defaults that both commands have.
+import { readCommandLine, type CommandWords } from '../../src/config/command-line.js';
+import { OptionFaults } from '../../src/config/faults.js';
+
+const MIB = 1024 * 1024;
+
+export interface OptionLoader<Options> {
+  readonly load: (args: readonly string[], environment?: NodeJS.ProcessEnv) => Options;
+  readonly faults: (args: readonly string[], environment?: NodeJS.ProcessEnv) => readonly string[];
+}
+
+export function optionLoader<Options>(
+  command: string,
+  loadOptions: (words: CommandWords, environment: NodeJS.ProcessEnv) => Options,
+): OptionLoader<Options> {
+  const load = (args: readonly string[], environment: NodeJS.ProcessEnv = {}): Options => {
+    const words = readCommandLine([command, ...args]);
+    if (words.command === 'answer') throw new Error(words.text);
+    return loadOptions(words, environment);
+  };
+  const faults = (args: readonly string[], environment: NodeJS.ProcessEnv = {}): readonly string[] => {
+    try {
+      load(args, environment);
+    } catch (error) {
+      if (error instanceof OptionFaults) return error.faults;
+      throw error;
+    }
+    return [];
+  };
+  return { load, faults };
+}
+
+/** Of both commands, with what a process has of memory; the mode of connections to backends is each command's own. */
+export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-text-or-tls') {
+  const eighthBytes = Math.floor(memoryBytes / 8);
+  const sessionBytesMax = Math.min(eighthBytes, 1024 * MIB);
+  const bytesInFlightMax = Math.min(eighthBytes, 512 * MIB);
+  const listBytesMax = Math.min(eighthBytes, 512 * MIB);
+  return {
+    store: { kind: 'embedded', path: 'data/store' },
+    token: {
+      publicKey: undefined,
+      secret: undefined,
+      privateKey: undefined,
+      issuer: 'mcpgateway',
+      audience: 'mcpgateway-api',
+    },
+    upstream: {
+      mode,
+      connectTimeoutMs: 5_000,
+      initializeTimeoutMs: 10_000,
+      initializePatienceMs: 1_000,
+      listTimeoutMs: 30_000,
+      callIdleTimeoutMs: 300_000,
+    },
+    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
+    shares: {
+      sessionsMax: 200_000,
+      subjectSessionsMax: 1_000,
+      sessionBytesMax,
+      subjectSessionBytesMax: Math.min(Math.ceil(sessionBytesMax / 4), 64 * MIB),
+      requestsInFlightMax: 16_384,
+      subjectRequestsInFlightMax: 2_048,
+      bytesInFlightMax,
+      subjectBytesInFlightMax: Math.ceil(bytesInFlightMax / 2),
+      listBytesMax,
+      subjectListBytesMax: Math.min(Math.ceil(listBytesMax / 2), 128 * MIB),
+    },
+    allowedOrigins: [],
+    allowedHosts: [],
+    bodyBytesMax: 4 * MIB,
+    sessionIdleTimeoutMs: 3_600_000,
+    logLevel: 'info',
+    accessLog: false,
+    drainTimeoutMs: 10_000,
+  };
+}
