@@ -1,6 +1,7 @@
 // Runs experiments one after the other against one arrangement of the gateway, with a victim beside each of them.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { judgeBeside } from '../support/beside-bounds.js';
 import { startDeployment, type Deployment } from '../support/deployment.js';
 import type { NameServer } from '../support/name-server.js';
 import { startRedis } from '../support/redis.js';
@@ -16,10 +17,10 @@ import { openFiles, WorkerWatch } from './worker-watch.js';
 const ALONE_MS = { full: 3_000, short: 700 };
 /** And beside it for so long at least. */
 const BESIDE_MS_MIN = 1_000;
-/** The victim's p99 beside an attack: so many times that of being alone, and never less than the floor. */
+/** The victim's p99 beside an attack: the attack takes the same cores, and all of them. */
 const SLOWER_MAX = 10;
-/** The attack and the victim share the machine's cores with the gateway. Whoever blocks a worker does so for seconds. */
-const P99_MS_FLOOR = 2_000;
+/** Of the victim, in words. */
+const FAULTS_TOLD_MAX = 4;
 const MIB = 1_048_576;
 const VICTIM_HOST = 'victim.test';
 /** What a worker may hold: well above what it needs, and half of what the defects that are looked for took. */
@@ -46,7 +47,8 @@ export class AttackRun {
   readonly #nameServer: NameServer;
   /** Of the shared gateway. */
   readonly #scope = new Scope();
-  readonly #aloneP99Ms: number[] = [];
+  /** The victim before each experiment. */
+  readonly #alone: VictimReport[] = [];
   #shared: { readonly deployment: Deployment; readonly victim: Victim } | undefined;
 
   constructor(arrangement: Arrangement, isShort: boolean, nameServer: NameServer) {
@@ -116,7 +118,7 @@ export class AttackRun {
   ): Promise<Outcome> {
     const { gateway } = deployment;
     const alone = await victim?.during(() => sleep(this.#isShort ? ALONE_MS.short : ALONE_MS.full));
-    if (alone !== undefined) this.#aloneP99Ms.push(alone.requests.p99Ms);
+    if (alone !== undefined) this.#alone.push(alone);
     const pidsBefore = gateway.workerPids();
     const filesBefore = openFiles(pidsBefore);
     const watch = new WorkerWatch(() => gateway.workerPids());
@@ -147,7 +149,8 @@ export class AttackRun {
       }
     }
     if (gateway.errorOutput !== '') faults.push(`standard error: ${gateway.errorOutput.slice(0, 500)}`);
-    if (beside !== undefined) faults.push(...this.#victimFaults(beside));
+    if (beside !== undefined)
+      faults.push(...judgeBeside(this.#alone, beside, SLOWER_MAX).faults.slice(0, FAULTS_TOLD_MAX));
     return {
       experiment,
       arrangement: this.#arrangement,
@@ -157,16 +160,6 @@ export class AttackRun {
       residentBytesMax: watch.residentBytesMax,
       tookMs: performance.now() - beganMs,
     };
-  }
-
-  #victimFaults({ requests, openings, failures }: VictimReport): string[] {
-    const faults = failures.length === 0 ? [] : [`the victim was refused: ${failures.slice(0, 3).join(' | ')}`];
-    const boundMs = Math.max(P99_MS_FLOOR, SLOWER_MAX * Math.max(...this.#aloneP99Ms));
-    for (const [what, { p99Ms }] of Object.entries({ requests, openings })) {
-      if (p99Ms > boundMs)
-        faults.push(`the victim's ${what} took ${Math.round(p99Ms)} ms, ${Math.round(boundMs)} at most`);
-    }
-    return faults;
   }
 
   async #isBack(pids: readonly number[], filesBefore: number): Promise<boolean> {

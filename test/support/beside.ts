@@ -1,7 +1,8 @@
 // A victim beside an attack, held against the same victim alone before and after it: nothing of it fails, and it hardly
-// waits. No bound is a time: each is a multiple of what the same requests, or a piece of work, took on this machine then.
+// waits.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
+import { judgeBeside } from './beside-bounds.js';
 import { startDeployment, type Deployment } from './deployment.js';
 import { startVictim, type Victim, type VictimReport, type VictimSetup } from './victim.js';
 
@@ -11,12 +12,6 @@ const ALONE_MS = 1_500;
 const BESIDE_MS_MIN = 2_500;
 /** The victim's p99 beside an attack against that alone. */
 const SLOWER_MAX = 3;
-/**
- * What one turn of the event loop may take of a core, ms (docs/limits.md). Who is slower by less than a few of those cannot
- * be told from somebody unlucky. On a busy machine it is longer, by what was measured beside the attack.
- */
-const TURN_MS = 50;
-
 export interface Scene {
   readonly deployment: Deployment;
   readonly victim: Victim;
@@ -42,14 +37,9 @@ export async function checkBeside(t: Test, scene: Scene, attack: () => Promise<v
   const after = await victim.during(() => sleep(ALONE_MS));
   t.comment(`alone ${describe(before)}; beside the attack ${describe(beside)}; alone again ${describe(after)}`);
   t.ok(beside.requests.count > 0 && beside.openings.count > 0, 'the victim was at work');
-  t.same(beside.failures, [], 'every request of the victim is answered, and right');
-  for (const what of ['requests', 'openings'] as const) {
-    const aloneMs = Math.max(before[what].p99Ms, after[what].p99Ms, TURN_MS * beside.slowness);
-    const { p99Ms } = beside[what];
-    const seen = `${what}: p99 ${p99Ms.toFixed(0)} ms, ${(p99Ms / aloneMs).toFixed(2)} times ${aloneMs.toFixed(0)} ms`;
-    t.ok(p99Ms <= SLOWER_MAX * aloneMs, seen);
-    t.comment(seen);
-  }
+  const { faults, seen } = judgeBeside([before, after], beside, SLOWER_MAX);
+  t.comment(seen.join('; '));
+  t.same(faults, [], 'every request of the victim is answered, and right, and as soon as it must be');
   t.same(gateway.workerPids(), pids, 'no worker was lost');
   t.equal(gateway.errorOutput, '', 'standard error is empty');
 }

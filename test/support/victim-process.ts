@@ -28,6 +28,7 @@ class Window {
   readonly requestMs: number[] = [];
   readonly openingMs: number[] = [];
   readonly failures: string[] = [];
+  notReadyCount = 0;
   /** Requests and openings that have not ended. */
   readonly underWay = new Set<Promise<void>>();
 }
@@ -68,7 +69,7 @@ class VictimWork {
     const slowness = await coreShare.slowness();
     this.mark();
     await Promise.all(window.underWay);
-    const { requestMs, openingMs, failures } = window;
+    const { requestMs, openingMs, failures, notReadyCount } = window;
     const told = failures.slice(0, FAILURES_MAX);
     if (failures.length > told.length) told.push(`and ${failures.length - told.length} more`);
     return {
@@ -76,6 +77,7 @@ class VictimWork {
       requests: latenciesOf(requestMs),
       openings: latenciesOf(openingMs),
       slowness,
+      notReadyCount,
       failures: told,
     };
   }
@@ -144,7 +146,8 @@ class VictimWork {
     const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${INITIALIZE_PARAMS}}`;
     const { status, sessionId, text } = await this.#send({ body }, isKept);
     if (status !== 200 || sessionId === undefined) throw new Error(`initialize: ${status} ${text.slice(0, 200)}`);
-    if (text.includes('switchyard/unavailable')) throw new Error(`initialize: ${text.slice(0, 300)}`);
+    if (text.includes('"not ready yet"')) this.#window.notReadyCount += 1;
+    else if (text.includes('switchyard/unavailable')) throw new Error(`initialize: ${text.slice(0, 300)}`);
     const confirmation = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
     const confirmed = await this.#send({ body: confirmation, session: sessionId }, isKept);
     if (confirmed.status !== 202) throw new Error(`initialized: ${confirmed.status} ${confirmed.text.slice(0, 200)}`);
