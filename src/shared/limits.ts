@@ -88,7 +88,10 @@ export const limits = {
   shareBytesMax: 1024 * 1024 * MIB,
   /** From so many bytes on a request or an answer counts in the shares of bytes in flight; smaller ones are bounded by number. */
   countedFromBytes: 16 * KIB,
-  /** How long a large message may wait for room in them, ms; then it is refused. A caller that is not read from for much longer may give up. */
+  /**
+   * How long a large message may wait for room in them, ms; then it is refused. It must be well below the 8 s after which
+   * uWebSockets.js may close an upload that is not read from, so that its caller is told why.
+   */
   messageWaitMsMax: 5_000,
   /** Large messages that wait for room at once; one more is refused. */
   messagesWaitingMax: 16_384,
