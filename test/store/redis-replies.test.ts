@@ -1,6 +1,7 @@
 // What stands between a worker and its Redis may answer anything. Nothing of it may end the process, and no read may
 // be answered with it.
 import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { RedisStore } from '../../src/store/redis-store.js';
 import { FakeRedis } from '../support/fake-redis.js';
@@ -72,4 +73,43 @@ t.test('replies of every kind, well formed or not: each read ends, and the store
       return healed.kind === 'found' && healed.value.toString() === 'hello';
     }, 'the store to heal');
   }
+});
+
+t.test('a value keeps nothing of what came with it', async (t) => {
+  const redis = new FakeRedis();
+  const store = await RedisStore.open(await redis.start(t), logger);
+  t.teardown(() => store.close());
+  // Longer than what Node.js cuts from a pool of its own.
+  const bytes = Buffer.poolSize;
+  redis.reply = Buffer.from(`$${bytes}\r\n${'x'.repeat(bytes)}\r\n`);
+  const read = await store.read('alice');
+  t.equal(read.kind === 'found' && read.value.buffer.byteLength, bytes);
+});
+
+t.test('so many reads wait for Redis, and one more is refused', async (t) => {
+  const redis = new FakeRedis();
+  const store = await RedisStore.open(await redis.start(t), logger);
+  t.teardown(() => store.close());
+  redis.reply = Buffer.alloc(0);
+  for (let count = 0; count < limits.redisReadsInFlightMax; count++) void store.read(`subject-${count}`);
+  t.match(store.read('one more'), { kind: 'failed', reason: 'too many reads wait for Redis' });
+});
+
+t.test('a read that a flush overtook is not remembered', async (t) => {
+  const redis = new FakeRedis();
+  const store = await RedisStore.open(await redis.start(t), logger);
+  t.teardown(() => store.close());
+  redis.reply = Buffer.from('$3\r\nold\r\n');
+  await store.read('marker');
+  t.notOk(store.read('marker') instanceof Promise);
+  redis.reply = Buffer.alloc(0);
+  const { gets } = redis;
+  const overtaken = store.read('alice');
+  await until(() => redis.gets === gets + 1, 'the read');
+  redis.flush();
+  await until(() => store.read('marker') instanceof Promise, 'the flush');
+  await until(() => redis.gets === gets + 2, 'the read of the marker');
+  redis.answerAll('$3\r\nold\r\n', 2);
+  await overtaken;
+  t.ok(store.read('alice') instanceof Promise, 'it is asked for again');
 });

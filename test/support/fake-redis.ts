@@ -5,19 +5,28 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import type { Test } from 'tap';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 
+const FLUSHED = '*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n*-1\r\n';
+const PONG_OF_SUBSCRIBER = '*2\r\n$4\r\npong\r\n$0\r\n\r\n';
 const SUBSCRIBED = '*3\r\n$9\r\nsubscribe\r\n$20\r\n__redis__:invalidate\r\n:1\r\n';
 
 export class FakeRedis {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  readonly #subscribers = new Set<Socket>();
   /** The whole reply to the next GETs. */
   reply: Buffer = Buffer.from('$-1\r\n');
   gets = 0;
+  /** The whole reply to each PING. */
+  pingReply = '+PONG\r\n';
+  pings = 0;
 
   constructor() {
     this.#server = createServer((socket) => {
       this.#sockets.add(socket);
-      socket.on('close', () => this.#sockets.delete(socket));
+      socket.on('close', () => {
+        this.#sockets.delete(socket);
+        this.#subscribers.delete(socket);
+      });
       socket.on('error', () => {});
       socket.on('data', (data) => this.#onData(socket, data));
     });
@@ -42,6 +51,21 @@ export class FakeRedis {
     };
   }
 
+  /** Answers GETs that an empty reply left unanswered. */
+  answerAll(reply: string, count: number): void {
+    for (const socket of this.#sockets) if (!this.#subscribers.has(socket)) socket.write(reply.repeat(count));
+  }
+
+  /** Tells of the loss of all keys. */
+  flush(): void {
+    for (const socket of this.#subscribers) socket.write(FLUSHED);
+  }
+
+  /** Closes every connection in order. */
+  endAll(): void {
+    for (const socket of this.#sockets) socket.end();
+  }
+
   /** Commands come whole here: they are short, and loopback does not split them. */
   #onData(socket: Socket, data: Buffer): void {
     for (const command of data.toString('latin1').split(/(?=\*\d+\r\n\$)/)) {
@@ -49,9 +73,13 @@ export class FakeRedis {
       if (name === 'get') {
         this.gets++;
         socket.write(this.reply);
-      } else if (name === 'subscribe') socket.write(SUBSCRIBED);
-      else if (name === 'ping') socket.write('+PONG\r\n');
-      else if (command.includes('ID')) socket.write(':7\r\n');
+      } else if (name === 'subscribe') {
+        this.#subscribers.add(socket);
+        socket.write(SUBSCRIBED);
+      } else if (name === 'ping') {
+        this.pings++;
+        socket.write(this.#subscribers.has(socket) ? PONG_OF_SUBSCRIBER : this.pingReply);
+      } else if (command.includes('ID')) socket.write(':7\r\n');
       else socket.write('+OK\r\n');
     }
   }

@@ -1,7 +1,12 @@
 // Slips in the store inside the machine.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
-const EMBEDDED_RECORDS = ['store/embedded-records', 'store/record-store'];
+const EMBEDDED_RECORDS = [
+  'store/embedded-changes',
+  'store/embedded-records',
+  'store/redis-record-move',
+  'store/record-store',
+];
 
 export const embeddedStoreMutants: readonly Mutant[] = [
   ...mutantsOf(

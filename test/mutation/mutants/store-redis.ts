@@ -6,14 +6,9 @@ const REDIS_RECORDS = ['store/redis-records', 'store/record-store'];
 export const redisStoreMutants: readonly Mutant[] = [
   ...mutantsOf(
     'src/store/redis-link.ts',
-    ['store/redis-store', 'store/redis-replies'],
+    ['store/redis-link', 'store/redis-store', 'store/redis-replies'],
     [
       { slip: 'a Redis that loads its data is live', text: '      await this.#data.ping();', becomes: '' },
-      {
-        slip: 'a link that cannot be opened is waited for',
-        text: 'this.#timer = setTimeout(() => this.#lose(`Redis could not be connected to in ${openMsMax} ms`), openMsMax);',
-        becomes: '',
-      },
       { slip: 'the deadline of the opening ends a live link', text: '    clearTimeout(this.#timer);', becomes: '' },
       {
         slip: 'a refused command ends the link',
@@ -56,7 +51,7 @@ export const redisStoreMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'src/store/redis-store.ts',
-    ['store/redis-store'],
+    ['store/redis-store', 'store/redis-replies'],
     [
       {
         slip: 'what was read before Redis was lost is fresh when it is back',
@@ -117,11 +112,6 @@ export const redisStoreMutants: readonly Mutant[] = [
         slip: 'tries grow rarer without bound',
         text: 'this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, limits.redisRetryDelayMsMax);',
         becomes: 'this.#retryDelayMs = this.#retryDelayMs * 2;',
-      },
-      {
-        slip: 'a store that is closed connects again',
-        text: 'if (this.#isClosed) return;',
-        becomes: '',
       },
       {
         slip: 'the same reason is told at each try',

@@ -1,0 +1,83 @@
+// The log of changes of the embedded store, what another process commits, and what an earlier version left behind.
+import { execFileSync } from 'node:child_process';
+import t, { type Test } from 'tap';
+import { limits } from '../../src/shared/limits.js';
+import { EmbeddedRecords } from '../../src/store/embedded-records.js';
+import type { RecordChange } from '../../src/store/record-store.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+const RECORDS_MODULE = new URL('../../src/store/embedded-records.js', import.meta.url).href;
+
+function createRecords(t: Test): { path: string; records: EmbeddedRecords } {
+  const path = createScratchDirectory(t);
+  const records = new EmbeddedRecords(path);
+  t.teardown(() => records.close());
+  return { path, records };
+}
+
+function made(key: string, value = 'value'): RecordChange {
+  return { space: 'records', key, expected: undefined, value: Buffer.from(value), isTold: true };
+}
+
+/** Makes a record in another process, and returns when it is there: nothing else happens here meanwhile. */
+function makeElsewhere(path: string, key: string): void {
+  const program = `
+    const { EmbeddedRecords } = await import(${JSON.stringify(RECORDS_MODULE)});
+    const records = new EmbeddedRecords(${JSON.stringify(path)});
+    await records.swap([{ space: 'records', key: '${key}', expected: undefined, value: Buffer.from('x'), isTold: true }]);
+    await records.close();`;
+  execFileSync(process.execPath, ['--input-type=module', '--eval', program]);
+}
+
+t.test('what another process committed is seen in the same turn of the event loop', async (t) => {
+  const { path, records } = createRecords(t);
+  await records.swap([made('a/0')]);
+  const { position } = await records.readChanges('');
+  const key = { space: 'records', key: 'a/1' } as const;
+  const reads = [records.read(key)];
+  makeElsewhere(path, 'a/1');
+  reads.push(records.read(key));
+  const [before, after] = await Promise.all(reads);
+  t.equal(before, undefined);
+  t.equal(after?.toString(), 'x');
+
+  const first = records.readChanges(position);
+  makeElsewhere(path, 'a/2');
+  const second = records.readChanges(position);
+  t.same((await first).keys, ['a/1']);
+  t.same((await second).keys, ['a/1', 'a/2']);
+});
+
+t.test('each change is told once, from the position on', async (t) => {
+  const { records } = createRecords(t);
+  const { position: start } = await records.readChanges('');
+  await records.swap([made('a/1'), made('a/2')]);
+  const first = await records.readChanges(start);
+  t.same(first.keys, ['a/1', 'a/2']);
+  await records.swap([made('a/3')]);
+  t.same((await records.readChanges(first.position)).keys, ['a/3']);
+});
+
+t.test('a position that was never reached is none', async (t) => {
+  const { records } = createRecords(t);
+  await records.swap([made('a/1')]);
+  for (const position of ['', '-1', '2', '1000', 'noise']) {
+    t.same(await records.readChanges(position), { position: '1', keys: 'unknown' }, position);
+  }
+});
+
+t.test('all of what an earlier version knew of user configs is moved, and nothing of it stays', async (t) => {
+  const { path, records } = createRecords(t);
+  const count = limits.recordsAtOnceMax + 3;
+  const subjects = Array.from({ length: count }, (_, n) => `subject-${n}`);
+  const entries = subjects.map((subject, n) => made(`published/${n}`, JSON.stringify({ subject })));
+  await records.swap([...entries, made('servers/1')]);
+  const opened = await EmbeddedRecords.open(path);
+  t.teardown(() => opened.close());
+  t.same(await opened.listKeys('published/', '', 10), []);
+  t.same(await opened.listKeys('servers/', '', 10), ['servers/1'], 'other records stay');
+  for (const subject of [subjects[0]!, subjects[count - 1]!]) {
+    const found = await opened.read({ space: 'publications', key: subject });
+    t.equal(found?.toString(), JSON.stringify({ subject }));
+  }
+});

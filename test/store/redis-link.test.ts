@@ -1,0 +1,67 @@
+// One link over a server that answers as the test says, on a clock that the test moves.
+import { mock } from 'node:test';
+import t, { type Test } from 'tap';
+import { limits } from '../../src/shared/limits.js';
+import { RedisLink } from '../../src/store/redis-link.js';
+import { FakeRedis } from '../support/fake-redis.js';
+
+t.before(() => mock.timers.enable({ apis: ['setTimeout'] }));
+t.teardown(() => mock.timers.reset());
+
+async function openLink(t: Test, redis: FakeRedis): Promise<string[]> {
+  const events: string[] = [];
+  const link = new RedisLink(await redis.start(t), {
+    onLive: () => events.push('live'),
+    onChanged: () => events.push('changed'),
+    onFlushed: () => events.push('flushed'),
+    onLost: (reason) => events.push(`lost: ${reason}`),
+  });
+  t.teardown(() => link.end());
+  await link.open();
+  return events;
+}
+
+/** With the test's own timers nothing but the event loop goes on by itself. */
+async function turnsUntil(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise(setImmediate);
+}
+
+t.test('a Redis that loads its data is not live', async (t) => {
+  const redis = new FakeRedis();
+  redis.pingReply = '-LOADING Redis is loading the dataset in memory\r\n';
+  t.match(await openLink(t, redis), [/^lost: LOADING/]);
+});
+
+t.test('a live link outlives the deadline of its opening, and its health is looked at again and again', async (t) => {
+  const redis = new FakeRedis();
+  const events = await openLink(t, redis);
+  for (let round = 1; round <= 3; round++) {
+    const { pings } = redis;
+    mock.timers.tick(limits.redisHealthCheckMs);
+    await turnsUntil(() => redis.pings === pings + 2);
+    // The replies are behind these questions.
+    for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
+  }
+  t.ok(3 * limits.redisHealthCheckMs > limits.redisConnectMsMax);
+  t.same(events, ['live']);
+});
+
+t.test('a connection that is closed ends the link at once', async (t) => {
+  const redis = new FakeRedis();
+  const events = await openLink(t, redis);
+  redis.endAll();
+  await turnsUntil(() => events.length > 1);
+  t.same(events, ['live', 'lost: Redis closed the connection']);
+});
+
+t.test('a Redis that falls silent is lost when it is looked at', async (t) => {
+  const redis = new FakeRedis();
+  const events = await openLink(t, redis);
+  redis.pingReply = '';
+  const { pings } = redis;
+  mock.timers.tick(limits.redisHealthCheckMs);
+  await turnsUntil(() => redis.pings === pings + 2);
+  mock.timers.tick(limits.redisCommandMsMax);
+  await turnsUntil(() => events.length > 1);
+  t.match(events, ['live', /^lost: /]);
+});
