@@ -87,3 +87,25 @@ t.test('one round more than the bound ends the oldest', (t) => {
   rounds.gone('a');
   t.end();
 });
+
+t.test('a round without a worker to ask is over at once', (t) => {
+  const { rounds, sent } = createRounds();
+  rounds.begin('a', 7, 'alice', []);
+  t.same(sent, [['a', { kind: 'all-forgotten', ticket: 7 }]]);
+  t.end();
+});
+
+t.test('each round is answered once, however many follow it', (t) => {
+  const { rounds, sent } = createRounds();
+  const count = limits.forgetRoundsMax + 5;
+  for (let number = 1; number <= count; number++) {
+    rounds.begin('a', number, 'alice', ['a']);
+    rounds.forgotten('a', ticketOf(sent, sent.length - 1));
+  }
+  const answered = sent.flatMap(([, message]) => (message.kind === 'all-forgotten' ? message.ticket : []));
+  t.same(
+    answered,
+    Array.from({ length: count }, (_, index) => index + 1),
+  );
+  t.end();
+});

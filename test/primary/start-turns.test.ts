@@ -86,3 +86,14 @@ t.test('nothing is given up once a worker has listened, however many fail after 
   t.same(givenUp, []);
   t.end();
 });
+
+t.test('a start that was stopped is no failure: the tries are all still there', (t) => {
+  const { turns, begun, givenUp, ask } = createTurns(1, 2);
+  for (const name of ['a', 'b', 'c', 'd']) ask(name);
+  turns.end({ kind: 'stopped' });
+  turns.end({ kind: 'stopped' });
+  t.same(begun, ['a', 'b', 'c']);
+  turns.end({ kind: 'failed', reason: 'wax' });
+  t.same([begun, givenUp], [['a', 'b', 'c', 'd'], []]);
+  t.end();
+});

@@ -173,10 +173,11 @@ t.test("a caller's own words are cut to a bound", async (t) => {
   const bounded = words.slice(1);
   const called = Scene.inSession(t);
   called.post('tools/call', { name: words });
-  t.match(called.only(t), { method: 'tools/call', tool: bounded });
+  // Compared, not matched: a longer text matches, too.
+  t.equal(called.only(t)['tool'], bounded);
   const unknown = Scene.inSession(t);
   unknown.post(words);
-  t.match(unknown.only(t), { method: bounded });
+  t.equal(unknown.only(t)['method'], bounded);
   const lines: string[] = [];
   new AccessLog(logInto(lines)).refused('POST', words, refusals.virtualHostUnknown);
   t.equal((JSON.parse(lines[0] ?? '{}') as Line)['virtualHost'], bounded);

@@ -14,7 +14,6 @@ export const primaryMutants: readonly Mutant[] = [
       { slip: 'a turn that ended is not free again', text: '    this.#takenCount--;', becomes: '' },
       { slip: 'a turn that is not wanted is kept', text: 'if (!begin()) this.#takenCount--;', becomes: 'begin();' },
       { slip: 'it is given up while a start is under way', text: ' || this.#takenCount > 0 ||', becomes: ' ||' },
-      { slip: 'it is given up again and again', text: 'this.#isGivenUp = true;', becomes: '' },
       {
         slip: 'it is given up although one has listened',
         text: 'return !this.#hasListened && this.#failureCount',
@@ -51,11 +50,6 @@ export const primaryMutants: readonly Mutant[] = [
         slip: 'one worker is enough',
         text: 'if (round.waitingFor.delete(worker) && round.waitingFor.size === 0) this.#end',
         becomes: 'if (round.waitingFor.delete(worker)) this.#end',
-      },
-      {
-        slip: 'who has answered may answer again',
-        text: 'if (round.waitingFor.delete(worker) && round.waitingFor.size === 0) this.#end',
-        becomes: 'round.waitingFor.delete(worker); if (round.waitingFor.size === 0) this.#end',
       },
       {
         slip: 'a round more than may be',
