@@ -239,6 +239,7 @@ t.test('a stream that is cut has a line too', async (t) => {
   watched.openStream();
   watched.cut();
   t.equal(lines.length, 1);
+  t.equal((JSON.parse(lines[0] ?? '{}') as Line)['cut'], true, 'which says so');
 });
 
 t.test('an exchange that is completed twice over has one line', async (t) => {

@@ -292,12 +292,6 @@ export const edgeMutants: readonly Mutant[] = [
         becomes: 'const refusal = this.#handler.healthRefusal;',
         noticedBy: ['spec/drain', 'integration/drain'],
       },
-      {
-        slip: 'an overloaded worker is healthy',
-        text: 'const refusal = isDraining ? refusals.draining : this.#handler.healthRefusal;',
-        becomes: 'const refusal = isDraining ? refusals.draining : undefined;',
-        noticedBy: ['worker/edge/edge'],
-      },
     ],
   ),
 ];

@@ -1,0 +1,130 @@
+// The steps of a request that need an overloaded worker, a caller that goes away, or a hop: the parts around the pipeline
+// are stand-ins that note what is asked of them.
+import t from 'tap';
+import type { Caller } from '../../src/relay/relay.js';
+import type { Exchange } from '../../src/relay/exchange.js';
+import { HostPolicy } from '../../src/shared/host-policy.js';
+import { refusals, type Refusal } from '../../src/shared/refusals.js';
+import { AccessLog } from '../../src/worker/access-log.js';
+import type { AdmissionOutcome } from '../../src/worker/admission/admission.js';
+import type { EdgeExchange } from '../../src/worker/edge/edge-exchange.js';
+import { Pipeline, type PipelineParts } from '../../src/worker/pipeline.js';
+import { logInto } from '../support/log-lines.js';
+
+const caller = { subject: 'alice', virtualHost: { id: 'vh', passthroughHeaders: new Set() } } as unknown as Caller;
+const admitted: AdmissionOutcome = { kind: 'admitted', caller };
+
+interface Scene {
+  readonly pipeline: Pipeline;
+  readonly lines: string[];
+  readonly relayed: Exchange[];
+  /** What the worker's overload refuses, by method and session. */
+  readonly asked: [method: string, sessionId: string][];
+  admission: AdmissionOutcome | Promise<AdmissionOutcome>;
+  overloadRefusal: Refusal | undefined;
+}
+
+function createScene(): Scene {
+  const lines: string[] = [];
+  const hosts = new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] });
+  const scene: Omit<Scene, 'pipeline'> = {
+    lines,
+    relayed: [],
+    asked: [],
+    admission: admitted,
+    overloadRefusal: undefined,
+  };
+  const parts = {
+    slot: 0,
+    slotCount: 1,
+    hosts,
+    tlsHosts: hosts,
+    admission: { admit: () => scene.admission, admitSubject: () => scene.admission },
+    overload: {
+      refusalOf: (method: string, sessionId: string) => {
+        scene.asked.push([method, sessionId]);
+        return scene.overloadRefusal;
+      },
+    },
+    relay: { handle: (_caller: Caller, exchange: Exchange) => scene.relayed.push(exchange) },
+    accessLog: new AccessLog(logInto(lines)),
+    logger: logInto([]),
+  } as unknown as PipelineParts;
+  return Object.assign(scene, { pipeline: new Pipeline(parts) });
+}
+
+/** A POST with a session, and the steps that it was taken through. */
+function createExchange(method = 'POST'): { exchange: EdgeExchange & { isAborted: boolean }; steps: string[] } {
+  const steps: string[] = [];
+  const exchange = {
+    method,
+    isTls: false,
+    isAborted: false,
+    head: {
+      virtualHostId: 'vh',
+      host: 'localhost',
+      origin: '',
+      authorization: 'Bearer x',
+      contentType: 'application/json',
+      accept: 'application/json, text/event-stream',
+      sessionId: 'session',
+      protocolVersion: '',
+      isAmbiguous: false,
+      headers: [],
+    },
+    request: { method, sessionId: 'session', body: Buffer.alloc(0) },
+    holdBody: () => steps.push('held'),
+    letBodyIn: (subject: string) => steps.push(`let in for ${subject}`),
+    whenBody: () => steps.push('body awaited'),
+    respond: (status: number) => steps.push(`answered ${status}`),
+  };
+  return { exchange: exchange as unknown as EdgeExchange & { isAborted: boolean }, steps };
+}
+
+t.test('the body of who is known is let in at once, that of who is not yet known is held', async (t) => {
+  const scene = createScene();
+  const known = createExchange();
+  scene.pipeline.onRequest(known.exchange);
+  t.same(known.steps, ['let in for alice', 'body awaited']);
+  scene.admission = Promise.resolve(admitted);
+  const unknown = createExchange();
+  scene.pipeline.onRequest(unknown.exchange);
+  t.same(unknown.steps, ['held']);
+  await scene.admission;
+  await Promise.resolve();
+  t.same(unknown.steps, ['held', 'let in for alice', 'body awaited']);
+});
+
+t.test('a caller that goes away before it is known is asked for nothing', async (t) => {
+  const scene = createScene();
+  scene.admission = Promise.resolve(admitted);
+  const { exchange, steps } = createExchange();
+  scene.pipeline.onRequest(exchange);
+  exchange.isAborted = true;
+  await scene.admission;
+  await Promise.resolve();
+  t.same(steps, ['held']);
+});
+
+t.test('an overloaded worker refuses before it reads a body', async (t) => {
+  const scene = createScene();
+  scene.overloadRefusal = refusals.overloaded;
+  const { exchange, steps } = createExchange();
+  scene.pipeline.onRequest(exchange);
+  t.same(steps, [`answered ${refusals.overloaded.status}`]);
+  t.same(scene.asked, [['POST', 'session']]);
+  t.match(scene.lines, [/"refusal":"overloaded"/]);
+});
+
+t.test('the owner of a session refuses what comes by a hop, too, and says so in the access log', async (t) => {
+  const scene = createScene();
+  scene.overloadRefusal = refusals.overloaded;
+  const { exchange, steps } = createExchange('DELETE');
+  scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, exchange);
+  t.same(steps, [`answered ${refusals.overloaded.status}`]);
+  t.same(scene.asked, [['DELETE', 'session']]);
+  t.match(scene.lines, [/"virtualHost":"vh","method":"DELETE","status":503,"refusal":"overloaded"/]);
+  scene.overloadRefusal = undefined;
+  scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, createExchange().exchange);
+  t.equal(scene.relayed.length, 1);
+});
