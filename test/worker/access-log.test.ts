@@ -1,7 +1,7 @@
 // The access log, written through a real relay to scripted backends: one line a request, and nothing in it that is
 // somebody's secret.
 import t, { type Test } from 'tap';
-import type { AnswerForms, ExchangeRequest } from '../../src/relay/exchange.js';
+import type { AnswerForms, Exchange, ExchangeRequest } from '../../src/relay/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
 import { limits } from '../../src/shared/limits.js';
 import { subjectHash } from '../../src/shared/logger.js';
@@ -253,4 +253,69 @@ t.test('an exchange that is completed twice over has one line', async (t) => {
   watched.cut();
   t.equal(lines.length, 1);
   t.match(JSON.parse(lines[0] ?? '{}'), { status: 404 });
+});
+
+/** An exchange that says when its whole answer has left, as those of the edge do. */
+class SettledExchange extends RecordedExchange {
+  settle: (isWhole: boolean) => void = () => {};
+  releases = 0;
+
+  whenSettled(onSettled: (isWhole: boolean) => void): void {
+    this.settle = onSettled;
+  }
+
+  releaseBody(): void {
+    this.releases += 1;
+  }
+
+  /** As at the edge: nothing is done for a caller that is gone. */
+  override respond(...answer: Parameters<Exchange['respond']>): void {
+    if (!this.isAborted) super.respond(...answer);
+  }
+}
+
+function watchSettled(): { exchange: SettledExchange; watched: Exchange; told: () => Line[] } {
+  const lines: string[] = [];
+  const exchange = new SettledExchange();
+  const watched = new AccessLog(logInto(lines)).watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, exchange);
+  return { exchange, watched, told: () => lines.map((line) => JSON.parse(line) as Line) };
+}
+
+t.test('the line waits for the end of the answer, and says whether the caller has all of it', async (t) => {
+  for (const isWhole of [true, false]) {
+    const { exchange, watched, told } = watchSettled();
+    watched.releaseBody?.();
+    t.equal(exchange.releases, 1, 'the memory of the body is given back');
+    watched.respond(404, 'application/json', '{}', undefined, ['x-name', 'value']);
+    t.same(exchange.answer?.headers, ['x-name', 'value']);
+    t.same(told(), []);
+    exchange.settle(isWhole);
+    exchange.settle(isWhole);
+    const [line, ...more] = told();
+    t.same(more, []);
+    t.equal(line?.['status'], 404);
+    t.equal(line?.['cut'], isWhole ? undefined : true);
+  }
+});
+
+t.test('of a caller that is gone the line is written when what it asked for is over', async (t) => {
+  const { exchange, watched, told } = watchSettled();
+  exchange.isAborted = true;
+  exchange.settle(false);
+  t.same(told(), [], 'it is still worked on');
+  watched.respond(200, 'application/json', '{}');
+  t.match(told(), [{ status: 200, callerGone: true }]);
+});
+
+t.test('the status is that of the answer that went out', async (t) => {
+  const lines: string[] = [];
+  const exchange = { isAborted: false, request: { method: 'POST' }, respond: () => {}, whenSettled: () => {} };
+  const watched = new AccessLog(logInto(lines)).watch(
+    { subject: SUBJECT, virtualHost: VIRTUAL_HOST },
+    exchange as unknown as Exchange,
+  );
+  watched.respond(200, 'application/json', '{}');
+  exchange.isAborted = true;
+  watched.respond(500, 'application/json', '{}');
+  t.equal((JSON.parse(lines[0] ?? '{}') as Line)['status'], 200);
 });
