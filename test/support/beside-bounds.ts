@@ -7,12 +7,6 @@ import type { VictimReport } from './victim.js';
  * somebody unlucky. On a busy machine it takes longer.
  */
 const TURN_MS = 50;
-/**
- * How long a session waits for its backend is a time, `--initialize-patience`. On a machine that gives each process less than
- * such a part of a core, that it is over says nothing.
- */
-const NOT_READY_SLOWNESS = 4;
-
 /** What took too long or failed, in words; and what was seen of the times. */
 export interface Judgement {
   readonly faults: readonly string[];
@@ -22,8 +16,6 @@ export interface Judgement {
 /** @param slowerMax how many times as long as alone the victim's p99 may be. */
 export function judgeBeside(alone: readonly VictimReport[], beside: VictimReport, slowerMax: number): Judgement {
   const faults = beside.failures.map((failure) => `the victim: ${failure}`);
-  if (beside.notReadyCount > 0 && beside.slowness < NOT_READY_SLOWNESS)
-    faults.push(`the victim: ${beside.notReadyCount} sessions began without its backend`);
   const seen: string[] = [];
   const turnMs = TURN_MS * Math.max(beside.slowness, ...alone.map((report) => report.slowness));
   for (const what of ['requests', 'openings'] as const) {

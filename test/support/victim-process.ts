@@ -12,6 +12,11 @@ const EVERY_MS = 20;
 const ANSWER_MS_MAX = 20_000;
 /** One that has so many requests under way begins no more: a gateway that stands still is told apart from a flood. */
 const UNDER_WAY_MAX = 256;
+/**
+ * How long a session waits for its backend is a time, `--initialize-patience`. On a machine that gives each process less than
+ * such a part of a core, that it is over says nothing.
+ */
+const NOT_READY_SLOWNESS = 4;
 /** A kept connection that was idle for so long may have been closed by the other side on the way: RFC 9112, 9.3.1. */
 const IDLE_MS = 3_000;
 /** Words of failures that are told; the others are like them. */
@@ -70,6 +75,8 @@ class VictimWork {
     this.mark();
     await Promise.all(window.underWay);
     const { requestMs, openingMs, failures, notReadyCount } = window;
+    if (notReadyCount > 0 && slowness < NOT_READY_SLOWNESS)
+      failures.push(`${notReadyCount} sessions began without its backend`);
     const told = failures.slice(0, FAILURES_MAX);
     if (failures.length > told.length) told.push(`and ${failures.length - told.length} more`);
     return {
@@ -77,7 +84,6 @@ class VictimWork {
       requests: latenciesOf(requestMs),
       openings: latenciesOf(openingMs),
       slowness,
-      notReadyCount,
       failures: told,
     };
   }

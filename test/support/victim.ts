@@ -35,8 +35,6 @@ export interface VictimReport {
   readonly openings: Latencies;
   /** How much longer work took meanwhile than on a core that nobody else uses. */
   readonly slowness: number;
-  /** Sessions that began without its backend, which was not ready yet. */
-  readonly notReadyCount: number;
   /** Each request that was refused, wrong or not answered, in words. */
   readonly failures: readonly string[];
 }
