@@ -117,6 +117,8 @@ t.test('why a config cannot be used is logged, without the identity or the confi
   t.equal(lines.length, 1);
   t.match(JSON.parse(lines[0] ?? '{}'), { subject: subjectHash('alice@example.com'), reason: /not JSON/ });
   for (const secret of ['alice', 'secret-value', header.slice('Bearer '.length)]) t.notOk(lines[0]?.includes(secret));
+  for (let count = 0; count < 10; count++) await admission.admit(header, 'vh');
+  t.equal(lines.length, 1, 'and not at each request');
 });
 
 t.test('the virtual host comes last', async (t) => {
