@@ -174,8 +174,9 @@ t.test('a subject that holds nothing is not held back behind itself', async (t) 
   const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
   const [bob, cem] = [scene.hold('bob'), scene.hold('cem')];
   bob.grow(60);
-  cem.grow(40);
-  for (const name of ['first', 'second']) t.equal(scene.hold('ada', name).grow(10), 'wait');
+  cem.grow(30);
+  t.equal(scene.hold('ada', 'first').grow(20), 'wait');
+  t.equal(scene.hold('ada', 'second').grow(5), 'wait', 'there would be room, but not before the first');
   bob.release();
   t.same(scene.heard, ['first', 'second']);
 });
