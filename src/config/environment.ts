@@ -15,7 +15,14 @@ export function childEnvironment(environment: NodeJS.ProcessEnv = process.env): 
   return Object.fromEntries(kept);
 }
 
-/** The environment of a worker, which gets its options as a message. uWebSockets.js reads its header limit from here. */
+/**
+ * The environment of a worker, which gets its options as a message. uWebSockets.js reads its header limit from here, and
+ * glibc from how many bytes on memory is asked of the kernel, and given back to it, by itself.
+ */
 export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
-  return { ...childEnvironment(environment), UWS_HTTP_MAX_HEADERS_SIZE: String(limits.requestHeaderBytesMax) };
+  return {
+    MALLOC_MMAP_THRESHOLD_: String(limits.memoryReturnedFromBytes),
+    ...childEnvironment(environment),
+    UWS_HTTP_MAX_HEADERS_SIZE: String(limits.requestHeaderBytesMax),
+  };
 }

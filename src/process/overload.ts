@@ -8,7 +8,8 @@
 //   refusing-requests  refusing-sessions  refusing-sessions  -
 //
 // Pressed is a process with one gauge at its first mark, hard pressed at its second. A gauge leaves a mark behind only when
-// it has fallen well below it, and the way back leads over every state, a reading each: so the process does not waver.
+// it has fallen well below it, or below it for a while: memory that the C library keeps never falls further. The way back
+// leads over every state, a reading each. So the process does not waver.
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
@@ -69,6 +70,8 @@ const WORDS: Readonly<Record<OverloadState, string>> = {
 export class Overload {
   readonly #logger: Logger;
   #state: OverloadState = 'serving';
+  /** Readings in a row that would not have led to this state, though not far enough below its marks to lead out of it. */
+  #readingsBelow = 0;
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -104,7 +107,10 @@ export class Overload {
 
   observe(reading: OverloadReading): void {
     const next = AFTER[this.#state][this.#pressureOf(reading)];
-    if (next !== this.#state) this.#become(next, reading);
+    if (next !== this.#state) {
+      this.#readingsBelow = 0;
+      this.#become(next, reading);
+    }
   }
 
   #become(state: OverloadState, reading: OverloadReading): void {
@@ -114,9 +120,17 @@ export class Overload {
   }
 
   #pressureOf(reading: OverloadReading): Pressure {
-    const { hard, pressed } = { hard: this.#state === 'refusing-requests', pressed: this.#state !== 'serving' };
-    if (GAUGES.some((name) => isPast(reading[name], MARKS[name].hard, hard))) return 'hard pressed';
-    return GAUGES.some((name) => isPast(reading[name], MARKS[name].pressed, pressed)) ? 'pressed' : 'calm';
+    const isBelow = !GAUGES.some((name) => reading[name] >= MARKS[name][this.#isHard ? 'hard' : 'pressed'].at);
+    this.#readingsBelow = isBelow ? this.#readingsBelow + 1 : 0;
+    const isWavering = this.#readingsBelow < limits.overloadReadingsBelow;
+    const wasHard = this.#isHard && isWavering;
+    const wasPressed = this.#state !== 'serving' && (this.#isHard || isWavering);
+    if (GAUGES.some((name) => isPast(reading[name], MARKS[name].hard, wasHard))) return 'hard pressed';
+    return GAUGES.some((name) => isPast(reading[name], MARKS[name].pressed, wasPressed)) ? 'pressed' : 'calm';
+  }
+
+  get #isHard(): boolean {
+    return this.#state === 'refusing-requests';
   }
 }
 

@@ -81,7 +81,7 @@ export function refuse(exchange: Exchange, refusal: Refusal): void {
   exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
 }
 
-/** A notification or a response of the caller's was taken (S05); also how a DELETE is answered (decisions 2.2). */
+/** A notification or a response of the caller's was taken (S05). */
 export function accept(exchange: Exchange): void {
   exchange.respond(202, '', '');
 }

@@ -321,7 +321,8 @@ export class Relay {
   #delete(session: Session, exchange: Exchange): void {
     exchange.annotate?.('DELETE', '', '');
     this.#sessions.end(session, exchange.request);
-    accept(exchange);
+    // Not 202: SDKs report that as a session that could not be ended.
+    exchange.respond(200, '', '');
   }
 
   #reportUnreachable(virtualHost: CompiledVirtualHost, tools: readonly string[]): void {

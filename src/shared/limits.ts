@@ -112,8 +112,15 @@ export const limits = {
   /** Requests of one session in flight at once; one more is answered with a JSON-RPC error. */
   sessionRequestsInFlightMax: 1_024,
 
+  /**
+   * Memory from here on is a worker's only while it is used. What is smaller the C library keeps, for all that the kernel
+   * sees: a worker that was full of small bodies would count as full for ever.
+   */
+  memoryReturnedFromBytes: 12 * KIB,
   /** Between two readings by which a worker, or a control plane, judges whether it is overloaded, ms. */
   overloadReadingMs: 100,
+  /** Readings in a row below a mark, after which it is left behind though not by far: fifteen seconds, with a collection. */
+  overloadReadingsBelow: 150,
   /** Between two collections of garbage that a process short of memory asks for itself, ms: each holds up its event loop. */
   overloadCollectionMs: 10_000,
   /** Resident memory in percent of what the process may take: above it new sessions are refused, then requests; below it neither. */

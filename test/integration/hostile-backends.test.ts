@@ -176,5 +176,5 @@ async function useOnce(lane: KeptCaller): Promise<void> {
   const params = '{"name":"hostile-echo","arguments":{},"_meta":{"progressToken":1}}';
   await lane.send({ ...session, body: `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":${params}}` });
   const { status } = await lane.send({ ...session, method: 'DELETE' });
-  if (status !== 202) throw new Error(`the session did not live to its end: ${status}`);
+  if (status !== 200) throw new Error(`the session did not live to its end: ${status}`);
 }

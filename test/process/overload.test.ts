@@ -69,6 +69,25 @@ for (const [gauge, calm, pressed, hard] of marks) {
   });
 }
 
+for (const [gauge, calm, pressed, hard] of marks) {
+  t.test(`${gauge} that stays a little below a mark leaves it behind in the end`, async (t) => {
+    const overload = new Overload(logInto([]));
+    const afterMany = (value: number, count: number): OverloadState => {
+      for (let n = 0; n < count; n++) overload.observe({ ...CALM, [gauge]: value });
+      return overload.state;
+    };
+    t.equal(afterMany(hard, 1), 'refusing-requests');
+    t.equal(afterMany(hard - 1, limits.overloadReadingsBelow - 1), 'refusing-requests');
+    t.equal(afterMany(hard, 1), 'refusing-requests', 'it begins anew');
+    t.equal(afterMany(hard - 1, limits.overloadReadingsBelow - 1), 'refusing-requests');
+    t.equal(afterMany(hard - 1, 1), 'refusing-sessions');
+    t.equal(afterMany(pressed, 2 * limits.overloadReadingsBelow), 'refusing-sessions', 'not below the mark');
+    t.equal(afterMany(calm, limits.overloadReadingsBelow - 1), 'refusing-sessions');
+    t.equal(afterMany(calm, 1), 'serving');
+    t.equal(afterMany(pressed - 1, limits.overloadReadingsBelow), 'serving');
+  });
+}
+
 t.test('what is refused', async (t) => {
   const refused = (state: OverloadState): (string | undefined)[] => {
     const overload = overloadIn(state);

@@ -49,7 +49,7 @@ const mcpAnswers: readonly Answer[] = [
   },
   { status: 202, description: 'A notification or response was accepted.', contents: [] },
 ];
-const mcpEnded: Answer = { status: 202, description: 'The session has ended.', contents: [] };
+const mcpEnded: Answer = { status: 200, description: 'The session has ended.', contents: [] };
 
 const messageHeaders = {
   'mcp-session-id': { description: 'From the answer to `initialize`; left out for a request without a session.' },

@@ -69,7 +69,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     const note = { body: { jsonrpc: '2.0', method: 'notifications/initialized' }, headers: [session] };
     t.equal((await caller.send('POST', '/mcp', note)).status, 202);
     t.equal((await (await controlPlane.caller(t)).send('POST', '/mcp', ping)).status, 404);
-    t.equal((await caller.send('DELETE', '/mcp', { headers: [session] })).status, 202);
+    t.equal((await caller.send('DELETE', '/mcp', { headers: [session] })).status, 200);
     t.equal((await caller.send('POST', '/mcp', ping)).status, 404);
   });
 
