@@ -163,8 +163,9 @@ export const redisStoreMutants: readonly Mutant[] = [
     },
     {
       slip: 'what an old connection says ends the new one',
-      text: '#lose(connection: Redis, reason: string): void {',
-      becomes: '#lose(connection: Redis, reason: string): void { if (this.#connection) connection = this.#connection;',
+      text: '#lose(connection: RecordConnection, reason: string): void {',
+      becomes:
+        '#lose(connection: RecordConnection, reason: string): void { if (this.#connection) connection = this.#connection;',
     },
     {
       slip: 'a Redis that loads its data is live',
