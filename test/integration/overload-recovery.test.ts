@@ -34,15 +34,17 @@ t.test('a worker with little memory that was flooded with bodies of 15 KB', asyn
   const [pid] = deployment.gateway.workerPids();
   if (pid === undefined) throw new Error('no worker');
   t.comment(`${residentMib(pid)} MiB at first`);
-  const callers = await Promise.all([...Array(SUBJECTS)].map(() => deployment.caller({ one: { url: slow.url } })));
+  const callers = await Promise.all(
+    [...Array(SUBJECTS).keys()].map(() => deployment.caller({ one: { url: slow.url } })),
+  );
   const sessions = await Promise.all(
     callers.flatMap((caller) =>
-      [...Array(SESSIONS_EACH)].map(async () => ({ caller, session: await caller.openSession() })),
+      [...Array(SESSIONS_EACH).keys()].map(async () => ({ caller, session: await caller.openSession() })),
     ),
   );
   const connections: RawConnection[] = [];
   t.teardown(() => connections.forEach((connection) => connection.close()));
-  const attempts = [...Array(CALLS_EACH)].flatMap((_, id) => sessions.map((each) => ({ ...each, id })));
+  const attempts = [...Array(CALLS_EACH).keys()].flatMap((_, id) => sessions.map((each) => ({ ...each, id })));
   await inParallel(attempts, 64, async ({ caller, session, id }) => {
     const connection = await RawConnection.open(caller.origin);
     connections.push(connection);
