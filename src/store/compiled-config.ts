@@ -35,5 +35,5 @@ export type UserConfigRead =
   | { readonly kind: 'found'; readonly config: CompiledUserConfig }
   /** No value, or an empty one: 400. */
   | { readonly kind: 'missing' }
-  /** Not decodable, or the store failed: 500. The reason is for the log. */
-  | { readonly kind: 'failed'; readonly reason: string };
+  /** Not decodable, or the store failed, and then for every subject: 500. The reason is for the log. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly isForAll?: true };

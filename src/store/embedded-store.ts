@@ -47,7 +47,7 @@ export class EmbeddedStore implements Store {
       this.#known.set(subject, { key, read });
       return read;
     } catch (error) {
-      return { kind: 'failed', reason: `the embedded store cannot be read: ${String(error)}` };
+      return { kind: 'failed', reason: `the embedded store cannot be read: ${String(error)}`, isForAll: true };
     }
   }
 

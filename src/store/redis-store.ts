@@ -25,8 +25,12 @@ interface Known {
 }
 
 const missing: StoreRead = Object.freeze({ kind: 'missing' });
-const unreachable: StoreRead = Object.freeze({ kind: 'failed', reason: 'Redis is not reachable' });
-const overloaded: StoreRead = Object.freeze({ kind: 'failed', reason: 'too many reads wait for Redis' });
+const unreachable: StoreRead = Object.freeze({ kind: 'failed', reason: 'Redis is not reachable', isForAll: true });
+const overloaded: StoreRead = Object.freeze({
+  kind: 'failed',
+  reason: 'too many reads wait for Redis',
+  isForAll: true,
+});
 
 export class RedisStore implements Store {
   readonly kind = 'redis';

@@ -7,8 +7,8 @@
 export type StoreRead =
   | { readonly kind: 'found'; readonly value: Buffer }
   | { readonly kind: 'missing' }
-  /** The store cannot say: unreachable for longer than the bounded grace, or the key cannot be encoded. */
-  | { readonly kind: 'failed'; readonly reason: string };
+  /** The store cannot say: unreachable for longer than the bounded grace, then for all keys; or the key cannot be encoded. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly isForAll?: true };
 
 export interface Store {
   readonly kind: 'embedded' | 'redis';

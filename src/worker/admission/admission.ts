@@ -64,13 +64,22 @@ export class Admission {
   #onConfig(read: UserConfigRead, subject: string, virtualHostId: string | undefined): AdmissionOutcome {
     if (read.kind === 'missing') return CONFIG_MISSING;
     if (read.kind === 'failed') {
-      const fields = { subject: subjectHash(subject), reason: read.reason };
-      this.#repeated.error(this.#logger, `${subject} ${read.reason}`, fields, 'user config cannot be used');
+      this.#report(read, subject);
       return CONFIG_FAILED;
     }
     const virtualHost = virtualHostId === undefined ? undefined : read.config.virtualHosts.get(virtualHostId);
     if (virtualHost === undefined) return VIRTUAL_HOST_UNKNOWN;
     return { kind: 'admitted', caller: { subject, virtualHost } };
+  }
+
+  /** What concerns every subject has one line, not one for each. */
+  #report({ reason, isForAll }: Extract<UserConfigRead, { kind: 'failed' }>, subject: string): void {
+    if (isForAll === true) {
+      this.#repeated.error(this.#logger, reason, { reason }, 'user configs cannot be read');
+      return;
+    }
+    const fields = { subject: subjectHash(subject), reason };
+    this.#repeated.error(this.#logger, `${subject} ${reason}`, fields, 'user config cannot be used');
   }
 }
 

@@ -121,6 +121,17 @@ t.test('why a config cannot be used is logged, without the identity or the confi
   t.equal(lines.length, 1, 'and not at each request');
 });
 
+t.test('what concerns every subject is logged once, not for each', async (t) => {
+  const { admission, store, lines } = start();
+  store.answer = { kind: 'failed', reason: 'Redis is not reachable', isForAll: true };
+  for (const sub of ['alice', 'bob', 'carol']) await admission.admit(await bearer({ sub }), 'vh');
+  t.equal(lines.length, 1);
+  t.match(JSON.parse(lines[0] ?? '{}'), { reason: 'Redis is not reachable', msg: 'user configs cannot be read' });
+  store.answer = { kind: 'failed', reason: 'the key cannot be encoded' };
+  for (const sub of ['alice', 'bob']) await admission.admit(await bearer({ sub }), 'vh');
+  t.equal(lines.length, 3, 'a line for each whose own it is');
+});
+
 t.test('the virtual host comes last', async (t) => {
   const { admission, store } = start();
   const header = await bearer();
