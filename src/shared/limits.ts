@@ -386,6 +386,8 @@ export const limits = {
   /** Tags of one server, and characters of one tag; more is refused. */
   serverTagsMax: 32,
   serverTagCharsMax: 64,
+  /** The control plane's embedded store being closed, ms: its writes were waited for before. */
+  embeddedCloseMsMax: 2_000,
   /** Records that are listed, or moved from an earlier layout, at once; and read with one command. Others have their turn. */
   recordsAtOnceMax: 256,
   recordsPerReadMax: 32,

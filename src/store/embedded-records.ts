@@ -111,8 +111,12 @@ export class EmbeddedRecords implements RecordStore {
     }
   }
 
+  /** After a full disk LMDB waits for a write that it has given up, and never closes. What was committed is on the disk. */
   async close(): Promise<void> {
-    await this.#root.close();
+    let late: NodeJS.Timeout | undefined;
+    const isLate = new Promise<void>((resolve) => (late = setTimeout(resolve, limits.embeddedCloseMsMax)));
+    await Promise.race([this.#root.close(), isLate]);
+    clearTimeout(late);
   }
 
   /** Within a transaction. */

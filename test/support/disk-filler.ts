@@ -1,8 +1,8 @@
-// A process of its own that fills the embedded store until it takes no more, then reads, makes room and writes again.
-// Argument: the store's path. Prints what it met with, as JSON.
+// A process of its own that fills the embedded store until it takes no more, then reads, makes room and writes again; or
+// with the word `close` behind the store's path closes it at once. Prints what it met with, as JSON.
 import { EmbeddedRecords } from '../../src/store/embedded-records.js';
 
-const [, , path = ''] = process.argv;
+const [, , path = '', word = ''] = process.argv;
 const records = await EmbeddedRecords.open(path);
 const value = Buffer.alloc(100_000, 'x');
 let fault = '';
@@ -14,6 +14,11 @@ while (fault === '') {
   } catch (error) {
     fault = error instanceof Error ? error.name : String(error);
   }
+}
+if (word === 'close') {
+  await records.close();
+  process.stdout.write(JSON.stringify({ fault, isClosed: true }));
+  process.exit();
 }
 const read = (await records.read({ space: 'records', key: 'filler/0' }))?.length ?? 0;
 for (let n = 0; n < count; n++) {
