@@ -175,6 +175,7 @@ t.test('a control plane short of memory does the same', async (t) => {
   const operator = await controlPlane.caller(t);
   t.equal((await operator.post('/servers', { name: 'one', url: backend.url })).status, 201);
   const caller = new McpCaller(controlPlane.origin, '/mcp', await controlPlane.token('flooder'));
+  await until(async () => (await caller.initialize()).status === 200, 'the end of its start');
   const session = await caller.openSession();
   const text = 'x'.repeat(3 * MIB);
   const inFlight: Promise<number>[] = [];

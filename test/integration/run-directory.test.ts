@@ -11,6 +11,7 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
 const WORKERS = 3;
+const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
 function hopDirectories(temporary: string): string[] {
   return readdirSync(temporary).map((name) => join(temporary, name));
@@ -67,8 +68,15 @@ t.test('the directory of the hop sockets is removed, and then a worker is killed
     process.kill(pids[0]!, 'SIGKILL');
     const failures = (): number => gateway.logs.filter(({ msg }) => msg === 'worker cannot start').length;
     await until(() => failures() > 0, 'the failure of its start');
-    const session = await caller.openSession();
-    t.type(session.id, 'string');
+    // Workers that have not talked to each other before cannot now: 503 over such a connection, and never a 404.
+    const kept = await KeptCaller.connect(caller);
+    const session = await kept.openSession();
+    t.equal((await session.call('one-echo')).status, 200);
+    kept.close();
+    for (let round = 0; round < 8; round++) {
+      const { status } = await caller.send({ session: session.id, body: PING });
+      t.ok(status === 200 || status === 503, `over another connection: ${status}`);
+    }
     const running = gateway.workerPids();
     t.ok(pids.slice(1).every((pid) => running.includes(pid)));
 

@@ -41,7 +41,8 @@ export class Hops {
     if (this.#isClosed) onFailure('owner-absent');
     else {
       const link = this.#linkTo(owner);
-      if (link === undefined) onFailure('owner-absent');
+      // The owner may well live: it makes its socket again when the directory is back.
+      if (link === undefined) onFailure('owner-lost');
       else link.forward(hop, exchange, onFailure);
     }
   }

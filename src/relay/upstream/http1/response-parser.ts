@@ -120,20 +120,27 @@ export class ResponseParser {
     if (partial === undefined) {
       const end = chunk.indexOf(HEAD_END, at);
       if (end !== -1) return this.#readHead(chunk, at, end + 2) ? end + 4 : INVALID;
-      return this.#keepHead(Buffer.from(chunk.subarray(at))) ? chunk.length : INVALID;
+      return this.#keepHead(Buffer.from(chunk.subarray(at)), 0) ? chunk.length : INVALID;
     }
     const joined = Buffer.concat([partial, chunk.subarray(at)]);
     const end = joined.indexOf(HEAD_END, Math.max(0, partial.length - 3));
-    if (end === -1) return this.#keepHead(joined) ? chunk.length : INVALID;
+    if (end === -1) return this.#keepHead(joined, partial.length) ? chunk.length : INVALID;
     this.#partial = undefined;
     return this.#readHead(joined, 0, end + 2) ? at + end + 4 - partial.length : INVALID;
   }
 
-  /** @returns false when what there is cannot become a head. */
-  #keepHead(bytes: Buffer): boolean {
+  /**
+   * @param seenBytes of these, those that were kept before.
+   * @returns false when what there is cannot become a head.
+   */
+  #keepHead(bytes: Buffer, seenBytes: number): boolean {
     this.#partial = bytes;
     const known = Math.min(bytes.length, PROTOCOL.length);
-    return bytes.length <= limits.upstreamHeaderBytesMax && bytes.compare(PROTOCOL, 0, known, 0, known) === 0;
+    if (bytes.length > limits.upstreamHeaderBytesMax || bytes.compare(PROTOCOL, 0, known, 0, known) !== 0) return false;
+    // Lines that end without a CR would be waited for until the call is given up.
+    for (let lf = bytes.indexOf(LF, seenBytes); lf !== -1; lf = bytes.indexOf(LF, lf + 1))
+      if (bytes[lf - 1] !== CR) return false;
+    return true;
   }
 
   /** @param end behind the line end of the last line before the empty one. */

@@ -104,6 +104,7 @@ t.test('refuses what two readers could understand differently', async (t) => {
     'a header without a name': `${OK}: a\r\n\r\n`,
     'a header without a colon': `${OK}content-length\r\n\r\n`,
     'a bare LF in the head': `${OK}x: a\ncontent-length: 0\r\n\r\n`,
+    'a head of bare LFs, which has no end': 'HTTP/1.1 200 OK\ncontent-length: 2\n\n{}',
     'a bare CR in a value': `${OK}x: a\rb\r\ncontent-length: 0\r\n\r\n`,
     'a NUL in a value': `${OK}x: a\0b\r\ncontent-length: 0\r\n\r\n`,
     'a chunk size that is none': `${OK}transfer-encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n`,
