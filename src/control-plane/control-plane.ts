@@ -6,7 +6,7 @@ import type { ControlPlaneOptions } from '../config/control-plane-options.js';
 import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
 import { listenFault } from '../process/listen-fault.js';
 import { Overload } from '../process/overload.js';
-import { OverloadWatch } from '../process/overload-watch.js';
+import { OverloadWatch, ProcessGauges } from '../process/overload-watch.js';
 import { exitStatus, StartFault } from '../process/start-fault.js';
 import { Names } from '../names/names.js';
 import { HostPolicy } from '../shared/host-policy.js';
@@ -92,7 +92,7 @@ export class ControlPlane {
       isAccessLogged: options.accessLog,
       logger,
     });
-    const overloadWatch = new OverloadWatch(overload, options.memoryBytes);
+    const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
     const parts = { overloadWatch, app, mcp, compositions, registry, records };
     const controlPlane = new ControlPlane(await listen(app, options.address), parts);
     overloadWatch.start();

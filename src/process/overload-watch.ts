@@ -81,14 +81,23 @@ export class OverloadWatch {
 }
 
 /** Those of this process. */
-class ProcessGauges implements OverloadGauges {
+export class ProcessGauges implements OverloadGauges {
   /** Heap in use after the last full collection. */
   #collectedHeapBytes = 0;
   readonly #collect = globalThis.gc ?? exposeCollector();
   /** Only a full collection takes what is registered here, so its call back says that there was one. */
   readonly #witness = new FinalizationRegistry<undefined>(() => this.#onCollected());
 
-  constructor() {
+  /** Of this process when it began, what V8 did not manage: its code. */
+  readonly #nativeBytes: number | undefined;
+
+  /**
+   * @param counted `managed` for a process whose memory is all V8's but for its code: what the C library keeps of memory
+   *   that was freed does not count. Of a worker it does, as its HTTP server's memory is seen in no other way; but a
+   *   worker is started so that little is kept.
+   */
+  constructor(counted: 'resident' | 'managed' = 'resident') {
+    if (counted === 'managed') this.#nativeBytes = Math.max(0, process.memoryUsage.rss() - managedBytes());
     this.#witness.register({}, undefined);
   }
 
@@ -97,7 +106,8 @@ class ProcessGauges implements OverloadGauges {
   }
 
   residentBytes(): number {
-    return process.memoryUsage.rss();
+    const bytes = process.memoryUsage.rss();
+    return this.#nativeBytes === undefined ? bytes : Math.min(bytes, this.#nativeBytes + managedBytes());
   }
 
   liveHeapBytes(): number {
@@ -118,6 +128,12 @@ class ProcessGauges implements OverloadGauges {
     this.#collectedHeapBytes = getHeapStatistics().used_heap_size;
     this.#witness.register({}, undefined);
   }
+}
+
+/** Heap and buffers. */
+function managedBytes(): number {
+  const { heapTotal, external } = process.memoryUsage();
+  return heapTotal + external;
 }
 
 /** Workers are started with it (primary/slot.ts). V8 gives it to contexts that are made while the flag is set. */

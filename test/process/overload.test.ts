@@ -4,7 +4,7 @@ import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { refusals } from '../../src/shared/refusals.js';
 import { Overload, type OverloadReading, type OverloadState, type Pressure } from '../../src/process/overload.js';
-import { OverloadWatch, type OverloadGauges } from '../../src/process/overload-watch.js';
+import { OverloadWatch, ProcessGauges, type OverloadGauges } from '../../src/process/overload-watch.js';
 import { logInto } from '../support/log-lines.js';
 
 const CALM: OverloadReading = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };
@@ -204,3 +204,15 @@ t.test('the heap counts as V8 bounds it, the process as the option does', async 
   gauges.resident = 0;
   t.equal(read(), 'serving');
 });
+
+t.test(
+  'memory that was freed and kept by the C library counts where nothing else tells, and not where V8 does',
+  async (t) => {
+    const managed = new ProcessGauges('managed');
+    const before = managed.residentBytes();
+    const taken = Array.from({ length: 64 }, () => Buffer.alloc(1024 * 1024, 1));
+    t.ok(managed.residentBytes() - before > 32 * 1024 * 1024, `${taken.length} MiB in use are seen`);
+    t.ok(managed.residentBytes() <= process.memoryUsage.rss(), 'and never more than is resident');
+    t.ok(new ProcessGauges().residentBytes() >= managed.residentBytes());
+  },
+);
