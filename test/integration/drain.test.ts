@@ -59,7 +59,10 @@ async function isRefusing(deployment: Deployment): Promise<boolean> {
     (await RawConnection.open(deployment.gateway.origin)).close();
     return false;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return true;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ECONNREFUSED') return true;
+    // A socket that closes resets what waits in its queue: the last ones to come, not yet the refusal.
+    if (code === 'ECONNRESET') return false;
     throw error;
   }
 }
