@@ -62,7 +62,7 @@ export interface ShareOptions {
   /** Of large requests, and the same again of large answers. */
   readonly bytesInFlightMax: number;
   readonly subjectBytesInFlightMax: number;
-  /** Of large lists; no option says otherwise. */
+  /** Of large lists. */
   readonly listBytesMax: number;
   readonly subjectListBytesMax: number;
 }
@@ -73,8 +73,16 @@ export interface ConnectionOptions {
   readonly connectionsMax: number;
   /** Of these, those that one subject's requests may use at once. */
   readonly connectionsPerSubjectMax: number;
+  readonly names: NameOptions;
+}
+
+/** How the hosts of backends are looked up. */
+export interface NameOptions {
   /** `address` or `address:port`; `undefined`: the system's. */
   readonly nameServers: readonly string[] | undefined;
+  /** Under way at once. */
+  readonly lookUpsMax: number;
+  readonly lookUpsPerSubjectMax: number;
 }
 
 export interface DataplaneOptions {

@@ -87,9 +87,11 @@ export function arrangeToken(values: Values): TokenOptions {
 
 /** Adds the faults of connections to backends that no single option shows. */
 export function checkConnections(reader: OptionReader<Table>): void {
-  const [total, share] = [reader.value('upstream-connections'), reader.value('upstream-connections-per-subject')];
-  if (total === undefined || share === undefined || share <= total) return;
-  reader.fault('upstream-connections-per-subject', 'is more than --upstream-connections; give at most as many');
+  for (const name of ['upstream-connections', 'name-look-ups'] as const) {
+    const [total, share] = [reader.value(name), reader.value(`${name}-per-subject`)];
+    if (total === undefined || share === undefined || share <= total) continue;
+    reader.fault(`${name}-per-subject`, `is more than --${name}; give at most as many`);
+  }
 }
 
 export function arrangeUpstream(values: Values): UpstreamOptions {
@@ -106,9 +108,15 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
 export function arrangeConnections(values: Values): ConnectionOptions {
   const connectionsMax = values['upstream-connections'];
   const share = Math.ceil(connectionsMax / limits.upstreamShareDivisor);
+  const lookUpsMax = values['name-look-ups'];
   return {
     connectionsMax,
     connectionsPerSubjectMax: values['upstream-connections-per-subject'] ?? share,
-    nameServers: values['name-servers'],
+    names: {
+      nameServers: values['name-servers'],
+      lookUpsMax,
+      lookUpsPerSubjectMax:
+        values['name-look-ups-per-subject'] ?? Math.ceil(lookUpsMax / limits.nameLookUpShareDivisor),
+    },
   };
 }

@@ -1,6 +1,5 @@
 // The shares of a process as both planes are told them, put into the shape that everything after start-up sees. Shares of
 // memory follow from how much a process has, unless an option says otherwise.
-import { limits } from '../shared/limits.js';
 import type { ShareOptions } from './dataplane-options.js';
 import type { controlPlaneOptionTable, dataplaneOptionTable } from './option-table.js';
 import type { OptionValues } from './option.js';
@@ -14,7 +13,7 @@ export function arrangeShares(values: Values, processBytes: number): ShareOption
   const eighthBytes = Math.floor(processBytes / 8);
   const sessionBytesMax = values['max-session-bytes'] ?? Math.min(eighthBytes, 1024 * MIB);
   const bytesInFlightMax = values['max-bytes-in-flight'] ?? Math.min(eighthBytes, 512 * MIB);
-  const listBytesMax = Math.min(eighthBytes, limits.listThreadBytesMax);
+  const listBytesMax = values['max-list-bytes'] ?? Math.min(eighthBytes, 512 * MIB);
   return {
     sessionsMax: values['max-sessions'],
     subjectSessionsMax: values['max-sessions-per-subject'],
@@ -26,6 +25,6 @@ export function arrangeShares(values: Values, processBytes: number): ShareOption
     bytesInFlightMax,
     subjectBytesInFlightMax: values['max-bytes-in-flight-per-subject'] ?? Math.ceil(bytesInFlightMax / 2),
     listBytesMax,
-    subjectListBytesMax: Math.min(Math.ceil(listBytesMax / 2), limits.listThreadBytesPerSubjectMax),
+    subjectListBytesMax: values['max-list-bytes-per-subject'] ?? Math.min(Math.ceil(listBytesMax / 2), 128 * MIB),
   };
 }

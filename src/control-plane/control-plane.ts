@@ -44,7 +44,7 @@ export class ControlPlane {
   static async start(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
     const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax } = options;
     const records = await openRecords(options.store, logger);
-    const { nameServers } = connections;
+    const { nameServers } = connections.names;
     const overload = new Overload(logger);
     const directory = new Directory(records);
     const registry = new Registry({
@@ -69,7 +69,7 @@ export class ControlPlane {
       upstream,
       shares: options.shares,
       connections,
-      names: new Names({ nameServers }),
+      names: new Names(connections.names),
       sessionIdleTimeoutMs,
       bodyBytesMax,
       logger,

@@ -100,7 +100,8 @@ export class Names {
     const settingsPath = options.resolverSettingsPath ?? '/etc/resolv.conf';
     this.#settings = new WatchedFile(settingsPath, parseResolverSettings, this.#nowMs);
     this.#lookUpsMax = options.lookUpsMax ?? limits.nameLookUpsMax;
-    this.#lookUpsPerSubjectMax = options.lookUpsPerSubjectMax ?? limits.nameLookUpsPerSubjectMax;
+    const share = Math.ceil(this.#lookUpsMax / limits.nameLookUpShareDivisor);
+    this.#lookUpsPerSubjectMax = options.lookUpsPerSubjectMax ?? share;
   }
 
   /** What is known of a name without asking anybody; `undefined` when it has to be looked up. */

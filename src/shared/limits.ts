@@ -176,14 +176,7 @@ export const limits = {
    * thread and back 0.4 ms and 0.4 ms a MiB (2.6 GHz AMD EPYC, Node 20).
    */
   listBytesInlineMax: 256 * KIB,
-  /**
-   * Bytes of large lists that the list thread holds, that wait for it, or that their callers have not read yet; an
-   * eighth of a worker's memory if that is less. A backend's answer on top is not read, and the fault is `lists-full`.
-   */
-  listThreadBytesMax: 512 * MIB,
-  /** Of these, those of one subject's lists, and half of these at most; then the fault is `lists-share-used`. */
-  listThreadBytesPerSubjectMax: 128 * MIB,
-  /** What each tool of such a list counts for on top of its bytes: what it takes while lists are read, merged and sorted. */
+  /** What each tool of a large list counts for on top of its bytes: what it takes while lists are read, merged and sorted. */
   listToolBytesEach: 256,
   /** Bytes that the list thread has no use for any more when it has its garbage collected: left alone, V8 lets it grow large. */
   listGarbageBytesMax: 64 * MIB,
@@ -273,9 +266,10 @@ export const limits = {
   nameServerTriesMax: 3,
   /** After the IPv6 or IPv4 addresses of a name have come, how long the others may take, ms; then these are used. */
   secondAddressKindMs: 50,
-  /** Look-ups under way per process, and of one subject; further ones wait. */
-  nameLookUpsMax: 1_024,
-  nameLookUpsPerSubjectMax: 64,
+  /** What `--name-look-ups` may be set to: each look-up under way takes a socket or two. */
+  nameLookUpsMax: 16_384,
+  /** One subject may have one in so many of them under way. */
+  nameLookUpShareDivisor: 16,
   /** Look-ups that wait, and of one subject; one more is a fault, `connections-used` or `connections-share-used`. */
   nameLookUpsWaitingMax: 16_384,
   nameLookUpsWaitingPerSubjectMax: 1_024,

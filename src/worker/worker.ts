@@ -62,7 +62,7 @@ export class Worker {
     const upstream = new Http1Upstream({
       connectTimeoutMs: options.upstream.connectTimeoutMs,
       pool: options.connections,
-      names: new Names({ nameServers: options.connections.nameServers }),
+      names: new Names(options.connections.names),
     });
     const relay = new Relay({
       http: upstream,

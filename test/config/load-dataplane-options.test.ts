@@ -13,6 +13,7 @@ import { createKeyPair } from '../support/keys.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { commonDefaults, optionLoader } from './option-loader.js';
 
+const MIB = 1024 * 1024;
 const { load, faults } = optionLoader('dataplane', loadDataplaneOptions);
 
 /** A self-signed certificate for a new key. */
@@ -230,8 +231,26 @@ t.test('a share of connections is a quarter unless it is given, and no more than
   t.throws(() => load(['--upstream-connections', '10', '--upstream-connections-per-subject', '11']), {
     message: /--upstream-connections-per-subject: is more than --upstream-connections/,
   });
-  t.same(load(['--name-servers', '192.0.2.53, [2001:db8::53]:5353']).connections.nameServers, [
+  t.same(load(['--name-servers', '192.0.2.53, [2001:db8::53]:5353']).connections.names.nameServers, [
     '192.0.2.53',
     '[2001:db8::53]:5353',
   ]);
+});
+
+t.test('a share of look-ups is a sixteenth unless it is given, and no more than all', async (t) => {
+  t.match(load(['--name-look-ups', '40']).connections.names, { lookUpsMax: 40, lookUpsPerSubjectMax: 3 });
+  const both = ['--name-look-ups', '40', '--name-look-ups-per-subject', '40'];
+  t.match(load(both).connections.names, { lookUpsMax: 40, lookUpsPerSubjectMax: 40 });
+  t.throws(() => load(['--name-look-ups', '40', '--name-look-ups-per-subject', '41']), {
+    message: /--name-look-ups-per-subject: is more than --name-look-ups/,
+  });
+});
+
+t.test('the shares of lists are a part of the memory unless they are given', async (t) => {
+  const memory = ['--worker-memory', '1GiB'];
+  t.match(load(memory).shares, { listBytesMax: 128 * MIB, subjectListBytesMax: 64 * MIB });
+  const all = [...memory, '--max-list-bytes', '512MiB'];
+  t.match(load(all).shares, { listBytesMax: 512 * MIB, subjectListBytesMax: 128 * MIB });
+  const both = [...all, '--max-list-bytes-per-subject', '300MiB'];
+  t.match(load(both).shares, { listBytesMax: 512 * MIB, subjectListBytesMax: 300 * MIB });
 });

@@ -54,7 +54,11 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 300_000,
     },
-    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
+    connections: {
+      connectionsMax: 1_024,
+      connectionsPerSubjectMax: 256,
+      names: { nameServers: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
+    },
     shares: {
       sessionsMax: 200_000,
       subjectSessionsMax: 1_000,

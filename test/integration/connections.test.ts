@@ -1,5 +1,6 @@
 // Names and connections in the whole program: what one name server, one name or one subject does, others do not feel.
 import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { rpc } from '../support/mcp-caller.js';
 import { startNameServer } from '../support/name-server.js';
@@ -16,6 +17,7 @@ const deployment = await startDeployment(t, {
   options: [
     ...['--name-servers', nameServer.address],
     ...['--upstream-connections', '8', '--upstream-connections-per-subject', '4'],
+    ...['--name-look-ups', '4', '--name-look-ups-per-subject', '2'],
   ],
 });
 
@@ -64,4 +66,22 @@ t.test("one subject's hanging calls take its own share of the connections to a b
   t.equal(backend.calls.filter(({ name }) => name === 'hang').length, 4);
   await attacker.delete();
   await Promise.all(hanging);
+});
+
+t.test("one subject's look-ups of silent names take its own share of them, and no more", async (t) => {
+  const hosts = Array.from({ length: 6 }, (_, n) => `silent-${n}.test`);
+  for (const host of hosts) nameServer.records[host] = 'silent';
+  const backends = Object.fromEntries(hosts.map((host, n) => [`b${n}`, { url: `http://${host}/mcp` }]));
+  const asked = (): string[] => hosts.filter((host) => nameServer.countOf(host) > 0);
+  const attacker = await deployment.caller(backends);
+  const beganMs = performance.now();
+  const opening = attacker.openSession();
+  await until(() => asked().length === 2, 'the look-ups that the share allows');
+  const good = await backendFor(t);
+  const url = good.url.replace('127.0.0.1', 'another-good.test');
+  nameServer.records['another-good.test'] = { addresses: ['127.0.0.1'] };
+  const session = await (await deployment.caller({ good: { url } })).openSession();
+  t.match(rpc(await session.call('good-echo', '{"n":1}')), { result: { structuredContent: { n: 1 } } });
+  t.ok(asked().length === 2 || performance.now() - beganMs >= limits.nameLookUpMsMax, `${asked().length} at once`);
+  await opening;
 });

@@ -199,3 +199,19 @@ t.test('a control plane short of memory does the same', async (t) => {
   t.ok(words.includes('overloaded: new requests are refused'));
   t.ok(words.includes('overload is over: everything is taken again'));
 });
+
+t.test('lists take no more than their share, as the options have it', async (t) => {
+  const description = 'x'.repeat(60_000);
+  const large = await backendFor(t, { tools: Array.from({ length: 40 }, (_, n) => ({ name: `${n}`, description })) });
+  const small = await backendFor(t);
+  const backends = { large: { url: large.url }, small: { url: small.url } };
+  for (const [options, message] of [
+    [['--max-list-bytes', '64MiB', '--max-list-bytes-per-subject', '1MiB'], /of large lists of yours at once/],
+    [['--max-list-bytes', '1MiB', '--max-list-bytes-per-subject', '64MiB'], /of large lists at once/],
+  ] as const) {
+    const deployment = await startDeployment(t, { workerCount: 1, options });
+    const { text } = await (await (await deployment.caller(backends)).openSession()).list();
+    t.match(text, /"small-/);
+    t.match(text, message);
+  }
+});

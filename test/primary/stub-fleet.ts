@@ -36,7 +36,11 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     workerMemoryBytes: 1024 * 1024 * 1024,
     store: { kind: 'embedded', path: 'unused' },
     token: { publicKey: 'a key', secret: undefined, privateKey: undefined, issuer: 'i', audience: 'a' },
-    connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
+    connections: {
+      connectionsMax: 1_024,
+      connectionsPerSubjectMax: 256,
+      names: { nameServers: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
+    },
     upstream: {
       mode: 'tls-only',
       connectTimeoutMs: 5_000,

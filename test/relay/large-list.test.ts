@@ -2,6 +2,7 @@
 // costs its own backend alone.
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
+import { roomyShares } from '../support/shares.js';
 import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
 import { until } from '../support/until.js';
 import { RelayScene } from './relay-scene.js';
@@ -132,11 +133,11 @@ t.test('a backend that is lost in the middle of a large answer is missing as a w
 
 const fullShares = {
   'its subject’s share is full': {
-    others: { alice: limits.listThreadBytesPerSubjectMax - BULK.length },
+    others: { alice: roomyShares.subjectListBytesMax - BULK.length },
     reason: 'no room for its list: too many bytes of large lists of yours at once',
   },
   'others fill all there is': {
-    others: { ada: limits.listThreadBytesMax - BULK.length },
+    others: { ada: roomyShares.listBytesMax - BULK.length },
     reason: 'no room for its list: too many bytes of large lists at once',
   },
 };
@@ -188,7 +189,7 @@ for (const [form, contentType] of [
 
 t.test('a subject that has used up its share leaves room for the large lists of others', async (t) => {
   const { scene, exchange, calls } = ask(t, 'b');
-  scene.accounts.of('somebody else').listBytes.take(limits.listThreadBytesPerSubjectMax);
+  scene.accounts.of('somebody else').listBytes.take(roomyShares.subjectListBytesMax);
   feed(at(calls, 0).head(200, 'application/json'), answerWith([tool('x')])).end();
   t.match(await listOf(exchange), /"name":"b-x"/);
 });

@@ -1,13 +1,14 @@
 // Shares with room for whatever a test does, but for those that it bounds.
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { shareTable } from '../../src/relay/share-table.js';
-import { limits } from '../../src/shared/limits.js';
 import { Accounts } from '../../src/shared/accounts.js';
 import type { ShareBounds } from '../../src/shared/share.js';
 
 const PLENTY = Number.MAX_SAFE_INTEGER;
+const MIB = 1024 * 1024;
 
-const roomyShares: ShareOptions = {
+/** Those of lists as they are unless they are set: tests fill them. */
+export const roomyShares: ShareOptions = {
   sessionsMax: PLENTY,
   subjectSessionsMax: PLENTY,
   sessionBytesMax: PLENTY,
@@ -16,8 +17,8 @@ const roomyShares: ShareOptions = {
   subjectRequestsInFlightMax: PLENTY,
   bytesInFlightMax: PLENTY,
   subjectBytesInFlightMax: PLENTY,
-  listBytesMax: limits.listThreadBytesMax,
-  subjectListBytesMax: limits.listThreadBytesPerSubjectMax,
+  listBytesMax: 512 * MIB,
+  subjectListBytesMax: 128 * MIB,
 };
 
 export function shareOptions(bounds: Partial<ShareOptions> = {}): ShareOptions {

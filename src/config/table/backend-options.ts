@@ -42,6 +42,19 @@ export const upstreamOptions = {
     fallbackText: 'those of /etc/resolv.conf',
     parse: values.parseNameServers,
   },
+  'name-look-ups': {
+    placeholder: '<count>',
+    meaning: "backends' hosts that one process looks up at once; further look-ups wait",
+    fallback: '1024',
+    parse: values.wholeNumber({ min: 1, max: limits.nameLookUpsMax }),
+  },
+  'name-look-ups-per-subject': {
+    placeholder: '<count>',
+    meaning: 'of these, the ones for the requests of one subject',
+    fallback: undefined,
+    fallbackText: 'a sixteenth of --name-look-ups',
+    parse: values.wholeNumber({ min: 1, max: limits.nameLookUpsMax }),
+  },
   'initialize-timeout': {
     placeholder: '<duration>',
     meaning: "how long a backend's initialize may take",

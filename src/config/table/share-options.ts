@@ -60,6 +60,20 @@ export const shareOptions = {
     fallbackText: 'half of --max-bytes-in-flight',
     parse: shareSize,
   },
+  'max-list-bytes': {
+    placeholder: '<size>',
+    meaning: 'memory of large lists in one process; a backend whose tools would take more is missing from the list',
+    fallback: undefined,
+    fallbackText: "an eighth of a process's memory, 512MiB at most",
+    parse: shareSize,
+  },
+  'max-list-bytes-per-subject': {
+    placeholder: '<size>',
+    meaning: 'the same of one subject',
+    fallback: undefined,
+    fallbackText: 'half of --max-list-bytes, 128MiB at most',
+    parse: shareSize,
+  },
 } as const satisfies OptionTable;
 
 /** What the registry and the compositions may grow to. Defaults are for trusted colleagues, who make mistakes all the same. */

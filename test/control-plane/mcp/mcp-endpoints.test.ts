@@ -47,7 +47,11 @@ class Front {
       overload,
       ...parts,
       names: new Names(),
-      connections: { connectionsMax: 1_024, connectionsPerSubjectMax: 256, nameServers: undefined },
+      connections: {
+        connectionsMax: 1_024,
+        connectionsPerSubjectMax: 256,
+        names: { nameServers: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
+      },
       upstream: {
         mode: 'plain-text-or-tls',
         connectTimeoutMs: 5_000,
