@@ -72,10 +72,13 @@ export class JsonScanner {
    */
   scan(bytes: Uint8Array, depthMax: number): boolean {
     this.begin(depthMax);
-    return isUtf8(bytes) && this.push(bytes) && this.finish();
+    return this.push(bytes) && this.finish() && (this.isChunkAscii || isUtf8(bytes));
   }
 
-  /** Starts a document that comes in pieces. Its UTF-8 is for the caller to check: a piece may end within a character. */
+  /**
+   * Starts a document that comes in pieces. Its UTF-8 is for the caller to check, where a piece is not ASCII: one may end
+   * within a character.
+   */
   begin(depthMax: number): void {
     this.#count = 0;
     this.#depthMax = depthMax;
@@ -94,6 +97,11 @@ export class JsonScanner {
     this.#isSound = at >= 0 && this.#offset + chunk.length <= OFFSET_MAX && this.#structure(chunk, at);
     this.#offset += chunk.length;
     return this.#isSound;
+  }
+
+  /** Whether the last piece, which was no fault, is ASCII; false may be wrong. Outside of strings JSON has nothing else. */
+  get isChunkAscii(): boolean {
+    return this.#plainText.isAscii;
   }
 
   /** @returns whether the pieces were one complete document. */

@@ -135,9 +135,10 @@ class SlicedReading implements Reading {
     const end = characterStart(this.#bytes, this.#at + limits.readingSliceBytes);
     const slice = this.#bytes.subarray(this.#at, end);
     this.#at = end;
-    if (this.scanner === undefined || !isUtf8(slice) || !this.scanner.push(slice)) return 'unsound';
+    const { scanner } = this;
+    if (scanner?.push(slice) !== true || !(scanner.isChunkAscii || isUtf8(slice))) return 'unsound';
     if (end < this.#bytes.length) return 'unfinished';
-    return this.scanner.finish() ? 'sound' : 'unsound';
+    return scanner.finish() ? 'sound' : 'unsound';
   }
 
   cancel(): void {

@@ -20,22 +20,33 @@ const EXPORTED = { func: 0, memory: 2 } as const;
 const BLOCK = 0x02;
 const LOOP = 0x03;
 const END = 0x0b;
+const I32_LOAD = 0x28;
+const I32_STORE = 0x36;
 const I32_ADD = 0x6a;
+const I32_OR = 0x72;
 const I32_CTZ = 0x68;
 const SPLAT = [0xfd, 0x0f];
 const EQUAL = [0xfd, 0x23];
-const BELOW = [0xfd, 0x26];
+const AT_MOST = [0xfd, 0x2a];
 const OR = [0xfd, 0x50];
+const XOR = [0xfd, 0x51];
 const ANY_TRUE = [0xfd, 0x53];
 const BITMASK = [0xfd, 0x64];
+const LESSER = [0xfd, 0x77];
 
 /** The parameter and the locals, by their index. */
 const AT = 0;
 const MASK = 1;
-const BYTES = 2;
+const TWO = 2;
 const SPACE = 3;
-const QUOTE = 4;
-const BACKSLASH = 5;
+const BACKSLASH = 4;
+/** Is never set: it is zero. */
+const ZERO = 5;
+/** All bits of the bytes so far. */
+const SEEN = 6;
+const PIECES = [7, 8, 9, 10, 11, 12, 13, 14] as const;
+const PIECE_BYTES = 16;
+const STEP_BYTES = PIECES.length * PIECE_BYTES;
 
 const get = (local: number): number[] => [0x20, local];
 const set = (local: number): number[] => [0x21, local];
@@ -48,24 +59,43 @@ const load = (offset: number): number[] => [0xfd, 0x00, 0, offset];
 const splat = (byte: number, local: number): number[] => [...i32(byte), ...SPLAT, ...set(local)];
 const advance = (bytes: number): number[] => [...get(AT), ...i32(bytes), I32_ADD, ...set(AT)];
 
-/** Sixteen bytes from there on: all bits of those that are special. */
-const special = (offset: number): number[] => [
-  ...[...get(AT), ...load(offset), ...tee(BYTES), ...get(SPACE), ...BELOW],
-  ...[...get(BYTES), ...get(QUOTE), ...EQUAL, ...OR],
-  ...[...get(BYTES), ...get(BACKSLASH), ...EQUAL, ...OR],
+/**
+ * The least of what is left of the bytes at each place of the pieces when the bits of `local` are turned over. With those
+ * of two, a quote becomes a space and control characters stay below it, and nothing else does; with those of a backslash,
+ * that becomes zero.
+ */
+const least = (pieces: readonly number[], local: number): number[] =>
+  pieces.flatMap((piece, index) => [...get(piece), ...get(local), ...XOR, ...(index === 0 ? [] : LESSER)]);
+
+/** All bits of the places at which one of the pieces has a special byte. */
+const special = (pieces: readonly number[]): number[] => [
+  ...[...least(pieces, TWO), ...get(SPACE), ...AT_MOST],
+  ...[...least(pieces, BACKSLASH), ...get(ZERO), ...EQUAL, ...OR],
 ];
 
+const loadPieces = (pieces: readonly number[]): number[] =>
+  pieces.flatMap((piece, index) => [...get(AT), ...load(index * PIECE_BYTES), ...set(piece)]);
+
+const note = (pieces: readonly number[]): number[] =>
+  pieces.flatMap((piece) => [...get(piece), ...get(SEEN), ...OR, ...set(SEEN)]);
+
+/** The last four bytes of the page: their alignment, and their address in seven bits a byte. */
+const WIDE_AT = 64 * 1024 - 4;
+const WIDE_PLACE = [2, 0x80 | (WIDE_AT & 0x7f), 0x80 | ((WIDE_AT >> 7) & 0x7f), WIDE_AT >> 14];
+
 const find = [
-  ...[3, 1, TYPE.i32, 1, TYPE.v128, 3, TYPE.v128],
-  ...[...splat(0x20, SPACE), ...splat(0x22, QUOTE), ...splat(0x5c, BACKSLASH)],
-  // Four times sixteen bytes, until there is something among them.
+  ...[2, 1, TYPE.i32, 13, TYPE.v128],
+  ...[...splat(2, TWO), ...splat(0x20, SPACE), ...splat(0x5c, BACKSLASH)],
+  // Eight pieces at a step, until there is something among them.
   ...[BLOCK, TYPE.none, LOOP, TYPE.none],
-  ...[...special(0), ...special(16), ...OR, ...special(32), ...OR, ...special(48), ...OR, ...ANY_TRUE, ...branchIf(1)],
-  ...[...advance(64), ...branch(0), END, END],
-  // Which it is.
+  ...[...loadPieces(PIECES), ...note(PIECES), ...special(PIECES), ...ANY_TRUE, ...branchIf(1)],
+  ...[...advance(STEP_BYTES), ...branch(0), END, END],
+  // Where it is.
   ...[BLOCK, TYPE.none, LOOP, TYPE.none],
-  ...[...special(0), ...BITMASK, ...tee(MASK), ...branchIf(1)],
-  ...[...advance(16), ...branch(0), END, END],
+  ...[...loadPieces([PIECES[0]]), ...special([PIECES[0]]), ...BITMASK, ...tee(MASK), ...branchIf(1)],
+  ...[...advance(PIECE_BYTES), ...branch(0), END, END],
+  // A bit for each place at which there was a byte that is not ASCII, beside those of earlier searches.
+  ...[...i32(0), ...i32(0), I32_LOAD, ...WIDE_PLACE, ...get(SEEN), ...BITMASK, I32_OR, I32_STORE, ...WIDE_PLACE],
   ...[...get(AT), ...get(MASK), I32_CTZ, I32_ADD, END],
 ];
 
@@ -90,6 +120,7 @@ interface Exports {
 
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes)) as { readonly exports: Exports };
 const memory = new Uint8Array(exports.memory.buffer);
+const wide = new Int32Array(exports.memory.buffer, WIDE_AT, 1);
 
 /** Copies a text to where `findSpecial` searches, over the one before. It is no longer than `SEARCHED_BYTES_MAX`. */
 export function loadText(text: Uint8Array): void {
@@ -100,3 +131,12 @@ export function loadText(text: Uint8Array): void {
 
 /** The first quote, backslash or control character of the loaded text from `from` on, or its length. */
 export const findSpecial: (from: number) => number = exports.find;
+
+/** Whether the searches since `forgetWide` may have come by bytes that are not ASCII. They look some bytes beyond what they find. */
+export function hasSeenWide(): boolean {
+  return wide[0] !== 0;
+}
+
+export function forgetWide(): void {
+  wide[0] = 0;
+}

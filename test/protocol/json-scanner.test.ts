@@ -195,6 +195,18 @@ void t.test('refuses what is not UTF-8', async (t) => {
   t.equal(scanner.scan(Buffer.from('"é"'), 0), true);
 });
 
+void t.test('refuses what is not UTF-8 wherever it is in a text of any length', async (t) => {
+  for (const length of [10, 70, 200, 500]) {
+    for (let at = 1; at <= length - 3; at += 1) {
+      const text = Buffer.from(`"${'a'.repeat(length - 2)}"`);
+      text[at] = 0xc3;
+      if (scanner.scan(text, 0)) t.fail(`half a character at ${at} of ${length}`);
+      text[at + 1] = 0xa9;
+      if (!scanner.scan(text, 0)) t.fail(`a character at ${at} of ${length}`);
+    }
+  }
+});
+
 void t.test('says false from the faulty piece on', async (t) => {
   scanner.begin(0);
   t.equal(scanner.push(Buffer.from('[1,')), true);

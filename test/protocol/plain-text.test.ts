@@ -72,3 +72,26 @@ t.test('a text that is looked through after a longer one ends where it ends', as
   t.equal(text.end(other, 0), 400);
   t.equal(text.end(other, 401), 500);
 });
+
+t.test('a text is ASCII unless there is a byte in it that is not, wherever that is', async (t) => {
+  const text = new PlainText();
+  for (const length of [1, 20, 64, 65, 192, 193, 450, SEARCHED_BYTES_MAX + 100]) {
+    const bytes = new Uint8Array(length).fill(PLAIN);
+    const isAscii = (): boolean => {
+      text.begin();
+      text.end(bytes, 0);
+      return text.isAscii;
+    };
+    // Not what the longest text left behind, nor what this one had before.
+    if (!isAscii()) t.fail(`${length} bytes of ASCII`);
+    for (let at = 0; at < length; at += length < 500 ? 1 : 997) {
+      bytes[at] = 0x80 + (at % 128);
+      if (isAscii()) t.fail(`wide byte at ${at} of ${length}`);
+      bytes[at] = PLAIN;
+    }
+    bytes[length - 1] = 0xff;
+    isAscii();
+    bytes[length - 1] = PLAIN;
+    if (!isAscii()) t.fail(`${length} bytes of ASCII after others`);
+  }
+});
