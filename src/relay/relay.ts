@@ -2,6 +2,7 @@
 // downstream side and the upstream side meet. It knows no HTTP server and no token.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { stringValue } from '../protocol/json-member.js';
+import { listKinds, type ListKind } from '../protocol/list-kinds.js';
 import {
   idKey,
   readClientMessage,
@@ -18,18 +19,18 @@ import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { refusals, rpcCodes, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import { accept, answer, answerError, refuse, resultMessage, unknownTool } from './answers.js';
+import { bareNameBody } from './bare-body.js';
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
+import { ListInFlight, listAll } from './listing.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import { OnlyExchange } from './only-exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
-import { routeTool } from './routing.js';
+import { routeName } from './routing.js';
 import { Sessions } from './sessions.js';
 import { Session } from './session.js';
 import { ToolCall } from './tool-call.js';
-import { ListInFlight, listTools } from './tool-list.js';
-import { bareNameBody } from './tool-name.js';
 import type { HttpUpstream } from './upstream/http-upstream.js';
 import { LoggedUpstreams } from './upstream/logged-upstreams.js';
 import { Notices } from './upstream/notices.js';
@@ -196,7 +197,7 @@ export class Relay {
         this.#callTool(caller, session, exchange, message);
         break;
       case 'tools/list':
-        this.#listTools(caller, session, exchange, message);
+        this.#list(listKinds.tools, caller, session, exchange, message);
         break;
       case 'ping':
         exchange.annotate?.('ping', '', '');
@@ -258,8 +259,8 @@ export class Relay {
     });
   }
 
-  #listTools(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    exchange.annotate?.('tools/list', '', '');
+  #list(kind: ListKind, caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    exchange.annotate?.(kind.method, '', '');
     const id = idOf(exchange, message);
     if (message.cursorStart !== -1) {
       // The list is complete, so no cursor is ever given out (S35).
@@ -270,7 +271,7 @@ export class Relay {
     const { virtualHost } = caller;
     const work = new ListInFlight(id, () => answerError(exchange, id, SESSION_ENDED));
     session.begin(work);
-    listTools(this.#context, this.#merger, { session, virtualHost, exchange, work }, (list) => {
+    listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
       session.finish(work);
       if (typeof list === 'string') {
         if (!session.isEnded) answerError(exchange, id, LIST_FAILED);
@@ -298,7 +299,7 @@ export class Relay {
       return;
     }
     const name = stringValue(body, message.nameStart, message.nameEnd);
-    const route = routeTool(caller.virtualHost, name);
+    const route = routeName(caller.virtualHost, 'tools', name);
     exchange.annotate?.('tools/call', route?.backend.name ?? '', route?.bareName ?? name);
     if (route === undefined) {
       answerError(exchange, id, unknownTool(name));

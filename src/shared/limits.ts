@@ -207,13 +207,15 @@ export const limits = {
   /** Answers to a backend's own requests under way per upstream session; more of its requests are not answered. */
   backendRequestsUnderWayMax: 16,
 
-  /** Bytes of a tool's name in a backend's list; a tool with a longer one is left out, and no call can name it. */
+  /** Bytes of the name of a tool or prompt in a backend's list; one with a longer one is left out, and no request can name it. */
   toolNameBytesMax: 4 * KIB,
+  /** Bytes of the URI of a resource, or of a template, in a backend's list; one with a longer one is left out, and cannot be read. */
+  uriBytesMax: 16 * KIB,
   /** Bytes of a backend's `nextCursor`, which the next request carries; a longer one makes the list an invalid answer. */
   cursorBytesMax: 64 * KIB,
   /** Tools that a log line names as unreachable; the others are left out of it. */
   unreachableToolsLoggedMax: 100,
-  /** Pages that one backend's `tools/list` may have; more is an invalid answer. */
+  /** Pages that one of a backend's lists may have; more is an invalid answer. */
   listPagesMax: 1_000,
   /**
    * Connections per worker to all backends, and half of the files that the process may open if that is less; then idle

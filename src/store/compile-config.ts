@@ -1,5 +1,6 @@
 // From a checked user config to the shape that requests look things up in. Runs once when a config's bytes change.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
+import { uriName } from '../shared/uri-name.js';
 import type { BackendObstacle, CompiledBackend, CompiledUserConfig, CompiledVirtualHost } from './compiled-config.js';
 import type { BackendConfig, UserConfig } from './user-config-schema.js';
 
@@ -27,18 +28,29 @@ function compileVirtualHost(
   const backendsByNameLength = [...backends.values()].sort(
     (a, b) => Buffer.byteLength(b.name) - Buffer.byteLength(a.name),
   );
-  return { id, backends, backendsByNameLength, passthroughHeaders };
+  const backendsByUriName = new Map(backendsByNameLength.map((backend) => [backend.uriName, backend]));
+  return { id, backends, backendsByNameLength, backendsByUriName, passthroughHeaders };
 }
 
 function compileBackend(name: string, config: BackendConfig, upstreamMode: UpstreamOptions['mode']): CompiledBackend {
   const url = new URL(config.url);
   return {
     name,
+    uriName: uriName(name),
     target: { origin: url.origin, path: url.pathname + url.search },
     obstacle: findObstacle(config, url, upstreamMode),
     passthroughHeaders: new Set(config.passthrough_headers.filter(isHeaderName).map(toLowerCase).filter(mayBeCopied)),
-    allowedToolNames: config.allowed_tool_names.length > 0 ? new Set(config.allowed_tool_names) : undefined,
+    allowedNames: {
+      tools: allowList(config.allowed_tool_names),
+      prompts: allowList(config.allowed_prompt_names),
+      resources: allowList(config.allowed_resource_names),
+    },
   };
+}
+
+/** An empty one allows all. */
+function allowList(names: readonly string[]): ReadonlySet<string> | undefined {
+  return names.length > 0 ? new Set(names) : undefined;
 }
 
 function findObstacle(

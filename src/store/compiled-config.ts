@@ -5,16 +5,24 @@ import type { UpstreamTarget } from '../shared/upstream-target.js';
 /** Why a backend of a config can never be reached as configured (decisions 2.6, 2.7). */
 export type BackendObstacle = 'plain-text-refused' | 'transport-unsupported';
 
+/** Bare names; `undefined` allows all. A resource may be named by its URI, too, and a template by itself. */
+export interface AllowedNames {
+  readonly tools: ReadonlySet<string> | undefined;
+  readonly prompts: ReadonlySet<string> | undefined;
+  readonly resources: ReadonlySet<string> | undefined;
+}
+
 export interface CompiledBackend {
-  /** The key in `backends`: the prefix of its tools, before the `-`. */
+  /** The key in `backends`: the prefix of its tools and prompts, before the `-`. */
   readonly name: string;
+  /** The name in the URIs of its resources. */
+  readonly uriName: string;
   readonly target: UpstreamTarget;
   /** Set when the backend is unavailable whatever its state. */
   readonly obstacle: BackendObstacle | undefined;
   /** Lower-case names that may be copied from the caller's request; what may never be copied is already out. */
   readonly passthroughHeaders: ReadonlySet<string>;
-  /** Bare names; `undefined` allows all. */
-  readonly allowedToolNames: ReadonlySet<string> | undefined;
+  readonly allowedNames: AllowedNames;
 }
 
 export interface CompiledVirtualHost {
@@ -22,6 +30,8 @@ export interface CompiledVirtualHost {
   readonly backends: ReadonlyMap<string, CompiledBackend>;
   /** The same backends, longest name first (names of one length: in order of the config): the first that fits wins. */
   readonly backendsByNameLength: readonly CompiledBackend[];
+  /** By their names in URIs. */
+  readonly backendsByUriName: ReadonlyMap<string, CompiledBackend>;
   /** The union of all backends' `passthroughHeaders`. */
   readonly passthroughHeaders: ReadonlySet<string>;
 }

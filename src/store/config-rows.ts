@@ -1,6 +1,13 @@
 // A compiled user config on its way from the thread that compiled it to the event loop: a line of JSON for each row, each
 // small, so that the loop can put a large config together a few rows at a time. Cold.
-import type { BackendObstacle, CompiledBackend, CompiledUserConfig, CompiledVirtualHost } from './compiled-config.js';
+import { uriName } from '../shared/uri-name.js';
+import type {
+  AllowedNames,
+  BackendObstacle,
+  CompiledBackend,
+  CompiledUserConfig,
+  CompiledVirtualHost,
+} from './compiled-config.js';
 
 /** What follows is about the last virtual host, and in it about the last backend. */
 type ConfigRow =
@@ -11,16 +18,18 @@ type ConfigRow =
       origin: string,
       path: string,
       obstacle: BackendObstacle | null,
-      isRestricted: boolean,
+      restricted: readonly (keyof AllowedNames)[],
     ]
   | readonly ['passthrough', ...string[]]
-  | readonly ['allowed', ...string[]]
+  | readonly ['allowed', keyof AllowedNames, ...string[]]
   /** The places of the next ones in the order by length. */
   | readonly ['order', ...number[]];
 
 /** In one row: so many values, or so many characters and one value. */
 const VALUES_MAX = 256;
 const CHARS_MAX = 4_096;
+
+const ALLOW_LISTS = ['tools', 'prompts', 'resources'] as const;
 
 export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
   const lines: string[] = [];
@@ -29,11 +38,14 @@ export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
     add(['virtual host', id]);
     const places = new Map<CompiledBackend, number>();
     for (const backend of backends.values()) {
-      const { name, target, obstacle, passthroughHeaders, allowedToolNames } = backend;
+      const { name, target, obstacle, passthroughHeaders, allowedNames } = backend;
       places.set(backend, places.size);
-      add(['backend', name, target.origin, target.path, obstacle ?? null, allowedToolNames !== undefined]);
+      const restricted = ALLOW_LISTS.filter((list) => allowedNames[list] !== undefined);
+      add(['backend', name, target.origin, target.path, obstacle ?? null, restricted]);
       for (const names of inRows(passthroughHeaders)) add(['passthrough', ...names]);
-      for (const names of inRows(allowedToolNames ?? [])) add(['allowed', ...names]);
+      for (const list of restricted) {
+        for (const names of inRows(allowedNames[list] ?? [])) add(['allowed', list, ...names]);
+      }
     }
     for (const order of inRows(backendsByNameLength)) add(['order', ...order.map((backend) => places.get(backend)!)]);
   }
@@ -58,8 +70,11 @@ function* inRows<Value>(values: Iterable<Value>): Generator<Value[]> {
 interface OpenVirtualHost extends CompiledVirtualHost {
   readonly backends: Map<string, CompiledBackend>;
   readonly backendsByNameLength: CompiledBackend[];
+  readonly backendsByUriName: Map<string, CompiledBackend>;
   readonly passthroughHeaders: Set<string>;
 }
+
+const NOTHING_RESTRICTED = { tools: undefined, prompts: undefined, resources: undefined };
 
 /** Puts a config together from its rows. */
 export class ConfigReader {
@@ -69,7 +84,7 @@ export class ConfigReader {
   #virtualHost: OpenVirtualHost | undefined;
   #backends: CompiledBackend[] = [];
   #passthroughHeaders = new Set<string>();
-  #allowedToolNames: Set<string> | undefined;
+  #allowedNames: Readonly<Record<keyof AllowedNames, Set<string> | undefined>> = NOTHING_RESTRICTED;
 
   constructor(rows: Buffer) {
     this.#rows = rows;
@@ -105,7 +120,7 @@ export class ConfigReader {
         }
         break;
       case 'allowed':
-        for (const name of row.slice(1)) this.#allowedToolNames?.add(name);
+        for (const name of row.slice(2)) this.#allowedNames[row[1]]?.add(name);
         break;
       case 'order':
         for (const place of row.slice(1) as number[]) {
@@ -115,22 +130,35 @@ export class ConfigReader {
   }
 
   #openVirtualHost(id: string): void {
-    this.#virtualHost = { id, backends: new Map(), backendsByNameLength: [], passthroughHeaders: new Set() };
+    this.#virtualHost = {
+      id,
+      backends: new Map(),
+      backendsByNameLength: [],
+      backendsByUriName: new Map(),
+      passthroughHeaders: new Set(),
+    };
     this.#virtualHosts.set(id, this.#virtualHost);
     this.#backends = [];
   }
 
-  #openBackend([, name, origin, path, obstacle, isRestricted]: Extract<ConfigRow, readonly ['backend', ...unknown[]]>) {
+  #openBackend([, name, origin, path, obstacle, restricted]: Extract<ConfigRow, readonly ['backend', ...unknown[]]>) {
     this.#passthroughHeaders = new Set();
-    this.#allowedToolNames = isRestricted ? new Set() : undefined;
+    const allowList = (list: keyof AllowedNames) => (restricted.includes(list) ? new Set<string>() : undefined);
+    this.#allowedNames = {
+      tools: allowList('tools'),
+      prompts: allowList('prompts'),
+      resources: allowList('resources'),
+    };
     const backend: CompiledBackend = {
       name,
+      uriName: uriName(name),
       target: { origin, path },
       obstacle: obstacle ?? undefined,
       passthroughHeaders: this.#passthroughHeaders,
-      allowedToolNames: this.#allowedToolNames,
+      allowedNames: this.#allowedNames,
     };
     this.#virtualHost?.backends.set(name, backend);
+    this.#virtualHost?.backendsByUriName.set(backend.uriName, backend);
     this.#backends.push(backend);
   }
 }

@@ -1,12 +1,13 @@
 import t from 'tap';
-import { isAllowed, isReachable, routeTool } from '../../src/relay/routing.js';
+import { listKinds } from '../../src/protocol/list-kinds.js';
+import { isAllowed, isReachable, routeName } from '../../src/relay/routing.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
 
 /** A route as text, `backend / bare name`. */
 function route(virtualHost: ReturnType<typeof virtualHostOf>, name: string): string | undefined {
-  const found = routeTool(virtualHost, name);
+  const found = routeName(virtualHost, 'tools', name);
   return found === undefined ? undefined : `${found.backend.name} / ${found.bareName}`;
 }
 
@@ -46,9 +47,9 @@ t.test('an allow-list leaves out everything else, by bare names', async (t) => {
   t.equal(route(virtualHost, 'a-a-y'), 'a / a-y');
   for (const name of ['a-y', 'a-X', 'a-', 'a-x ', 'a-xx']) t.equal(route(virtualHost, name), undefined, name);
   t.equal(route(virtualHost, 'b-anything'), 'b / anything', 'an empty list allows all');
-  t.ok(isAllowed(backendOf(virtualHost, 'a'), 'x'));
-  t.notOk(isAllowed(backendOf(virtualHost, 'a'), 'z'));
-  t.ok(isAllowed(backendOf(virtualHost, 'b'), 'z'));
+  t.ok(isAllowed(backendOf(virtualHost, 'a'), listKinds.tools, 'x', undefined));
+  t.notOk(isAllowed(backendOf(virtualHost, 'a'), listKinds.tools, 'z', undefined));
+  t.ok(isAllowed(backendOf(virtualHost, 'b'), listKinds.tools, 'z', undefined));
 });
 
 t.test('a tool whose merged name goes to a longer backend name cannot be reached', async (t) => {

@@ -23,10 +23,11 @@ function compileBackend(backend: unknown, upstreamMode?: 'tls-only' | 'plain-tex
 t.test('a backend is taken apart once', async (t) => {
   t.same(compileBackend({ url: 'https://B.example:8443/a/mcp?tenant=7#part', name: 'other' }), {
     name: 'b',
+    uriName: 'b',
     target: { origin: 'https://b.example:8443', path: '/a/mcp?tenant=7' },
     obstacle: undefined,
     passthroughHeaders: new Set(),
-    allowedToolNames: undefined,
+    allowedNames: { tools: undefined, prompts: undefined, resources: undefined },
   });
   t.same(compileBackend({ url: 'https://b.example' }).target, { origin: 'https://b.example', path: '/' });
   t.same(compileBackend({ url: 'https://[::1]:443/mcp' }).target, { origin: 'https://[::1]', path: '/mcp' });
@@ -101,8 +102,8 @@ t.test('a virtual host knows the headers of all its backends', async (t) => {
 });
 
 t.test('an empty list of tools allows all', async (t) => {
-  t.equal(compileBackend({ url, allowed_tool_names: [] }).allowedToolNames, undefined);
-  t.same(compileBackend({ url, allowed_tool_names: ['b', 'a'] }).allowedToolNames, new Set(['b', 'a']));
+  t.equal(compileBackend({ url, allowed_tool_names: [] }).allowedNames.tools, undefined);
+  t.same(compileBackend({ url, allowed_tool_names: ['b', 'a'] }).allowedNames.tools, new Set(['b', 'a']));
 });
 
 t.test('backends are found by name and listed longest name first', async (t) => {

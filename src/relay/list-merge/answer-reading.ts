@@ -1,6 +1,7 @@
-// One answer to `tools/list` on its way to become a page. A small one is read at once, on the event loop; the pieces of a
+// One answer to a request for a list on its way to become a page. A small one is read at once, on the event loop; the pieces of a
 // large one go to the list thread as they come, and what is made of them stays there.
-import { readToolAnswer, type ToolAnswer, type ToolPage } from '../../protocol/tool-page.js';
+import type { ListKind } from '../../protocol/list-kinds.js';
+import { readListAnswer, type ListAnswer, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import type { ShareBound } from '../../shared/share.js';
 import type { ListMemory } from './list-memory.js';
@@ -13,10 +14,10 @@ export interface KeptPage {
   readonly bytes: number;
 }
 
-export type ReadPage = ToolPage | KeptPage;
+export type ReadPage = ListPage | KeptPage;
 
 export type ReadAnswer =
-  | Exclude<ToolAnswer, { kind: 'page' }>
+  | Exclude<ListAnswer, { kind: 'page' }>
   | { readonly kind: 'page'; readonly page: ReadPage; readonly nextCursor: string | undefined };
 
 /** Why an answer is not read. A bound: the share that has no room for it. */
@@ -26,14 +27,16 @@ export class AnswerReading {
   readonly #pool: ListPool;
   readonly #memory: ListMemory;
   readonly #subject: string;
+  readonly #kind: ListKind;
   #key: number | undefined;
   #bytes = 0;
   #failure: ReadFailure | undefined;
 
-  constructor(pool: ListPool, memory: ListMemory, subject: string) {
+  constructor(pool: ListPool, memory: ListMemory, subject: string, kind: ListKind) {
     this.#pool = pool;
     this.#memory = memory;
     this.#subject = subject;
+    this.#kind = kind;
   }
 
   /**
@@ -73,7 +76,7 @@ export class AnswerReading {
   ): void {
     const isWhole = this.#key === undefined && this.#failure === undefined;
     if (isWhole && bytesOf(pieces) <= inlineBytesMax) {
-      done(readToolAnswer(joined(pieces), id));
+      done(readListAnswer(joined(pieces), id, this.#kind));
       return;
     }
     const owned = this.#take(pieces);
@@ -81,7 +84,7 @@ export class AnswerReading {
       done(this.#failure ?? 'failed');
       return;
     }
-    const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString() };
+    const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString(), kind: this.#kind.name };
     this.#pool.run(this.#subject, 'read', handOver(task, owned), withinMs, (outcome) =>
       this.#onRead(this.#failure ?? outcome, done),
     );
@@ -102,7 +105,7 @@ export class AnswerReading {
       done(outcome);
       return;
     }
-    const bound = this.#countTools(outcome.toolCount);
+    const bound = this.#countItems(outcome.itemCount);
     if (bound === undefined) {
       done({ kind: 'page', page: { key: this.#keyed(), bytes: this.#bytes }, nextCursor: outcome.nextCursor });
     } else {
@@ -112,7 +115,7 @@ export class AnswerReading {
   }
 
   /** A hundred tools of no more than a name take the memory of one that has a kilobyte of description. */
-  #countTools(count: number): ShareBound | undefined {
+  #countItems(count: number): ShareBound | undefined {
     const bytes = count * limits.listToolBytesEach;
     const bound = this.#memory.tryTake(this.#subject, bytes);
     if (bound === undefined) this.#bytes += bytes;

@@ -1,10 +1,11 @@
 // What the list thread does, and what it keeps meanwhile: the pieces of answers until they are complete, pages until they
 // are merged, merged lists until they are given away. So the event loop never holds more of a list than a part, and its
 // garbage collector, which counts such memory, is not called in by every list.
-import { readToolAnswer, SPAN_LENGTH, type ToolPage } from '../../protocol/tool-page.js';
+import { listKinds } from '../../protocol/list-kinds.js';
+import { readListAnswer, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import { decodeRules } from './list-rules.js';
-import { mergeTools } from './merge.js';
+import { mergeLists } from './merge.js';
 import {
   joined,
   receivedPage,
@@ -29,7 +30,7 @@ interface KeptList {
 export class ListKeeper {
   readonly #collectGarbage: () => void;
   readonly #answers = new Map<number, Uint8Array[]>();
-  readonly #pages = new Map<number, ToolPage>();
+  readonly #pages = new Map<number, ListPage>();
   readonly #lists = new Map<number, KeptList>();
   /** What nobody has a use for since garbage was collected last. */
   #garbageBytes = 0;
@@ -51,21 +52,21 @@ export class ListKeeper {
     this.#answers.delete(task.key);
     this.#garbageBytes += answer.length;
     if (answer.length !== task.bytes) throw new Error('pieces of an answer were lost');
-    const outcome = readToolAnswer(answer, Buffer.from(task.id));
+    const outcome = readListAnswer(answer, Buffer.from(task.id), listKinds[task.kind]);
     if (outcome.kind !== 'page') return outcome;
     this.#pages.set(task.key, outcome.page);
     const { page, nextCursor } = outcome;
-    return { kind: 'page', toolCount: page.spans.length / SPAN_LENGTH, nextCursor };
+    return { kind: 'page', itemCount: page.spans.length / SPAN_LENGTH, nextCursor };
   }
 
-  merge({ key, rules: rulesText, parts: sentParts, unavailable, frame }: MergeTask): MergeOutcome {
+  merge({ key, kind, rules: rulesText, parts: sentParts, unavailable, frame }: MergeTask): MergeOutcome {
     this.#tidy();
     const rules = decodeRules(rulesText);
     const parts = sentParts.map(({ backend, pages }) => ({
       backend: rules.backendsByNameLength[backend]!,
       pages: pages.map((page) => this.#takePage(page)),
     }));
-    const { bytes, unreachable } = mergeTools({ rules, parts, unavailable, frame });
+    const { bytes, unreachable } = mergeLists({ kind: listKinds[kind], rules, parts, unavailable, frame });
     for (const { pages } of parts) for (const page of pages) this.#garbageBytes += page.bytes.length;
     this.#lists.set(key, { bytes, at: 0 });
     return { bytes: bytes.length, unreachable };
@@ -103,7 +104,7 @@ export class ListKeeper {
     this.#collectGarbage();
   }
 
-  #takePage(page: number | SentPage): ToolPage {
+  #takePage(page: number | SentPage): ListPage {
     if (typeof page !== 'number') return receivedPage(page);
     const kept = this.#pages.get(page);
     if (kept === undefined) throw new Error('a page was lost');

@@ -1,6 +1,7 @@
-// Reads and merges lists of tools: small ones at once on the event loop, large ones in the list thread, so that the loop
+// Reads and merges lists: small ones at once on the event loop, large ones in the list thread, so that the loop
 // keeps serving (limits.ts says from which size on, and why). Both ways give the same bytes.
-import type { ToolPage } from '../../protocol/tool-page.js';
+import type { ListKind } from '../../protocol/list-kinds.js';
+import type { ListPage } from '../../protocol/list-page.js';
 import type { Accounts } from '../../shared/accounts.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
@@ -9,7 +10,7 @@ import { AnswerReading, type ReadPage } from './answer-reading.js';
 import { ListMemory } from './list-memory.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { encodeRules, type ListRules } from './list-rules.js';
-import { mergeTools, type MergeJob } from './merge.js';
+import { mergeLists, type MergeJob } from './merge.js';
 import { LargeList, SmallList, type MergedList } from './merged-list.js';
 import { PartMemory } from './part-memory.js';
 import { handOver, sentPage, type MergeTask, type SentPage } from './thread-tasks.js';
@@ -27,14 +28,14 @@ export class ListMerger {
   }
 
   /** Every page that comes of it goes to `merge` or to `dropPages`. */
-  startReading(subject: string): AnswerReading {
-    return new AnswerReading(this.#pool, this.#memory, subject);
+  startReading(subject: string, kind: ListKind): AnswerReading {
+    return new AnswerReading(this.#pool, this.#memory, subject, kind);
   }
 
   /** @param done called once, from within when the list is small. */
   merge(subject: string, job: MergeJob<ReadPage>, done: (list: MergedList | ThreadFailure) => void): void {
     if (isSmall(job)) {
-      const { bytes, unreachable } = mergeTools(job);
+      const { bytes, unreachable } = mergeLists(job);
       done(new SmallList(bytes, unreachable));
       return;
     }
@@ -69,9 +70,9 @@ export class ListMerger {
     return this.#pool.close();
   }
 
-  #task(key: number, { rules, parts, unavailable, frame }: MergeJob<ReadPage>) {
+  #task(key: number, { kind, rules, parts, unavailable, frame }: MergeJob<ReadPage>) {
     const views: ArrayBufferView[] = [];
-    const send = (page: ToolPage): SentPage => {
+    const send = (page: ListPage): SentPage => {
       const sent = sentPage(page);
       views.push(sent.bytes, sent.spans);
       return sent;
@@ -80,7 +81,8 @@ export class ListMerger {
       backend: rules.backendsByNameLength.indexOf(backend),
       pages: pages.map((page) => (isKept(page) ? page.key : send(page))),
     }));
-    return handOver<MergeTask>({ key, rules: this.#rulesText(rules), parts: sentParts, unavailable, frame }, views);
+    const rulesText = this.#rulesText(rules);
+    return handOver<MergeTask>({ key, kind: kind.name, rules: rulesText, parts: sentParts, unavailable, frame }, views);
   }
 
   #rulesText(rules: ListRules): string {

@@ -1,7 +1,7 @@
-// What of a virtual host decides which tools are in its merged list, and the form in which that reaches another thread.
-import type { CompiledBackend } from '../../store/compiled-config.js';
+// What of a virtual host decides which items are in its merged lists, and the form in which that reaches another thread.
+import type { AllowedNames, CompiledBackend } from '../../store/compiled-config.js';
 
-export type RuledBackend = Pick<CompiledBackend, 'name' | 'allowedToolNames'>;
+export type RuledBackend = Pick<CompiledBackend, 'name' | 'uriName' | 'allowedNames'>;
 
 /** A compiled virtual host is one. */
 export interface ListRules {
@@ -9,22 +9,38 @@ export interface ListRules {
   readonly backendsByNameLength: readonly RuledBackend[];
 }
 
+interface EncodedBackend {
+  readonly name: string;
+  readonly uriName: string;
+  readonly tools: readonly string[] | undefined;
+  readonly prompts: readonly string[] | undefined;
+  readonly resources: readonly string[] | undefined;
+}
+
 /** Text, because a string of any length is handed over at once, and a set of names name by name. */
 export function encodeRules({ backendsByNameLength }: ListRules): string {
   return JSON.stringify(
-    backendsByNameLength.map(({ name, allowedToolNames }) => ({
+    backendsByNameLength.map(({ name, uriName, allowedNames: { tools, prompts, resources } }): EncodedBackend => ({
       name,
-      allowedToolNames: allowedToolNames && [...allowedToolNames],
+      uriName,
+      tools: tools && [...tools],
+      prompts: prompts && [...prompts],
+      resources: resources && [...resources],
     })),
   );
 }
 
 export function decodeRules(text: string): ListRules {
-  const backends = JSON.parse(text) as { name: string; allowedToolNames?: string[] }[];
+  const backends = JSON.parse(text) as EncodedBackend[];
   return {
-    backendsByNameLength: backends.map(({ name, allowedToolNames }) => ({
+    backendsByNameLength: backends.map(({ name, uriName, tools, prompts, resources }) => ({
       name,
-      allowedToolNames: allowedToolNames && new Set(allowedToolNames),
+      uriName,
+      allowedNames: {
+        tools: tools && new Set(tools),
+        prompts: prompts && new Set(prompts),
+        resources: resources && new Set(resources),
+      } satisfies AllowedNames,
     })),
   };
 }

@@ -1,15 +1,18 @@
-// The tools of every backend as one sorted list (decisions 2.5). A tool is carried over as bytes, with the backend's
-// prefix set into its name and nothing else touched. Pure, and the same on the event loop and in the list thread. Hot.
+// The items of every backend as one sorted list (decisions 2.5). An item is carried over as bytes, with the backend's prefix
+// set into what requests know it by, and nothing else touched. Pure, and the same on the event loop and in the list thread.
+// Hot.
 import { encodeEvent } from '../../protocol/event-stream.js';
 import { stringValue } from '../../protocol/json-member.js';
-import { span, SPAN_LENGTH, type ToolPage } from '../../protocol/tool-page.js';
+import type { ListKind } from '../../protocol/list-kinds.js';
+import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import { isAllowed, isReachable } from '../routing.js';
 import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
+import { callersUri, uriInsertion, uriPrefix, type Insertion, type UriPrefix } from '../uris.js';
 import type { ListRules, RuledBackend } from './list-rules.js';
 
 /** One backend's part of the list. */
-export interface BackendTools<Page = ToolPage> {
+export interface BackendPages<Page = ListPage> {
   /** One of the rules' own. */
   readonly backend: RuledBackend;
   readonly pages: readonly Page[];
@@ -23,9 +26,10 @@ export interface AnswerFrame {
   readonly form: 'message' | 'event';
 }
 
-export interface MergeJob<Page = ToolPage> {
+export interface MergeJob<Page = ListPage> {
+  readonly kind: ListKind;
   readonly rules: ListRules;
-  readonly parts: readonly BackendTools<Page>[];
+  readonly parts: readonly BackendPages<Page>[];
   readonly unavailable: readonly UnavailableBackend[];
   readonly frame: AnswerFrame;
 }
@@ -34,72 +38,137 @@ export interface MergeResult {
   /** The whole answer, in the form that was asked for. */
   readonly bytes: Buffer;
   /**
-   * Merged names of tools that no call could reach, because a longer backend name takes them (decisions 2.5): the first
+   * Merged names of items that no request could reach, because a longer backend name takes them (decisions 2.5): the first
    * of them, for the log.
    */
   readonly unreachable: readonly string[];
 }
 
-export function mergeTools({ rules, parts, unavailable, frame }: MergeJob): MergeResult {
-  const tools: MergedTool[] = [];
+export function mergeLists({ kind, rules, parts, unavailable, frame }: MergeJob): MergeResult {
+  const items: MergedItem[] = [];
   const unreachable: string[] = [];
-  for (const part of parts) collectTools(rules, part, tools, unreachable);
-  tools.sort((one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0));
+  for (const part of parts) {
+    if (kind.key === 'name') collectNamed(rules, kind, part, items, unreachable);
+    else collectResources(kind, part, items);
+  }
+  items.sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
   const { _meta: meta } = unavailableMeta(unavailable);
   const tail = meta === undefined ? ']}}' : `],"_meta":${JSON.stringify(meta)}}}`;
-  const message = writeTools(`${frame.head}{"tools":[`, tools, tail);
+  const message = writeItems(`${frame.head}{"${kind.member}":[`, items, tail);
   return { bytes: frame.form === 'event' ? encodeEvent(message) : message, unreachable };
 }
 
-interface MergedTool {
-  readonly name: string;
+interface MergedItem {
+  /** The caller's. */
+  readonly key: string;
   readonly bytes: Buffer;
   readonly start: number;
-  /** Where the prefix goes: behind the opening quote of the name. */
-  readonly nameAt: number;
   readonly end: number;
-  readonly prefix: Buffer;
+  /** In the order in which they stand. */
+  readonly insertions: Insertion | readonly Insertion[];
 }
 
-function collectTools(
+function collectNamed(
   rules: ListRules,
-  { backend, pages }: BackendTools,
-  tools: MergedTool[],
+  kind: ListKind,
+  { backend, pages }: BackendPages,
+  items: MergedItem[],
   unreachable: string[],
 ): void {
   const prefix = Buffer.from(JSON.stringify(`${backend.name}-`).slice(1, -1));
+  const uris = uriPrefix(backend.uriName);
   const seen = new Set<string>();
   for (const { bytes, spans } of pages) {
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
-      const nameStart = spans[row + span.nameStart]!;
-      const bareName = stringValue(bytes, nameStart, spans[row + span.nameEnd]!);
-      // Of two tools with one name the first counts: a call could reach only one of them anyway.
-      if (!isAllowed(backend, bareName) || seen.has(bareName)) continue;
+      const nameStart = spans[row + span.keyStart]!;
+      const bareName = stringValue(bytes, nameStart, spans[row + span.keyEnd]!);
+      // Of two items with one name the first counts: a request could reach only one of them anyway.
+      if (!isAllowed(backend, kind, bareName, undefined) || seen.has(bareName)) continue;
       seen.add(bareName);
-      const name = `${backend.name}-${bareName}`;
+      const key = `${backend.name}-${bareName}`;
       if (isReachable(rules, backend, bareName)) {
-        const start = spans[row + span.start]!;
-        tools.push({ name, bytes, start, nameAt: nameStart + 1, end: spans[row + span.end]!, prefix });
+        const insertions = withLinks({ at: nameStart + 1, putIn: prefix }, bytes, spans, row, uris);
+        items.push({ key, bytes, start: spans[row + span.start]!, end: spans[row + span.end]!, insertions });
       } else if (unreachable.length < limits.unreachableToolsLoggedMax) {
-        unreachable.push(name);
+        unreachable.push(key);
       }
     }
   }
 }
 
-function writeTools(head: string, tools: readonly MergedTool[], tail: string): Buffer {
-  let length = Buffer.byteLength(head) + Math.max(0, tools.length - 1) + Buffer.byteLength(tail);
-  for (const { start, end, prefix } of tools) length += end - start + prefix.length;
+/** The URIs of a tool's user interface are resources of its backend. */
+function withLinks(
+  name: Insertion,
+  bytes: Buffer,
+  spans: Int32Array,
+  row: number,
+  prefix: UriPrefix,
+): Insertion | readonly Insertion[] {
+  const linkStart = spans[row + span.linkStart]!;
+  const flatLinkStart = spans[row + span.flatLinkStart]!;
+  if (linkStart === -1 && flatLinkStart === -1) return name;
+  const insertions = [name];
+  if (linkStart !== -1) insertions.push(uriInsertion(bytes, linkStart, spans[row + span.linkEnd]!, prefix));
+  if (flatLinkStart !== -1) insertions.push(uriInsertion(bytes, flatLinkStart, spans[row + span.flatLinkEnd]!, prefix));
+  return insertions.sort((one, other) => one.at - other.at);
+}
+
+function collectResources(kind: ListKind, { backend, pages }: BackendPages, items: MergedItem[]): void {
+  const prefix = uriPrefix(backend.uriName);
+  const seen = new Set<string>();
+  for (const { bytes, spans } of pages) {
+    for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
+      const keyStart = spans[row + span.keyStart]!;
+      const keyEnd = spans[row + span.keyEnd]!;
+      const uri = stringValue(bytes, keyStart, keyEnd);
+      if (seen.has(uri) || !isAllowed(backend, kind, uri, nameOf(bytes, spans, row))) continue;
+      seen.add(uri);
+      items.push({
+        key: callersUri(backend.uriName, uri),
+        bytes,
+        start: spans[row + span.start]!,
+        end: spans[row + span.end]!,
+        insertions: uriInsertion(bytes, keyStart, keyEnd, prefix),
+      });
+    }
+  }
+}
+
+function nameOf(bytes: Buffer, spans: Int32Array, row: number): string | undefined {
+  const start = spans[row + span.nameStart]!;
+  return start === -1 ? undefined : stringValue(bytes, start, spans[row + span.nameEnd]!);
+}
+
+function writeItems(head: string, items: readonly MergedItem[], tail: string): Buffer {
+  let length = Buffer.byteLength(head) + Math.max(0, items.length - 1) + Buffer.byteLength(tail);
+  for (const { start, end, insertions } of items) length += end - start + bytesOf(insertions);
   const message = Buffer.allocUnsafe(length);
   let at = message.write(head);
-  for (const [index, { bytes, start, nameAt, end, prefix }] of tools.entries()) {
+  for (const [index, item] of items.entries()) {
     if (index > 0) message[at++] = COMMA;
-    at += bytes.copy(message, at, start, nameAt);
-    at += prefix.copy(message, at);
-    at += bytes.copy(message, at, nameAt, end);
+    at = writeItem(message, at, item);
   }
   message.write(tail, at);
   return message;
+}
+
+/** @returns where the item ends in the message. */
+function writeItem(message: Buffer, from: number, { bytes, start, end, insertions }: MergedItem): number {
+  let at = from;
+  let done = start;
+  const put = (insertion: Insertion): void => {
+    at += bytes.copy(message, at, done, insertion.at);
+    at += insertion.putIn.copy(message, at);
+    done = insertion.at;
+  };
+  if ('putIn' in insertions) put(insertions);
+  else insertions.forEach(put);
+  return at + bytes.copy(message, at, done, end);
+}
+
+function bytesOf(insertions: Insertion | readonly Insertion[]): number {
+  if ('putIn' in insertions) return insertions.putIn.length;
+  return insertions.reduce((bytes, { putIn }) => bytes + putIn.length, 0);
 }
 
 const COMMA = 0x2c;

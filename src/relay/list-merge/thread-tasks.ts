@@ -1,6 +1,7 @@
 // What goes to the list thread and what comes back, in words that both sides understand. Large memory is handed over, not
 // copied: whoever has sent it has lost it. What the thread keeps between tasks has a key, given by the event loop.
-import type { ToolPage } from '../../protocol/tool-page.js';
+import type { ListKindName } from '../../protocol/list-kinds.js';
+import type { ListPage } from '../../protocol/list-page.js';
 import type { UnavailableBackend } from '../unavailable.js';
 import type { AnswerFrame } from './merge.js';
 
@@ -24,7 +25,7 @@ export type ThreadTask = {
   readonly [Name in keyof ThreadTasks]: { readonly name: Name; readonly task: ThreadTasks[Name]['task'] };
 }[keyof ThreadTasks];
 
-/** More of an answer to `tools/list`, kept under the key. */
+/** More of an answer to a request for a list, kept under the key. */
 export interface AppendTask {
   readonly key: number;
   readonly pieces: readonly Uint8Array[];
@@ -36,16 +37,18 @@ export interface ReadTask extends AppendTask {
   readonly bytes: number;
   /** Of the request, as JSON. */
   readonly id: string;
+  readonly kind: ListKindName;
 }
 
 export type ReadOutcome =
-  | { readonly kind: 'page'; readonly toolCount: number; readonly nextCursor: string | undefined }
+  | { readonly kind: 'page'; readonly itemCount: number; readonly nextCursor: string | undefined }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 
 /** Merge pages into a list, which is kept under the key; the pages are not kept any longer. */
 export interface MergeTask {
   readonly key: number;
+  readonly kind: ListKindName;
   /** Encoded. */
   readonly rules: string;
   /** `backend` is its place in the rules; a page is the key of a kept one, or comes with the task. */
@@ -86,11 +89,11 @@ export function handOver<Message>(message: Message, views: readonly ArrayBufferV
 }
 
 /** The same page in memory that can be handed over. */
-export function sentPage({ bytes, spans }: ToolPage): SentPage {
+export function sentPage({ bytes, spans }: ListPage): SentPage {
   return { bytes: inOwnMemory(bytes), spans };
 }
 
-export function receivedPage({ bytes, spans }: SentPage): ToolPage {
+export function receivedPage({ bytes, spans }: SentPage): ListPage {
   return { bytes: asBuffer(bytes), spans };
 }
 

@@ -27,7 +27,7 @@ async function publishedTo(subject: string, records: RecordStore): Promise<Publi
   if (!decoding.ok) throw new Error(decoding.issues);
   const { virtualHosts } = compileUserConfig(decoding.config, 'plain-text-or-tls');
   return mapValues(virtualHosts, ({ backends }) =>
-    mapValues(backends, ({ allowedToolNames }) => [...(allowedToolNames ?? ['anything'])]),
+    mapValues(backends, ({ allowedNames }) => [...(allowedNames.tools ?? ['anything'])]),
   );
 }
 

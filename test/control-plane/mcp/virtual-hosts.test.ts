@@ -23,8 +23,8 @@ t.test('is the same object for as long as nothing in it changes', async (t) => {
   const hosts = new VirtualHosts('plain-text-or-tls');
   const first = hosts.compile('id', backends('x', 'open'));
   t.equal(first.id, 'id');
-  t.same(first.backends.get('x')?.allowedToolNames, new Set(['a']));
-  t.equal(first.backends.get('open')?.allowedToolNames, undefined);
+  t.same(first.backends.get('x')?.allowedNames.tools, new Set(['a']));
+  t.equal(first.backends.get('open')?.allowedNames.tools, undefined);
   t.equal(hosts.compile('id', backends('x', 'open')), first);
   const second = hosts.compile('id', backends('x'));
   t.not(second, first);

@@ -5,7 +5,7 @@ import { ListKeeper } from '../../../src/relay/list-merge/list-keeper.js';
 
 const FRAME = { head: '{"id":1,"result":', form: 'message' } as const;
 const ID = '7';
-const rules = JSON.stringify([{ name: 'b' }]);
+const rules = JSON.stringify([{ name: 'b', uriName: 'b' }]);
 
 function pieces(...texts: readonly string[]): Uint8Array[] {
   return texts.map((text) => Uint8Array.from(Buffer.from(text)));
@@ -32,43 +32,47 @@ t.test('an answer in pieces becomes a page, pages a list, the list its parts', a
   const text = answer('y', 'x');
   keeper.append({ key: 1, pieces: pieces(text.slice(0, 4)) });
   keeper.append({ key: 1, pieces: pieces(text.slice(4, 9), text.slice(9, 20)) });
-  const outcome = keeper.read({ key: 1, pieces: pieces(text.slice(20)), bytes: text.length, id: ID });
-  t.same(outcome, { kind: 'page', toolCount: 2, nextCursor: 'c' });
+  const outcome = keeper.read({ key: 1, pieces: pieces(text.slice(20)), bytes: text.length, id: ID, kind: 'tools' });
+  t.same(outcome, { kind: 'page', itemCount: 2, nextCursor: 'c' });
   const parts = [{ backend: 0, pages: [1] }];
-  const { bytes, unreachable } = keeper.merge({ key: 2, rules, parts, unavailable: [], frame: FRAME });
+  const { bytes, unreachable } = keeper.merge({ key: 2, kind: 'tools', rules, parts, unavailable: [], frame: FRAME });
   t.same(unreachable, []);
   t.equal(takeAll(keeper, 2, bytes), `${FRAME.head}{"tools":[{"name":"b-x"},{"name":"b-y"}]}}`);
   t.throws(() => keeper.next({ key: 2, memory: new Uint8Array(3) }), 'the list is not kept longer');
-  t.throws(() => keeper.merge({ key: 3, rules, parts, unavailable: [], frame: FRAME }), 'nor the page');
+  t.throws(() => keeper.merge({ key: 3, kind: 'tools', rules, parts, unavailable: [], frame: FRAME }), 'nor the page');
 });
 
 t.test('an answer of which pieces were lost is not read', async (t) => {
   const keeper = new ListKeeper(() => {});
   const text = answer('x');
-  t.throws(() => keeper.read({ key: 1, pieces: pieces(text), bytes: text.length + 1, id: ID }), /lost/);
-  t.same(keeper.read({ key: 1, pieces: pieces(text), bytes: text.length, id: ID }).kind, 'page', 'nothing was left');
+  t.throws(() => keeper.read({ key: 1, pieces: pieces(text), bytes: text.length + 1, id: ID, kind: 'tools' }), /lost/);
+  t.same(
+    keeper.read({ key: 1, pieces: pieces(text), bytes: text.length, id: ID, kind: 'tools' }).kind,
+    'page',
+    'nothing was left',
+  );
 });
 
 t.test('what is no page leaves nothing', async (t) => {
   const keeper = new ListKeeper(() => {});
-  t.same(keeper.read({ key: 1, pieces: pieces('{}'), bytes: 2, id: ID }), { kind: 'invalid' });
+  t.same(keeper.read({ key: 1, pieces: pieces('{}'), bytes: 2, id: ID, kind: 'tools' }), { kind: 'invalid' });
   const error = '{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":""}}';
-  const outcome = keeper.read({ key: 1, pieces: pieces(error), bytes: error.length, id: ID });
+  const outcome = keeper.read({ key: 1, pieces: pieces(error), bytes: error.length, id: ID, kind: 'tools' });
   t.same(outcome, { kind: 'error', code: -32601 });
   const parts = [{ backend: 0, pages: [1] }];
-  t.throws(() => keeper.merge({ key: 2, rules, parts, unavailable: [], frame: FRAME }), /lost/);
+  t.throws(() => keeper.merge({ key: 2, kind: 'tools', rules, parts, unavailable: [], frame: FRAME }), /lost/);
 });
 
 t.test('what is dropped is lost: pieces, pages, lists', async (t) => {
   const keeper = new ListKeeper(() => {});
   const text = answer('x');
   keeper.append({ key: 1, pieces: pieces(text) });
-  keeper.read({ key: 2, pieces: pieces(text), bytes: text.length, id: ID });
-  keeper.merge({ key: 3, rules, parts: [], unavailable: [], frame: FRAME });
+  keeper.read({ key: 2, pieces: pieces(text), bytes: text.length, id: ID, kind: 'tools' });
+  keeper.merge({ key: 3, kind: 'tools', rules, parts: [], unavailable: [], frame: FRAME });
   keeper.drop({ keys: [1, 2, 3, 4] });
-  t.throws(() => keeper.read({ key: 1, pieces: [], bytes: text.length, id: ID }), /lost/);
+  t.throws(() => keeper.read({ key: 1, pieces: [], bytes: text.length, id: ID, kind: 'tools' }), /lost/);
   const parts = [{ backend: 0, pages: [2] }];
-  t.throws(() => keeper.merge({ key: 4, rules, parts, unavailable: [], frame: FRAME }), /lost/);
+  t.throws(() => keeper.merge({ key: 4, kind: 'tools', rules, parts, unavailable: [], frame: FRAME }), /lost/);
   t.throws(() => keeper.next({ key: 3, memory: new Uint8Array(3) }), /lost/);
 });
 
@@ -79,8 +83,8 @@ t.test('garbage is collected whenever enough of it is there, whatever it was', a
   const parts = [{ backend: 0, pages: [1] }];
   const ways: Readonly<Record<string, (keeper: ListKeeper) => void>> = {
     'answers that were read, and pages that were merged': (keeper) => {
-      keeper.read({ key: 1, pieces: [Uint8Array.from(large)], bytes: SIZE, id: ID });
-      keeper.merge({ key: 2, rules, parts, unavailable: [], frame: FRAME });
+      keeper.read({ key: 1, pieces: [Uint8Array.from(large)], bytes: SIZE, id: ID, kind: 'tools' });
+      keeper.merge({ key: 2, kind: 'tools', rules, parts, unavailable: [], frame: FRAME });
       keeper.drop({ keys: [2] });
     },
     'answers that were dropped': (keeper) => {
@@ -89,7 +93,7 @@ t.test('garbage is collected whenever enough of it is there, whatever it was', a
     },
     'lists that were given away': (keeper) => {
       const list = { head: ' '.repeat(2 * SIZE), form: 'message' } as const;
-      const { bytes } = keeper.merge({ key: 2, rules, parts: [], unavailable: [], frame: list });
+      const { bytes } = keeper.merge({ key: 2, kind: 'tools', rules, parts: [], unavailable: [], frame: list });
       keeper.next({ key: 2, memory: new Uint8Array(bytes) });
     },
   };

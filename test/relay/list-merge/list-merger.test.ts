@@ -1,6 +1,7 @@
 // What becomes of lists: at once on the event loop, or in the thread, part by part; and what is left when nobody wants them.
 import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
+import { listKinds } from '../../../src/protocol/list-kinds.js';
 import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from '../../../src/relay/list-merge/answer-reading.js';
 import { ListMerger } from '../../../src/relay/list-merge/list-merger.js';
 import type { ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
@@ -60,7 +61,7 @@ async function read(reading: AnswerReading, answer: Buffer): Promise<ReadAnswer 
 }
 
 async function readPage(merger: ListMerger, answer: Buffer, subject: string = ADA): Promise<ReadPage> {
-  const outcome = await read(merger.startReading(subject), answer);
+  const outcome = await read(merger.startReading(subject, listKinds.tools), answer);
   if (typeof outcome === 'string' || outcome.kind !== 'page') throw new Error(JSON.stringify(outcome));
   return outcome.page;
 }
@@ -85,7 +86,13 @@ async function mergeAnswers(
 ): Promise<MergedList> {
   const pages: ReadPage[] = [];
   for (const answer of answers) pages.push(await readPage(merger, answer));
-  return merge(merger, { rules, parts: [{ backend: backendOf(rules, 'b'), pages }], unavailable: [], frame });
+  return merge(merger, {
+    kind: listKinds.tools,
+    rules,
+    parts: [{ backend: backendOf(rules, 'b'), pages }],
+    unavailable: [],
+    frame,
+  });
 }
 
 t.test('a small list is read and merged from within the calls, without a thread', async (t) => {
@@ -97,13 +104,15 @@ t.test('a small list is read and merged from within the calls, without a thread'
   const rules = virtualHostOf({ b: {} });
   const answer = answerOf(20_000);
   let list: MergedList | undefined;
-  merger.startReading(ADA).end([answer], Buffer.from(LIST_ID), limits.listBytesInlineMax, WITHIN_MS, (outcome) => {
-    if (typeof outcome === 'string' || outcome.kind !== 'page') throw new Error('no page');
-    const parts = [{ backend: backendOf(rules, 'b'), pages: [outcome.page] }];
-    merger.merge(ADA, { rules, parts, unavailable: [], frame: MESSAGE }, (it) => {
-      if (typeof it !== 'string') list = it;
+  merger
+    .startReading(ADA, listKinds.tools)
+    .end([answer], Buffer.from(LIST_ID), limits.listBytesInlineMax, WITHIN_MS, (outcome) => {
+      if (typeof outcome === 'string' || outcome.kind !== 'page') throw new Error('no page');
+      const parts = [{ backend: backendOf(rules, 'b'), pages: [outcome.page] }];
+      merger.merge(ADA, { kind: listKinds.tools, rules, parts, unavailable: [], frame: MESSAGE }, (it) => {
+        if (typeof it !== 'string') list = it;
+      });
     });
-  });
   const exchange = new RecordedExchange();
   list?.giveTo(exchange);
   t.same(exchange.answer?.body, await expectedBytes(rules, [answer]));
@@ -242,28 +251,32 @@ t.test('answers are read as long as their subject’s share has room, and all to
   const accounts = createListAccounts({ subjectMax: 1.5 * PAGE_BYTES, totalMax: 2.5 * PAGE_BYTES });
   const merger = startMerger(t, accounts);
   const first = await readPage(merger, LARGE, ADA);
-  t.equal(await read(merger.startReading(ADA), LARGE), 'subjectMax');
+  t.equal(await read(merger.startReading(ADA, listKinds.tools), LARGE), 'subjectMax');
   await until(() => accounts.of(ADA).listBytes.held === PAGE_BYTES, 'room: what is not read holds nothing');
   await readPage(merger, LARGE, BOB);
-  t.equal(await read(merger.startReading(CLEO), LARGE), 'totalMax');
-  t.match(await read(merger.startReading(ADA), answerOf(100)), { kind: 'page' }, 'small ones need no room');
+  t.equal(await read(merger.startReading(CLEO, listKinds.tools), LARGE), 'totalMax');
+  t.match(
+    await read(merger.startReading(ADA, listKinds.tools), answerOf(100)),
+    { kind: 'page' },
+    'small ones need no room',
+  );
   await until(() => accounts.held('listBytes') === 2 * PAGE_BYTES, 'room');
   merger.dropPages(ADA, [first]);
   await until(() => accounts.held('listBytes') === PAGE_BYTES, 'the end of the page');
-  t.match(await read(merger.startReading(CLEO), LARGE), { kind: 'page' });
+  t.match(await read(merger.startReading(CLEO, listKinds.tools), LARGE), { kind: 'page' });
 });
 
 t.test('an answer for whose rest there is no room gives back its beginning at once', async (t) => {
   const accounts = createListAccounts({ subjectMax: 1.5 * PAGE_BYTES, totalMax: 9 * LARGE.length });
   const merger = startMerger(t, accounts);
-  const tooLarge = merger.startReading(ADA);
+  const tooLarge = merger.startReading(ADA, listKinds.tools);
   await new Promise<void>((resolve) => tooLarge.push([Buffer.from(LARGE)], resolve));
   t.equal(accounts.held('listBytes'), LARGE.length);
   let isTaken = false;
   tooLarge.push([Buffer.from(LARGE)], () => (isTaken = true));
   t.ok(isTaken, 'what nobody will read holds nobody up');
   await until(() => accounts.held('listBytes') === 0, 'room, though its end may be long in coming');
-  t.match(await read(merger.startReading(ADA), LARGE), { kind: 'page' });
+  t.match(await read(merger.startReading(ADA, listKinds.tools), LARGE), { kind: 'page' });
   const end = new Promise((resolve) =>
     tooLarge.end([], Buffer.from(LIST_ID), limits.listBytesInlineMax, WITHIN_MS, resolve),
   );
@@ -280,8 +293,8 @@ t.test('an answer of very many small tools counts for what they take in memory',
   const merger = startMerger(t, accounts);
   const page = await readPage(merger, answer, ADA);
   t.equal(accounts.held('listBytes'), bytes);
-  t.equal(await read(merger.startReading(ADA), answer), 'subjectMax');
-  t.equal(await read(merger.startReading(BOB), answer), 'totalMax', 'it would fit without its tools');
+  t.equal(await read(merger.startReading(ADA, listKinds.tools), answer), 'subjectMax');
+  t.equal(await read(merger.startReading(BOB, listKinds.tools), answer), 'totalMax', 'it would fit without its tools');
   await until(() => accounts.held('listBytes') === bytes, 'room: what is not merged holds nothing');
   merger.dropPages(ADA, [page]);
   await until(() => accounts.held('listBytes') === 0, 'all of it back');
@@ -291,7 +304,7 @@ t.test('what is no list leaves room', async (t) => {
   const accounts = createAccounts();
   const merger = startMerger(t, accounts);
   const nonsense = Buffer.alloc(2 * limits.listBytesInlineMax, ' ');
-  t.same(await read(merger.startReading(ADA), nonsense), { kind: 'invalid' });
+  t.same(await read(merger.startReading(ADA, listKinds.tools), nonsense), { kind: 'invalid' });
   await until(() => accounts.size === 0, 'room');
 });
 
@@ -328,7 +341,13 @@ t.test('a list that outlives all else of its subject counts with what the subjec
   const pages: ReadPage[] = [];
   for (const half of halves) pages.push(await readPage(merger, half));
   t.equal(accounts.size, 0, 'nothing is counted yet');
-  const job = { rules, parts: [{ backend: backendOf(rules, 'b'), pages }], unavailable: [], frame: MESSAGE };
+  const job = {
+    kind: listKinds.tools,
+    rules,
+    parts: [{ backend: backendOf(rules, 'b'), pages }],
+    unavailable: [],
+    frame: MESSAGE,
+  };
   const merging = merge(merger, job);
   accounts.of(ADA).sessions.take(1);
   const list = await merging;

@@ -31,7 +31,7 @@ function readPage(
   return run(
     pool,
     'read',
-    handOver({ key: pool.mintKey(), pieces, bytes: bytes.length, id: LIST_ID }, pieces),
+    handOver({ key: pool.mintKey(), pieces, bytes: bytes.length, id: LIST_ID, kind: 'tools' }, pieces),
     withinMs,
     subject,
   );
@@ -47,14 +47,14 @@ t.test('one thread, started when it is first needed', async (t) => {
   const pool = startPool(t);
   t.equal(threads.length, 0);
   await Promise.all([readPage(pool), readPage(pool)]);
-  t.same(await readPage(pool), { kind: 'page', toolCount: 0, nextCursor: undefined });
+  t.same(await readPage(pool), { kind: 'page', itemCount: 0, nextCursor: undefined });
   t.equal(threads.length, 1);
 });
 
 t.test('memory is handed over, and comes back', async (t) => {
   const pool = startPool(t);
   const piece = Uint8Array.from(EMPTY_PAGE);
-  const task = { key: pool.mintKey(), pieces: [piece], bytes: piece.length, id: LIST_ID };
+  const task = { key: pool.mintKey(), pieces: [piece], bytes: piece.length, id: LIST_ID, kind: 'tools' } as const;
   const reading = run(pool, 'read', handOver(task, [piece]));
   t.equal(piece.length, 0);
   await reading;
@@ -69,9 +69,9 @@ t.test('tasks are done in their order', async (t) => {
     await run(pool, 'append', handOver({ key, pieces: [piece] }, [piece]));
     order.push(index);
   });
-  t.same(await run(pool, 'read', handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID })), {
+  t.same(await run(pool, 'read', handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID, kind: 'tools' })), {
     kind: 'page',
-    toolCount: 0,
+    itemCount: 0,
     nextCursor: undefined,
   });
   await Promise.all(appends);
@@ -85,7 +85,7 @@ t.test('tasks of a kind that the thread has not done yet keep their place', asyn
   const piece = Uint8Array.from(EMPTY_PAGE);
   const [, outcome] = await Promise.all([
     run(pool, 'append', handOver({ key, pieces: [piece] }, [piece])),
-    run(pool, 'read', handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID })),
+    run(pool, 'read', handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID, kind: 'tools' })),
   ]);
   t.match(outcome, { kind: 'page' });
 });
@@ -106,7 +106,14 @@ t.test('a thread that dies fails what it was keeping, and is replaced', async (t
   const threads = watchThreads(t);
   const pool = startPool(t);
   const key = pool.mintKey();
-  const merging = { key, rules: '[]', parts: [], unavailable: [], frame: { head: '', form: 'message' } } as const;
+  const merging = {
+    key,
+    kind: 'tools',
+    rules: '[]',
+    parts: [],
+    unavailable: [],
+    frame: { head: '', form: 'message' },
+  } as const;
   const { bytes } = await run(pool, 'merge', handOver(merging));
   t.ok(bytes > 0);
   const pending = readPage(pool, longAnswer());
@@ -171,11 +178,11 @@ t.test('each subject’s tasks keep their order while others have turns', async 
     }
   }
   const reads = [...keys].map(([subject, key]) => {
-    const task = { key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID };
+    const task = { key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID, kind: 'tools' } as const;
     return run(pool, 'read', handOver(task), LONG_MS, subject);
   });
   for (const outcome of await Promise.all(reads))
-    t.same(outcome, { kind: 'page', toolCount: 0, nextCursor: undefined });
+    t.same(outcome, { kind: 'page', itemCount: 0, nextCursor: undefined });
   await Promise.all(appends);
 });
 
@@ -201,7 +208,12 @@ t.test('a task that is overdue before its turn is not done', async (t) => {
   const key = pool.mintKey();
   const piece = Uint8Array.from(EMPTY_PAGE);
   const append = run(pool, 'append', handOver({ key, pieces: [piece] }, [piece]), 1_000);
-  const rest = run(pool, 'read', handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID }), LONG_MS);
+  const rest = run(
+    pool,
+    'read',
+    handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID, kind: 'tools' }),
+    LONG_MS,
+  );
   const lost = t.rejects(rest, { message: 'failed' }, 'its bytes are not there');
   const overdue = t.rejects(append, { message: 'overdue' });
   advance(1_100);
@@ -222,7 +234,7 @@ t.test('what is dropped while it waits is there before it is gone, and then no m
   t.ok(isAppended);
   await append;
   await Promise.all(busy);
-  const rest = run(pool, 'read', handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID }));
+  const rest = run(pool, 'read', handOver({ key, pieces: [], bytes: EMPTY_PAGE.length, id: LIST_ID, kind: 'tools' }));
   await t.rejects(rest, { message: 'failed' }, 'nothing is left of it');
 });
 
@@ -251,7 +263,7 @@ t.test('the end: what is pending fails, what comes later fails at once, no threa
   for (const { status } of await outcomes) t.equal(status, 'rejected');
   await end;
   let outcome: ReadOutcome | ThreadFailure | undefined;
-  const task = { key: 1, pieces: [], bytes: 0, id: LIST_ID };
+  const task = { key: 1, pieces: [], bytes: 0, id: LIST_ID, kind: 'tools' } as const;
   pool.run('ada', 'read', handOver(task), LONG_MS, (it) => (outcome = it));
   t.equal(outcome, 'failed');
   await until(() => threads.every(({ threadId }) => threadId === -1), 'the exit of the thread');

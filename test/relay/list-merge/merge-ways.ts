@@ -1,9 +1,10 @@
 // The two ways in which lists are read and merged, for tests that hold both to one table.
 import type { Test } from 'tap';
-import { readToolAnswer } from '../../../src/protocol/tool-page.js';
+import { listKinds, type ListKindName } from '../../../src/protocol/list-kinds.js';
+import { readListAnswer } from '../../../src/protocol/list-page.js';
 import { ListPool, type ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
 import { encodeRules, type ListRules, type RuledBackend } from '../../../src/relay/list-merge/list-rules.js';
-import { mergeTools, type AnswerFrame, type MergeResult } from '../../../src/relay/list-merge/merge.js';
+import { mergeLists, type AnswerFrame, type MergeResult } from '../../../src/relay/list-merge/merge.js';
 import { handOver, type Handover, type ThreadTasks } from '../../../src/relay/list-merge/thread-tasks.js';
 import type { UnavailableBackend } from '../../../src/relay/unavailable.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
@@ -11,6 +12,7 @@ import { logInto } from '../../support/log-lines.js';
 
 /** What comes from the backends. */
 export interface Answers {
+  readonly kind?: ListKindName;
   readonly rules: ListRules;
   readonly parts: readonly { readonly backend: RuledBackend; readonly answers: readonly Buffer[] }[];
   readonly unavailable: readonly UnavailableBackend[];
@@ -32,35 +34,35 @@ export function inBothWays(t: Test, name: string, body: (t: Test, way: MergeWay)
   t.test(`${name}: in the list thread`, (t) => body(t, inThread(startPool(t))));
 }
 
-export const onLoop: MergeWay = async ({ rules, parts, unavailable, frame }) => {
+export const onLoop: MergeWay = async ({ kind = 'tools', rules, parts, unavailable, frame }) => {
   const readParts = parts.map(({ backend, answers }) => ({
     backend,
     pages: answers.map((bytes) => {
-      const answer = readToolAnswer(bytes, Buffer.from(LIST_ID));
+      const answer = readListAnswer(bytes, Buffer.from(LIST_ID), listKinds[kind]);
       if (answer.kind !== 'page') throw new Error(`not a page of tools: ${bytes.toString()}`);
       return answer.page;
     }),
   }));
-  return mergeTools({ rules, parts: readParts, unavailable, frame });
+  return mergeLists({ kind: listKinds[kind], rules, parts: readParts, unavailable, frame });
 };
 
 export function inThread(pool: ListPool): MergeWay {
-  const readInto = async (key: number, bytes: Buffer): Promise<number> => {
+  const readInto = async (kind: ListKindName, key: number, bytes: Buffer): Promise<number> => {
     const pieces = [bytes.subarray(0, 5), bytes.subarray(5)].map((piece) => Uint8Array.from(piece));
-    const task = { key, pieces, bytes: bytes.length, id: LIST_ID };
+    const task = { key, pieces, bytes: bytes.length, id: LIST_ID, kind };
     const outcome = await run(pool, 'read', handOver(task, pieces));
     if (outcome.kind !== 'page') throw new Error(`not a page of tools: ${bytes.toString()}`);
     return key;
   };
-  return async ({ rules, parts, unavailable, frame }) => {
+  return async ({ kind = 'tools', rules, parts, unavailable, frame }) => {
     const readParts = await Promise.all(
       parts.map(async ({ backend, answers }) => ({
         backend: rules.backendsByNameLength.indexOf(backend),
-        pages: await Promise.all(answers.map((bytes) => readInto(pool.mintKey(), bytes))),
+        pages: await Promise.all(answers.map((bytes) => readInto(kind, pool.mintKey(), bytes))),
       })),
     );
     const key = pool.mintKey();
-    const task = { key, rules: encodeRules(rules), parts: readParts, unavailable, frame };
+    const task = { key, kind, rules: encodeRules(rules), parts: readParts, unavailable, frame };
     const { bytes, unreachable } = await run(pool, 'merge', handOver(task));
     return { bytes: await takeList(pool, key, bytes), unreachable };
   };

@@ -1,4 +1,6 @@
-// `tools/list`: asks every backend at once, and has what they answer merged into the caller's one list (decisions 2.5).
+// A request for a list: asks every backend at once, and has what they answer merged into the caller's one list (decisions
+// 2.5).
+import type { ListKind } from '../protocol/list-kinds.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import { answerFrame } from './answers.js';
 import { backendTurns } from './backend-turns.js';
@@ -6,13 +8,13 @@ import type { Exchange } from './exchange.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import type { ThreadFailure } from './list-merge/list-pool.js';
 import type { ReadPage } from './list-merge/answer-reading.js';
-import type { BackendTools } from './list-merge/merge.js';
+import type { BackendPages } from './list-merge/merge.js';
 import type { MergedList } from './list-merge/merged-list.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { Session } from './session.js';
 import type { UnavailableBackend } from './unavailable.js';
-import { ToolPages } from './upstream/tool-pages.js';
+import { ListPages } from './upstream/list-pages.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 import { faultReason, upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
 import type { IdSpan } from './upstream/upstream-request.js';
@@ -20,6 +22,7 @@ import type { IdSpan } from './upstream/upstream-request.js';
 const NOT_READY = upstreamFault('not-ready');
 
 export interface ListPlan {
+  readonly kind: ListKind;
   readonly session: Session;
   readonly virtualHost: CompiledVirtualHost;
   readonly exchange: Exchange;
@@ -30,7 +33,7 @@ export class ListInFlight extends RequestInFlight {
   readonly id: IdSpan;
   readonly isCancellable = false;
   /** What is asked of the backends for it. */
-  readonly readers: ToolPages[] = [];
+  readonly readers: ListPages[] = [];
   readonly #onSessionEnd: () => void;
 
   constructor(id: IdSpan, onSessionEnd: () => void) {
@@ -54,14 +57,14 @@ export class ListInFlight extends RequestInFlight {
  * `done` is called once: when each backend has answered or failed and the list is merged. For a caller who is gone by then, or
  * whose session is, nothing is merged.
  */
-export function listTools(
+export function listAll(
   context: UpstreamContext,
   merger: ListMerger,
-  { session, virtualHost, exchange, work }: ListPlan,
+  { kind, session, virtualHost, exchange, work }: ListPlan,
   done: (list: MergedList | ThreadFailure | 'unheard') => void,
 ): void {
   const { subject } = session.identity;
-  const parts: BackendTools<ReadPage>[] = [];
+  const parts: BackendPages<ReadPage>[] = [];
   const unavailable: UnavailableBackend[] = [];
   let pendingCount = virtualHost.backends.size;
   const settle = (): void => {
@@ -74,7 +77,8 @@ export function listTools(
       done('unheard');
       return;
     }
-    merger.merge(subject, { rules: virtualHost, parts, unavailable, frame: answerFrame(exchange, work.id) }, done);
+    const frame = answerFrame(exchange, work.id);
+    merger.merge(subject, { kind, rules: virtualHost, parts, unavailable, frame }, done);
   };
   const leaveOut = (backend: CompiledBackend, fault: UpstreamFault): void => {
     unavailable.push({ backend: backend.name, reason: faultReason(fault) });
@@ -86,7 +90,7 @@ export function listTools(
     visit: (backend) => {
       if (!session.obeys(virtualHost)) return leaveOut(backend, NOT_READY);
       const passthrough = passthroughHeadersFor(backend, exchange.request);
-      const reader = new ToolPages(context, merger, session.upstream(backend), passthrough, (pages, fault) => {
+      const reader = new ListPages(context, merger, kind, session.upstream(backend), passthrough, (pages, fault) => {
         if (fault !== undefined) return leaveOut(backend, fault);
         parts.push({ backend, pages });
         pendingCount -= 1;

@@ -1,6 +1,7 @@
 import t from 'tap';
+import { listKinds } from '../../src/protocol/list-kinds.js';
 import { readBackendMessage } from '../../src/protocol/json-rpc.js';
-import { readToolAnswer, span, SPAN_LENGTH, type ToolAnswer, type ToolPage } from '../../src/protocol/tool-page.js';
+import { readListAnswer, span, SPAN_LENGTH, type ListAnswer, type ListPage } from '../../src/protocol/list-page.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
@@ -12,8 +13,8 @@ function answerWith(result: string): Buffer {
   return Buffer.from(`{"jsonrpc":"2.0","id":"list","result":${result}}`);
 }
 
-function read(result: string): ToolAnswer {
-  return readToolAnswer(answerWith(result), ID);
+function read(result: string): ListAnswer {
+  return readListAnswer(answerWith(result), ID, listKinds.tools);
 }
 
 interface PageTexts {
@@ -23,17 +24,17 @@ interface PageTexts {
 }
 
 /** What the spans of a page cover; `undefined` for what is no page. */
-function textsOf(answer: ToolAnswer): PageTexts | undefined {
+function textsOf(answer: ListAnswer): PageTexts | undefined {
   if (answer.kind !== 'page') return undefined;
   const { page, nextCursor } = answer;
   return {
     tools: cover(page, span.start, span.end),
-    nameTokens: cover(page, span.nameStart, span.nameEnd),
+    nameTokens: cover(page, span.keyStart, span.keyEnd),
     nextCursor,
   };
 }
 
-function cover({ bytes, spans }: ToolPage, from: number, to: number): string[] {
+function cover({ bytes, spans }: ListPage, from: number, to: number): string[] {
   return Array.from({ length: spans.length / SPAN_LENGTH }, (_, index) => {
     const row = index * SPAN_LENGTH;
     return bytes.toString('utf8', spans[row + from], spans[row + to]);
@@ -66,8 +67,8 @@ void t.test('a tool whose name nobody could call is left out; a cursor as long a
 });
 
 void t.test('an error is told by its code', async (t) => {
-  const read = (error: string): ToolAnswer =>
-    readToolAnswer(Buffer.from(`{"jsonrpc":"2.0","id":"list","error":${error}}`), ID);
+  const read = (error: string): ListAnswer =>
+    readListAnswer(Buffer.from(`{"jsonrpc":"2.0","id":"list","error":${error}}`), ID, listKinds.tools);
   t.same(read('{"code":-32601,"message":"no"}'), { kind: 'error', code: -32601 });
   t.same(read('{"message":"no"}'), { kind: 'error', code: undefined });
   t.same(read('"no"'), { kind: 'invalid' });
@@ -75,7 +76,11 @@ void t.test('an error is told by its code', async (t) => {
 
 void t.test('what does not answer the request', async (t) => {
   const answer = answerWith('{"tools":[]}').toString();
-  t.equal(readToolAnswer(Buffer.from(answer.replace('"list"', '"l\\u0069st"')), ID).kind, 'page', 'the id in escapes');
+  t.equal(
+    readListAnswer(Buffer.from(answer.replace('"list"', '"l\\u0069st"')), ID, listKinds.tools).kind,
+    'page',
+    'the id in escapes',
+  );
   const others = [
     ...['"other"', '1', 'null', '[]'].map((id) => answer.replace('"list"', id)),
     answer.replace('"id":"list",', ''),
@@ -90,7 +95,7 @@ void t.test('what does not answer the request', async (t) => {
     `${answer}}`,
     '',
   ];
-  for (const text of others) t.same(readToolAnswer(Buffer.from(text), ID), { kind: 'invalid' }, text);
+  for (const text of others) t.same(readListAnswer(Buffer.from(text), ID, listKinds.tools), { kind: 'invalid' }, text);
 });
 
 void t.test('nonsense', async (t) => {
@@ -157,7 +162,7 @@ void t.test('fuzz: a damaged answer is a page only when it is a result', async (
   for (let round = 0; round < 2_000; round++) {
     const bytes = Buffer.from(text);
     bytes[random.below(bytes.length)] = random.below(256);
-    const { kind } = readToolAnswer(bytes, ID);
+    const { kind } = readListAnswer(bytes, ID, listKinds.tools);
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     const message = readBackendMessage(bytes);
     if (kind === 'page' && (message?.kind !== 'response' || message.isError))

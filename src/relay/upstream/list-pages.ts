@@ -1,7 +1,8 @@
-// All pages of one backend's `tools/list`, one after the other, under one deadline for the whole (decisions 2.5, 2.6). Of that
+// All pages of one of a backend's lists, one after the other, under one deadline for the whole (decisions 2.5, 2.6). Of that
 // time only a part may go by before the upstream session is open.
 import type { BackendMessage } from '../../protocol/json-rpc.js';
-import { readToolAnswer } from '../../protocol/tool-page.js';
+import type { ListKind } from '../../protocol/list-kinds.js';
+import { readListAnswer } from '../../protocol/list-page.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
@@ -13,14 +14,15 @@ import type { RequestHandler, UpstreamRequest } from './upstream-request.js';
 import type { UpstreamSession, UpstreamSessionRecord } from './upstream-session.js';
 
 /** Called once. */
-export type ToolPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined) => void;
+export type ListPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined) => void;
 
-export class ToolPages implements RequestHandler {
+export class ListPages implements RequestHandler {
   readonly #context: UpstreamContext;
   readonly #merger: ListMerger;
+  readonly #kind: ListKind;
   readonly #upstream: UpstreamSession;
   readonly #passthrough: readonly string[];
-  readonly #done: ToolPagesReader;
+  readonly #done: ListPagesReader;
   readonly #dueMs: number;
   #pages: ReadPage[] = [];
   /** What of them may still stay on the event loop: there they count in no share. */
@@ -39,12 +41,14 @@ export class ToolPages implements RequestHandler {
   constructor(
     context: UpstreamContext,
     merger: ListMerger,
+    kind: ListKind,
     upstream: UpstreamSession,
     passthrough: readonly string[],
-    done: ToolPagesReader,
+    done: ListPagesReader,
   ) {
     this.#context = context;
     this.#merger = merger;
+    this.#kind = kind;
     this.#upstream = upstream;
     this.#passthrough = passthrough;
     this.#done = done;
@@ -82,12 +86,12 @@ export class ToolPages implements RequestHandler {
   }
 
   onAnswer(bytes: Buffer): void {
-    if (bytes.length <= this.#inlineBytesLeft) this.#onRead(readToolAnswer(bytes, this.#id));
+    if (bytes.length <= this.#inlineBytesLeft) this.#onRead(readListAnswer(bytes, this.#id, this.#kind));
     else this.onUnread([bytes], true);
   }
 
   onUnread(pieces: readonly Buffer[], isLast: boolean): void {
-    const reading = (this.#reading ??= this.#merger.startReading(this.#upstream.subject));
+    const reading = (this.#reading ??= this.#merger.startReading(this.#upstream.subject, this.#kind));
     if (!isLast) {
       // So the event loop reads a part of each list in turn, and serves others in between.
       const request = this.#request;
@@ -180,7 +184,7 @@ export class ToolPages implements RequestHandler {
     }
     const params = this.#cursor === undefined ? '' : `,"params":{"cursor":${JSON.stringify(this.#cursor)}}`;
     this.#id = this.#context.ids.next();
-    const body = Buffer.from(`{"jsonrpc":"2.0","id":${this.#id.toString()},"method":"tools/list"${params}}`);
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":${this.#id.toString()},"method":"${this.#kind.method}"${params}}`);
     const id = { bytes: this.#id, start: 0, end: this.#id.length };
     this.#sentIn = this.#upstream.record;
     this.#request = this.#upstream.request({ body }, id, this.#passthrough, this.#remainingMs, false, this);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../src/protocol/json-rpc.js';
-import { routeTool } from '../../src/relay/routing.js';
-import { bareNameBody } from '../../src/relay/tool-name.js';
+import { routeName } from '../../src/relay/routing.js';
+import { bareNameBody } from '../../src/relay/bare-body.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
 import { virtualHostOf } from './virtual-host.js';
@@ -11,7 +11,7 @@ function relayed(text: string, backendName: string): string {
   const body = Buffer.from(text);
   const message = readClientMessage(body) as ClientMessage;
   const { name } = (JSON.parse(text) as { params: { name: string } }).params;
-  const route = routeTool(virtualHostOf({ [backendName]: {} }), name);
+  const route = routeName(virtualHostOf({ [backendName]: {} }), 'tools', name);
   if (route === undefined) throw new Error(`no route for ${name}`);
   const before = Buffer.from(body);
   const result = bareNameBody(body, message, route);

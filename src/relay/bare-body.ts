@@ -1,12 +1,12 @@
-// The one change that a call's bytes undergo: `<backend>-<tool>` becomes `<tool>` (decisions 2.6). Hot.
+// The one change that a request's bytes undergo: `<backend>-<name>` becomes `<name>` (decisions 2.6). Hot.
 import type { ClientMessage } from '../protocol/json-rpc.js';
-import type { ToolRoute } from './routing.js';
+import type { NameRoute } from './routing.js';
 import type { OutgoingMessage } from './upstream/http-upstream.js';
 
 const BACKSLASH = 0x5c;
 
-/** @returns the caller's whole message with the bare tool name; everything else keeps its bytes. */
-export function bareNameBody(body: Buffer, message: ClientMessage, route: ToolRoute): OutgoingMessage {
+/** @returns the caller's whole message with the bare name; everything else keeps its bytes. */
+export function bareNameBody(body: Buffer, message: ClientMessage, route: NameRoute): OutgoingMessage {
   const { nameStart, nameEnd } = message;
   if (hasEscape(body, nameStart, nameEnd)) {
     const putIn = Buffer.from(JSON.stringify(route.bareName));

@@ -1,0 +1,145 @@
+// A backend's answer to a request for a list, read as spans: the gateway changes identifiers, and passes every other byte of
+// an item on as it came. Hot where lists are long: one pass over the answer, nothing decoded, no object for an item.
+import type { Buffer } from 'node:buffer';
+import { limits } from '../shared/limits.js';
+import { ABSENT, findMember, stringValue } from './json-member.js';
+import { messageTape as tape, readBackendMessage, sameId } from './json-rpc.js';
+import { JsonScanner, jsonKind } from './json-scanner.js';
+import type { ListKind } from './list-kinds.js';
+
+/** One page of a list. */
+export interface ListPage {
+  /** The message, as it came. */
+  readonly bytes: Buffer;
+  /** Where its items stand in it: a row of `SPAN_LENGTH` offsets for each, see `span`. */
+  readonly spans: Int32Array;
+}
+
+/**
+ * The places in an item's row. The item has its braces, strings their quotes; ends are exclusive, and -1 is absent. The key
+ * is what requests know the item by, and may be its name. A tool's two links are the URIs of its user interface.
+ */
+export const span = {
+  start: 0,
+  keyStart: 1,
+  keyEnd: 2,
+  end: 3,
+  nameStart: 4,
+  nameEnd: 5,
+  linkStart: 6,
+  linkEnd: 7,
+  flatLinkStart: 8,
+  flatLinkEnd: 9,
+} as const;
+export const SPAN_LENGTH = 10;
+
+/**
+ * `nextCursor`: `''` is a cursor (N10), `undefined` the last page. `code`: that of the JSON-RPC error, `undefined` when it
+ * is no number.
+ */
+export type ListAnswer =
+  | { readonly kind: 'page'; readonly page: ListPage; readonly nextCursor: string | undefined }
+  | { readonly kind: 'error'; readonly code: number | undefined }
+  | { readonly kind: 'invalid' };
+
+/** An item's own members are the deepest values that are looked at: `{"result":{"tools":[{"name":…}]}}`. */
+const ANSWER_DEPTH = 4;
+/** In a tool's `_meta`, which is looked at by itself: `{"ui":{"resourceUri":…}}`. */
+const META_DEPTH = 2;
+
+/** No error code is written longer. */
+const NUMBER_BYTES_MAX = 32;
+
+const INVALID: ListAnswer = { kind: 'invalid' };
+
+const metaTape = new JsonScanner();
+
+/**
+ * @param id of the request, as JSON.
+ * @returns `invalid` for what does not answer the request, or answers with anything but items that each have one key.
+ */
+export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind): ListAnswer {
+  const message = readBackendMessage(bytes, ANSWER_DEPTH);
+  if (message?.kind !== 'response' || message.idStart === -1) return INVALID;
+  if (!sameId(bytes, message.idStart, message.idEnd, id, 0, id.length)) return INVALID;
+  return message.isError ? readError(bytes) : readPage(bytes, kind);
+}
+
+function readError(bytes: Buffer): ListAnswer {
+  const code = findMember(tape, bytes, findMember(tape, bytes, 0, 'error'), 'code');
+  const isNumber = code >= 0 && tape.kind(code) === jsonKind.number && tokenBytes(code) <= NUMBER_BYTES_MAX;
+  return {
+    kind: 'error',
+    code: isNumber ? Number(bytes.toString('latin1', tape.start(code), tape.end(code))) : undefined,
+  };
+}
+
+function readPage(bytes: Buffer, kind: ListKind): ListAnswer {
+  const result = findMember(tape, bytes, 0, 'result');
+  if (tape.kind(result) !== jsonKind.object) return INVALID;
+  const list = findMember(tape, bytes, result, kind.member);
+  const cursor = findMember(tape, bytes, result, 'nextCursor');
+  if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
+  const spans = readSpans(bytes, list, kind);
+  if (spans === undefined) return INVALID;
+  const isLast = cursor === ABSENT || tape.kind(cursor) === jsonKind.null;
+  const nextCursor = isLast ? undefined : stringValue(bytes, tape.start(cursor), tape.end(cursor));
+  return { kind: 'page', page: { bytes, spans }, nextCursor };
+}
+
+function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | undefined {
+  const spans: number[] = [];
+  const past = tape.next(list);
+  const keyBytesMax = kind.key === 'name' ? limits.toolNameBytesMax : limits.uriBytesMax;
+  for (let node = list + 1; node < past; node = tape.next(node)) {
+    const key = tape.kind(node) === jsonKind.object ? findMember(tape, bytes, node, kind.key) : ABSENT;
+    if (!isText(key)) return undefined;
+    if (tokenBytes(key) - 2 > keyBytesMax) continue;
+    spans.push(tape.start(node), tape.start(key), tape.end(key), tape.end(node));
+    const name = kind.key === 'name' ? key : findMember(tape, bytes, node, 'name');
+    if (isText(name)) spans.push(tape.start(name), tape.end(name));
+    else spans.push(ABSENT, ABSENT);
+    pushLinks(spans, bytes, kind.name === 'tools' ? findMember(tape, bytes, node, '_meta') : ABSENT);
+  }
+  return Int32Array.from(spans);
+}
+
+/** Few tools have any, and what else is in a tool's `_meta` is not written down. */
+function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
+  if (meta < 0 || tape.kind(meta) !== jsonKind.object) {
+    spans.push(ABSENT, ABSENT, ABSENT, ABSENT);
+    return;
+  }
+  const offset = tape.start(meta);
+  const metaBytes = bytes.subarray(offset, tape.end(meta));
+  // Scanned as part of the answer already, so that only too many values are a fault.
+  const isRead = metaTape.scan(metaBytes, META_DEPTH);
+  const ui = isRead ? findMember(metaTape, metaBytes, 0, 'ui') : ABSENT;
+  const link = ui >= 0 && metaTape.kind(ui) === jsonKind.object ? findMember(metaTape, metaBytes, ui, LINK) : ABSENT;
+  pushLink(spans, offset, link);
+  pushLink(spans, offset, isRead ? findMember(metaTape, metaBytes, 0, FLAT_LINK) : ABSENT);
+}
+
+function pushLink(spans: number[], offset: number, node: number): void {
+  if (node >= 0 && metaTape.kind(node) === jsonKind.string)
+    spans.push(offset + metaTape.start(node), offset + metaTape.end(node));
+  else spans.push(ABSENT, ABSENT);
+}
+
+const LINK = 'resourceUri';
+/** As MCP Apps first had it. */
+const FLAT_LINK = 'ui/resourceUri';
+
+function isText(node: number): boolean {
+  return node >= 0 && tape.kind(node) === jsonKind.string;
+}
+
+function isCursor(node: number): boolean {
+  if (node < 0) return node === ABSENT;
+  const kind = tape.kind(node);
+  return (kind === jsonKind.string && tokenBytes(node) - 2 <= limits.cursorBytesMax) || kind === jsonKind.null;
+}
+
+function tokenBytes(node: number): number {
+  return tape.end(node) - tape.start(node);
+}

@@ -1,0 +1,82 @@
+// URIs of resources as callers see them: `<backend>+<uri>`, and `ui://<backend>/<rest>` for `ui://<rest>`, because hosts of
+// MCP Apps insist on that scheme. The backend's name is written as `shared/uri-name.ts` has it.
+import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
+
+const UI = 'ui://';
+const BACKSLASH = 0x5c;
+
+/** Something that is put into bytes. */
+export interface Insertion {
+  readonly at: number;
+  readonly putIn: Buffer;
+}
+
+export interface UriRoute {
+  readonly backend: CompiledBackend;
+  /** The URI as the backend knows it. */
+  readonly bareUri: string;
+}
+
+/** What goes into the URIs of one backend. */
+export interface UriPrefix {
+  readonly plain: Buffer;
+  readonly ui: Buffer;
+}
+
+export function uriPrefix(uriName: string): UriPrefix {
+  return { plain: Buffer.from(`${uriName}+`), ui: Buffer.from(`${uriName}/`) };
+}
+
+/** The caller's form of a backend's URI. */
+export function callersUri(uriName: string, uri: string): string {
+  return uri.startsWith(UI) ? `${UI}${uriName}/${uri.slice(UI.length)}` : `${uriName}+${uri}`;
+}
+
+/** What makes the string token between the offsets, which take in its quotes, the caller's form; all its bytes stay. */
+export function uriInsertion(bytes: Buffer, start: number, end: number, prefix: UriPrefix): Insertion {
+  const behindUi = endOfUi(bytes, start, end);
+  return behindUi === -1 ? { at: start + 1, putIn: prefix.plain } : { at: behindUi, putIn: prefix.ui };
+}
+
+/** @returns `undefined` for what is no URI of a backend of the virtual host. */
+export function routeUri(virtualHost: CompiledVirtualHost, uri: string): UriRoute | undefined {
+  const start = uri.startsWith(UI) ? UI.length : 0;
+  const nameEnd = uri.indexOf(start === 0 ? '+' : '/', start);
+  if (nameEnd === -1) return undefined;
+  const backend = findBackend(virtualHost, uri.slice(start, nameEnd));
+  return backend && { backend, bareUri: uri.slice(0, start) + uri.slice(nameEnd + 1) };
+}
+
+/** Schemes and hosts may be written in capitals or not, and many clients make them small: a name with capitals is found all the same. */
+function findBackend({ backendsByUriName }: CompiledVirtualHost, name: string): CompiledBackend | undefined {
+  const backend = backendsByUriName.get(name);
+  if (backend !== undefined) return backend;
+  let found: CompiledBackend | undefined;
+  for (const [uriName, candidate] of backendsByUriName) {
+    if (uriName.length !== name.length || uriName.toLowerCase() !== name.toLowerCase()) continue;
+    if (found !== undefined) return undefined;
+    found = candidate;
+  }
+  return found;
+}
+
+/** Where `ui://` ends that a string token begins with, written with escapes or without; -1 when it begins otherwise. */
+function endOfUi(bytes: Buffer, start: number, end: number): number {
+  let at = start + 1;
+  for (let index = 0; index < UI.length; index += 1) {
+    const wanted = UI.charCodeAt(index);
+    if (bytes[at] === wanted) {
+      at += 1;
+    } else if (bytes[at] === BACKSLASH) {
+      const length = bytes[at + 1] === LETTER_U ? 6 : 2;
+      const text = JSON.parse(`"${bytes.toString('latin1', at, at + length)}"`) as string;
+      if (text.charCodeAt(0) !== wanted) return -1;
+      at += length;
+    } else {
+      return -1;
+    }
+  }
+  return at < end ? at : -1;
+}
+
+const LETTER_U = 0x75;
