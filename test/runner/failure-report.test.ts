@@ -151,3 +151,11 @@ t.test('long diagnostics are cut, and say so', async (t) => {
   t.ok(lines.includes('        (41 more lines)'));
   t.notOk(lines.some((line) => line.includes('line 99')));
 });
+
+t.test('a place in a compiled file is told as that in its source', async (t) => {
+  const at = 'at:\n      fileName: build/test/runner/failure-report.js\n      lineNumber: 30\n      columnNumber: 5';
+  const lines = await report(
+    `TAP version 14\nnot ok 1 - fails\n  ---\n  ${at.replaceAll('\n    ', '\n  ')}\n  ...\n1..1\n`,
+  );
+  t.match(lines.find((line) => line.includes('at: '))?.trim(), /^at: test\/runner\/failure-report\.ts:\d+:\d+$/);
+});

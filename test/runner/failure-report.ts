@@ -1,6 +1,8 @@
-// How tap reports in CI: a line for each test file as it ends, with what failed in it, and all failures once more at the
-// end, so that the last lines of a run name them. Used as `npm test -- --reporter=./build/test/support/failure-report.js`;
-// without it `npm test` writes plain TAP, a line for every assertion.
+// What `npm test` writes: a line for each test file as it ends, with what failed in it, and all failures once more at the end,
+// so that the last lines of a run name them.
+import { existsSync, readFileSync } from 'node:fs';
+import { SourceMap, type SourceMapPayload } from 'node:module';
+import { dirname, join } from 'node:path';
 import { Transform, type TransformCallback } from 'node:stream';
 import { inspect } from 'node:util';
 import { Parser, type Result } from 'tap-parser';
@@ -128,8 +130,21 @@ function entryLines(name: string, value: unknown): string[] {
 function place(at: unknown): string {
   if (typeof at !== 'object' || at === null) return String(at);
   const { fileName, lineNumber, columnNumber } = at as Readonly<Record<string, unknown>>;
-  return [fileName, lineNumber, columnNumber]
+  const source = sourcePlace(String(fileName), Number(lineNumber), Number(columnNumber));
+  return [...(source ?? [fileName, lineNumber, columnNumber])]
     .filter((part) => part !== undefined)
     .map(String)
     .join(':');
+}
+
+/** Where the line stands in TypeScript. Only what fails is looked up: to have Node do it for every file costs each its time. */
+function sourcePlace(file: string, line: number, column: number): (string | number)[] | undefined {
+  const map = `${file}.map`;
+  if (!existsSync(map)) return undefined;
+  const entry = new SourceMap(JSON.parse(readFileSync(map, 'utf8')) as SourceMapPayload).findEntry(
+    line - 1,
+    column - 1,
+  );
+  if (!('originalSource' in entry)) return undefined;
+  return [join(dirname(file), entry.originalSource), entry.originalLine + 1, entry.originalColumn + 1];
 }

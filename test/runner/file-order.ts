@@ -1,0 +1,23 @@
+// Which test files a run takes, and in which order: those that start programs take longest, so they come first, and no core is
+// left idle at the end by a long one that began last.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+const TREE = join('build', 'test');
+/** Folders of tests that start programs. Longest first. */
+const FIRST = ['integration', 'spec', 'primary'] as const;
+
+/**
+ * The compiled tests below `build/test`, as `build/test/main.test.js`.
+ * @param words parts of their names: those that have any of them. All when there is none.
+ */
+export function testFiles(root: string, words: readonly string[]): string[] {
+  const files = readdirSync(join(root, TREE), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.js'))
+    .filter((file) => words.length === 0 || words.some((word) => join(TREE, file).includes(word)));
+  const rank = (file: string): number => {
+    const at = FIRST.findIndex((folder) => file.startsWith(`${folder}/`));
+    return at === -1 ? FIRST.length : at;
+  };
+  return files.sort((one, other) => rank(one) - rank(other) || (one < other ? -1 : 1)).map((file) => join(TREE, file));
+}

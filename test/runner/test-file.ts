@@ -1,0 +1,64 @@
+// One test file as a process of plain Node: without loader hooks, as those of `tap run`. They would follow into every program
+// that the test starts, handle its signals, give it a thread more, and have it start two or three times as long.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { killWithProcess } from '../support/leftovers.js';
+
+/** tap's bound for a file, unless the file sets another: tap ends what hangs, and tells what it hung in. */
+const FILE_S_MAX = 300;
+/** Then a file is ended that cannot even do that; some have asked for more than the bound above. */
+const PROCESS_MS_MAX = 900_000;
+/** Then one that does not hear the signal is killed. */
+const SIGNAL_MS_MAX = 10_000;
+
+export interface TestFileSetup {
+  /** Working directory of the test. */
+  readonly root: string;
+  /** Where its output is kept meanwhile. */
+  readonly outputPath: string;
+  /** Says that it has hung. */
+  readonly hung?: AbortSignal;
+  readonly signalMsMax?: number;
+}
+
+export interface TestFileRun {
+  /** TAP, and whatever else was written. */
+  readonly output: string;
+  readonly exitStatus: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly hasHung: boolean;
+  readonly tookMs: number;
+}
+
+/** @param name of the compiled file, as in `build/test/main.test.js`. */
+export async function runTestFile(name: string, setup: TestFileSetup): Promise<TestFileRun> {
+  const beganMs = performance.now();
+  // A file and no pipe: a process that outlives its test holds nobody up, and nothing of what was written is lost.
+  const output = openSync(setup.outputPath, 'w');
+  const child = spawn(process.execPath, [name], {
+    cwd: setup.root,
+    env: { ...process.env, TAP: '1', TAP_TIMEOUT: String(FILE_S_MAX) },
+    stdio: ['ignore', output, output],
+  });
+  closeSync(output);
+  killWithProcess(child);
+  let hasHung = false;
+  const { hung = AbortSignal.timeout(PROCESS_MS_MAX), signalMsMax = SIGNAL_MS_MAX } = setup;
+  const onHung = (): void => {
+    hasHung = true;
+    endHung(child, signalMsMax);
+  };
+  hung.addEventListener('abort', onHung);
+  const [exitStatus, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  hung.removeEventListener('abort', onHung);
+  const tookMs = performance.now() - beganMs;
+  return { output: readFileSync(setup.outputPath, 'utf8'), exitStatus, signal, hasHung, tookMs };
+}
+
+/** With the signal that tap sends to a file that hangs: what it has started and made is gone with it. */
+function endHung(child: ChildProcess, signalMsMax: number): void {
+  child.kill('SIGALRM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), signalMsMax);
+  child.once('exit', () => clearTimeout(timer));
+}

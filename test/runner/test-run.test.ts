@@ -1,0 +1,93 @@
+// The runner says that all is well only where every file has come to its end, and nothing in it failed.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Parser, type Result } from 'tap-parser';
+import t, { type Test } from 'tap';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { until } from '../support/until.js';
+import { testFiles } from './file-order.js';
+import { runTestFile } from './test-file.js';
+import { runTestFiles } from './test-run.js';
+
+const GOOD = "console.log('TAP version 14\\nok 1 - holds\\n1..1');";
+
+function treeOf(t: Test, files: Readonly<Record<string, string>>): string {
+  const root = createScratchDirectory(t);
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  return root;
+}
+
+/** Whether the run passed, the results of its files by name, and whether its TAP as a whole is that of a good run. */
+async function run(t: Test, files: Readonly<Record<string, string>>, jobs = 2) {
+  let tap = '';
+  const root = treeOf(t, files);
+  const isPassed = await runTestFiles(Object.keys(files), { root, jobs, write: (text) => (tap += text) });
+  const parser = new Parser();
+  const results: Record<string, boolean> = {};
+  parser.on('assert', ({ name, ok }: Result) => {
+    results[name] = ok;
+  });
+  parser.end(tap);
+  return { isPassed, results, isTapGood: parser.ok, tap };
+}
+
+t.test('good files', async (t) => {
+  const { isPassed, results, isTapGood } = await run(t, { 'a.mjs': GOOD, 'b.mjs': GOOD, 'c.mjs': GOOD });
+  t.equal(isPassed, true);
+  t.equal(isTapGood, true);
+  t.same(results, { 'a.mjs': true, 'b.mjs': true, 'c.mjs': true });
+});
+
+const bad: Readonly<Record<string, string>> = {
+  'an assertion fails': "console.log('not ok 1 - does not hold\\n1..1'); process.exitCode = 1;",
+  'an assertion fails and the exit status does not say so': "console.log('not ok 1 - does not hold\\n1..1');",
+  'it ends in the middle': "console.log('ok 1 - holds');",
+  'it does not do what it planned': "console.log('1..2\\nok 1 - holds');",
+  'it says nothing': '',
+  'it throws at the end': `${GOOD} throw new Error('too late');`,
+  'it has a status of its own': `${GOOD} process.exitCode = 7;`,
+  'it is killed': `${GOOD} process.kill(process.pid, 'SIGKILL');`,
+};
+
+for (const [what, text] of Object.entries(bad)) {
+  t.test(`a file fails, and the run with it: ${what}`, async (t) => {
+    const { isPassed, results, isTapGood } = await run(t, { 'bad.mjs': text, 'good.mjs': GOOD });
+    t.equal(isPassed, false);
+    t.equal(isTapGood, false);
+    t.same(results, { 'bad.mjs': false, 'good.mjs': true });
+  });
+}
+
+t.test('what a file writes is in the report, whichever way it writes it', async (t) => {
+  const { tap } = await run(t, { 'a.mjs': `console.error('a word'); ${GOOD}` });
+  t.match(tap, /^ {4}a word$/m);
+  t.match(tap, /^ {4}ok 1 - holds$/m);
+});
+
+t.test('a file that hangs is asked to end, and killed if it does not', async (t) => {
+  const waits = "setInterval(() => {}, 1_000); console.log('waits');";
+  const root = treeOf(t, { 'asked.mjs': waits, 'deaf.mjs': `process.on('SIGALRM', () => {}); ${waits} ${GOOD}` });
+  for (const [name, signal] of [
+    ['asked.mjs', 'SIGALRM'],
+    ['deaf.mjs', 'SIGKILL'],
+  ] as const) {
+    const outputPath = join(root, `${name}.output`);
+    const hung = new AbortController();
+    const ended = runTestFile(name, { root, outputPath, hung: hung.signal, signalMsMax: 100 });
+    await until(() => readFileSync(outputPath, 'utf8').includes('waits'), 'the file to be on its way');
+    hung.abort();
+    t.match(await ended, { hasHung: true, exitStatus: null, signal });
+  }
+});
+
+t.test('files: those that start programs first, then by name; all, or those with one of the words', async (t) => {
+  const names = ['worker/b.test.js', 'auth/a.test.js', 'auth/a.js', 'primary/x.test.js', 'integration/z.test.js'];
+  const root = treeOf(t, Object.fromEntries(names.map((name) => [join('build', 'test', name), GOOD])));
+  const all = ['integration/z', 'primary/x', 'auth/a', 'worker/b'].map((name) => `build/test/${name}.test.js`);
+  t.same(testFiles(root, []), all);
+  t.same(testFiles(root, ['worker/', 'x.test']), [all[1], all[3]]);
+  t.same(testFiles(root, ['nowhere']), []);
+});
