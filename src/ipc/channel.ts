@@ -90,7 +90,7 @@ const toWorkerChecks: Checks<ToWorker['kind']> = {
     fields.hopSecret instanceof Uint8Array &&
     (fields.bootstrapModule === undefined || typeof fields.bootstrapModule === 'string'),
   drain: () => true,
-  stop: (fields) => typeof fields.withinMs === 'number',
+  stop: (fields) => typeof fields.withinMs === 'number' && typeof fields.farewellsMs === 'number',
   forget: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
   'all-forgotten': (fields) => typeof fields.ticket === 'number',
 };

@@ -20,8 +20,11 @@ export type ToWorker =
   | StartMessage
   /** Stop accepting, finish what is in flight, answer `drained`. The worker goes on serving hops of the others. */
   | { readonly kind: 'drain' }
-  /** Every worker has drained, or the time is up: end the upstream sessions and exit 0, or be killed after `withinMs`. */
-  | { readonly kind: 'stop'; readonly withinMs: number }
+  /**
+   * Every worker has drained, or the time is up: end the upstream sessions and exit 0, or be killed after `withinMs`.
+   * `farewellsMs` of these are for telling the backends.
+   */
+  | { readonly kind: 'stop'; readonly withinMs: number; readonly farewellsMs: number }
   /** Another worker wrote this subject's config: forget what is cached of it and answer `forgotten`. */
   | { readonly kind: 'forget'; readonly subject: string; readonly ticket: number }
   /** Every worker has forgotten the subject that this worker announced. */

@@ -64,7 +64,8 @@ export class Fleet {
     await Promise.race([this.#untilAllAre('drained', 'stopping', 'stopped'), timeIsUp]);
     timer.abort();
     const stopWithinMs = Math.max(Math.round(endMs - performance.now()), this.#bounds.workerStopMs);
-    for (const slot of this.#slots) slot.stop(stopWithinMs);
+    const farewellsMs = stopWithinMs - exitMsOf(timeoutMs, stopWithinMs, this.#bounds);
+    for (const slot of this.#slots) slot.stop(stopWithinMs, farewellsMs);
     await this.#untilAllAre('stopped');
   }
 
@@ -110,4 +111,13 @@ export class Fleet {
     const workers = this.#slots.filter((slot) => slot.state === 'draining').length;
     this.#logger.warn({ workers }, 'the drain timeout is over: what is in flight is cut off');
   }
+}
+
+/**
+ * What a worker has of its time to stop when telling backends is over: whoever is given long to drain has much to end, and
+ * a busy machine needs longer for it. Half of the time at most.
+ */
+function exitMsOf(drainTimeoutMs: number, stopWithinMs: number, bounds: FleetBounds): number {
+  const inProportionMs = Math.round(drainTimeoutMs / bounds.workerExitDivisor);
+  return Math.min(Math.max(bounds.workerExitMs, inProportionMs), Math.floor(stopWithinMs / 2));
 }

@@ -11,7 +11,8 @@ import type { StartEnding, StartTurns } from './start-turns.js';
 /** The bounds of shared/limits.ts that a fleet and its slots obey. */
 export type FleetBounds = Readonly<
   Record<
-    Extract<keyof typeof limits, `worker${'Start' | 'Restart' | 'Settled' | 'Stop'}${string}`> | 'forgetRoundMsMax',
+    | Extract<keyof typeof limits, `worker${'Start' | 'Restart' | 'Settled' | 'Stop' | 'Exit'}${string}`>
+    | 'forgetRoundMsMax',
     number
   >
 >;
@@ -143,13 +144,16 @@ export class Slot {
   drain(): void {
     const hasListened = this.#state === 'listening';
     if (!this.#advance('drain')) return;
-    if (!hasListened) this.#tellToStop(this.#plan.bounds.workerStopMs);
+    if (!hasListened) this.#tellToStop(this.#plan.bounds.workerStopMs, 0);
     else if (this.#worker !== undefined) sendToWorker(this.#worker, { kind: 'drain' });
   }
 
-  /** @param withinMs after which the worker is killed. */
-  stop(withinMs: number): void {
-    if (this.#advance('stop')) this.#tellToStop(withinMs);
+  /**
+   * @param withinMs after which the worker is killed.
+   * @param farewellsMs what it has of these to tell backends that their sessions have ended.
+   */
+  stop(withinMs: number, farewellsMs: number): void {
+    if (this.#advance('stop')) this.#tellToStop(withinMs, farewellsMs);
   }
 
   /** Ends the worker without a word; it is not replaced. */
@@ -158,10 +162,10 @@ export class Slot {
     this.#worker?.kill('SIGKILL');
   }
 
-  #tellToStop(withinMs: number): void {
+  #tellToStop(withinMs: number, farewellsMs: number): void {
     const worker = this.#worker;
     if (worker === undefined) return;
-    sendToWorker(worker, { kind: 'stop', withinMs });
+    sendToWorker(worker, { kind: 'stop', withinMs, farewellsMs });
     this.#timer = setTimeout(() => {
       this.#logger.warn({ workerPid: worker.pid, withinMs }, 'worker does not stop: killed');
       worker.kill('SIGKILL');

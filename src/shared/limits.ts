@@ -449,8 +449,12 @@ export const limits = {
    * the drain timeout. Then it is killed.
    */
   workerStopMs: 5_000,
-  /** Of that time, what is kept for everything but telling the backends, ms. */
+  /**
+   * Of that time, what is kept for everything but telling the backends, ms; one in so many parts of the drain timeout when
+   * that is more, and half of the time at most. On a busy machine a worker that was full needs more than a second for it.
+   */
   workerExitMs: 1_000,
+  workerExitDivisor: 10,
   /** How long workers may take to forget a changed config, ms. Then its writer is answered, and the log says so. */
   forgetRoundMsMax: 2_000,
   /** Changed configs that workers are forgetting at once; one more ends the oldest round as if its time were up. */

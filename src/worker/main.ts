@@ -27,7 +27,7 @@ async function onMessage(message: ToWorker): Promise<void> {
       primary.send({ kind: 'drained' });
       break;
     case 'stop':
-      await worker?.stop(message.withinMs);
+      await worker?.stop(message.farewellsMs);
       await flushLog();
       process.exit(0);
       break;

@@ -12,7 +12,6 @@ import { Accounts } from '../shared/accounts.js';
 import { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
 import { HostPolicy } from '../shared/host-policy.js';
-import { limits } from '../shared/limits.js';
 import { createMessageMemories } from '../shared/message-memory.js';
 import { createLogger, type Logger } from '../shared/logger.js';
 import { openStore } from '../store/open-store.js';
@@ -110,11 +109,11 @@ export class Worker {
     return this.#parts.edge.drain();
   }
 
-  /** Ends every session and tells the backends; the process is killed after `withinMs`. */
-  async stop(withinMs: number): Promise<void> {
+  /** Ends every session and tells the backends, for so long at most. */
+  async stop(farewellsMs: number): Promise<void> {
     const { overloadWatch, relay, hops, hopListener, upstream, configs, store } = this.#parts;
     overloadWatch.stop();
-    await relay.stop(Math.max(0, withinMs - limits.workerExitMs));
+    await relay.stop(farewellsMs);
     hops.close();
     await hopListener.close();
     await upstream.close();

@@ -26,7 +26,7 @@ const toWorker = [
   start,
   { ...start, hopSecret: Buffer.alloc(32), bootstrapModule: 'file:///x' },
   { kind: 'drain' },
-  { kind: 'stop', withinMs: 5_000 },
+  { kind: 'stop', withinMs: 5_000, farewellsMs: 4_000 },
   { kind: 'forget', subject: '', ticket: 0 },
   { kind: 'all-forgotten', ticket: 1 },
 ];
@@ -87,7 +87,7 @@ t.test('a stray message ends the worker', async (t) => {
 t.test('to a channel that is closed nothing is sent, and nothing fails', async (t) => {
   const worker = forkEcho(t);
   worker.once('error', (error) => t.fail(error.message));
-  sendToWorker(worker, { kind: 'stop', withinMs: 5_000 });
+  sendToWorker(worker, { kind: 'stop', withinMs: 5_000, farewellsMs: 4_000 });
   await once(worker, 'message'); // it has come up
   worker.disconnect();
   sendToWorker(worker, { kind: 'drain' });

@@ -69,6 +69,35 @@ t.test('stopping has what the drain leaves of its timeout', async (t) => {
   t.ok(message?.kind === 'stop' && message.withinMs > 30_000 && message.withinMs <= 60_000);
 });
 
+t.test(
+  'a worker stops telling backends a tenth of the drain timeout before it is killed, a second at least',
+  async (t) => {
+    // The drain timeout, what is left of it when the drain has ended, and what is then kept.
+    for (const [timeoutMs, stub, keptMs] of [
+      [60_000, {}, 6_000],
+      [5_000, {}, 1_000],
+      [500, { drain: 'ignore' }, 1_000],
+    ] as const) {
+      const { fleet, journal } = createFleet(t, [stub]);
+      fleet.start();
+      await fleet.ready;
+      await fleet.drain(timeoutMs);
+      const { message } = await journal.entry('stop', 0);
+      if (message?.kind !== 'stop') throw new Error('no such message');
+      t.equal(message.withinMs - message.farewellsMs, keptMs, `${timeoutMs} ms`);
+    }
+  },
+);
+
+t.test('a worker that has little time left has half of it to tell backends', async (t) => {
+  const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }], { workerStopMs: 1_000 });
+  fleet.start();
+  await fleet.ready;
+  await fleet.drain(100);
+  const { message } = await journal.entry('stop', 0);
+  t.match(message, { withinMs: 1_000, farewellsMs: 500 });
+});
+
 t.test('a start that fails on and on is tried more and more seldom, but always again', (t) => {
   const longest = Array.from({ length: 13 }, (_, failed) => startRetryDelayMs(failed + 1, limits, 0));
   t.same(longest, [50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000, 30_000]);

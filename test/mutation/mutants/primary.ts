@@ -187,6 +187,11 @@ export const primaryMutants: readonly Mutant[] = [
         becomes: 'Math.round(endMs - performance.now());',
       },
       {
+        slip: 'a worker that is given long to stop tells backends until shortly before it is killed',
+        text: 'Math.max(bounds.workerExitMs, inProportionMs)',
+        becomes: 'bounds.workerExitMs',
+      },
+      {
         slip: 'the drain waits for ever',
         text: "await Promise.race([this.#untilAllAre('drained', 'stopping', 'stopped'), timeIsUp]);",
         becomes: "await this.#untilAllAre('drained', 'stopping', 'stopped');",
