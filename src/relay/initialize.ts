@@ -9,6 +9,7 @@ import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { DOWNSTREAM_PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION } from '../shared/protocol-versions.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import { backendTurns } from './backend-turns.js';
+import type { ClientIntroduction } from './client-introduction.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import type { Session } from './session.js';
@@ -19,8 +20,7 @@ import { faultReason, upstreamFault, type UpstreamFault } from './upstream/upstr
 export interface InitializeParams {
   /** The version that the session will speak with the caller (S27). */
   readonly protocolVersion: string;
-  /** The caller's `clientInfo`, as JSON, every byte as sent. */
-  readonly clientInfo: Buffer;
+  readonly introduction: ClientIntroduction;
 }
 
 const scanner = new JsonScanner();
@@ -48,15 +48,24 @@ export function readInitializeParams(body: Buffer, message: ClientMessage): Init
     kindFault('clientInfo.name', findMember(scanner, bytes, clientInfo, 'name'), 'string') ??
     kindFault('clientInfo.version', findMember(scanner, bytes, clientInfo, 'version'), 'string');
   if (fault !== undefined) return fault;
-  if (scanner.end(clientInfo) - scanner.start(clientInfo) > limits.clientInfoBytesMax) {
-    return `clientInfo must not be longer than ${limits.clientInfoBytesMax} bytes`;
-  }
+  const lengthFault =
+    tooLong('clientInfo', clientInfo, limits.clientInfoBytesMax) ??
+    tooLong('capabilities', capabilities, limits.clientCapabilitiesBytesMax);
+  if (lengthFault !== undefined) return lengthFault;
   const protocolVersion = stringValue(bytes, scanner.start(version), scanner.end(version));
   return {
     protocolVersion: DOWNSTREAM_PROTOCOL_VERSIONS.has(protocolVersion) ? protocolVersion : LATEST_PROTOCOL_VERSION,
-    // A copy: the session keeps it long after the request's body is gone.
-    clientInfo: Buffer.from(bytes.subarray(scanner.start(clientInfo), scanner.end(clientInfo))),
+    // Copies: the session keeps them long after the request's body is gone.
+    introduction: {
+      clientInfo: Buffer.from(bytes.subarray(scanner.start(clientInfo), scanner.end(clientInfo))),
+      capabilities: Buffer.from(bytes.subarray(scanner.start(capabilities), scanner.end(capabilities))),
+    },
   };
+}
+
+function tooLong(name: string, node: number, bytesMax: number): string | undefined {
+  if (scanner.end(node) - scanner.start(node) <= bytesMax) return undefined;
+  return `${name} must not be longer than ${bytesMax} bytes`;
 }
 
 /** What is wrong with a member of the params, in words. @param node as `findMember` answers. */

@@ -15,11 +15,11 @@ import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { createMessageMemories, type MessageMemory } from '../shared/message-memory.js';
-import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { refusals, rpcCodes, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import { accept, answer, answerError, refuse, resultMessage, unknownTool } from './answers.js';
 import { bareNameBody } from './bare-body.js';
+import { OWN_INTRODUCTION } from './client-introduction.js';
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
@@ -60,9 +60,6 @@ export interface RelayOptions {
   readonly isSessionOptional?: boolean;
   readonly logger: Logger;
 }
-
-/** Who asks, for backends, when the caller has not introduced itself. */
-const OWN_CLIENT_INFO = Buffer.from(JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION }));
 
 export class Relay {
   readonly #context: UpstreamContext;
@@ -154,7 +151,7 @@ export class Relay {
       answerError(exchange, idOf(exchange, message), SESSION_ENDED);
       return;
     }
-    const session = this.#sessions.create(this.#accounts.of(caller.subject), caller.virtualHost, OWN_CLIENT_INFO);
+    const session = this.#sessions.create(this.#accounts.of(caller.subject), caller.virtualHost, OWN_INTRODUCTION);
     if (!(session instanceof Session)) {
       refuse(exchange, session);
       return;
@@ -245,7 +242,7 @@ export class Relay {
     }
     const account = this.#accounts.of(caller.subject);
     const refusal = fullRequestShare(account);
-    const session = refusal ?? this.#sessions.create(account, caller.virtualHost, params.clientInfo);
+    const session = refusal ?? this.#sessions.create(account, caller.virtualHost, params.introduction);
     if (!(session instanceof Session)) {
       refuse(exchange, session);
       return;

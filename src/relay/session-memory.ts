@@ -4,6 +4,7 @@ import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
 import type { ShareBound } from '../shared/share.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
+import { introductionBytes, type ClientIntroduction } from './client-introduction.js';
 
 /** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
 const CHAR_BYTES = 2;
@@ -12,10 +13,10 @@ const CHAR_BYTES = 2;
 export function sessionBytesBound(
   account: Account,
   virtualHost: CompiledVirtualHost,
-  clientInfo: Buffer,
+  introduction: ClientIntroduction,
 ): ShareBound | undefined {
   const upstreamBytes = virtualHost.backends.size * limits.upstreamSessionBytesEach;
-  return account.sessionBytes.boundAgainst(limits.sessionBytesEach + clientInfo.length + upstreamBytes);
+  return account.sessionBytes.boundAgainst(limits.sessionBytesEach + introductionBytes(introduction) + upstreamBytes);
 }
 
 export class SessionMemory {
@@ -23,9 +24,9 @@ export class SessionMemory {
   #keptBytes = 0;
   #isOver = false;
 
-  constructor(account: Account, clientInfo: Buffer) {
+  constructor(account: Account, introduction: ClientIntroduction) {
     this.#account = account;
-    this.keep(limits.sessionBytesEach + clientInfo.length);
+    this.keep(limits.sessionBytesEach + introductionBytes(introduction));
   }
 
   /** For what has to be kept. */

@@ -4,6 +4,7 @@ import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
 import { Link } from '../shared/link.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
+import type { ClientIntroduction } from './client-introduction.js';
 import type { ExchangeRequest } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { ReadingsUnderWay } from './readings-under-way.js';
@@ -16,8 +17,7 @@ export interface SessionIdentity {
   readonly id: string;
   readonly subject: string;
   readonly virtualHostId: string;
-  /** The caller's `clientInfo`, as JSON. */
-  readonly clientInfo: Buffer;
+  readonly introduction: ClientIntroduction;
 }
 
 export class Session {
@@ -39,7 +39,7 @@ export class Session {
     this.#context = context;
     this.identity = identity;
     this.account = account;
-    this.#memory = new SessionMemory(account, identity.clientInfo);
+    this.#memory = new SessionMemory(account, identity.introduction);
   }
 
   get isEnded(): boolean {
@@ -101,8 +101,8 @@ export class Session {
     let upstream = this.#upstreams.get(backend.name);
     if (upstream === undefined) {
       this.#memory.keep(limits.upstreamSessionBytesEach);
-      const { subject, clientInfo } = this.identity;
-      upstream = new UpstreamSession(this.#context, subject, backend, clientInfo, this.#memory);
+      const { subject, introduction } = this.identity;
+      upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory);
       this.#upstreams.set(backend.name, upstream);
     }
     return upstream;

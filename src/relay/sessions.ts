@@ -5,6 +5,7 @@ import type { Account } from '../shared/accounts.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
+import type { ClientIntroduction } from './client-introduction.js';
 import type { ExchangeRequest } from './exchange.js';
 import { sessionBytesBound } from './session-memory.js';
 import { Session } from './session.js';
@@ -33,11 +34,11 @@ export class Sessions {
   }
 
   /** @returns why there is no session, when a share of the subject's or of all has no room for it. */
-  create(account: Account, virtualHost: CompiledVirtualHost, clientInfo: Buffer): Session | Refusal {
-    const refusal = fullShare(account, virtualHost, clientInfo);
+  create(account: Account, virtualHost: CompiledVirtualHost, introduction: ClientIntroduction): Session | Refusal {
+    const refusal = fullShare(account, virtualHost, introduction);
     if (refusal !== undefined) return refusal;
     const id = this.#options.mintId();
-    const identity = { id, subject: account.subject, virtualHostId: virtualHost.id, clientInfo };
+    const identity = { id, subject: account.subject, virtualHostId: virtualHost.id, introduction };
     const session = new Session(this.#context, identity, account);
     account.sessions.take(1);
     const idleDeadline = this.#context.deadlines.after(this.#options.idleTimeoutMs, () => {
@@ -76,7 +77,11 @@ export class Sessions {
   }
 }
 
-function fullShare(account: Account, virtualHost: CompiledVirtualHost, clientInfo: Buffer): Refusal | undefined {
+function fullShare(
+  account: Account,
+  virtualHost: CompiledVirtualHost,
+  introduction: ClientIntroduction,
+): Refusal | undefined {
   switch (account.sessions.boundAgainst(1)) {
     case 'subjectMax':
       return refusals.subjectSessionsFull;
@@ -84,7 +89,7 @@ function fullShare(account: Account, virtualHost: CompiledVirtualHost, clientInf
       return refusals.sessionsFull;
     case undefined:
   }
-  switch (sessionBytesBound(account, virtualHost, clientInfo)) {
+  switch (sessionBytesBound(account, virtualHost, introduction)) {
     case 'subjectMax':
       return refusals.subjectSessionBytesFull;
     case 'totalMax':

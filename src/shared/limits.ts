@@ -196,6 +196,8 @@ export const limits = {
   initializeParamsBytesMax: 64 * KIB,
   /** Bytes of a caller's `clientInfo`, which each session keeps; a longer one is refused as invalid params. */
   clientInfoBytesMax: 16 * KIB,
+  /** Bytes of a caller's `capabilities`, which each session keeps for its backends; longer ones are refused as invalid params. */
+  clientCapabilitiesBytesMax: 16 * KIB,
   /** Characters of a backend's `instructions`, which each session keeps; longer ones are left out. */
   instructionsCharsMax: 32 * KIB,
   /** How long a call goes on whose caller is gone, ms; then the backend is told, and its connection freed. */

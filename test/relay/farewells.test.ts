@@ -1,6 +1,7 @@
 // The end of very many sessions at once: every backend that answers is told of all of its own, whatever the others do, and
 // what could not be told is counted.
 import t, { type Test } from 'tap';
+import { OWN_INTRODUCTION } from '../../src/relay/client-introduction.js';
 import { Farewells, type FarewellCount } from '../../src/relay/farewells.js';
 import { UpstreamSession } from '../../src/relay/upstream/upstream-session.js';
 import { limits } from '../../src/shared/limits.js';
@@ -32,7 +33,7 @@ class Scene {
   open(name: string, count: number, sessionId = (index: number) => `${name}-${index}`): this {
     const backend = backendOf(virtualHostOf({ [name]: { url: `https://${name}.example/mcp` } }), name);
     for (let index = 0; index < count; index += 1) {
-      const upstream = new UpstreamSession(this.context, 'alice', backend, Buffer.from('{}'), WEIGHTLESS);
+      const upstream = new UpstreamSession(this.context, 'alice', backend, OWN_INTRODUCTION, WEIGHTLESS);
       upstream.whenOpen([], () => undefined);
       this.context.http.last.json(RESULT, sessionId(index));
       this.context.http.last.empty();

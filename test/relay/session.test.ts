@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap';
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
 import { RequestInFlight } from '../../src/relay/request-in-flight.js';
+import { OWN_INTRODUCTION } from '../../src/relay/client-introduction.js';
 import { Session } from '../../src/relay/session.js';
 import type { IdSpan } from '../../src/relay/upstream/upstream-request.js';
 import type { UpstreamSession } from '../../src/relay/upstream/upstream-session.js';
@@ -22,7 +23,7 @@ const REQUEST: ExchangeRequest = {
 
 function start(t: Test): { context: ScriptedContext; session: Session } {
   const context = new ScriptedContext(t);
-  const identity = { id: 's', subject: 'alice', virtualHostId: 'vh', clientInfo: Buffer.from('{}') };
+  const identity = { id: 's', subject: 'alice', virtualHostId: 'vh', introduction: OWN_INTRODUCTION };
   return { context, session: new Session(context, identity, createAccounts().of('alice')) };
 }
 

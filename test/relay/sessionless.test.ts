@@ -146,7 +146,7 @@ t.test('a list, a call and a ping are answered, and no upstream session is left'
   t.match((await stage.answerTo('{"jsonrpc":"2.0","id":0,"method":"ping"}')).message, { id: 0, result: {} });
   t.equal(one.sessions.size + two.sessions.size, 0);
   const introduced = one.requestsOf('initialize')[0]?.text ?? '';
-  t.match(JSON.parse(introduced), { params: { clientInfo: { name: 'switchyard' } } });
+  t.match(JSON.parse(introduced), { params: { clientInfo: { name: 'switchyard' }, capabilities: {} } });
 });
 
 t.test('an error answer ends the session too', async (t) => {

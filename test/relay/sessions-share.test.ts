@@ -9,12 +9,14 @@ import { initializeResult, RelayScene } from './relay-scene.js';
 import type { ScriptedCall } from './upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
-const INITIALIZE = (clientInfo: object): string =>
+const CLIENT_INFO = { name: 'c', version: '1' };
+
+const INITIALIZE = (clientInfo: object, capabilities: object): string =>
   JSON.stringify({
     jsonrpc: '2.0',
     id: 0,
     method: 'initialize',
-    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo },
+    params: { protocolVersion: '2025-11-25', capabilities, clientInfo },
   });
 
 class Scene extends RelayScene {
@@ -25,14 +27,14 @@ class Scene extends RelayScene {
   }
 
   /** Asks for a session; its one backend answers when there is a handshake. */
-  openAs(subject: string, clientInfo: object = { name: 'c', version: '1' }): RecordedExchange {
-    const exchange = this.initializeAs(subject, clientInfo);
+  openAs(subject: string, clientInfo: object = CLIENT_INFO, capabilities: object = {}): RecordedExchange {
+    const exchange = this.initializeAs(subject, clientInfo, capabilities);
     this.finishOpening();
     return exchange;
   }
 
-  initializeAs(subject: string, clientInfo: object = { name: 'c', version: '1' }): RecordedExchange {
-    return this.requestAs(subject, { body: Buffer.from(INITIALIZE(clientInfo)), sessionId: '' });
+  initializeAs(subject: string, clientInfo: object = CLIENT_INFO, capabilities: object = {}): RecordedExchange {
+    return this.requestAs(subject, { body: Buffer.from(INITIALIZE(clientInfo, capabilities)), sessionId: '' });
   }
 
   finishOpening(): void {
@@ -80,6 +82,8 @@ t.test('the memory of sessions counts backends and what the client says of itsel
   t.equal(scene.openAs('ada').answer?.status, 200);
   const wordy = { name: 'c'.repeat(5_000), version: '1' };
   refusedWith(t, scene.openAs('ada', wordy), refusals.subjectSessionBytesFull, 'a wordy second');
+  const capable = { experimental: { x: 'x'.repeat(5_000) } };
+  refusedWith(t, scene.openAs('ada', CLIENT_INFO, capable), refusals.subjectSessionBytesFull, 'a capable one');
   t.equal(scene.openAs('ada').answer?.status, 200, 'a terse second');
   t.equal(scene.openAs('bob').answer?.status, 200);
   refusedWith(t, scene.openAs('cem'), refusals.sessionBytesFull, 'the fourth');

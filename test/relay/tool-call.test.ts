@@ -133,13 +133,20 @@ t.test('names and ids as long as a body are told from known ones without being r
   t.equal(scene.http.calls.length, sentCount);
 });
 
-t.test('a clientInfo that no session should keep is refused', async (t) => {
+t.test('a clientInfo and capabilities that no session should keep are refused', async (t) => {
   const scene = open(t);
-  const clientInfo = { name: 'c'.repeat(limits.clientInfoBytesMax), version: '1' };
-  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
-  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }));
-  const exchange = scene.request({ body, sessionId: '' });
-  t.match(JSON.parse(exchange.answer?.body.toString() ?? ''), { error: { code: -32602, message: /clientInfo/ } });
+  const introductions = {
+    clientInfo: { clientInfo: { name: 'c'.repeat(limits.clientInfoBytesMax), version: '1' } },
+    capabilities: { capabilities: { experimental: { x: 'x'.repeat(limits.clientCapabilitiesBytesMax) } } },
+  };
+  for (const [name, large] of Object.entries(introductions)) {
+    const clientInfo = { name: 'c', version: '1' };
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo, ...large };
+    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }));
+    const exchange = scene.request({ body, sessionId: '' });
+    const message = new RegExp(name);
+    t.match(JSON.parse(exchange.answer?.body.toString() ?? ''), { error: { code: -32602, message } });
+  }
 });
 
 const PROGRESS =

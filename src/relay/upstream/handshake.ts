@@ -6,6 +6,7 @@ import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
 import { LATEST_PROTOCOL_VERSION, UPSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
+import type { ClientIntroduction } from '../client-introduction.js';
 import type { UpstreamCall, UpstreamHandler } from './http-upstream.js';
 import { CONTENT_HEADERS, type Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
@@ -32,13 +33,12 @@ export interface Handshake {
 
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
-// Around the id, and around what the caller says of itself. Every backend is offered the latest version. Capabilities are
-// empty: sampling, elicitation and roots would make it ask the caller, and the gateway does not relay that way yet
-// (decisions 2.4).
+// Around the id, and around what the caller says of itself. Every backend is offered the latest version.
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
-const BEFORE_CLIENT_INFO = Buffer.from(
-  `,"method":"initialize","params":{"protocolVersion":"${LATEST_PROTOCOL_VERSION}","capabilities":{},"clientInfo":`,
+const BEFORE_CAPABILITIES = Buffer.from(
+  `,"method":"initialize","params":{"protocolVersion":"${LATEST_PROTOCOL_VERSION}","capabilities":`,
 );
+const BEFORE_CLIENT_INFO = Buffer.from(',"clientInfo":');
 const BEHIND_CLIENT_INFO = Buffer.from('}}');
 
 export interface HandshakePlan {
@@ -47,8 +47,7 @@ export interface HandshakePlan {
   readonly endpoint: Endpoint;
   /** Headers of the caller for this backend: name, value, … */
   readonly passthrough: readonly string[];
-  /** The caller's `clientInfo`, as JSON. */
-  readonly clientInfo: Buffer;
+  readonly introduction: ClientIntroduction;
 }
 
 /** Starts a handshake; the handler is never called from within. */
@@ -81,7 +80,7 @@ class Opening implements Handshake, RequestHandler {
         target: plan.target,
         endpoint: plan.endpoint,
         headers: withPassthrough(plan.endpoint.contentHeaders, plan.passthrough),
-        body: Buffer.concat([BEFORE_ID, id, BEFORE_CLIENT_INFO, plan.clientInfo, BEHIND_CLIENT_INFO]),
+        body: initializeBody(id, plan.introduction),
         id: { bytes: id, start: 0, end: id.length },
         deadlineMs,
         isSilenceDeadline: false,
@@ -159,6 +158,11 @@ class Opening implements Handshake, RequestHandler {
     const headers = [...sessionHeaders(sessionId, protocolVersion), ...this.#plan.passthrough];
     this.#context.notices.send(this.#plan.subject, this.#plan.target, 'DELETE', headers, undefined);
   }
+}
+
+function initializeBody(id: Buffer, { capabilities, clientInfo }: ClientIntroduction): Buffer {
+  const before = [BEFORE_ID, id, BEFORE_CAPABILITIES, capabilities, BEFORE_CLIENT_INFO];
+  return Buffer.concat([...before, clientInfo, BEHIND_CLIENT_INFO]);
 }
 
 /** What every request in a session carries (C09, C10). */

@@ -13,6 +13,7 @@ import type { CompiledBackend } from '../../store/compiled-config.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
+import type { ClientIntroduction } from '../client-introduction.js';
 import { openHandshake, type Handshake, type HandshakeResult } from './handshake.js';
 import type { OutgoingMessage } from './http-upstream.js';
 import type { Endpoint } from './reach/endpoint.js';
@@ -57,8 +58,8 @@ export class UpstreamSession {
   readonly #context: UpstreamContext;
   /** On whose behalf. */
   readonly subject: string;
-  /** The caller's own words of its `initialize`, as JSON (decisions 2.4). */
-  readonly #clientInfo: Buffer;
+  /** The caller's own words of its `initialize` (decisions 2.4). */
+  readonly #introduction: ClientIntroduction;
   readonly #memory: WordMemory;
   /** What the record's words weigh there. */
   #recordBytes = 0;
@@ -80,14 +81,14 @@ export class UpstreamSession {
     context: UpstreamContext,
     subject: string,
     backend: CompiledBackend,
-    clientInfo: Buffer,
+    introduction: ClientIntroduction,
     memory: WordMemory,
   ) {
     this.#context = context;
     this.subject = subject;
     this.#backend = backend;
     this.#endpoint = context.endpoints.of(backend.target);
-    this.#clientInfo = clientInfo;
+    this.#introduction = introduction;
     this.#memory = memory;
   }
 
@@ -267,7 +268,7 @@ export class UpstreamSession {
     const { target } = this.#backend;
     this.#handshake = openHandshake(
       this.#context,
-      { subject: this.subject, target, endpoint: this.#endpoint, passthrough, clientInfo: this.#clientInfo },
+      { subject: this.subject, target, endpoint: this.#endpoint, passthrough, introduction: this.#introduction },
       {
         onOpen: (result) => this.#onOpen(result),
         onFault: (fault) => this.#onOpenFault(fault),

@@ -15,7 +15,10 @@ import { REQUEST_ID } from './scripted-upstream.js';
 
 const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7' } }), 'b');
 const SUBJECT = 'alice';
-const CLIENT_INFO = Buffer.from('{"name":"c","version":"1.0","x":1.0}');
+const INTRODUCTION = {
+  clientInfo: Buffer.from('{"name":"c","version":"1.0","x":1.0}'),
+  capabilities: Buffer.from('{ "roots":{},"x":1.0 }'),
+};
 
 interface ResultParts {
   readonly protocolVersion?: unknown;
@@ -38,7 +41,7 @@ class Scene {
 
   constructor(t: Test, backend = BACKEND, memory: WordMemory = ROOMY) {
     this.context = new ScriptedContext(t);
-    this.session = new UpstreamSession(this.context, SUBJECT, backend, CLIENT_INFO, memory);
+    this.session = new UpstreamSession(this.context, SUBJECT, backend, INTRODUCTION, memory);
   }
 
   wait(passthrough: readonly string[] = []): void {
@@ -119,8 +122,14 @@ t.test('the handshake: what is sent, and what is kept of the answer', async (t) 
   t.match(initialize, {
     request: { method: 'POST', target: { origin: 'https://b.example:8443', path: '/mcp?tenant=7' } },
   });
-  t.match(JSON.parse(initialize!.text), { params: { protocolVersion: '2025-11-25', capabilities: {} } });
-  t.ok(initialize!.text.includes(`"clientInfo":${CLIENT_INFO.toString()}`), "the caller's own words");
+  t.match(JSON.parse(initialize!.text), {
+    params: { protocolVersion: '2025-11-25', capabilities: { roots: {}, x: 1 } },
+  });
+  t.ok(initialize!.text.includes(`"clientInfo":${INTRODUCTION.clientInfo.toString()}`), "the caller's own words");
+  t.ok(
+    initialize!.text.includes(`"capabilities":${INTRODUCTION.capabilities.toString()},`),
+    'and what it can be asked for',
+  );
   t.equal(initialize!.header('mcp-session-id'), undefined);
   t.equal(initialize!.header('x-trace'), '1');
   scene.handshake('S-1', { instructions: 'Be kind.' });
@@ -337,7 +346,7 @@ t.test('closing while opening frees what the handshake holds, and its late outco
 t.test('unreachable: it is told at once, and tried as soon as the origin has answered anybody', async (t) => {
   const scene = sceneIn(t, 'opening');
   scene.context.http.last.fault('connection-refused');
-  const other = new UpstreamSession(scene.context, 'bob', BACKEND, CLIENT_INFO, ROOMY);
+  const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
   other.whenOpen([], (fault) => scene.told.push(fault?.kind ?? 'open'));
   t.same(scene.told, ['connection-refused', 'connection-refused'], 'to another session, too');
   t.equal(other.state, 'idle');
@@ -488,7 +497,7 @@ t.test(
   'requests with the same headers share their array, with which the HTTP client remembers their head',
   async (t) => {
     const scene = sceneIn(t, 'open');
-    const other = new UpstreamSession(scene.context, 'bob', BACKEND, CLIENT_INFO, ROOMY);
+    const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
     other.whenOpen([], () => undefined);
     const { http } = scene.context;
     t.equal(http.call(2).request.headers, http.call(0).request.headers, '`initialize` of any session');
@@ -502,7 +511,7 @@ t.test('headers of one caller go with its own requests only', async (t) => {
   const scene = new Scene(t);
   scene.wait(['x-tenant', 'alice']);
   scene.handshake();
-  const other = new UpstreamSession(scene.context, 'bob', BACKEND, CLIENT_INFO, ROOMY);
+  const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
   other.whenOpen([], () => undefined);
   const { http } = scene.context;
   t.same(http.call(0).request.headers.slice(-2), ['x-tenant', 'alice']);
