@@ -9,7 +9,6 @@
 // The handler hears `onAnswer` or `onFault` exactly once, unless the request is aborted. While a large event is read, and
 // while the handler wants no more, nothing is read of the stream, and what was read already waits in `#events`.
 import { BodyCollector } from '../../protocol/body-collector.js';
-import { addPiece } from '../../protocol/byte-pieces.js';
 import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
 import {
   beginsWithResult,
@@ -26,6 +25,8 @@ import type { MessageHold, RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler } from './http-upstream.js';
 import type { RequestHandler, RequestPlan } from './request-plan.js';
+import { readRefusal, statusFault } from './refused-request.js';
+import { UnreadAnswer } from './unread-answer.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 
 export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
@@ -44,10 +45,8 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   /** What the answer's head says; -1 when it does not. */
   #bodyBytes = -1;
   readonly #received: BodyCollector;
-  /** For who reads large answers elsewhere, in place of `#received`: what was not passed on yet. */
-  #pieces: Buffer[] | undefined;
-  #pieceBytes = 0;
-  #passedOnBytes = 0;
+  /** For who reads large answers elsewhere, in place of `#received`. */
+  readonly #unread: UnreadAnswer | undefined;
   #parser: EventStreamParser | undefined;
   /** The chunk that the parser is given: what lies in it is valid only now. */
   #chunk: Buffer | undefined;
@@ -66,6 +65,8 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     this.#plan = plan;
     this.#received = new BodyCollector(plan.answerBytesMax ?? limits.upstreamMessageBytesMax);
     this.#handler = handler;
+    this.#unread =
+      handler.onUnread === undefined ? undefined : new UnreadAnswer((...part) => handler.onUnread?.(...part));
     this.#deadlines = deadlines;
     this.#deadline = deadlines.after(plan.deadlineMs, () => this.#fail(upstreamFault('answer-timeout')));
     const { subject, target, headers, body, leftOut, putIn } = plan;
@@ -113,7 +114,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
       this.#parser = new EventStreamParser(
         (data) => this.#onEvent(data),
         this.#answerBytesMax,
-        this.#handler.onUnread === undefined ? undefined : this.#unreadTaker(),
+        this.#unread === undefined ? undefined : this.#unreadTaker(this.#unread),
       );
     } else if (status >= 400) {
       this.#state = 'refused';
@@ -127,8 +128,8 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     switch (this.#state) {
       case 'json':
         this.#touch();
-        if (this.#handler.onUnread === undefined) this.#collect(chunk, this.#answerBytesMax);
-        else this.#passOn(chunk);
+        if (this.#unread === undefined) this.#collect(chunk, this.#answerBytesMax);
+        else this.#passOn(this.#unread, chunk);
         break;
       case 'event-stream':
         this.#touch();
@@ -198,10 +199,8 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   }
 
   #onJson(): void {
-    if (this.#handler.onUnread !== undefined) {
-      const pieces = this.#takePieces();
-      this.#finish();
-      this.#handler.onUnread(pieces, true);
+    if (this.#unread !== undefined) {
+      this.#unread.end(() => this.#finish());
       return;
     }
     const { bytes } = this.#received;
@@ -258,19 +257,9 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   }
 
   #tellAnswer(bytes: Buffer, message: BackendMessage): void {
-    if (this.#handler.onUnread === undefined || bytes.length <= limits.readAtOnceBytesMax)
+    if (this.#unread === undefined || bytes.length <= limits.readAtOnceBytesMax)
       this.#handler.onAnswer(bytes, message, this.#sessionId);
-    else this.#passOnWhole(bytes);
-  }
-
-  /** A large answer to who reads such elsewhere, which did not begin like one. */
-  #passOnWhole(bytes: Buffer): void {
-    const part = limits.listPartBytes;
-    let at = 0;
-    for (; at + part < bytes.length; at += part) {
-      this.#handler.onUnread?.([Buffer.from(bytes.subarray(at, at + part))], false);
-    }
-    this.#handler.onUnread?.([Buffer.from(bytes.subarray(at))], true);
+    else this.#unread.passOnWhole(bytes);
   }
 
   /** An event lies in a chunk that is valid only now, or in memory of its own, which may be kept. */
@@ -309,30 +298,13 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   /** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */
   #onRefusal(): void {
     const { bytes } = this.#received;
-    const message = readBackendMessage(bytes);
-    const fault = this.#isSessionRefused(bytes, message) ? upstreamFault('session-lost') : this.#statusFault();
-    if (fault.kind !== 'session-lost' && message?.isError === true && this.#isAnswer(bytes, message)) {
-      this.#finish();
-      this.#handler.onAnswer(bytes, message, this.#sessionId);
-    } else {
+    const { error, fault } = readRefusal(this.#status, this.#plan.carriesSession, bytes);
+    if (error === undefined || !this.#isAnswer(bytes, error)) {
       this.#fail(fault);
+    } else {
+      this.#finish();
+      this.#handler.onAnswer(bytes, error, this.#sessionId);
     }
-  }
-
-  /** What the status alone says. 404 to a session id means the backend no longer has it, whatever the body (C11). */
-  #statusFault(): UpstreamFault {
-    const isLost = this.#status === 404 && this.#plan.carriesSession;
-    return isLost ? upstreamFault('session-lost') : httpStatusFault(this.#status);
-  }
-
-  /**
-   * Backends made after the SDK's examples answer 400 in place of 404, with an error that belongs to no request and
-   * speaks of the session: a refusal just as definite.
-   */
-  #isSessionRefused(bytes: Buffer, message: BackendMessage | undefined): boolean {
-    if (this.#status !== 400 || !this.#plan.carriesSession) return false;
-    const isUnattributed = message?.isError === true && message.idStart === -1;
-    return isUnattributed && /session/i.test(bytes.toString());
   }
 
   #isAnswer(bytes: Buffer, message: BackendMessage): boolean {
@@ -347,7 +319,11 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   #collect(chunk: Buffer, bytesMax: number): void {
     const bytes = Math.max(this.#received.length + chunk.length, this.#bodyBytes);
     if (bytes > bytesMax)
-      this.#fail(this.#state === 'refused' ? this.#statusFault() : upstreamFault('answer-too-large'));
+      this.#fail(
+        this.#state === 'refused'
+          ? statusFault(this.#status, this.#plan.carriesSession)
+          : upstreamFault('answer-too-large'),
+      );
     else this.#received.add(chunk, this.#bodyBytes);
     if (bytes >= limits.countedFromBytes && this.#state === 'json') this.#makeRoom(bytes);
   }
@@ -379,37 +355,20 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     this.#fail(upstreamFault(bound === 'subjectMax' ? 'answers-share-used' : 'answers-full'));
   }
 
-  #passOn(piece: Buffer): void {
-    this.#pieceBytes += piece.length;
-    if (this.#passedOnBytes + this.#pieceBytes > limits.upstreamMessageBytesMax) {
-      this.#fail(upstreamFault('answer-too-large'));
-      return;
-    }
-    addPiece((this.#pieces ??= []), piece);
-    if (this.#pieceBytes >= limits.listPartBytes) this.#handler.onUnread?.(this.#takePieces(), false);
-  }
-
-  #takePieces(): Buffer[] {
-    const pieces = this.#pieces ?? [];
-    this.#passedOnBytes += this.#pieceBytes;
-    this.#pieces = undefined;
-    this.#pieceBytes = 0;
-    return pieces;
+  #passOn(unread: UnreadAnswer, piece: Buffer): void {
+    if (!unread.tryAdd(piece)) this.#fail(upstreamFault('answer-too-large'));
   }
 
   /** For large answers on an event stream. What is taken from a request that is over goes nowhere. */
-  #unreadTaker(): LargeEventTaker {
+  #unreadTaker(unread: UnreadAnswer): LargeEventTaker {
     return {
       fromBytes: limits.upstreamReadBytes,
       takes: (beginning) => this.#state === 'event-stream' && beginsWithResult(beginning),
       onPiece: (piece) => {
-        if (this.#state === 'event-stream') this.#passOn(piece);
+        if (this.#state === 'event-stream') this.#passOn(unread, piece);
       },
       onEnd: () => {
-        if (this.#state !== 'event-stream') return;
-        const pieces = this.#takePieces();
-        this.#onStreamAnswer();
-        this.#handler.onUnread?.(pieces, true);
+        if (this.#state === 'event-stream') unread.end(() => this.#onStreamAnswer());
       },
     };
   }
@@ -432,7 +391,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     this.#events = undefined;
     this.#received.clear();
     this.#room?.release();
-    this.#pieces = undefined;
+    this.#unread?.drop();
     return true;
   }
 }
