@@ -49,6 +49,8 @@ export interface UpstreamOptions {
   readonly listTimeoutMs: number;
   /** A call's deadline between two bytes of its answer. */
   readonly callIdleTimeoutMs: number;
+  /** How long a client may take over a request of a backend's. */
+  readonly clientAnswerTimeoutMs: number;
 }
 
 /** How much of a process one subject may use, and all together. */

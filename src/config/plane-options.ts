@@ -102,6 +102,7 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
     initializePatienceMs: values['initialize-patience'],
     listTimeoutMs: values['list-timeout'],
     callIdleTimeoutMs: values['call-timeout'],
+    clientAnswerTimeoutMs: values['client-answer-timeout'],
   };
 }
 

@@ -9,7 +9,7 @@ import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { DOWNSTREAM_PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION } from '../shared/protocol-versions.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import { backendTurns } from './backend-turns.js';
-import type { ClientIntroduction } from './client-introduction.js';
+import type { ClientIntroduction } from './upstream/client-introduction.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import type { Session } from './session.js';

@@ -19,7 +19,7 @@ import { refusals, rpcCodes, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import { accept, answer, answerError, refuse, resultMessage, unknownTool } from './answers.js';
 import { bareNameBody } from './bare-body.js';
-import { OWN_INTRODUCTION } from './client-introduction.js';
+import { OWN_INTRODUCTION } from './upstream/client-introduction.js';
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
@@ -216,7 +216,9 @@ export class Relay {
 
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.annotate?.(message.method, '', '');
-    if (message.method === 'notifications/cancelled' && message.requestIdStart !== -1) {
+    if (message.kind === 'response') session.backendRequests.onAnswer(exchange, message);
+    else if (message.method === 'notifications/progress') session.backendRequests.onProgress(exchange, message);
+    else if (message.method === 'notifications/cancelled' && message.requestIdStart !== -1) {
       const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
       const tryIt = (): boolean => {
         const work = session.find(key);
@@ -225,8 +227,7 @@ export class Relay {
       };
       if (!tryIt()) session.readings.wait(tryIt);
     }
-    // `notifications/initialized` has gone to each backend with its own handshake. Other notifications, and responses to
-    // requests that no backend can make, have no receiver.
+    // `notifications/initialized` has gone to each backend with its own handshake. Others have no receiver.
     accept(exchange);
   }
 

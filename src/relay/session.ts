@@ -4,7 +4,8 @@ import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
 import { Link } from '../shared/link.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
-import type { ClientIntroduction } from './client-introduction.js';
+import { BackendRequests } from './backend-requests.js';
+import type { ClientIntroduction } from './upstream/client-introduction.js';
 import type { ExchangeRequest } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { ReadingsUnderWay } from './readings-under-way.js';
@@ -28,6 +29,8 @@ export class Session {
   readonly #context: UpstreamContext;
   /** Made for the first large message. */
   #readings: ReadingsUnderWay | undefined;
+  /** Made for the first request of a backend's. */
+  #backendRequests: BackendRequests | undefined;
   readonly #upstreams = new Map<string, UpstreamSession>();
   /** The head of the requests in flight, the latest last. */
   readonly #inFlight = new Link();
@@ -48,7 +51,8 @@ export class Session {
 
   /** Whether something is under way in it: a request, or the opening of an upstream session. */
   get isBusy(): boolean {
-    if (this.#inFlightCount > 0 || this.#readings?.isEmpty === false) return true;
+    if (this.#inFlightCount > 0 || this.#readings?.isEmpty === false || this.#backendRequests?.isEmpty === false)
+      return true;
     for (const { state } of this.#upstreams.values()) if (state === 'opening') return true;
     return false;
   }
@@ -56,6 +60,17 @@ export class Session {
   /** Large messages that are not read yet. */
   get readings(): ReadingsUnderWay {
     return (this.#readings ??= new ReadingsUnderWay());
+  }
+
+  /** What backends have asked of the client. */
+  get backendRequests(): BackendRequests {
+    const { deadlines, options } = this.#context;
+    return (this.#backendRequests ??= new BackendRequests({
+      account: this.account,
+      introduction: this.identity.introduction,
+      deadlines,
+      answerTimeoutMs: options.clientAnswerTimeoutMs,
+    }));
   }
 
   /** That of the config last obeyed. */
@@ -150,6 +165,7 @@ export class Session {
       this.finish(work);
       work.endWithSession();
     }
+    this.#backendRequests?.clear();
     const upstreams = [...this.#upstreams.values()];
     this.#upstreams.clear();
     this.#memory.dropAll();

@@ -5,7 +5,7 @@ import type { Account } from '../shared/accounts.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
-import type { ClientIntroduction } from './client-introduction.js';
+import type { ClientIntroduction } from './upstream/client-introduction.js';
 import type { ExchangeRequest } from './exchange.js';
 import { sessionBytesBound } from './session-memory.js';
 import { Session } from './session.js';

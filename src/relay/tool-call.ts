@@ -6,6 +6,7 @@ import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import { answer, answerInParts, backendFailed, errorMessage, type RpcError } from './answers.js';
+import type { AskingStream } from './backend-requests.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { EventPieces } from './piece-source.js';
@@ -17,6 +18,11 @@ import type { IdSpan, RequestHandler, UpstreamRequest } from './upstream/upstrea
 import type { OutgoingMessage } from './upstream/http-upstream.js';
 import type { UpstreamSession, UpstreamSessionRecord } from './upstream/upstream-session.js';
 
+const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client is gone' };
+const JSON_ALONE: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The client takes no event stream: it cannot be asked',
+};
 const CANCELLED: RpcError = { code: rpcCodes.refused, message: 'Request cancelled' };
 
 export interface ToolCallPlan {
@@ -33,7 +39,7 @@ export interface ToolCallPlan {
   readonly idleTimeoutMs: number;
 }
 
-export class ToolCall extends RequestInFlight implements RequestHandler {
+export class ToolCall extends RequestInFlight implements RequestHandler, AskingStream {
   readonly id: IdSpan;
   readonly isCancellable = true;
   readonly #plan: ToolCallPlan;
@@ -44,6 +50,8 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
   /** A large event is on its way to the caller. */
   #sending: Sending | undefined;
   #isStreaming = false;
+  /** The client has something to answer that its backend has asked. */
+  #isAsking = false;
   #isDone = false;
   #cancelDeadline: Deadline | undefined;
   #unheardDeadline: Deadline | undefined;
@@ -76,7 +84,7 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
       return;
     }
     const { upstream } = this.#plan;
-    upstream.send(exchange.request.body, passthroughHeadersFor(upstream.backend, exchange.request));
+    upstream.send({ body: exchange.request.body }, passthroughHeadersFor(upstream.backend, exchange.request));
     // A backend need not answer what was cancelled, and many never end the stream either.
     this.#cancelDeadline ??= this.#plan.deadlines.after(limits.cancelledAnswerMsMax, () => {
       this.#request?.abort();
@@ -96,8 +104,28 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
-    if (message.kind === 'request') this.#plan.upstream.answer(bytes, message, this.#plan.passthrough);
+    const { session, upstream, passthrough } = this.#plan;
+    if (message.kind === 'request') session.backendRequests.ask(this, upstream, passthrough, bytes, message);
+    else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
     else if (this.#isOwnProgress(bytes, message)) this.#stream(bytes);
+  }
+
+  /** For `BackendRequests`. */
+  get askingObstacle(): RpcError | undefined {
+    const { exchange } = this.#plan;
+    if (exchange.isAborted) return CLIENT_GONE;
+    return exchange.request.answerForms === 'json' ? JSON_ALONE : undefined;
+  }
+
+  /** For `BackendRequests`. */
+  tell(parts: readonly Buffer[]): void {
+    if (!this.#isDone) this.#stream(Buffer.concat(parts));
+  }
+
+  /** For `BackendRequests`: people take their time, and the backend waits for them. */
+  onAsking(isAsking: boolean): void {
+    this.#isAsking = isAsking;
+    this.#request?.excuseSilence(isAsking);
   }
 
   onFault(fault: UpstreamFault): void {
@@ -171,6 +199,11 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
       exchange.onDrain = () => this.#request?.resume();
       exchange.openStream();
     }
+    if (this.#sending !== undefined) {
+      // A word of ours beside a large event that is still on its way.
+      this.#sending.add(new EventPieces([bytes]));
+      return;
+    }
     if (bytes.length <= limits.readAtOnceBytesMax) {
       if (!exchange.write(encodeEvent(bytes))) this.#request?.pause();
       return;
@@ -202,6 +235,7 @@ export class ToolCall extends RequestInFlight implements RequestHandler {
   /** @param parts what the caller gets in place of the message. */
   #finish(message: Buffer, parts?: readonly Buffer[]): void {
     if (this.#isDone) return;
+    if (this.#isAsking) this.#plan.session.backendRequests.endOf(this);
     this.#isDone = true;
     this.#cancelDeadline?.cancel();
     this.#unheardDeadline?.cancel();

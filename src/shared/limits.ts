@@ -208,6 +208,10 @@ export const limits = {
   repeatedLogKindsMax: 1_024,
   /** Answers to a backend's own requests under way per upstream session; more of its requests are not answered. */
   backendRequestsUnderWayMax: 16,
+  /** Requests of one backend that the client of a session has not answered yet; one more is refused. */
+  backendRequestsOpenMax: 16,
+  /** Bytes of the id of such a request, which is part of ours, and of its progress token; a longer id is refused. */
+  backendRequestIdBytesMax: KIB,
 
   /** Bytes of the name of a tool or prompt in a backend's list; one with a longer one is left out, and no request can name it. */
   toolNameBytesMax: 4 * KIB,

@@ -53,6 +53,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       initializePatienceMs: 1_000,
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 300_000,
+      clientAnswerTimeoutMs: 600_000,
     },
     connections: {
       connectionsMax: 1_024,

@@ -48,6 +48,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
       initializePatienceMs: 1_000,
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 300_000,
+      clientAnswerTimeoutMs: 600_000,
     },
     shares: shareOptions(),
     allowedOrigins: [],

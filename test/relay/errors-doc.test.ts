@@ -41,7 +41,7 @@ t.test('every JSON-RPC error that the relay makes has a row, and every row an er
   const made = [...source.matchAll(/code: rpcCodes\.(\w+),\s+message: (['`])(.*?)\2/g)].map(
     ([, code = '', , message = '']) => `${codes[code]} ${shapeOf(message)}`,
   );
-  const documented = rowsOf('Errors of requests').map(
+  const documented = [...rowsOf('Errors of requests'), ...rowsOf('Errors to backends')].map(
     ([code, message = '']) => `${code} ${shapeOf(message.slice(1, -1))}`,
   );
   t.ok(made.length > 5, 'the sources were read');
@@ -94,7 +94,7 @@ t.test('every way in which a backend fails has a row with its words, and every r
 });
 
 t.test('every row says when, and what to do', async (t) => {
-  for (const title of ['Errors of requests', 'Why a backend failed']) {
+  for (const title of ['Errors of requests', 'Errors to backends', 'Why a backend failed']) {
     for (const row of rowsOf(title)) {
       t.equal(row.length, 4, row.join(' | '));
       t.ok(

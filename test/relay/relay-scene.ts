@@ -60,9 +60,9 @@ export class RelayScene {
     return this.request({ body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params })) });
   }
 
-  /** Opens the session; every backend of the virtual host is there. */
-  open(): this {
-    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+  /** Opens the session of a client with these capabilities; every backend of the virtual host is there. */
+  open(capabilities: object = {}): this {
+    const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'c', version: '1' } };
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
     this.request({ body, sessionId: '' });
     for (const call of [...this.http.calls]) {

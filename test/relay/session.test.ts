@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
 import { RequestInFlight } from '../../src/relay/request-in-flight.js';
-import { OWN_INTRODUCTION } from '../../src/relay/client-introduction.js';
+import { OWN_INTRODUCTION } from '../../src/relay/upstream/client-introduction.js';
 import { Session } from '../../src/relay/session.js';
 import type { IdSpan } from '../../src/relay/upstream/upstream-request.js';
 import type { UpstreamSession } from '../../src/relay/upstream/upstream-session.js';

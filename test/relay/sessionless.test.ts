@@ -89,6 +89,7 @@ class Stage {
         initializePatienceMs: 1_000,
         listTimeoutMs: 5_000,
         callIdleTimeoutMs: 5_000,
+        clientAnswerTimeoutMs: 600_000,
       },
       sessionIdleTimeoutMs: 60_000,
       mintSessionId: () => 'a session that nobody is told of',

@@ -33,6 +33,7 @@ export class WiredRelay {
       initializePatienceMs: 1_000,
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 30_000,
+      clientAnswerTimeoutMs: 600_000,
       ...options,
     };
     const http = new Http1Upstream({ connectTimeoutMs: upstream.connectTimeoutMs });

@@ -80,4 +80,10 @@ export const upstreamOptions = {
     fallback: '300s',
     parse: values.duration({ minMs: 1 }),
   },
+  'client-answer-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long a client may take to answer what a backend asks of it during a call',
+    fallback: '600s',
+    parse: values.duration({ minMs: 1 }),
+  },
 } as const satisfies OptionTable;

@@ -6,7 +6,7 @@ import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
 import { LATEST_PROTOCOL_VERSION, UPSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
-import type { ClientIntroduction } from '../client-introduction.js';
+import type { ClientIntroduction } from './client-introduction.js';
 import type { UpstreamCall, UpstreamHandler } from './http-upstream.js';
 import { CONTENT_HEADERS, type Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';

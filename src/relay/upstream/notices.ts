@@ -3,7 +3,7 @@
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
-import type { HttpUpstream, UpstreamCall } from './http-upstream.js';
+import type { HttpUpstream, OutgoingMessage, UpstreamCall } from './http-upstream.js';
 
 export class Notices {
   readonly #http: HttpUpstream;
@@ -22,7 +22,7 @@ export class Notices {
     target: UpstreamTarget,
     method: 'POST' | 'DELETE',
     headers: readonly string[],
-    body: Buffer | undefined,
+    message: OutgoingMessage | undefined,
     onDone?: (isTaken: boolean) => void,
   ): void {
     this.#underWayCount += 1;
@@ -36,7 +36,10 @@ export class Notices {
       this.#finish();
     };
     const handler = { onHead: ignore, onData: ignore, onEnd: () => finish(true), onFault: () => finish(false) };
-    const call: UpstreamCall = this.#http.dispatch({ subject, target, method, headers, body }, handler);
+    const call: UpstreamCall = this.#http.dispatch(
+      { ...BODILESS, ...message, subject, target, method, headers },
+      handler,
+    );
   }
 
   /** Resolves when no notice is under way, or `withinMs` is over. For a process that stops. */
@@ -59,5 +62,7 @@ export class Notices {
     if (this.#underWayCount === 0) this.#onSettled?.();
   }
 }
+
+const BODILESS = { body: undefined };
 
 function ignore(): void {}

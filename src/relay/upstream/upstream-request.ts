@@ -36,6 +36,7 @@ type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'refused' | 'answ
 export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   readonly #plan: RequestPlan;
   readonly #handler: RequestHandler;
+  readonly #answerBytesMax: number;
   readonly #deadlines: DeadlineWheel;
   #deadline: Deadline;
   readonly #call: UpstreamCall;
@@ -54,6 +55,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   #reading: Reading | undefined;
   /** The handler wants no more for now. */
   #isHeld = false;
+  #isExcused = false;
   /** Events that wait until the reading is over, and the handler wants them; and how the stream has ended behind them. */
   #events: Buffer[] | undefined;
   #ending: UpstreamFault | 'end' | undefined;
@@ -63,7 +65,8 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   /** Sends the request. The handler is never called from within the constructor. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
     this.#plan = plan;
-    this.#received = new BodyCollector(plan.answerBytesMax ?? limits.upstreamMessageBytesMax);
+    this.#answerBytesMax = plan.answerBytesMax ?? limits.upstreamMessageBytesMax;
+    this.#received = new BodyCollector(this.#answerBytesMax);
     this.#handler = handler;
     this.#unread =
       handler.onUnread === undefined ? undefined : new UnreadAnswer((...part) => handler.onUnread?.(...part));
@@ -71,10 +74,6 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     this.#deadline = deadlines.after(plan.deadlineMs, () => this.#fail(upstreamFault('answer-timeout')));
     const { subject, target, headers, body, leftOut, putIn } = plan;
     this.#call = http.dispatch({ subject, target, method: 'POST', headers, body, leftOut, putIn }, this);
-  }
-
-  get #answerBytesMax(): number {
-    return this.#plan.answerBytesMax ?? limits.upstreamMessageBytesMax;
   }
 
   /** Whether nothing reads the body's memory any more, as far as is known. */
@@ -98,6 +97,14 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     if (this.#state === 'done' || !this.#isHeld) return;
     this.#isHeld = false;
     this.#goOn();
+  }
+
+  /** Whether it is the caller's turn to say something: then the backend's silence does not count. */
+  excuseSilence(isExcused: boolean): void {
+    this.#isExcused = isExcused;
+    if (this.#state === 'done' || this.#state === 'answered' || this.#isHeld || this.#reading !== undefined) return;
+    if (!isExcused) this.#touch();
+    else if (this.#plan.isSilenceDeadline) this.#deadline.cancel();
   }
 
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number): void {
@@ -141,11 +148,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
       case 'refused':
         this.#collect(chunk, limits.upstreamRefusalBytesMax);
         break;
-      case 'waiting':
-      case 'reading':
-      case 'answered':
-      case 'done':
-        break;
+      default:
     }
   }
 
@@ -166,9 +169,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
       case 'waiting':
         this.#fail(upstreamFault('answer-incomplete'));
         break;
-      case 'reading':
-      case 'done':
-        break;
+      default:
     }
   }
 
@@ -284,7 +285,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     this.#tryEnd();
     if (this.#state === 'done' || this.#reading !== undefined || this.#isHeld) return;
     if (this.#room?.isWaiting === true) return;
-    if (this.#plan.isSilenceDeadline && this.#state !== 'answered') this.#deadline.restart();
+    if (this.#state !== 'answered') this.#touch();
     this.#call.resume();
   }
 
@@ -374,7 +375,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   }
 
   #touch(): void {
-    if (this.#plan.isSilenceDeadline) this.#deadline.restart();
+    if (this.#plan.isSilenceDeadline && !this.#isExcused) this.#deadline.restart();
   }
 
   #fail(fault: UpstreamFault): void {

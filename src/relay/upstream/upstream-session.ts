@@ -13,7 +13,7 @@ import type { CompiledBackend } from '../../store/compiled-config.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
-import type { ClientIntroduction } from '../client-introduction.js';
+import type { ClientIntroduction } from './client-introduction.js';
 import { openHandshake, type Handshake, type HandshakeResult } from './handshake.js';
 import type { OutgoingMessage } from './http-upstream.js';
 import type { Endpoint } from './reach/endpoint.js';
@@ -42,6 +42,12 @@ export interface UpstreamSessionRecord {
   readonly instructions: string | undefined;
 }
 
+/** An answer to a backend's request. */
+export interface AnswerError {
+  readonly code: number;
+  readonly message: string;
+}
+
 /** Where the words weigh that a backend says of itself: a session's memory. */
 export interface WordMemory {
   /** @returns their weight, to be dropped with them; `undefined` when there is no room for them. */
@@ -52,6 +58,7 @@ export interface WordMemory {
 /** Called once: with nothing when the session is open, with the fault when it cannot be opened now. */
 export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
+const NOT_OFFERED: AnswerError = { code: rpcCodes.methodNotFound, message: 'Method not offered' };
 const NO_ANSWER = upstreamFault('answer-timeout', true);
 
 export class UpstreamSession {
@@ -170,37 +177,41 @@ export class UpstreamSession {
     );
   }
 
-  /** Sends a notification or a response; nobody waits for how that goes. */
-  send(body: Buffer, passthrough: readonly string[], onDone?: () => void): void {
+  /** Sends a notification or a response; nobody waits for how that goes. @param onDone called once. */
+  send(message: OutgoingMessage, passthrough: readonly string[], onDone?: () => void): void {
     if (this.#state !== 'open') {
       onDone?.();
       return;
     }
     const headers = this.#headersWith(passthrough);
-    this.#context.notices.send(this.subject, this.#backend.target, 'POST', headers, body, onDone);
+    this.#context.notices.send(this.subject, this.#backend.target, 'POST', headers, message, onDone);
   }
 
   /** Tells the backend that nobody waits for a request any more (S36, C16). */
   cancel(id: IdSpan, reason: string, passthrough: readonly string[]): void {
     const head = Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":');
     const tail = Buffer.from(`,"reason":${JSON.stringify(reason)}}}`);
-    this.send(Buffer.concat([head, id.bytes.subarray(id.start, id.end), tail]), passthrough);
+    this.send({ body: Buffer.concat([head, id.bytes.subarray(id.start, id.end), tail]) }, passthrough);
+  }
+
+  /** Answers a request of the backend's own where nobody can be asked: `ping` (C18), and that no other is offered (C19). */
+  answer(bytes: Buffer, message: BackendMessage, passthrough: readonly string[]): void {
+    if (message.kind !== 'request') return;
+    const id = bytes.subarray(message.idStart, message.idEnd);
+    this.answerInstead(id, message.method === 'ping' ? undefined : NOT_OFFERED, passthrough);
   }
 
   /**
-   * Answers a request of the backend's own. `ping` is answered (C18); everything else needs a capability that no
-   * backend was offered (C19).
+   * Answers a request of the backend's own in place of the client.
+   * @param id as JSON.
+   * @param error `undefined` answers an empty result.
    */
-  answer(bytes: Buffer, message: BackendMessage, passthrough: readonly string[]): void {
+  answerInstead(id: Buffer, error: AnswerError | undefined, passthrough: readonly string[]): void {
     // A backend that asks without end must not have a connection for each of its requests.
-    if (message.kind !== 'request' || this.#answersUnderWay >= limits.backendRequestsUnderWayMax) return;
-    const body =
-      message.method === 'ping'
-        ? '"result":{}'
-        : `"error":{"code":${rpcCodes.methodNotFound},"message":"Method not offered"}`;
-    const id = bytes.toString('utf8', message.idStart, message.idEnd);
+    if (this.#answersUnderWay >= limits.backendRequestsUnderWayMax) return;
+    const body = error === undefined ? '"result":{}' : `"error":${JSON.stringify(error)}`;
     this.#answersUnderWay += 1;
-    this.send(Buffer.from(`{"jsonrpc":"2.0","id":${id},${body}}`), passthrough, () => {
+    this.send({ body: Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},${body}}`) }, passthrough, () => {
       this.#answersUnderWay -= 1;
     });
   }

@@ -59,6 +59,7 @@ class Front {
         initializePatienceMs: 1_000,
         listTimeoutMs: 5_000,
         callIdleTimeoutMs: 5_000,
+        clientAnswerTimeoutMs: 600_000,
       },
       shares: shareOptions(),
       sessionIdleTimeoutMs: 60_000,

@@ -22,6 +22,7 @@ export class ScriptedContext implements UpstreamContext {
     initializePatienceMs: 1_000,
     listTimeoutMs: 30_000,
     callIdleTimeoutMs: 300_000,
+    clientAnswerTimeoutMs: 600_000,
   };
   /** What was said for the log, in order: a fault's kind, or `available`. */
   readonly reports: (UpstreamFaultKind | 'available')[] = [];

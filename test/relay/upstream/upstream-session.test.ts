@@ -463,7 +463,7 @@ t.test('a newer config of the same place is used from then on', async (t) => {
 t.test('whatever is sent says on whose behalf', async (t) => {
   const scene = new Scene(t);
   ways.open(scene);
-  scene.session.send(Buffer.from('{"jsonrpc":"2.0","method":"notifications/x"}'), []);
+  scene.session.send({ body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/x"}') }, []);
   scene.session.close([]);
   t.same(scene.sent, ['initialize', 'notifications/initialized', 'notifications/x', 'DELETE']);
   for (const { request } of scene.context.http.calls) t.equal(request.subject, SUBJECT);
@@ -501,7 +501,7 @@ t.test(
     other.whenOpen([], () => undefined);
     const { http } = scene.context;
     t.equal(http.call(2).request.headers, http.call(0).request.headers, '`initialize` of any session');
-    scene.session.send(Buffer.from('{}'), []);
+    scene.session.send({ body: Buffer.from('{}') }, []);
     t.equal(http.call(3).request.headers, http.call(1).request.headers, 'what is sent in one session');
     t.not(http.call(1).request.headers, http.call(0).request.headers);
   },
@@ -517,6 +517,6 @@ t.test('headers of one caller go with its own requests only', async (t) => {
   t.same(http.call(0).request.headers.slice(-2), ['x-tenant', 'alice']);
   t.same(http.call(1).request.headers.slice(-2), ['x-tenant', 'alice']);
   t.notOk(http.call(2).request.headers.includes('x-tenant'), 'another session');
-  scene.session.send(Buffer.from('{}'), []);
+  scene.session.send({ body: Buffer.from('{}') }, []);
   t.notOk(http.call(3).request.headers.includes('x-tenant'), 'a request without them');
 });

@@ -1,6 +1,6 @@
 // What a caller says of itself in `initialize`, and each backend is told in its own: JSON, every byte as sent. A session
 // keeps it for as long as it is, and counts it in its memory.
-import { PROGRAM_VERSION } from '../shared/program-version.js';
+import { PROGRAM_VERSION } from '../../shared/program-version.js';
 
 export interface ClientIntroduction {
   readonly clientInfo: Buffer;

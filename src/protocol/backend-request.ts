@@ -1,0 +1,81 @@
+// What is read of a backend's own request, of its cancellation and of its progress, beyond what every message has. Cold:
+// few backends ask.
+import type { Buffer } from 'node:buffer';
+import { limits } from '../shared/limits.js';
+import { ABSENT, findMember, stringValue } from './json-member.js';
+import { idKey } from './json-rpc.js';
+import { JsonScanner, jsonKind } from './json-scanner.js';
+
+/** Where the params of a message stand in it; -1 when it has none. */
+export interface ParamsSpan {
+  readonly paramsStart: number;
+  readonly paramsEnd: number;
+}
+
+export interface RequestDetail {
+  /** Key of `params._meta.progressToken`, as of `idKey`; `undefined` when there is none, or none of use. */
+  readonly tokenKey: string | undefined;
+  /** `params.mode`; `''` when it is no string. */
+  readonly mode: string;
+}
+
+const NO_DETAIL: RequestDetail = { tokenKey: undefined, mode: '' };
+
+/** `_meta.progressToken` is the deepest value that is looked at. */
+const PARAMS_DEPTH = 2;
+/** No mode is longer, in quotes and with escapes. */
+const MODE_BYTES_MAX = 128;
+
+const scanner = new JsonScanner();
+
+/** Of a request that is too large to be read at once nothing is known: it has no progress, and the mode is the usual one. */
+export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDetail {
+  const params = scanParams(bytes, message);
+  if (params === undefined) return NO_DETAIL;
+  const token = memberOf(params, findMember(scanner, params, 0, '_meta'), 'progressToken');
+  const mode = findMember(scanner, params, 0, 'mode');
+  return {
+    tokenKey: isShortId(token) ? idKey(params, scanner.start(token), scanner.end(token)) : undefined,
+    mode: isShortString(mode) ? stringValue(params, scanner.start(mode), scanner.end(mode)) : '',
+  };
+}
+
+/** Where `params.requestId` of a notification stands in it; `undefined` when it is neither string nor number, or too long. */
+export function readRequestId(bytes: Buffer, message: ParamsSpan): { start: number; end: number } | undefined {
+  const params = scanParams(bytes, message);
+  if (params === undefined) return undefined;
+  const id = findMember(scanner, params, 0, 'requestId');
+  if (!isShortId(id)) return undefined;
+  return { start: message.paramsStart + scanner.start(id), end: message.paramsStart + scanner.end(id) };
+}
+
+/** Key of `params.progressToken` of a client's notification; `undefined` as above. */
+export function readProgressKey(bytes: Buffer, message: ParamsSpan): string | undefined {
+  const params = scanParams(bytes, message);
+  if (params === undefined) return undefined;
+  const token = findMember(scanner, params, 0, 'progressToken');
+  return isShortId(token) ? idKey(params, scanner.start(token), scanner.end(token)) : undefined;
+}
+
+function scanParams(bytes: Buffer, { paramsStart, paramsEnd }: ParamsSpan): Buffer | undefined {
+  if (paramsStart === -1 || paramsEnd - paramsStart > limits.readAtOnceBytesMax) return undefined;
+  const params = bytes.subarray(paramsStart, paramsEnd);
+  return scanner.scan(params, PARAMS_DEPTH) ? params : undefined;
+}
+
+function memberOf(params: Buffer, node: number, name: string): number {
+  if (node < 0 || scanner.kind(node) !== jsonKind.object) return ABSENT;
+  return findMember(scanner, params, node, name);
+}
+
+function isShortId(node: number): boolean {
+  if (node < 0) return false;
+  const kind = scanner.kind(node);
+  const isId = kind === jsonKind.string || kind === jsonKind.number;
+  return isId && scanner.end(node) - scanner.start(node) <= limits.backendRequestIdBytesMax;
+}
+
+function isShortString(node: number): boolean {
+  if (node < 0 || scanner.kind(node) !== jsonKind.string) return false;
+  return scanner.end(node) - scanner.start(node) <= MODE_BYTES_MAX;
+}

@@ -1,0 +1,36 @@
+// What a client can be asked for, as its `capabilities` say. Cold: once a session that is asked.
+import type { Buffer } from 'node:buffer';
+import { ABSENT, findMember } from './json-member.js';
+import { JsonScanner, jsonKind } from './json-scanner.js';
+
+export interface ClientOffers {
+  readonly sampling: boolean;
+  readonly roots: boolean;
+  /** The two modes of elicitation; an empty declaration means forms. */
+  readonly elicitationForm: boolean;
+  readonly elicitationUrl: boolean;
+}
+
+/** The modes of `elicitation` are the deepest values that are looked at. */
+const CAPABILITIES_DEPTH = 2;
+
+const scanner = new JsonScanner();
+
+/** @param capabilities an object, as JSON. What it names twice it does not offer. */
+export function readClientOffers(capabilities: Buffer): ClientOffers {
+  scanner.scan(capabilities, CAPABILITIES_DEPTH);
+  const has = (node: number, name: string): boolean => objectIn(capabilities, node, name) !== ABSENT;
+  const elicitation = objectIn(capabilities, 0, 'elicitation');
+  const elicitationUrl = elicitation !== ABSENT && has(elicitation, 'url');
+  return {
+    sampling: has(0, 'sampling'),
+    roots: has(0, 'roots'),
+    elicitationForm: elicitation !== ABSENT && (has(elicitation, 'form') || !elicitationUrl),
+    elicitationUrl,
+  };
+}
+
+function objectIn(capabilities: Buffer, node: number, name: string): number {
+  const member = findMember(scanner, capabilities, node, name);
+  return member >= 0 && scanner.kind(member) === jsonKind.object ? member : ABSENT;
+}

@@ -1,0 +1,133 @@
+// Requests of backends to the client: what the clock, a lost session and a slow caller make of them; how they pass is in
+// test/spec/backend-requests.rows.ts.
+import t, { type Test } from 'tap';
+import { limits } from '../../src/shared/limits.js';
+import { readEvents } from '../support/event-stream.js';
+import { until } from '../support/until.js';
+import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import { initializeResult, RelayScene } from './relay-scene.js';
+import type { ScriptedCall } from './upstream/scripted-upstream.js';
+import { virtualHostOf } from './virtual-host.js';
+
+const ROOTS = 'data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}\n\n';
+const CAPABILITIES = { roots: {}, sampling: {} };
+
+interface Begun {
+  readonly scene: RelayScene;
+  readonly exchange: RecordedExchange;
+  readonly call: ScriptedCall;
+}
+
+/** A call whose backend has begun an event stream. */
+function begin(t: Test, capabilities: object = CAPABILITIES): Begun {
+  const scene = new RelayScene(t, virtualHostOf({ b: {} })).open(capabilities);
+  const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
+  return { scene, exchange, call: scene.http.last.head(200, 'text/event-stream') };
+}
+
+function messages({ exchange }: Begun): { id?: unknown; method?: string; params?: { requestId?: unknown } }[] {
+  return readEvents(exchange.written).map((text) => JSON.parse(text) as object);
+}
+
+function respond({ scene }: Begun, id: unknown, result: object = { roots: [] }): RecordedExchange {
+  return scene.request({ body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result })) });
+}
+
+t.test("while the client is asked the backend's silence does not count; then it does again", async (t) => {
+  const begun = begin(t);
+  const { scene, exchange, call } = begun;
+  const { callIdleTimeoutMs } = scene.context.options;
+  call.data(ROOTS);
+  scene.context.advance(1_000);
+  call.data(': alive\n\n');
+  scene.context.advance(callIdleTimeoutMs + 100_000);
+  t.equal(exchange.outcome, 'streaming', 'also behind bytes of the backend');
+  t.equal(respond(begun, messages(begun)[0]?.id).answer?.status, 202);
+  t.equal(scene.http.last.text, '{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}');
+  scene.context.advance(callIdleTimeoutMs - 1_000);
+  t.equal(exchange.outcome, 'streaming');
+  scene.context.advance(2_000);
+  t.equal(exchange.outcome, 'ended');
+  t.match(messages(begun).at(-1), { id: 7, error: { code: -32603, message: /no answer in time/ } });
+});
+
+t.test('a client that never answers: both sides are told, and silence counts from then on', async (t) => {
+  const begun = begin(t);
+  const { scene, exchange, call } = begun;
+  call.data(ROOTS);
+  const { callIdleTimeoutMs, clientAnswerTimeoutMs } = scene.context.options;
+  scene.context.advance(clientAnswerTimeoutMs + 100);
+  t.match(JSON.parse(scene.http.last.text), { id: 1, error: { code: -32603, message: /did not answer in time/ } });
+  const [asked, cancelled] = messages(begun);
+  t.match(cancelled, { method: 'notifications/cancelled', params: { requestId: asked?.id } });
+  const sentCount = scene.http.calls.length;
+  t.equal(respond(begun, asked?.id).answer?.status, 202, 'too late');
+  t.equal(scene.http.calls.length, sentCount, 'the backend hears nothing of it');
+  scene.context.advance(callIdleTimeoutMs + 100);
+  t.equal(exchange.outcome, 'ended');
+});
+
+t.test('an answer never goes into the successor of the upstream session that asked', async (t) => {
+  const begun = begin(t);
+  const { scene, call } = begun;
+  call.data(ROOTS);
+  // Another call finds the session lost and opens a new one.
+  scene.post('tools/call', { name: 'b-x' }, 8);
+  scene.http.last.empty(404);
+  scene.http.last.json(initializeResult, 'second');
+  scene.http.last.empty();
+  const sentCount = scene.http.calls.length;
+  t.equal(respond(begun, messages(begun)[0]?.id).answer?.status, 202);
+  t.equal(scene.http.calls.length, sentCount);
+});
+
+t.test('a caller that is gone is not asked', async (t) => {
+  const begun = begin(t);
+  begun.exchange.abort();
+  begun.call.data(ROOTS);
+  t.match(JSON.parse(begun.scene.http.last.text), { id: 1, error: { code: -32603, message: /gone/ } });
+});
+
+t.test('the answer of a caller whose stream broke after it was asked still counts', async (t) => {
+  const begun = begin(t);
+  begun.call.data(ROOTS);
+  const [asked] = messages(begun);
+  begun.exchange.abort();
+  respond(begun, asked?.id);
+  t.match(JSON.parse(begun.scene.http.last.text), { id: 1, result: { roots: [] } });
+});
+
+t.test('a backend is asked no more of than the client can keep up with', async (t) => {
+  const { exchange, call } = begin(t);
+  exchange.isSlow = true;
+  call.data(ROOTS);
+  t.ok(call.isPaused);
+  exchange.isSlow = false;
+  exchange.drain();
+  t.notOk(call.isPaused);
+});
+
+t.test('a large request goes in pieces, a large answer counts until its backend has it', async (t) => {
+  const begun = begin(t);
+  const { scene, exchange, call } = begun;
+  const text = 'x'.repeat(2 * limits.readAtOnceBytesMax);
+  const params = JSON.stringify({ messages: [{ text }] });
+  call.data(`data: {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":${params}}\n\n`);
+  await until(() => exchange.written.length > text.length, 'the request');
+  const [asked] = messages(begun);
+  t.equal(asked?.method, 'sampling/createMessage');
+  respond(begun, asked?.id, { content: { type: 'text', text } });
+  await until(() => scene.http.last.text.includes('"result"'), 'the answer');
+  t.ok(scene.accounts.held('requestBytes') > text.length);
+  t.match(JSON.parse(scene.http.last.text), { id: 1, result: { content: { text } } });
+  scene.http.last.empty();
+  t.equal(scene.accounts.held('requestBytes'), 0);
+});
+
+t.test('nothing is left when the session ends', async (t) => {
+  const begun = begin(t);
+  begun.call.data(ROOTS);
+  begun.scene.request({ method: 'DELETE' });
+  t.match(messages(begun).at(-1), { id: 7, error: { message: /session ended/ } });
+  t.equal(begun.scene.accounts.size, 0);
+});
