@@ -2,19 +2,20 @@
 // looked at, whatever its size. Cold: once per upstream session.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
+import { capabilityMembers } from './capabilities.js';
 import { ABSENT, findMember, findMembers, MemberNames, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
 export interface InitializeResult {
   readonly protocolVersion: string;
-  /** Whether `capabilities` has a `tools` object. */
-  readonly hasTools: boolean;
+  /** As bits of `capability`. */
+  readonly capabilities: number;
   /** `undefined` as well when they are longer than a session keeps: a part of them could say the opposite. */
   readonly instructions: string | undefined;
 }
 
-/** The members of `capabilities` are the deepest values that are looked at. */
-const RESULT_DEPTH = 2;
+/** `capabilities.tools.listChanged` is the deepest value that is looked at. */
+const RESULT_DEPTH = 3;
 /** An escape of JSON writes one character in so many bytes at most. */
 const ESCAPE_BYTES_MAX = 6;
 /** No version of the protocol is written longer, in quotes and with escapes. */
@@ -33,16 +34,32 @@ export function readInitializeResult(bytes: Buffer): InitializeResult | undefine
   return {
     // What is longer is no version that anybody knows, and needs no decoding to tell.
     protocolVersion: scanner.end(version) - scanner.start(version) > VERSION_BYTES_MAX ? '' : textOf(bytes, version),
-    hasTools: hasObject(bytes, capabilities, 'tools'),
+    capabilities: readCapabilities(bytes, capabilities),
     instructions: readInstructions(bytes, instructions),
   };
 }
 
-function hasObject(bytes: Buffer, node: number, name: string): boolean {
-  if (node < 0 || scanner.kind(node) !== jsonKind.object) return false;
-  const member = findMember(scanner, bytes, node, name);
-  return member >= 0 && scanner.kind(member) === jsonKind.object;
+function readCapabilities(bytes: Buffer, node: number): number {
+  if (!isObject(node)) return 0;
+  let bits = 0;
+  for (const { name, bit, flags } of capabilityMembers) {
+    const member = findMember(scanner, bytes, node, name);
+    if (!isObject(member)) continue;
+    bits |= bit;
+    for (const flag of flags) if (isTrue(bytes, findMember(scanner, bytes, member, flag.name))) bits |= flag.bit;
+  }
+  return bits;
 }
+
+function isObject(node: number): boolean {
+  return node >= 0 && scanner.kind(node) === jsonKind.object;
+}
+
+function isTrue(bytes: Buffer, node: number): boolean {
+  return node >= 0 && scanner.kind(node) === jsonKind.boolean && bytes[scanner.start(node)] === LETTER_T;
+}
+
+const LETTER_T = 0x74;
 
 function readInstructions(bytes: Buffer, node: number): string | undefined {
   if (node < 0 || scanner.kind(node) !== jsonKind.string) return undefined;

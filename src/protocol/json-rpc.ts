@@ -3,7 +3,7 @@
 // so. Hot: once per message, one pass over its bytes.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
-import { ABSENT, findMembers, isString, MemberNames, stringValue } from './json-member.js';
+import { ABSENT, AMBIGUOUS, findMembers, isString, MemberNames, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import { methodName } from './method-name.js';
 import { readings, type Reading } from './reading-queue.js';
@@ -19,9 +19,14 @@ export interface ClientMessage {
   /** An object. */
   readonly paramsStart: number;
   readonly paramsEnd: number;
-  /** `params.name`; absent as well when it is not a string. */
+  /**
+   * What the request is about: `params.name`, of requests for resources `params.uri`, of a completion the name or URI in
+   * `params.ref`. Absent as well when it is not a string.
+   */
   readonly nameStart: number;
   readonly nameEnd: number;
+  /** Whether that is a resource's URI. */
+  readonly isUri: boolean;
   /** `params._meta.progressToken`; absent as well when it is neither string nor number, or too long. */
   readonly progressTokenStart: number;
   readonly progressTokenEnd: number;
@@ -77,9 +82,15 @@ const envelope = { id: ABSENT, method: ABSENT, params: ABSENT, result: ABSENT, e
 const envelopeNames = new MemberNames('jsonrpc', 'id', 'method', 'params', 'result', 'error');
 const paramsNames = new MemberNames('name', 'requestId', 'cursor', '_meta');
 const tokenNames = new MemberNames('progressToken');
+const uriNames = new MemberNames('uri');
+const refParamsNames = new MemberNames('ref');
+const refNames = new MemberNames('type', 'name', 'uri');
 const inEnvelope = new Int32Array(envelopeNames.all.length);
 const inParams = new Int32Array(paramsNames.all.length);
 const inToken = new Int32Array(tokenNames.all.length);
+const inUri = new Int32Array(uriNames.all.length);
+const inRefParams = new Int32Array(refParamsNames.all.length);
+const inRef = new Int32Array(refNames.all.length);
 
 export function readClientMessage(bytes: Buffer): ClientReading {
   return scanner.scan(bytes, CLIENT_DEPTH) ? clientMessageIn(scanner, bytes) : 'not-json';
@@ -101,11 +112,13 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer): ClientReading {
   if (id !== ABSENT && !isId(tape, id)) return 'not-json-rpc';
   if (method === ABSENT) {
     if (id === ABSENT || !isResponse(tape)) return 'not-json-rpc';
-    return clientMessage(tape, 'response', '', id, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
+    return clientMessage(tape, 'response', '', id, ABSENT, ABSENT, false, ABSENT, ABSENT, ABSENT);
   }
   if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
   if (!findIn(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
-  const name = inParams[0]!;
+  const methodText = methodName(bytes, tape.start(method), tape.end(method));
+  const subject = subjectOf(tape, bytes, methodText, params);
+  if (subject === AMBIGUOUS) return 'not-json-rpc';
   const requestId = inParams[1]!;
   const cursor = inParams[2]!;
   if (!findIn(tape, bytes, inParams[3]!, tokenNames, inToken)) return 'not-json-rpc';
@@ -113,14 +126,43 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer): ClientReading {
   return clientMessage(
     tape,
     id === ABSENT ? 'notification' : 'request',
-    methodName(bytes, tape.start(method), tape.end(method)),
+    methodText,
     id,
     params,
-    name !== ABSENT && tape.kind(name) === jsonKind.string ? name : ABSENT,
+    subject !== ABSENT && tape.kind(subject) === jsonKind.string ? subject : ABSENT,
+    isSubjectUri,
     idOrAbsent(tape, progressToken),
     idOrAbsent(tape, requestId),
     cursor,
   );
+}
+
+/** Whether what `subjectOf` has found last is a URI. */
+let isSubjectUri = false;
+
+/** The node of what a request is about, which only its method tells; `ABSENT`, or `AMBIGUOUS`. Names are found already. */
+function subjectOf(tape: JsonScanner, bytes: Buffer, method: string, params: number): number {
+  isSubjectUri = false;
+  switch (method) {
+    case 'resources/read':
+    case 'resources/subscribe':
+    case 'resources/unsubscribe':
+      isSubjectUri = true;
+      return findIn(tape, bytes, params, uriNames, inUri) ? inUri[0]! : AMBIGUOUS;
+    case 'completion/complete':
+      if (!findIn(tape, bytes, params, refParamsNames, inRefParams)) return AMBIGUOUS;
+      return findIn(tape, bytes, inRefParams[0]!, refNames, inRef) ? subjectOfRef(tape, bytes) : AMBIGUOUS;
+    default:
+      return inParams[0]!;
+  }
+}
+
+function subjectOfRef(tape: JsonScanner, bytes: Buffer): number {
+  const [type = ABSENT, name = ABSENT, uri = ABSENT] = inRef;
+  if (type === ABSENT || tape.kind(type) !== jsonKind.string) return ABSENT;
+  if (isString(bytes, tape.start(type), tape.end(type), 'ref/prompt')) return name;
+  isSubjectUri = isString(bytes, tape.start(type), tape.end(type), 'ref/resource');
+  return isSubjectUri ? uri : ABSENT;
 }
 
 /**
@@ -270,6 +312,7 @@ function clientMessage(
   id: number,
   params: number,
   name: number,
+  isUri: boolean,
   progressToken: number,
   requestId: number,
   cursor: number,
@@ -283,6 +326,7 @@ function clientMessage(
     paramsEnd: endOf(tape, params),
     nameStart: startOf(tape, name),
     nameEnd: endOf(tape, name),
+    isUri,
     progressTokenStart: startOf(tape, progressToken),
     progressTokenEnd: endOf(tape, progressToken),
     requestIdStart: startOf(tape, requestId),

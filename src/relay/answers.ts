@@ -16,10 +16,29 @@ const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
 export interface RpcError {
   readonly code: number;
   readonly message: string;
+  readonly data?: unknown;
 }
 
 export function unknownTool(name: string): RpcError {
   return { code: rpcCodes.invalidParams, message: `Unknown tool: ${name}` };
+}
+
+export function unknownPrompt(name: string): RpcError {
+  return { code: rpcCodes.invalidParams, message: `Unknown prompt: ${name}` };
+}
+
+/** @param uri the caller's. */
+export function resourceNotFound(uri: string): RpcError {
+  return { code: rpcCodes.resourceNotFound, message: 'Resource not found', data: { uri } };
+}
+
+/** In a completion. @param uri the caller's, or a template. */
+export function unknownResource(uri: string): RpcError {
+  return { code: rpcCodes.invalidParams, message: `Unknown resource: ${uri}` };
+}
+
+export function methodNotFound(method: string): RpcError {
+  return { code: rpcCodes.methodNotFound, message: `Method not found: ${method}` };
 }
 
 /** Names the backend and the kind of failure, never its address (decisions 2.6). */

@@ -1,20 +1,32 @@
-// The one change that a request's bytes undergo: `<backend>-<name>` becomes `<name>` (decisions 2.6). Hot.
+// The one change that a request's bytes undergo: `<backend>-<name>` becomes `<name>`, and a resource's URI the backend's own
+// (decisions 2.6). Hot.
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import type { NameRoute } from './routing.js';
 import type { OutgoingMessage } from './upstream/http-upstream.js';
+import type { UriRoute } from './uris.js';
 
 const BACKSLASH = 0x5c;
 
 /** @returns the caller's whole message with the bare name; everything else keeps its bytes. */
 export function bareNameBody(body: Buffer, message: ClientMessage, route: NameRoute): OutgoingMessage {
   const { nameStart, nameEnd } = message;
-  if (hasEscape(body, nameStart, nameEnd)) {
-    const putIn = Buffer.from(JSON.stringify(route.bareName));
-    return { body, leftOut: { start: nameStart, end: nameEnd }, putIn };
-  }
+  if (hasEscape(body, nameStart, nameEnd)) return withString(body, nameStart, nameEnd, route.bareName);
   // Without escapes the token's bytes are the name's UTF-8 bytes: the prefix stands behind the opening quote.
   const start = nameStart + 1;
   return { body, leftOut: { start, end: start + Buffer.byteLength(route.backend.name) + 1 } };
+}
+
+/** The same for the URI of a resource. */
+export function bareUriBody(body: Buffer, message: ClientMessage, route: UriRoute): OutgoingMessage {
+  const { nameStart, nameEnd } = message;
+  if (hasEscape(body, nameStart, nameEnd)) return withString(body, nameStart, nameEnd, route.bareUri);
+  // No backend's name is longer as bytes than as characters here.
+  const start = nameStart + 1;
+  return { body, leftOut: { start: start + route.cutStart, end: start + route.cutEnd } };
+}
+
+function withString(body: Buffer, start: number, end: number, text: string): OutgoingMessage {
+  return { body, leftOut: { start, end }, putIn: Buffer.from(JSON.stringify(text)) };
 }
 
 function hasEscape(body: Buffer, start: number, end: number): boolean {

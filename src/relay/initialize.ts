@@ -1,6 +1,7 @@
 // `initialize`: opens an upstream session with every backend at once and answers when each has come to something, or the
 // patience is over. It succeeds whatever the backends do (decisions 2.3): who is not there is named, and tried again when
 // needed.
+import { capability, describeCapabilities } from '../protocol/capabilities.js';
 import { ABSENT, AMBIGUOUS, findMember, stringValue } from '../protocol/json-member.js';
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../protocol/json-scanner.js';
@@ -121,18 +122,18 @@ function initializeResult(
   unavailable: readonly UnavailableBackend[],
 ): string {
   // An unavailable backend may turn out to have tools, and a caller that was told there are none would never ask.
-  let hasTools = unavailable.length > 0;
+  let capabilities = unavailable.length > 0 ? capability.tools : 0;
   const instructions: string[] = [];
   for (const backend of virtualHost.backends.values()) {
     const { record } = session.upstream(backend);
     if (record === undefined) continue;
-    hasTools ||= record.hasTools;
+    capabilities |= record.capabilities;
     if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
   }
   return JSON.stringify({
     protocolVersion,
     // The union of what the backends declare, cut to what is relayed (decisions 2.4).
-    capabilities: hasTools ? { tools: {} } : {},
+    capabilities: describeCapabilities(capabilities),
     serverInfo: { name: 'switchyard', version: PROGRAM_VERSION },
     ...(instructions.length > 0 && { instructions: instructions.join('\n\n') }),
     ...unavailableMeta(unavailable),

@@ -55,13 +55,13 @@ export class ListInFlight extends RequestInFlight {
 
 /**
  * `done` is called once: when each backend has answered or failed and the list is merged. For a caller who is gone by then, or
- * whose session is, nothing is merged.
+ * whose session is, nothing is merged; nor where no backend declares such lists.
  */
 export function listAll(
   context: UpstreamContext,
   merger: ListMerger,
   { kind, session, virtualHost, exchange, work }: ListPlan,
-  done: (list: MergedList | ThreadFailure | 'unheard') => void,
+  done: (list: MergedList | ThreadFailure | 'unheard' | 'undeclared') => void,
 ): void {
   const { subject } = session.identity;
   const parts: BackendPages<ReadPage>[] = [];
@@ -75,6 +75,11 @@ export function listAll(
         parts.flatMap(({ pages }) => pages),
       );
       done('unheard');
+      return;
+    }
+    // A backend that is away may have such a list; the caller is told who is.
+    if (unavailable.length === 0 && kind.name !== 'tools' && session.declares(kind.capability) === 'no') {
+      done('undeclared');
       return;
     }
     const frame = answerFrame(exchange, work.id);

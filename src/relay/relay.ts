@@ -1,7 +1,6 @@
 // The MCP multiplexer. It takes an admitted caller's exchange and gives it to the method's own file; here the
 // downstream side and the upstream side meet. It knows no HTTP server and no token.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
-import { stringValue } from '../protocol/json-member.js';
 import { listKinds, type ListKind } from '../protocol/list-kinds.js';
 import {
   idKey,
@@ -17,20 +16,20 @@ import type { Logger } from '../shared/logger.js';
 import { createMessageMemories, type MessageMemory } from '../shared/message-memory.js';
 import { refusals, rpcCodes, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
-import { accept, answer, answerError, refuse, resultMessage, unknownTool } from './answers.js';
-import { bareNameBody } from './bare-body.js';
-import { OWN_INTRODUCTION } from './upstream/client-introduction.js';
+import { accept, answer, answerError, methodNotFound, refuse, resultMessage } from './answers.js';
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
+import { Gate } from './gate.js';
 import { ListInFlight, listAll } from './listing.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import { OnlyExchange } from './only-exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
-import { routeName } from './routing.js';
 import { Sessions } from './sessions.js';
 import { Session } from './session.js';
+import { readTarget, type TargetMethod } from './targets.js';
 import { ToolCall } from './tool-call.js';
+import { OWN_INTRODUCTION } from './upstream/client-introduction.js';
 import type { HttpUpstream } from './upstream/http-upstream.js';
 import { LoggedUpstreams } from './upstream/logged-upstreams.js';
 import { Notices } from './upstream/notices.js';
@@ -193,10 +192,22 @@ export class Relay {
   #request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     switch (message.method) {
       case 'tools/call':
-        this.#callTool(caller, session, exchange, message);
+      case 'prompts/get':
+      case 'resources/read':
+      case 'completion/complete':
+        this.#call(message.method, caller, session, exchange, message);
         break;
       case 'tools/list':
         this.#list(listKinds.tools, caller, session, exchange, message);
+        break;
+      case 'prompts/list':
+        this.#list(listKinds.prompts, caller, session, exchange, message);
+        break;
+      case 'resources/list':
+        this.#list(listKinds.resources, caller, session, exchange, message);
+        break;
+      case 'resources/templates/list':
+        this.#list(listKinds.templates, caller, session, exchange, message);
         break;
       case 'ping':
         exchange.annotate?.('ping', '', '');
@@ -207,10 +218,7 @@ export class Relay {
         break;
       default:
         exchange.annotate?.(message.method, '', '');
-        answerError(exchange, idOf(exchange, message), {
-          code: rpcCodes.methodNotFound,
-          message: `Method not found: ${message.method}`,
-        });
+        answerError(exchange, idOf(exchange, message), methodNotFound(message.method));
     }
   }
 
@@ -274,7 +282,8 @@ export class Relay {
     listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
       session.finish(work);
       if (typeof list === 'string') {
-        if (!session.isEnded) answerError(exchange, id, LIST_FAILED);
+        const error = list === 'undeclared' ? methodNotFound(kind.method) : LIST_FAILED;
+        if (!session.isEnded) answerError(exchange, id, error);
         return;
       }
       this.#reportUnreachable(virtualHost, list.unreachable);
@@ -284,35 +293,27 @@ export class Relay {
     });
   }
 
-  #callTool(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+  #call(method: TargetMethod, caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
     const id = idOf(exchange, message);
-    if (message.nameStart === -1) {
-      const error = { code: rpcCodes.invalidParams, message: 'Invalid params of tools/call: name must be a string' };
-      answerError(exchange, id, error);
+    const { target, tool } = readTarget(method, caller.virtualHost, body, message);
+    if ('error' in target) {
+      exchange.annotate?.(method, '', tool);
+      const isUndeclared = target.capability !== 0 && session.declares(target.capability) === 'no';
+      answerError(exchange, id, isUndeclared ? methodNotFound(method) : target.error);
       return;
     }
-    if (message.nameEnd - message.nameStart > TOOL_TOKEN_BYTES_MAX) {
-      const beginning = body.toString('utf8', message.nameStart + 1, message.nameStart + 1 + limits.toolNameBytesMax);
-      exchange.annotate?.('tools/call', '', beginning);
-      answerError(exchange, id, unknownTool(`${beginning}…`));
-      return;
-    }
-    const name = stringValue(body, message.nameStart, message.nameEnd);
-    const route = routeName(caller.virtualHost, 'tools', name);
-    exchange.annotate?.('tools/call', route?.backend.name ?? '', route?.bareName ?? name);
-    if (route === undefined) {
-      answerError(exchange, id, unknownTool(name));
-      return;
-    }
+    const { backend, outgoing, gate } = target;
+    exchange.annotate?.(method, backend.name, tool);
     if (!hasRoom(session, exchange, id)) return;
     const call = new ToolCall({
       session,
-      upstream: session.upstream(route.backend),
+      upstream: session.upstream(backend),
       exchange,
       message,
-      outgoing: bareNameBody(body, message, route),
-      passthrough: passthroughHeadersFor(route.backend, exchange.request),
+      outgoing,
+      gate: gate && new Gate(this.#context, this.#merger, session, gate),
+      passthrough: passthroughHeadersFor(backend, exchange.request),
       deadlines: this.#context.deadlines,
       idleTimeoutMs: this.#context.options.callIdleTimeoutMs,
     });
@@ -336,12 +337,9 @@ export class Relay {
   }
 }
 
-/** The longest name that a list may have, with its prefix, whatever of it the caller writes as escapes. */
-const TOOL_TOKEN_BYTES_MAX = 8 * limits.toolNameBytesMax;
-
 const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in flight in this session' };
-const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list of tools could not be merged' };
-const SESSION_ENDED = { code: rpcCodes.internalError, message: 'The session was ended while its tools were listed' };
+const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list could not be merged' };
+const SESSION_ENDED = { code: rpcCodes.internalError, message: 'The session was ended while the list was made' };
 
 /** Whether one more request may be in flight; it is refused otherwise. */
 function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boolean {

@@ -123,6 +123,17 @@ export class Session {
     return upstream;
   }
 
+  /** Whether some backend of the config last obeyed declares what a bit of `capability` says, as far as is known. */
+  declares(bit: number): 'yes' | 'no' | 'unknown' {
+    let isUnknown = false;
+    for (const name of this.#virtualHost?.backends.keys() ?? []) {
+      const capabilities = this.#upstreams.get(name)?.knownCapabilities;
+      if (capabilities === undefined) isUnknown = true;
+      else if ((capabilities & bit) !== 0) return 'yes';
+    }
+    return isUnknown ? 'unknown' : 'no';
+  }
+
   /** A request is being worked on: it keeps the session from idling out, and the session's end ends it. */
   begin(work: RequestInFlight): void {
     this.#inFlight.append(work);

@@ -1,5 +1,5 @@
-// One `tools/call` on its way: to the backend with only the name changed, and back as it came. The caller's going away
-// does not end it (S12), a cancellation does (C16). Hot: one object per call, nothing awaited.
+// One request for a single backend on its way, as `tools/call`: there with only the name changed, and back as it came. The
+// caller's going away does not end it (S12), a cancellation does (C16). Hot: one object per call, nothing awaited.
 import { encodeEvent } from '../protocol/event-stream.js';
 import { sameId, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
@@ -8,6 +8,7 @@ import { rpcCodes } from '../shared/refusals.js';
 import { answer, answerInParts, backendFailed, errorMessage, type RpcError } from './answers.js';
 import type { AskingStream } from './backend-requests.js';
 import type { Exchange } from './exchange.js';
+import type { Gate } from './gate.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { EventPieces } from './piece-source.js';
 import { RequestInFlight } from './request-in-flight.js';
@@ -30,8 +31,10 @@ export interface ToolCallPlan {
   readonly upstream: UpstreamSession;
   readonly exchange: Exchange;
   readonly message: ClientMessage;
-  /** What goes to the backend: the caller's message with the bare tool name. */
+  /** What goes to the backend: the caller's message with the bare name. */
   readonly outgoing: OutgoingMessage;
+  /** What the request must pass when the upstream session is open. */
+  readonly gate: Gate | undefined;
   /** The caller's headers for this backend: name, value, … */
   readonly passthrough: readonly string[];
   readonly deadlines: DeadlineWheel;
@@ -151,7 +154,25 @@ export class ToolCall extends RequestInFlight implements RequestHandler, AskingS
       this.#fail(fault);
       return;
     }
+    const { gate, upstream, passthrough } = this.#plan;
+    if (gate === undefined) this.#send();
+    else gate.pass(upstream, passthrough, (obstacle) => this.#onPassed(obstacle));
+  }
+
+  #onPassed(obstacle: RpcError | UpstreamFault | undefined): void {
+    if (this.#isDone) return;
+    if (obstacle === undefined) this.#send();
+    else if ('code' in obstacle) this.#finish(errorMessage(this.id, obstacle));
+    else this.#fail(obstacle);
+  }
+
+  #send(): void {
     const { upstream, outgoing, passthrough, idleTimeoutMs } = this.#plan;
+    // While the request was at the gate the session may have been lost.
+    if (upstream.record === undefined) {
+      this.#fail(upstreamFault('session-lost'));
+      return;
+    }
     this.#sentIn = upstream.record;
     this.#request = upstream.request(outgoing, this.id, passthrough, idleTimeoutMs, true, this);
   }
@@ -237,6 +258,7 @@ export class ToolCall extends RequestInFlight implements RequestHandler, AskingS
     if (this.#isDone) return;
     if (this.#isAsking) this.#plan.session.backendRequests.endOf(this);
     this.#isDone = true;
+    this.#plan.gate?.abort();
     this.#cancelDeadline?.cancel();
     this.#unheardDeadline?.cancel();
     const { session, exchange } = this.#plan;

@@ -15,6 +15,9 @@ export interface UriRoute {
   readonly backend: CompiledBackend;
   /** The URI as the backend knows it. */
   readonly bareUri: string;
+  /** Where in the caller's URI, counted in characters, what is not in the backend's begins and ends. All before it is ASCII. */
+  readonly cutStart: number;
+  readonly cutEnd: number;
 }
 
 /** What goes into the URIs of one backend. */
@@ -40,11 +43,15 @@ export function uriInsertion(bytes: Buffer, start: number, end: number, prefix: 
 
 /** @returns `undefined` for what is no URI of a backend of the virtual host. */
 export function routeUri(virtualHost: CompiledVirtualHost, uri: string): UriRoute | undefined {
-  const start = uri.startsWith(UI) ? UI.length : 0;
-  const nameEnd = uri.indexOf(start === 0 ? '+' : '/', start);
+  const cutStart = uri.startsWith(UI) ? UI.length : 0;
+  const nameEnd = uri.indexOf(cutStart === 0 ? '+' : '/', cutStart);
   if (nameEnd === -1) return undefined;
-  const backend = findBackend(virtualHost, uri.slice(start, nameEnd));
-  return backend && { backend, bareUri: uri.slice(0, start) + uri.slice(nameEnd + 1) };
+  const cutEnd = nameEnd + 1;
+  const bareUri = uri.slice(0, cutStart) + uri.slice(cutEnd);
+  // One URI has one form: this one would have been given out otherwise.
+  if (cutStart === 0 && bareUri.startsWith(UI)) return undefined;
+  const backend = findBackend(virtualHost, uri.slice(cutStart, nameEnd));
+  return backend && { backend, bareUri, cutStart, cutEnd };
 }
 
 /** Schemes and hosts may be written in capitals or not, and many clients make them small: a name with capitals is found all the same. */

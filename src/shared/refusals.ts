@@ -10,6 +10,8 @@ export const rpcCodes = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internalError: -32603,
+  /** MCP's, in answer to `resources/read`. */
+  resourceNotFound: -32002,
   /** Refused before JSON-RPC was looked at: transport and session rules. */
   refused: -32000,
 } as const;

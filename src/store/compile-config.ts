@@ -1,7 +1,13 @@
 // From a checked user config to the shape that requests look things up in. Runs once when a config's bytes change.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { uriName } from '../shared/uri-name.js';
-import type { BackendObstacle, CompiledBackend, CompiledUserConfig, CompiledVirtualHost } from './compiled-config.js';
+import type {
+  AllowedNames,
+  BackendObstacle,
+  CompiledBackend,
+  CompiledUserConfig,
+  CompiledVirtualHost,
+} from './compiled-config.js';
 import type { BackendConfig, UserConfig } from './user-config-schema.js';
 
 export function compileUserConfig(config: UserConfig, upstreamMode: UpstreamOptions['mode']): CompiledUserConfig {
@@ -41,15 +47,20 @@ function compileBackend(name: string, config: BackendConfig, upstreamMode: Upstr
     obstacle: findObstacle(config, url, upstreamMode),
     passthroughHeaders: new Set(config.passthrough_headers.filter(isHeaderName).map(toLowerCase).filter(mayBeCopied)),
     allowedNames: {
-      tools: allowList(config.allowed_tool_names),
-      prompts: allowList(config.allowed_prompt_names),
-      resources: allowList(config.allowed_resource_names),
+      tools: allowList(config, 'tools', config.allowed_tool_names),
+      prompts: allowList(config, 'prompts', config.allowed_prompt_names),
+      resources: allowList(config, 'resources', config.allowed_resource_names),
     },
   };
 }
 
-/** An empty one allows all. */
-function allowList(names: readonly string[]): ReadonlySet<string> | undefined {
+/** An empty one allows all, unless nothing of the kind is exposed. */
+function allowList(
+  { exposes }: BackendConfig,
+  kind: keyof AllowedNames,
+  names: readonly string[],
+): ReadonlySet<string> | undefined {
+  if (exposes?.includes(kind) === false) return new Set();
   return names.length > 0 ? new Set(names) : undefined;
 }
 

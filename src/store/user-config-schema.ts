@@ -7,6 +7,9 @@ import { limits } from '../shared/limits.js';
 const text = z.string('must be a string');
 const textList = z.array(text, 'must be a list of strings').default([]);
 
+/** What a backend's `exposes` may say. */
+const EXPOSED = ['tools', 'prompts', 'resources'] as const;
+
 /** An object's members as a map. */
 function namedMembers<Member extends z.ZodType>(name: z.ZodType<string, string>, member: Member) {
   return z.preprocess(
@@ -26,6 +29,7 @@ const backendSchema = z.object(
     allowed_tool_names: textList,
     allowed_resource_names: textList,
     allowed_prompt_names: textList,
+    exposes: z.array(z.enum(EXPOSED, `must be a list of ${EXPOSED.join(', ')}`), 'must be a list').optional(),
   },
   'must be an object',
 );

@@ -1,5 +1,6 @@
 // What is read of a backend's result of `initialize`: the members that count, wherever they stand and however written.
 import t from 'tap';
+import { capability } from '../../src/protocol/capabilities.js';
 import { readInitializeResult } from '../../src/protocol/initialize-result.js';
 import { limits } from '../../src/shared/limits.js';
 
@@ -11,13 +12,13 @@ const VERSION = '"protocolVersion":"2025-06-18"';
 
 t.test('the members that count, between others', async (t) => {
   const result = `{"serverInfo":{"tools":{},"a":[1]},${VERSION},"capabilities":{"x":[],"t\\u006fols":{"y":1}},"instructions":"a\\nb"}`;
-  t.same(read(result), { protocolVersion: '2025-06-18', hasTools: true, instructions: 'a\nb' });
+  t.same(read(result), { protocolVersion: '2025-06-18', capabilities: capability.tools, instructions: 'a\nb' });
 });
 
 t.test('tools are declared by an object in an object', async (t) => {
   for (const capabilities of ['{}', '{"tools":null}', '{"tools":true}', '{"x":{"tools":{}}}', '[{"tools":{}}]', 'null'])
-    t.equal(read(`{${VERSION},"capabilities":${capabilities}}`)?.hasTools, false, capabilities);
-  t.equal(read(`{${VERSION}}`)?.hasTools, false);
+    t.equal(read(`{${VERSION},"capabilities":${capabilities}}`)?.capabilities, 0, capabilities);
+  t.equal(read(`{${VERSION}}`)?.capabilities, 0);
 });
 
 t.test('without one version, or with two, it is no result', async (t) => {

@@ -18,7 +18,7 @@ function texts(text: string, message: ClientMessage | BackendMessage | string | 
   const shown: Record<string, unknown> = {};
   const offsets = message as unknown as Record<string, number>;
   for (const [name, value] of Object.entries(message)) {
-    if (name.endsWith('End')) continue;
+    if (name.endsWith('End') || (name === 'isUri' && value === false)) continue;
     if (!name.endsWith('Start')) {
       shown[name] = value;
       continue;
@@ -264,4 +264,28 @@ void t.test('ids are one when they are the same value of the same type', async (
       t.equal(idKey(inA, 1, inA.length - 1) === idKey(inB, 2, inB.length - 1), expected, `keys of ${a} and ${b}`);
     }
   }
+});
+
+void t.test('client: what a request is about, by its method', async (t) => {
+  const about = (method: string, params: string): unknown => {
+    const text = `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`;
+    const message = readClientMessage(Buffer.from(text));
+    if (typeof message === 'string') return message;
+    if (message.nameStart === -1) return undefined;
+    return [Buffer.from(text).toString('utf8', message.nameStart, message.nameEnd), message.isUri];
+  };
+  const params = '{"uri":"u:r","name":"n","ref":{"uri":"r:u","name":"m","type":"ref/prompt"}}';
+  for (const method of ['resources/read', 'resources/subscribe', 'resources/unsubscribe'])
+    t.same(about(method, params), ['"u:r"', true], method);
+  for (const method of ['tools/call', 'prompts/get', 'other']) t.same(about(method, params), ['"n"', false], method);
+  t.same(about('completion/complete', params), ['"m"', false]);
+  t.same(about('completion/complete', params.replace('prompt', 'resource')), ['"r:u"', true]);
+  t.same(about('completion/complete', params.replace('ref/', '\\u0072ef/')), ['"m"', false]);
+  t.equal(about('completion/complete', params.replace('"type"', '"kind"')), undefined);
+  t.equal(about('completion/complete', '{"ref":"x"}'), undefined);
+  t.equal(about('resources/read', '{"uri":1}'), undefined);
+  t.equal(about('resources/read', '{"uri":"a","Uri":"b"}'), 'not-json-rpc');
+  t.equal(about('completion/complete', '{"ref":{},"ref":{}}'), 'not-json-rpc');
+  t.equal(about('completion/complete', '{"ref":{"type":"ref/prompt","name":"a","name":"b"}}'), 'not-json-rpc');
+  t.same(about('tools/call', '{"name":"n","uri":1,"uri":2}'), ['"n"', false], 'elsewhere it may be anything');
 });

@@ -161,7 +161,7 @@ t.test('an error answer ends the session too', async (t) => {
   t.match((await stage.answerTo(call('nothing'))).message, {
     error: { code: -32602, message: 'Unknown tool: nothing' },
   });
-  t.match((await stage.answerTo('{"jsonrpc":"2.0","id":1,"method":"prompts/list"}')).message, {
+  t.match((await stage.answerTo('{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}')).message, {
     error: { code: -32601 },
   });
   t.equal(backend.requestsOf('initialize').length, 1, 'what needs no backend opens no session');

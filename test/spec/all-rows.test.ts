@@ -14,6 +14,7 @@ import './messages.rows.js';
 import './methods.rows.js';
 import './names.rows.js';
 import './passthrough-headers.rows.js';
+import './prompts-resources.rows.js';
 import './protocol.rows.js';
 import './relaying.rows.js';
 import './sessions.rows.js';

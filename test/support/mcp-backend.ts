@@ -35,8 +35,19 @@ export interface McpBackendOptions {
   readonly withPriming?: boolean;
   /** Its answer becomes the `result`; `undefined` echoes. It may talk to the caller first, or take over the answer. */
   readonly onCall?: (call: ReceivedCall) => unknown;
+  /** What other methods answer, from the text of their params: a result, or a `Failure`. */
+  readonly methods?: Readonly<Record<string, (params: string | undefined) => unknown>>;
   /** Sees every request first; `true` says that it has answered it, or never will. */
   readonly onRequest?: (request: ReceivedRequest) => boolean | Promise<boolean>;
+}
+
+/** What makes the answer an error; `error` may be a `JsonText`. */
+export class Failure {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    this.error = error;
+  }
 }
 
 export type Framing = 'length' | 'chunked' | 'one-byte';
@@ -101,8 +112,11 @@ export class McpBackend {
         return answer.result(this.#listPage(memberText(request.text, 'params', 'cursor')));
       case 'tools/call':
         return this.#onCall(request, answer);
-      default:
+      default: {
+        const respond = this.#options.methods?.[method];
+        if (respond !== undefined) return answer.value(respond(memberText(request.text, 'params')));
         return answer.error(-32601, `Method not found: ${method}`);
+      }
     }
   }
 
@@ -228,6 +242,11 @@ class McpAnswer {
 
   async result(result: unknown, headers: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.finish('result', result, headers);
+  }
+
+  async value(value: unknown): Promise<void> {
+    if (value instanceof Failure) await this.finish('error', value.error);
+    else await this.result(value);
   }
 
   async error(code: number, message: string): Promise<void> {

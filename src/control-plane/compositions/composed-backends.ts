@@ -31,7 +31,8 @@ export function composeBackends(matches: readonly Match[]): ReadonlyMap<string, 
   const backends = new Map<string, BackendConfig>();
   for (const { composed, server } of matches) {
     // An empty allow-list would allow every tool.
-    if (isServed(server) && composed.tools.length > 0) backends.set(server.name, backendOf(server, composed.tools));
+    if (isServed(server) && composed.tools.length > 0)
+      backends.set(server.name, { ...backendOf(server, composed.tools), exposes: ['tools'] });
   }
   return backends;
 }

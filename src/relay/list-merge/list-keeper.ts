@@ -4,6 +4,7 @@
 import { listKinds } from '../../protocol/list-kinds.js';
 import { readListAnswer, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
+import { isGranted } from './grant.js';
 import { decodeRules } from './list-rules.js';
 import { mergeLists } from './merge.js';
 import {
@@ -11,6 +12,7 @@ import {
   receivedPage,
   type AppendTask,
   type DropTask,
+  type GrantTask,
   type MergeOutcome,
   type MergeTask,
   type NextOutcome,
@@ -72,6 +74,12 @@ export class ListKeeper {
     return { bytes: bytes.length, unreachable };
   }
 
+  grant({ kind, rules, pages, uri }: GrantTask): boolean {
+    const [backend] = decodeRules(rules).backendsByNameLength;
+    if (backend === undefined) throw new Error('rules without a backend');
+    return isGranted({ kind: listKinds[kind], backend, pages: pages.map((page) => this.#findPage(page)), uri });
+  }
+
   next({ key, memory }: NextTask): NextOutcome {
     const list = this.#lists.get(key);
     if (list === undefined) throw new Error('a merged list was lost');
@@ -105,10 +113,15 @@ export class ListKeeper {
   }
 
   #takePage(page: number | SentPage): ListPage {
+    const found = this.#findPage(page);
+    if (typeof page === 'number') this.#pages.delete(page);
+    return found;
+  }
+
+  #findPage(page: number | SentPage): ListPage {
     if (typeof page !== 'number') return receivedPage(page);
     const kept = this.#pages.get(page);
     if (kept === undefined) throw new Error('a page was lost');
-    this.#pages.delete(page);
     return kept;
   }
 }

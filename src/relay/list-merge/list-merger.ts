@@ -1,7 +1,6 @@
 // Reads and merges lists: small ones at once on the event loop, large ones in the list thread, so that the loop
 // keeps serving (limits.ts says from which size on, and why). Both ways give the same bytes.
 import type { ListKind } from '../../protocol/list-kinds.js';
-import type { ListPage } from '../../protocol/list-page.js';
 import type { Accounts } from '../../shared/accounts.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
@@ -9,6 +8,7 @@ import type { Logger } from '../../shared/logger.js';
 import { AnswerReading, type ReadPage } from './answer-reading.js';
 import { ListMemory } from './list-memory.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
+import { isGranted, type GrantJob } from './grant.js';
 import { encodeRules, type ListRules } from './list-rules.js';
 import { mergeLists, type MergeJob } from './merge.js';
 import { LargeList, SmallList, type MergedList } from './merged-list.js';
@@ -56,6 +56,25 @@ export class ListMerger {
     });
   }
 
+  /**
+   * Whether the pages grant a URI. The pages are not wanted any more after it.
+   * @param done called once, from within when the pages are small.
+   */
+  grant(subject: string, job: GrantJob<ReadPage>, done: (isGranted: boolean | ThreadFailure) => void): void {
+    const { kind, backend, pages, uri } = job;
+    if (isOnLoop(job)) {
+      done(isGranted(job));
+      return;
+    }
+    const views: ArrayBufferView[] = [];
+    const rules = encodeRules({ backendsByNameLength: [backend] });
+    const task = { kind: kind.name, rules, pages: pages.map((page) => sentOrKept(page, views)), uri };
+    this.#pool.run(subject, 'grant', handOver(task, views), limits.listTaskMsMax, (outcome) => {
+      this.dropPages(subject, pages);
+      done(outcome);
+    });
+  }
+
   /** Nobody wants these pages any more. */
   dropPages(subject: string, pages: readonly ReadPage[]): void {
     const keptPages = pages.filter(isKept);
@@ -72,14 +91,9 @@ export class ListMerger {
 
   #task(key: number, { kind, rules, parts, unavailable, frame }: MergeJob<ReadPage>) {
     const views: ArrayBufferView[] = [];
-    const send = (page: ListPage): SentPage => {
-      const sent = sentPage(page);
-      views.push(sent.bytes, sent.spans);
-      return sent;
-    };
     const sentParts = parts.map(({ backend, pages }) => ({
       backend: rules.backendsByNameLength.indexOf(backend),
-      pages: pages.map((page) => (isKept(page) ? page.key : send(page))),
+      pages: pages.map((page) => sentOrKept(page, views)),
     }));
     const rulesText = this.#rulesText(rules);
     return handOver<MergeTask>({ key, kind: kind.name, rules: rulesText, parts: sentParts, unavailable, frame }, views);
@@ -97,6 +111,18 @@ export class ListMerger {
 
 function isKept(page: ReadPage): page is Extract<ReadPage, { key: number }> {
   return 'key' in page;
+}
+
+function isOnLoop(job: GrantJob<ReadPage>): job is GrantJob {
+  return !job.pages.some(isKept);
+}
+
+/** What the thread is told of a page. @param views takes the memory that goes with it. */
+function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | SentPage {
+  if (isKept(page)) return page.key;
+  const sent = sentPage(page);
+  views.push(sent.bytes, sent.spans);
+  return sent;
 }
 
 /** Whether everything is on the event loop still, and small together. */

@@ -26,6 +26,8 @@ export default function runTask(task: ThreadTask): unknown {
       return keeper.read(task.task);
     case 'merge':
       return keeper.merge(task.task);
+    case 'grant':
+      return keeper.grant(task.task);
     case 'next':
       return withMemory(keeper.next(task.task));
     case 'drop':

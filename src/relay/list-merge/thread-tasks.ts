@@ -16,6 +16,7 @@ export interface ThreadTasks {
   readonly append: { readonly task: AppendTask; readonly outcome: undefined };
   readonly read: { readonly task: ReadTask; readonly outcome: ReadOutcome };
   readonly merge: { readonly task: MergeTask; readonly outcome: MergeOutcome };
+  readonly grant: { readonly task: GrantTask; readonly outcome: boolean };
   readonly next: { readonly task: NextTask; readonly outcome: NextOutcome };
   readonly drop: { readonly task: DropTask; readonly outcome: undefined };
 }
@@ -55,6 +56,16 @@ export interface MergeTask {
   readonly parts: readonly { readonly backend: number; readonly pages: readonly (number | SentPage)[] }[];
   readonly unavailable: readonly UnavailableBackend[];
   readonly frame: AnswerFrame;
+}
+
+/** Say whether pages grant a URI; they are kept as before. */
+export interface GrantTask {
+  readonly kind: ListKindName;
+  /** Encoded, of the one backend. */
+  readonly rules: string;
+  /** As of a merge. */
+  readonly pages: readonly (number | SentPage)[];
+  readonly uri: string;
 }
 
 export interface SentPage {

@@ -62,8 +62,9 @@ export class ListPages implements RequestHandler {
       isWaiting = false;
       this.#patience?.cancel();
       if (this.#isOver) return;
-      if (fault === undefined) this.#readPage();
-      else this.#fail(fault);
+      if (fault !== undefined) this.#fail(fault);
+      else if (this.#isAsked) this.#readPage();
+      else this.#finish([], undefined);
     });
     if (!isWaiting) return;
     const { deadlines, options } = this.#context;
@@ -147,9 +148,20 @@ export class ListPages implements RequestHandler {
     else this.#readPage();
   }
 
-  /** A backend that declares no tools, and says so again when asked, has none. */
+  /** Tools are asked for whatever is declared: there are servers that have them and do not say so. */
+  get #isAsked(): boolean {
+    return this.#kind.name === 'tools' || this.#isDeclared;
+  }
+
+  get #isDeclared(): boolean {
+    const { record } = this.#upstream;
+    return record !== undefined && (record.capabilities & this.#kind.capability) !== 0;
+  }
+
+  /** A backend that declares no tools, and says so again when asked, has none; one with resources need have no templates. */
   #onError(code: unknown): void {
-    const hasNone = code === rpcCodes.methodNotFound && this.#upstream.record?.hasTools === false;
+    const mayHaveNone = this.#kind.name === 'templates' || !this.#isDeclared;
+    const hasNone = code === rpcCodes.methodNotFound && mayHaveNone;
     if (hasNone) this.#finish([], undefined);
     else this.#fail(upstreamFault('list-refused'));
   }

@@ -37,8 +37,8 @@ export interface UpstreamSessionRecord {
   readonly sessionId: string;
   /** The version that the backend answered (decisions 2.4). */
   readonly protocolVersion: string;
-  /** Whether the backend declared `tools`. */
-  readonly hasTools: boolean;
+  /** What the backend declared, as bits of `capability`. */
+  readonly capabilities: number;
   readonly instructions: string | undefined;
 }
 
@@ -74,6 +74,7 @@ export class UpstreamSession {
   readonly #endpoint: Endpoint;
   #state: UpstreamSessionState = 'idle';
   #record: UpstreamSessionRecord | undefined;
+  #knownCapabilities: number | undefined;
   #headers: readonly string[] = [];
   #waiters: OpenWaiter[] = [];
   #answersUnderWay = 0;
@@ -115,6 +116,11 @@ export class UpstreamSession {
   /** What the backend said of itself; `undefined` unless the session is open. */
   get record(): UpstreamSessionRecord | undefined {
     return this.#record;
+  }
+
+  /** What the backend declared when it was opened last, as bits of `capability`; `undefined` when it never was. */
+  get knownCapabilities(): number | undefined {
+    return this.#knownCapabilities;
   }
 
   /** Whether its backend keeps a session that only a word of ours ends. */
@@ -291,6 +297,7 @@ export class UpstreamSession {
     if (!this.#transition('open')) return;
     this.#handshake = undefined;
     this.#record = this.#keptRecord(result.record);
+    this.#knownCapabilities = result.record.capabilities;
     this.#headers = result.headers;
     this.#retryDelayMs = limits.upstreamRetryDelayMsMin;
     this.#context.onAvailable(this.#backend);

@@ -93,6 +93,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
                 allowed_tool_names: ['read', 'list'],
                 allowed_resource_names: [],
                 allowed_prompt_names: [],
+                exposes: ['tools'],
               },
             },
           },

@@ -140,7 +140,7 @@ t.test('the handshake: what is sent, and what is kept of the answer', async (t) 
   t.same(scene.session.record, {
     sessionId: 'S-1',
     protocolVersion: '2025-06-18',
-    hasTools: true,
+    capabilities: 1,
     instructions: 'Be kind.',
   });
 });

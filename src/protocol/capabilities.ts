@@ -1,0 +1,50 @@
+// What a server says that it can do, as bits: a session keeps them for each backend, and a caller gets the union.
+
+export const capability = {
+  tools: 1,
+  prompts: 2,
+  resources: 4,
+  completions: 8,
+  logging: 16,
+  toolsListChanged: 32,
+  promptsListChanged: 64,
+  resourcesListChanged: 128,
+  resourcesSubscribe: 256,
+} as const;
+
+/** A member of `capabilities`, and the members in it that count when they are true. */
+export interface CapabilityMember {
+  readonly name: string;
+  readonly bit: number;
+  readonly flags: readonly { readonly name: string; readonly bit: number }[];
+}
+
+export const capabilityMembers: readonly CapabilityMember[] = [
+  { name: 'tools', bit: capability.tools, flags: [{ name: 'listChanged', bit: capability.toolsListChanged }] },
+  { name: 'prompts', bit: capability.prompts, flags: [{ name: 'listChanged', bit: capability.promptsListChanged }] },
+  {
+    name: 'resources',
+    bit: capability.resources,
+    flags: [
+      { name: 'subscribe', bit: capability.resourcesSubscribe },
+      { name: 'listChanged', bit: capability.resourcesListChanged },
+    ],
+  },
+  { name: 'completions', bit: capability.completions, flags: [] },
+  { name: 'logging', bit: capability.logging, flags: [] },
+];
+
+/** Those that pass through the gateway: callers are told of no others. */
+const RELAYED = capability.tools | capability.prompts | capability.resources | capability.completions;
+
+/** As a caller is told of them at `initialize`. */
+export function describeCapabilities(bits: number): Record<string, Record<string, true>> {
+  const told = bits & RELAYED;
+  const described: Record<string, Record<string, true>> = {};
+  for (const { name, bit, flags } of capabilityMembers) {
+    if ((told & bit) === 0) continue;
+    const set = flags.filter((flag) => (told & flag.bit) !== 0);
+    described[name] = Object.fromEntries(set.map((flag) => [flag.name, true]));
+  }
+  return described;
+}
