@@ -7,17 +7,26 @@ import { openRecordStore } from '../../src/store/open-record-store.js';
 import { openStore } from '../../src/store/open-store.js';
 import { RecordStoreFault, type RecordChange, type RecordKey, type RecordStore } from '../../src/store/record-store.js';
 import { countUp, COUNTER } from '../support/record-counter.js';
-import { startRedis } from '../support/redis.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { recordsUnder } from '../support/stored-records.js';
 
 const silent = pino({ level: 'silent' });
 
-const stores: Readonly<Record<string, (t: Test) => Promise<StoreOptions>>> = {
-  embedded: async (t) => ({ kind: 'embedded', path: createScratchDirectory(t) }),
-  redis: async (t) => (await startRedis(t)).storeOptions,
-  'a cluster of Redis': async (t) => (await startRedis(t, { isCluster: true })).storeOptions,
+/** Each starts what its tests have in common, and answers where each of these tests finds an empty store. */
+const stores: Readonly<Record<string, (t: Test) => Promise<(t: Test) => Promise<StoreOptions>>>> = {
+  embedded: async () => async (t) => ({ kind: 'embedded', path: createScratchDirectory(t) }),
+  redis: async (t) => emptied(await startRedis(t)),
+  // It takes seconds until it has found out that it is whole.
+  'a cluster of Redis': async (t) => emptied(await startRedis(t, { isCluster: true })),
 };
+
+function emptied(redis: RedisServer): () => Promise<StoreOptions> {
+  return async () => {
+    await (await redis.connect()).flushall();
+    return redis.storeOptions;
+  };
+}
 
 async function open(t: Test, options: StoreOptions): Promise<RecordStore> {
   const records = await openRecordStore(options, silent);
@@ -43,8 +52,9 @@ async function textAt(records: RecordStore, key: RecordKey): Promise<string | un
   return (await records.read(key))?.toString();
 }
 
-for (const [kind, optionsOf] of Object.entries(stores)) {
+for (const [kind, start] of Object.entries(stores)) {
   t.test(kind, async (t) => {
+    const optionsOf = await start(t);
     t.test('a swap writes, changes and removes what it expects to find', async (t) => {
       const records = await open(t, await optionsOf(t));
       t.equal(records.kind, kind === 'embedded' ? 'embedded' : 'redis');
