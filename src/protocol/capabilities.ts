@@ -35,7 +35,8 @@ export const capabilityMembers: readonly CapabilityMember[] = [
 ];
 
 /** Those that pass through the gateway: callers are told of no others. */
-const RELAYED = capability.tools | capability.prompts | capability.resources | capability.completions;
+const RELAYED =
+  capability.tools | capability.prompts | capability.resources | capability.completions | capability.logging;
 
 /** As a caller is told of them at `initialize`. */
 export function describeCapabilities(bits: number): Record<string, Record<string, true>> {

@@ -73,6 +73,16 @@ export class BackendRequests {
     return this.#open.size === 0;
   }
 
+  get offersRoots(): boolean {
+    return this.#offered.roots;
+  }
+
+  /** Whether the client can be asked for anything at all. */
+  get offersAnything(): boolean {
+    const { sampling, roots, elicitationForm, elicitationUrl } = this.#offered;
+    return sampling || roots || elicitationForm || elicitationUrl;
+  }
+
   /**
    * Puts a backend's request to the client, or refuses it.
    * @param bytes the whole message; valid until this returns unless it is large.
@@ -166,6 +176,10 @@ export class BackendRequests {
     this.#open.clear();
   }
 
+  get #offered(): ClientOffers {
+    return (this.#offers ??= readClientOffers(this.#plan.introduction.capabilities));
+  }
+
   #onTimeUp(request: OpenRequest): void {
     const { upstream, askedIn, backendId, passthrough } = request;
     tellCancelled(request, 'It was not answered in time');
@@ -192,7 +206,7 @@ export class BackendRequests {
 
   /** Only what the client has declared is asked of it (C19). */
   #notOffered(method: string, mode: string): RpcError | undefined {
-    const offers = (this.#offers ??= readClientOffers(this.#plan.introduction.capabilities));
+    const offers = this.#offered;
     switch (method) {
       case 'sampling/createMessage':
         return offers.sampling ? undefined : notOffered(method);

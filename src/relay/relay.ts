@@ -3,7 +3,6 @@
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { listKinds, type ListKind } from '../protocol/list-kinds.js';
 import {
-  idKey,
   readClientMessage,
   readLargeClientMessage,
   type ClientMessage,
@@ -20,9 +19,11 @@ import { accept, answer, answerError, methodNotFound, refuse, resultMessage } fr
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
+import { onClientNotice } from './client-notices.js';
 import { Gate } from './gate.js';
 import { ListInFlight, listAll } from './listing.js';
 import { ListMerger } from './list-merge/list-merger.js';
+import { trySetLogLevel } from './log-level.js';
 import { OnlyExchange } from './only-exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { Sessions } from './sessions.js';
@@ -216,26 +217,26 @@ export class Relay {
       case 'initialize':
         refuse(exchange, refusals.alreadyInitialized);
         break;
+      case 'logging/setLevel':
+        this.#setLogLevel(caller, session, exchange, message);
+        break;
       default:
         exchange.annotate?.(message.method, '', '');
         answerError(exchange, idOf(exchange, message), methodNotFound(message.method));
     }
   }
 
+  #setLogLevel({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    exchange.annotate?.(message.method, '', '');
+    const id = idOf(exchange, message);
+    if (!hasRoom(session, exchange, id)) return;
+    const plan = { session, virtualHost, exchange, id, message };
+    if (!trySetLogLevel(this.#context, plan)) answerError(exchange, id, methodNotFound(message.method));
+  }
+
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.annotate?.(message.method, '', '');
-    if (message.kind === 'response') session.backendRequests.onAnswer(exchange, message);
-    else if (message.method === 'notifications/progress') session.backendRequests.onProgress(exchange, message);
-    else if (message.method === 'notifications/cancelled' && message.requestIdStart !== -1) {
-      const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
-      const tryIt = (): boolean => {
-        const work = session.find(key);
-        work?.cancel(exchange);
-        return work !== undefined;
-      };
-      if (!tryIt()) session.readings.wait(tryIt);
-    }
-    // `notifications/initialized` has gone to each backend with its own handshake. Others have no receiver.
+    onClientNotice(session, exchange, message);
     accept(exchange);
   }
 

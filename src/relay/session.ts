@@ -1,5 +1,6 @@
 // A downstream session: who it belongs to, its upstream sessions, and the calls in flight. What it holds beyond the
 // caller's identity and the upstream sessions' records can be lost without harm.
+import { capability } from '../protocol/capabilities.js';
 import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
 import { Link } from '../shared/link.js';
@@ -7,6 +8,7 @@ import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-con
 import { BackendRequests } from './backend-requests.js';
 import type { ClientIntroduction } from './upstream/client-introduction.js';
 import type { ExchangeRequest } from './exchange.js';
+import { sendLogLevel } from './log-level.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { ReadingsUnderWay } from './readings-under-way.js';
 import { RequestInFlight } from './request-in-flight.js';
@@ -36,7 +38,14 @@ export class Session {
   readonly #inFlight = new Link();
   #inFlightCount = 0;
   #virtualHost: CompiledVirtualHost | undefined;
+  /** The params of the client's last `logging/setLevel`, as JSON. */
+  logLevel: Buffer | undefined;
   #isEnded = false;
+  /** What the backend forgot, or never heard, it is told again. */
+  readonly #onUpstreamOpened = (upstream: UpstreamSession, passthrough: readonly string[]): void => {
+    if (this.logLevel === undefined || !upstream.declares(capability.logging)) return;
+    sendLogLevel(this.#context, upstream, this.logLevel, passthrough, () => undefined);
+  };
 
   constructor(context: UpstreamContext, identity: SessionIdentity, account: Account) {
     this.#context = context;
@@ -118,6 +127,7 @@ export class Session {
       this.#memory.keep(limits.upstreamSessionBytesEach);
       const { subject, introduction } = this.identity;
       upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory);
+      upstream.onOpened = this.#onUpstreamOpened;
       this.#upstreams.set(backend.name, upstream);
     }
     return upstream;
@@ -132,6 +142,12 @@ export class Session {
       else if ((capabilities & bit) !== 0) return 'yes';
     }
     return isUnknown ? 'unknown' : 'no';
+  }
+
+  /** The same if it is open. */
+  openUpstream(backendName: string): UpstreamSession | undefined {
+    const upstream = this.#upstreams.get(backendName);
+    return upstream?.state === 'open' ? upstream : undefined;
   }
 
   /** A request is being worked on: it keeps the session from idling out, and the session's end ends it. */

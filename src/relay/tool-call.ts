@@ -6,6 +6,7 @@ import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import { answer, answerInParts, backendFailed, errorMessage, type RpcError } from './answers.js';
+import { clientsNotification } from './backend-notifications.js';
 import type { AskingStream } from './backend-requests.js';
 import type { Exchange } from './exchange.js';
 import type { Gate } from './gate.js';
@@ -110,7 +111,12 @@ export class ToolCall extends RequestInFlight implements RequestHandler, AskingS
     const { session, upstream, passthrough } = this.#plan;
     if (message.kind === 'request') session.backendRequests.ask(this, upstream, passthrough, bytes, message);
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
-    else if (this.#isOwnProgress(bytes, message)) this.#stream(bytes);
+    else if (message.method === 'notifications/progress') {
+      if (this.#isOwnProgress(bytes, message)) this.#stream(bytes);
+    } else {
+      const parts = clientsNotification(upstream.backend, bytes, message);
+      if (parts !== undefined) this.tell(parts);
+    }
   }
 
   /** For `BackendRequests`. */
@@ -120,9 +126,9 @@ export class ToolCall extends RequestInFlight implements RequestHandler, AskingS
     return exchange.request.answerForms === 'json' ? JSON_ALONE : undefined;
   }
 
-  /** For `BackendRequests`. */
+  /** A message for the caller; for `BackendRequests` too. */
   tell(parts: readonly Buffer[]): void {
-    if (!this.#isDone) this.#stream(Buffer.concat(parts));
+    if (!this.#isDone) this.#stream(joined(parts));
   }
 
   /** For `BackendRequests`: people take their time, and the backend waits for them. */
@@ -200,8 +206,7 @@ export class ToolCall extends RequestInFlight implements RequestHandler, AskingS
   /** Progress is relayed under the caller's own token only; a caller that gave none asked for none. */
   #isOwnProgress(bytes: Buffer, message: BackendMessage): boolean {
     const { message: call, exchange } = this.#plan;
-    if (message.method !== 'notifications/progress' || message.progressTokenStart === -1) return false;
-    if (call.progressTokenStart === -1) return false;
+    if (message.progressTokenStart === -1 || call.progressTokenStart === -1) return false;
     return sameId(
       bytes,
       message.progressTokenStart,
@@ -290,4 +295,9 @@ export class ToolCall extends RequestInFlight implements RequestHandler, AskingS
       answerInParts(exchange, parts);
     }
   }
+}
+
+function joined(parts: readonly Buffer[]): Buffer {
+  const [only, ...others] = parts;
+  return only !== undefined && others.length === 0 ? only : Buffer.concat(parts);
 }

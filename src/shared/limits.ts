@@ -208,6 +208,10 @@ export const limits = {
   repeatedLogKindsMax: 1_024,
   /** Answers to a backend's own requests under way per upstream session; more of its requests are not answered. */
   backendRequestsUnderWayMax: 16,
+  /** Bytes of the params of `logging/setLevel`, which each session keeps; longer ones are refused as invalid params. */
+  logLevelParamsBytesMax: KIB,
+  /** How long a backend may take to set its log level, ms; then the client is answered without it. */
+  logLevelMsMax: 5_000,
   /** Requests of one backend that the client of a session has not answered yet; one more is refused. */
   backendRequestsOpenMax: 16,
   /** Bytes of the id of such a request, which is part of ours, and of its progress token; a longer id is refused. */

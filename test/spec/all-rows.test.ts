@@ -9,6 +9,7 @@ import './backend-requests.rows.js';
 import './endpoints.rows.js';
 import './errors.rows.js';
 import './large-lists.rows.js';
+import './logging.rows.js';
 import './malformed-http.rows.js';
 import './messages.rows.js';
 import './methods.rows.js';

@@ -62,6 +62,8 @@ const NOT_OFFERED: AnswerError = { code: rpcCodes.methodNotFound, message: 'Meth
 const NO_ANSWER = upstreamFault('answer-timeout', true);
 
 export class UpstreamSession {
+  /** Called each time it was opened, before those who wait for it. */
+  onOpened: ((upstream: UpstreamSession, passthrough: readonly string[]) => void) | undefined;
   readonly #context: UpstreamContext;
   /** On whose behalf. */
   readonly subject: string;
@@ -78,6 +80,8 @@ export class UpstreamSession {
   #headers: readonly string[] = [];
   #waiters: OpenWaiter[] = [];
   #answersUnderWay = 0;
+  #isTellingRoots = false;
+  #tellRootsAgain: (() => void) | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
   #isTrial = false;
@@ -121,6 +125,11 @@ export class UpstreamSession {
   /** What the backend declared when it was opened last, as bits of `capability`; `undefined` when it never was. */
   get knownCapabilities(): number | undefined {
     return this.#knownCapabilities;
+  }
+
+  /** Whether it declared what a bit of `capability` says, when it was opened last. */
+  declares(bit: number): boolean {
+    return ((this.#knownCapabilities ?? 0) & bit) !== 0;
   }
 
   /** Whether its backend keeps a session that only a word of ours ends. */
@@ -191,6 +200,22 @@ export class UpstreamSession {
     }
     const headers = this.#headersWith(passthrough);
     this.#context.notices.send(this.subject, this.#backend.target, 'POST', headers, message, onDone);
+  }
+
+  /** Tells that the client's roots have changed: once more if that is being told already, however often it comes. */
+  tellRootsChanged(body: Buffer, passthrough: readonly string[]): void {
+    const tell = (): void => this.tellRootsChanged(body, passthrough);
+    if (this.#isTellingRoots) {
+      this.#tellRootsAgain = tell;
+      return;
+    }
+    this.#isTellingRoots = true;
+    this.send({ body }, passthrough, () => {
+      this.#isTellingRoots = false;
+      const again = this.#tellRootsAgain;
+      this.#tellRootsAgain = undefined;
+      again?.();
+    });
   }
 
   /** Tells the backend that nobody waits for a request any more (S36, C16). */
@@ -287,13 +312,13 @@ export class UpstreamSession {
       this.#context,
       { subject: this.subject, target, endpoint: this.#endpoint, passthrough, introduction: this.#introduction },
       {
-        onOpen: (result) => this.#onOpen(result),
+        onOpen: (result) => this.#onOpen(result, passthrough),
         onFault: (fault) => this.#onOpenFault(fault),
       },
     );
   }
 
-  #onOpen(result: HandshakeResult): void {
+  #onOpen(result: HandshakeResult, passthrough: readonly string[]): void {
     if (!this.#transition('open')) return;
     this.#handshake = undefined;
     this.#record = this.#keptRecord(result.record);
@@ -301,6 +326,7 @@ export class UpstreamSession {
     this.#headers = result.headers;
     this.#retryDelayMs = limits.upstreamRetryDelayMsMin;
     this.#context.onAvailable(this.#backend);
+    this.onOpened?.(this, passthrough);
     this.#tell(undefined);
   }
 

@@ -1,0 +1,56 @@
+// What a client says without asking: cancellations, progress, answers to what backends asked, changed roots. Cold.
+import { idKey, type ClientMessage } from '../protocol/json-rpc.js';
+import { limits } from '../shared/limits.js';
+import { backendTurns } from './backend-turns.js';
+import type { Exchange } from './exchange.js';
+import { passthroughHeadersFor } from './passthrough.js';
+import type { Session } from './session.js';
+
+const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
+
+/** Passes it on to whom it concerns. The exchange is still to be answered. */
+export function onClientNotice(session: Session, exchange: Exchange, message: ClientMessage): void {
+  if (message.kind === 'response') {
+    session.backendRequests.onAnswer(exchange, message);
+    return;
+  }
+  switch (message.method) {
+    case 'notifications/cancelled':
+      onCancelled(session, exchange, message);
+      break;
+    case 'notifications/progress':
+      session.backendRequests.onProgress(exchange, message);
+      break;
+    case 'notifications/roots/list_changed':
+      onRootsChanged(session, exchange);
+      break;
+    default:
+    // `notifications/initialized` has gone to each backend with its own handshake. Others have no receiver.
+  }
+}
+
+function onCancelled(session: Session, exchange: Exchange, message: ClientMessage): void {
+  if (message.requestIdStart === -1) return;
+  const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
+  const tryIt = (): boolean => {
+    const work = session.find(key);
+    work?.cancel(exchange);
+    return work !== undefined;
+  };
+  if (!tryIt()) session.readings.wait(tryIt);
+}
+
+function onRootsChanged(session: Session, exchange: Exchange): void {
+  const { virtualHost } = session;
+  if (virtualHost === undefined || !session.backendRequests.offersRoots) return;
+  const { length } = exchange.request.body;
+  // Nobody counts what waits to be sent.
+  const body = length < limits.countedFromBytes ? exchange.request.body : ROOTS_CHANGED;
+  backendTurns.visitAll(session.identity.subject, virtualHost.backends, {
+    visit: (backend) => {
+      const upstream = session.openUpstream(backend.name);
+      upstream?.tellRootsChanged(body, passthroughHeadersFor(backend, exchange.request));
+    },
+    onNoRoom: () => undefined,
+  });
+}

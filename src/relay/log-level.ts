@@ -1,0 +1,141 @@
+// `logging/setLevel`: the client sets one level, and every backend that declares `logging` is told, those too that are
+// opened later or again. It is answered when all that are open have answered, whatever they say, or have had their time.
+// Cold.
+import { capability } from '../protocol/capabilities.js';
+import { readMember } from '../protocol/json-member-text.js';
+import type { ClientMessage } from '../protocol/json-rpc.js';
+import { limits } from '../shared/limits.js';
+import { rpcCodes } from '../shared/refusals.js';
+import type { CompiledVirtualHost } from '../store/compiled-config.js';
+import { answer, answerError, resultMessage, type RpcError } from './answers.js';
+import { backendTurns } from './backend-turns.js';
+import type { Exchange } from './exchange.js';
+import { passthroughHeadersFor } from './passthrough.js';
+import { RequestInFlight } from './request-in-flight.js';
+import type { Session } from './session.js';
+import type { UpstreamContext } from './upstream/upstream-context.js';
+import type { IdSpan, RequestHandler } from './upstream/upstream-request.js';
+import type { UpstreamSession } from './upstream/upstream-session.js';
+
+const LEVELS: ReadonlySet<string> = new Set([
+  ...['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'],
+]);
+
+const INVALID: RpcError = {
+  code: rpcCodes.invalidParams,
+  message: 'Invalid params of logging/setLevel: level must be one of the eight levels of MCP',
+};
+const SESSION_ENDED: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The session was ended while its log level was set',
+};
+
+export interface LogLevelPlan {
+  readonly session: Session;
+  readonly virtualHost: CompiledVirtualHost;
+  readonly exchange: Exchange;
+  readonly id: IdSpan;
+  readonly message: ClientMessage;
+}
+
+/** @returns false when no backend has logging, and the request is still to be answered. */
+export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): boolean {
+  const { session, exchange, id, message } = plan;
+  if (session.declares(capability.logging) === 'no') return false;
+  const { body } = exchange.request;
+  const params = body.subarray(message.paramsStart, message.paramsEnd);
+  const level = message.paramsStart === -1 ? undefined : readMember(params, 'level');
+  if (level === undefined || !LEVELS.has(level) || params.length > limits.logLevelParamsBytesMax) {
+    answerError(exchange, id, INVALID);
+    return true;
+  }
+  session.logLevel = Buffer.from(params);
+  new SettingLogLevel(context, plan).start();
+  return true;
+}
+
+/** Tells one backend. @param done called once. */
+export function sendLogLevel(
+  context: UpstreamContext,
+  upstream: UpstreamSession,
+  params: Buffer,
+  passthrough: readonly string[],
+  done: () => void,
+): void {
+  const id = context.ids.next();
+  const body = Buffer.concat([HEAD, id, METHOD, params, TAIL]);
+  const sentIn = upstream.record;
+  const handler: RequestHandler = {
+    onAnswer: done,
+    onMessage: (bytes, received) => upstream.answer(bytes, received, passthrough),
+    onFault: (fault) => {
+      // The level is set when it is opened again.
+      if (fault.kind === 'session-lost') upstream.lose(sentIn);
+      done();
+    },
+  };
+  upstream.request(
+    { body },
+    { bytes: id, start: 0, end: id.length },
+    passthrough,
+    limits.logLevelMsMax,
+    false,
+    handler,
+  );
+}
+
+class SettingLogLevel extends RequestInFlight {
+  readonly id: IdSpan;
+  readonly isCancellable = false;
+  readonly #context: UpstreamContext;
+  readonly #plan: LogLevelPlan;
+  /** Backends that have not answered, or were not told yet. */
+  #pendingCount: number;
+  #isDone = false;
+
+  constructor(context: UpstreamContext, plan: LogLevelPlan) {
+    super();
+    this.#context = context;
+    this.#plan = plan;
+    this.id = plan.id;
+    this.#pendingCount = plan.virtualHost.backends.size;
+  }
+
+  start(): void {
+    const { session, virtualHost, exchange } = this.#plan;
+    session.begin(this);
+    backendTurns.visitAll(session.identity.subject, virtualHost.backends, {
+      visit: (backend) => {
+        const upstream = session.openUpstream(backend.name);
+        const { logLevel } = session;
+        if (upstream === undefined || !upstream.declares(capability.logging) || logLevel === undefined)
+          return this.#settle();
+        const passthrough = passthroughHeadersFor(backend, exchange.request);
+        sendLogLevel(this.#context, upstream, logLevel, passthrough, () => this.#settle());
+      },
+      onNoRoom: () => this.#settle(),
+    });
+  }
+
+  cancel(): void {
+    // It is answered all the same, and soon.
+  }
+
+  endWithSession(): void {
+    this.#isDone = true;
+    answerError(this.#plan.exchange, this.id, SESSION_ENDED);
+  }
+
+  #settle(): void {
+    this.#pendingCount -= 1;
+    if (this.#pendingCount > 0 || this.#isDone) return;
+    this.#isDone = true;
+    const { session, exchange } = this.#plan;
+    session.finish(this);
+    answer(exchange, resultMessage(this.id, '{}'));
+  }
+}
+
+const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
+const METHOD = Buffer.from(',"method":"logging/setLevel","params":');
+const TAIL = Buffer.from('}');

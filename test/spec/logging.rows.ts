@@ -1,0 +1,122 @@
+// Logging, and what else backends and clients say unasked during calls: levels to every backend that has them, log
+// messages on the stream of their call, changed roots to everybody.
+import t from 'tap';
+import { backendFor, forEachDeployment } from '../support/deployment.js';
+import { JsonText, memberText } from '../support/json-text.js';
+import { readEvents } from '../support/event-stream.js';
+import type { McpBackend } from '../support/mcp-backend.js';
+import { INITIALIZE_PARAMS, rpc } from '../support/mcp-caller.js';
+import { until } from '../support/until.js';
+
+const LOGGING = { tools: {}, logging: {} };
+const TAKES_LEVELS = async (request: { text: string; json(value: unknown): void }): Promise<boolean> => {
+  if (memberText(request.text, 'method') !== '"logging/setLevel"') return false;
+  request.json(`{"jsonrpc":"2.0","id":${memberText(request.text, 'id')},"result":{}}`);
+  return Promise.resolve(true);
+};
+
+function setLevel(params: string): string {
+  return `{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":${params}}`;
+}
+
+function levelsAt(backend: McpBackend): (string | undefined)[] {
+  return backend.requestsOf('logging/setLevel').map(({ text }) => memberText(text, 'params'));
+}
+
+await forEachDeployment(t, {}, async (t, deployment) => {
+  await t.test('a level goes to every backend that declares logging, and is answered once they have it', async (t) => {
+    const backends = [
+      await backendFor(t, { capabilities: LOGGING, onRequest: TAKES_LEVELS }),
+      await backendFor(t, { capabilities: LOGGING, onRequest: TAKES_LEVELS }),
+      await backendFor(t),
+    ] as const;
+    const [one, two, three] = backends;
+    const caller = await deployment.caller({ one: { url: one.url }, two: { url: two.url }, three: { url: three.url } });
+    const session = await caller.openSession();
+    t.match(rpc(session.opening).result, { capabilities: { logging: {} } });
+    const params = '{ "level":"w\\u0061rning","_meta":{"a/b":1.0}}';
+    t.same(rpc(await session.send(setLevel(params))), { jsonrpc: '2.0', id: 3, result: {} });
+    t.same([levelsAt(one), levelsAt(two), levelsAt(three)], [[params], [params], []]);
+    for (const bad of ['{"level":"loud"}', '{}', '{"level":1}', `{"level":"debug","x":"${'x'.repeat(2_000)}"}`]) {
+      t.match(rpc(await session.send(setLevel(bad))).error, { code: -32602, message: /level/ }, bad.slice(0, 20));
+    }
+    t.equal(levelsAt(one).length, 1, 'the bad ones went nowhere');
+  });
+
+  await t.test('without a backend that has logging there is no such method', async (t) => {
+    const backend = await backendFor(t);
+    const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+    t.notOk('logging' in (rpc(session.opening).result as { capabilities: object }).capabilities);
+    t.match(rpc(await session.send(setLevel('{"level":"debug"}'))).error, { code: -32601 });
+  });
+
+  await t.test('a backend that lost its session is told the level again, and so is one that is new', async (t) => {
+    const options = { capabilities: LOGGING, onRequest: TAKES_LEVELS, withSessions: true };
+    const [one, two] = [await backendFor(t, options), await backendFor(t, options)];
+    const caller = await deployment.caller({ one: { url: one.url } });
+    const session = await caller.openSession();
+    await session.send(setLevel('{"level":"debug"}'));
+    one.forgetSessions();
+    t.match(rpc(await session.call('one-echo')), { result: {} });
+    await until(() => levelsAt(one).length === 2, 'the level, again');
+    await caller.configure({ one: { url: one.url }, two: { url: two.url } });
+    await until(async () => rpc(await session.call('two-echo')).error === undefined, 'the new backend');
+    await until(() => levelsAt(two).length === 1, 'the level at the new one');
+    t.same(
+      [...levelsAt(one), ...levelsAt(two)],
+      Array.from({ length: 3 }, () => '{"level":"debug"}'),
+    );
+  });
+
+  await t.test('notifications on the stream of a call arrive on it, in order and as they are', async (t) => {
+    const notifications = [
+      '{ "method":"notifications/message","params":{"level":"info","data":{"n":1.0,"n":"\\u0041"}},"jsonrpc":"2.0"}',
+      '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
+      '{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e-1"}}',
+      '{"jsonrpc":"2.0","method":"notifications/example.com/own","params":{"x":1e400}}',
+    ];
+    const kept = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}';
+    const backend = await backendFor(t, {
+      onCall: async (call) => {
+        for (const text of [...notifications, kept]) await call.send(new JsonText(text));
+        return undefined;
+      },
+    });
+    const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+    const events = readEvents((await session.call('one-echo')).body);
+    t.same(events.slice(0, -1), notifications, 'but for progress that nobody asked for');
+    t.match(JSON.parse(events.at(-1) ?? ''), { id: 7, result: {} });
+    const alone = await session.call('one-echo', '{}', { accept: 'application/json' });
+    t.match(rpc(alone), { id: 7, result: {} }, 'who takes JSON alone gets the answer alone');
+  });
+
+  await t.test("updates of resources carry the caller's URI", async (t) => {
+    const updated = (uri: string): string =>
+      `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"title":"uri", "uri":${uri}}}`;
+    const backend = await backendFor(t, {
+      onCall: async (call) => {
+        for (const uri of ['"a:\\u0062"', '"ui://x/y"', '7']) await call.send(new JsonText(updated(uri)));
+        return undefined;
+      },
+    });
+    const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+    const events = readEvents((await session.call('one-echo')).body);
+    t.same(events.slice(0, -1), [updated('"one+a:\\u0062"'), updated('"ui://one/x/y"')]);
+  });
+
+  await t.test('changed roots are told to every backend, if the client has any', async (t) => {
+    const [one, two] = [await backendFor(t), await backendFor(t)];
+    const caller = await deployment.caller({ one: { url: one.url }, two: { url: two.url } });
+    const changed = '{ "jsonrpc":"2.0","method":"notifications/roots/list_changed","params":{"_meta":{"x":1.0}}}';
+    const told = (backend: McpBackend): string[] =>
+      backend.requestsOf('notifications/roots/list_changed').map(({ text }) => text);
+    const rootless = await caller.openSession();
+    t.equal((await rootless.send(changed)).status, 202);
+    const rooted = await caller.openSession({
+      params: INITIALIZE_PARAMS.replace('"capabilities":{}', '"capabilities":{"roots":{"listChanged":true}}'),
+    });
+    t.equal((await rooted.send(changed)).status, 202);
+    await until(() => told(one).length + told(two).length >= 2, 'both to be told');
+    t.same([told(one), told(two)], [[changed], [changed]]);
+  });
+});
