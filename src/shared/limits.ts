@@ -376,6 +376,8 @@ export const limits = {
   commandAnswerMsMax: 120_000,
   /** Connections to the control plane at once; one more takes the place of the one that has been silent longest. */
   controlPlaneConnectionsMax: 4_096,
+  /** Values of a request's JSON body; a body of more than `readAtOnceBytesMax` bytes and more values is refused (413). */
+  controlPlaneBodyValuesMax: 50_000,
   /** How long a request to the control plane may take to arrive, body and all, ms; then it is answered 408. */
   requestReceiveMsMax: 60_000,
   /** Characters of one parameter in a path of the control plane, as sent; a longer one is answered 414. */

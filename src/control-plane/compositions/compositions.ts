@@ -189,6 +189,7 @@ export class Compositions {
     await this.#publisher.stop();
     await this.#repairs.settled();
     await Promise.allSettled(this.#underway.values());
+    await this.#publisher.close();
   }
 
   /** Resolved when it is done, or the wait is over. When the store does not take it now, it is done at a later look. */
@@ -223,7 +224,7 @@ export class Compositions {
       for (let start = 0; start < subjects.length; start += limits.publicationChecksAtOnceMax) {
         if (this.#isStopping) return;
         await this.#publisher.check(subjects.slice(start, start + limits.publicationChecksAtOnceMax));
-        await setTimeout(limits.publicationCheckPauseMs, undefined, { ref: false });
+        await setTimeout(limits.publicationCheckPauseMs);
       }
     } catch (error) {
       // The store, most likely: the next look is not far away.
@@ -260,13 +261,11 @@ export class Compositions {
     if (excessBytes > 0) refuse('servers', `and subjects must be shorter by ${excessBytes} bytes together`);
     const { servers, compositions } = this.#directory;
     refuseAboveQuota(composition, compositions, this.#shares);
-    const matches = matchServers(composition, servers);
+    const json = virtualHostJson(matchServers(composition, servers));
     for (const [index, subject] of composition.subjects.entries()) {
       const obstacle =
         findShareObstacle(subject, composition, compositions, this.#shares) ??
-        (published.includes(subject)
-          ? undefined
-          : await this.#publisher.findObstacle(subject, composition.id, matches));
+        (published.includes(subject) ? undefined : await this.#publisher.findObstacle(subject, composition.id, json));
       if (obstacle !== undefined) refuse(`subjects.${index}`, `cannot be published to: ${obstacle}`);
     }
   }

@@ -77,14 +77,20 @@ export function planPublication(state: PublicationState, wanted: ReadonlyMap<str
     }
     value = before?.isConfigOurs === true && edited.equals(EMPTY_CONFIG) ? undefined : edited;
   }
-  return {
-    kind: 'stale',
-    changes: [
-      { ...publicationKey(subject), expected: state.record, value: record },
-      // Also when it stays: the record must be true of it.
-      { ...userConfigKey(subject), expected: state.config, value },
-    ],
-  };
+  return { kind: 'stale', changes: changesOf(state, record, value) };
+}
+
+/** From what was read to what should be there. */
+export function changesOf(
+  state: PublicationState,
+  record: Buffer | undefined,
+  config: Buffer | undefined,
+): readonly RecordChange[] {
+  return [
+    { ...publicationKey(state.subject), expected: state.record, value: record },
+    // Also when it stays: the record must be true of it.
+    { ...userConfigKey(state.subject), expected: state.config, value: config },
+  ];
 }
 
 function obstructed(reason: string): PublicationPlan {

@@ -13,7 +13,8 @@ import type { StoredComposition } from './composition-storage.js';
 import { FreshRuns } from './fresh-runs.js';
 import { jobDone, type PublicationJob } from './publication-job.js';
 import type { PublicationProgress } from './publication-wait.js';
-import { planPublication, publicationKey, userConfigKey, type PublicationState } from './publication.js';
+import { PublicationPlanner } from './publication-planner.js';
+import { publicationKey, userConfigKey, type PublicationState } from './publication.js';
 
 export interface PublisherParts {
   readonly records: RecordStore;
@@ -32,6 +33,7 @@ const PROGRESS_MS = 5_000;
 
 export class Publisher {
   readonly #parts: PublisherParts;
+  readonly #planner = new PublicationPlanner();
   readonly #runs = new FreshRuns((subject) => this.#publish(subject));
   /** Why nothing can be published to a subject, as last logged. */
   readonly #obstacles = new Map<string, string>();
@@ -90,17 +92,18 @@ export class Publisher {
     const stale: string[] = [];
     const states = await Promise.all(subjects.map((subject) => this.#readState(subject)));
     for (const state of states) {
-      if (planPublication(state, this.#wantedBy(state.subject)).kind !== 'current') stale.push(state.subject);
+      const { kind } = await this.#planner.plan(state, this.#wantedBy(state.subject));
+      if (kind !== 'current') stale.push(state.subject);
     }
     await this.publish(stale);
   }
 
-  /** Why the composition could not be published to the subject, as things are. */
-  async findObstacle(subject: string, id: string, matches: readonly Match[]): Promise<string | undefined> {
+  /** Why the composition, whose virtual host is given as JSON, could not be published to the subject, as things are. */
+  async findObstacle(subject: string, id: string, json: string): Promise<string | undefined> {
     const state = await this.#readState(subject);
     const wanted = this.#wantedBy(subject);
-    wanted.set(id, virtualHostJson(matches));
-    const plan = planPublication(state, wanted);
+    wanted.set(id, json);
+    const plan = await this.#planner.plan(state, wanted);
     return plan.kind === 'obstructed' ? plan.reason : undefined;
   }
 
@@ -108,6 +111,11 @@ export class Publisher {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#runs.settled();
+  }
+
+  /** Once nobody asks any more. */
+  async close(): Promise<void> {
+    await this.#planner.close();
   }
 
   async #publish(subject: string): Promise<void> {
@@ -118,7 +126,7 @@ export class Publisher {
       const state = await this.#readState(subject);
       await directory.sync();
       const wanted = this.#wantedBy(subject);
-      const plan = planPublication(state, wanted);
+      const plan = await this.#planner.plan(state, wanted);
       if (plan.kind === 'obstructed') this.#tellObstacle(subject, plan.reason);
       else this.#obstacles.delete(subject);
       if (plan.kind !== 'stale') return true;

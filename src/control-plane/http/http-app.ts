@@ -27,6 +27,7 @@ import { mountDocumentationRoutes } from './routes/documentation-routes.js';
 import { mountMcpRoutes, type ServedMcp } from './routes/mcp-routes.js';
 import { mountServerRoutes, type ServedRegistry } from './routes/server-routes.js';
 import { mountStatusRoutes, type StatusParts } from './routes/status-routes.js';
+import { readJsonBodies } from './json-body.js';
 import { securityHeaders } from './security-headers.js';
 
 export interface HttpAppParts extends StatusParts {
@@ -79,24 +80,6 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   await mountMcpRoutes(app, parts.mcp);
   await app.ready();
   return app;
-}
-
-/** JSON alone; no body at all is fine where none is asked for, whatever its type. */
-function readJsonBodies(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error');
-  app.removeAllContentTypeParsers();
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
-    if (body.length === 0) {
-      done(null, undefined);
-      return;
-    }
-    try {
-      void parse(request, decoder.decode(body), done);
-    } catch {
-      done(new Refused(400, 'The body is not UTF-8'));
-    }
-  });
 }
 
 function letIn(app: FastifyInstance, admission: Admission): void {

@@ -1,0 +1,63 @@
+// Where publications are planned: small ones on the event loop, a few milliseconds a turn, however many there are; large ones,
+// whose decoding would hold it up for up to a second, in a thread. Cold.
+import { fileURLToPath } from 'node:url';
+import { Piscina } from 'piscina';
+import { limits } from '../../shared/limits.js';
+import type { PublicationOutcome, PublicationTask } from './publication-thread.js';
+import { changesOf, planPublication, type PublicationPlan, type PublicationState } from './publication.js';
+
+const THREAD_FILE = fileURLToPath(new URL('./publication-thread.js', import.meta.url));
+
+export class PublicationPlanner {
+  #piscina: Piscina | undefined;
+  /** The one before is planned, or has failed. */
+  #last: Promise<unknown> = Promise.resolve();
+  /** When others have their turn of the event loop, ms. */
+  #turnEndMs = 0;
+
+  /** @param wanted JSON of the virtual hosts that the subject should have of ours, by id. */
+  plan(state: PublicationState, wanted: ReadonlyMap<string, string>): Promise<PublicationPlan> {
+    if (bytesOf(state, wanted) > limits.userConfigInlineBytesMax) return this.#planLarge(state, wanted);
+    const planned = this.#last.then(async () => {
+      await this.#whenItIsTime();
+      return planPublication(state, wanted);
+    });
+    this.#last = planned.catch(() => undefined);
+    return planned;
+  }
+
+  /** Ends the thread. */
+  async close(): Promise<void> {
+    await this.#piscina?.destroy();
+  }
+
+  async #planLarge(state: PublicationState, wanted: ReadonlyMap<string, string>): Promise<PublicationPlan> {
+    this.#piscina ??= new Piscina({
+      filename: THREAD_FILE,
+      minThreads: 0,
+      maxThreads: 1,
+      idleTimeout: limits.configThreadIdleMs,
+      maxQueue: limits.largeConfigsWaitingMax,
+    });
+    const outcome = (await this.#piscina.run({ state, wanted } satisfies PublicationTask)) as PublicationOutcome;
+    if (outcome.kind !== 'stale') return outcome;
+    return { kind: 'stale', changes: changesOf(state, ownedBuffer(outcome.record), ownedBuffer(outcome.config)) };
+  }
+
+  async #whenItIsTime(): Promise<void> {
+    if (performance.now() < this.#turnEndMs) return;
+    await new Promise(setImmediate);
+    this.#turnEndMs = performance.now() + limits.readingTurnMs;
+  }
+}
+
+function bytesOf({ config }: PublicationState, wanted: ReadonlyMap<string, string>): number {
+  let bytes = config?.length ?? 0;
+  for (const json of wanted.values()) bytes += json.length;
+  return bytes;
+}
+
+/** What a thread sends is a plain array, with memory of its own. */
+function ownedBuffer(bytes: Uint8Array | undefined): Buffer | undefined {
+  return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

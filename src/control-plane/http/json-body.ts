@@ -1,0 +1,41 @@
+// Bodies of requests as JSON. A small one is parsed at once. A large one is looked through first, a few milliseconds a turn of
+// the event loop, and refused when it has so many values that parsing them would hold everybody up. Cold.
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { readings } from '../../protocol/reading-queue.js';
+import { limits } from '../../shared/limits.js';
+import { Refused } from './answered-error.js';
+
+type Done = (error: Error | null, body?: unknown) => void;
+
+/** JSON alone; no body at all is fine where none is asked for, whatever its type. */
+export function readJsonBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const parseNow = (request: FastifyRequest, body: Buffer, done: Done): void => {
+    let text: string;
+    try {
+      text = decoder.decode(body);
+    } catch {
+      done(new Refused(400, 'The body is not UTF-8'));
+      return;
+    }
+    void parse(request, text, done);
+  };
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+    if (body.length === 0) done(null, undefined);
+    else if (body.length <= limits.readAtOnceBytesMax) parseNow(request, body, done);
+    else parseLarge(body, done, () => parseNow(request, body, done));
+  });
+}
+
+function parseLarge(body: Buffer, done: Done, parse: () => void): void {
+  const valuesMax = limits.controlPlaneBodyValuesMax;
+  readings.read(body, limits.jsonDepthMax, (tape) => {
+    // Parsing has a turn of its own.
+    if (tape !== undefined && tape.count <= valuesMax) setImmediate(parse);
+    else if (tape !== undefined)
+      done(new Refused(413, `The body has more than ${valuesMax} values: send fewer at once`));
+    else done(new Refused(400, `The body is not JSON in UTF-8, or has far more than ${valuesMax} values`));
+  });
+}

@@ -1,0 +1,43 @@
+// What the turns of the main threads of a program's processes cost, as `turn-watch.ts` writes it down in them.
+//
+//   const turns = new TurnLog(t);
+//   ... startDeployment(t, { environment: turns.environment }) ...
+//   const sinceMs = Date.now(); ...; turns.check(t, 'a large call', pids, sinceMs);
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { createScratchDirectory } from './scratch-directory.js';
+import { slownessNow } from './turn-cost.js';
+
+/** No turn may cost more, ms of CPU time on a machine like that of the limits. */
+const TURN_MS_MAX = 50;
+
+export class TurnLog {
+  readonly #directory: string;
+
+  constructor(t: Test) {
+    this.#directory = createScratchDirectory(t);
+  }
+
+  /** Of the processes that are to be watched. */
+  get environment(): Readonly<Record<string, string>> {
+    const watch = new URL('./turn-watch.js', import.meta.url);
+    return { NODE_OPTIONS: `--import ${watch.href}`, TURN_WATCH_DIRECTORY: this.#directory };
+  }
+
+  /** That no turn was dear since then. Throws when one of the processes is not watched. */
+  check(t: Test, what: string, pids: readonly number[], sinceMs: number): void {
+    const dearestMs = Math.max(0, ...pids.map((pid) => this.#dearestSince(pid, sinceMs)));
+    const boundMs = dearestMs < TURN_MS_MAX ? TURN_MS_MAX : TURN_MS_MAX * slownessNow();
+    const words = `the dearest turn cost ${Math.round(dearestMs)} ms of ${Math.round(boundMs)} at most`;
+    t.ok(dearestMs < boundMs, `${what}: ${words}`);
+  }
+
+  #dearestSince(pid: number, sinceMs: number): number {
+    const lines = readFileSync(join(this.#directory, `${pid}.turns`), 'utf8')
+      .trim()
+      .split('\n');
+    const costs = lines.map((line) => line.split(' ').map(Number)).filter(([atMs = 0]) => atMs >= sinceMs);
+    return Math.max(0, ...costs.map(([, costMs = 0]) => costMs));
+  }
+}
