@@ -155,6 +155,36 @@ function hexValue(digit: number): number {
   return digit <= 0x39 ? digit - 0x30 : (digit | 0x20) - 0x57;
 }
 
+/** Whether the key between the offsets, which leave out its quotes, is this name, written with escapes or without. @param name ASCII. */
+export function isKey(bytes: Uint8Array, start: number, end: number, name: string): boolean {
+  return compareText(bytes, start, end, name) === 'same';
+}
+
+/**
+ * Where the text ends that a string token begins with, written with escapes or without; -1 when it begins otherwise.
+ * @param text ASCII, in small letters where letters may be of either case.
+ */
+export function prefixEnd(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  text: string,
+  letters: 'as-is' | 'caseless' = 'as-is',
+): number {
+  let at = start + 1;
+  for (let index = 0; index < text.length; index++) {
+    if (at >= end - 1) return -1;
+    let code = bytes[at++]!;
+    if (code === 0x5c) {
+      code = escapedCode(bytes, at);
+      at += bytes[at] === 0x75 ? 5 : 1;
+    }
+    if (letters === 'caseless' && code >= 0x41 && code <= 0x5a) code |= 0x20;
+    if (code !== text.charCodeAt(index)) return -1;
+  }
+  return at;
+}
+
 /** Whether the string token between the offsets has this text, written with escapes or without. @param text ASCII. */
 export function isString(bytes: Uint8Array, start: number, end: number, text: string): boolean {
   return compareText(bytes, start + 1, end - 1, text) === 'same';

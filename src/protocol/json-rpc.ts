@@ -7,6 +7,7 @@ import { ABSENT, AMBIGUOUS, findMembers, isString, MemberNames, stringValue } fr
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import { methodName } from './method-name.js';
 import { readings, type Reading } from './reading-queue.js';
+import type { UriSpans } from './uri-places.js';
 
 /** A message of a caller. Spans are offsets into its bytes, end exclusive, strings with their quotes; -1 is absent. */
 export interface ClientMessage {
@@ -56,6 +57,8 @@ export interface BackendMessage {
   /** `params.progressToken` of a notification; absent as well when it is neither string nor number. */
   readonly progressTokenStart: number;
   readonly progressTokenEnd: number;
+  /** Of a large answer, where URIs stand in it; of others it has not been found out. */
+  readonly uris: UriSpans | undefined;
 }
 
 /** `not-json` is for -32700, `not-json-rpc` for -32600 (decisions 2.2). */
@@ -63,7 +66,8 @@ export type ClientReading = ClientMessage | 'not-json' | 'not-json-rpc';
 
 /** `params._meta.progressToken` is the deepest value that is looked at. */
 const CLIENT_DEPTH = 3;
-const BACKEND_DEPTH = 2;
+/** As deep as a backend's message is looked at. */
+export const BACKEND_DEPTH = 2;
 
 /** Enough for `jsonrpc` and `id`, which backends put before the result when they do not begin with it. */
 const BEGINNING_BYTES = 256;
@@ -173,24 +177,8 @@ export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_DEPTH): Bac
   return scanner.scan(bytes, depthMax) ? backendMessageIn(scanner, bytes) : undefined;
 }
 
-/** The same for a message of any size, as `readLargeClientMessage`. */
-export function readLargeBackendMessage(bytes: Buffer, done: (message: BackendMessage | undefined) => void): Reading {
-  return readings.readNow(bytes, BACKEND_DEPTH, (tape) => {
-    done(tape === undefined ? undefined : backendMessageIn(tape, bytes));
-  });
-}
-
-/** The same, never called back from within. */
-export function readLargeBackendMessageLater(
-  bytes: Buffer,
-  done: (message: BackendMessage | undefined) => void,
-): Reading {
-  return readings.read(bytes, BACKEND_DEPTH, (tape) => {
-    done(tape === undefined ? undefined : backendMessageIn(tape, bytes));
-  });
-}
-
-function backendMessageIn(tape: JsonScanner, bytes: Buffer): BackendMessage | undefined {
+/** What the tape of a scanned text says; `undefined` for what is not a JSON-RPC message. */
+export function backendMessageIn(tape: JsonScanner, bytes: Buffer): BackendMessage | undefined {
   if (!readEnvelope(tape, bytes)) return undefined;
   const { method, result, error } = envelope;
   const params = nullAsAbsent(tape, envelope.params);
@@ -358,5 +346,6 @@ function backendMessage(
     paramsEnd: endOf(tape, params),
     progressTokenStart: startOf(tape, progressToken),
     progressTokenEnd: endOf(tape, progressToken),
+    uris: undefined,
   };
 }

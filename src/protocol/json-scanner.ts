@@ -39,12 +39,19 @@ for (const letter of '"\\/bfnrt') escapable[letter.charCodeAt(0)] = 1;
 const hexDigit = new Uint8Array(256);
 for (const digit of '0123456789abcdefABCDEF') hexDigit[digit.charCodeAt(0)] = 1;
 
+/** Whether what is in a container is to be recorded, by where its key stands; -1 for the root and elements of arrays. */
+export type NodeFilter = (keyStart: number, keyEnd: number) => boolean;
+
 type Literal = 'true' | 'false' | 'null';
 
 export class JsonScanner {
   #tape = new Int32Array(NODES_AT_FIRST * ROW);
   #count = 0;
   #depthMax = 0;
+  #depthWanted = 0;
+  #filter: NodeFilter | undefined;
+  /** The depth of the container in which nothing is recorded. */
+  #narrowedAt = -1;
 
   #isSound = false;
   #expected: number = expect.nothing;
@@ -69,9 +76,10 @@ export class JsonScanner {
   /**
    * Scans a whole document, its UTF-8 included.
    * @param depthMax values nested at most so deep are recorded (the root is at 0); all are checked.
+   * @param filter leaves out what is in some containers.
    */
-  scan(bytes: Uint8Array, depthMax: number): boolean {
-    this.begin(depthMax);
+  scan(bytes: Uint8Array, depthMax: number, filter?: NodeFilter): boolean {
+    this.begin(depthMax, filter);
     return this.push(bytes) && this.finish() && (this.isChunkAscii || isUtf8(bytes));
   }
 
@@ -79,9 +87,11 @@ export class JsonScanner {
    * Starts a document that comes in pieces. Its UTF-8 is for the caller to check, where a piece is not ASCII: one may end
    * within a character.
    */
-  begin(depthMax: number): void {
+  begin(depthMax: number, filter?: NodeFilter): void {
     this.#count = 0;
-    this.#depthMax = depthMax;
+    this.#depthMax = this.#depthWanted = depthMax;
+    this.#filter = filter;
+    this.#narrowedAt = -1;
     this.#isSound = true;
     this.#expected = expect.value;
     this.#offset = 0;
@@ -350,6 +360,10 @@ export class JsonScanner {
     if (this.#depth === limits.jsonDepthMax || !this.#beginValue(kind, at)) return false;
     this.#openKinds[this.#depth] = kind;
     this.#openNodes[this.#depth] = this.#count - 1;
+    if (this.#filter !== undefined && this.#depth < this.#depthMax) {
+      const node = this.#count - 1;
+      if (!this.#filter(this.keyStart(node), this.keyEnd(node))) this.#depthMax = this.#narrowedAt = this.#depth;
+    }
     this.#depth++;
     return true;
   }
@@ -357,6 +371,10 @@ export class JsonScanner {
   #close(kind: number, at: number): boolean {
     if ((this.#expected & expect.close) === 0 || this.#openKinds[this.#depth - 1] !== kind) return false;
     this.#depth--;
+    if (this.#depth === this.#narrowedAt) {
+      this.#narrowedAt = -1;
+      this.#depthMax = this.#depthWanted;
+    }
     if (this.#depth <= this.#depthMax) {
       const row = this.#openNodes[this.#depth]! * ROW;
       this.#tape[row + END] = this.#offset + at + 1;

@@ -3,12 +3,19 @@
 // the one that has the least left, so that none waits for ever and a small one does not wait for a giant.
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/limits.js';
-import { JsonScanner } from './json-scanner.js';
+import { JsonScanner, type NodeFilter } from './json-scanner.js';
 
 /** A text that is being read. */
 export interface Reading {
   /** Nobody wants to know any more: nothing is called back. */
   cancel(): void;
+}
+
+export interface ReadingExtras {
+  /** As for `JsonScanner.scan`. */
+  readonly filter?: NodeFilter;
+  /** Sees where each slice begins and ends, in order. */
+  readonly onSlice?: (start: number, end: number) => void;
 }
 
 /** @param tape `undefined` when the text is not JSON; otherwise good until the callback returns. */
@@ -29,8 +36,8 @@ export class ReadingQueue {
    * @param depthMax as for `JsonScanner.scan`.
    * @param handler called once, never from within.
    */
-  read(bytes: Uint8Array, depthMax: number, handler: ReadingHandler): Reading {
-    const reading = new SlicedReading(bytes, depthMax, handler, () => this.#remove(reading));
+  read(bytes: Uint8Array, depthMax: number, handler: ReadingHandler, extras?: ReadingExtras): Reading {
+    const reading = new SlicedReading(bytes, depthMax, extras, handler, () => this.#remove(reading));
     this.#readings.push(reading);
     this.#plan();
     return reading;
@@ -40,9 +47,9 @@ export class ReadingQueue {
    * The same, begun at once if no other text is being read: the handler is called from within when there is time for all
    * of the text in this turn. So it is looked at, and goes on, while the processor's caches still hold it.
    */
-  readNow(bytes: Uint8Array, depthMax: number, handler: ReadingHandler): Reading {
+  readNow(bytes: Uint8Array, depthMax: number, handler: ReadingHandler, extras?: ReadingExtras): Reading {
     const isFirst = this.#readings.length === 0;
-    const reading = this.read(bytes, depthMax, handler);
+    const reading = this.read(bytes, depthMax, handler, extras);
     if (isFirst && this.#leftMs > 0) this.#turn();
     return reading;
   }
@@ -112,12 +119,20 @@ class SlicedReading implements Reading {
   scanner: JsonScanner | undefined;
   readonly #bytes: Uint8Array;
   readonly #depthMax: number;
+  readonly #extras: ReadingExtras | undefined;
   readonly #onCancel: () => void;
   #at = 0;
 
-  constructor(bytes: Uint8Array, depthMax: number, handler: ReadingHandler, onCancel: () => void) {
+  constructor(
+    bytes: Uint8Array,
+    depthMax: number,
+    extras: ReadingExtras | undefined,
+    handler: ReadingHandler,
+    onCancel: () => void,
+  ) {
     this.#bytes = bytes;
     this.#depthMax = depthMax;
+    this.#extras = extras;
     this.handler = handler;
     this.#onCancel = onCancel;
   }
@@ -127,13 +142,14 @@ class SlicedReading implements Reading {
   }
 
   start(scanner: JsonScanner): void {
-    scanner.begin(this.#depthMax);
+    scanner.begin(this.#depthMax, this.#extras?.filter);
     this.scanner = scanner;
   }
 
   readSlice(): 'unfinished' | 'sound' | 'unsound' {
     const end = characterStart(this.#bytes, this.#at + limits.readingSliceBytes);
     const slice = this.#bytes.subarray(this.#at, end);
+    this.#extras?.onSlice?.(this.#at, end);
     this.#at = end;
     const { scanner } = this;
     if (scanner?.push(slice) !== true || !(scanner.isChunkAscii || isUtf8(slice))) return 'unsound';

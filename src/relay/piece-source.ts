@@ -7,7 +7,7 @@ export interface PieceSource {
   next(): Buffer | undefined;
 }
 
-/** The parts one behind the other. */
+/** The parts one behind the other. Small ones are joined: there may be very many. */
 export class PartPieces implements PieceSource {
   readonly #parts: readonly Buffer[];
   #index = 0;
@@ -18,14 +18,31 @@ export class PartPieces implements PieceSource {
   }
 
   next(): Buffer | undefined {
+    const piece = this.#take(limits.sentPieceBytes);
+    if (piece === undefined || piece.length >= limits.sentPieceBytes || this.#index >= this.#parts.length) return piece;
+    const joined = [piece];
+    let bytesLeft = limits.sentPieceBytes - piece.length;
+    for (
+      let more = this.#take(bytesLeft);
+      more !== undefined;
+      more = bytesLeft > 0 ? this.#take(bytesLeft) : undefined
+    ) {
+      joined.push(more);
+      bytesLeft -= more.length;
+    }
+    return joined.length === 1 ? piece : Buffer.concat(joined);
+  }
+
+  /** What comes next of one part. */
+  #take(bytesMax: number): Buffer | undefined {
     for (let part = this.#parts[this.#index]; part !== undefined; part = this.#parts[this.#index]) {
-      if (this.#at < part.length) {
-        const piece = part.subarray(this.#at, this.#at + limits.sentPieceBytes);
-        this.#at += piece.length;
-        return piece;
+      const piece = part.subarray(this.#at, this.#at + bytesMax);
+      this.#at += piece.length;
+      if (this.#at === part.length) {
+        this.#index += 1;
+        this.#at = 0;
       }
-      this.#index += 1;
-      this.#at = 0;
+      if (piece.length > 0) return piece;
     }
     return undefined;
   }

@@ -304,7 +304,7 @@ export class Relay {
       answerError(exchange, id, isUndeclared ? methodNotFound(method) : target.error);
       return;
     }
-    const { backend, outgoing, gate } = target;
+    const { backend, outgoing, gate, uriPlaces } = target;
     exchange.annotate?.(method, backend.name, tool);
     if (!hasRoom(session, exchange, id)) return;
     const call = new ToolCall({
@@ -314,6 +314,7 @@ export class Relay {
       message,
       outgoing,
       gate: gate && new Gate(this.#context, this.#merger, session, gate),
+      uriPlaces,
       passthrough: passthroughHeadersFor(backend, exchange.request),
       deadlines: this.#context.deadlines,
       idleTimeoutMs: this.#context.options.callIdleTimeoutMs,

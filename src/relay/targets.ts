@@ -3,6 +3,7 @@
 import { capability } from '../protocol/capabilities.js';
 import { stringValue } from '../protocol/json-member.js';
 import type { ClientMessage } from '../protocol/json-rpc.js';
+import { uriPlace } from '../protocol/uri-places.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
@@ -21,6 +22,8 @@ export interface Target {
   readonly outgoing: OutgoingMessage;
   /** `undefined` for tools, which have none. */
   readonly gate: GateRules | undefined;
+  /** Bits of `uriPlace`: where in the answer URIs are the backend's. */
+  readonly uriPlaces: number;
 }
 
 /** Why a request has no target. */
@@ -38,16 +41,33 @@ export interface TargetReading {
 
 interface MethodRules {
   readonly capability: number;
+  readonly uriPlaces: number;
   readonly unknownName: (name: string) => RpcError;
   readonly unknownUri: (uri: string) => RpcError;
 }
 
 const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
-  'tools/call': { capability: 0, unknownName: unknownTool, unknownUri: unknownResource },
-  'prompts/get': { capability: capability.prompts, unknownName: unknownPrompt, unknownUri: unknownResource },
-  'resources/read': { capability: capability.resources, unknownName: unknownPrompt, unknownUri: resourceNotFound },
+  'tools/call': {
+    capability: 0,
+    uriPlaces: uriPlace.content | uriPlace.error,
+    unknownName: unknownTool,
+    unknownUri: unknownResource,
+  },
+  'prompts/get': {
+    capability: capability.prompts,
+    uriPlaces: uriPlace.messages | uriPlace.error,
+    unknownName: unknownPrompt,
+    unknownUri: unknownResource,
+  },
+  'resources/read': {
+    capability: capability.resources,
+    uriPlaces: uriPlace.contents | uriPlace.error,
+    unknownName: unknownPrompt,
+    unknownUri: resourceNotFound,
+  },
   'completion/complete': {
     capability: capability.completions,
+    uriPlaces: uriPlace.error,
     unknownName: unknownPrompt,
     unknownUri: unknownResource,
   },
@@ -85,7 +105,8 @@ export function readTarget(
     const route = isTooLong ? undefined : routeName(virtualHost, 'tools', text);
     if (route === undefined) return { target: { error: unknownTool(text), capability: 0 }, tool: text };
     const outgoing = bareNameBody(body, message, route);
-    return { target: { backend: route.backend, outgoing, gate: undefined }, tool: route.bareName };
+    const target = { backend: route.backend, outgoing, gate: undefined, uriPlaces: rules.uriPlaces };
+    return { target, tool: route.bareName };
   }
   const unknown = isUri ? rules.unknownUri(text) : rules.unknownName(text);
   const target = isTooLong ? undefined : findTarget(method, virtualHost, body, message, text, unknown);
@@ -100,6 +121,7 @@ function findTarget(
   text: string,
   unknown: RpcError,
 ): Target | undefined {
+  const { uriPlaces } = METHODS[method];
   const gate = { method, capability: METHODS[method].capability, unknown };
   if (message.isUri) {
     const route = routeUri(virtualHost, text);
@@ -108,6 +130,7 @@ function findTarget(
         backend: route.backend,
         outgoing: bareUriBody(body, message, route),
         gate: { ...gate, uri: route.bareUri },
+        uriPlaces,
       }
     );
   }
@@ -117,6 +140,7 @@ function findTarget(
       backend: route.backend,
       outgoing: bareNameBody(body, message, route),
       gate: { ...gate, uri: undefined },
+      uriPlaces,
     }
   );
 }

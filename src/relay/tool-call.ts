@@ -13,6 +13,7 @@ import type { Gate } from './gate.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { EventPieces } from './piece-source.js';
 import { RequestInFlight } from './request-in-flight.js';
+import { callersParts } from './rewriting.js';
 import { Sending } from './sending.js';
 import type { Session } from './session.js';
 import { upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
@@ -36,6 +37,8 @@ export interface ToolCallPlan {
   readonly outgoing: OutgoingMessage;
   /** What the request must pass when the upstream session is open. */
   readonly gate: Gate | undefined;
+  /** Bits of `uriPlace`: where in the answer URIs are the backend's. */
+  readonly uriPlaces: number;
   /** The caller's headers for this backend: name, value, … */
   readonly passthrough: readonly string[];
   readonly deadlines: DeadlineWheel;
@@ -103,7 +106,8 @@ export class ToolCall extends RequestInFlight implements RequestHandler, AskingS
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
-    this.#finish(bytes, this.#partsWithCallersId(bytes, message));
+    const { upstream, uriPlaces } = this.#plan;
+    this.#finish(bytes, callersParts(bytes, message, this.id, upstream.backend.uriName, uriPlaces));
     if (this.#request?.isSent === true) this.#plan.exchange.releaseBody?.();
   }
 
@@ -241,17 +245,6 @@ export class ToolCall extends RequestInFlight implements RequestHandler, AskingS
       this.#request?.resume();
     });
     this.#sending.add(new EventPieces([bytes]));
-  }
-
-  /**
-   * A backend may write the id in other digits or escapes; the caller gets the bytes that it sent (decisions 2.4).
-   * @returns `undefined` when they are the same.
-   */
-  #partsWithCallersId(bytes: Buffer, message: BackendMessage): readonly Buffer[] | undefined {
-    const id = this.id.bytes.subarray(this.id.start, this.id.end);
-    if (bytes.compare(id, 0, id.length, message.idStart, message.idEnd) === 0) return undefined;
-    // A copy: the memory of the caller's body is used again before all of a large answer is gone.
-    return [bytes.subarray(0, message.idStart), Buffer.from(id), bytes.subarray(message.idEnd)];
   }
 
   #fail(fault: UpstreamFault): void {

@@ -1,9 +1,9 @@
 // URIs of resources as callers see them: `<backend>+<uri>`, and `ui://<backend>/<rest>` for `ui://<rest>`, because hosts of
 // MCP Apps insist on that scheme. The backend's name is written as `shared/uri-name.ts` has it.
+import { prefixEnd } from '../protocol/json-member.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 
 const UI = 'ui://';
-const BACKSLASH = 0x5c;
 
 /** Something that is put into bytes. */
 export interface Insertion {
@@ -37,7 +37,7 @@ export function callersUri(uriName: string, uri: string): string {
 
 /** What makes the string token between the offsets, which take in its quotes, the caller's form; all its bytes stay. */
 export function uriInsertion(bytes: Buffer, start: number, end: number, prefix: UriPrefix): Insertion {
-  const behindUi = endOfUi(bytes, start, end);
+  const behindUi = prefixEnd(bytes, start, end, UI);
   return behindUi === -1 ? { at: start + 1, putIn: prefix.plain } : { at: behindUi, putIn: prefix.ui };
 }
 
@@ -66,24 +66,3 @@ function findBackend({ backendsByUriName }: CompiledVirtualHost, name: string): 
   }
   return found;
 }
-
-/** Where `ui://` ends that a string token begins with, written with escapes or without; -1 when it begins otherwise. */
-function endOfUi(bytes: Buffer, start: number, end: number): number {
-  let at = start + 1;
-  for (let index = 0; index < UI.length; index += 1) {
-    const wanted = UI.charCodeAt(index);
-    if (bytes[at] === wanted) {
-      at += 1;
-    } else if (bytes[at] === BACKSLASH) {
-      const length = bytes[at + 1] === LETTER_U ? 6 : 2;
-      const text = JSON.parse(`"${bytes.toString('latin1', at, at + length)}"`) as string;
-      if (text.charCodeAt(0) !== wanted) return -1;
-      at += length;
-    } else {
-      return -1;
-    }
-  }
-  return at < end ? at : -1;
-}
-
-const LETTER_U = 0x75;

@@ -356,4 +356,64 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     backend.forgetSessions();
     t.match(await ask(session, 'resources/read', '{"uri":"one+test://one"}'), { result: { of: 'one' } });
   });
+
+  await t.test('URIs in results are those of the lists, as JSON and as events, small and large', async (t) => {
+    const link = (uri: string): string => `{"type":"resource_link","uri":"${uri}","name":"n","size":1.0}`;
+    const embedded = (uri: string): string => `{"resource":{"text":"${uri}","uri":"${uri}"},"type":"resource"}`;
+    for (const filler of ['', 'x'.repeat(300_000)]) {
+      for (const answerAs of ['json', 'event-stream'] as const) {
+        const bodies = (prefix: string, ui: string): Record<'call' | 'get' | 'read', string> => ({
+          call:
+            `{"x":"${filler}","content":[${link(`${prefix}test://one`)},${link('https://web/')},` +
+            `${embedded(`${prefix}test://two`).replace(`"text":"${prefix}`, '"text":"')}],"structuredContent":{"uri":"test://one"}}`,
+          get: `{"messages":[{"role":"user","content":${link(`ui://${ui}app/x`)}}],"x":"${filler}"}`,
+          read: `{"contents":[{"x":"${filler}","uri":"${prefix}test:\\/\\/one","text":"test://one"}]}`,
+        });
+        const own = bodies('', '');
+        const backend = await backendFor(t, {
+          capabilities: ALL,
+          answerAs,
+          methods: {
+            'prompts/get': () => new JsonText(own.get),
+            'resources/read': () => new JsonText(own.read),
+          },
+          onCall: () => new JsonText(own.call),
+        });
+        const session = await (await deployment.caller({ a_b: { url: backend.url } })).openSession();
+        const expected = bodies('a.5fb+', 'a.5fb/');
+        const answer = (result: string): string => `{"jsonrpc":"2.0","id":5,"result":${result}}`;
+        const rows = [
+          ['tools/call', '{"name":"a_b-echo"}', expected.call],
+          ['prompts/get', '{"name":"a_b-x"}', expected.get],
+          ['resources/read', '{"uri":"a.5fb+test://one"}', expected.read],
+        ] as const;
+        for (const [method, params, result] of rows)
+          t.ok(
+            (await resultText(session, method, params)) === answer(result),
+            `${method} ${answerAs} ${filler.length}`,
+          );
+      }
+    }
+  });
+
+  await t.test("URIs in errors and in tools' links to their user interface", async (t) => {
+    const tool =
+      '{"name":"app","_meta":{"a":1.0,"ui/resourceUri":"ui://app/1","ui":{"x":[],"resourceUri":"ui:\\/\\/app\\/1"}},"inputSchema":{"type":"object","_meta":{"ui":{"resourceUri":"ui://app/1"}}}}';
+    const error = '{"code":-32002,"message":"no","data":{"n":1.0,"uri":"test://none"}}';
+    const backend = await backendFor(t, {
+      capabilities: ALL,
+      tools: [new JsonText(tool)],
+      methods: { ...methodsOf('one'), 'resources/read': () => new Failure(new JsonText(error)) },
+    });
+    const session = await (await deployment.caller({ b: { url: backend.url } })).openSession();
+    const listed = tool
+      .replace('"app"', '"b-app"')
+      .replace('"ui://app/1"', '"ui://b/app/1"')
+      .replace('"ui:\\/\\/app', '"ui:\\/\\/b/app');
+    t.equal(await resultText(session, 'tools/list'), `{"jsonrpc":"2.0","id":5,"result":{"tools":[${listed}]}}`);
+    t.equal(
+      await resultText(session, 'resources/read', '{"uri":"b+test://none"}'),
+      `{"jsonrpc":"2.0","id":5,"error":${error.replace('test://none', 'b+test://none')}}`,
+    );
+  });
 });

@@ -10,14 +10,8 @@
 // while the handler wants no more, nothing is read of the stream, and what was read already waits in `#events`.
 import { BodyCollector } from '../../protocol/body-collector.js';
 import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
-import {
-  beginsWithResult,
-  readBackendMessage,
-  readLargeBackendMessage,
-  readLargeBackendMessageLater,
-  sameId,
-  type BackendMessage,
-} from '../../protocol/json-rpc.js';
+import { beginsWithResult, readBackendMessage, sameId, type BackendMessage } from '../../protocol/json-rpc.js';
+import { readLargeBackendMessage, readLargeBackendMessageLater } from '../../protocol/large-backend-message.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';

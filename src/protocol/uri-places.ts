@@ -1,0 +1,147 @@
+// Where URIs of resources stand in an answer of a backend, at the places that MCP names and nowhere else. Most answers have
+// none, which one native search tells. Others are scanned once more, and of that is written down what leads to such a place.
+import { Buffer } from 'node:buffer';
+import { isKey, isString, prefixEnd } from './json-member.js';
+import { JsonScanner, jsonKind, type NodeFilter } from './json-scanner.js';
+
+/** A place: in the content of a tool's result, in a prompt's messages, in the contents of a resource, in an error. */
+export const uriPlace = { content: 1, messages: 2, contents: 4, error: 8 } as const;
+
+/** Of each URI where its string token begins and ends, and its place; in the order in which they stand. */
+export type UriSpans = readonly number[];
+export const URI_SPAN_LENGTH = 3;
+
+export const NO_URIS: UriSpans = [];
+
+/** `{"result":{"messages":[{"content":[{"resource":{"uri":…}}]}]}}` is the deepest. */
+export const URI_DEPTH = 7;
+
+const URI_KEY = Buffer.from('"uri"');
+const BACKSLASH = 0x5c;
+/** One of these is in every way to write a letter of `uri` as an escape. */
+const ESCAPED_LETTERS = [Buffer.from('\\u007'), Buffer.from('\\u0069')] as const;
+
+const scanner = new JsonScanner();
+
+/** So many bytes before a slice of a text must be looked through with it, to miss nothing that is cut. */
+export const URI_KEY_OVERLAP = 5;
+
+/** Whether a member of this name may be anywhere in the bytes. */
+export function mayNameUri(bytes: Buffer): boolean {
+  if (bytes.includes(URI_KEY)) return true;
+  return bytes.includes(BACKSLASH) && ESCAPED_LETTERS.some((letter) => bytes.includes(letter));
+}
+
+/** @param bytes of an answer that was read, and is JSON. @returns `undefined` when it has more values than can be written down. */
+export function findUris(bytes: Buffer): UriSpans | undefined {
+  if (!mayNameUri(bytes)) return NO_URIS;
+  return scanner.scan(bytes, URI_DEPTH, filterOf(bytes)) ? urisIn(scanner, bytes) : undefined;
+}
+
+/** What of a message leads to a place: elements of arrays, and members of these names. */
+export function filterOf(bytes: Buffer): NodeFilter {
+  return (keyStart, keyEnd) =>
+    keyStart === -1 || LEADING.some((name) => keyEnd - keyStart >= name.length && isKey(bytes, keyStart, keyEnd, name));
+}
+
+const LEADING = ['result', 'content', 'contents', 'messages', 'resource', 'error', 'data'] as const;
+
+/** @param tape of a scan with the filter. */
+export function urisIn(tape: JsonScanner, bytes: Buffer): UriSpans {
+  const spans: number[] = [];
+  new Walk(tape, bytes, spans).visitMessage();
+  return spans;
+}
+
+/** Of members that are there twice each is taken: clients differ in which they read. */
+class Walk {
+  readonly #tape: JsonScanner;
+  readonly #bytes: Buffer;
+  readonly #spans: number[];
+
+  constructor(tape: JsonScanner, bytes: Buffer, spans: number[]) {
+    this.#tape = tape;
+    this.#bytes = bytes;
+    this.#spans = spans;
+  }
+
+  visitMessage(): void {
+    this.#each(0, (node) => {
+      if (this.#isNamed(node, 'result')) this.#visitResult(node);
+      else if (this.#isNamed(node, 'error'))
+        this.#eachNamed(node, 'data', (data) => this.#visitOwner(data, uriPlace.error));
+    });
+  }
+
+  #visitResult(result: number): void {
+    this.#each(result, (node) => {
+      if (this.#isNamed(node, 'content')) this.#eachElement(node, (block) => this.#visitBlock(block, uriPlace.content));
+      else if (this.#isNamed(node, 'contents'))
+        this.#eachElement(node, (item) => this.#visitOwner(item, uriPlace.contents));
+      else if (this.#isNamed(node, 'messages')) this.#eachElement(node, (message) => this.#visitPromptMessage(message));
+    });
+  }
+
+  #visitPromptMessage(message: number): void {
+    this.#eachNamed(message, 'content', (content) => {
+      if (this.#tape.kind(content) === jsonKind.array)
+        this.#eachElement(content, (block) => this.#visitBlock(block, uriPlace.messages));
+      else this.#visitBlock(content, uriPlace.messages);
+    });
+  }
+
+  #visitBlock(block: number, place: number): void {
+    if (this.#isOfType(block, 'resource'))
+      this.#eachNamed(block, 'resource', (resource) => this.#visitOwner(resource, place));
+    else if (this.#isOfType(block, 'resource_link')) this.#visitOwner(block, place, true);
+  }
+
+  /** @param isLink a client may fetch what it refers to by itself, where that is on the web. */
+  #visitOwner(owner: number, place: number, isLink = false): void {
+    this.#eachNamed(owner, 'uri', (uri) => {
+      const [start, end] = [this.#tape.start(uri), this.#tape.end(uri)];
+      if (this.#tape.kind(uri) !== jsonKind.string || (isLink && isOnTheWeb(this.#bytes, start, end))) return;
+      this.#spans.push(start, end, place);
+    });
+  }
+
+  #isOfType(block: number, type: string): boolean {
+    let isOfType = false;
+    this.#eachNamed(block, 'type', (node) => {
+      isOfType ||=
+        this.#tape.kind(node) === jsonKind.string &&
+        isString(this.#bytes, this.#tape.start(node), this.#tape.end(node), type);
+    });
+    return isOfType;
+  }
+
+  #eachElement(array: number, visit: (element: number) => void): void {
+    if (this.#tape.kind(array) === jsonKind.array) this.#children(array, visit);
+  }
+
+  #eachNamed(object: number, name: string, visit: (member: number) => void): void {
+    this.#each(object, (node) => {
+      if (this.#isNamed(node, name)) visit(node);
+    });
+  }
+
+  #each(object: number, visit: (member: number) => void): void {
+    if (this.#tape.kind(object) === jsonKind.object) this.#children(object, visit);
+  }
+
+  #children(node: number, visit: (child: number) => void): void {
+    const past = this.#tape.next(node);
+    for (let child = node + 1; child < past; child = this.#tape.next(child)) visit(child);
+  }
+
+  #isNamed(node: number, name: string): boolean {
+    return isKey(this.#bytes, this.#tape.keyStart(node), this.#tape.keyEnd(node), name);
+  }
+}
+
+function isOnTheWeb(bytes: Buffer, start: number, end: number): boolean {
+  return (
+    prefixEnd(bytes, start, end, 'http:', 'caseless') !== -1 ||
+    prefixEnd(bytes, start, end, 'https:', 'caseless') !== -1
+  );
+}

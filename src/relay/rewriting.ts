@@ -1,0 +1,67 @@
+// A backend's answer as its caller gets it: with the caller's own id, and URIs of resources in the caller's form. All other
+// bytes stay where they are, and are not copied. Hot: most answers need neither.
+import { NO_URIS, findUris, URI_SPAN_LENGTH, type UriSpans } from '../protocol/uri-places.js';
+import type { BackendMessage } from '../protocol/json-rpc.js';
+import type { IdSpan } from './upstream/upstream-request.js';
+import { uriInsertion, uriPrefix } from './uris.js';
+
+/** Some bytes in place of others. */
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly putIn: Buffer;
+}
+
+/**
+ * @param uriName the backend's name in URIs.
+ * @param places bits of `uriPlace` where URIs are the backend's.
+ * @returns the parts of what the caller gets; `undefined` when that is what has come.
+ */
+export function callersParts(
+  bytes: Buffer,
+  message: BackendMessage,
+  id: IdSpan,
+  uriName: string,
+  places: number,
+): readonly Buffer[] | undefined {
+  const uris = message.uris ?? findUris(bytes) ?? NO_URIS;
+  const idEdit = callersId(bytes, message, id);
+  if (uris.length === 0) return idEdit && partsOf(bytes, [idEdit]);
+  const edits = uriEdits(bytes, uris, uriName, places);
+  if (idEdit !== undefined) edits.push(idEdit);
+  if (edits.length === 0) return undefined;
+  return partsOf(
+    bytes,
+    edits.sort((one, other) => one.start - other.start),
+  );
+}
+
+/** A backend may write the id in other digits or escapes; the caller gets the bytes that it sent (decisions 2.4). */
+function callersId(bytes: Buffer, message: BackendMessage, id: IdSpan): Edit | undefined {
+  const own = id.bytes.subarray(id.start, id.end);
+  if (bytes.compare(own, 0, own.length, message.idStart, message.idEnd) === 0) return undefined;
+  // A copy: the memory of the caller's body is used again before all of a large answer is gone.
+  return { start: message.idStart, end: message.idEnd, putIn: Buffer.from(own) };
+}
+
+function uriEdits(bytes: Buffer, uris: UriSpans, uriName: string, places: number): Edit[] {
+  const prefix = uriPrefix(uriName);
+  const edits: Edit[] = [];
+  for (let row = 0; row < uris.length; row += URI_SPAN_LENGTH) {
+    if ((places & uris[row + 2]!) === 0) continue;
+    const { at, putIn } = uriInsertion(bytes, uris[row]!, uris[row + 1]!, prefix);
+    edits.push({ start: at, end: at, putIn });
+  }
+  return edits;
+}
+
+function partsOf(bytes: Buffer, edits: readonly Edit[]): Buffer[] {
+  const parts: Buffer[] = [];
+  let at = 0;
+  for (const { start, end, putIn } of edits) {
+    parts.push(bytes.subarray(at, start), putIn);
+    at = end;
+  }
+  parts.push(bytes.subarray(at));
+  return parts;
+}
