@@ -20,6 +20,8 @@ const SESSIONS = 8;
 const REQUESTS = 40;
 /** Redis tells the workers of a change after it has told the writer. */
 const INVALIDATION_MS_MAX = 1_000;
+/** Looks within that time, at least: on a busy machine a few of them take longer. */
+const LOOKS_MIN = 10;
 
 interface Way {
   readonly name: string;
@@ -92,7 +94,9 @@ class Stage {
     };
     if (this.#way.store === 'redis' && !this.#way.isBootstrap) {
       const endMs = performance.now() + INVALIDATION_MS_MAX;
-      while (performance.now() < endMs && (await obeyedCount()) < REQUESTS);
+      for (let looks = 0; looks < LOOKS_MIN || performance.now() < endMs; looks++) {
+        if ((await obeyedCount()) === REQUESTS) break;
+      }
     }
     t.equal(await obeyedCount(), REQUESTS, what);
   }

@@ -16,7 +16,7 @@ const USER = 'gateway';
 const PASSWORD = 'a-secret-that-no-log-may-hold';
 const RIGHTS = '+get +set +ping +subscribe +client|id +client|tracking';
 const PROBLEM = 'Problem occurred retrieving the configuration';
-const GRACE_MS = 3_000;
+const GRACE_MS = 5_000;
 const WORKERS = 2;
 
 /** A file that ends as an editor ends it. */
@@ -76,8 +76,9 @@ t.test('a wrong password is logged, kept secret, and gives 500', async (t) => {
 t.test('a lost Redis: the known are served for the grace, then none, and all are served when it is back', async (t) => {
   const redis = await startRedis(t);
   const { known, unknown, session } = await startWithOneKnown(t, redis);
+  // Before it is lost: on a busy machine the gateway knows long before this process does.
+  const killedAtMs = performance.now();
   await redis.kill();
-  const lostAtMs = performance.now();
   t.match(await callOnce(session), { result: { structuredContent: { n: 1 } } }, 'in an open session');
   t.equal((await known.initialize()).status, 200, 'in a new session');
   await t.test('whose config is not known gets 500', async (t) => {
@@ -92,7 +93,7 @@ t.test('a lost Redis: the known are served for the grace, then none, and all are
     else t.same([status, text], [500, PROBLEM]);
     return status !== 200;
   }, 'the end of the grace');
-  t.ok(performance.now() - lostAtMs >= GRACE_MS - 50, 'not before the grace is over');
+  t.ok(performance.now() - killedAtMs >= GRACE_MS, 'not before the grace is over');
   t.ok(servedCount > 0);
   t.equal((await known.initialize()).status, 500);
   t.equal((await unknown.initialize()).status, 500);

@@ -15,8 +15,8 @@ const LINES_PER_SLOT = 3;
 const LINES_MAX = 200;
 /** Answers that every line gets before the kill, and again after the slot is back. */
 const ANSWERS = 20;
-/** A new process has to load the program, on a machine that has other things to do. */
-const REPLACED_MS_MAX = 8_000;
+/** A new process has to load the program, beside workers that are kept busy: against what the start of all of them took. */
+const STARTS_MAX = 4;
 
 /** A kept connection, and the session that was opened over it: both belong to the same worker. */
 interface Line {
@@ -84,7 +84,9 @@ function isListening(slot: number): (line: LogLine) => boolean {
 
 t.test('a killed worker is replaced, and the sessions of the others lose nothing', async (t) => {
   const backend = await backendFor(t, { withSessions: true });
+  const startedAtMs = performance.now();
   const deployment = await startDeployment(t, { workerCount: WORKERS, options: ['--log-level', 'debug'] });
+  const startMs = performance.now() - startedAtMs;
   const { gateway } = deployment;
   const caller = await deployment.caller({ one: { url: backend.url } });
   const lines = await openLines(t, caller);
@@ -140,7 +142,7 @@ t.test('a killed worker is replaced, and the sessions of the others lose nothing
   await until(() => gateway.logs.slice(logsBefore).some(isListening(VICTIM)), 'the worker that takes its place');
   const replacedMs = Math.round(performance.now() - killedAtMs);
   t.comment(`replaced in ${replacedMs} ms`);
-  t.ok(replacedMs < REPLACED_MS_MAX, 'the slot is back soon');
+  t.ok(replacedMs < STARTS_MAX * startMs, `the slot is back soon: ${replacedMs} ms, all started in ${startMs} ms`);
   await answered(ANSWERS);
   for (const load of everyone) load.isEnding = true;
   await Promise.all(everyone.map(({ ended }) => ended));

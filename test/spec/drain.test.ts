@@ -65,12 +65,12 @@ for (const workerCount of [1, 4]) {
   });
 
   await t.test(`SIGTERM with nothing in flight ends at once; ${workerCount} worker(s)`, async (t) => {
-    const deployment = await startDeployment(t, { workerCount });
+    const deployment = await startDeployment(t, { workerCount, options: ['--drain-timeout', '5m'] });
     const kept = await RawConnection.open(deployment.gateway.origin);
     t.teardown(() => kept.close());
     const signalledAtMs = performance.now();
     deployment.gateway.signal('SIGTERM');
     t.same(await deployment.gateway.exit, { code: 0, signal: null });
-    t.ok(performance.now() - signalledAtMs < 8_000, 'an idle connection is not waited for');
+    t.ok(performance.now() - signalledAtMs < 60_000, 'an idle connection is not waited for');
   });
 }
