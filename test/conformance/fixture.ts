@@ -1,0 +1,332 @@
+// The server that the conformance suite's server scenarios drive, on the SDK's own. What it does is theirs; that it is
+// behind a gateway must not be noticed.
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { StreamableHTTPServerTransport, type EventStore } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
+import {
+  CallToolRequestSchema,
+  CompleteRequestSchema,
+  CreateMessageResultSchema,
+  ElicitResultSchema,
+  GetPromptRequestSchema,
+  ListPromptsRequestSchema,
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
+  ListToolsRequestSchema,
+  ReadResourceRequestSchema,
+  SetLevelRequestSchema,
+  SubscribeRequestSchema,
+  UnsubscribeRequestSchema,
+  type CallToolResult,
+  type GetPromptResult,
+  type JSONRPCMessage,
+  type ReadResourceResult,
+  type ServerNotification,
+  type ServerRequest,
+} from '@modelcontextprotocol/sdk/types.js';
+import {
+  AUDIO_BASE64,
+  elicitations,
+  IMAGE_BASE64,
+  prompts,
+  resources,
+  resourceTemplates,
+  tools,
+} from './fixture-offers.js';
+
+type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
+
+const STEP_MS = 50;
+const RECONNECTION_MS = 100;
+/** What the stream of `test_reconnection` tells its reader to wait. */
+const RETRY_MS = 500;
+const NOT_FOUND = -32002;
+const INVALID_PARAMS = -32602;
+
+export interface Fixture {
+  /** Of its MCP endpoint. */
+  readonly url: string;
+  close(): void;
+}
+
+export async function startFixture(): Promise<Fixture> {
+  const sessions = new Map<string, StreamableHTTPServerTransport>();
+  const server = createServer((request, response) => {
+    serve(sessions, request, response).catch((error: unknown) => {
+      response.destroy(error instanceof Error ? error : undefined);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+async function serve(
+  sessions: Map<string, StreamableHTTPServerTransport>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const hosts = [`127.0.0.1:${request.socket.localPort}`, `localhost:${request.socket.localPort}`];
+  if (!hosts.includes(request.headers.host ?? '') || !isLocal(request.headers.origin)) {
+    response.writeHead(403).end();
+    return;
+  }
+  const id = request.headers['mcp-session-id'];
+  if (typeof id === 'string') {
+    const transport = sessions.get(id);
+    if (transport === undefined) response.writeHead(404).end();
+    else await transport.handleRequest(request, response);
+    return;
+  }
+  const transport = new StreamableHTTPServerTransport({
+    sessionIdGenerator: () => randomUUID(),
+    onsessioninitialized: (created) => void sessions.set(created, transport),
+    onsessionclosed: (ended) => void sessions.delete(ended),
+    eventStore: new KeptEvents(),
+    retryInterval: RETRY_MS,
+  });
+  // The SDK's declarations are not made for exact optional members.
+  await createMcpServer().connect(transport as Parameters<Server['connect']>[0]);
+  await transport.handleRequest(request, response);
+}
+
+function isLocal(origin: string | undefined): boolean {
+  return origin === undefined || /^http:\/\/(127\.0\.0\.1|localhost)(:\d+)?$/.test(origin);
+}
+
+/** All that was sent on the streams of a session, for who resumes one. */
+class KeptEvents implements EventStore {
+  readonly #events: { readonly id: string; readonly stream: string; readonly message: JSONRPCMessage }[] = [];
+
+  async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
+    const id = `${stream}_${this.#events.length}`;
+    this.#events.push({ id, stream, message });
+    return id;
+  }
+
+  async replayEventsAfter(
+    lastId: string,
+    { send }: { send: (id: string, message: JSONRPCMessage) => Promise<void> },
+  ): Promise<string> {
+    const last = this.#events.findIndex(({ id }) => id === lastId);
+    const stream = this.#events[last]?.stream ?? '';
+    for (const event of this.#events.slice(last + 1)) {
+      // A priming event is kept too, with nothing in it.
+      if (event.stream === stream && 'jsonrpc' in event.message) await send(event.id, event.message);
+    }
+    return stream;
+  }
+}
+
+function createMcpServer(): Server {
+  const server = new Server(
+    { name: 'conformance-fixture', version: '1.0.0' },
+    {
+      capabilities: {
+        tools: { listChanged: true },
+        resources: { subscribe: true, listChanged: true },
+        prompts: { listChanged: true },
+        logging: {},
+        completions: {},
+      },
+    },
+  );
+  const watched = new Set<string>();
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }) as never);
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources }) as never);
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates }) as never);
+  server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts }) as never);
+  server.setRequestHandler(SetLevelRequestSchema, () => ({}));
+  server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) =>
+    callTool(params.name, params.arguments ?? {}, extra),
+  );
+  server.setRequestHandler(ReadResourceRequestSchema, ({ params }) => readResource(params.uri));
+  server.setRequestHandler(GetPromptRequestSchema, ({ params }) => getPrompt(params.name, params.arguments ?? {}));
+  server.setRequestHandler(CompleteRequestSchema, ({ params }) => ({
+    completion: { values: [`${params.argument.value}-completed`, `${params.argument.value}-other`], hasMore: false },
+  }));
+  server.setRequestHandler(SubscribeRequestSchema, async ({ params: { uri } }) => {
+    watched.add(uri);
+    setTimeout(() => {
+      if (!watched.has(uri)) return;
+      // The session may have ended by now.
+      server.notification({ method: 'notifications/resources/updated', params: { uri } }).catch(() => {});
+    }, STEP_MS);
+    return {};
+  });
+  server.setRequestHandler(UnsubscribeRequestSchema, async ({ params }) => {
+    watched.delete(params.uri);
+    return {};
+  });
+  return server;
+}
+
+const text = (value: string): { type: 'text'; text: string } => ({ type: 'text', text: value });
+const image = { type: 'image', data: IMAGE_BASE64, mimeType: 'image/png' } as const;
+
+async function callTool(name: string, given: Record<string, unknown>, extra: Extra): Promise<CallToolResult> {
+  switch (name) {
+    case 'test_simple_text':
+      return { content: [text('This is a simple text response for testing.')] };
+    case 'test_image_content':
+      return { content: [image] };
+    case 'test_audio_content':
+      return { content: [{ type: 'audio', data: AUDIO_BASE64, mimeType: 'audio/wav' }] };
+    case 'test_embedded_resource':
+      return {
+        content: [
+          {
+            type: 'resource',
+            resource: {
+              uri: 'test://embedded-resource',
+              mimeType: 'text/plain',
+              text: 'This is an embedded resource content.',
+            },
+          },
+        ],
+      };
+    case 'test_multiple_content_types':
+      return {
+        content: [
+          text('Multiple content types test:'),
+          image,
+          {
+            type: 'resource',
+            resource: {
+              uri: 'test://mixed-content-resource',
+              mimeType: 'application/json',
+              text: '{"test":"data","value":123}',
+            },
+          },
+        ],
+      };
+    case 'test_tool_with_logging':
+      for (const data of ['Tool execution started', 'Tool processing data', 'Tool execution completed']) {
+        await extra.sendNotification({ method: 'notifications/message', params: { level: 'info', data } });
+        await sleep(STEP_MS);
+      }
+      return { content: [text('Logged three times')] };
+    case 'test_tool_with_progress':
+      return reportProgress(extra);
+    case 'test_error_handling':
+      return { content: [text('This tool intentionally returns an error for testing')], isError: true };
+    case 'test_reconnection':
+      extra.closeSSEStream?.();
+      await sleep(RECONNECTION_MS);
+      return { content: [text('Reconnection test completed')] };
+    case 'test_sampling':
+      return askModel(String(given['prompt']), extra);
+    case 'test_elicitation':
+      return askUser(name, String(given['message']), 'User response', extra);
+    case 'test_elicitation_sep1034_defaults':
+    case 'test_elicitation_sep1330_enums':
+      return askUser(name, 'Please fill in the form', 'Elicitation completed', extra);
+    case 'json_schema_2020_12_tool':
+      return { content: [text(JSON.stringify(given))] };
+    default:
+      throw Object.assign(new Error(`Unknown tool: ${name}`), { code: INVALID_PARAMS });
+  }
+}
+
+async function reportProgress(extra: Extra): Promise<CallToolResult> {
+  const progressToken = extra._meta?.progressToken;
+  for (const progress of [0, 50, 100]) {
+    if (progressToken !== undefined) {
+      await extra.sendNotification({
+        method: 'notifications/progress',
+        params: { progressToken, progress, total: 100, message: `Completed step ${progress} of 100` },
+      });
+    }
+    await sleep(STEP_MS);
+  }
+  return { content: [text(String(progressToken))] };
+}
+
+async function askModel(prompt: string, extra: Extra): Promise<CallToolResult> {
+  const result = await extra.sendRequest(
+    {
+      method: 'sampling/createMessage',
+      params: { messages: [{ role: 'user', content: text(prompt) }], maxTokens: 100 },
+    },
+    CreateMessageResultSchema,
+  );
+  const said = result.content.type === 'text' ? result.content.text : 'nothing';
+  return { content: [text(`LLM response: ${said}`)] };
+}
+
+async function askUser(
+  tool: keyof typeof elicitations,
+  message: string,
+  title: string,
+  extra: Extra,
+): Promise<CallToolResult> {
+  const requestedSchema = elicitations[tool];
+  const request = { method: 'elicitation/create', params: { message, requestedSchema } };
+  const { action, content } = await extra.sendRequest(request as unknown as ServerRequest, ElicitResultSchema);
+  return { content: [text(`${title}: action=${action}, content=${JSON.stringify(content ?? {})}`)] };
+}
+
+function readResource(uri: string): ReadResourceResult {
+  const templated = /^test:\/\/template\/([^/]+)\/data$/.exec(uri)?.[1];
+  if (templated !== undefined) {
+    const data = { id: templated, templateTest: true, data: `Data for ID: ${templated}` };
+    return { contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(data) }] };
+  }
+  switch (uri) {
+    case 'test://static-text':
+      return {
+        contents: [{ uri, mimeType: 'text/plain', text: 'This is the content of the static text resource.' }],
+      };
+    case 'test://static-binary':
+      return { contents: [{ uri, mimeType: 'image/png', blob: IMAGE_BASE64 }] };
+    case 'test://watched-resource':
+      return { contents: [{ uri, mimeType: 'text/plain', text: `Watched at ${new Date().toISOString()}` }] };
+    default:
+      throw Object.assign(new Error(`Resource not found: ${uri}`), { code: NOT_FOUND, data: { uri } });
+  }
+}
+
+function getPrompt(name: string, given: Record<string, string>): GetPromptResult {
+  const user = (content: GetPromptResult['messages'][number]['content']): GetPromptResult['messages'][number] => ({
+    role: 'user',
+    content,
+  });
+  switch (name) {
+    case 'test_simple_prompt':
+      return { messages: [user(text('This is a simple prompt for testing.'))] };
+    case 'test_prompt_with_arguments':
+      return {
+        messages: [user(text(`Prompt with arguments: arg1='${given['arg1']}', arg2='${given['arg2']}'`))],
+      };
+    case 'test_prompt_with_embedded_resource':
+      return {
+        messages: [
+          user({
+            type: 'resource',
+            resource: {
+              uri: given['resourceUri'] ?? '',
+              mimeType: 'text/plain',
+              text: 'Embedded resource content for testing.',
+            },
+          }),
+          user(text('Please process the embedded resource above.')),
+        ],
+      };
+    case 'test_prompt_with_image':
+      return { messages: [user(image), user(text('Please analyze the image above.'))] };
+    default:
+      throw Object.assign(new Error(`Unknown prompt: ${name}`), { code: INVALID_PARAMS });
+  }
+}
