@@ -68,13 +68,21 @@ export const resourceTemplates: readonly object[] = [
   { uriTemplate: 'test://template/{id}/data', name: 'template', mimeType: 'application/json' },
 ];
 
-const promptArgument = (name: string): object => ({ name, required: true });
+const promptArgument = (name: string): object => ({ name, description: `Of the prompt: ${name}`, required: true });
 
 export const prompts: readonly object[] = [
-  { name: 'test_simple_prompt' },
-  { name: 'test_prompt_with_arguments', arguments: [promptArgument('arg1'), promptArgument('arg2')] },
-  { name: 'test_prompt_with_embedded_resource', arguments: [promptArgument('resourceUri')] },
-  { name: 'test_prompt_with_image' },
+  { name: 'test_simple_prompt', description: 'One text' },
+  {
+    name: 'test_prompt_with_arguments',
+    description: 'A text of two arguments',
+    arguments: [promptArgument('arg1'), promptArgument('arg2')],
+  },
+  {
+    name: 'test_prompt_with_embedded_resource',
+    description: 'A resource and a text',
+    arguments: [promptArgument('resourceUri')],
+  },
+  { name: 'test_prompt_with_image', description: 'An image and a text' },
 ];
 
 /** The schema of an elicitation, by the tool that asks. */
