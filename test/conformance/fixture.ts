@@ -97,8 +97,7 @@ async function serve(
     eventStore: new KeptEvents(),
     retryInterval: RETRY_MS,
   });
-  // The SDK's declarations are not made for exact optional members.
-  await createMcpServer().connect(transport as Parameters<Server['connect']>[0]);
+  await createMcpServer().connect(transport);
   await transport.handleRequest(request, response);
 }
 
@@ -144,10 +143,10 @@ function createMcpServer(): Server {
     },
   );
   const watched = new Set<string>();
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }) as never);
-  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources }) as never);
-  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates }) as never);
-  server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts }) as never);
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }));
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources }));
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates }));
+  server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts }));
   server.setRequestHandler(SetLevelRequestSchema, () => ({}));
   server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) =>
     callTool(params.name, params.arguments ?? {}, extra),
