@@ -45,8 +45,9 @@ t.test('requests are sent at the rate that was asked for, whole, in their sessio
   });
   const { requests, elapsedMs, faults } = await runAgainst(server, 200);
   t.same([...seen], ['POST /x Bearer t s {"a":1}']);
-  const expected = (elapsedMs / 1_000) * 200;
-  t.ok(Math.abs(requests - expected) <= 3, `${requests} of ${expected}`);
+  // On a busy machine the window closes late, and what was due at its very end is not sent any more.
+  const [least, most] = [MEASURE_MS, elapsedMs].map((ms) => (ms / 1_000) * 200) as [number, number];
+  t.ok(requests >= least - 3 && requests <= most + 3, `${requests}, from ${least} to ${most}`);
   t.match(faults, { errors: 0, non2xx: 0, lost: 0, wrongBodies: 0 });
 });
 

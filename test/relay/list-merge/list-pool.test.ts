@@ -204,7 +204,8 @@ function startTimedPool(t: Test): { readonly pool: ListPool; readonly advance: (
 
 t.test('a task that is overdue before its turn is not done', async (t) => {
   const { pool, advance } = startTimedPool(t);
-  const busy = Array.from({ length: limits.listTasksInThreadMax }, () => readPage(pool, longAnswer()));
+  // However short: none of them is seen to be over before the turn in which all of this is asked for has ended.
+  const busy = Array.from({ length: limits.listTasksInThreadMax }, () => readPage(pool));
   const key = pool.mintKey();
   const piece = Uint8Array.from(EMPTY_PAGE);
   const append = run(pool, 'append', handOver({ key, pieces: [piece] }, [piece]), 1_000);
@@ -225,7 +226,7 @@ t.test('a task that is overdue before its turn is not done', async (t) => {
 
 t.test('what is dropped while it waits is there before it is gone, and then no more', async (t) => {
   const pool = startPool(t);
-  const busy = Array.from({ length: limits.listTasksInThreadMax }, () => readPage(pool, longAnswer()));
+  const busy = Array.from({ length: limits.listTasksInThreadMax }, () => readPage(pool));
   const key = pool.mintKey();
   const piece = Uint8Array.from(EMPTY_PAGE);
   let isAppended = false;
