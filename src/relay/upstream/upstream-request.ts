@@ -10,7 +10,7 @@
 // while the handler wants no more, nothing is read of the stream, and what was read already waits in `#events`.
 import { BodyCollector } from '../../protocol/body-collector.js';
 import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
-import { beginsWithResult, readBackendMessage, sameId, type BackendMessage } from '../../protocol/json-rpc.js';
+import { readBackendMessage, sameId, type BackendMessage } from '../../protocol/json-rpc.js';
 import { readLargeBackendMessage, readLargeBackendMessageLater } from '../../protocol/large-backend-message.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -20,7 +20,7 @@ import type { ShareBound } from '../../shared/share.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler } from './http-upstream.js';
 import type { RequestHandler, RequestPlan } from './request-plan.js';
 import { readRefusal, statusFault } from './refused-request.js';
-import { UnreadAnswer } from './unread-answer.js';
+import { largeResultTaker, UnreadAnswer } from './unread-answer.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 
 export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
@@ -40,12 +40,12 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   /** What the answer's head says; -1 when it does not. */
   #bodyBytes = -1;
   readonly #received: BodyCollector;
-  /** For who reads large answers elsewhere, in place of `#received`. */
+  /** In place of `#received`, for who reads large answers elsewhere. */
   readonly #unread: UnreadAnswer | undefined;
   #parser: EventStreamParser | undefined;
   /** The chunk that the parser is given: what lies in it is valid only now. */
   #chunk: Buffer | undefined;
-  /** A large message is being read. */
+  /** A large message is being read, or has been and is on its way to the handler. */
   #reading: Reading | undefined;
   /** The handler wants no more for now. */
   #isHeld = false;
@@ -84,12 +84,14 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   pause(): void {
     if (this.#state === 'done' || this.#state === 'reading') return;
     this.#isHeld = true;
+    this.#unread?.pause();
     this.#rest();
   }
 
   resume(): void {
     if (this.#state === 'done' || !this.#isHeld) return;
     this.#isHeld = false;
+    this.#unread?.resume();
     this.#goOn();
   }
 
@@ -244,7 +246,6 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     if (message === undefined || (message.kind === 'response' && !this.#isAnswer(data, message))) {
       this.#fail(upstreamFault('answer-invalid'));
     } else if (message.kind === 'response') {
-      this.#onStreamAnswer();
       this.#tellAnswer(this.#owned(data), message);
     } else {
       this.#handler.onMessage(data, message);
@@ -252,9 +253,18 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   }
 
   #tellAnswer(bytes: Buffer, message: BackendMessage): void {
-    if (this.#unread === undefined || bytes.length <= limits.readAtOnceBytesMax)
+    if (this.#unread === undefined || bytes.length <= limits.readAtOnceBytesMax) {
+      this.#onStreamAnswer();
       this.#handler.onAnswer(bytes, message, this.#sessionId);
-    else this.#unread.passOnWhole(bytes);
+      return;
+    }
+    this.#rest();
+    this.#reading = this.#unread.passOnWhole(bytes, () => {
+      this.#reading = undefined;
+      this.#onStreamAnswer();
+      this.#countEvent();
+      this.#goOn();
+    });
   }
 
   /** An event lies in a chunk that is valid only now, or in memory of its own, which may be kept. */
@@ -340,12 +350,11 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     else if (outcome !== 'room') this.onNoRoom(outcome);
   }
 
-  /** For `MessageHold`. */
+  /** For `MessageHold`, as the next one. */
   onRoom(): void {
     this.#goOn();
   }
 
-  /** For `MessageHold`. */
   onNoRoom(bound: ShareBound): void {
     this.#fail(upstreamFault(bound === 'subjectMax' ? 'answers-share-used' : 'answers-full'));
   }
@@ -354,18 +363,12 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     if (!unread.tryAdd(piece)) this.#fail(upstreamFault('answer-too-large'));
   }
 
-  /** For large answers on an event stream. What is taken from a request that is over goes nowhere. */
   #unreadTaker(unread: UnreadAnswer): LargeEventTaker {
-    return {
-      fromBytes: limits.upstreamReadBytes,
-      takes: (beginning) => this.#state === 'event-stream' && beginsWithResult(beginning),
-      onPiece: (piece) => {
-        if (this.#state === 'event-stream') this.#passOn(unread, piece);
-      },
-      onEnd: () => {
-        if (this.#state === 'event-stream') unread.end(() => this.#onStreamAnswer());
-      },
-    };
+    return largeResultTaker(
+      () => this.#state === 'event-stream',
+      (piece) => this.#passOn(unread, piece),
+      () => unread.end(() => this.#onStreamAnswer()),
+    );
   }
 
   #touch(): void {

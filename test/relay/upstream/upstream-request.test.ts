@@ -549,6 +549,55 @@ t.test('answers of more bytes than the limit', async (t) => {
   t.same(lost.listener.faults, [upstreamFault('session-lost')]);
 });
 
+t.test('a large answer that did not begin like one goes on a part a turn, none while it is held', async (t) => {
+  class Reader extends Listener {
+    readonly parts: Buffer[] = [];
+    onPart: () => void = () => undefined;
+    isOver = false;
+
+    onUnread(pieces: readonly Buffer[], isLast: boolean): void {
+      this.parts.push(...pieces);
+      this.isOver ||= isLast;
+      this.onPart();
+    }
+  }
+  const late = `{"x":"${'x'.repeat(5.5 * limits.listPartBytes)}",${RESULT.slice(1)}`;
+  const begin = (): { listener: Reader; request: UpstreamRequest } => {
+    const listener = new Reader();
+    const { call, request } = start(t, {}, listener);
+    call.head(200, STREAM_TYPE).data(`data: ${late}\n\n`).end();
+    return { listener, request };
+  };
+  const { listener, request } = begin();
+  let isNewTurn = true;
+  listener.onPart = () => {
+    t.ok(isNewTurn, 'one part at a time');
+    isNewTurn = false;
+    queueMicrotask(() => (isNewTurn = true));
+    if (listener.parts.length === 2) request.pause();
+  };
+  await until(() => listener.parts.length === 2, 'the second part');
+  await turns(5);
+  t.equal(listener.parts.length, 2, 'none while nobody wants any');
+  request.resume();
+  await until(() => listener.isOver, 'the last part');
+  t.equal(Buffer.concat(listener.parts).toString(), late);
+  t.equal(listener.parts.length, 6);
+  t.same([listener.answers, listener.faults], [[], []]);
+
+  const given = begin();
+  given.listener.onPart = () => given.request.abort();
+  await until(() => given.listener.parts.length > 0, 'the first part');
+  given.request.resume();
+  await turns(5);
+  t.equal(given.listener.parts.length, 1, 'what is given up is not passed on');
+});
+
+/** Of the event loop. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+}
+
 t.test('an answer of tiny pieces takes little more memory than its bytes', async (t) => {
   const single = ' ';
   const sentBytes = 100_000;
