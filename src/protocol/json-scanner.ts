@@ -4,6 +4,7 @@
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { isNumberComplete, numberClass, numberNext, numberState } from './json-number.js';
+import type { NodeFilter } from './node-filter.js';
 import { PlainText } from './plain-text.js';
 
 export const jsonKind = { object: 0, array: 1, string: 2, number: 3, boolean: 4, null: 5 } as const;
@@ -38,9 +39,6 @@ for (const letter of '"\\/bfnrt') escapable[letter.charCodeAt(0)] = 1;
 
 const hexDigit = new Uint8Array(256);
 for (const digit of '0123456789abcdefABCDEF') hexDigit[digit.charCodeAt(0)] = 1;
-
-/** Whether what is in a container is to be recorded, by where its key stands; -1 for the root and elements of arrays. */
-export type NodeFilter = (keyStart: number, keyEnd: number) => boolean;
 
 type Literal = 'true' | 'false' | 'null';
 
@@ -362,7 +360,7 @@ export class JsonScanner {
     this.#openNodes[this.#depth] = this.#count - 1;
     if (this.#filter !== undefined && this.#depth < this.#depthMax) {
       const node = this.#count - 1;
-      if (!this.#filter(this.keyStart(node), this.keyEnd(node))) this.#depthMax = this.#narrowedAt = this.#depth;
+      if (!this.#filter.wants(this.keyStart(node), this.keyEnd(node))) this.#depthMax = this.#narrowedAt = this.#depth;
     }
     this.#depth++;
     return true;
@@ -389,8 +387,9 @@ export class JsonScanner {
   }
 
   #grow(): boolean {
-    if (this.#count >= limits.jsonNodesMax) return false;
-    const tape = new Int32Array(Math.min(this.#count * 2, limits.jsonNodesMax) * ROW);
+    const nodesMax = this.#filter?.nodesMax ?? limits.jsonNodesMax;
+    if (this.#count >= nodesMax) return false;
+    const tape = new Int32Array(Math.min(this.#count * 2, nodesMax) * ROW);
     tape.set(this.#tape);
     this.#tape = tape;
     return true;

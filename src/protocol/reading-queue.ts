@@ -3,7 +3,8 @@
 // the one that has the least left, so that none waits for ever and a small one does not wait for a giant.
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/limits.js';
-import { JsonScanner, type NodeFilter } from './json-scanner.js';
+import { JsonScanner } from './json-scanner.js';
+import type { NodeFilter } from './node-filter.js';
 
 /** A text that is being read. */
 export interface Reading {

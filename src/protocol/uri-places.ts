@@ -1,8 +1,10 @@
 // Where URIs of resources stand in an answer of a backend, at the places that MCP names and nowhere else. Most answers have
 // none, which one native search tells. Others are scanned once more, and of that is written down what leads to such a place.
 import { Buffer } from 'node:buffer';
+import { limits } from '../shared/limits.js';
 import { isKey, isString, prefixEnd } from './json-member.js';
-import { JsonScanner, jsonKind, type NodeFilter } from './json-scanner.js';
+import { JsonScanner, jsonKind } from './json-scanner.js';
+import type { NodeFilter } from './node-filter.js';
 
 /** A place: in the content of a tool's result, in a prompt's messages, in the contents of a resource, in an error. */
 export const uriPlace = { content: 1, messages: 2, contents: 4, error: 8 } as const;
@@ -18,6 +20,7 @@ export const URI_DEPTH = 7;
 
 const URI_KEY = Buffer.from('"uri"');
 const BACKSLASH = 0x5c;
+const ESCAPE = Buffer.from('\\u00');
 /** One of these is in every way to write a letter of `uri` as an escape. */
 const ESCAPED_LETTERS = [Buffer.from('\\u007'), Buffer.from('\\u0069')] as const;
 
@@ -29,7 +32,8 @@ export const URI_KEY_OVERLAP = 5;
 /** Whether a member of this name may be anywhere in the bytes. */
 export function mayNameUri(bytes: Buffer): boolean {
   if (bytes.includes(URI_KEY)) return true;
-  return bytes.includes(BACKSLASH) && ESCAPED_LETTERS.some((letter) => bytes.includes(letter));
+  if (!bytes.includes(BACKSLASH) || !bytes.includes(ESCAPE)) return false;
+  return ESCAPED_LETTERS.some((letter) => bytes.includes(letter));
 }
 
 /** @param bytes of an answer that was read, and is JSON. @returns `undefined` when it has more values than can be written down. */
@@ -40,8 +44,10 @@ export function findUris(bytes: Buffer): UriSpans | undefined {
 
 /** What of a message leads to a place: elements of arrays, and members of these names. */
 export function filterOf(bytes: Buffer): NodeFilter {
-  return (keyStart, keyEnd) =>
-    keyStart === -1 || LEADING.some((name) => keyEnd - keyStart >= name.length && isKey(bytes, keyStart, keyEnd, name));
+  return {
+    wants: (keyStart, keyEnd) => keyStart === -1 || LEADING.some((name) => isKey(bytes, keyStart, keyEnd, name)),
+    nodesMax: bytes.length > limits.readAtOnceBytesMax ? limits.uriNodesMax : limits.jsonNodesMax,
+  };
 }
 
 const LEADING = ['result', 'content', 'contents', 'messages', 'resource', 'error', 'data'] as const;

@@ -163,6 +163,8 @@ export const limits = {
   sentPerTurnBytes: MIB,
   /** Values whose place is written down in one JSON text (24 bytes each, kept for the next); more is refused. */
   jsonNodesMax: 262_144,
+  /** Of these, in a large answer, on the way to URIs of resources, which takes the event loop 5 ms; with more it is invalid. */
+  uriNodesMax: 32_768,
 
   /** Bytes of one JSON answer or one event of a backend; above it the answer is invalid. */
   upstreamMessageBytesMax: 64 * MIB,

@@ -1,4 +1,5 @@
 // The reference server of the Model Context Protocol behind the gateway, used by the SDK's client.
+import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import t from 'tap';
 import { startDeployment } from '../support/deployment.js';
 import { startEverythingServer } from '../support/everything-server.js';
@@ -47,4 +48,98 @@ t.test('a long-running operation reports its progress and ends', async (t) => {
   );
   t.match(answer, { content: [{ text: /completed/ }] });
   t.same(seen, [1, 2, 3, 4, 5]);
+});
+
+/** The caller's form of its URIs. */
+function down(uri: string): string {
+  return `everything+${uri}`;
+}
+
+/** An answer or an error as plain data, without what two askings in a row differ in. */
+async function outcomeOf(asking: Promise<unknown>): Promise<unknown> {
+  const outcome = await asking.catch((error: unknown) => {
+    if (!(error instanceof McpError)) throw error;
+    return { code: error.code, message: error.message, data: error.data };
+  });
+  return JSON.parse(JSON.stringify(outcome).replaceAll(/\d{1,2}:\d{2}:\d{2}|\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, '<time>'));
+}
+
+/** The same with its URIs in the caller's form, where results have them. */
+function withDownUris(outcome: unknown): unknown {
+  return JSON.parse(JSON.stringify(outcome), (key, value: unknown) =>
+    key === 'uri' && typeof value === 'string' ? down(value) : value,
+  );
+}
+
+t.test('its prompts are listed and given as without the gateway', async (t) => {
+  const own = (await direct.listPrompts()).prompts;
+  t.ok(own.length > 2);
+  const { prompts } = await client.listPrompts();
+  const expected = own.map((prompt) => ({ ...prompt, name: `everything-${prompt.name}` }));
+  t.same(
+    prompts,
+    expected.sort((one, other) => (one.name < other.name ? -1 : 1)),
+  );
+  let givenCount = 0;
+  for (const { name, arguments: declared = [] } of own) {
+    for (const value of ['Text', '1', 'Engineering']) {
+      const args = Object.fromEntries(declared.map((argument) => [argument.name, value]));
+      const through = await outcomeOf(client.getPrompt({ name: `everything-${name}`, arguments: args }));
+      const without = await outcomeOf(direct.getPrompt({ name, arguments: args }));
+      t.same(through, withDownUris(without), `${name} ${value}`);
+      if (JSON.stringify(through).includes('messages')) givenCount += 1;
+    }
+    for (const argument of declared) {
+      const completion = { argument: { name: argument.name, value: '' } };
+      const through = client.complete({ ...completion, ref: { type: 'ref/prompt', name: `everything-${name}` } });
+      const without = direct.complete({ ...completion, ref: { type: 'ref/prompt', name } });
+      t.same(await outcomeOf(through), await outcomeOf(without), `completion of ${name} ${argument.name}`);
+    }
+  }
+  t.ok(givenCount >= own.length, `${givenCount} prompts were given`);
+});
+
+t.test('its resources and templates are listed, read and completed as without the gateway', async (t) => {
+  const own = (await direct.listResources()).resources;
+  t.ok(own.length > 2);
+  const { resources } = await client.listResources();
+  t.same(
+    resources,
+    own
+      .map((resource) => ({ ...resource, uri: down(resource.uri) }))
+      .sort((one, other) => (one.uri < other.uri ? -1 : 1)),
+  );
+  const templates = (await direct.listResourceTemplates()).resourceTemplates;
+  t.ok(templates.length > 0);
+  t.same(
+    (await client.listResourceTemplates()).resourceTemplates,
+    templates
+      .map((template) => ({ ...template, uriTemplate: down(template.uriTemplate) }))
+      .sort((one, other) => (one.uriTemplate < other.uriTemplate ? -1 : 1)),
+  );
+  const made = templates.map(({ uriTemplate }) => uriTemplate.replaceAll(/\{\w+\}/g, '1'));
+  for (const uri of [...own.map((resource) => resource.uri), ...made, 'demo://none']) {
+    const through = await outcomeOf(client.readResource({ uri: down(uri) }));
+    t.same(through, withDownUris(await outcomeOf(direct.readResource({ uri }))), uri);
+  }
+  for (const { uriTemplate } of templates) {
+    const argument = { name: /\{(\w+)\}/.exec(uriTemplate)?.[1] ?? '', value: '1' };
+    const through = client.complete({ argument, ref: { type: 'ref/resource', uri: down(uriTemplate) } });
+    const without = direct.complete({ argument, ref: { type: 'ref/resource', uri: uriTemplate } });
+    t.same(await outcomeOf(through), await outcomeOf(without), `completion of ${uriTemplate}`);
+  }
+});
+
+t.test('resources in the results of its tools can be read', async (t) => {
+  const linked = await client.callTool({ name: 'everything-get-resource-links', arguments: { count: 3 } });
+  const reference = await client.callTool({
+    name: 'everything-get-resource-reference',
+    arguments: { resourceType: 'Text', resourceId: 1 },
+  });
+  const blocks = [linked, reference].flatMap(
+    ({ content }) => content as { uri?: string; resource?: { uri: string } }[],
+  );
+  const uris = blocks.flatMap(({ uri, resource }) => uri ?? resource?.uri ?? []);
+  t.ok(uris.length >= 4);
+  for (const uri of uris) t.match(await client.readResource({ uri }), { contents: [{ uri }] });
 });

@@ -113,6 +113,16 @@ t.test('a large answer of more values than are written down, beside its URIs', a
   t.equal(await rewrite(body, TOOL), body.replace(links, links.replace('a:1', 'b+a:1')));
 });
 
+t.test('a large answer with more on the way to URIs than is gone through at once is invalid', async (t) => {
+  const read = (count: number): Promise<unknown> => {
+    const links = Array.from({ length: count }, () => '{"type":"resource_link","uri":"a:1"}').join();
+    const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,"result":{"content":[${links}]}}`);
+    return new Promise((resolve) => readLargeBackendMessage(bytes, (message) => resolve(message?.uris?.length)));
+  };
+  t.equal(await read(limits.uriNodesMax / 4), (limits.uriNodesMax / 4) * 3);
+  t.equal(await read(limits.uriNodesMax / 2), undefined);
+});
+
 t.test('random answers: down as a walk over the parsed answer has it, and up again the original', async (t) => {
   const random = new Random(97);
   const uri = (): string => random.pick(['a:1', 'ui://x', 'ui://', 'https://x', '', 'b+a', 'é:🚂', 'a\\"b']);
