@@ -3,20 +3,30 @@
 import { fileURLToPath } from 'node:url';
 import FailureReport from './failure-report.js';
 import { testFiles } from './file-order.js';
+import { parseOptions, usage, type TestOptions } from './options.js';
 import { runTestFiles } from './test-run.js';
 
-/** More than the two cores of the smallest machine that runs them: many files wait for something much of the time. */
-const JOBS = 3;
+const EXIT_USAGE = 64;
+
+function exitWithUsage(reason: string): never {
+  process.stderr.write(`${reason}\n${usage}\n`);
+  process.exit(EXIT_USAGE);
+}
+
+function optionsOf(words: readonly string[]): TestOptions {
+  try {
+    return parseOptions(words);
+  } catch (error) {
+    return exitWithUsage(error instanceof Error ? error.message : String(error));
+  }
+}
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const words = process.argv.slice(2);
+const { words, jobs } = optionsOf(process.argv.slice(2));
 const names = testFiles(root, words);
-if (names.length === 0) {
-  process.stderr.write(`no test file has any of these in its name: ${words.join(', ')}\n`);
-  process.exit(64);
-}
+if (names.length === 0) exitWithUsage(`no test file has any of these in its name: ${words.join(', ')}`);
 const report = new FailureReport();
 report.pipe(process.stdout);
-const isPassed = await runTestFiles(names, { root, jobs: JOBS, write: (tap) => report.write(tap) });
+const isPassed = await runTestFiles(names, { root, jobs, write: (tap) => report.write(tap) });
 report.end();
 process.exitCode = isPassed ? 0 : 1;

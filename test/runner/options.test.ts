@@ -1,0 +1,15 @@
+import t from 'tap';
+import { parseOptions } from './options.js';
+
+t.test('words name files; --jobs says how many at once', async (t) => {
+  t.same(parseOptions(['relay/', '--jobs', '3', 'drain']), { words: ['relay/', 'drain'], jobs: 3 });
+  t.match(parseOptions([]), { words: [] });
+  t.ok(parseOptions([]).jobs > 2, 'more than there are cores');
+});
+
+t.test('a wrong command line is refused in words', async (t) => {
+  for (const jobs of ['0', '65', '1.5', 'many', '']) {
+    t.throws(() => parseOptions(['--jobs', jobs]), { message: /--jobs takes a whole number from 1 to 64/ }, jobs);
+  }
+  t.throws(() => parseOptions(['--reporter=x']), { message: /--reporter/ });
+});

@@ -1,0 +1,31 @@
+// The command line of `npm test`: which files, and how many at once.
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+
+export interface TestOptions {
+  /** Parts of names of files; none: all. */
+  readonly words: readonly string[];
+  readonly jobs: number;
+}
+
+const JOBS_MAX = 64;
+/** A file keeps about half a core busy, and waits the rest of the time. */
+const JOBS_BESIDE_CORES = 2;
+
+export const usage = `Usage: npm test [-- --jobs n] [word …]
+  --jobs n   so many files at once; two more than there are cores when not given
+  word       the files that have this in their name, as relay/ or drain; all when there is none`;
+
+/** Throws an error fit for the user. */
+export function parseOptions(given: readonly string[]): TestOptions {
+  const { values, positionals } = parseArgs({
+    args: [...given],
+    allowPositionals: true,
+    options: { jobs: { type: 'string' } },
+  });
+  const jobs = Number(values.jobs ?? Math.min(availableParallelism() + JOBS_BESIDE_CORES, JOBS_MAX));
+  if (!Number.isInteger(jobs) || jobs < 1 || jobs > JOBS_MAX) {
+    throw new Error(`--jobs takes a whole number from 1 to ${JOBS_MAX}`);
+  }
+  return { words: positionals, jobs };
+}
