@@ -30,24 +30,32 @@ export function isServed(server: KnownServer | undefined): server is KnownServer
 export function composeBackends(matches: readonly Match[]): ReadonlyMap<string, BackendConfig> {
   const backends = new Map<string, BackendConfig>();
   for (const { composed, server } of matches) {
-    // An empty allow-list would allow every tool.
-    if (isServed(server) && composed.tools.length > 0)
-      backends.set(server.name, { ...backendOf(server, composed.tools), exposes: ['tools'] });
+    if (isServed(server)) backends.set(server.name, composedBackendOf(server, composed));
   }
   return backends;
 }
 
-/** @param tools the only ones that may be listed and called; none given: all. */
-export function backendOf(
-  server: Pick<KnownServer, 'name' | 'url' | 'transport'>,
-  tools: readonly string[] = [],
-): BackendConfig {
+/** Only what the composition names passes: an empty allow-list alone would allow everything. */
+function composedBackendOf(server: KnownServer, composed: StoredComposedServer): BackendConfig {
+  const { tools, prompts = [], resources = [] } = composed;
+  const named = { tools, prompts, resources };
+  return {
+    ...backendOf(server),
+    allowed_tool_names: [...tools],
+    allowed_resource_names: [...resources],
+    allowed_prompt_names: [...prompts],
+    exposes: (['tools', 'prompts', 'resources'] as const).filter((kind) => named[kind].length > 0),
+  };
+}
+
+/** All of the server. */
+export function backendOf(server: Pick<KnownServer, 'name' | 'url' | 'transport'>): BackendConfig {
   return {
     name: server.name,
     url: server.url,
     transport: server.transport,
     passthrough_headers: [],
-    allowed_tool_names: [...tools],
+    allowed_tool_names: [],
     allowed_resource_names: [],
     allowed_prompt_names: [],
   };

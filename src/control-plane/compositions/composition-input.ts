@@ -49,18 +49,30 @@ function checkName(name: string): void {
   if (LIKE_AN_ID.test(name)) refuse('name', 'must not be 32 hexadecimal digits, as ids are');
 }
 
-function checkServer({ name, tools }: ComposedServer, member: string): ComposedServer {
-  // The dataplane takes an empty allow-list for no list at all: it would open every tool of the server.
-  if (tools.length === 0)
+function checkServer({ name, tools, prompts = [], resources = [] }: ComposedServer, member: string): ComposedServer {
+  if (tools.length + prompts.length + resources.length === 0)
     refuse(`${member}.tools`, 'must name at least one tool: leave out a server of which none is used');
-  for (const [index, tool] of tools.entries()) {
-    if (tool === '') refuse(`${member}.tools.${index}`, 'must not be empty');
-    if (LONE_SURROGATE.test(tool)) refuse(`${member}.tools.${index}`, 'must be Unicode text');
-    // No tool has such a name, and whoever writes one hopes for more than is meant.
-    if (tool.includes('*'))
-      refuse(`${member}.tools.${index}`, 'must be the whole name of one tool: patterns are not read');
+  checkNames(tools, `${member}.tools`, 'tool');
+  checkNames(prompts, `${member}.prompts`, 'prompt');
+  // In a template a `*` has a meaning.
+  checkNames(resources, `${member}.resources`, undefined);
+  return {
+    name,
+    tools: [...new Set(tools)],
+    ...(prompts.length > 0 && { prompts: [...new Set(prompts)] }),
+    ...(resources.length > 0 && { resources: [...new Set(resources)] }),
+  };
+}
+
+/** @param noun what none of has a `*` in its name. */
+function checkNames(names: readonly string[], member: string, noun: string | undefined): void {
+  for (const [index, each] of names.entries()) {
+    if (each === '') refuse(`${member}.${index}`, 'must not be empty');
+    if (LONE_SURROGATE.test(each)) refuse(`${member}.${index}`, 'must be Unicode text');
+    // Whoever writes one hopes for more than is meant.
+    if (noun !== undefined && each.includes('*'))
+      refuse(`${member}.${index}`, `must be the whole name of one ${noun}: patterns are not read`);
   }
-  return { name, tools: [...new Set(tools)] };
 }
 
 function checkSubjects(subjects: readonly string[]): readonly string[] {

@@ -8,6 +8,9 @@ export interface StoredComposedServer {
   readonly id: string;
   readonly name: string;
   readonly tools: readonly string[];
+  /** These and the next are there when there are any. */
+  readonly prompts?: readonly string[] | undefined;
+  readonly resources?: readonly string[] | undefined;
 }
 
 export interface StoredComposition {

@@ -39,7 +39,10 @@ export class CompositionView {
     const { id, name, description, subjects, createdAt, updatedAt } = composition;
     const matches = matchServers(composition, this.#servers);
     const missing = await Promise.all(matches.map((match) => this.#findMissing(match)));
-    const servers = matches.map((match) => ({ name: nameOf(match), tools: match.composed.tools }));
+    const servers = matches.map((match) => {
+      const { id: _, ...given } = match.composed;
+      return { ...given, name: nameOf(match) };
+    });
     return { id, name, description, servers, subjects, createdAt, updatedAt, missingTools: missing.flat() };
   }
 

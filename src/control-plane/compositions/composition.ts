@@ -4,8 +4,12 @@
 export interface ComposedServer {
   /** As the registry has it now; as it was last known when the server is gone. */
   readonly name: string;
-  /** Bare names, without the server's prefix; at least one. */
+  /** Bare names, without the server's prefix; at least one, unless there are prompts or resources. */
   readonly tools: readonly string[];
+  /** The same of prompts; absent: none. */
+  readonly prompts?: readonly string[] | undefined;
+  /** Names or URIs of resources, names or texts of templates; absent: none. */
+  readonly resources?: readonly string[] | undefined;
 }
 
 export interface ComposedTool {

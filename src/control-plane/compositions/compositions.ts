@@ -244,13 +244,13 @@ export class Compositions {
     known: readonly StoredComposedServer[],
   ): Promise<StoredComposedServer[]> {
     const resolved: StoredComposedServer[] = [];
-    for (const [index, { name, tools }] of servers.entries()) {
+    for (const [index, { name, ...given }] of servers.entries()) {
       const member = `servers.${index}.name`;
       const isSameName = (server: StoredComposedServer): boolean => server.name.toLowerCase() === name.toLowerCase();
       const server = (await this.#registry.find(name)) ?? known.find(isSameName);
       if (server === undefined) refuse(member, 'must be the name of a registered server');
       if (resolved.some(({ id }) => id === server.id)) refuse(member, 'must not name a server twice');
-      resolved.push({ id: server.id, name: server.name, tools });
+      resolved.push({ id: server.id, name: server.name, ...given });
     }
     return resolved;
   }

@@ -101,20 +101,33 @@ const server = exactly({
   lastError: orNull(text, 'Why the last probe failed.'),
 });
 
-const toolsOfServer = exactly({
-  name: { ...text, description: 'Of a registered server.' },
-  tools: {
-    type: 'array',
-    minItems: 1,
-    items: { ...text, minLength: 1, pattern: '^[^*]+$' },
-    description: 'As the server names them, without a prefix. Whole names: there are no patterns.',
+const composedServer = exactly(
+  {
+    name: { ...text, description: 'Of a registered server.' },
+    tools: {
+      type: 'array',
+      items: { ...text, minLength: 1, pattern: '^[^*]+$' },
+      description:
+        'As the server names them, without a prefix. Whole names: there are no patterns. At least one, unless there are prompts or resources.',
+    },
+    prompts: {
+      type: 'array',
+      items: { ...text, minLength: 1, pattern: '^[^*]+$' },
+      description: 'The same of prompts. Left out: none.',
+    },
+    resources: {
+      type: 'array',
+      items: { ...text, minLength: 1 },
+      description: 'Names or URIs of resources, names or texts of templates. Left out: none.',
+    },
   },
-});
+  ['prompts', 'resources'],
+);
 
 const compositionSaid = {
   name: { ...name, description: 'Unique without regard to case.' },
   description,
-  servers: { type: 'array', items: toolsOfServer },
+  servers: { type: 'array', items: composedServer },
   subjects: {
     type: 'array',
     maxItems: limits.compositionSubjectsMax,

@@ -18,6 +18,13 @@ t.test('what is left out stays open, what is said twice is said once', async (t)
   t.same(checkCompositionInput({ ...sound, servers: [], subjects: [] }).subjects, [], 'nobody and nothing is allowed');
 });
 
+t.test('prompts and resources may stand in for tools, and are left out where there are none', async (t) => {
+  const servers = [{ name: 'files', tools: [], prompts: ['a', 'a'], resources: ['test://{+path*}'] }];
+  t.same(checkCompositionInput({ ...sound, servers }).servers, [{ ...servers[0], prompts: ['a'] }]);
+  const withNone = [{ name: 'files', tools: ['read'], prompts: [], resources: [] }];
+  t.same(checkCompositionInput({ ...sound, servers: withNone }).servers, sound.servers);
+});
+
 t.test('the member at fault is named', async (t) => {
   const rows: readonly (readonly [member: string, input: CompositionInput])[] = [
     ['name', { ...sound, name: '' }],
@@ -32,6 +39,10 @@ t.test('the member at fault is named', async (t) => {
     ['servers.0.tools.0', { ...sound, servers: [{ name: 'files', tools: ['\udfff'] }] }],
     ['servers.0.tools.0', { ...sound, servers: [{ name: 'files', tools: ['*'] }] }],
     ['servers.0.tools.1', { ...sound, servers: [{ name: 'files', tools: ['read', 'files:*'] }] }],
+    ['servers.0.tools', { ...sound, servers: [{ name: 'files', tools: [], prompts: [], resources: [] }] }],
+    ['servers.0.prompts.1', { ...sound, servers: [{ name: 'files', tools: [], prompts: ['a', 'b*'] }] }],
+    ['servers.0.prompts.0', { ...sound, servers: [{ name: 'files', tools: ['read'], prompts: [''] }] }],
+    ['servers.0.resources.0', { ...sound, servers: [{ name: 'files', tools: ['read'], resources: ['\ud800'] }] }],
     ['subjects.1', { ...sound, subjects: ['alice', ''] }],
     ['subjects.0', { ...sound, subjects: ['\ud800'] }],
     ['subjects.0', { ...sound, subjects: ['x'.repeat(limits.storeKeyBytesMax + 1)] }],

@@ -143,6 +143,63 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     );
     t.notOk(await isListed());
   });
+
+  await t.test('prompts and resources: of all servers at /mcp, of a composition those that it names', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const backend = await backendFor(t, {
+      capabilities: { tools: {}, prompts: {}, resources: {} },
+      methods: {
+        'prompts/list': () => ({ prompts: [{ name: 'a' }, { name: 'b' }] }),
+        'prompts/get': () => ({ messages: [] }),
+        'resources/list': () => ({
+          resources: [
+            { uri: 'test://x', name: 'x' },
+            { uri: 'test://y', name: 'y' },
+          ],
+        }),
+        'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: 'test://of/{id}', name: 'of' }] }),
+        'resources/read': () => ({ contents: [{ uri: 'test://x', text: '' }] }),
+      },
+    });
+    const name = newName('server');
+    t.equal((await caller.post('/servers', { name, url: backend.url })).status, 201);
+    const listed = async (path: string, method: string, member: string, key: string): Promise<unknown> => {
+      const { result } = (await rpc(caller, path, method)).json() as {
+        result: Record<string, Record<string, string>[]>;
+      };
+      return result[member]
+        ?.map((item) => item[key])
+        .filter((each) => each?.startsWith(`${name.replaceAll('_', '.5f')}`));
+    };
+    const uris = [`${name}+test://x`, `${name}+test://y`];
+    t.same(await listed('/mcp', 'prompts/list', 'prompts', 'name'), [`${name}-a`, `${name}-b`]);
+    t.same(await listed('/mcp', 'resources/list', 'resources', 'uri'), uris);
+    t.match((await rpc(caller, '/mcp', 'resources/read', { uri: uris[0] })).json(), {
+      result: { contents: [{ uri: uris[0] }] },
+    });
+
+    const composed = newName('composed');
+    const tools = { name: composed, servers: [{ name, tools: ['echo'] }] };
+    t.equal((await caller.post('/compositions', tools)).status, 201);
+    const path = `/servers/${composed}/mcp`;
+    t.same(await listed(path, 'prompts/list', 'prompts', 'name'), []);
+    t.same(await listed(path, 'resources/list', 'resources', 'uri'), []);
+    t.match((await rpc(caller, path, 'prompts/get', { name: `${name}-a` })).json(), { error: { code: -32602 } });
+    t.match((await rpc(caller, path, 'resources/read', { uri: uris[0] })).json(), { error: { code: -32002 } });
+
+    const servers = [{ name, tools: [], prompts: ['b'], resources: ['y', 'test://of/{id}'] }];
+    const changed = await caller.put(`/compositions/${composed}`, { name: composed, servers });
+    t.equal(changed.status, 200);
+    t.match(changed.json(), { servers });
+    t.same(await toolNames(caller, path), []);
+    t.match((await rpc(caller, path, 'tools/call', { name: `${name}-echo` })).json(), { error: { code: -32602 } });
+    t.same(await listed(path, 'prompts/list', 'prompts', 'name'), [`${name}-b`]);
+    t.same(await listed(path, 'resources/list', 'resources', 'uri'), [uris[1]]);
+    t.match((await rpc(caller, path, 'prompts/get', { name: `${name}-b` })).json(), { result: {} });
+    t.match((await rpc(caller, path, 'resources/read', { uri: uris[1] })).json(), { result: {} });
+    t.match((await rpc(caller, path, 'resources/read', { uri: `${name}+test://of/1` })).json(), { result: {} });
+    t.match((await rpc(caller, path, 'resources/read', { uri: uris[0] })).json(), { error: { code: -32002 } });
+  });
 });
 
 await t.test('--upstream-connection-mode tls-only: servers over plain http are inactive, and told why', async (t) => {
