@@ -21,11 +21,16 @@ const backend = await backendFor(t, { tools });
 
 async function whileWatched(t: Test, what: string, action: (api: ApiCaller) => Promise<void>): Promise<void> {
   const api = await controlPlane.caller(t);
-  const sinceMs = Date.now();
-  await action(api);
-  // What a turn has cost is written down in the next one.
-  await api.get('/health');
-  turns.check(t, what, [controlPlane.program.pid], sinceMs);
+  await turns.check(
+    t,
+    what,
+    () => [controlPlane.program.pid],
+    async () => {
+      await action(api);
+      // What a turn has cost is written down in the next one.
+      await api.get('/health');
+    },
+  );
 }
 
 /** JSON values of so many bytes that are slow to read, each in its way. */
@@ -104,5 +109,6 @@ t.test('a publication', async (t) => {
       const answer = await api.post('/compositions', { name, servers: [{ name: 's', tools }], subjects });
       t.ok([201, 202].includes(answer.status), answer.status >= 400 ? detailOf(answer) : `${answer.status}`);
     }
+    for (const name of ['one', 'two']) await api.delete(`/compositions/${name}`);
   });
 });

@@ -2,6 +2,8 @@
 import { encodeRequest, RawConnection, type HttpAnswer } from './raw-http.js';
 import { McpCaller, McpSession, type RequestParts } from './mcp-caller.js';
 
+const CRLF = Buffer.from('\r\n');
+
 export class KeptCaller extends McpCaller {
   readonly #connection: RawConnection;
 
@@ -17,6 +19,20 @@ export class KeptCaller extends McpCaller {
   override async send(parts: RequestParts = {}): Promise<HttpAnswer> {
     const request = this.request(parts);
     this.#connection.write(encodeRequest(this.origin, request));
+    return this.#connection.readAnswer(request.method);
+  }
+
+  /** The same, its body in chunks of so many bytes, so that nobody knows how long it is. */
+  async sendInChunks(parts: RequestParts, chunkBytes: number): Promise<HttpAnswer> {
+    const { body = '', headers = [], ...request } = this.request(parts);
+    const bytes = Buffer.from(body);
+    const coded = [...headers, ['transfer-encoding', 'chunked'] as const];
+    this.#connection.write(encodeRequest(this.origin, { ...request, headers: coded }));
+    for (let at = 0; at < bytes.length; at += chunkBytes) {
+      const chunk = bytes.subarray(at, at + chunkBytes);
+      this.#connection.write(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, CRLF]));
+    }
+    this.#connection.write('0\r\n\r\n');
     return this.#connection.readAnswer(request.method);
   }
 

@@ -2,7 +2,7 @@
 //
 //   const turns = new TurnLog(t);
 //   ... startDeployment(t, { environment: turns.environment }) ...
-//   const sinceMs = Date.now(); ...; turns.check(t, 'a large call', pids, sinceMs);
+//   await turns.check(t, 'a large call', () => gateway.workerPids(), async () => ...);
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
@@ -11,6 +11,7 @@ import { slownessNow } from './turn-cost.js';
 
 /** No turn may cost more, ms of CPU time on a machine like that of the limits. */
 const TURN_MS_MAX = 50;
+const TRIES_MAX = 3;
 
 export class TurnLog {
   readonly #directory: string;
@@ -25,12 +26,23 @@ export class TurnLog {
     return { NODE_OPTIONS: `--import ${watch.href}`, TURN_WATCH_DIRECTORY: this.#directory };
   }
 
-  /** That no turn was dear since then. Throws when one of the processes is not watched. */
-  check(t: Test, what: string, pids: readonly number[], sinceMs: number): void {
-    const dearestMs = Math.max(0, ...pids.map((pid) => this.#dearestSince(pid, sinceMs)));
-    const boundMs = dearestMs < TURN_MS_MAX ? TURN_MS_MAX : TURN_MS_MAX * slownessNow();
-    const words = `the dearest turn cost ${Math.round(dearestMs)} ms of ${Math.round(boundMs)} at most`;
-    t.ok(dearestMs < boundMs, `${what}: ${words}`);
+  /**
+   * That no turn is dear while something is done: what is, is so each time, but what others do to the machine is not. Throws
+   * when one of the processes is not watched.
+   */
+  async check(t: Test, what: string, pids: () => readonly number[], action: () => Promise<void>): Promise<void> {
+    let words = '';
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const sinceMs = Date.now();
+      await action();
+      const dearestMs = Math.max(0, ...pids().map((pid) => this.#dearestSince(pid, sinceMs)));
+      const boundMs = dearestMs < TURN_MS_MAX ? TURN_MS_MAX : TURN_MS_MAX * slownessNow();
+      words = `${what}: the dearest turn cost ${Math.round(dearestMs)} ms of ${Math.round(boundMs)} at most`;
+      if (dearestMs >= boundMs) continue;
+      t.pass(words);
+      return;
+    }
+    t.fail(words);
   }
 
   #dearestSince(pid: number, sinceMs: number): number {
