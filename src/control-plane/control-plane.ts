@@ -105,6 +105,7 @@ export class ControlPlane {
   async drain(timeoutMs: number): Promise<void> {
     const { overloadWatch, app, mcp, compositions, registry, records } = this.#parts;
     const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
+    mcp.drain();
     await app.close();
     clearTimeout(cut);
     overloadWatch.stop();

@@ -36,7 +36,14 @@ export const capabilityMembers: readonly CapabilityMember[] = [
 
 /** Those that pass through the gateway: callers are told of no others. */
 const RELAYED =
-  capability.tools | capability.prompts | capability.resources | capability.completions | capability.logging;
+  capability.tools |
+  capability.prompts |
+  capability.resources |
+  capability.completions |
+  capability.logging |
+  capability.toolsListChanged |
+  capability.promptsListChanged |
+  capability.resourcesListChanged;
 
 /** As a caller is told of them at `initialize`. */
 export function describeCapabilities(bits: number): Record<string, Record<string, true>> {

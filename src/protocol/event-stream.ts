@@ -74,6 +74,11 @@ export class EventStreamParser {
     return this.#retryMs;
   }
 
+  /** The last `id` of the stream, `''` when there was none: that of an event that carries nothing else, too. */
+  get lastEventId(): string {
+    return this.#lastEventId;
+  }
+
   /** What is kept of an event whose end has not come. */
   get keptBytes(): number {
     return this.#held.length + this.#data.length + this.#line.length;

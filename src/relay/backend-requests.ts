@@ -26,8 +26,9 @@ export interface AskingStream {
   /**
    * A message for the client.
    * @param parts one behind the other. Small ones are valid until this returns.
+   * @param onLost called when the message will not reach the client, though the stream goes on.
    */
-  tell(parts: readonly Buffer[]): void;
+  tell(parts: readonly Buffer[], onLost?: () => void): void;
   /** The first request was asked on it, or the last one is settled: meanwhile it is the client who is waited for. */
   onAsking(isAsking: boolean): void;
 }
@@ -117,7 +118,7 @@ export class BackendRequests {
     const isFirst = this.#countOn(stream) === 0;
     this.#open.set(key, request);
     if (isFirst) stream.onAsking(true);
-    stream.tell([bytes.subarray(0, idStart), id, bytes.subarray(idEnd)]);
+    stream.tell([bytes.subarray(0, idStart), id, bytes.subarray(idEnd)], () => this.#onLost(request));
   }
 
   /** The client has answered something. What was not asked, or is settled, goes nowhere. */
@@ -178,6 +179,14 @@ export class BackendRequests {
 
   get #offered(): ClientOffers {
     return (this.#offers ??= readClientOffers(this.#plan.introduction.capabilities));
+  }
+
+  /** The client will never see it. */
+  #onLost(request: OpenRequest): void {
+    if (!this.#open.has(request.key)) return;
+    this.#settle(request);
+    const { upstream, askedIn, backendId, passthrough } = request;
+    if (upstream.record === askedIn) upstream.answerInstead(backendId, NOT_READ, passthrough);
   }
 
   #onTimeUp(request: OpenRequest): void {
@@ -243,4 +252,5 @@ const MODE_NOT_OFFERED = {
 };
 const ID_TOO_LONG = { code: rpcCodes.internalError, message: 'The id of the request is too long' };
 const TOO_MANY = { code: rpcCodes.internalError, message: 'Too many requests are open at the client' };
+const NOT_READ = { code: rpcCodes.internalError, message: 'The client does not read its stream' };
 const NOT_ANSWERED = { code: rpcCodes.internalError, message: 'The client did not answer in time' };

@@ -47,6 +47,8 @@ export interface Caller {
 
 export interface RelayOptions {
   readonly http: HttpUpstream;
+  /** For backends' streams; the same when not given. */
+  readonly streams?: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   readonly upstream: UpstreamOptions;
   /** What each subject uses of this process. */
@@ -67,6 +69,7 @@ export class Relay {
   readonly #sessions: Sessions;
   readonly #merger: ListMerger;
   readonly #isSessionOptional: boolean;
+  #isDraining = false;
   readonly #logger: Logger;
   /** Virtual hosts whose unreachable tools were logged already. */
   readonly #reported = new WeakSet<CompiledVirtualHost>();
@@ -77,6 +80,7 @@ export class Relay {
     const nowMs = (): number => deadlines.nowMs();
     this.#context = {
       http,
+      streams: options.streams ?? http,
       deadlines,
       options: upstream,
       notices: new Notices(http, deadlines),
@@ -112,7 +116,14 @@ export class Relay {
       return;
     }
     if (method === 'POST') this.#postInSession(caller, session, exchange);
+    else if (method === 'GET') this.#openStream(caller, session, exchange);
     else this.#delete(session, exchange);
+  }
+
+  /** Ends the streams that no request ends, and opens no more: for a process that waits for its last answers. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#sessions.endStreams();
   }
 
   /**
@@ -320,6 +331,18 @@ export class Relay {
       idleTimeoutMs: this.#context.options.callIdleTimeoutMs,
     });
     call.start();
+  }
+
+  #openStream(caller: Caller, session: Session, exchange: Exchange): void {
+    exchange.annotate?.('GET', '', '');
+    if (this.#isDraining) {
+      refuse(exchange, refusals.draining);
+      return;
+    }
+    session.obey(caller.virtualHost, exchange.request);
+    const bound = session.tryOpenStream(exchange);
+    if (bound === 'subjectMax') refuse(exchange, refusals.subjectSessionBytesFull);
+    else if (bound === 'totalMax') refuse(exchange, refusals.sessionBytesFull);
   }
 
   #delete(session: Session, exchange: Exchange): void {

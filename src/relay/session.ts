@@ -3,16 +3,18 @@
 import { capability } from '../protocol/capabilities.js';
 import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
+import type { ShareBound } from '../shared/share.js';
 import { Link } from '../shared/link.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import { BackendRequests } from './backend-requests.js';
 import type { ClientIntroduction } from './upstream/client-introduction.js';
-import type { ExchangeRequest } from './exchange.js';
+import type { Exchange, ExchangeRequest } from './exchange.js';
 import { sendLogLevel } from './log-level.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { ReadingsUnderWay } from './readings-under-way.js';
 import { RequestInFlight } from './request-in-flight.js';
 import { SessionMemory } from './session-memory.js';
+import { Unasked } from './unasked.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 import { UpstreamSession } from './upstream/upstream-session.js';
 
@@ -31,6 +33,8 @@ export class Session {
   readonly #context: UpstreamContext;
   /** Made for the first large message. */
   #readings: ReadingsUnderWay | undefined;
+  /** Made for the client's first GET. */
+  #unasked: Unasked | undefined;
   /** Made for the first request of a backend's. */
   #backendRequests: BackendRequests | undefined;
   readonly #upstreams = new Map<string, UpstreamSession>();
@@ -41,8 +45,10 @@ export class Session {
   /** The params of the client's last `logging/setLevel`, as JSON. */
   logLevel: Buffer | undefined;
   #isEnded = false;
+  readonly #onUpstreamDropped = (upstream: UpstreamSession): void => this.#unasked?.onDropped(upstream);
   /** What the backend forgot, or never heard, it is told again. */
   readonly #onUpstreamOpened = (upstream: UpstreamSession, passthrough: readonly string[]): void => {
+    this.#unasked?.onOpened(upstream, passthrough);
     if (this.logLevel === undefined || !upstream.declares(capability.logging)) return;
     sendLogLevel(this.#context, upstream, this.logLevel, passthrough, () => undefined);
   };
@@ -60,8 +66,8 @@ export class Session {
 
   /** Whether something is under way in it: a request, or the opening of an upstream session. */
   get isBusy(): boolean {
-    if (this.#inFlightCount > 0 || this.#readings?.isEmpty === false || this.#backendRequests?.isEmpty === false)
-      return true;
+    if (this.#inFlightCount > 0 || this.#readings?.isEmpty === false) return true;
+    if (this.#unasked?.stream.isOpen === true || this.#backendRequests?.isEmpty === false) return true;
     for (const { state } of this.#upstreams.values()) if (state === 'opening') return true;
     return false;
   }
@@ -128,6 +134,7 @@ export class Session {
       const { subject, introduction } = this.identity;
       upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory);
       upstream.onOpened = this.#onUpstreamOpened;
+      upstream.onDropped = this.#onUpstreamDropped;
       this.#upstreams.set(backend.name, upstream);
     }
     return upstream;
@@ -148,6 +155,23 @@ export class Session {
   openUpstream(backendName: string): UpstreamSession | undefined {
     const upstream = this.#upstreams.get(backendName);
     return upstream?.state === 'open' ? upstream : undefined;
+  }
+
+  /** The client's GET. @returns which bound has no room for its stream, if so. */
+  tryOpenStream(exchange: Exchange): ShareBound | undefined {
+    if (this.#unasked === undefined) {
+      const bound = this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach);
+      if (bound !== undefined) return bound;
+      this.#memory.keep(limits.sessionStreamBytesEach);
+      this.#unasked = new Unasked(this.#context, this);
+    }
+    this.#unasked.open(exchange);
+    return undefined;
+  }
+
+  /** The process is about to end: streams that nothing else would end are. */
+  endStream(): void {
+    this.#unasked?.end();
   }
 
   /** A request is being worked on: it keeps the session from idling out, and the session's end ends it. */
@@ -192,6 +216,7 @@ export class Session {
       this.finish(work);
       work.endWithSession();
     }
+    this.#unasked?.end();
     this.#backendRequests?.clear();
     const upstreams = [...this.#upstreams.values()];
     this.#upstreams.clear();

@@ -65,6 +65,11 @@ export class Sessions {
     session.end(request);
   }
 
+  /** Every stream that belongs to no request; none is opened any more that way. */
+  endStreams(): void {
+    for (const { session } of this.#entries.values()) session.endStream();
+  }
+
   /** Ends every session but for its upstream sessions. @returns these, those of the oldest session first. */
   releaseAll(): readonly UpstreamSession[] {
     const entries = [...this.#entries.values()];

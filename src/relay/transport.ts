@@ -16,6 +16,7 @@ export interface TransportHead {
 /** @returns the answer forms that the caller takes, or why the request is refused. */
 export function checkTransport(method: 'POST' | 'DELETE' | 'GET', head: TransportHead): AnswerForms | Refusal {
   const forms = answerForms(head.accept);
+  if (method === 'GET' && (forms === undefined || forms === 'json')) return refusals.streamNotAcceptable;
   if (method === 'POST') {
     if (forms === undefined) return refusals.notAcceptable;
     if (!isJson(head.contentType)) return refusals.contentTypeUnsupported;

@@ -43,7 +43,7 @@ export class HostPolicy {
    * Headers of the answer to a preflight request: name, value, …
    * @param methods that pages may use.
    */
-  preflightHeaders(methods = 'POST, DELETE, OPTIONS'): readonly string[] {
+  preflightHeaders(methods = 'GET, POST, DELETE, OPTIONS'): readonly string[] {
     return [
       'access-control-allow-methods',
       methods,

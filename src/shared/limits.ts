@@ -210,6 +210,27 @@ export const limits = {
   repeatedLogKindsMax: 1_024,
   /** Answers to a backend's own requests under way per upstream session; more of its requests are not answered. */
   backendRequestsUnderWayMax: 16,
+  /** What the stream of a session's GET counts for in its subject's share of session bytes. */
+  sessionStreamBytesEach: 4 * KIB,
+  /** Events on it that wait for a slow reader, and their bytes; then the oldest is dropped, and the client is told. */
+  sessionStreamWaitingMax: 1_024,
+  sessionStreamWaitingBytesMax: MIB,
+  /** Changes of the backends' lists within this time are one notification, ms. */
+  listChangesMs: 50,
+  /** Connections of one worker to backends' own streams, and half as many as calls may have if that is less. */
+  backendStreamsMax: 8_192,
+  /** Bytes of one event on a backend's own stream; above it the stream is closed, and opened again behind the event. */
+  backendStreamEventBytesMax: 128 * KIB,
+  /** Characters of an event's id; a longer one is not gone on from. */
+  eventIdCharsMax: KIB,
+  /** First and longest wait before a backend's stream is opened again, ms, unless its `retry` says longer. */
+  backendStreamDelayMsMin: 1_000,
+  backendStreamDelayMsMax: 30_000,
+  /** What a backend's `retry` may say, ms; less or more is taken for this. */
+  backendRetryMsMin: 100,
+  backendRetryMsMax: 3_600_000,
+  /** How long backends' streams stay open when the client's is gone, ms: it may come back. */
+  backendStreamsLingerMs: 10_000,
   /** Bytes of the params of `logging/setLevel`, which each session keeps; longer ones are refused as invalid params. */
   logLevelParamsBytesMax: KIB,
   /** How long a backend may take to set its log level, ms; then the client is answered without it. */

@@ -30,6 +30,7 @@ export type RefusalCode =
   | 'head-ambiguous'
   | 'header-unreadable'
   | 'not-acceptable'
+  | 'stream-not-acceptable'
   | 'content-type-unsupported'
   | 'protocol-version-unsupported'
   | 'body-too-large'
@@ -93,7 +94,7 @@ const CONFIG_PROBLEM = 'Problem occurred retrieving the configuration';
 
 export const refusals = Object.freeze({
   pathUnknown: detail('path-unknown', 404, 'Not Found'),
-  methodNotAllowed: detail('method-not-allowed', 405, 'Method Not Allowed', ['allow', 'POST, DELETE, OPTIONS']),
+  methodNotAllowed: detail('method-not-allowed', 405, 'Method Not Allowed', ['allow', 'GET, POST, DELETE, OPTIONS']),
   hostRefused: rpc('host-refused', 403, rpcCodes.refused, 'Host not allowed'),
   originRefused: rpc('origin-refused', 403, rpcCodes.refused, 'Origin not allowed'),
   tokenMissing: unauthorized('token-missing', 'Token missing', ''),
@@ -123,6 +124,12 @@ export const refusals = Object.freeze({
     406,
     rpcCodes.refused,
     'Not acceptable: accept application/json or text/event-stream, best both',
+  ),
+  streamNotAcceptable: rpc(
+    'stream-not-acceptable',
+    406,
+    rpcCodes.refused,
+    'Not acceptable: GET opens an event stream, accept text/event-stream',
   ),
   contentTypeUnsupported: rpc(
     'content-type-unsupported',

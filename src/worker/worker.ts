@@ -7,6 +7,7 @@ import type { StartMessage } from '../ipc/messages.js';
 import { Names } from '../names/names.js';
 import { Relay } from '../relay/relay.js';
 import { shareTable } from '../relay/share-table.js';
+import { streamPoolBounds, streamShares } from '../relay/upstream/stream-bounds.js';
 import { Http1Upstream } from '../relay/upstream/http1/http1-upstream.js';
 import { Accounts } from '../shared/accounts.js';
 import { DeadlineWheel } from '../shared/deadline-wheel.js';
@@ -35,6 +36,7 @@ interface WorkerParts {
   readonly hops: Hops;
   readonly relay: Relay;
   readonly upstream: Http1Upstream;
+  readonly streams: Http1Upstream;
   readonly configs: UserConfigs;
   readonly store: Store;
   readonly announcer: ForgetAnnouncer;
@@ -58,13 +60,21 @@ export class Worker {
     const configs = new UserConfigs(store, options.upstream.mode);
     const accounts = new Accounts(shareTable(options.shares));
     const memories = createMessageMemories(accounts, deadlines);
+    const names = new Names(options.connections.names);
     const upstream = new Http1Upstream({
       connectTimeoutMs: options.upstream.connectTimeoutMs,
       pool: options.connections,
-      names: new Names(options.connections.names),
+      names,
+    });
+    const streams = new Http1Upstream({
+      connectTimeoutMs: options.upstream.connectTimeoutMs,
+      pool: streamPoolBounds,
+      shares: streamShares(upstream.shares.bounds.connectionsMax),
+      names,
     });
     const relay = new Relay({
       http: upstream,
+      streams,
       deadlines,
       upstream: options.upstream,
       accounts,
@@ -101,21 +111,24 @@ export class Worker {
     await edge.listen();
     const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes);
     overloadWatch.start();
-    return new Worker({ overloadWatch, edge, hopListener, hops, relay, upstream, configs, store, announcer });
+    return new Worker({ overloadWatch, edge, hopListener, hops, relay, upstream, streams, configs, store, announcer });
   }
 
   /** Takes no more connections; resolves when every request has its answer. Hops of the others are still served. */
   drain(): Promise<void> {
+    // What is not the answer to anything would never end by itself.
+    this.#parts.relay.drain();
     return this.#parts.edge.drain();
   }
 
   /** Ends every session and tells the backends, for so long at most. */
   async stop(farewellsMs: number): Promise<void> {
-    const { overloadWatch, relay, hops, hopListener, upstream, configs, store } = this.#parts;
+    const { overloadWatch, relay, hops, hopListener, upstream, streams, configs, store } = this.#parts;
     overloadWatch.stop();
     await relay.stop(farewellsMs);
     hops.close();
     await hopListener.close();
+    await streams.close();
     await upstream.close();
     await configs.close();
     await store.close();

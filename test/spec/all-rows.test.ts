@@ -20,6 +20,7 @@ import './protocol.rows.js';
 import './relaying.rows.js';
 import './sessions.rows.js';
 import './states.rows.js';
+import './streams.rows.js';
 import './user-config.rows.js';
 
 t.test('every file of rows is run', async (t) => {

@@ -16,15 +16,7 @@ const INHERITED = [
   'isPrototypeOf',
   'toLocaleString',
 ];
-const MADE_UP = [
-  ...INHERITED,
-  ...INHERITED.map((name) => name.toUpperCase()),
-  'PURGE',
-  'M-SEARCH',
-  'POSTS',
-  'D',
-  'GET',
-];
+const MADE_UP = [...INHERITED, ...INHERITED.map((name) => name.toUpperCase()), 'PURGE', 'M-SEARCH', 'POSTS', 'D'];
 
 await forEachDeployment(t, {}, async (t, deployment) => {
   const { origin } = deployment.gateway;

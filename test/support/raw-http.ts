@@ -56,6 +56,8 @@ export class RawConnection {
   #arrived: Buffer[] = [];
   #arrivedBytes = 0;
   #isEnded = false;
+  /** The line end of the chunk that was read last has not been. */
+  #isBehindChunk = false;
   #wake: (() => void) | undefined;
 
   private constructor(socket: Socket, waitMsMax: number) {
@@ -156,6 +158,12 @@ export class RawConnection {
 
   /** The next chunk of a chunked body; `undefined` after the last one. */
   async readChunk(): Promise<Buffer | undefined> {
+    // Some servers send a chunk's line end with the next chunk.
+    if (this.#isBehindChunk) {
+      await this.#waitFor(() => this.#receivedBytes >= 2, 'the end of a chunk');
+      this.#take(0, 2);
+      this.#isBehindChunk = false;
+    }
     await this.#waitFor(() => this.#received.includes(LINE_END), 'the head of a chunk');
     const head = this.#take(this.#received.indexOf(LINE_END), 2).toString('latin1');
     if (!/^[0-9a-f]+$/i.test(head)) {
@@ -163,8 +171,10 @@ export class RawConnection {
       throw new Error(`not the head of a chunk: ${JSON.stringify(head)}; behind it: ${JSON.stringify(next)}`);
     }
     const size = Number.parseInt(head, 16);
-    await this.#waitFor(() => this.#receivedBytes >= size + 2, `a chunk of ${size} bytes`);
-    const chunk = this.#take(size, 2);
+    const endBytes = size === 0 ? 2 : 0;
+    await this.#waitFor(() => this.#receivedBytes >= size + endBytes, `a chunk of ${size} bytes`);
+    const chunk = this.#take(size, endBytes);
+    this.#isBehindChunk = size > 0;
     return size === 0 ? undefined : chunk;
   }
 

@@ -107,7 +107,7 @@ function unknownRoute({ url }: FastifyRequest): Refused {
   const [path = ''] = url.split('?', 1);
   const methods = Object.values<Operation>(operations)
     .filter((operation) => pathPattern(operation).test(path))
-    .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+    .flatMap(({ method, tag }) => (method === 'GET' && tag !== 'mcp' ? ['GET', 'HEAD'] : [method]));
   if (methods.length === 0) return new Refused(404, 'Not Found');
   return new Refused(405, 'Method Not Allowed', { allow: methods.join(', ') });
 }

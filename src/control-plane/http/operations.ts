@@ -51,6 +51,12 @@ const mcpAnswers: readonly Answer[] = [
 ];
 const mcpEnded: Answer = { status: 200, description: 'The session has ended.', contents: [] };
 
+const mcpStream: Answer = {
+  status: 200,
+  description: 'What servers say that belongs to no request, until the session ends or another GET takes its place.',
+  contents: [{ mediaType: 'text/event-stream' }],
+};
+
 const messageHeaders = {
   'mcp-session-id': { description: 'From the answer to `initialize`; left out for a request without a session.' },
   'mcp-protocol-version': { description: 'The version that `initialize` agreed on.' },
@@ -58,6 +64,10 @@ const messageHeaders = {
 const sessionHeaders = {
   ...messageHeaders,
   'mcp-session-id': { isRequired: true, description: 'The session to end.' },
+} as const;
+const streamHeaders = {
+  ...messageHeaders,
+  'mcp-session-id': { isRequired: true, description: 'The session that the stream belongs to.' },
 } as const;
 
 export const operations = {
@@ -243,6 +253,16 @@ export const operations = {
     refusals: [404],
   },
 
+  getAggregate: {
+    id: 'getAggregate',
+    method: 'GET',
+    path: '/mcp',
+    tag: 'mcp',
+    summary: 'The stream of a session',
+    headers: streamHeaders,
+    answers: [mcpStream],
+    refusals: [404],
+  },
   postAggregate: {
     id: 'postAggregate',
     method: 'POST',
@@ -264,6 +284,16 @@ export const operations = {
     summary: 'End a session',
     headers: sessionHeaders,
     answers: [mcpEnded],
+    refusals: [404],
+  },
+  getCompositionStream: {
+    id: 'getCompositionStream',
+    method: 'GET',
+    path: '/servers/{composition}/mcp',
+    tag: 'mcp',
+    summary: 'The stream of a session with a composition',
+    headers: streamHeaders,
+    answers: [mcpStream],
     refusals: [404],
   },
   postComposition: {

@@ -10,7 +10,7 @@ import { shareTable } from '../../relay/share-table.js';
 import { checkTransport } from '../../relay/transport.js';
 import type { Overload } from '../../process/overload.js';
 import type { Names } from '../../names/names.js';
-import type { HttpUpstream } from '../../relay/upstream/http-upstream.js';
+import { streamPoolBounds, streamShares } from '../../relay/upstream/stream-bounds.js';
 import { Http1Upstream } from '../../relay/upstream/http1/http1-upstream.js';
 import { Accounts } from '../../shared/accounts.js';
 import { DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -50,7 +50,8 @@ const SESSION_ID_BYTES = 32;
 export class McpEndpoints {
   readonly #options: McpEndpointsOptions;
   readonly #context: NodeExchangeContext;
-  readonly #http: HttpUpstream;
+  readonly #http: Http1Upstream;
+  readonly #streams: Http1Upstream;
   readonly #relay: Relay;
   readonly #virtualHosts: VirtualHosts;
 
@@ -64,8 +65,15 @@ export class McpEndpoints {
       pool: options.connections,
       names: options.names,
     });
+    this.#streams = new Http1Upstream({
+      connectTimeoutMs: upstream.connectTimeoutMs,
+      pool: streamPoolBounds,
+      shares: streamShares(this.#http.shares.bounds.connectionsMax),
+      names: options.names,
+    });
     this.#relay = new Relay({
       http: this.#http,
+      streams: this.#streams,
       deadlines,
       upstream,
       accounts: new Accounts(shareTable(options.shares)),
@@ -87,9 +95,15 @@ export class McpEndpoints {
     void this.#serve(subject, request, response, () => this.#findComposition(reference, subject));
   }
 
+  /** Ends the streams that would never end by themselves, and opens no more. */
+  drain(): void {
+    this.#relay.drain();
+  }
+
   /** Ends every session and tells the servers, then closes every connection to them. For after the drain. */
   async stop(): Promise<void> {
     await this.#relay.stop();
+    await this.#streams.close();
     await this.#http.close();
     this.#context.deadlines.stop();
   }
@@ -102,9 +116,8 @@ export class McpEndpoints {
   ): Promise<void> {
     const exchange = new NodeExchange(this.#context, request, response);
     const { method } = request;
-    if (method !== 'POST' && method !== 'DELETE') {
-      // A GET would open a stream for what no request asked for, and there is nothing of that kind (S13).
-      refuse(exchange, { ...refusals.methodNotAllowed, headers: ['allow', 'POST, DELETE'] });
+    if (method !== 'POST' && method !== 'DELETE' && method !== 'GET') {
+      refuse(exchange, { ...refusals.methodNotAllowed, headers: ['allow', 'GET, POST, DELETE'] });
       return;
     }
     let virtualHost: CompiledVirtualHost | undefined;

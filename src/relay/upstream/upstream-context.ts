@@ -11,6 +11,8 @@ import type { UpstreamFault } from './upstream-fault.js';
 
 export interface UpstreamContext {
   readonly http: HttpUpstream;
+  /** For streams that stay open: apart from the calls, which would wait for their connections. */
+  readonly streams: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   readonly options: UpstreamOptions;
   readonly notices: Notices;

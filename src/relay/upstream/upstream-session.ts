@@ -15,7 +15,7 @@ import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { openHandshake, type Handshake, type HandshakeResult } from './handshake.js';
-import type { OutgoingMessage } from './http-upstream.js';
+import type { OutgoingMessage, UpstreamCall, UpstreamHandler } from './http-upstream.js';
 import type { Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
@@ -64,6 +64,8 @@ const NO_ANSWER = upstreamFault('answer-timeout', true);
 export class UpstreamSession {
   /** Called each time it was opened, before those who wait for it. */
   onOpened: ((upstream: UpstreamSession, passthrough: readonly string[]) => void) | undefined;
+  /** Called each time it was lost, or closed. */
+  onDropped: ((upstream: UpstreamSession) => void) | undefined;
   readonly #context: UpstreamContext;
   /** On whose behalf. */
   readonly subject: string;
@@ -200,6 +202,21 @@ export class UpstreamSession {
     }
     const headers = this.#headersWith(passthrough);
     this.#context.notices.send(this.subject, this.#backend.target, 'POST', headers, message, onDone);
+  }
+
+  /**
+   * Asks for what the backend says unasked (C04): in the open session.
+   * @param lastEventId where to go on; `''` for nowhere.
+   */
+  listen(lastEventId: string, passthrough: readonly string[], handler: UpstreamHandler): UpstreamCall {
+    const { sessionId = '', protocolVersion = '' } = this.#record ?? {};
+    const headers = ['accept', 'text/event-stream', 'mcp-protocol-version', protocolVersion];
+    if (sessionId !== '') headers.push('mcp-session-id', sessionId);
+    if (lastEventId !== '') headers.push('last-event-id', lastEventId);
+    headers.push(...passthrough);
+    const { target } = this.#backend;
+    const { streams } = this.#context;
+    return streams.dispatch({ subject: this.subject, target, method: 'GET', headers, body: undefined }, handler);
   }
 
   /** Tells that the client's roots have changed: once more if that is being told already, however often it comes. */
@@ -340,6 +357,7 @@ export class UpstreamSession {
   }
 
   #dropRecord(): void {
+    this.onDropped?.(this);
     this.#record = undefined;
     this.#memory.drop(this.#recordBytes);
     this.#recordBytes = 0;

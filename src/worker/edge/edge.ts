@@ -135,6 +135,8 @@ export class Edge {
     switch (req.getMethod()) {
       case 'post':
         return this.#handler.onRequest(this.#exchange(res, req, isTls, 'POST'));
+      case 'get':
+        return this.#handler.onRequest(this.#exchange(res, req, isTls, 'GET'));
       case 'delete':
         return this.#handler.onRequest(this.#exchange(res, req, isTls, 'DELETE'));
       case 'options':

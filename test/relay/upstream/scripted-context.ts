@@ -15,6 +15,7 @@ const TICK_MS = 10;
 
 export class ScriptedContext implements UpstreamContext {
   readonly http = new ScriptedUpstream();
+  readonly streams = this.http;
   readonly options: UpstreamOptions = {
     mode: 'plain-text-or-tls',
     connectTimeoutMs: 5_000,

@@ -92,7 +92,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
       ['POST', '/servers/x/tools', 'GET, HEAD'],
       ['PUT', '/compositions', 'GET, HEAD, POST'],
       ['POST', '/version', 'GET, HEAD'],
-      ['PUT', '/mcp', 'POST, DELETE'],
+      ['PUT', '/mcp', 'GET, POST, DELETE'],
       ['OPTIONS', '/health', 'GET, HEAD'],
     ] as const) {
       const answer = await caller.send(method, path, { text: '' });

@@ -82,10 +82,12 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.match(await client.callTool({ name: `${name}-echo`, arguments: { x: 1 } }), { structuredContent: { x: 1 } });
   });
 
-  await t.test('GET /mcp: 405, there is no stream', async (t) => {
-    const answer = await (await controlPlane.caller(t)).get('/mcp');
-    t.equal(answer.status, 405);
-    t.equal(answer.header('allow'), 'POST, DELETE');
+  await t.test('GET /mcp: 400 without a session, 406 without the event stream', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const statusFor = async (accept: string): Promise<number> =>
+      (await caller.send('GET', '/mcp', { headers: [['accept', accept]] })).status;
+    t.equal(await statusFor('text/event-stream'), 400);
+    t.equal(await statusFor('application/json'), 406);
   });
 
   await t.test('/mcp: 400, 406 and 415 as on the dataplane', async (t) => {

@@ -7,7 +7,6 @@ import { operations } from '../operations.js';
 
 export type ServedMcp = Pick<McpEndpoints, 'handleAggregate' | 'handleComposition'>;
 
-/** GET is theirs to refuse: it would be an event stream. */
 const METHODS: HTTPMethods[] = ['POST', 'DELETE', 'GET'];
 
 export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Promise<void> {

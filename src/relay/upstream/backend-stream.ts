@@ -1,0 +1,120 @@
+// The event stream that a backend offers to GET, for one upstream session: what it says without being asked. Opened again
+// whenever it ends, after the backend's own `retry` or with a growing delay, where it left off (C13, C14); a backend that
+// has none says so (C04). Cold: a few events a session.
+//
+//   asking ──200──> streaming ──end, fault──> waiting ──delay──> asking
+//     ├────5xx, fault──> waiting
+//     └────405, any other refusal──> over
+//   any ──close──> over
+import { EventStreamParser } from '../../protocol/event-stream.js';
+import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
+import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import type { UpstreamCall, UpstreamHandler } from './http-upstream.js';
+
+export interface BackendStreamPlan {
+  readonly deadlines: DeadlineWheel;
+  /** Sends the GET. @param lastEventId `''` for none. */
+  ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
+  /** A request or a notification; `bytes` is valid until the callback returns. */
+  onMessage(bytes: Buffer, message: BackendMessage): void;
+  /** The backend no longer knows the session (C11). */
+  onSessionLost(): void;
+}
+
+type State = 'asking' | 'streaming' | 'waiting' | 'over';
+
+export class BackendStream implements UpstreamHandler {
+  readonly #plan: BackendStreamPlan;
+  #state: State = 'asking';
+  #call: UpstreamCall;
+  #parser: EventStreamParser;
+  #lastEventId = '';
+  #retryMs: number | undefined;
+  /** Grows from one try to the next, until an event comes. */
+  #delayMs: number = limits.backendStreamDelayMsMin;
+  #delay: Deadline | undefined;
+
+  constructor(plan: BackendStreamPlan) {
+    this.#plan = plan;
+    this.#parser = this.#newParser();
+    this.#call = plan.ask('', this);
+  }
+
+  /** Nobody wants to hear it any more. */
+  close(): void {
+    if (this.#state === 'over') return;
+    this.#state = 'over';
+    this.#delay?.cancel();
+    this.#call.abort();
+  }
+
+  onHead(status: number, contentType: string): void {
+    if (this.#state !== 'asking') return;
+    if (status === 200 && contentType === 'text/event-stream') {
+      this.#state = 'streaming';
+    } else if (status >= 500) {
+      this.#call.abort();
+      this.#wait();
+    } else {
+      this.close();
+      if (status === 404) this.#plan.onSessionLost();
+    }
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#state !== 'streaming') return;
+    if (this.#parser.push(chunk) || this.#isOver) return;
+    // An event too large to be taken: what follows it comes with the next stream.
+    this.#call.abort();
+    this.#wait();
+  }
+
+  onEnd(): void {
+    this.#wait();
+  }
+
+  onFault(): void {
+    this.#wait();
+  }
+
+  /** Within a message the stream may be closed. */
+  get #isOver(): boolean {
+    return this.#state === 'over';
+  }
+
+  #onEvent(data: Buffer): void {
+    if (this.#state !== 'streaming') return;
+    this.#delayMs = limits.backendStreamDelayMsMin;
+    const message = readBackendMessage(data);
+    // Answers belong on the streams of their requests (S14).
+    if (message !== undefined && message.kind !== 'response') this.#plan.onMessage(data, message);
+  }
+
+  #wait(): void {
+    if (this.#state === 'over' || this.#state === 'waiting') return;
+    const hasEnded = this.#state === 'streaming';
+    this.#state = 'waiting';
+    const { lastEventId, retryMs } = this.#parser;
+    if (lastEventId !== '') this.#lastEventId = lastEventId.length <= limits.eventIdCharsMax ? lastEventId : '';
+    this.#retryMs = retryMs ?? this.#retryMs;
+    const delayMs = this.#delayAfter(hasEnded);
+    this.#delayMs = Math.min(this.#delayMs * 2, limits.backendStreamDelayMsMax);
+    this.#delay = this.#plan.deadlines.after(delayMs, () => {
+      this.#state = 'asking';
+      this.#parser = this.#newParser();
+      this.#call = this.#plan.ask(this.#lastEventId, this);
+    });
+  }
+
+  /** A stream that has ended comes again when the backend says; one that could not be had is not asked for all the time. */
+  #delayAfter(hasEnded: boolean): number {
+    if (this.#retryMs === undefined) return this.#delayMs;
+    const retryMs = Math.min(Math.max(this.#retryMs, limits.backendRetryMsMin), limits.backendRetryMsMax);
+    return hasEnded ? retryMs : Math.max(retryMs, this.#delayMs);
+  }
+
+  #newParser(): EventStreamParser {
+    return new EventStreamParser((data) => this.#onEvent(data), limits.backendStreamEventBytesMax);
+  }
+}

@@ -1,0 +1,144 @@
+// The stream of a session: what waits for a slow reader, and what becomes of it; how it passes is in test/spec/streams.rows.ts.
+import t, { type Test } from 'tap';
+import { SessionStream } from '../../src/relay/session-stream.js';
+import type { Accounts } from '../../src/shared/accounts.js';
+import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
+import { limits } from '../../src/shared/limits.js';
+import { readEvents } from '../support/event-stream.js';
+import { createAccounts } from '../support/shares.js';
+import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+
+class Scene {
+  readonly accounts: Accounts = createAccounts({ subjectSessionBytesMax: 16 * 1024 * 1024 });
+  readonly stream: SessionStream;
+  readonly #deadlines: DeadlineWheel;
+  closedCount = 0;
+  #nowMs = 0;
+
+  constructor(t: Test) {
+    this.#deadlines = new DeadlineWheel(10, () => this.#nowMs);
+    t.teardown(() => this.#deadlines.stop());
+    const account = this.accounts.of('ada');
+    account.sessions.take(1);
+    this.stream = new SessionStream(account, this.#deadlines, () => (this.closedCount += 1));
+  }
+
+  open(isSlow = false): RecordedExchange {
+    const exchange = new RecordedExchange({ method: 'GET' });
+    exchange.isSlow = isSlow;
+    this.stream.open(exchange);
+    return exchange;
+  }
+
+  /** @param lost gets what is lost. */
+  tell(text: string, lost: string[] = []): void {
+    this.stream.tell([Buffer.from(text)], () => lost.push(text));
+  }
+
+  advance(ms: number): void {
+    this.#nowMs += ms;
+    this.#deadlines.tick();
+  }
+
+  get waitingBytes(): number {
+    return this.accounts.held('sessionBytes');
+  }
+}
+
+t.test('a slow reader gets everything in order when it reads on', async (t) => {
+  const scene = new Scene(t);
+  const exchange = scene.open(true);
+  for (const text of ['1', '2', '3']) scene.tell(text);
+  t.same(readEvents(exchange.written), []);
+  t.ok(scene.waitingBytes > 0, 'it counts in the share of its subject');
+  exchange.isSlow = false;
+  exchange.drain();
+  t.same(readEvents(exchange.written), ['1', '2', '3']);
+  t.equal(scene.waitingBytes, 0);
+});
+
+t.test('too many events lose the oldest, and the client is told how many', async (t) => {
+  const scene = new Scene(t);
+  const exchange = scene.open(true);
+  const lost: string[] = [];
+  for (let number = 0; number < limits.sessionStreamWaitingMax + 3; number += 1) scene.tell(String(number), lost);
+  t.same(lost, ['0', '1', '2']);
+  exchange.isSlow = false;
+  exchange.drain();
+  const [told, first, ...others] = readEvents(exchange.written);
+  t.match(JSON.parse(told ?? ''), {
+    method: 'notifications/message',
+    params: { level: 'warning', data: /^3 messages/ },
+  });
+  t.equal(first, '3');
+  t.equal(others.length, limits.sessionStreamWaitingMax - 1);
+});
+
+t.test('too many bytes do the same, and so does a share that is used up', async (t) => {
+  const scene = new Scene(t);
+  scene.open(true);
+  const lost: string[] = [];
+  const text = 'x'.repeat(limits.sessionStreamWaitingBytesMax / 4);
+  for (let number = 0; number < 10; number += 1) scene.tell(text, lost);
+  t.ok(lost.length >= 6, `${lost.length} of 10 were lost`);
+  t.ok(scene.waitingBytes <= limits.sessionStreamWaitingBytesMax);
+  const waiting = scene.waitingBytes;
+  scene.tell('x'.repeat(2 * limits.sessionStreamWaitingBytesMax), lost);
+  t.equal(scene.waitingBytes, waiting, 'nothing makes room for it in vain');
+  t.equal(lost.at(-1)?.length, 2 * limits.sessionStreamWaitingBytesMax, 'what never has room');
+  const other = scene.accounts.of('ada').sessionBytes;
+  other.take(16 * 1024 * 1024);
+  const before = lost.length;
+  scene.tell('1', lost);
+  t.ok(lost.length > before, 'no room in the share');
+  other.give(16 * 1024 * 1024);
+  scene.stream.end();
+  t.equal(scene.waitingBytes, 0);
+});
+
+t.test('a newer GET gets what an older one that does not read was waited for', async (t) => {
+  const scene = new Scene(t);
+  const older = scene.open(true);
+  scene.tell('1');
+  const newer = scene.open();
+  t.equal(older.outcome, 'cut', 'it would never come to its end');
+  t.same(readEvents(newer.written), ['1']);
+  const newest = scene.open();
+  t.equal(newer.outcome, 'ended');
+  older.onAbort?.();
+  newer.onAbort?.();
+  t.equal(scene.closedCount, 0);
+  newest.abort();
+  t.equal(scene.closedCount, 1);
+  t.notOk(scene.stream.isOpen);
+});
+
+t.test('without a reader nothing waits, and nobody can be asked', async (t) => {
+  const scene = new Scene(t);
+  const lost: string[] = [];
+  scene.tell('1', lost);
+  t.same(lost, ['1']);
+  t.match(scene.stream.askingObstacle, { code: -32603 });
+  const exchange = scene.open(true);
+  t.equal(scene.stream.askingObstacle, undefined);
+  scene.tell('2', lost);
+  exchange.abort();
+  t.same(lost, ['1', '2'], 'what waited when it went away');
+  t.equal(scene.waitingBytes, 0);
+});
+
+t.test('changes of one moment are one notification; one alone keeps its bytes', async (t) => {
+  const scene = new Scene(t);
+  const exchange = scene.open();
+  const tools = 'notifications/tools/list_changed';
+  const own = `{ "jsonrpc":"2.0","method":"${tools}","params":{"_meta":{"n":1.0}}}`;
+  scene.stream.tellChanged(tools, Buffer.from(own));
+  t.same(readEvents(exchange.written), []);
+  scene.advance(limits.listChangesMs + 20);
+  t.same(readEvents(exchange.written), [own]);
+  scene.stream.tellChanged(tools, Buffer.from(own));
+  scene.stream.tellChanged(tools, Buffer.from(own));
+  scene.stream.tellChanged('notifications/prompts/list_changed', Buffer.from('{"p":1}'));
+  scene.advance(limits.listChangesMs + 20);
+  t.same(readEvents(exchange.written).slice(1), [`{"jsonrpc":"2.0","method":"${tools}"}`, '{"p":1}']);
+});

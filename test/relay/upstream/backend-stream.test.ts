@@ -1,0 +1,100 @@
+// A backend's own stream: when it is asked for again, and when no more; what comes on it is in test/spec/streams.rows.ts.
+import t, { type Test } from 'tap';
+import { BackendStream } from '../../../src/relay/upstream/backend-stream.js';
+import { limits } from '../../../src/shared/limits.js';
+import { ScriptedContext } from './scripted-context.js';
+
+const MESSAGE = 'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n';
+
+function listen(t: Test): { context: ScriptedContext; stream: BackendStream; heard: string[]; lost: () => number } {
+  const context = new ScriptedContext(t);
+  const heard: string[] = [];
+  let lostCount = 0;
+  const target = { origin: 'https://b.example', path: '/mcp' };
+  const stream = new BackendStream({
+    deadlines: context.deadlines,
+    ask: (lastEventId, handler) => {
+      const headers = ['last-event-id', lastEventId];
+      return context.http.dispatch({ subject: 'ada', target, method: 'GET', headers, body: undefined }, handler);
+    },
+    onMessage: (bytes) => heard.push(bytes.toString()),
+    onSessionLost: () => (lostCount += 1),
+  });
+  return { context, stream, heard, lost: () => lostCount };
+}
+
+t.test('what is no stream is not asked for again', async (t) => {
+  for (const status of [202, 301, 400, 404, 405, 429]) {
+    const { context, lost } = listen(t);
+    context.http.last.empty(status);
+    context.advance(2 * limits.backendStreamDelayMsMax);
+    t.equal(context.http.calls.length, 1, String(status));
+    t.equal(lost(), status === 404 ? 1 : 0);
+  }
+});
+
+t.test('a failing backend is asked more and more seldom, and from the beginning once it speaks', async (t) => {
+  const { context, heard } = listen(t);
+  for (let delayMs = limits.backendStreamDelayMsMin; delayMs < limits.backendStreamDelayMsMax; delayMs *= 2) {
+    const { length } = context.http.calls;
+    if (length % 2 === 0) context.http.last.empty(503);
+    else context.http.last.fault('connection-refused');
+    context.advance(delayMs - 20);
+    t.equal(context.http.calls.length, length, `${delayMs} ms are not over`);
+    context.advance(40);
+    t.equal(context.http.calls.length, length + 1);
+  }
+  context.http.last.head(200, 'text/event-stream').data(MESSAGE).end();
+  t.equal(heard.length, 1);
+  const { length } = context.http.calls;
+  context.advance(limits.backendStreamDelayMsMin + 20);
+  t.equal(context.http.calls.length, length + 1);
+});
+
+t.test('a retry is obeyed to the moment, within bounds, and the last id is gone on from', async (t) => {
+  for (const [said, obeyedMs] of [
+    ['5000', 5_000],
+    ['0', limits.backendRetryMsMin],
+    ['99999999999', limits.backendRetryMsMax],
+  ] as const) {
+    const { context } = listen(t);
+    context.http.last.head(200, 'text/event-stream').data(`retry: ${said}\nid: 7\n${MESSAGE}`).end();
+    context.advance(obeyedMs - 20);
+    t.equal(context.http.calls.length, 1, `${said}: not before`);
+    context.advance(40);
+    t.equal(context.http.calls.length, 2, `${said}: and then`);
+    t.equal(context.http.last.header('last-event-id'), '7');
+    context.http.last
+      .head(200, 'text/event-stream')
+      .data(`id: ${'x'.repeat(2_000)}\n\n`)
+      .end();
+    context.advance(obeyedMs + 20);
+    t.equal(context.http.last.header('last-event-id'), '', 'a long id is none');
+  }
+});
+
+t.test('an event that is too large ends the stream, and answers and nonsense are passed over', async (t) => {
+  const { context, heard } = listen(t);
+  const call = context.http.last.head(200, 'text/event-stream');
+  call.data('data: {"jsonrpc":"2.0","id":1,"result":{}}\n\ndata: nonsense\n\n').data(MESSAGE);
+  t.equal(heard.length, 1);
+  call.data(`data: ${'x'.repeat(limits.backendStreamEventBytesMax)}`);
+  t.ok(call.isAborted);
+  context.advance(limits.backendStreamDelayMsMin + 20);
+  t.equal(context.http.calls.length, 2);
+});
+
+t.test('a closed one says and asks nothing more', async (t) => {
+  const { context, stream, heard } = listen(t);
+  const call = context.http.last.head(200, 'text/event-stream');
+  stream.close();
+  t.ok(call.isAborted);
+  context.advance(2 * limits.backendStreamDelayMsMax);
+  t.equal(context.http.calls.length, 1);
+  t.same(heard, []);
+  const other = listen(t);
+  other.context.http.last.empty(503);
+  other.stream.close();
+  other.context.advance(2 * limits.backendStreamDelayMsMax);
+  t.equal(other.context.http.calls.length, 1, 'while it waited');
+});

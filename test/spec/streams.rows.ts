@@ -1,0 +1,204 @@
+// The stream of a session, opened by GET: what backends say that belongs to no call arrives on it, on whichever worker it
+// was opened, and only once; what they ask there is answered like anything else that they ask.
+import t from 'tap';
+import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
+import { EventReader } from '../support/event-reader.js';
+import { memberText } from '../support/json-text.js';
+import type { McpBackend } from '../support/mcp-backend.js';
+import { INITIALIZE_PARAMS, rpc, type McpSession } from '../support/mcp-caller.js';
+import type { EventStreamBody, ReceivedRequest } from '../support/raw-backend.js';
+import { until } from '../support/until.js';
+
+const CAPABILITIES = { tools: { listChanged: true }, logging: {} };
+const OFFERS = INITIALIZE_PARAMS.replace('"capabilities":{}', '"capabilities":{"roots":{},"sampling":{}}');
+
+/** A backend that offers a stream, and says on it what the test wants. */
+class SpeakingBackend {
+  readonly backend: McpBackend;
+  /** The GETs that it got, and the streams that it answered them with. */
+  readonly gets: ReceivedRequest[];
+  readonly streams: EventStreamBody[];
+
+  private constructor(backend: McpBackend, gets: ReceivedRequest[], streams: EventStreamBody[]) {
+    this.backend = backend;
+    this.gets = gets;
+    this.streams = streams;
+  }
+
+  static async start(
+    t: Parameters<typeof backendFor>[0],
+    capabilities: object = CAPABILITIES,
+  ): Promise<SpeakingBackend> {
+    const gets: ReceivedRequest[] = [];
+    const streams: EventStreamBody[] = [];
+    const backend = await backendFor(t, {
+      capabilities: capabilities as Readonly<Record<string, unknown>>,
+      withSessions: true,
+      onRequest: (request) => {
+        if (request.method !== 'GET') return false;
+        gets.push(request);
+        streams.push(request.eventStream());
+        return true;
+      },
+    });
+    return new SpeakingBackend(backend, gets, streams);
+  }
+
+  /** Its latest stream, once it has so many. */
+  async stream(count = 1): Promise<EventStreamBody> {
+    await until(() => this.streams.length >= count, `stream ${count} of the backend`);
+    return this.streams[count - 1]!;
+  }
+}
+
+async function openSession(
+  deployment: Deployment,
+  backends: Readonly<Record<string, { readonly url: string }>>,
+): Promise<McpSession> {
+  const members = Object.entries(backends).map(([name, { url }]) => [name, { url }] as const);
+  return (await deployment.caller(Object.fromEntries(members))).openSession({ params: OFFERS });
+}
+
+async function listen(session: McpSession): Promise<EventReader> {
+  return EventReader.open(session.caller, { method: 'GET', session: session.id, accept: 'text/event-stream' });
+}
+
+await forEachDeployment(t, {}, async (t, deployment) => {
+  await t.test('GET without a session, with an unknown one, and without the event stream', async (t) => {
+    const session = await openSession(deployment, {});
+    const status = async (session: string | null, accept: string): Promise<number> =>
+      (await deployment.caller().then((caller) => caller.send({ method: 'GET', session, accept }))).status;
+    t.equal(await status(null, 'text/event-stream'), 400);
+    t.equal(await status('x'.repeat(32), 'text/event-stream'), 404);
+    t.equal(await status(session.id, 'text/event-stream'), 404, "somebody else's");
+    const answer = await session.caller.send({ method: 'GET', session: session.id, accept: 'application/json' });
+    t.equal(answer.status, 406);
+  });
+
+  await t.test('what backends say and ask reaches the stream as it is; the answer reaches the backend', async (t) => {
+    const one = await SpeakingBackend.start(t);
+    const session = await openSession(deployment, { one: one.backend });
+    t.match(rpc(session.opening).result, { capabilities: { tools: { listChanged: true }, logging: {} } });
+    t.equal(one.gets.length, 0, 'nobody is listened to for nobody');
+    const reader = await listen(session);
+    t.equal(reader.status, 200);
+    t.match(new Map(reader.headers).get('content-type'), /^text\/event-stream/);
+    const stream = await one.stream();
+    t.match(one.gets[0]?.headers, {
+      accept: 'text/event-stream',
+      'mcp-session-id': [...one.backend.sessions][0],
+      'mcp-protocol-version': '2025-11-25',
+    });
+    const message = '{ "jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1.0}}';
+    await stream.event(message, { id: 'a' });
+    t.equal(await reader.next(), message);
+    await stream.event('{"jsonrpc":"2.0","id":0,"method":"roots/list" }');
+    const asked = (await reader.next()) ?? '';
+    const id = memberText(asked, 'id') ?? '';
+    t.equal(asked, `{"jsonrpc":"2.0","id":${id},"method":"roots/list" }`);
+    const before = one.backend.raw.requests.length;
+    t.equal((await session.send(`{"jsonrpc":"2.0","result":{"roots":[]},"id":${id}}`)).status, 202);
+    await until(() => one.backend.raw.requests.length > before, 'the answer at the backend');
+    t.equal(one.backend.raw.requests.at(-1)?.text, '{"jsonrpc":"2.0","result":{"roots":[]},"id":0}');
+    await stream.event('{"jsonrpc":"2.0","id":7,"result":{}}');
+    await stream.event('{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}');
+    await stream.event(message);
+    t.equal(await reader.next(), message, 'answers and progress do not belong here');
+    t.equal((await session.delete()).status, 200);
+    t.same(await reader.rest(), [], 'the stream ends with its session');
+    await until(() => one.gets[0]?.connection.destroyed === true, "the backend's stream to be closed");
+  });
+
+  await t.test('changed lists of several backends are one notification', async (t) => {
+    const backends = [await SpeakingBackend.start(t), await SpeakingBackend.start(t)] as const;
+    const session = await openSession(deployment, { one: backends[0].backend, two: backends[1].backend });
+    const reader = await listen(session);
+    const streams = [await backends[0].stream(), await backends[1].stream()];
+    for (let round = 0; round < 5; round += 1) {
+      for (const stream of streams) {
+        await stream.event('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}');
+      }
+    }
+    t.equal(await reader.next(), '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}');
+    const last = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"last"}}';
+    const changes = [];
+    // Events may come late on a busy machine, and then there is another one; never one for each.
+    await streams[0]?.event(last);
+    for (let event = await reader.next(); event !== last; event = await reader.next()) changes.push(event);
+    t.ok(changes.length < 5, `${changes.length} more`);
+    reader.close();
+  });
+
+  await t.test('a newer GET takes the place of an older one', async (t) => {
+    const one = await SpeakingBackend.start(t);
+    const session = await openSession(deployment, { one: one.backend });
+    const older = await listen(session);
+    const stream = await one.stream();
+    const newer = await listen(session);
+    t.same(await older.rest(), [], 'the older one ends');
+    const message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}';
+    await stream.event(message);
+    t.equal(await newer.next(), message);
+    t.equal(one.gets.length, 1, "the backend's goes on");
+    newer.close();
+  });
+
+  await t.test('backends that have nothing to say are not asked, one that refuses is asked once', async (t) => {
+    const silent = await SpeakingBackend.start(t, { tools: {} });
+    const refusing = await backendFor(t, { capabilities: CAPABILITIES });
+    const caller = await deployment.caller({ one: { url: silent.backend.url }, two: { url: refusing.url } });
+    const session = await caller.openSession();
+    const reader = await listen(session);
+    const gets = (): number => refusing.raw.requests.filter(({ method }) => method === 'GET').length;
+    await until(() => gets() === 1, 'the GET');
+    t.match(rpc(await session.call('two-echo')), { result: {} }, 'a 405 is no fault');
+    t.equal(gets(), 1);
+    t.equal(silent.gets.length, 0);
+    reader.close();
+  });
+
+  await t.test("a backend's stream that ends is opened again where it left off, after its retry", async (t) => {
+    const one = await SpeakingBackend.start(t);
+    const session = await openSession(deployment, { one: one.backend });
+    const reader = await listen(session);
+    const first = await one.stream();
+    const message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}';
+    await first.bytes('retry: 300\n');
+    await first.event(message, { id: 'a' });
+    await first.bytes('id: b\ndata:\n\n');
+    t.equal(await reader.next(), message);
+    const endedAtMs = performance.now();
+    first.end();
+    const second = await one.stream(2);
+    t.ok(performance.now() - endedAtMs > 290, 'not before');
+    t.equal(one.gets[1]?.headers['last-event-id'], 'b');
+    await second.event(message);
+    t.equal(await reader.next(), message);
+    reader.close();
+  });
+
+  await t.test('a reader that takes nothing loses the oldest, and is told', async (t) => {
+    const one = await SpeakingBackend.start(t);
+    const session = await openSession(deployment, { one: one.backend });
+    const reader = await listen(session);
+    const stream = await one.stream();
+    reader.pause();
+    const data = 'x'.repeat(100_000);
+    const count = 400;
+    for (let number = 0; number < count; number += 1) {
+      const params = `{"level":"info","logger":"${number}","data":"${data}"}`;
+      await stream.event(`{"jsonrpc":"2.0","method":"notifications/message","params":${params}}`);
+    }
+    t.match(rpc(await session.call('one-echo')), { result: {} }, 'the session goes on meanwhile');
+    reader.resume();
+    const seen: string[] = [];
+    for (let last = ''; last !== String(count - 1); seen.push(last)) {
+      const { params } = (await reader.message()) as { params: { logger: string; data: string } };
+      last = params.logger;
+      if (last === 'switchyard') t.match(params.data, /^\d+ messages of backends were lost/);
+    }
+    t.ok(seen.length < count, `${seen.length} of ${count}`);
+    t.ok(seen.includes('switchyard'), 'it is told');
+    reader.close();
+  });
+});
