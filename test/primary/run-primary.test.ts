@@ -12,7 +12,10 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, startPrimary, stubOptions, until } from './stub-fleet.js';
 import { announceSignal, stubSubject, stubTicket } from './stub-worker.js';
 
-t.test('one line says that all listen; SIGTERM drains all, then stops all', async (t) => {
+// Each of them waits for processes to start, most of the time.
+t.jobs = 2;
+
+void t.test('one line says that all listen; SIGTERM drains all, then stops all', async (t) => {
   const primary = startPrimary(t, stubOptions({ workerCount: 3 }));
   const line = await primary.logged('listening');
   t.match(line, { role: 'primary', level: 30, workers: 3, address: /^127\.0\.0\.1:[1-9]\d*$/ });
@@ -39,7 +42,7 @@ t.test('one line says that all listen; SIGTERM drains all, then stops all', asyn
   t.equal(primary.log.filter(({ msg }) => msg === 'listening').length, 1);
 });
 
-t.test('a killed worker is replaced in its slot, again and again, soon', async (t) => {
+void t.test('a killed worker is replaced in its slot, again and again, soon', async (t) => {
   const startedAtMs = performance.now();
   const primary = startPrimary(t, stubOptions());
   await primary.logged('listening');
@@ -59,7 +62,7 @@ t.test('a killed worker is replaced in its slot, again and again, soon', async (
   t.equal(await primary.ended, 0);
 });
 
-t.test('the program ends with the reason when no worker starts', async (t) => {
+void t.test('the program ends with the reason when no worker starts', async (t) => {
   const primary = startPrimary(t, stubOptions(), [{ start: 'report-failure' }, { start: 'report-failure' }]);
   t.equal(await primary.ended, 70);
   const starts = primary.journal.entries('start').length;
@@ -69,7 +72,7 @@ t.test('the program ends with the reason when no worker starts', async (t) => {
   t.notOk(primary.log.some(({ msg }) => msg === 'listening'));
 });
 
-t.test('a slot that cannot start leaves the others serving, and is tried until it can', async (t) => {
+void t.test('a slot that cannot start leaves the others serving, and is tried until it can', async (t) => {
   const obstacle = join(createScratchDirectory(t), 'obstacle');
   writeFileSync(obstacle, '');
   const primary = startPrimary(t, stubOptions({ workerCount: 3 }), [{}, { obstacle }]);
@@ -85,7 +88,7 @@ t.test('a slot that cannot start leaves the others serving, and is tried until i
   t.equal(await primary.ended, 0);
 });
 
-t.test('a worker that dies and cannot be replaced leaves the others serving', async (t) => {
+void t.test('a worker that dies and cannot be replaced leaves the others serving', async (t) => {
   const obstacle = join(createScratchDirectory(t), 'obstacle');
   const primary = startPrimary(t, stubOptions(), [{}, { obstacle }]);
   await primary.logged('listening');
@@ -101,13 +104,13 @@ t.test('a worker that dies and cannot be replaced leaves the others serving', as
   t.equal(primary.fatal(), undefined);
 });
 
-t.test('a worker that exits before it listens is named by its exit status', async (t) => {
+void t.test('a worker that exits before it listens is named by its exit status', async (t) => {
   const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [{ start: 'exit' }]);
   t.equal(await primary.ended, 70);
   t.match(primary.fatal(), { msg: /exit status 3/ });
 });
 
-t.test('the drain timeout ends the wait for a worker that does not drain', async (t) => {
+void t.test('the drain timeout ends the wait for a worker that does not drain', async (t) => {
   const options = stubOptions({ drainTimeoutMs: 200 });
   const primary = startPrimary(t, options, [{ drain: 'ignore' }]);
   await primary.logged('listening');
@@ -119,7 +122,7 @@ t.test('the drain timeout ends the wait for a worker that does not drain', async
   t.equal(primary.journal.entries('stop').length, 2);
 });
 
-t.test('a second signal kills the workers, but not one that comes with the first', async (t) => {
+void t.test('a second signal kills the workers, but not one that comes with the first', async (t) => {
   const primary = startPrimary(t, stubOptions(), [{ drain: 'ignore' }]);
   await primary.logged('listening');
   const { pid } = await primary.journal.entry('listening', 0);
@@ -137,7 +140,7 @@ t.test('a second signal kills the workers, but not one that comes with the first
   await until('the worker is gone', () => !isAlive(pid));
 });
 
-t.test('a port in use ends the program before any worker starts', async (t) => {
+void t.test('a port in use ends the program before any worker starts', async (t) => {
   const holder = createServer().listen(0, '127.0.0.1');
   await once(holder, 'listening');
   t.teardown(() => holder.close());
@@ -148,7 +151,7 @@ t.test('a port in use ends the program before any worker starts', async (t) => {
   t.same(primary.journal.entries(), []);
 });
 
-t.test('of two gateways that start on one port at the same moment one stays', async (t) => {
+void t.test('of two gateways that start on one port at the same moment one stays', async (t) => {
   const { options, release } = await claimAddresses(stubOptions());
   release();
   for (let round = 1; round <= 10; round++) {
@@ -165,7 +168,7 @@ t.test('of two gateways that start on one port at the same moment one stays', as
   }
 });
 
-t.test('an address stays claimed while no worker listens on it, until the primary is gone', async (t) => {
+void t.test('an address stays claimed while no worker listens on it, until the primary is gone', async (t) => {
   const first = startPrimary(t, stubOptions({ workerCount: 1 }));
   const [, port] = String((await first.logged('listening')).address).split(':');
   const address = { host: '0.0.0.0', port: Number(port) };
@@ -178,7 +181,7 @@ t.test('an address stays claimed while no worker listens on it, until the primar
 });
 
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
-  t.test(`${signal} drains`, async (t) => {
+  void t.test(`${signal} drains`, async (t) => {
     const primary = startPrimary(t, stubOptions({ workerCount: 1 }));
     await primary.logged('listening');
     primary.process.kill(signal);
@@ -187,7 +190,7 @@ for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-t.test('a signal that comes while the workers start ends the program in order', async (t) => {
+void t.test('a signal that comes while the workers start ends the program in order', async (t) => {
   const primary = startPrimary(t, stubOptions(), [{}, { start: 'hang' }]);
   await primary.journal.entry('start', 1);
   primary.process.kill('SIGTERM');
@@ -196,14 +199,14 @@ t.test('a signal that comes while the workers start ends the program in order', 
   t.equal(primary.fatal(), undefined);
 });
 
-t.test('a damaged store ends the program before any worker starts', async (t) => {
+void t.test('a damaged store ends the program before any worker starts', async (t) => {
   const primary = startPrimary(t, stubOptions(), [], { storeDamage: 'the store is of wax' });
   t.equal(await primary.ended, 73);
   t.match(primary.log, [{ level: 60, msg: 'the store is of wax' }]);
   t.same(primary.journal.entries(), []);
 });
 
-t.test('a worker that starts again and again leaves nothing behind in the primary', async (t) => {
+void t.test('a worker that starts again and again leaves nothing behind in the primary', async (t) => {
   const primary = startPrimary(t, stubOptions());
   await primary.logged('listening');
   const openFiles = (): number => readdirSync(`/proc/${primary.process.pid}/fd`).length;
@@ -218,7 +221,7 @@ t.test('a worker that starts again and again leaves nothing behind in the primar
   t.equal(childPids(primary.process.pid ?? 0).length, 2, 'and no process is left over');
 });
 
-t.test('a signal in the first moments of the program ends it in order, or at once', async (t) => {
+void t.test('a signal in the first moments of the program ends it in order, or at once', async (t) => {
   const temporary = createScratchDirectory(t);
   for (const delayMs of [0, 50, 100, 200, 400]) {
     const primary = startPrimary(t, stubOptions(), [], { environment: { TMPDIR: temporary } });
@@ -230,13 +233,13 @@ t.test('a signal in the first moments of the program ends it in order, or at onc
   t.same(readdirSync(temporary), [], 'no directory is left behind');
 });
 
-t.test('a hop directory that cannot be made ends the program', async (t) => {
+void t.test('a hop directory that cannot be made ends the program', async (t) => {
   const primary = startPrimary(t, stubOptions(), [], { environment: { TMPDIR: '/nowhere/at/all' } });
   t.equal(await primary.ended, 73);
   t.match(primary.log, [{ level: 60, msg: /TMPDIR/ }]);
 });
 
-t.test('a written subject is forgotten by every worker before its announcer hears so', async (t) => {
+void t.test('a written subject is forgotten by every worker before its announcer hears so', async (t) => {
   const primary = startPrimary(t, stubOptions({ workerCount: 3 }));
   await primary.logged('listening');
   const announcer = await primary.journal.entry('listening', 1);
@@ -250,7 +253,7 @@ t.test('a written subject is forgotten by every worker before its announcer hear
   t.match(round.slice(0, 3), Array(3).fill({ message: { subject: stubSubject } }));
 });
 
-t.test('the log warns of helper endpoints and of a missing key, and keeps secrets', async (t) => {
+void t.test('the log warns of helper endpoints and of a missing key, and keeps secrets', async (t) => {
   const secret = 'a-secret-that-is-nowhere-else';
   const token = { publicKey: undefined, secret: undefined, privateKey: secret, issuer: 'i', audience: 'a' };
   const open = startPrimary(t, stubOptions({ token, logLevel: 'trace' }), [], {
@@ -273,7 +276,7 @@ t.test('the log warns of helper endpoints and of a missing key, and keeps secret
   );
 });
 
-t.test('workers of a killed primary hear that it is gone', async (t) => {
+void t.test('workers of a killed primary hear that it is gone', async (t) => {
   const primary = startPrimary(t, stubOptions());
   await primary.logged('listening');
   primary.process.kill('SIGKILL');
@@ -281,14 +284,14 @@ t.test('workers of a killed primary hear that it is gone', async (t) => {
   await primary.journal.entry('disconnected', 1);
 });
 
-t.test('a worker that sends a message of no known kind is not believed, and lives on', async (t) => {
+void t.test('a worker that sends a message of no known kind is not believed, and lives on', async (t) => {
   const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [{ start: 'send-stray-first' }]);
   await primary.logged('listening');
   t.match(await primary.logged('the worker sent a message that is not in the set; it is ignored'), { slot: 0 });
   t.equal(primary.journal.entries('start').length, 1);
 });
 
-t.test('without systemd-notify the service runs, and the log says what is missing', async (t) => {
+void t.test('without systemd-notify the service runs, and the log says what is missing', async (t) => {
   const primary = startPrimary(t, stubOptions(), [], { notifySocket: '/run/nowhere', path: '/nowhere' });
   const warning = await primary.logged('systemd was not told how the service stands');
   t.match(warning, { level: 40, assignment: 'READY=1', reason: /^systemd-notify cannot be run: .*ENOENT/ });
