@@ -36,6 +36,8 @@ const probe: Probe = {
     serverInfo: { name: 'scale', version: '1' },
     capabilities: { tools: {} },
     tools: toolListOf(TOOLS.map((name) => ({ name, inputSchema: { type: 'object' } }))),
+    promptCount: 0,
+    resourceCount: 0,
   },
 };
 

@@ -85,21 +85,27 @@ const serverSaid = {
   enabled: { type: 'boolean', description: 'False takes the server out of service, whatever its status.' },
 };
 
-const server = exactly({
-  id,
-  ...serverSaid,
-  slug: { ...text, description: 'The name in the form of a path segment.' },
-  status,
-  reachable: { type: 'boolean', description: 'Whether the last probe reached it.' },
-  toolCount: count,
-  capabilities: { ...anyObject, description: 'What the server declared when it was last reached.' },
-  serverInfo: orNull(anyObject, 'Who the server said it is; null when it was never reached.'),
-  createdAt: time,
-  updatedAt: time,
-  lastSeen: orNull(time, 'When a probe last reached it.'),
-  lastRefreshAt: orNull(time, 'When its tools were last read.'),
-  lastError: orNull(text, 'Why the last probe failed.'),
-});
+const server = exactly(
+  {
+    id,
+    ...serverSaid,
+    slug: { ...text, description: 'The name in the form of a path segment.' },
+    status,
+    reachable: { type: 'boolean', description: 'Whether the last probe reached it.' },
+    toolCount: count,
+    promptCount: count,
+    resourceCount: count,
+    capabilities: { ...anyObject, description: 'What the server declared when it was last reached.' },
+    serverInfo: orNull(anyObject, 'Who the server said it is; null when it was never reached.'),
+    createdAt: time,
+    updatedAt: time,
+    lastSeen: orNull(time, 'When a probe last reached it.'),
+    lastRefreshAt: orNull(time, 'When its tools were last read.'),
+    lastError: orNull(text, 'Why the last probe failed.'),
+  },
+  // Of a server that an earlier version has read last they are not known.
+  ['promptCount', 'resourceCount'],
+);
 
 const composedServer = exactly(
   {

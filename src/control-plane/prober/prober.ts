@@ -12,6 +12,7 @@ import { limits } from '../../shared/limits.js';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import { toolListOf, type ToolList } from '../registry/tool-list.js';
 import { BoundedFetch } from './bounded-fetch.js';
+import { countItems } from './item-counter.js';
 import { ProbeFault } from './probe-fault.js';
 import { boundedCapabilities, boundedServerInfo } from './server-self.js';
 import { readTools } from './tool-reader.js';
@@ -21,6 +22,8 @@ export interface ServerFindings {
   readonly serverInfo: Readonly<Record<string, unknown>>;
   readonly capabilities: Readonly<Record<string, unknown>>;
   readonly tools: ToolList;
+  readonly promptCount: number;
+  readonly resourceCount: number;
 }
 
 export type Probe =
@@ -107,6 +110,8 @@ export class Prober {
     try {
       await client.connect(transport, options);
       const tools = await readTools(client, options);
+      const promptCount = await countItems(client, 'prompts', options);
+      const resourceCount = await countItems(client, 'resources', options);
       const serverInfo = { ...client.getServerVersion() };
       const capabilities = { ...client.getServerCapabilities() };
       if (isDeeperThan([serverInfo, capabilities, tools], limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
@@ -114,6 +119,8 @@ export class Prober {
         serverInfo: boundedServerInfo(serverInfo),
         capabilities: boundedCapabilities(capabilities),
         tools: toolListOf(tools),
+        promptCount,
+        resourceCount,
       };
     } finally {
       client.onerror = () => {};

@@ -336,6 +336,8 @@ function blankServer(checked: CheckedInput, id: string): StoredServer {
       enabled,
       reachable: false,
       toolCount: 0,
+      promptCount: 0,
+      resourceCount: 0,
       capabilities: {},
       serverInfo: null,
       createdAt: now,

@@ -19,6 +19,9 @@ export interface ServerRecord {
   /** Whether the last probe reached it; `status` follows only after several failures. */
   readonly reachable: boolean;
   readonly toolCount: number;
+  /** These two are there once they were counted, which earlier versions did not do. */
+  readonly promptCount?: number;
+  readonly resourceCount?: number;
   /** What the server declared when it was last reached. */
   readonly capabilities: Readonly<Record<string, unknown>>;
   readonly serverInfo: Readonly<Record<string, unknown>> | null;

@@ -24,8 +24,8 @@ export type Judgement = 'at-once' | 'patient';
 export function afterProbe(server: StoredServer, probe: Probe, judgement: Judgement, now: string): StoredServer {
   const { record } = server;
   if (probe.kind === 'reached') {
-    const { serverInfo, capabilities, tools } = probe.findings;
-    const found = { serverInfo, capabilities, toolCount: tools.digests.size };
+    const { serverInfo, capabilities, tools, promptCount, resourceCount } = probe.findings;
+    const found = { serverInfo, capabilities, toolCount: tools.digests.size, promptCount, resourceCount };
     const times = { lastSeen: now, lastRefreshAt: now };
     return {
       record: { ...record, ...found, ...times, status: 'active', reachable: true, lastError: null },

@@ -12,7 +12,10 @@ import { createScratchDirectory } from '../../support/scratch-directory.js';
 async function openRegistry(t: Test, self: Readonly<Record<string, unknown>>): Promise<Registry> {
   const logger = pino({ level: 'silent' });
   const records = await openRecordStore({ kind: 'embedded', path: createScratchDirectory(t) }, logger);
-  const probe: Probe = { kind: 'reached', findings: { serverInfo: self, capabilities: self, tools: NO_TOOLS } };
+  const probe: Probe = {
+    kind: 'reached',
+    findings: { serverInfo: self, capabilities: self, tools: NO_TOOLS, promptCount: 0, resourceCount: 0 },
+  };
   const registry = new Registry({
     serversMax: limits.serversMax,
     records,

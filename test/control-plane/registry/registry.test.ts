@@ -118,6 +118,8 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         enabled: true,
         reachable: true,
         toolCount: 2,
+        promptCount: 0,
+        resourceCount: 0,
         capabilities: { tools: {} },
         serverInfo: { name: 'adder' },
         createdAt: ISO_TIME,

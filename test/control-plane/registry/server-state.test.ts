@@ -11,6 +11,8 @@ const reached: Probe = {
     serverInfo: { name: 's' },
     capabilities: { tools: {} },
     tools: toolListOf([{ name: 'a', inputSchema: {} }]),
+    promptCount: 2,
+    resourceCount: 3,
   },
 };
 const failed: Probe = { kind: 'failed', reason: 'it refuses connections' };
@@ -70,6 +72,8 @@ t.test('what was found is written down, and nothing of what people said', async 
     status: 'active',
     reachable: true,
     toolCount: 1,
+    promptCount: 2,
+    resourceCount: 3,
     capabilities: { tools: {} },
     serverInfo: { name: 's' },
     lastSeen: NOW,

@@ -8,8 +8,30 @@ import { until } from '../../support/until.js';
 
 const UNREACHABLE_URL = 'http://127.0.0.1:1/mcp';
 const RECORD_MEMBERS = [
-  ...['capabilities', 'createdAt', 'description', 'enabled', 'id', 'lastError', 'lastRefreshAt', 'lastSeen', 'name'],
-  ...['reachable', 'serverInfo', 'slug', 'status', 'tags', 'toolCount', 'transport', 'updatedAt', 'url'],
+  ...[
+    'capabilities',
+    'createdAt',
+    'description',
+    'enabled',
+    'id',
+    'lastError',
+    'lastRefreshAt',
+    'lastSeen',
+    'name',
+    'promptCount',
+  ],
+  ...[
+    'reachable',
+    'resourceCount',
+    'serverInfo',
+    'slug',
+    'status',
+    'tags',
+    'toolCount',
+    'transport',
+    'updatedAt',
+    'url',
+  ],
 ];
 
 type Json = Record<string, unknown>;
@@ -28,7 +50,15 @@ async function statusOf(caller: ApiCaller, name: string): Promise<unknown> {
 await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (t, controlPlane) => {
   await t.test('POST /servers: 201, the whole record, Location', async (t) => {
     const caller = await controlPlane.caller(t);
-    const backend = await backendFor(t, { name: 'echoes', tools: ['one', 'two'] });
+    const backend = await backendFor(t, {
+      name: 'echoes',
+      tools: ['one', 'two'],
+      capabilities: { tools: {}, prompts: {}, resources: {} },
+      methods: {
+        'prompts/list': (params) =>
+          params?.includes('cursor') === true ? { prompts: [{}] } : { prompts: [{}, {}], nextCursor: 'x' },
+      },
+    });
     const name = newName('Up');
     const input = { name, url: backend.url, description: 'Says it again.', tags: ['x', 'y'] };
     const answer = await caller.post('/servers', input);
@@ -44,6 +74,9 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
       enabled: true,
       reachable: true,
       toolCount: 2,
+      promptCount: 3,
+      // It refuses to list them, and serves its tools all the same.
+      resourceCount: 0,
       capabilities: { tools: {} },
       serverInfo: { name: 'echoes' },
       lastError: null,
