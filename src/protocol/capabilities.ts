@@ -43,7 +43,8 @@ const RELAYED =
   capability.logging |
   capability.toolsListChanged |
   capability.promptsListChanged |
-  capability.resourcesListChanged;
+  capability.resourcesListChanged |
+  capability.resourcesSubscribe;
 
 /** As a caller is told of them at `initialize`. */
 export function describeCapabilities(bits: number): Record<string, Record<string, true>> {

@@ -14,6 +14,7 @@ import { passthroughHeadersFor } from './passthrough.js';
 import { ReadingsUnderWay } from './readings-under-way.js';
 import { RequestInFlight } from './request-in-flight.js';
 import { SessionMemory } from './session-memory.js';
+import { Subscriptions } from './subscriptions.js';
 import { Unasked } from './unasked.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 import { UpstreamSession } from './upstream/upstream-session.js';
@@ -33,6 +34,8 @@ export class Session {
   readonly #context: UpstreamContext;
   /** Made for the first large message. */
   #readings: ReadingsUnderWay | undefined;
+  /** Made for the first of them. */
+  #subscriptions: Subscriptions | undefined;
   /** Made for the client's first GET. */
   #unasked: Unasked | undefined;
   /** Made for the first request of a backend's. */
@@ -49,6 +52,7 @@ export class Session {
   /** What the backend forgot, or never heard, it is told again. */
   readonly #onUpstreamOpened = (upstream: UpstreamSession, passthrough: readonly string[]): void => {
     this.#unasked?.onOpened(upstream, passthrough);
+    this.#subscriptions?.replay(this.#context, upstream, passthrough);
     if (this.logLevel === undefined || !upstream.declares(capability.logging)) return;
     sendLogLevel(this.#context, upstream, this.logLevel, passthrough, () => undefined);
   };
@@ -75,6 +79,10 @@ export class Session {
   /** Large messages that are not read yet. */
   get readings(): ReadingsUnderWay {
     return (this.#readings ??= new ReadingsUnderWay());
+  }
+
+  get subscriptions(): Subscriptions {
+    return (this.#subscriptions ??= new Subscriptions(this.#memory));
   }
 
   /** What backends have asked of the client. */

@@ -15,7 +15,13 @@ import type { OutgoingMessage } from './upstream/http-upstream.js';
 import { routeUri } from './uris.js';
 
 /** The methods whose requests go to one backend. */
-export type TargetMethod = 'tools/call' | 'prompts/get' | 'resources/read' | 'completion/complete';
+export type TargetMethod =
+  | 'tools/call'
+  | 'prompts/get'
+  | 'resources/read'
+  | 'resources/subscribe'
+  | 'resources/unsubscribe'
+  | 'completion/complete';
 
 export interface Target {
   readonly backend: CompiledBackend;
@@ -65,6 +71,18 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     unknownName: unknownPrompt,
     unknownUri: resourceNotFound,
   },
+  'resources/subscribe': {
+    capability: capability.resourcesSubscribe,
+    uriPlaces: uriPlace.error,
+    unknownName: unknownPrompt,
+    unknownUri: resourceNotFound,
+  },
+  'resources/unsubscribe': {
+    capability: capability.resourcesSubscribe,
+    uriPlaces: uriPlace.error,
+    unknownName: unknownPrompt,
+    unknownUri: resourceNotFound,
+  },
   'completion/complete': {
     capability: capability.completions,
     uriPlaces: uriPlace.error,
@@ -78,6 +96,8 @@ const MEMBERS: Readonly<Record<TargetMethod, string>> = {
   'tools/call': 'name must be a string',
   'prompts/get': 'name must be a string',
   'resources/read': 'uri must be a string',
+  'resources/subscribe': 'uri must be a string',
+  'resources/unsubscribe': 'uri must be a string',
   'completion/complete': 'ref must be of type ref/prompt with a name, or ref/resource with a uri',
 };
 

@@ -42,6 +42,8 @@ export interface ToolCallPlan {
   /** The caller's headers for this backend: name, value, … */
   readonly passthrough: readonly string[];
   readonly deadlines: DeadlineWheel;
+  /** Called when the backend has answered with a result. */
+  readonly onResult?: (() => void) | undefined;
   /** Silence after which the backend is given up, ms. */
   readonly idleTimeoutMs: number;
 }
@@ -106,6 +108,7 @@ export class ToolCall extends RequestInFlight implements RequestHandler, AskingS
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
+    if (!message.isError) this.#plan.onResult?.();
     const { upstream, uriPlaces } = this.#plan;
     this.#finish(bytes, callersParts(bytes, message, this.id, upstream.backend.uriName, uriPlaces));
     if (this.#request?.isSent === true) this.#plan.exchange.releaseBody?.();

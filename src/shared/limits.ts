@@ -210,6 +210,12 @@ export const limits = {
   repeatedLogKindsMax: 1_024,
   /** Answers to a backend's own requests under way per upstream session; more of its requests are not answered. */
   backendRequestsUnderWayMax: 16,
+  /** Resources that a session may be subscribed to at once; one more is refused with a JSON-RPC error. */
+  subscriptionsMax: 256,
+  /** What each counts for in its subject's share of session bytes, beside its URI. */
+  subscriptionBytesEach: 128,
+  /** How long a backend may take to take a subscription again, ms; nobody waits for it. */
+  subscribeMsMax: 5_000,
   /** What the stream of a session's GET counts for in its subject's share of session bytes. */
   sessionStreamBytesEach: 4 * KIB,
   /** Events on it that wait for a slow reader, and their bytes; then the oldest is dropped, and the client is told. */

@@ -12,6 +12,16 @@ import { until } from '../support/until.js';
 const CAPABILITIES = { tools: { listChanged: true }, logging: {} };
 const OFFERS = INITIALIZE_PARAMS.replace('"capabilities":{}', '"capabilities":{"roots":{},"sampling":{}}');
 
+/** Takes every subscription in a session that it knows, but of what it does not have. */
+const RESOURCES = (request: ReceivedRequest): boolean => {
+  if (!/"resources\/(un)?subscribe"/.test(request.text)) return false;
+  const id = memberText(request.text, 'id');
+  if (request.text.includes('none'))
+    request.json(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32002,"message":"no"}}`);
+  else request.json(`{"jsonrpc":"2.0","id":${id},"result":{}}`);
+  return true;
+};
+
 /** A backend that offers a stream, and says on it what the test wants. */
 class SpeakingBackend {
   readonly backend: McpBackend;
@@ -28,6 +38,7 @@ class SpeakingBackend {
   static async start(
     t: Parameters<typeof backendFor>[0],
     capabilities: object = CAPABILITIES,
+    onRequest?: (request: ReceivedRequest) => boolean,
   ): Promise<SpeakingBackend> {
     const gets: ReceivedRequest[] = [];
     const streams: EventStreamBody[] = [];
@@ -35,7 +46,7 @@ class SpeakingBackend {
       capabilities: capabilities as Readonly<Record<string, unknown>>,
       withSessions: true,
       onRequest: (request) => {
-        if (request.method !== 'GET') return false;
+        if (request.method !== 'GET') return onRequest?.(request) ?? false;
         gets.push(request);
         streams.push(request.eventStream());
         return true;
@@ -108,6 +119,42 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(await reader.rest(), [], 'the stream ends with its session');
     await until(() => one.gets[0]?.connection.destroyed === true, "the backend's stream to be closed");
   });
+
+  await t.test(
+    'subscriptions reach their backend, its updates the client, also after it lost its session',
+    async (t) => {
+      const one = await SpeakingBackend.start(t, { resources: { subscribe: true } }, RESOURCES);
+      const other = await backendFor(t, { capabilities: { resources: {} } });
+      const members = { one: { url: one.backend.url }, two: { url: other.url } };
+      const caller = await deployment.caller(members);
+      const session = await caller.openSession({ params: OFFERS });
+      t.match(rpc(session.opening).result, { capabilities: { resources: { subscribe: true } } });
+      const ask = async (method: string, uri: string): Promise<unknown> =>
+        rpc(await session.send(`{"jsonrpc":"2.0","id":3,"method":"resources/${method}","params":{"uri":"${uri}"}}`));
+      const asked = (method: string): (string | undefined)[] =>
+        one.backend.requestsOf(`resources/${method}`).map(({ text }) => memberText(text, 'params', 'uri'));
+      for (const uri of ['one+a:b', 'one+a:c', 'one+a:none']) await ask('subscribe', uri);
+      t.match(await ask('unsubscribe', 'one+a:c'), { result: {} });
+      t.match(await ask('subscribe', 'two+a:b'), { error: { code: -32002 } });
+      t.match(await ask('subscribe', 'three+a:b'), { error: { code: -32002 } });
+      t.same(asked('subscribe'), ['"a:b"', '"a:c"', '"a:none"']);
+      t.same(asked('unsubscribe'), ['"a:c"']);
+      const reader = await listen(session);
+      await (
+        await one.stream()
+      ).event('{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b"}}');
+      t.equal(
+        await reader.next(),
+        '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"one+a:b"}}',
+      );
+      one.backend.forgetSessions();
+      t.match(rpc(await session.call('one-echo')), { result: {} });
+      await until(() => asked('subscribe').filter((uri) => uri === '"a:b"').length === 2, 'the subscription, again');
+      t.equal(asked('subscribe').filter((uri) => uri === '"a:c"' || uri === '"a:none"').length, 2, 'and no other');
+      await one.stream(2);
+      reader.close();
+    },
+  );
 
   await t.test('changed lists of several backends are one notification', async (t) => {
     const backends = [await SpeakingBackend.start(t), await SpeakingBackend.start(t)] as const;

@@ -1,0 +1,61 @@
+// The resources that a client has subscribed to, by backend: what a backend forgets, with its session, it is told again. Cold.
+import { limits } from '../shared/limits.js';
+import type { UpstreamContext } from './upstream/upstream-context.js';
+import type { UpstreamSession } from './upstream/upstream-session.js';
+
+/** Where they weigh. */
+export interface SubscriptionMemory {
+  keep(bytes: number): void;
+  drop(bytes: number): void;
+}
+
+export class Subscriptions {
+  readonly #memory: SubscriptionMemory;
+  /** The backends' own URIs, by the backends' names. */
+  readonly #uris = new Map<string, Set<string>>();
+  #count = 0;
+
+  constructor(memory: SubscriptionMemory) {
+    this.#memory = memory;
+  }
+
+  /** Whether there are as many as there may be. */
+  get isFull(): boolean {
+    return this.#count >= limits.subscriptionsMax;
+  }
+
+  add(backendName: string, uri: string): void {
+    const uris = this.#uris.get(backendName) ?? new Set();
+    if (uris.has(uri) || this.isFull) return;
+    uris.add(uri);
+    this.#uris.set(backendName, uris);
+    this.#count += 1;
+    this.#memory.keep(bytesOf(uri));
+  }
+
+  delete(backendName: string, uri: string): void {
+    if (this.#uris.get(backendName)?.delete(uri) !== true) return;
+    this.#count -= 1;
+    this.#memory.drop(bytesOf(uri));
+  }
+
+  /** Into an upstream session that is new. */
+  replay(context: UpstreamContext, upstream: UpstreamSession, passthrough: readonly string[]): void {
+    for (const uri of this.#uris.get(upstream.backend.name) ?? []) {
+      const id = context.ids.next();
+      const params = JSON.stringify({ uri });
+      const text = `{"jsonrpc":"2.0","id":${id.toString()},"method":"resources/subscribe","params":${params}}`;
+      const span = { bytes: id, start: 0, end: id.length };
+      upstream.request({ body: Buffer.from(text) }, span, passthrough, limits.subscribeMsMax, false, {
+        onAnswer: () => undefined,
+        onMessage: (bytes, message) => upstream.answer(bytes, message, passthrough),
+        onFault: () => undefined,
+      });
+    }
+  }
+}
+
+/** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
+function bytesOf(uri: string): number {
+  return limits.subscriptionBytesEach + 2 * uri.length;
+}
