@@ -16,6 +16,8 @@ export interface Experiment {
   readonly endsProcesses?: boolean;
   /** Not in the short form: it takes minutes, or gigabytes. */
   readonly isLong?: boolean;
+  /** In the short form on one arrangement alone: it goes the same way however many workers there are, and takes its time. */
+  readonly isOnceInShort?: boolean;
   /** Answers what was seen. Throws {@link Unexpected}, or any other error, when it is not what must be. */
   run(stage: Stage): Promise<string>;
 }

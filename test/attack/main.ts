@@ -50,9 +50,13 @@ async function attack(options: AttackOptions): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
-function isWanted(experiment: Experiment, { workerCount }: Arrangement, { only, isShort }: AttackOptions): boolean {
-  if (workerCount < (experiment.workersMin ?? 1)) return false;
-  return only.length > 0 ? only.includes(experiment.name) : !(isShort && experiment.isLong === true);
+function isWanted(experiment: Experiment, arrangement: Arrangement, options: AttackOptions): boolean {
+  const { only, isShort, arrangements } = options;
+  if (arrangement.workerCount < (experiment.workersMin ?? 1)) return false;
+  if (only.length > 0) return only.includes(experiment.name);
+  if (!isShort) return true;
+  const isFirst = arrangement === arrangements[0];
+  return experiment.isLong !== true && (isFirst || experiment.isOnceInShort !== true);
 }
 
 function tableOf(outcomes: readonly Outcome[]): string {

@@ -15,6 +15,7 @@ const OPENING_MS_MAX = 5_000;
 
 export const fatInitialize: Experiment = {
   name: 'fat-initialize',
+  isOnceInShort: true,
   expected: 'an initialize of 57 MiB names the backend as unavailable and holds nobody up',
   async run(stage) {
     const capabilities = Buffer.from(`[${'{},'.repeat(19 * MIB)}{}]`);
@@ -51,6 +52,7 @@ function answerFat(request: ReceivedRequest, capabilities: Buffer): void {
 
 export const hungBackend: Experiment = {
   name: 'hung-backend',
+  isOnceInShort: true,
   expected: `new sessions with a silent backend beside a healthy one open within ${OPENING_MS_MAX / 1_000} s, also their first list`,
   async run(stage) {
     const silent = await stage.rawBackend(() => undefined);
@@ -93,6 +95,7 @@ export const twoLists: Experiment = {
 
 export const endlessPages: Experiment = {
   name: 'endless-pages',
+  isOnceInShort: true,
   expected: 'a list without an end ends, and names the backend as unavailable',
   async run(stage) {
     const backend = await stage.backend({
@@ -174,6 +177,7 @@ export const endlessStream: Experiment = {
 
 export const earlyAnswers: Experiment = {
   name: 'early-answers',
+  isOnceInShort: true,
   expected: 'a backend that answers early and resets gets each call once',
   gateway: { kind: 'own', options: ['--max-body-bytes', '32MiB'] },
   async run(stage) {
@@ -215,6 +219,7 @@ export const earlyAnswers: Experiment = {
 
 export const metadataAddress: Experiment = {
   name: 'metadata-address',
+  isOnceInShort: true,
   expected: 'a backend at a link-local or metadata address is refused by name, at once',
   async run(stage) {
     // Of the same ranges as the real ones, and nobody's.

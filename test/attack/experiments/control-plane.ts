@@ -73,6 +73,7 @@ export const manySubjects: Experiment = {
 
 export const silentConnections: Experiment = {
   name: 'control-plane-silent',
+  isOnceInShort: true,
   expected: 'thousands of connections that say nothing: health is answered',
   async run(stage) {
     const api = await Api.start(stage);

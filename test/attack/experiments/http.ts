@@ -34,6 +34,7 @@ export const oddMethods: Experiment = {
 
 export const preflightKeepAlive: Experiment = {
   name: 'preflight-keep-alive',
+  isOnceInShort: true,
   expected: 'the request behind each preflight on a kept connection is answered',
   async run(stage) {
     const caller = await stage.caller({});
@@ -99,6 +100,7 @@ export const refusedBodies: Experiment = {
 
 export const tokenSpellings: Experiment = {
   name: 'token-spellings',
+  isOnceInShort: true,
   expected: 'other spellings of one token are refused or take no memory: less than 100 MiB more',
   async run(stage) {
     const caller = await stage.caller({});
@@ -158,6 +160,7 @@ const OTHER_CODINGS: readonly string[] = [
 
 export const smuggling: Experiment = {
   name: 'smuggling',
+  isOnceInShort: true,
   expected: 'no request that hides in the body of an ambiguous one is carried out',
   run: (stage) => smuggle(stage, AMBIGUOUS),
 };
@@ -197,6 +200,7 @@ async function smuggle(stage: Stage, framings: readonly string[]): Promise<strin
 
 export const pipelining: Experiment = {
   name: 'pipelining',
+  isOnceInShort: true,
   expected: 'of requests that are sent without waiting, none is carried out twice, and no other caller notices',
   async run(stage) {
     const backend = await stage.backend();

@@ -5,6 +5,7 @@ import { expect, tally, type Experiment } from '../experiment.js';
 
 export const silentNameServer: Experiment = {
   name: 'silent-name-server',
+  isOnceInShort: true,
   expected: 'names that no server answers for, and then none for any name: backends with a name are reached as before',
   async run(stage) {
     const { nameServer } = stage;
@@ -38,6 +39,7 @@ const REBOUND_MS_MAX = 15_000;
 
 export const rebind: Experiment = {
   name: 'rebind',
+  isOnceInShort: true,
   expected: 'a name that turns into a link-local address is refused as soon as it is looked up again',
   async run(stage) {
     const { nameServer } = stage;

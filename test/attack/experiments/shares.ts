@@ -156,6 +156,7 @@ export const largeCalls: Experiment = {
 
 export const slowReader: Experiment = {
   name: 'slow-reader',
+  isOnceInShort: true,
   expected: 'a reader that stops for 13 s and then goes on slowly gets every byte',
   async run(stage) {
     const text = 'y'.repeat(stage.scaled(12, 6) * MIB);
