@@ -331,7 +331,7 @@ export class Relay {
       message,
       outgoing,
       gate: gate && new Gate(this.#context, this.#merger, session, gate),
-      onResult: subscriptionNote(method, session, backend.name, gate?.uri),
+      onResult: session.subscriptionNote(method, backend.name, gate?.uri),
       uriPlaces,
       passthrough: passthroughHeadersFor(backend, exchange.request),
       deadlines: this.#context.deadlines,
@@ -373,18 +373,6 @@ const SUBSCRIPTIONS_FULL = { code: rpcCodes.refused, message: 'Too many subscrip
 const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in flight in this session' };
 const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list could not be merged' };
 const SESSION_ENDED = { code: rpcCodes.internalError, message: 'The session was ended while the list was made' };
-
-/** What a subscription that the backend has taken, or taken back, is written down with. */
-function subscriptionNote(
-  method: TargetMethod,
-  { subscriptions }: Session,
-  backendName: string,
-  uri: string | undefined,
-): (() => void) | undefined {
-  if (uri === undefined) return undefined;
-  if (method === 'resources/subscribe') return () => subscriptions.add(backendName, uri);
-  return method === 'resources/unsubscribe' ? () => subscriptions.delete(backendName, uri) : undefined;
-}
 
 /** Whether one more request may be in flight; it is refused otherwise. */
 function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boolean {

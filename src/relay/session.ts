@@ -85,6 +85,14 @@ export class Session {
     return (this.#subscriptions ??= new Subscriptions(this.#memory));
   }
 
+  /** What is done when the backend has taken a subscription, or taken it back; nothing for other methods. */
+  subscriptionNote(method: string, backendName: string, uri: string | undefined): (() => void) | undefined {
+    if (uri === undefined) return undefined;
+    if (method === 'resources/subscribe') return () => this.subscriptions.add(backendName, uri);
+    if (method === 'resources/unsubscribe') return () => this.subscriptions.delete(backendName, uri);
+    return undefined;
+  }
+
   /** What backends have asked of the client. */
   get backendRequests(): BackendRequests {
     const { deadlines, options } = this.#context;

@@ -1,6 +1,7 @@
 // SIGTERM, `--drain-timeout` (decisions section 1) and the draining answer of `{prefix}/health` (decisions 2.2).
 import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
+import { EventReader } from '../support/event-reader.js';
 import { rpc } from '../support/mcp-caller.js';
 import { encodeRequest, RawConnection, send } from '../support/raw-http.js';
 import { until } from '../support/until.js';
@@ -63,6 +64,25 @@ for (const workerCount of [1, 4]) {
     const isTold = outcome === 'cut off' || outcome.status === 503 || rpc(outcome).error?.code === -32603;
     t.ok(isTold, `the caller is not told that it worked: ${outcome === 'cut off' ? outcome : outcome.text}`);
   });
+
+  await t.test(
+    `SIGTERM ends the streams of sessions, which nothing else would; ${workerCount} worker(s)`,
+    async (t) => {
+      const backend = await backendFor(t, { withSessions: true });
+      const deployment = await startDeployment(t, { workerCount, options: ['--drain-timeout', '5m'] });
+      const caller = await deployment.caller({ one: { url: backend.url } });
+      const streams: EventReader[] = [];
+      for (let count = 0; count < 8; count += 1) {
+        const session = (await caller.openSession()).id;
+        streams.push(await EventReader.open(caller, { method: 'GET', session, accept: 'text/event-stream' }));
+      }
+      const signalledAtMs = performance.now();
+      deployment.gateway.signal('SIGTERM');
+      for (const stream of streams) t.same(await stream.rest(), [], 'it ends in order');
+      t.same(await deployment.gateway.exit, { code: 0, signal: null });
+      t.ok(performance.now() - signalledAtMs < 60_000, 'no stream is waited for');
+    },
+  );
 
   await t.test(`SIGTERM with nothing in flight ends at once; ${workerCount} worker(s)`, async (t) => {
     const deployment = await startDeployment(t, { workerCount, options: ['--drain-timeout', '5m'] });
