@@ -142,9 +142,11 @@ t.test('what the thread has when it dies is told, and what waits for it is done 
 
 t.test('an overdue task is told at once, and the thread goes on', async (t) => {
   const threads = watchThreads(t);
-  const pool = startPool(t);
+  const { pool, advance } = startTimedPool(t);
   const long = readPage(pool, longAnswer());
-  await t.rejects(readPage(pool, EMPTY_PAGE, 0), { message: 'overdue' });
+  const overdue = t.rejects(readPage(pool, EMPTY_PAGE, 1_000), { message: 'overdue' });
+  advance(1_100);
+  await overdue;
   t.equal((await long).kind, 'page');
   t.equal((await readPage(pool)).kind, 'page');
   t.equal(threads.length, 1);
