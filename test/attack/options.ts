@@ -1,4 +1,5 @@
 // The command line of the attack: which experiments, on which gateways, in full or in short.
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 export type StoreKind = 'embedded' | 'redis';
@@ -16,12 +17,8 @@ export interface AttackOptions {
   readonly arrangements: readonly Arrangement[];
 }
 
-export const usage = `Usage: npm run attack [-- --short --only name … --workers n --store kind]
-  --short          under three minutes: 1 worker on the embedded store, 4 on Redis, smaller counts
-  --only name      this experiment; may be given again
-  --workers n      1 and 4 when not given
-  --store kind     embedded or redis; both when not given
-  --list           the experiments and what must be seen`;
+/** Where `scripts/attack.mjs` finds it, too: `--help` needs no build. */
+export const usage = readFileSync(new URL('../../../test/attack/usage.txt', import.meta.url), 'utf8');
 
 const STORES: readonly StoreKind[] = ['embedded', 'redis'];
 
