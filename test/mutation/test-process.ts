@@ -1,6 +1,7 @@
 // One test file as a process of its own, ended with everything that it started.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 export type TestOutcome = 'passed' | 'failed' | 'hung';
@@ -14,7 +15,7 @@ process.once('exit', () => running.forEach(endGroup));
  * @param timeoutMs after which the file has hung.
  */
 export async function runTestFile(root: string, name: string, timeoutMs: number): Promise<TestOutcome> {
-  const child = spawn(process.execPath, [join(root, 'build', 'test', `${name}.test.js`)], {
+  const child = spawn(process.execPath, [testFile(join(root, 'build', 'test'), name, 'js')], {
     cwd: root,
     // The first failure is enough. The test's own bound is longer, so that ours decides.
     env: { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: String(Math.ceil((2 * timeoutMs) / 1_000)) },
@@ -32,6 +33,12 @@ export async function runTestFile(root: string, name: string, timeoutMs: number)
   running.delete(child);
   endGroup(child);
   return hasHung ? 'hung' : status === 0 ? 'passed' : 'failed';
+}
+
+/** Rows that run together with others have a file without a test's name, which runs alone as well. */
+export function testFile(directory: string, name: string, extension: 'js' | 'ts'): string {
+  const rows = join(directory, `${name}.rows.${extension}`);
+  return existsSync(rows) ? rows : join(directory, `${name}.test.${extension}`);
 }
 
 /** The process and what it left behind: it leads a group of its own. */

@@ -25,8 +25,8 @@ export const configMutants: readonly Mutant[] = [
       { slip: 'a header in capitals is never copied', text: '.map(toLowerCase)', becomes: '' },
       {
         slip: 'no tool allowed means none',
-        text: 'config.allowed_tool_names.length > 0 ? new Set(config.allowed_tool_names) : undefined,',
-        becomes: 'new Set(config.allowed_tool_names),',
+        text: 'return names.length > 0 ? new Set(names) : undefined;',
+        becomes: 'return new Set(names);',
       },
       {
         slip: 'a transport that is not spoken is tried',

@@ -39,8 +39,8 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'each reading is told',
-        text: 'if (next !== this.#state) this.#become(next, reading);',
-        becomes: 'this.#become(next, reading);',
+        text: 'if (next !== this.#state) {',
+        becomes: '{',
       },
     ],
   ),
@@ -151,14 +151,14 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'a broken config is told at each request',
-        text: 'this.#repeated.error(this.#logger, `${subject} ${read.reason}`, fields,',
+        text: 'this.#repeated.error(this.#logger, `${subject} ${reason}`, fields,',
         becomes: 'this.#logger.error(fields,',
         noticedBy: ['worker/admission/admission', 'spec/user-config'],
       },
       {
         slip: 'the identity is told',
-        text: 'subject: subjectHash(subject), reason: read.reason };',
-        becomes: 'subject, reason: read.reason };',
+        text: 'subject: subjectHash(subject), reason };',
+        becomes: 'subject, reason };',
       },
       {
         slip: 'an expired token counts as invalid',

@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
+import { chmodSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
@@ -461,6 +462,9 @@ t.test('an answer above hopAnswerBytesMax fails its hop, and no other', async (t
 
 t.test('a link carries hopsPerLinkMax hops, and one more fails', async (t) => {
   const pair = await startHopPair(t);
+  // The link is open: to send so many at once may take longer than a link may take to open.
+  t.equal(await pair.roundTrip(), 'responded');
+  pair.arrivals.length = 0;
   let failures = 0;
   const onFailure = (): void => void failures++;
   const exchange = new RecordedExchange({ body: Buffer.alloc(0) });
@@ -478,4 +482,14 @@ t.test('the limits fit together', async (t) => {
   t.ok(limits.hopFrameBytesMax >= 2 * 2 * limits.requestHeaderBytesMax, 'a head of headers and subject in UTF-16');
   t.ok(limits.hopPartBytesMax <= limits.hopFrameBytesMax);
   t.ok(limits.hopWindowBytes % 4 === 0 && limits.hopPartBytesMax <= limits.hopWindowBytes);
+});
+
+t.test('nobody is told the secret in a directory that others can enter', async (t) => {
+  const pair = await startHopPair(t);
+  chmodSync(pair.directory, 0o755);
+  t.equal(pair.forward(new RecordedExchange()).outcome, 'owner-lost');
+  chmodSync(pair.directory, 0o700);
+  t.equal(await pair.roundTrip(), 'responded');
+  chmodSync(pair.directory, 0o755);
+  t.equal(await pair.roundTrip(), 'responded', 'a link that is open goes on');
 });
