@@ -84,7 +84,7 @@ async function connect(t: Parameters<typeof connectSdkClient>[0]): Promise<SdkCl
 t.test('the client initializes, lists one merged and sorted list, and pings', async (t) => {
   const { client, transport } = await connect(t);
   t.match(client.getServerVersion(), { name: 'switchyard' });
-  t.same(client.getServerCapabilities(), { tools: {} });
+  t.same(client.getServerCapabilities(), { tools: { listChanged: true } }, 'what the servers declare, together');
   t.match(transport.sessionId, /^[\x21-\x7e]{32,}$/);
   const { tools } = await client.listTools();
   t.same(
