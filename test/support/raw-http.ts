@@ -188,9 +188,9 @@ export class RawConnection {
     return this.#socket.writableLength;
   }
 
-  /** Bytes received and not yet read. */
+  /** Bytes received and not yet read, without the line end of the chunk read last. */
   get unread(): Buffer {
-    return this.#received;
+    return this.#isBehindChunk ? this.#received.subarray(2) : this.#received;
   }
 
   #take(length: number, skip: number): Buffer {
