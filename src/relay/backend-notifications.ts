@@ -30,6 +30,8 @@ function withCallersUri(
   bytes: Buffer,
   { paramsStart, paramsEnd }: BackendMessage,
 ): readonly Buffer[] | undefined {
+  // Whoever may reach none of its resources need not know that there are some.
+  if (backend.allowedNames.resources?.size === 0) return undefined;
   const uri = paramsStart === -1 ? undefined : findText(bytes.subarray(paramsStart, paramsEnd), 'uri');
   if (uri === undefined) return undefined;
   const { at, putIn } = uriInsertion(bytes, paramsStart + uri.start, paramsStart + uri.end, uriPrefix(backend.uriName));

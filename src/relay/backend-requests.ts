@@ -142,7 +142,9 @@ export class BackendRequests {
   /** The client reports progress of a request that it was asked. A token that two of them share says nothing. */
   onProgress(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
-    const tokenKey = this.isEmpty ? undefined : readProgressKey(body, message);
+    // What waits to be sent is counted by nobody.
+    const isHeavy = body.length >= limits.countedFromBytes;
+    const tokenKey = this.isEmpty || isHeavy ? undefined : readProgressKey(body, message);
     if (tokenKey === undefined) return;
     const [request, ...others] = [...this.#open.values()].filter((open) => open.tokenKey === tokenKey);
     if (request === undefined || others.length > 0 || request.upstream.record !== request.askedIn) return;
@@ -156,8 +158,8 @@ export class BackendRequests {
     const backendIdKey = idKey(bytes, span.start, span.end);
     for (const request of this.#open.values()) {
       if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;
-      request.stream.tell([bytes.subarray(0, span.start), request.id, bytes.subarray(span.end)]);
       this.#settle(request);
+      request.stream.tell([bytes.subarray(0, span.start), request.id, bytes.subarray(span.end)]);
       return;
     }
   }
@@ -166,8 +168,8 @@ export class BackendRequests {
   endOf(stream: AskingStream): void {
     for (const request of [...this.#open.values()]) {
       if (request.stream !== stream) continue;
-      tellCancelled(request, 'The request that it belongs to is over');
       this.#settle(request);
+      tellCancelled(request, 'The request that it belongs to is over');
     }
   }
 
@@ -191,8 +193,9 @@ export class BackendRequests {
 
   #onTimeUp(request: OpenRequest): void {
     const { upstream, askedIn, backendId, passthrough } = request;
-    tellCancelled(request, 'It was not answered in time');
+    // First, or to lose the notice would answer the request once more.
     this.#settle(request);
+    tellCancelled(request, 'It was not answered in time');
     if (upstream.record === askedIn) upstream.answerInstead(backendId, NOT_ANSWERED, passthrough);
   }
 

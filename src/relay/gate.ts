@@ -30,6 +30,7 @@ export class Gate {
   readonly #session: Session;
   readonly #rules: GateRules;
   #reader: ListPages | undefined;
+  #isAborted = false;
 
   constructor(context: UpstreamContext, merger: ListMerger, session: Session, rules: GateRules) {
     this.#context = context;
@@ -43,11 +44,17 @@ export class Gate {
     const { capability, method, unknown, uri } = this.#rules;
     if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
       done(this.#session.declares(capability) === 'no' ? methodNotFound(method) : unknown);
-    } else if (uri === undefined || grantByEntries(upstream.backend, uri) === 'granted') {
+      return;
+    }
+    const grant = uri === undefined ? 'granted' : grantByEntries(upstream.backend, uri);
+    if (uri === undefined || grant === 'granted') {
       done(undefined);
+    } else if (grant === 'refused') {
+      done(unknown);
     } else {
       this.#lookUp(listKinds.resources, upstream, uri, passthrough, (outcome) => {
-        if (outcome === unknown) this.#lookUp(listKinds.templates, upstream, uri, passthrough, done);
+        if (outcome === unknown && !this.#isAborted)
+          this.#lookUp(listKinds.templates, upstream, uri, passthrough, done);
         else done(outcome);
       });
     }
@@ -55,6 +62,7 @@ export class Gate {
 
   /** Nobody waits any more; `done` may be called all the same. */
   abort(): void {
+    this.#isAborted = true;
     this.#reader?.abort();
   }
 

@@ -320,7 +320,7 @@ export class Relay {
     const { backend, outgoing, gate, uriPlaces } = target;
     exchange.annotate?.(method, backend.name, tool);
     if (!hasRoom(session, exchange, id)) return;
-    if (method === 'resources/subscribe' && session.subscriptions.isFull) {
+    if (method === 'resources/subscribe' && !session.subscriptions.hasRoomFor(gate?.uri ?? '')) {
       answerError(exchange, id, SUBSCRIPTIONS_FULL);
       return;
     }

@@ -47,6 +47,10 @@ export class SessionMemory {
     return bytes;
   }
 
+  hasRoomFor(bytes: number): boolean {
+    return this.#account.sessionBytes.boundAgainst(bytes) === undefined;
+  }
+
   drop(bytes: number): void {
     if (this.#isOver) return;
     this.#keptBytes -= bytes;

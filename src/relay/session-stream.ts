@@ -3,7 +3,7 @@
 // client is told how much it has missed. Cold.
 //
 //   closed ──GET──> open ──newer GET──> open
-//                    ├──the client goes away──> closed: what waits is lost
+//                    ├──the client goes away, or has listened for long──> closed: what waits is lost
 //                    └──session or process ends──> over
 import { encodeEvent, keepAliveComment } from '../protocol/event-stream.js';
 import type { Account } from '../shared/accounts.js';
@@ -34,6 +34,7 @@ export class SessionStream implements AskingStream {
   /** Changes of lists that have come within the moment, by method; what one backend alone said keeps its bytes. */
   readonly #changes = new Map<string, Buffer>();
   #changeDeadline: Deadline | undefined;
+  #lifeDeadline: Deadline | undefined;
 
   /** @param onClosed called when the client went away, and not when another GET took its place. */
   constructor(account: Account, deadlines: DeadlineWheel, onClosed: () => void) {
@@ -53,6 +54,8 @@ export class SessionStream implements AskingStream {
     exchange.onAbort = () => this.#onAbort(exchange);
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
+    // The next GET shows a token that is good then, and is held against the config of that moment.
+    this.#lifeDeadline = this.#deadlines.after(limits.sessionStreamMsMax, () => this.#onOld(exchange));
     // Some servers send the head with the first bytes only.
     this.#write(keepAliveComment);
     this.#flush();
@@ -99,9 +102,10 @@ export class SessionStream implements AskingStream {
   /** A list has changed at some backend: one notification for all that say so within a moment. */
   tellChanged(method: string, bytes: Buffer): void {
     if (!this.isOpen) return;
-    const isAnother = this.#changes.has(method) || bytes.length > limits.countedFromBytes;
-    this.#changes.set(method, isAnother ? plainNotification(method) : Buffer.from(bytes));
-    if (this.#changes.size > 1 || isAnother) return;
+    const isFirst = this.#changes.size === 0;
+    const isPlain = this.#changes.has(method) || bytes.length > limits.countedFromBytes;
+    this.#changes.set(method, isPlain ? plainNotification(method) : Buffer.from(bytes));
+    if (!isFirst) return;
     this.#changeDeadline = this.#deadlines.after(limits.listChangesMs, () => {
       const changes = [...this.#changes.values()];
       this.#changes.clear();
@@ -136,6 +140,14 @@ export class SessionStream implements AskingStream {
     if (this.#exchange !== exchange) return;
     this.#exchange = undefined;
     this.#isBlocked = false;
+    this.#lifeDeadline?.cancel();
+    this.#dropAll();
+    this.#onClosed();
+  }
+
+  #onOld(exchange: Exchange): void {
+    if (this.#exchange !== exchange) return;
+    this.#letGo();
     this.#dropAll();
     this.#onClosed();
   }
@@ -147,6 +159,7 @@ export class SessionStream implements AskingStream {
     this.#exchange = undefined;
     exchange.onAbort = undefined;
     exchange.onDrain = undefined;
+    this.#lifeDeadline?.cancel();
     if (this.#isBlocked) exchange.cut();
     else exchange.end();
     this.#isBlocked = false;

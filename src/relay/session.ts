@@ -131,6 +131,7 @@ export class Session {
         upstream.reconfigure(backend);
       } else {
         this.#upstreams.delete(name);
+        this.#subscriptions?.forget(name);
         this.#memory.drop(limits.upstreamSessionBytesEach);
         upstream.close(passthroughHeadersFor(upstream.backend, request));
       }

@@ -1,5 +1,7 @@
 // The resources that a client has subscribed to, by backend: what a backend forgets, with its session, it is told again. Cold.
+import { capability } from '../protocol/capabilities.js';
 import { limits } from '../shared/limits.js';
+import { grantByEntries } from './list-merge/grant.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 import type { UpstreamSession } from './upstream/upstream-session.js';
 
@@ -7,6 +9,7 @@ import type { UpstreamSession } from './upstream/upstream-session.js';
 export interface SubscriptionMemory {
   keep(bytes: number): void;
   drop(bytes: number): void;
+  hasRoomFor(bytes: number): boolean;
 }
 
 export class Subscriptions {
@@ -19,14 +22,14 @@ export class Subscriptions {
     this.#memory = memory;
   }
 
-  /** Whether there are as many as there may be. */
-  get isFull(): boolean {
-    return this.#count >= limits.subscriptionsMax;
+  /** Whether one more may be kept: there is a bound for their number, and the subject's share for their bytes. */
+  hasRoomFor(uri: string): boolean {
+    return this.#count < limits.subscriptionsMax && this.#memory.hasRoomFor(bytesOf(uri));
   }
 
   add(backendName: string, uri: string): void {
     const uris = this.#uris.get(backendName) ?? new Set();
-    if (uris.has(uri) || this.isFull) return;
+    if (uris.has(uri) || !this.hasRoomFor(uri)) return;
     uris.add(uri);
     this.#uris.set(backendName, uris);
     this.#count += 1;
@@ -39,9 +42,17 @@ export class Subscriptions {
     this.#memory.drop(bytesOf(uri));
   }
 
-  /** Into an upstream session that is new. */
+  /** The backend has gone, or another has come in its place. */
+  forget(backendName: string): void {
+    for (const uri of this.#uris.get(backendName) ?? []) this.delete(backendName, uri);
+    this.#uris.delete(backendName);
+  }
+
+  /** Into an upstream session that is new. What its allow-list no longer has any of stays out. */
   replay(context: UpstreamContext, upstream: UpstreamSession, passthrough: readonly string[]): void {
+    if (!upstream.declares(capability.resourcesSubscribe)) return;
     for (const uri of this.#uris.get(upstream.backend.name) ?? []) {
+      if (grantByEntries(upstream.backend, uri) === 'refused') continue;
       const id = context.ids.next();
       const params = JSON.stringify({ uri });
       const text = `{"jsonrpc":"2.0","id":${id.toString()},"method":"resources/subscribe","params":${params}}`;

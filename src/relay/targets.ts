@@ -117,10 +117,11 @@ export function readTarget(
     return { target: { error, capability: rules.capability }, tool: '' };
   }
   const bytesMax = isUri ? limits.uriBytesMax : limits.toolNameBytesMax;
-  const isTooLong = nameEnd - nameStart > TOKEN_BYTES_TIMES * bytesMax;
-  const text = isTooLong
+  const isTokenTooLong = nameEnd - nameStart > TOKEN_BYTES_TIMES * bytesMax;
+  const text = isTokenTooLong
     ? `${body.toString('utf8', nameStart + 1, nameStart + 1 + bytesMax)}…`
     : stringValue(body, nameStart, nameEnd);
+  const isTooLong = isTokenTooLong || (isUri && text.length > bytesMax);
   if (method === 'tools/call') {
     const route = isTooLong ? undefined : routeName(virtualHost, 'tools', text);
     if (route === undefined) return { target: { error: unknownTool(text), capability: 0 }, tool: text };

@@ -93,7 +93,11 @@ export class ToolCall extends RequestInFlight implements RequestHandler, AskingS
       return;
     }
     const { upstream } = this.#plan;
-    upstream.send({ body: exchange.request.body }, passthroughHeadersFor(upstream.backend, exchange.request));
+    const { body } = exchange.request;
+    const headers = passthroughHeadersFor(upstream.backend, exchange.request);
+    // What waits to be sent is counted by nobody.
+    if (body.length < limits.countedFromBytes) upstream.send({ body }, headers);
+    else upstream.cancel(this.id, 'cancelled by the client', headers);
     // A backend need not answer what was cancelled, and many never end the stream either.
     this.#cancelDeadline ??= this.#plan.deadlines.after(limits.cancelledAnswerMsMax, () => {
       this.#request?.abort();

@@ -44,6 +44,7 @@ export class Unasked {
 
   /** The client's GET. */
   open(exchange: Exchange): void {
+    if (exchange.isAborted) return;
     this.#lingering?.cancel();
     this.stream.open(exchange);
     const { virtualHost, identity } = this.#session;
@@ -59,14 +60,19 @@ export class Unasked {
 
   /** An upstream session is open. */
   onOpened(upstream: UpstreamSession, passthrough: readonly string[]): void {
-    if (this.#isOver || !this.stream.isOpen || this.#streams.has(upstream)) return;
+    if (this.#isOver || !this.stream.isOpen) return;
+    // One that was refused may be let in by the credentials of the new GET.
+    if (this.#streams.get(upstream)?.isOver === false) return;
     if (!upstream.declares(SPEAKING) && !this.#session.backendRequests.offersAnything) return;
     const { record } = upstream;
     const stream = new BackendStream({
       deadlines: this.#context.deadlines,
       ask: (lastEventId, handler) => upstream.listen(lastEventId, passthrough, handler),
       onMessage: (bytes, message) => this.#onMessage(upstream, passthrough, bytes, message),
-      onSessionLost: () => upstream.lose(record),
+      // Without an id of a session there is none to lose: the backend has no such stream.
+      onSessionLost: () => {
+        if (record?.sessionId !== '') upstream.lose(record);
+      },
     });
     this.#streams.set(upstream, stream);
   }

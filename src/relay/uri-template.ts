@@ -1,10 +1,14 @@
 // Whether a URI is one that a template makes: RFC 6570, level 1, where `{name}` stands for unreserved characters and
-// percent-escapes. Templates of higher levels match nothing. Time is linear in URI and template: both come from strangers.
+// percent-escapes. Templates of higher levels match nothing. Both come from strangers: time is linear in either.
+import { limits } from '../shared/limits.js';
 
 const EXPRESSION = /\{([^{}]*)\}/;
 /** What a variable of level 1 is called (2.3). */
 const VARIABLE = /^(?:\w|%[0-9A-Fa-f]{2})(?:[\w.]|%[0-9A-Fa-f]{2})*$/;
 const EXPANDED = /^(?:[A-Za-z0-9\-._~%]|[^\0-\x7f])*$/;
+
+/** Servers take such a segment for a step to another place, which the template need not make. */
+const DOT_SEGMENT = /(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\?#]|$)/i;
 
 /** What stands between the variables: one text more than there are variables. */
 function literalsOf(template: string): readonly string[] | undefined {
@@ -33,8 +37,10 @@ export function matchesTemplate(uri: string, template: string): boolean {
   const last = rest.pop();
   if (last === undefined) return uri === first;
   if (!uri.startsWith(first)) return false;
+  if (DOT_SEGMENT.test(uri)) return false;
   let at = first.length;
   for (const literal of rest) {
+    if (literal.length > limits.templateTextCharsMax) return false;
     const found = uri.indexOf(literal, at);
     if (found === -1 || !EXPANDED.test(uri.slice(at, found))) return false;
     at = found + literal.length;

@@ -56,6 +56,8 @@ export function routeUri(virtualHost: CompiledVirtualHost, uri: string): UriRout
 
 /** Schemes and hosts may be written in capitals or not, and many clients make them small: a name with capitals is found all the same. */
 function findBackend({ backendsByUriName }: CompiledVirtualHost, name: string): CompiledBackend | undefined {
+  // There are letters beyond ASCII that become one of ASCII when they are made small; their bytes are more than one.
+  if (Buffer.byteLength(name) !== name.length) return undefined;
   const backend = backendsByUriName.get(name);
   if (backend !== undefined) return backend;
   let found: CompiledBackend | undefined;

@@ -142,3 +142,29 @@ t.test('changes of one moment are one notification; one alone keeps its bytes', 
   scene.advance(limits.listChangesMs + 20);
   t.same(readEvents(exchange.written).slice(1), [`{"jsonrpc":"2.0","method":"${tools}"}`, '{"p":1}']);
 });
+
+t.test('a long word of a change says the same as a short one, and mutes no other', async (t) => {
+  const scene = new Scene(t);
+  const exchange = scene.open();
+  const long = `{"jsonrpc":"2.0","method":"a/list_changed","params":{"x":"${'x'.repeat(limits.countedFromBytes)}"}}`;
+  for (let time = 1; time <= 2; time += 1) {
+    scene.stream.tellChanged('a/list_changed', Buffer.from(long));
+    scene.stream.tellChanged('b/list_changed', Buffer.from('{"jsonrpc":"2.0","method":"b/list_changed"}'));
+    scene.advance(limits.listChangesMs + 200);
+    const methods = readEvents(exchange.written).map((event) => (JSON.parse(event) as { method: string }).method);
+    t.equal(methods.length, 2 * time);
+    t.same(methods.slice(-2), ['a/list_changed', 'b/list_changed']);
+  }
+});
+
+t.test('a stream has its time; the next GET is let in or not as things are then', async (t) => {
+  const scene = new Scene(t);
+  const first = scene.open();
+  scene.advance(limits.sessionStreamMsMax - 1_000);
+  const second = scene.open();
+  scene.advance(2_000);
+  t.same([first.outcome, second.outcome, scene.closedCount], ['ended', 'streaming', 0], 'each has its own');
+  scene.advance(limits.sessionStreamMsMax);
+  t.same([second.outcome, scene.closedCount], ['ended', 1]);
+  t.notOk(scene.stream.isOpen);
+});

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { matchesTemplate } from '../../src/relay/uri-template.js';
+import { limits } from '../../src/shared/limits.js';
 import { Random } from '../support/random.js';
 
 t.test('variables stand for unreserved characters and percent-escapes', async (t) => {
@@ -59,4 +60,20 @@ t.test('a template that fits in very many ways takes no longer for it', async (t
   const template = `${'{x}a'.repeat(2_000)}!`;
   t.notOk(matchesTemplate('a'.repeat(16_000), template));
   t.ok(matchesTemplate(`${'a'.repeat(16_000)}!`, template));
+});
+
+t.test('a step to another place is nothing that a template makes', async (t) => {
+  for (const step of ['..', '.', '%2e%2E', '.%2e', '%2E']) {
+    for (const uri of [`a://b/${step}/c`, `a://b/c/${step}`, `a://b/${step}?c`, `a://b/x\\${step}`]) {
+      t.notOk(matchesTemplate(uri, 'a://b/{x}/{y}'), uri);
+      t.notOk(matchesTemplate(uri, 'a://b/{x}'), uri);
+    }
+  }
+  t.ok(matchesTemplate('a://b/..c/d..', 'a://b/{x}/{y}'));
+});
+
+t.test('a long text between variables is not searched for', async (t) => {
+  const long = 'a'.repeat(limits.templateTextCharsMax + 1);
+  t.notOk(matchesTemplate(`1${long}2`, `{x}${long}{y}`));
+  t.ok(matchesTemplate(`1${long.slice(1)}2`, `{x}${long.slice(1)}{y}`));
 });

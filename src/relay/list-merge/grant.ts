@@ -3,14 +3,25 @@
 import { stringValue } from '../../protocol/json-member.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
 import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
+import { limits } from '../../shared/limits.js';
 import { isAllowed } from '../routing.js';
 import { isTemplate, matchesTemplate } from '../uri-template.js';
 import type { RuledBackend } from './list-rules.js';
 
 /** @returns `unknown` when entries may be names of what has or makes the URI. */
-export function grantByEntries({ allowedNames: { resources } }: RuledBackend, uri: string): 'granted' | 'unknown' {
+export function grantByEntries(
+  { allowedNames: { resources } }: RuledBackend,
+  uri: string,
+): 'granted' | 'refused' | 'unknown' {
   if (resources === undefined || resources.has(uri)) return 'granted';
-  for (const entry of resources) if (isTemplate(entry) && matchesTemplate(uri, entry)) return 'granted';
+  if (resources.size === 0) return 'refused';
+  let triedCount = 0;
+  for (const entry of resources) {
+    if (!isTemplate(entry)) continue;
+    if (matchesTemplate(uri, entry)) return 'granted';
+    triedCount += 1;
+    if (triedCount === limits.templatesTriedMax) break;
+  }
   return 'unknown';
 }
 
@@ -24,13 +35,17 @@ export interface GrantJob<Page = ListPage> {
 
 /** Whether something on the pages is allowed that has or makes the URI. */
 export function isGranted({ kind, backend, pages, uri }: GrantJob): boolean {
+  let triedCount = 0;
   return pages.some(({ bytes, spans }) => {
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
       const key = stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!);
-      if (key !== uri && !(kind.name === 'templates' && matchesTemplate(uri, key))) continue;
+      const mayMakeIt = kind.name === 'templates' && triedCount < limits.templatesTriedMax;
+      if (key !== uri && !mayMakeIt) continue;
       const nameStart = spans[row + span.nameStart]!;
       const name = nameStart === -1 ? undefined : stringValue(bytes, nameStart, spans[row + span.nameEnd]!);
-      if (isAllowed(backend, kind, key, name)) return true;
+      if (!isAllowed(backend, kind, key, name)) continue;
+      if (key === uri || matchesTemplate(uri, key)) return true;
+      triedCount += 1;
     }
     return false;
   });

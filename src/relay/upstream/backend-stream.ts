@@ -41,6 +41,11 @@ export class BackendStream implements UpstreamHandler {
     this.#call = plan.ask('', this);
   }
 
+  /** Closed, or refused for good. Within a message the stream may be closed. */
+  get isOver(): boolean {
+    return this.#state === 'over';
+  }
+
   /** Nobody wants to hear it any more. */
   close(): void {
     if (this.#state === 'over') return;
@@ -64,7 +69,7 @@ export class BackendStream implements UpstreamHandler {
 
   onData(chunk: Buffer): void {
     if (this.#state !== 'streaming') return;
-    if (this.#parser.push(chunk) || this.#isOver) return;
+    if (this.#parser.push(chunk) || this.isOver) return;
     // An event too large to be taken: what follows it comes with the next stream.
     this.#call.abort();
     this.#wait();
@@ -76,11 +81,6 @@ export class BackendStream implements UpstreamHandler {
 
   onFault(): void {
     this.#wait();
-  }
-
-  /** Within a message the stream may be closed. */
-  get #isOver(): boolean {
-    return this.#state === 'over';
   }
 
   #onEvent(data: Buffer): void {
@@ -96,7 +96,7 @@ export class BackendStream implements UpstreamHandler {
     const hasEnded = this.#state === 'streaming';
     this.#state = 'waiting';
     const { lastEventId, retryMs } = this.#parser;
-    if (lastEventId !== '') this.#lastEventId = lastEventId.length <= limits.eventIdCharsMax ? lastEventId : '';
+    if (lastEventId !== '') this.#lastEventId = isHeaderText(lastEventId) ? lastEventId : '';
     this.#retryMs = retryMs ?? this.#retryMs;
     const delayMs = this.#delayAfter(hasEnded);
     this.#delayMs = Math.min(this.#delayMs * 2, limits.backendStreamDelayMsMax);
@@ -117,4 +117,9 @@ export class BackendStream implements UpstreamHandler {
   #newParser(): EventStreamParser {
     return new EventStreamParser((data) => this.#onEvent(data), limits.backendStreamEventBytesMax);
   }
+}
+
+/** Whether it goes into a header as it came. */
+function isHeaderText(id: string): boolean {
+  return id.length <= limits.eventIdCharsMax && /^[\x20-\x7e]*$/.test(id);
 }

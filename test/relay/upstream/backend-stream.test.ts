@@ -64,12 +64,15 @@ t.test('a retry is obeyed to the moment, within bounds, and the last id is gone 
     context.advance(40);
     t.equal(context.http.calls.length, 2, `${said}: and then`);
     t.equal(context.http.last.header('last-event-id'), '7');
-    context.http.last
-      .head(200, 'text/event-stream')
-      .data(`id: ${'x'.repeat(2_000)}\n\n`)
-      .end();
-    context.advance(obeyedMs + 20);
-    t.equal(context.http.last.header('last-event-id'), '', 'a long id is none');
+    for (const id of ['x'.repeat(2_000), 'é', '\u{1f682}', 'a\tb']) {
+      context.http.last.head(200, 'text/event-stream').data(`id: 8\n\nid: ${id}\n\n`).end();
+      context.advance(obeyedMs + 20);
+      t.equal(
+        context.http.last.header('last-event-id'),
+        '',
+        `${id.slice(0, 3)}: too long for a header, or nothing for one`,
+      );
+    }
   }
 });
 

@@ -1,0 +1,47 @@
+// What an allow-list of resources lets through, and how much work may be asked of it.
+import t from 'tap';
+import { listKinds } from '../../../src/protocol/list-kinds.js';
+import { span, SPAN_LENGTH } from '../../../src/protocol/list-page.js';
+import { grantByEntries, isGranted } from '../../../src/relay/list-merge/grant.js';
+import { limits } from '../../../src/shared/limits.js';
+import { backendOf, virtualHostOf } from '../virtual-host.js';
+
+const backendWith = (allowed: readonly string[], exposes?: readonly 'tools'[]) =>
+  backendOf(
+    virtualHostOf({ b: { allowed_resource_names: [...allowed], ...(exposes && { exposes: [...exposes] }) } }),
+    'b',
+  );
+
+t.test('entries grant their URIs and what their templates make; others may be names', async (t) => {
+  const backend = backendWith(['a:b', 'c:{x}', 'a name']);
+  t.equal(grantByEntries(backend, 'a:b'), 'granted');
+  t.equal(grantByEntries(backend, 'c:1'), 'granted');
+  t.equal(grantByEntries(backend, 'd:1'), 'unknown');
+  t.equal(grantByEntries(backendWith([]), 'd:1'), 'granted');
+  t.equal(grantByEntries(backendWith([], ['tools']), 'a:b'), 'refused', 'where nothing is given nothing is asked for');
+});
+
+t.test('a URI is held against so many templates, and no more', async (t) => {
+  const others = Array.from({ length: limits.templatesTriedMax }, (_, index) => `${index}:{x}`);
+  t.equal(grantByEntries(backendWith([...others.slice(1), 'c:{x}']), 'c:1'), 'granted');
+  t.equal(grantByEntries(backendWith([...others, 'c:{x}']), 'c:1'), 'unknown');
+  t.equal(isGrantedBy([...others.slice(1), 'c:{x}']), true);
+  t.equal(isGrantedBy([...others, 'c:{x}']), false);
+  t.equal(isGrantedBy([...others, 'c:{x}', 'c:1']), true, 'what needs no search is found all the same');
+});
+
+/** A backend's list of templates, all of the allowed name. */
+function isGrantedBy(templates: readonly string[]): boolean {
+  const spans = new Int32Array(templates.length * SPAN_LENGTH).fill(-1);
+  let text = '"allowed"';
+  for (const [index, template] of templates.entries()) {
+    const row = index * SPAN_LENGTH;
+    spans[row + span.nameStart] = 0;
+    spans[row + span.nameEnd] = '"allowed"'.length;
+    spans[row + span.keyStart] = text.length;
+    text += JSON.stringify(template);
+    spans[row + span.keyEnd] = text.length;
+  }
+  const page = { bytes: Buffer.from(text), spans };
+  return isGranted({ kind: listKinds.templates, backend: backendWith(['allowed']), pages: [page], uri: 'c:1' });
+}
