@@ -250,7 +250,9 @@ t.test('a backend that closes after each answer is known to all who call it at o
   await inParallel([...Array(200).keys()], LANES, async (index) => {
     if ((await send().over()).fault !== undefined) lost.push(index);
   });
-  t.ok(lost.length >= limits.upstreamClosedInRowMax && lost.length <= LANES, `${lost.length} calls were lost`);
+  // All but the last of those that make it known may be of one lane, whose next call is among all that are lost with the last.
+  const lostMax = LANES + limits.upstreamClosedInRowMax - 1;
+  t.ok(lost.length >= limits.upstreamClosedInRowMax && lost.length <= lostMax, `${lost.length} calls were lost`);
   t.ok(Math.max(...lost) < 3 * LANES, `among the first: ${lost.join()}`);
   t.equal(backend.connections, 200 - lost.length, 'each that was answered had a connection of its own');
 });
