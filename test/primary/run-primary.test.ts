@@ -42,7 +42,7 @@ void t.test('one line says that all listen; SIGTERM drains all, then stops all',
   t.equal(primary.log.filter(({ msg }) => msg === 'listening').length, 1);
 });
 
-void t.test('a killed worker is replaced in its slot, again and again, soon', async (t) => {
+void t.test('a killed worker is replaced in its slot, again and again, within a second of what a start takes', async (t) => {
   const startedAtMs = performance.now();
   const primary = startPrimary(t, stubOptions());
   await primary.logged('listening');
@@ -53,7 +53,7 @@ void t.test('a killed worker is replaced in its slot, again and again, soon', as
     process.kill(before.pid, 'SIGKILL');
     const after = await primary.journal.entry('listening', 1, round + 1);
     const replacedMs = performance.now() - killedAtMs;
-    t.ok(replacedMs < 1_000 + 5 * startMs, `${replacedMs} ms, where the first start of all took ${startMs} ms`);
+    t.ok(replacedMs < 1_000 + startMs, `${replacedMs} ms, where the first start of all took ${startMs} ms`);
     t.not(after.pid, before.pid);
   }
   t.equal(primary.journal.entries('start', 0).length, 1, 'the other slot is left alone');
