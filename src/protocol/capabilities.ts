@@ -46,14 +46,25 @@ const RELAYED =
   capability.resourcesListChanged |
   capability.resourcesSubscribe;
 
-/** As a caller is told of them at `initialize`. */
-export function describeCapabilities(bits: number): Record<string, Record<string, true>> {
+const described = new Map<number, string>();
+
+/** As a caller is told of them at `initialize`: JSON, written once for each union of capabilities that is met. */
+export function capabilitiesJson(bits: number): string {
   const told = bits & RELAYED;
-  const described: Record<string, Record<string, true>> = {};
+  let json = described.get(told);
+  if (json === undefined) {
+    json = JSON.stringify(describe(told));
+    described.set(told, json);
+  }
+  return json;
+}
+
+function describe(told: number): Record<string, Record<string, true>> {
+  const members: Record<string, Record<string, true>> = {};
   for (const { name, bit, flags } of capabilityMembers) {
     if ((told & bit) === 0) continue;
     const set = flags.filter((flag) => (told & flag.bit) !== 0);
-    described[name] = Object.fromEntries(set.map((flag) => [flag.name, true]));
+    members[name] = Object.fromEntries(set.map((flag) => [flag.name, true]));
   }
-  return described;
+  return members;
 }

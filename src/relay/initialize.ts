@@ -1,7 +1,7 @@
 // `initialize`: opens an upstream session with every backend at once and answers when each has come to something, or the
 // patience is over. It succeeds whatever the backends do (decisions 2.3): who is not there is named, and tried again when
 // needed.
-import { capability, describeCapabilities } from '../protocol/capabilities.js';
+import { capabilitiesJson, capability } from '../protocol/capabilities.js';
 import { ABSENT, AMBIGUOUS, findMember, stringValue } from '../protocol/json-member.js';
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../protocol/json-scanner.js';
@@ -130,12 +130,12 @@ function initializeResult(
     capabilities |= record.capabilities;
     if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
   }
-  return JSON.stringify({
-    protocolVersion,
-    // The union of what the backends declare, cut to what is relayed (decisions 2.4).
-    capabilities: describeCapabilities(capabilities),
-    serverInfo: { name: 'switchyard', version: PROGRAM_VERSION },
-    ...(instructions.length > 0 && { instructions: instructions.join('\n\n') }),
-    ...unavailableMeta(unavailable),
-  });
+  // Most say nothing more, and who opens sessions often should pay for no more.
+  const said = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
+  const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
+  // The union of what the backends declare, cut to what is relayed (decisions 2.4).
+  const told = capabilitiesJson(capabilities);
+  return `{"protocolVersion":"${protocolVersion}","capabilities":${told},"serverInfo":${SERVER_INFO}${said}${meta}}`;
 }
+
+const SERVER_INFO = JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION });

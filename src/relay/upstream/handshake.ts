@@ -7,7 +7,7 @@ import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
 import { LATEST_PROTOCOL_VERSION, UPSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
 import type { ClientIntroduction } from './client-introduction.js';
-import type { UpstreamCall, UpstreamHandler } from './http-upstream.js';
+import { plainRequest, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
 import { CONTENT_HEADERS, type Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
@@ -148,8 +148,7 @@ class Opening implements Handshake, RequestHandler {
     };
     const { subject, target, passthrough } = this.#plan;
     const headers = withPassthrough(result.headers, passthrough);
-    const request = { subject, target, method: 'POST', headers, body: INITIALIZED } as const;
-    this.#notice = this.#context.http.dispatch(request, handler);
+    this.#notice = this.#context.http.dispatch(plainRequest(subject, target, 'POST', headers, INITIALIZED), handler);
   }
 
   /** A backend that made a session for a handshake that came to nothing is told so (C12). */

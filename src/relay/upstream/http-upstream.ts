@@ -22,7 +22,8 @@ export interface OutgoingMessage {
   readonly putIn?: Buffer | undefined;
 }
 
-export interface UpstreamRequest extends Omit<OutgoingMessage, 'body'> {
+/** Every member is always there, in this order: requests are told apart by what is in them, never by their shape. */
+export interface UpstreamRequest {
   /** On whose behalf: shares of connections and the turns of those who wait go by it. */
   readonly subject: string;
   readonly target: UpstreamTarget;
@@ -30,6 +31,19 @@ export interface UpstreamRequest extends Omit<OutgoingMessage, 'body'> {
   /** Name, value, name, value, …; `host`, `connection` and `content-length` are the implementation's. */
   readonly headers: readonly string[];
   readonly body: Buffer | undefined;
+  readonly leftOut: ByteSpan | undefined;
+  readonly putIn: Buffer | undefined;
+}
+
+/** One that sends no body, or all of it as it is. */
+export function plainRequest(
+  subject: string,
+  target: UpstreamTarget,
+  method: UpstreamRequest['method'],
+  headers: readonly string[],
+  body?: Buffer,
+): UpstreamRequest {
+  return { subject, target, method, headers, body, leftOut: undefined, putIn: undefined };
 }
 
 export interface UpstreamHandler {

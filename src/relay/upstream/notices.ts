@@ -3,7 +3,7 @@
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
-import type { HttpUpstream, OutgoingMessage, UpstreamCall } from './http-upstream.js';
+import type { HttpUpstream, OutgoingMessage } from './http-upstream.js';
 
 export class Notices {
   readonly #http: HttpUpstream;
@@ -36,10 +36,10 @@ export class Notices {
       this.#finish();
     };
     const handler = { onHead: ignore, onData: ignore, onEnd: () => finish(true), onFault: () => finish(false) };
-    const call: UpstreamCall = this.#http.dispatch(
-      { ...BODILESS, ...message, subject, target, method, headers },
-      handler,
-    );
+    const body = message?.body;
+    const leftOut = message?.leftOut;
+    const putIn = message?.putIn;
+    const call = this.#http.dispatch({ subject, target, method, headers, body, leftOut, putIn }, handler);
   }
 
   /** Resolves when no notice is under way, or `withinMs` is over. For a process that stops. */
@@ -62,7 +62,5 @@ export class Notices {
     if (this.#underWayCount === 0) this.#onSettled?.();
   }
 }
-
-const BODILESS = { body: undefined };
 
 function ignore(): void {}

@@ -15,7 +15,7 @@ import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { openHandshake, type Handshake, type HandshakeResult } from './handshake.js';
-import type { OutgoingMessage, UpstreamCall, UpstreamHandler } from './http-upstream.js';
+import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
 import type { Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
@@ -216,7 +216,7 @@ export class UpstreamSession {
     headers.push(...passthrough);
     const { target } = this.#backend;
     const { streams } = this.#context;
-    return streams.dispatch({ subject: this.subject, target, method: 'GET', headers, body: undefined }, handler);
+    return streams.dispatch(plainRequest(this.subject, target, 'GET', headers), handler);
   }
 
   /** Tells that the client's roots have changed: once more if that is being told already, however often it comes. */

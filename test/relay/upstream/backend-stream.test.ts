@@ -1,4 +1,5 @@
 // A backend's own stream: when it is asked for again, and when no more; what comes on it is in test/spec/streams.rows.ts.
+import { plainRequest } from '../../../src/relay/upstream/http-upstream.js';
 import t, { type Test } from 'tap';
 import { BackendStream } from '../../../src/relay/upstream/backend-stream.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -15,7 +16,7 @@ function listen(t: Test): { context: ScriptedContext; stream: BackendStream; hea
     deadlines: context.deadlines,
     ask: (lastEventId, handler) => {
       const headers = ['last-event-id', lastEventId];
-      return context.http.dispatch({ subject: 'ada', target, method: 'GET', headers, body: undefined }, handler);
+      return context.http.dispatch(plainRequest('ada', target, 'GET', headers), handler);
     },
     onMessage: (bytes) => heard.push(bytes.toString()),
     onSessionLost: () => (lostCount += 1),

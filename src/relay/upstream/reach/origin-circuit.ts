@@ -6,7 +6,7 @@
 // caller's, or any answer to anybody.
 import type { Deadline, DeadlineWheel } from '../../../shared/deadline-wheel.js';
 import { limits } from '../../../shared/limits.js';
-import type { HttpUpstream, UpstreamCall } from '../http-upstream.js';
+import { plainRequest, type HttpUpstream, type UpstreamCall } from '../http-upstream.js';
 import { isReachFault, upstreamFault, type UpstreamFault } from '../upstream-fault.js';
 import { circuitStateAfter, type CircuitEvent, type CircuitState } from './circuit-state.js';
 
@@ -101,8 +101,7 @@ export class OriginCircuit {
       this.#probeLater();
     } else if (this.#advance('probed')) {
       const target = { origin: this.#origin, path: PROBE_PATH };
-      const request = { subject: '', target, method: 'GET', headers: PROBE_HEADERS, body: undefined } as const;
-      this.#probe = http.dispatch(request, {
+      this.#probe = http.dispatch(plainRequest('', target, 'GET', PROBE_HEADERS), {
         onHead: () => this.#onReached(),
         onData: () => {},
         onEnd: () => this.#onReached(),

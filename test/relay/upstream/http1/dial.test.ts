@@ -1,5 +1,6 @@
 // How a host becomes a socket: names over a real name server, addresses in turn, and which of them are never connected to.
 // Sockets that neither connect nor fail are made by hand: no address of this machine behaves so.
+import { plainRequest } from '../../../../src/relay/upstream/http-upstream.js';
 import { Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { Names } from '../../../../src/names/names.js';
@@ -41,7 +42,7 @@ async function start(t: Test, records: Record<string, NameRecord>, connectTimeou
     outcomeOf: (origin, subject = 'alice') =>
       new Promise((resolve) => {
         const target = { origin, path: '/mcp' };
-        const request = { subject, target, method: 'DELETE', headers: [], body: undefined } as const;
+        const request = plainRequest(subject, target, 'DELETE', []);
         upstream.dispatch(request, {
           onHead: resolve,
           onData: () => {},
@@ -89,7 +90,7 @@ t.test('a look-up that only waited for its turn says nothing of the host', async
   const kindOf = (host: string): Promise<string> =>
     new Promise((resolve) => {
       const target = { origin: `http://${host}`, path: '/mcp' };
-      const request = { subject: 'mallory', target, method: 'GET', headers: [], body: undefined } as const;
+      const request = plainRequest('mallory', target, 'GET', []);
       const onFault = ({ kind }: { kind: string }): void => resolve(kind);
       upstream.dispatch(request, { onHead: () => {}, onData: () => {}, onEnd: () => resolve('end'), onFault });
     });

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import t, { type Test } from 'tap';
-import type { UpstreamCall, UpstreamHandler } from '../../../../src/relay/upstream/http-upstream.js';
+import { plainRequest, type UpstreamCall, type UpstreamHandler } from '../../../../src/relay/upstream/http-upstream.js';
 import { Http1Upstream } from '../../../../src/relay/upstream/http1/http1-upstream.js';
 import type { UpstreamFault } from '../../../../src/relay/upstream/upstream-fault.js';
 import { limits } from '../../../../src/shared/limits.js';
@@ -76,7 +76,7 @@ async function start(t: Test, handler: RawHandler, options: RawBackendOptions = 
   const target = { origin: backend.origin, path: '/mcp' };
   const send = (body: Buffer = Buffer.from('{}')): Listener => {
     const listener = new Listener();
-    listener.call = upstream.dispatch({ subject: 'alice', target, method: 'POST', headers: [], body }, listener);
+    listener.call = upstream.dispatch(plainRequest('alice', target, 'POST', [], body), listener);
     return listener;
   };
   return { upstream, backend, send };

@@ -4,7 +4,12 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from '../../../../src/relay/upstream/http-upstream.js';
+import {
+  plainRequest,
+  type UpstreamCall,
+  type UpstreamHandler,
+  type UpstreamRequest,
+} from '../../../../src/relay/upstream/http-upstream.js';
 import { Http1Upstream } from '../../../../src/relay/upstream/http1/http1-upstream.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../../../src/relay/upstream/upstream-fault.js';
 import { limits } from '../../../../src/shared/limits.js';
@@ -103,10 +108,7 @@ function send(upstream: Http1Upstream, origin: string, request: Partial<Upstream
   const listener = new Listener();
   const target = { origin, path: '/mcp?tenant=7' };
   const headers = ['content-type', 'application/json'];
-  listener.call = upstream.dispatch(
-    { subject: 'alice', target, method: 'POST', headers, body: BODY, ...request },
-    listener,
-  );
+  listener.call = upstream.dispatch({ ...plainRequest('alice', target, 'POST', headers, BODY), ...request }, listener);
   return listener;
 }
 

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { Names } from '../../../../src/names/names.js';
-import type { UpstreamHandler } from '../../../../src/relay/upstream/http-upstream.js';
+import { plainRequest, type UpstreamHandler } from '../../../../src/relay/upstream/http-upstream.js';
 import { BackendShares, type ShareBounds } from '../../../../src/relay/upstream/http1/backend-shares.js';
 import { ConnectionTarget } from '../../../../src/relay/upstream/http1/connection-target.js';
 import { Http1Call } from '../../../../src/relay/upstream/http1/http1-call.js';
@@ -69,7 +69,7 @@ function send(pool: OriginPool, name: string, outcomes: Outcomes, subject = 'ali
     onFault: (fault) => outcomes.set(name, fault),
   };
   const target = { origin: 'http://unused', path: `/${name}` };
-  const call = new Http1Call({ subject, target, method: 'POST', headers: [], body: undefined }, handler);
+  const call = new Http1Call(plainRequest(subject, target, 'POST', []), handler);
   pool.send(call);
   return call;
 }
