@@ -407,6 +407,8 @@ export const limits = {
   hopPartBytesMax: 64 * KIB,
   /** Bytes of the buffer that a link's outgoing frames are gathered in; when it is full the link takes a new one. */
   hopBatchBytes: 32 * KIB,
+  /** Bytes of the one buffer that answers over hops are read into. */
+  hopReadBytes: 64 * KIB,
   /** Bytes of a hopped answer given as a whole, which the receiver gathers; a longer one is answered 500. */
   hopAnswerBytesMax: 256 * MIB,
 

@@ -11,9 +11,8 @@ export interface Hop {
   readonly virtualHostId: string;
 }
 
-export interface RequestHead {
+export interface RequestHead extends Omit<ExchangeRequest, 'body'> {
   readonly hop: Hop;
-  readonly request: Omit<ExchangeRequest, 'body'>;
   readonly bodyBytes: number;
 }
 
@@ -62,8 +61,8 @@ export function readRequestHead(payload: Buffer): RequestHead {
   if (subject === undefined || virtualHostId === undefined || sessionId === undefined) {
     throw new StreamFault('request head incomplete');
   }
-  const request = { method, sessionId, answerForms, passthroughHeaders };
-  return { hop: { subject, virtualHostId }, request, bodyBytes: payload.readUInt32LE(0) };
+  const bodyBytes = payload.readUInt32LE(0);
+  return { hop: { subject, virtualHostId }, bodyBytes, method, sessionId, answerForms, passthroughHeaders };
 }
 
 /**

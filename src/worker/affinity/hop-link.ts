@@ -15,6 +15,9 @@ import { StreamNumbers, StreamTable } from './streams.js';
 /** Frames of the link itself carry this. */
 const LINK_STREAM = 0;
 
+/** Every read of every link: what came is copied out of it, which costs less than memory of its own for each read. */
+const readBuffer = Buffer.allocUnsafeSlow(limits.hopReadBytes);
+
 export class HopLink implements HopSocketHandler {
   readonly #socket: HopSocket;
   readonly #connectTimer: NodeJS.Timeout;
@@ -28,7 +31,11 @@ export class HopLink implements HopSocketHandler {
   };
 
   constructor(path: string, secret: Uint8Array, logger: Logger) {
-    const socket = connect(path);
+    const callback = (length: number): boolean => {
+      this.#socket.onPiece(Buffer.from(readBuffer.subarray(0, length)));
+      return true;
+    };
+    const socket = connect({ path, onread: { buffer: readBuffer, callback } });
     this.#socket = new HopSocket(socket, logger, this);
     this.#connectTimer = setTimeout(() => socket.destroy(), limits.hopConnectMsMax);
     socket.once('connect', () => {

@@ -28,14 +28,17 @@ export class HopSocket {
   #filledBatches: Buffer[] = [];
   #isFlushDue = false;
 
+  readonly #decoder: FrameDecoder;
+
+  /** @param socket read by its `data` events, unless it has an `onread` that calls `onPiece`. */
   constructor(socket: Socket, logger: Logger, handler: HopSocketHandler) {
     this.logger = logger;
     this.#socket = socket;
-    const decoder = new FrameDecoder((kind, stream, payload) => {
+    this.#decoder = new FrameDecoder((kind, stream, payload) => {
       // The handler may have closed the socket over a frame before this one in the same piece.
       if (!socket.destroyed) handler.onFrame(kind, stream, payload);
     });
-    socket.on('data', (piece) => this.#onPiece(decoder, piece));
+    socket.on('data', (piece) => this.onPiece(piece));
     socket.on('error', (error) => logger.debug({ err: error }, 'hop link failed'));
     socket.on('close', () => handler.onClose());
   }
@@ -83,15 +86,20 @@ export class HopSocket {
     this.#batchSent = this.#batchFilled;
     if (filled.length > 0) this.#filledBatches = [];
     if (this.#socket.destroyed) return;
+    if (filled.length === 0) {
+      this.#socket.write(last);
+      return;
+    }
     this.#socket.cork();
     for (const batch of filled) this.#socket.write(batch);
     this.#socket.write(last);
     this.#socket.uncork();
   }
 
-  #onPiece(decoder: FrameDecoder, piece: Buffer): void {
+  /** @param piece of what came: the frames' payloads are parts of it. */
+  onPiece(piece: Buffer): void {
     try {
-      decoder.push(piece);
+      this.#decoder.push(piece);
     } catch (fault) {
       if (!(fault instanceof HopFault)) throw fault;
       this.logger.error({ fault: fault.message }, 'hop link closed over what its peer sent');
