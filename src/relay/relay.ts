@@ -26,10 +26,10 @@ import { ListMerger } from './list-merge/list-merger.js';
 import { trySetLogLevel } from './log-level.js';
 import { OnlyExchange } from './only-exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
+import { RelayedRequest } from './relayed-request.js';
 import { Sessions } from './sessions.js';
 import { Session } from './session.js';
 import { readTarget, type TargetMethod } from './targets.js';
-import { ToolCall } from './tool-call.js';
 import { OWN_INTRODUCTION } from './upstream/client-introduction.js';
 import type { HttpUpstream } from './upstream/http-upstream.js';
 import { LoggedUpstreams } from './upstream/logged-upstreams.js';
@@ -324,7 +324,7 @@ export class Relay {
       answerError(exchange, id, SUBSCRIPTIONS_FULL);
       return;
     }
-    const call = new ToolCall({
+    const request = new RelayedRequest({
       session,
       upstream: session.upstream(backend),
       exchange,
@@ -337,7 +337,7 @@ export class Relay {
       deadlines: this.#context.deadlines,
       idleTimeoutMs: this.#context.options.callIdleTimeoutMs,
     });
-    call.start();
+    request.start();
   }
 
   #openStream(caller: Caller, session: Session, exchange: Exchange): void {

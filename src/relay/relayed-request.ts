@@ -28,7 +28,7 @@ const JSON_ALONE: RpcError = {
 };
 const CANCELLED: RpcError = { code: rpcCodes.refused, message: 'Request cancelled' };
 
-export interface ToolCallPlan {
+export interface RelayedRequestPlan {
   readonly session: Session;
   readonly upstream: UpstreamSession;
   readonly exchange: Exchange;
@@ -48,10 +48,10 @@ export interface ToolCallPlan {
   readonly idleTimeoutMs: number;
 }
 
-export class ToolCall extends RequestInFlight implements RequestHandler, AskingStream {
+export class RelayedRequest extends RequestInFlight implements RequestHandler, AskingStream {
   readonly id: IdSpan;
   readonly isCancellable = true;
-  readonly #plan: ToolCallPlan;
+  readonly #plan: RelayedRequestPlan;
   #request: UpstreamRequest | undefined;
   /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
   #sentIn: UpstreamSessionRecord | undefined;
@@ -66,7 +66,7 @@ export class ToolCall extends RequestInFlight implements RequestHandler, AskingS
   #unheardDeadline: Deadline | undefined;
   #unheardBytes = 0;
 
-  constructor(plan: ToolCallPlan) {
+  constructor(plan: RelayedRequestPlan) {
     super();
     const { body } = plan.exchange.request;
     this.#plan = plan;
