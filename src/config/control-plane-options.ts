@@ -1,6 +1,7 @@
 // The control plane's options as everything after start-up sees them: checked, defaulted, frozen. Times are
 // milliseconds, sizes bytes, files already read.
 import type {
+  AnswerOptions,
   ConnectionOptions,
   DataplaneOptions,
   ListenAddress,
@@ -28,6 +29,7 @@ export interface ControlPlaneOptions {
   readonly store: StoreOptions;
   readonly token: TokenOptions;
   readonly upstream: UpstreamOptions;
+  readonly answers: AnswerOptions;
   readonly shares: ShareOptions;
   readonly composerShares: ComposerShares;
   readonly connections: ConnectionOptions;

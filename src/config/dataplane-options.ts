@@ -53,6 +53,14 @@ export interface UpstreamOptions {
   readonly clientAnswerTimeoutMs: number;
 }
 
+/** How answers go to callers. */
+export interface AnswerOptions {
+  /** After so long the head of an event stream goes ahead of an answer. */
+  readonly slowAnswerMs: number;
+  /** Silence on an event stream before a comment is sent. */
+  readonly streamKeepAliveMs: number;
+}
+
 /** How much of a process one subject may use, and all together. */
 export interface ShareOptions {
   readonly sessionsMax: number;
@@ -99,6 +107,7 @@ export interface DataplaneOptions {
   readonly store: StoreOptions;
   readonly token: TokenOptions;
   readonly upstream: UpstreamOptions;
+  readonly answers: AnswerOptions;
   readonly shares: ShareOptions;
   readonly connections: ConnectionOptions;
   /** Exact origins, as in `https://app.example`. */

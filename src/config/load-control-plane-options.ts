@@ -8,6 +8,7 @@ import { OptionReader } from './option-reader.js';
 import { controlPlaneOptionTable } from './option-table.js';
 import { arrangeShares } from './share-options.js';
 import {
+  arrangeAnswers,
   arrangeConnections,
   arrangeStore,
   arrangeToken,
@@ -31,6 +32,7 @@ export function loadControlPlaneOptions(
     store: arrangeStore(values),
     token: arrangeToken(values),
     upstream: arrangeUpstream(values),
+    answers: arrangeAnswers(values),
     memoryBytes,
     composerShares: arrangeComposerShares(values),
     shares: arrangeShares(values, memoryBytes),

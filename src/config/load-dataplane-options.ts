@@ -8,6 +8,7 @@ import { OptionReader } from './option-reader.js';
 import { dataplaneOptionTable } from './option-table.js';
 import { arrangeShares } from './share-options.js';
 import {
+  arrangeAnswers,
   arrangeConnections,
   arrangeStore,
   arrangeToken,
@@ -61,6 +62,7 @@ function arrange(values: Values): DataplaneOptions {
     store: arrangeStore(values),
     token: arrangeToken(values),
     upstream: arrangeUpstream(values),
+    answers: arrangeAnswers(values),
     shares: arrangeShares(values, workerMemoryBytes),
     connections: arrangeConnections(values),
     allowedOrigins: values['allowed-origins'] ?? [],

@@ -3,6 +3,7 @@
 import { limits } from '../shared/limits.js';
 import type { OptionTable } from './option.js';
 import { upstreamModeOption, upstreamOptions } from './table/backend-options.js';
+import { answerOptions } from './table/answer-options.js';
 import { addressOptions, callerOptions, requestOptions, tlsListenerOptions } from './table/listener-options.js';
 import { controlPlaneMemoryOptions, processOptions, registryOptions, workerOptions } from './table/process-options.js';
 import { composerOptions, shareOptions } from './table/share-options.js';
@@ -17,6 +18,7 @@ export const planeOptionTable = {
   ...tokenVerificationOptions,
   ...tokenMintingOptions,
   ...upstreamOptions,
+  ...answerOptions,
 } as const satisfies OptionTable;
 
 export const dataplaneOptionTable = {

@@ -1,6 +1,13 @@
 // What both planes are told in the same words, the store, tokens and backends: held against each other, and put into
 // the shape that everything after start-up sees.
-import type { ConnectionOptions, RedisTls, StoreOptions, TokenOptions, UpstreamOptions } from './dataplane-options.js';
+import type {
+  AnswerOptions,
+  ConnectionOptions,
+  RedisTls,
+  StoreOptions,
+  TokenOptions,
+  UpstreamOptions,
+} from './dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { isPair, type PemFile } from './files.js';
 import type { OptionReader } from './option-reader.js';
@@ -104,6 +111,10 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
     callIdleTimeoutMs: values['call-timeout'],
     clientAnswerTimeoutMs: values['client-answer-timeout'],
   };
+}
+
+export function arrangeAnswers(values: Values): AnswerOptions {
+  return { slowAnswerMs: values['slow-answer'], streamKeepAliveMs: values['stream-keep-alive'] };
 }
 
 export function arrangeConnections(values: Values): ConnectionOptions {

@@ -67,6 +67,7 @@ export class ControlPlane {
       directory,
       compositions,
       upstream,
+      answers: options.answers,
       shares: options.shares,
       connections,
       names: new Names(connections.names),

@@ -38,6 +38,8 @@ export class EventStreamParser {
   readonly #line: ByteCollector;
 
   #event = '';
+  /** Of the event under way, or else the last one: it counts once the event's end has come. */
+  #eventId = '';
   #lastEventId = '';
   #retryMs: number | undefined;
   /** Data lines of the event so far. The only or first one stays where it is, in `#held`, for as long as it can. */
@@ -74,7 +76,7 @@ export class EventStreamParser {
     return this.#retryMs;
   }
 
-  /** The last `id` of the stream, `''` when there was none: that of an event that carries nothing else, too. */
+  /** The last `id` of the events that have come whole, `''` when there was none: of those that carry nothing else, too. */
   get lastEventId(): string {
     return this.#lastEventId;
   }
@@ -196,7 +198,7 @@ export class EventStreamParser {
 
   #onId(bytes: Buffer, start: number, end: number): void {
     const id = bytes.toString('utf8', start, end);
-    if (!id.includes('\0')) this.#lastEventId = id;
+    if (!id.includes('\0')) this.#eventId = id;
   }
 
   #onRetry(bytes: Buffer, start: number, end: number): void {
@@ -213,6 +215,7 @@ export class EventStreamParser {
   #dispatch(): void {
     const data = this.#data.length === 0 ? this.#held : this.#data.take();
     const event = this.#event;
+    this.#lastEventId = this.#eventId;
     this.#held = NOTHING;
     this.#dataLines = 0;
     this.#event = '';

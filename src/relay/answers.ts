@@ -56,10 +56,13 @@ export function errorMessage(id: IdSpan, error: RpcError): Buffer {
   return Buffer.concat([HEAD, idBytes(id), ERROR, Buffer.from(JSON.stringify(error)), TAIL]);
 }
 
-/** What has to be written around a result for it to be the exchange's answer. */
-export function answerFrame(exchange: Exchange, id: IdSpan): AnswerFrame {
+/**
+ * What has to be written around a result for it to be the exchange's answer.
+ * @param isStreaming whether its event stream is open already.
+ */
+export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean): AnswerFrame {
   const head = `${HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
-  return { head, form: takesEventsOnly(exchange) ? 'event' : 'message' };
+  return { head, form: isStreaming || takesEventsOnly(exchange) ? 'event' : 'message' };
 }
 
 /** Gives a whole JSON-RPC answer: one JSON object unless the caller takes event streams only (decisions 2.2). */
@@ -80,10 +83,13 @@ export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): voi
   sending.end();
 }
 
-/** The same for an answer that is an event already, if that is what the caller takes. */
-export function answerInForm(exchange: Exchange, bytes: Buffer, sessionId?: string): void {
-  if (takesEventsOnly(exchange)) {
-    exchange.openStream(sessionId);
+/**
+ * The same for an answer that is an event already, if that is what the caller takes.
+ * @param isStreaming whether its stream is open already.
+ */
+export function answerInForm(exchange: Exchange, bytes: Buffer, sessionId?: string, isStreaming = false): void {
+  if (isStreaming || takesEventsOnly(exchange)) {
+    if (!isStreaming) exchange.openStream(sessionId);
     exchange.write(bytes);
     exchange.end();
   } else {

@@ -1,14 +1,16 @@
 // A request for a list: asks every backend at once, and has what they answer merged into the caller's one list (decisions
 // 2.5).
+import { encodeEvent, keepAliveComment } from '../protocol/event-stream.js';
 import type { ListKind } from '../protocol/list-kinds.js';
+import { rpcCodes } from '../shared/refusals.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
-import { answerFrame } from './answers.js';
+import { answerError, answerFrame, errorMessage, type RpcError } from './answers.js';
 import { backendTurns } from './backend-turns.js';
 import type { Exchange } from './exchange.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import type { ThreadFailure } from './list-merge/list-pool.js';
 import type { ReadPage } from './list-merge/answer-reading.js';
-import type { BackendPages } from './list-merge/merge.js';
+import type { AnswerFrame, BackendPages } from './list-merge/merge.js';
 import type { MergedList } from './list-merge/merged-list.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
@@ -20,6 +22,10 @@ import { faultReason, upstreamFault, type UpstreamFault } from './upstream/upstr
 import type { IdSpan } from './upstream/upstream-request.js';
 
 const NOT_READY = upstreamFault('not-ready');
+export const SESSION_ENDED: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The session was ended while the list was made',
+};
 
 export interface ListPlan {
   readonly kind: ListKind;
@@ -34,12 +40,44 @@ export class ListInFlight extends RequestInFlight {
   readonly isCancellable = false;
   /** What is asked of the backends for it. */
   readonly readers: ListPages[] = [];
-  readonly #onSessionEnd: () => void;
+  readonly #exchange: Exchange;
+  #isStreaming = false;
+  #isMerging = false;
 
-  constructor(id: IdSpan, onSessionEnd: () => void) {
+  constructor(id: IdSpan, exchange: Exchange) {
     super();
     this.id = id;
-    this.#onSessionEnd = onSessionEnd;
+    this.#exchange = exchange;
+  }
+
+  /** The head of an event stream has been sent: the answer is to be its event. */
+  get isStreaming(): boolean {
+    return this.#isStreaming;
+  }
+
+  /** Everybody has answered: the list will be here soon, in this form. */
+  onMerging(): AnswerFrame {
+    this.#isMerging = true;
+    return answerFrame(this.#exchange, this.id, this.#isStreaming);
+  }
+
+  /** Without an id, behind which nothing could be kept: a list that did not arrive is asked for again. */
+  override onSlow(): void {
+    const exchange = this.#exchange;
+    if (this.#isStreaming || this.#isMerging || exchange.request.answerForms === 'json' || exchange.isAborted) return;
+    this.#isStreaming = true;
+    exchange.openStream();
+    // Some servers send the head with the first bytes only.
+    exchange.write(keepAliveComment);
+  }
+
+  fail(error: RpcError): void {
+    if (!this.#isStreaming) {
+      answerError(this.#exchange, this.id, error);
+      return;
+    }
+    this.#exchange.write(encodeEvent(errorMessage(this.id, error)));
+    this.#exchange.end();
   }
 
   cancel(): void {
@@ -47,7 +85,7 @@ export class ListInFlight extends RequestInFlight {
   }
 
   endWithSession(): void {
-    this.#onSessionEnd();
+    this.fail(SESSION_ENDED);
     // A backend need not end an answer that nobody reads, and its connection is wanted back.
     for (const reader of this.readers) reader.abort();
   }
@@ -82,8 +120,7 @@ export function listAll(
       done('undeclared');
       return;
     }
-    const frame = answerFrame(exchange, work.id);
-    merger.merge(subject, { kind, rules: virtualHost, parts, unavailable, frame }, done);
+    merger.merge(subject, { kind, rules: virtualHost, parts, unavailable, frame: work.onMerging() }, done);
   };
   const leaveOut = (backend: CompiledBackend, fault: UpstreamFault): void => {
     unavailable.push({ backend: backend.name, reason: faultReason(fault) });

@@ -1,6 +1,6 @@
 // The MCP multiplexer. It takes an admitted caller's exchange and gives it to the method's own file; here the
 // downstream side and the upstream side meet. It knows no HTTP server and no token.
-import type { UpstreamOptions } from '../config/dataplane-options.js';
+import type { AnswerOptions, UpstreamOptions } from '../config/dataplane-options.js';
 import { listKinds, type ListKind } from '../protocol/list-kinds.js';
 import {
   readClientMessage,
@@ -8,12 +8,12 @@ import {
   type ClientMessage,
   type ClientReading,
 } from '../protocol/json-rpc.js';
-import type { Account, Accounts } from '../shared/accounts.js';
+import type { Accounts } from '../shared/accounts.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { createMessageMemories, type MessageMemory } from '../shared/message-memory.js';
-import { refusals, rpcCodes, type Refusal } from '../shared/refusals.js';
+import { refusals, rpcCodes } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import { accept, answer, answerError, methodNotFound, refuse, resultMessage } from './answers.js';
 import type { Exchange } from './exchange.js';
@@ -21,7 +21,7 @@ import { Farewells, type FarewellCount } from './farewells.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
 import { onClientNotice } from './client-notices.js';
 import { Gate } from './gate.js';
-import { ListInFlight, listAll } from './listing.js';
+import { ListInFlight, listAll, SESSION_ENDED } from './listing.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import { trySetLogLevel } from './log-level.js';
 import { OnlyExchange } from './only-exchange.js';
@@ -29,6 +29,8 @@ import { passthroughHeadersFor } from './passthrough.js';
 import { RelayedRequest } from './relayed-request.js';
 import { Sessions } from './sessions.js';
 import { Session } from './session.js';
+import { SlowRequests } from './slow-requests.js';
+import { fullRequestShare, hasRoom } from './request-room.js';
 import { readTarget, type TargetMethod } from './targets.js';
 import { OWN_INTRODUCTION } from './upstream/client-introduction.js';
 import type { HttpUpstream } from './upstream/http-upstream.js';
@@ -51,6 +53,7 @@ export interface RelayOptions {
   readonly streams?: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   readonly upstream: UpstreamOptions;
+  readonly answers: AnswerOptions;
   /** What each subject uses of this process. */
   readonly accounts: Accounts;
   /** Of large answers, where others count in it too; made of the accounts unless given. */
@@ -95,6 +98,7 @@ export class Relay {
     this.#accounts = options.accounts;
     this.#sessions = new Sessions(this.#context, {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
+      slow: new SlowRequests(deadlines, options.answers.slowAnswerMs),
       mintId: () => options.mintSessionId(),
     });
     this.#merger = new ListMerger(deadlines, options.accounts, logger);
@@ -291,19 +295,19 @@ export class Relay {
     }
     if (!hasRoom(session, exchange, id)) return;
     const { virtualHost } = caller;
-    const work = new ListInFlight(id, () => answerError(exchange, id, SESSION_ENDED));
+    const work = new ListInFlight(id, exchange);
     session.begin(work);
     listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
       session.finish(work);
       if (typeof list === 'string') {
         const error = list === 'undeclared' ? methodNotFound(kind.method) : LIST_FAILED;
-        if (!session.isEnded) answerError(exchange, id, error);
+        if (!session.isEnded) work.fail(error);
         return;
       }
       this.#reportUnreachable(virtualHost, list.unreachable);
       // With the session's end the caller has been told.
       if (session.isEnded) list.drop();
-      else list.giveTo(exchange);
+      else list.giveTo(exchange, work.isStreaming);
     });
   }
 
@@ -370,31 +374,7 @@ export class Relay {
 }
 
 const SUBSCRIPTIONS_FULL = { code: rpcCodes.refused, message: 'Too many subscriptions in this session' };
-const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in flight in this session' };
 const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list could not be merged' };
-const SESSION_ENDED = { code: rpcCodes.internalError, message: 'The session was ended while the list was made' };
-
-/** Whether one more request may be in flight; it is refused otherwise. */
-function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boolean {
-  if (session.isFull) {
-    answerError(exchange, id, SESSION_FULL);
-    return false;
-  }
-  const refusal = fullRequestShare(session.account);
-  if (refusal !== undefined) refuse(exchange, refusal);
-  return refusal === undefined;
-}
-
-function fullRequestShare(account: Account): Refusal | undefined {
-  switch (account.requests.boundAgainst(1)) {
-    case 'subjectMax':
-      return refusals.subjectRequestsFull;
-    case 'totalMax':
-      return refusals.requestsFull;
-    case undefined:
-      return undefined;
-  }
-}
 
 function idOf(exchange: Exchange, message: ClientMessage): IdSpan {
   return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };

@@ -1,6 +1,6 @@
 // One request for a single backend on its way, as `tools/call`: there with only the name changed, and back as it came. The
 // caller's going away does not end it (S12), a cancellation does (C16). Hot: one object per call, nothing awaited.
-import { encodeEvent } from '../protocol/event-stream.js';
+import { encodeEvent, keepAliveComment } from '../protocol/event-stream.js';
 import { sameId, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
@@ -137,6 +137,14 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     return exchange.request.answerForms === 'json' ? JSON_ALONE : undefined;
   }
 
+  override onSlow(): void {
+    const { exchange } = this.#plan;
+    if (this.#isStreaming || exchange.request.answerForms === 'json' || exchange.isAborted) return;
+    this.#openStream();
+    // Some servers send the head with the first bytes only.
+    exchange.write(keepAliveComment);
+  }
+
   /** A message for the caller; for `BackendRequests` too. */
   tell(parts: readonly Buffer[]): void {
     if (!this.#isDone) this.#stream(joined(parts));
@@ -228,14 +236,17 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     );
   }
 
+  #openStream(): void {
+    const { exchange } = this.#plan;
+    this.#isStreaming = true;
+    exchange.onDrain = () => this.#request?.resume();
+    exchange.openStream();
+  }
+
   #stream(bytes: Buffer): void {
     const { exchange } = this.#plan;
     if (exchange.request.answerForms === 'json' || exchange.isAborted) return;
-    if (!this.#isStreaming) {
-      this.#isStreaming = true;
-      exchange.onDrain = () => this.#request?.resume();
-      exchange.openStream();
-    }
+    if (!this.#isStreaming) this.#openStream();
     if (this.#sending !== undefined) {
       // A word of ours beside a large event that is still on its way.
       this.#sending.add(new EventPieces([bytes]));

@@ -9,6 +9,8 @@ export abstract class RequestInFlight extends Link {
   /** The caller's own. */
   abstract readonly id: IdSpan;
   #idKey: string | undefined;
+  /** For `RequestsInFlight`: of the turns of `SlowRequests`. */
+  begunInTurn = 0;
   /** False where there is nothing at a backend that would be worth ending. */
   abstract readonly isCancellable: boolean;
 
@@ -23,6 +25,14 @@ export abstract class RequestInFlight extends Link {
    * @param exchange that of the notice which says so.
    */
   abstract cancel(exchange: Exchange): void;
+  /**
+   * It has been under way for long: whoever waits for the answer may be told that it is still to come. Called again with
+   * each turn.
+   */
+  onSlow(): void {
+    // What is answered soon in any case.
+  }
+
   /** The session was ended under it: it answers its caller. */
   abstract endWithSession(): void;
 }

@@ -4,7 +4,6 @@ import { capability } from '../protocol/capabilities.js';
 import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
 import type { ShareBound } from '../shared/share.js';
-import { Link } from '../shared/link.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import { BackendRequests } from './backend-requests.js';
 import type { ClientIntroduction } from './upstream/client-introduction.js';
@@ -12,8 +11,10 @@ import type { Exchange, ExchangeRequest } from './exchange.js';
 import { sendLogLevel } from './log-level.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { ReadingsUnderWay } from './readings-under-way.js';
-import { RequestInFlight } from './request-in-flight.js';
+import type { RequestInFlight } from './request-in-flight.js';
+import { RequestsInFlight } from './requests-in-flight.js';
 import { SessionMemory } from './session-memory.js';
+import type { SlowRequests } from './slow-requests.js';
 import { Subscriptions } from './subscriptions.js';
 import { Unasked } from './unasked.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
@@ -41,9 +42,7 @@ export class Session {
   /** Made for the first request of a backend's. */
   #backendRequests: BackendRequests | undefined;
   readonly #upstreams = new Map<string, UpstreamSession>();
-  /** The head of the requests in flight, the latest last. */
-  readonly #inFlight = new Link();
-  #inFlightCount = 0;
+  readonly #inFlight: RequestsInFlight;
   #virtualHost: CompiledVirtualHost | undefined;
   /** The params of the client's last `logging/setLevel`, as JSON. */
   logLevel: Buffer | undefined;
@@ -57,11 +56,12 @@ export class Session {
     sendLogLevel(this.#context, upstream, this.logLevel, passthrough, () => undefined);
   };
 
-  constructor(context: UpstreamContext, identity: SessionIdentity, account: Account) {
+  constructor(context: UpstreamContext, identity: SessionIdentity, account: Account, slow: SlowRequests) {
     this.#context = context;
     this.identity = identity;
     this.account = account;
     this.#memory = new SessionMemory(account, identity.introduction);
+    this.#inFlight = new RequestsInFlight(account, slow);
   }
 
   get isEnded(): boolean {
@@ -70,7 +70,7 @@ export class Session {
 
   /** Whether something is under way in it: a request, or the opening of an upstream session. */
   get isBusy(): boolean {
-    if (this.#inFlightCount > 0 || this.#readings?.isEmpty === false) return true;
+    if (!this.#inFlight.isEmpty || this.#readings?.isEmpty === false) return true;
     if (this.#unasked?.stream.isOpen === true || this.#backendRequests?.isEmpty === false) return true;
     for (const { state } of this.#upstreams.values()) if (state === 'opening') return true;
     return false;
@@ -110,7 +110,7 @@ export class Session {
   }
 
   get isFull(): boolean {
-    return this.#inFlightCount >= limits.sessionRequestsInFlightMax;
+    return this.#inFlight.isFull;
   }
 
   /** Whether this caller may use the session here; who may not learns nothing of it (X02, X03). */
@@ -193,24 +193,16 @@ export class Session {
 
   /** A request is being worked on: it keeps the session from idling out, and the session's end ends it. */
   begin(work: RequestInFlight): void {
-    this.#inFlight.append(work);
-    this.#inFlightCount += 1;
-    this.account.requests.take(1);
+    this.#inFlight.begin(work);
   }
 
   finish(work: RequestInFlight): void {
-    if (!work.isLinked) return;
-    work.unlink();
-    this.#inFlightCount -= 1;
-    this.account.requests.give(1);
+    this.#inFlight.finish(work);
   }
 
   /** What can be cancelled under the id of this key; of several, which a caller should not do, the latest. */
   find(idKey: string): RequestInFlight | undefined {
-    for (let work = this.#inFlight.previous; work instanceof RequestInFlight; work = work.previous) {
-      if (work.isCancellable && work.idKey === idKey) return work;
-    }
-    return undefined;
+    return this.#inFlight.find(idKey);
   }
 
   /**
@@ -227,12 +219,7 @@ export class Session {
   release(): readonly UpstreamSession[] {
     if (this.#isEnded) return [];
     this.#isEnded = true;
-    const ended = new Link();
-    ended.takeAll(this.#inFlight);
-    for (let work = ended.next; work instanceof RequestInFlight; work = ended.next) {
-      this.finish(work);
-      work.endWithSession();
-    }
+    this.#inFlight.endAll();
     this.#unasked?.end();
     this.#backendRequests?.clear();
     const upstreams = [...this.#upstreams.values()];

@@ -387,8 +387,8 @@ export const limits = {
    * to ten seconds in steps of four, takes the connection for dead. The caller is cut off after `--slow-reader-timeout`.
    */
   slowReaderTryMs: 3_000,
-  /** Silence on an event stream before a comment line is sent, ms (decisions 2.2 says at least every 15 s). */
-  streamKeepAliveMs: 14_000,
+  /** What `--stream-keep-alive` may be set to, ms; more is a fault at start-up (decisions 2.2 says at least every 15 s). */
+  streamKeepAliveMsMax: 14_000,
 
   /** Bytes that the owner may send ahead on one hopped answer before the receiver returns credit. */
   hopWindowBytes: 256 * KIB,

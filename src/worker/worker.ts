@@ -77,6 +77,7 @@ export class Worker {
       streams,
       deadlines,
       upstream: options.upstream,
+      answers: options.answers,
       accounts,
       answerMemory: memories.answers,
       sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,

@@ -55,6 +55,8 @@ const plainOptions: readonly (readonly [string, string, (options: DataplaneOptio
   ['list-timeout', '3s', (options) => options.upstream.listTimeoutMs, 3_000],
   ['call-timeout', '4s', (options) => options.upstream.callIdleTimeoutMs, 4_000],
   ['client-answer-timeout', '7m', (options) => options.upstream.clientAnswerTimeoutMs, 420_000],
+  ['slow-answer', '2s', (options) => options.answers.slowAnswerMs, 2_000],
+  ['stream-keep-alive', '3s', (options) => options.answers.streamKeepAliveMs, 3_000],
   ['number-of-cpus', '7', (options) => options.workerCount, 7],
   ['slow-reader-timeout', '5s', (options) => options.slowReaderTimeoutMs, 5_000],
   ['session-idle-timeout', '5s', (options) => options.sessionIdleTimeoutMs, 5_000],

@@ -55,6 +55,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       callIdleTimeoutMs: 300_000,
       clientAnswerTimeoutMs: 600_000,
     },
+    answers: { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
     connections: {
       connectionsMax: 1_024,
       connectionsPerSubjectMax: 256,

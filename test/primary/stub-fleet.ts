@@ -50,6 +50,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
       callIdleTimeoutMs: 300_000,
       clientAnswerTimeoutMs: 600_000,
     },
+    answers: { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
     shares: shareOptions(),
     allowedOrigins: [],
     allowedHosts: [],

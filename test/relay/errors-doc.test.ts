@@ -65,6 +65,7 @@ const kinds = {
   'answer-invalid': true,
   'answer-too-large': true,
   'answer-incomplete': true,
+  'stream-not-resumed': true,
   'answers-share-used': true,
   'answers-full': true,
   'lists-share-used': true,
@@ -86,8 +87,9 @@ const kinds = {
 
 t.test('every way in which a backend fails has a row with its words, and every row is such a way', async (t) => {
   const reasons = (Object.keys(kinds) as UpstreamFaultKind[]).map((kind) => {
-    const reason = kind === 'http-status' ? faultReason(httpStatusFault(503)).replace('503', '<status>') : '';
-    return [`\`${kind}\``, `\`${reason || faultReason(upstreamFault(kind))}\``];
+    const hasStatus = kind === 'http-status' || kind === 'stream-not-resumed';
+    const fault = hasStatus ? { ...httpStatusFault(503), kind } : upstreamFault(kind);
+    return [`\`${kind}\``, `\`${faultReason(fault).replace('503', '<status>')}\``];
   });
   const documented = rowsOf('Why a backend failed').map(([kind, reason]) => [kind, reason]);
   t.strictSame(documented, reasons);

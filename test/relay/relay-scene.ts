@@ -33,6 +33,7 @@ export class RelayScene {
       http: this.http,
       deadlines: this.context.deadlines,
       upstream: this.context.options,
+      answers: this.context.answers,
       accounts: this.accounts,
       sessionIdleTimeoutMs: 60_000,
       mintSessionId: () => this.#mintSessionId(),

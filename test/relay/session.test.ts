@@ -4,6 +4,7 @@ import type { ExchangeRequest } from '../../src/relay/exchange.js';
 import { RequestInFlight } from '../../src/relay/request-in-flight.js';
 import { OWN_INTRODUCTION } from '../../src/relay/upstream/client-introduction.js';
 import { Session } from '../../src/relay/session.js';
+import { SlowRequests } from '../../src/relay/slow-requests.js';
 import type { IdSpan } from '../../src/relay/upstream/upstream-request.js';
 import type { UpstreamSession } from '../../src/relay/upstream/upstream-session.js';
 import { limits } from '../../src/shared/limits.js';
@@ -24,7 +25,8 @@ const REQUEST: ExchangeRequest = {
 function start(t: Test): { context: ScriptedContext; session: Session } {
   const context = new ScriptedContext(t);
   const identity = { id: 's', subject: 'alice', virtualHostId: 'vh', introduction: OWN_INTRODUCTION };
-  return { context, session: new Session(context, identity, createAccounts().of('alice')) };
+  const slow = new SlowRequests(context.deadlines, context.answers.slowAnswerMs);
+  return { context, session: new Session(context, identity, createAccounts().of('alice'), slow) };
 }
 
 /** Opens the upstream session of a backend; its session id is its name. */

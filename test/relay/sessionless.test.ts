@@ -91,6 +91,7 @@ class Stage {
         callIdleTimeoutMs: 5_000,
         clientAnswerTimeoutMs: 600_000,
       },
+      answers: { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
       sessionIdleTimeoutMs: 60_000,
       mintSessionId: () => 'a session that nobody is told of',
       isSessionOptional,

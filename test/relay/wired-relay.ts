@@ -7,6 +7,7 @@ import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { compileUserConfig } from '../../src/store/compile-config.js';
 import type { CompiledVirtualHost } from '../../src/store/compiled-config.js';
 import { decodeUserConfig } from '../../src/store/user-config-schema.js';
+import { readEvents } from '../support/event-stream.js';
 import { logInto } from '../support/log-lines.js';
 import { until } from '../support/until.js';
 import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
@@ -42,6 +43,7 @@ export class WiredRelay {
       http,
       deadlines,
       upstream,
+      answers: { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
       sessionIdleTimeoutMs: 60_000,
       mintSessionId: () => `session-${(this.#sessionCount += 1)}`,
       logger: logInto(this.logLines),
@@ -103,10 +105,14 @@ export class WiredCaller {
   }
 }
 
-/** What a JSON answer says, as soon as it is there. */
+/** What an answer says, as soon as it is there. */
 export async function answerOf(exchange: RecordedExchange): Promise<RpcAnswer> {
   await until(() => ['responded', 'ended'].includes(exchange.outcome), 'an answer');
-  return JSON.parse((exchange.answer?.body ?? exchange.written).toString()) as RpcAnswer;
+  const { answer, body, written } = exchange;
+  // One that took long comes as the event of a stream.
+  const isStream = answer === undefined && body === undefined;
+  const text = isStream ? readEvents(written).at(-1) : (answer?.body ?? written).toString();
+  return JSON.parse(text ?? '') as RpcAnswer;
 }
 
 function compile(backends: Readonly<Record<string, string>>): CompiledVirtualHost {

@@ -89,7 +89,7 @@ t.test('a timer can wait for every duration', async (t) => {
 
 /** `a ≤ b`, each a limit's name or a number that others have set. */
 const orders: readonly (readonly [small: string | number, large: string | number, why: string])[] = [
-  ['streamKeepAliveMs', 15_000 - 500, 'a comment line at least every 15 s, the coarse timer included'],
+  ['streamKeepAliveMsMax', 15_000 - 500, 'a comment line at least every 15 s, the coarse timer included'],
   ['upstreamConnectionIdleMs', 5_000 - 500, 'common servers close idle connections after 5 s'],
   ['messageWaitMsMax', 8_000 - 2_000, 'uWebSockets.js may close an upload that is not read from for 8 s'],
   ['upstreamSweepMs', 'upstreamConnectionIdleMs', 'an idle connection is found while it is young'],

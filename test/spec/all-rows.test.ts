@@ -18,6 +18,7 @@ import './passthrough-headers.rows.js';
 import './prompts-resources.rows.js';
 import './protocol.rows.js';
 import './relaying.rows.js';
+import './resumption.rows.js';
 import './sessions.rows.js';
 import './states.rows.js';
 import './streams.rows.js';

@@ -38,6 +38,7 @@ class Scene {
       http: this.http,
       deadlines: this.#context.deadlines,
       upstream: this.#context.options,
+      answers: this.#context.answers,
       sessionIdleTimeoutMs: 60_000,
       mintSessionId: () => SESSION_ID,
       logger: logInto([]),

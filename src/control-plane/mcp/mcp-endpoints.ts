@@ -3,7 +3,12 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readClientMessage } from '../../protocol/json-rpc.js';
-import type { ConnectionOptions, ShareOptions, UpstreamOptions } from '../../config/dataplane-options.js';
+import type {
+  AnswerOptions,
+  ConnectionOptions,
+  ShareOptions,
+  UpstreamOptions,
+} from '../../config/dataplane-options.js';
 import { refuse } from '../../relay/answers.js';
 import { Relay } from '../../relay/relay.js';
 import { shareTable } from '../../relay/share-table.js';
@@ -29,6 +34,7 @@ export interface McpEndpointsOptions {
   readonly directory: Directory;
   readonly compositions: Pick<Compositions, 'findHost'>;
   readonly upstream: UpstreamOptions;
+  readonly answers: AnswerOptions;
   readonly shares: ShareOptions;
   readonly connections: ConnectionOptions;
   /** Finds the addresses of servers' hosts. */
@@ -56,10 +62,10 @@ export class McpEndpoints {
   readonly #virtualHosts: VirtualHosts;
 
   constructor(options: McpEndpointsOptions) {
-    const { upstream, sessionIdleTimeoutMs, bodyBytesMax, logger } = options;
+    const { upstream, answers, sessionIdleTimeoutMs, bodyBytesMax, logger } = options;
     const deadlines = new DeadlineWheel();
     this.#options = options;
-    this.#context = { deadlines, bodyBytesMax };
+    this.#context = { deadlines, bodyBytesMax, streamKeepAliveMs: answers.streamKeepAliveMs };
     this.#http = new Http1Upstream({
       connectTimeoutMs: upstream.connectTimeoutMs,
       pool: options.connections,
@@ -76,6 +82,7 @@ export class McpEndpoints {
       streams: this.#streams,
       deadlines,
       upstream,
+      answers,
       accounts: new Accounts(shareTable(options.shares)),
       sessionIdleTimeoutMs,
       mintSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),

@@ -8,12 +8,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { keepAliveComment } from '../../protocol/event-stream.js';
 import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
 
 /** What exchanges share. */
 export interface NodeExchangeContext {
   readonly deadlines: DeadlineWheel;
   readonly bodyBytesMax: number;
+  /** Silence on an event stream before a comment is sent. */
+  readonly streamKeepAliveMs: number;
 }
 
 type State = 'open' | 'streaming' | 'done';
@@ -92,7 +93,8 @@ export class NodeExchange implements Exchange {
     this.#setHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
     this.#response.flushHeaders();
     this.#response.on('drain', () => this.onDrain?.());
-    this.#keepAlive = this.#context.deadlines.after(limits.streamKeepAliveMs, () => this.write(keepAliveComment));
+    const { deadlines, streamKeepAliveMs } = this.#context;
+    this.#keepAlive = deadlines.after(streamKeepAliveMs, () => this.write(keepAliveComment));
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {

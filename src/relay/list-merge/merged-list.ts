@@ -12,8 +12,11 @@ import { handOver, type MergeOutcome, type NextOutcome } from './thread-tasks.js
 export interface MergedList {
   /** Merged names of items that no request could reach, because a longer backend name takes them (decisions 2.5). */
   readonly unreachable: readonly string[];
-  /** Answers the exchange that the list was made for. */
-  giveTo(exchange: Exchange): void;
+  /**
+   * Answers the exchange that the list was made for.
+   * @param isStreaming whether its event stream is open already.
+   */
+  giveTo(exchange: Exchange, isStreaming?: boolean): void;
   /** Nobody wants it any more. */
   drop(): void;
 }
@@ -43,8 +46,8 @@ export class SmallList implements MergedList {
     this.unreachable = unreachable;
   }
 
-  giveTo(exchange: Exchange): void {
-    answerInForm(exchange, this.#bytes);
+  giveTo(exchange: Exchange, isStreaming = false): void {
+    answerInForm(exchange, this.#bytes, undefined, isStreaming);
   }
 
   drop(): void {
@@ -79,7 +82,7 @@ export class LargeList implements MergedList {
     return this.#list.unreachable;
   }
 
-  giveTo(exchange: Exchange): void {
+  giveTo(exchange: Exchange, isStreaming = false): void {
     if (exchange.isAborted) {
       this.drop();
       return;
@@ -89,7 +92,8 @@ export class LargeList implements MergedList {
     exchange.onDrain = () => {
       if (this.#state === 'waiting') this.#ask(this.#memory);
     };
-    exchange.openBody(this.#list.form === 'event' ? 'text/event-stream' : 'application/json', this.#list.bytes);
+    const contentType = this.#list.form === 'event' ? 'text/event-stream' : 'application/json';
+    if (!isStreaming) exchange.openBody(contentType, this.#list.bytes);
     this.#ask(this.#parts.partMemory.take());
   }
 

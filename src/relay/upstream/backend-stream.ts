@@ -11,6 +11,7 @@ import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamCall, UpstreamHandler } from './http-upstream.js';
+import { Reconnection } from './reconnection.js';
 
 export interface BackendStreamPlan {
   readonly deadlines: DeadlineWheel;
@@ -29,10 +30,7 @@ export class BackendStream implements UpstreamHandler {
   #state: State = 'asking';
   #call: UpstreamCall;
   #parser: EventStreamParser;
-  #lastEventId = '';
-  #retryMs: number | undefined;
-  /** Grows from one try to the next, until an event comes. */
-  #delayMs: number = limits.backendStreamDelayMsMin;
+  readonly #reconnection = new Reconnection();
   #delay: Deadline | undefined;
 
   constructor(plan: BackendStreamPlan) {
@@ -85,7 +83,7 @@ export class BackendStream implements UpstreamHandler {
 
   #onEvent(data: Buffer): void {
     if (this.#state !== 'streaming') return;
-    this.#delayMs = limits.backendStreamDelayMsMin;
+    this.#reconnection.noteProgress();
     const message = readBackendMessage(data);
     // Answers belong on the streams of their requests (S14).
     if (message !== undefined && message.kind !== 'response') this.#plan.onMessage(data, message);
@@ -95,31 +93,15 @@ export class BackendStream implements UpstreamHandler {
     if (this.#state === 'over' || this.#state === 'waiting') return;
     const hasEnded = this.#state === 'streaming';
     this.#state = 'waiting';
-    const { lastEventId, retryMs } = this.#parser;
-    if (lastEventId !== '') this.#lastEventId = isHeaderText(lastEventId) ? lastEventId : '';
-    this.#retryMs = retryMs ?? this.#retryMs;
-    const delayMs = this.#delayAfter(hasEnded);
-    this.#delayMs = Math.min(this.#delayMs * 2, limits.backendStreamDelayMsMax);
-    this.#delay = this.#plan.deadlines.after(delayMs, () => {
+    this.#reconnection.takeOver(this.#parser);
+    this.#delay = this.#plan.deadlines.after(this.#reconnection.nextDelayMs(hasEnded), () => {
       this.#state = 'asking';
       this.#parser = this.#newParser();
-      this.#call = this.#plan.ask(this.#lastEventId, this);
+      this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);
     });
-  }
-
-  /** A stream that has ended comes again when the backend says; one that could not be had is not asked for all the time. */
-  #delayAfter(hasEnded: boolean): number {
-    if (this.#retryMs === undefined) return this.#delayMs;
-    const retryMs = Math.min(Math.max(this.#retryMs, limits.backendRetryMsMin), limits.backendRetryMsMax);
-    return hasEnded ? retryMs : Math.max(retryMs, this.#delayMs);
   }
 
   #newParser(): EventStreamParser {
     return new EventStreamParser((data) => this.#onEvent(data), limits.backendStreamEventBytesMax);
   }
-}
-
-/** Whether it goes into a header as it came. */
-function isHeaderText(id: string): boolean {
-  return id.length <= limits.eventIdCharsMax && /^[\x20-\x7e]*$/.test(id);
 }

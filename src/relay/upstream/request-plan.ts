@@ -1,8 +1,8 @@
 // What a JSON-RPC request to a backend is made of, and who hears of its answer (upstream-request.ts).
-import type { BackendMessage } from '../../protocol/json-rpc.js';
+import { sameId, type BackendMessage } from '../../protocol/json-rpc.js';
 import type { MessageMemory } from '../../shared/message-memory.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
-import type { OutgoingMessage } from './http-upstream.js';
+import type { HttpUpstream, OutgoingMessage } from './http-upstream.js';
 import type { Endpoint } from './reach/endpoint.js';
 import type { UpstreamFault } from './upstream-fault.js';
 
@@ -11,6 +11,10 @@ export interface IdSpan {
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
+}
+
+export function isAnswerTo(id: IdSpan, bytes: Buffer, { kind, idStart, idEnd }: BackendMessage): boolean {
+  return kind === 'response' && idStart !== -1 && sameId(bytes, idStart, idEnd, id.bytes, id.start, id.end);
 }
 
 export interface RequestHandler {
@@ -49,4 +53,6 @@ export interface RequestPlan extends OutgoingMessage {
   readonly memory?: MessageMemory;
   /** Bytes of a JSON answer or of one event, at most. Without it the limit is that of any message. */
   readonly answerBytesMax?: number;
+  /** Where the rest of an event stream is asked for that has ended before the answer; without it the request has failed. */
+  readonly streams?: HttpUpstream;
 }

@@ -57,6 +57,14 @@ export class UnreadAnswer {
     this.#pieces = undefined;
   }
 
+  /** The answer will come again from its beginning. @returns false when something of it was passed on. */
+  tryRestart(): boolean {
+    if (this.#passedOnBytes > 0) return false;
+    this.#pieces = undefined;
+    this.#pieceBytes = 0;
+    return true;
+  }
+
   #take(): Buffer[] {
     const pieces = this.#pieces ?? [];
     this.#passedOnBytes += this.#pieceBytes;

@@ -16,6 +16,7 @@ const FAULT_REASONS = {
   'answer-invalid': 'invalid answer',
   'answer-too-large': 'answer too large',
   'answer-incomplete': 'stream ended without an answer',
+  'stream-not-resumed': 'stream ended without an answer, and going on with it was refused with HTTP status',
   'answers-share-used': 'no room for its answer: too many bytes of large answers of yours in flight',
   'answers-full': 'no room for its answer: too many bytes of large answers in flight',
   'lists-share-used': 'no room for its list: too many bytes of large lists of yours at once',
@@ -42,7 +43,7 @@ export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
   /** True when no byte of the request was written to a connection: it can safely be sent again. */
   readonly isUnsent: boolean;
-  /** The backend's HTTP status, with `http-status` only. */
+  /** The backend's HTTP status, with `http-status` and `stream-not-resumed` only. */
   readonly status?: number;
 }
 

@@ -3,6 +3,7 @@
 //
 //   waiting ──head──> json ──────end──(large: reading, a slice at a time)──> done
 //      │       └────> event-stream ──answer──> answered ──end/limit─> done
+//      │                 └───end, fault behind an event with an id──> resuming ──200──> event-stream
 //      └──────────> refused (4xx, 5xx) ──end─────────────────────────> done
 //   every state ──fault, deadline, abort──> done
 //
@@ -10,7 +11,7 @@
 // while the handler wants no more, nothing is read of the stream, and what was read already waits in `#events`.
 import { BodyCollector } from '../../protocol/body-collector.js';
 import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
-import { readBackendMessage, sameId, type BackendMessage } from '../../protocol/json-rpc.js';
+import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
 import { readLargeBackendMessage, readLargeBackendMessageLater } from '../../protocol/large-backend-message.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -18,22 +19,23 @@ import { limits } from '../../shared/limits.js';
 import type { MessageHold, RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler } from './http-upstream.js';
-import type { RequestHandler, RequestPlan } from './request-plan.js';
+import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
 import { readRefusal, statusFault } from './refused-request.js';
+import { resumptionOf, type ResumptionReader } from './resumption.js';
 import { largeResultTaker, UnreadAnswer } from './unread-answer.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 
 export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 
-type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'refused' | 'answered' | 'done';
+type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'resuming' | 'refused' | 'answered' | 'done';
 
-export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
+export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomWaiter {
   readonly #plan: RequestPlan;
   readonly #handler: RequestHandler;
   readonly #answerBytesMax: number;
   readonly #deadlines: DeadlineWheel;
   #deadline: Deadline;
-  readonly #call: UpstreamCall;
+  #call: UpstreamCall;
   #state: State = 'waiting';
   #status = 0;
   #sessionId = '';
@@ -113,12 +115,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     if (status === 200 && contentType === 'application/json') {
       this.#state = 'json';
     } else if (status === 200 && contentType === 'text/event-stream') {
-      this.#state = 'event-stream';
-      this.#parser = new EventStreamParser(
-        (data) => this.#onEvent(data),
-        this.#answerBytesMax,
-        this.#unread === undefined ? undefined : this.#unreadTaker(this.#unread),
-      );
+      this.#onStream();
     } else if (status >= 400) {
       this.#state = 'refused';
     } else {
@@ -184,15 +181,38 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
     this.#tryEnd();
   }
 
-  get #hasEvents(): boolean {
-    return this.#events !== undefined && this.#events.length > 0;
+  #tryEnd(): void {
+    if (this.#ending === undefined || this.#reading !== undefined || this.#events?.length) return;
+    if (this.#state === 'answered') this.#finish();
+    else if (this.#state === 'event-stream' && !this.#tryResume(this.#ending))
+      this.#fail(this.#ending === 'end' ? upstreamFault('answer-incomplete') : this.#ending);
   }
 
-  #tryEnd(): void {
-    if (this.#ending === undefined || this.#reading !== undefined || this.#hasEvents) return;
-    if (this.#state === 'answered') this.#finish();
-    else if (this.#state === 'event-stream')
-      this.#fail(this.#ending === 'end' ? upstreamFault('answer-incomplete') : this.#ending);
+  #onStream(): void {
+    this.#state = 'event-stream';
+    const taker = this.#unread && this.#unreadTaker(this.#unread);
+    this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.#answerBytesMax, taker);
+  }
+
+  /** The deadline goes on meanwhile: that a backend lets itself be asked is no sign of life. */
+  #tryResume(ending: UpstreamFault | 'end'): boolean {
+    if (this.#parser === undefined || this.#unread?.tryRestart() === false) return false;
+    const resumption = resumptionOf(this.#call, ending, this.#parser, this.#plan, this.#deadlines, this);
+    if (resumption === undefined) return false;
+    this.#call = resumption;
+    this.#state = 'resuming';
+    this.#ending = undefined;
+    this.#room?.release();
+    return true;
+  }
+
+  onResumed(): void {
+    this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
+    this.#onStream();
+  }
+
+  onNotResumed(fault: UpstreamFault): void {
+    this.#fail(fault);
   }
 
   #onJson(): void {
@@ -212,7 +232,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   }
 
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
-    if (message === undefined || !this.#isAnswer(bytes, message)) {
+    if (message === undefined || !isAnswerTo(this.#plan.id, bytes, message)) {
       this.#fail(upstreamFault('answer-invalid'));
       return;
     }
@@ -243,7 +263,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   }
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
-    if (message === undefined || (message.kind === 'response' && !this.#isAnswer(data, message))) {
+    if (message === undefined || (message.kind === 'response' && !isAnswerTo(this.#plan.id, data, message))) {
       this.#fail(upstreamFault('answer-invalid'));
     } else if (message.kind === 'response') {
       this.#tellAnswer(this.#owned(data), message);
@@ -304,21 +324,12 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   #onRefusal(): void {
     const { bytes } = this.#received;
     const { error, fault } = readRefusal(this.#status, this.#plan.carriesSession, bytes);
-    if (error === undefined || !this.#isAnswer(bytes, error)) {
+    if (error === undefined || !isAnswerTo(this.#plan.id, bytes, error)) {
       this.#fail(fault);
     } else {
       this.#finish();
       this.#handler.onAnswer(bytes, error, this.#sessionId);
     }
-  }
-
-  #isAnswer(bytes: Buffer, message: BackendMessage): boolean {
-    const { id } = this.#plan;
-    return (
-      message.kind === 'response' &&
-      message.idStart !== -1 &&
-      sameId(bytes, message.idStart, message.idEnd, id.bytes, id.start, id.end)
-    );
   }
 
   #collect(chunk: Buffer, bytesMax: number): void {
@@ -337,7 +348,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   #countEvent(): void {
     const bytes = this.#parser?.keptBytes ?? 0;
     if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.#makeRoom(bytes);
-    else if (this.#reading === undefined && !this.#hasEvents) this.#room?.release();
+    else if (this.#reading === undefined && !this.#events?.length) this.#room?.release();
   }
 
   /** Reads no more until there is room for so much; of a length that is not known, for more than there is. */
@@ -372,7 +383,7 @@ export class UpstreamRequest implements UpstreamHandler, RoomWaiter {
   }
 
   #touch(): void {
-    if (this.#plan.isSilenceDeadline && !this.#isExcused) this.#deadline.restart();
+    if (this.#plan.isSilenceDeadline && !this.#isExcused && !this.#isHeld) this.#deadline.restart();
   }
 
   #fail(fault: UpstreamFault): void {

@@ -189,6 +189,7 @@ export class UpstreamSession {
         deadlineMs,
         isSilenceDeadline,
         carriesSession,
+        streams: this.#context.streams,
       },
       handler,
     );

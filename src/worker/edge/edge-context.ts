@@ -11,6 +11,8 @@ export interface EdgeContext {
   readonly answerMemory: MessageMemory;
   /** How long a caller may take nothing of its answer before it is cut off. */
   readonly slowReaderTimeoutMs: number;
+  /** Silence on an event stream before a comment is sent. */
+  readonly streamKeepAliveMs: number;
   readonly logger: Logger;
   /** While true every answer closes its connection, so that callers move on to another process. */
   isDraining: boolean;

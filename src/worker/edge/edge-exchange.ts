@@ -193,7 +193,7 @@ export class EdgeExchange implements Exchange {
       this.#onStreamWritable();
       return true;
     });
-    this.#keepAlive = this.#context.deadlines.after(limits.streamKeepAliveMs, () => this.#onSilence());
+    this.#keepAlive = this.#context.deadlines.after(this.#context.streamKeepAliveMs, () => this.#onSilence());
     this.#res.cork(() => {
       this.#writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
       this.#writeCloseHeader();

@@ -55,6 +55,7 @@ export class Edge {
       answerMemory: memories.answers,
       bodyBytesMax: options.bodyBytesMax,
       slowReaderTimeoutMs: options.slowReaderTimeoutMs,
+      streamKeepAliveMs: options.answers.streamKeepAliveMs,
       logger,
       isDraining: false,
       openCount: 0,

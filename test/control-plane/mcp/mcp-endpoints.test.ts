@@ -61,6 +61,7 @@ class Front {
         callIdleTimeoutMs: 5_000,
         clientAnswerTimeoutMs: 600_000,
       },
+      answers: { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
       shares: shareOptions(),
       sessionIdleTimeoutMs: 60_000,
       bodyBytesMax: BODY_BYTES_MAX,

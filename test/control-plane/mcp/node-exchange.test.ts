@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { NodeExchange } from '../../../src/control-plane/mcp/node-exchange.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
-import { limits } from '../../../src/shared/limits.js';
 import { encodeRequest, RawConnection, send } from '../../support/raw-http.js';
 import { until } from '../../support/until.js';
 
+const KEEP_ALIVE_MS = 14_000;
 const BODY_BYTES_MAX = 1_000;
 const CHUNK = Buffer.alloc(64 * 1024, 'x');
 
@@ -27,7 +27,7 @@ class Server {
     const server = new Server();
     const http = createServer((message, response) => {
       response.setHeader('x-set-before', 'yes');
-      const context = { deadlines: server.#deadlines, bodyBytesMax: BODY_BYTES_MAX };
+      const context = { deadlines: server.#deadlines, bodyBytesMax: BODY_BYTES_MAX, streamKeepAliveMs: KEEP_ALIVE_MS };
       const served = { exchange: new NodeExchange(context, message, response), message, response };
       server.served.push(served);
       onExchange(served);
@@ -102,18 +102,18 @@ t.test('an event stream goes out as it is written, and is kept alive', async (t)
   exchange.respond(500, 'text/plain', 'too late');
   t.equal(exchange.write(Buffer.from('data: 1\n\n')), true);
   t.equal((await connection.readChunk())?.toString(), 'data: 1\n\n');
-  server.advance(limits.streamKeepAliveMs - 1_000);
+  server.advance(KEEP_ALIVE_MS - 1_000);
   exchange.write(Buffer.from('data: 2\n\n'));
   await connection.readChunk();
-  server.advance(limits.streamKeepAliveMs - 1_000);
+  server.advance(KEEP_ALIVE_MS - 1_000);
   t.equal(connection.unread.length, 0, 'an event puts the comment off');
   server.advance(2_000);
   t.match((await connection.readChunk())?.toString(), /^:.*\n\n$/, 'a comment after so much silence');
-  server.advance(limits.streamKeepAliveMs + 1_000);
+  server.advance(KEEP_ALIVE_MS + 1_000);
   t.match((await connection.readChunk())?.toString(), /^:/, 'and again');
   exchange.end();
   t.equal(await connection.readChunk(), undefined);
-  server.advance(limits.streamKeepAliveMs + 1_000);
+  server.advance(KEEP_ALIVE_MS + 1_000);
   t.equal(exchange.isAborted, false);
 });
 
@@ -201,7 +201,11 @@ t.test('one that has gone before anybody looked is gone from the start', async (
   const { message, response } = await server.next();
   connection.close();
   await until(() => response.destroyed, 'the connection to be gone');
-  const late = new NodeExchange({ deadlines: new DeadlineWheel(), bodyBytesMax: 1 }, message, response);
+  const late = new NodeExchange(
+    { deadlines: new DeadlineWheel(), bodyBytesMax: 1, streamKeepAliveMs: 1 },
+    message,
+    response,
+  );
   t.equal(late.isAborted, true);
   late.respond(200, 'text/plain', 'for nobody');
 });

@@ -182,7 +182,7 @@ export const edgeMutants: readonly Mutant[] = [
     },
     {
       slip: 'nothing keeps a silent stream alive',
-      text: 'this.#keepAlive = this.#context.deadlines.after(limits.streamKeepAliveMs, () => this.#onSilence());',
+      text: 'this.#keepAlive = this.#context.deadlines.after(this.#context.streamKeepAliveMs, () => this.#onSilence());',
       becomes: '',
       noticedBy: ['integration/slow-backend', ...EXCHANGE],
     },

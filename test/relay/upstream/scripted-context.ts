@@ -1,5 +1,5 @@
 // The context of upstream sessions in a test: a scripted HTTP client, and a clock that goes on when the test says so.
-import type { UpstreamOptions } from '../../../src/config/dataplane-options.js';
+import type { AnswerOptions, UpstreamOptions } from '../../../src/config/dataplane-options.js';
 import { Notices } from '../../../src/relay/upstream/notices.js';
 import { OwnIds } from '../../../src/relay/upstream/own-ids.js';
 import { Endpoints } from '../../../src/relay/upstream/reach/endpoints.js';
@@ -25,6 +25,7 @@ export class ScriptedContext implements UpstreamContext {
     callIdleTimeoutMs: 300_000,
     clientAnswerTimeoutMs: 600_000,
   };
+  readonly answers: AnswerOptions = { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 };
   /** What was said for the log, in order: a fault's kind, or `available`. */
   readonly reports: (UpstreamFaultKind | 'available')[] = [];
   /** Kinds of requests' failures. */

@@ -41,6 +41,7 @@ async function startEdge(
     answerMemory: memories.answers,
     bodyBytesMax: 1_000,
     slowReaderTimeoutMs: 60_000,
+    streamKeepAliveMs: 14_000,
     logger: createLogger('silent', {}),
     isDraining: false,
     openCount: 0,

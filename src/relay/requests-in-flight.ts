@@ -1,0 +1,71 @@
+// The requests that one session is working on, the latest last. It is in the list of `SlowRequests` while there are any. Hot:
+// a few stores a request.
+import type { Account } from '../shared/accounts.js';
+import { limits } from '../shared/limits.js';
+import { Link } from '../shared/link.js';
+import { RequestInFlight } from './request-in-flight.js';
+import type { SlowRequests } from './slow-requests.js';
+
+export class RequestsInFlight extends Link {
+  readonly #account: Account;
+  readonly #slow: SlowRequests;
+  readonly #head = new Link();
+  #count = 0;
+
+  constructor(account: Account, slow: SlowRequests) {
+    super();
+    this.#account = account;
+    this.#slow = slow;
+  }
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  get isFull(): boolean {
+    return this.#count >= limits.sessionRequestsInFlightMax;
+  }
+
+  begin(work: RequestInFlight): void {
+    if (this.#count === 0) this.#slow.add(this);
+    work.begunInTurn = this.#slow.turn;
+    this.#head.append(work);
+    this.#count += 1;
+    this.#account.requests.take(1);
+  }
+
+  finish(work: RequestInFlight): void {
+    if (!work.isLinked) return;
+    work.unlink();
+    this.#count -= 1;
+    if (this.#count === 0) this.unlink();
+    this.#account.requests.give(1);
+  }
+
+  /** What can be cancelled under the id of this key; of several, which a caller should not do, the latest. */
+  find(idKey: string): RequestInFlight | undefined {
+    for (let work = this.#head.previous; work instanceof RequestInFlight; work = work.previous) {
+      if (work.isCancellable && work.idKey === idKey) return work;
+    }
+    return undefined;
+  }
+
+  /** For `SlowRequests`. @param turn in which the slow ones have begun, or before. */
+  tellSlow(turn: number): void {
+    for (let work = this.#head.next; work instanceof RequestInFlight && work.begunInTurn <= turn;) {
+      const { next } = work;
+      work.onSlow();
+      work = next;
+    }
+  }
+
+  /** The session was ended under them. */
+  endAll(): void {
+    const ended = new Link();
+    ended.takeAll(this.#head);
+    for (let work = ended.next; work instanceof RequestInFlight; work = ended.next) {
+      this.finish(work);
+      work.endWithSession();
+    }
+  }
+}

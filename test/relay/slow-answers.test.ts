@@ -1,0 +1,128 @@
+// What a caller hears of an answer that takes long: the head of an event stream, in time, and then the answer as its event; and
+// what quick answers look like all the same.
+import t, { type Test } from 'tap';
+import type { AnswerForms } from '../../src/relay/exchange.js';
+import { readEvents } from '../support/event-stream.js';
+import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import { RelayScene } from './relay-scene.js';
+import { virtualHostOf } from './virtual-host.js';
+
+const RESULT = '{"jsonrpc":"2.0","id":7,"result":{"n":1.0}}';
+
+function open(t: Test): RelayScene {
+  return new RelayScene(t, virtualHostOf({ b: {} })).open();
+}
+
+function call(scene: RelayScene, answerForms: AnswerForms = 'both'): RecordedExchange {
+  const body = Buffer.from('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"b-x"}}');
+  return scene.request({ body, answerForms });
+}
+
+/** Lets so much time pass as the event loop would: a tick at a time. */
+function wait(scene: RelayScene, ms: number): void {
+  for (let passed = 0; passed < ms; passed += 50) scene.context.advance(50);
+}
+
+t.test('a slow answer is the event of a stream whose head went ahead; a quick one is plain JSON', async (t) => {
+  const scene = open(t);
+  const { slowAnswerMs } = scene.context.answers;
+  const quick = call(scene);
+  wait(scene, slowAnswerMs - 100);
+  t.equal(quick.outcome, 'none', 'not early');
+  scene.http.last.json(RESULT);
+  t.match(quick.answer, { status: 200, contentType: 'application/json', body: Buffer.from(RESULT) });
+  const slow = call(scene);
+  wait(scene, 1.3 * slowAnswerMs);
+  t.equal(slow.outcome, 'streaming');
+  t.ok(slow.writtenBytes > 0, 'the head goes with its first bytes on some servers');
+  t.same(readEvents(slow.written), []);
+  const { writtenBytes } = slow;
+  wait(scene, 5 * slowAnswerMs);
+  t.equal(slow.writtenBytes, writtenBytes, 'the exchange sees to the rest of the silence');
+  scene.http.last.json(RESULT);
+  t.same(readEvents(slow.written), [RESULT]);
+  t.equal(slow.outcome, 'ended');
+});
+
+t.test('who takes only JSON waits for it; who takes only events gets one', async (t) => {
+  const scene = open(t);
+  const { slowAnswerMs } = scene.context.answers;
+  const json = call(scene, 'json');
+  wait(scene, 2 * slowAnswerMs);
+  t.equal(json.outcome, 'none');
+  scene.http.last.json(RESULT);
+  t.equal(json.answer?.contentType, 'application/json');
+  const events = call(scene, 'event-stream');
+  wait(scene, 2 * slowAnswerMs);
+  scene.http.last.json(RESULT);
+  t.same(readEvents(events.written), [RESULT]);
+});
+
+t.test('what fails late, is cancelled late or loses its session late is an error as an event', async (t) => {
+  const ends: [string, (scene: RelayScene) => void, number][] = [
+    ['a fault', (scene) => scene.http.last.fault('connection-lost'), -32603],
+    ['a status', (scene) => scene.http.last.empty(500), -32603],
+    ['the end of the session', (scene) => void scene.request({ method: 'DELETE' }), -32603],
+  ];
+  for (const [why, end, code] of ends) {
+    const scene = open(t);
+    const exchange = call(scene);
+    wait(scene, 2 * scene.context.answers.slowAnswerMs);
+    end(scene);
+    const [event = '{}'] = readEvents(exchange.written);
+    t.match(JSON.parse(event), { id: 7, error: { code } }, why);
+    t.equal(exchange.outcome, 'ended');
+  }
+});
+
+t.test('a caller that is gone is told nothing', async (t) => {
+  const scene = open(t);
+  const exchange = call(scene);
+  exchange.abort();
+  // The exchange throws when anything is said to it now.
+  wait(scene, 2 * scene.context.answers.slowAnswerMs);
+  t.equal(exchange.outcome, 'none');
+});
+
+t.test('a slow list is an event as well, whole or failed', async (t) => {
+  const scene = open(t);
+  const { slowAnswerMs } = scene.context.answers;
+  const list = scene.post('tools/list', {}, 5);
+  wait(scene, 2 * slowAnswerMs);
+  t.equal(list.outcome, 'streaming');
+  scene.http.last.json('{"jsonrpc":"2.0","id":"id of the request","result":{"tools":[{"name":"a","inputSchema":{}}]}}');
+  const [event = '{}'] = readEvents(list.written);
+  t.match(JSON.parse(event), { id: 5, result: { tools: [{ name: 'b-a' }] } });
+  t.equal(list.outcome, 'ended');
+  const ended = scene.post('tools/list', {}, 6);
+  wait(scene, 2 * slowAnswerMs);
+  scene.request({ method: 'DELETE' });
+  t.match(JSON.parse(readEvents(ended.written)[0] ?? '{}'), { id: 6, error: { code: -32603 } });
+});
+
+t.test('each call has its own time, however many begin one after the other', async (t) => {
+  const scene = open(t);
+  const { slowAnswerMs } = scene.context.answers;
+  const calls: RecordedExchange[] = [];
+  for (let number = 0; number < 10; number += 1) {
+    calls.push(call(scene));
+    wait(scene, slowAnswerMs / 2);
+  }
+  // The last began half of the time ago, the one before it the whole.
+  t.same(
+    calls.map(({ outcome }) => outcome),
+    [...Array<string>(8).fill('streaming'), calls[8]?.outcome, 'none'],
+  );
+});
+
+t.test('nothing turns while nothing is in flight', async (t) => {
+  const scene = open(t);
+  call(scene);
+  scene.http.last.json(RESULT);
+  wait(scene, 10 * scene.context.answers.slowAnswerMs);
+  const late = call(scene);
+  wait(scene, scene.context.answers.slowAnswerMs - 100);
+  t.equal(late.outcome, 'none', 'the time counts from its beginning');
+  wait(scene, 0.5 * scene.context.answers.slowAnswerMs);
+  t.equal(late.outcome, 'streaming');
+});
