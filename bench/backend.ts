@@ -3,22 +3,35 @@
 // gateway, nginx, the load) and is no model of an HTTP server. Hot.
 import { randomUUID } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
+import { Confirmations } from './confirmations.js';
+import { resourceAnswerTail, resourceUri } from './resource.js';
 import { listAnswer, toolTexts } from './tool-list.js';
-import { asEventStream, tools, toolAnswerTail, type AnswerStyle } from './tool.js';
+import { asEventStream, confirmTool, tools, toolAnswerTail, type AnswerStyle } from './tool.js';
 
 const HEAD_END = '\r\n\r\n';
 const CALL = '"method":"tools/call"';
 const CALL_NAME = '"name":"';
+const READ = '"method":"resources/read"';
+const READ_URI = `"uri":"${resourceUri}"`;
 const CONTENT_LENGTH = /\r\ncontent-length: *(\d+)\r\n/i;
 
 /** What follows the id of a call's answer, by backend and tool. */
 const answerTails = new Map<string, string>();
+/** What follows the id of a resource's answer, by backend. */
+const resourceTails = new Map<string, string>();
 /** By their length. */
 const toolLists = new Map<number, readonly string[]>();
+const confirmations = new Confirmations();
+
+/** What a backend declares beside its tools, by the last word of its path. */
+const capabilities: Readonly<Record<string, unknown>> = {
+  resources: { tools: {}, resources: {} },
+  changes: { tools: { listChanged: true } },
+};
 
 /**
- * Every backend listens on a port of its own, told to the parent. Which one is meant, how it answers and how many tools
- * it lists is in the path: `/alpha/json/250`.
+ * Every backend listens on a port of its own, told to the parent. Which one is meant, how it answers, how many tools
+ * it lists and what else it has is in the path: `/alpha/json/250/none`.
  */
 async function listen(port: number): Promise<number> {
   const server = createServer({ noDelay: true }, serve);
@@ -35,6 +48,7 @@ function serve(socket: Socket): void {
   socket.setEncoding('latin1');
   // Whoever hangs up in the middle of an answer is the load at the end of a run.
   socket.on('error', () => socket.destroy());
+  socket.on('close', () => confirmations.forget(socket));
   socket.on('data', (chunk: string) => {
     pending += chunk;
     // A long body comes in many pieces: looking at each would copy all before it.
@@ -50,7 +64,7 @@ function serve(socket: Socket): void {
         charsNeeded = bodyEnd;
         return;
       }
-      socket.write(answer(head, pending.slice(bodyStart, bodyEnd)), 'latin1');
+      socket.write(answer(head, pending.slice(bodyStart, bodyEnd), socket), 'latin1');
       pending = pending.slice(bodyEnd);
     }
   });
@@ -61,27 +75,46 @@ function contentLength(head: string): number {
   return match === null ? 0 : Number(match[1]);
 }
 
-function answer(head: string, body: string): string {
-  if (head.startsWith('DELETE ')) return emptyAnswer('200 OK');
-  if (!head.startsWith('POST ')) return emptyAnswer('405 Method Not Allowed');
-  const [backend, style, toolCount] = head.slice('POST /'.length, head.indexOf(' ', 'POST /'.length)).split('/');
+function answer(head: string, body: string, socket: Socket): string {
+  const [method, path = ''] = head.slice(0, head.indexOf('\r\n')).split(' ');
+  if (method === 'DELETE') return emptyAnswer('200 OK');
+  const [, backend, style, toolCount, offer = ''] = path.split('/');
+  if (method === 'GET' && offer === 'changes') return STANDING_STREAM;
+  if (method !== 'POST') return emptyAnswer('405 Method Not Allowed');
   if (backend === undefined || (style !== 'json' && style !== 'event-stream')) return emptyAnswer('404 Not Found');
-  return body.includes(CALL) ? answerCall(head, body, backend, style) : answerOther(body, style, Number(toolCount));
+  if (body.includes(CALL)) return answerCall(head, body, backend, style, socket);
+  if (body.includes(READ)) return answerRead(head, body, backend, style);
+  return answerOther(body, style, Number(toolCount), offer);
 }
 
-function answerCall(head: string, body: string, backend: string, style: AnswerStyle): string {
-  if (!/\r\nmcp-session-id:/i.test(head)) return emptyAnswer('400 Bad Request');
+function answerCall(head: string, body: string, backend: string, style: AnswerStyle, socket: Socket): string {
+  if (!hasSession(head)) return emptyAnswer('400 Bad Request');
   const nameStart = body.indexOf(CALL_NAME) + CALL_NAME.length;
   const tool = tools.get(body.slice(nameStart, body.indexOf('"', nameStart)));
   // Any other name or arguments were damaged on the way; the error is a wrong body in the eyes of the load.
   if (tool === undefined || !body.includes(`"arguments":${tool.arguments}`)) {
     return emptyAnswer('422 Unprocessable Content');
   }
+  const tail = remembered(answerTails, `${backend}/${tool.name}`, () => toolAnswerTail(backend, tool));
+  const message = `{"jsonrpc":"2.0","id":${idOf(body)}${tail}`;
+  return tool === confirmTool ? confirmations.ask(socket, message) : messageAnswer(message, style);
+}
+
+function answerRead(head: string, body: string, backend: string, style: AnswerStyle): string {
+  if (!hasSession(head)) return emptyAnswer('400 Bad Request');
+  if (!body.includes(READ_URI)) return emptyAnswer('422 Unprocessable Content');
+  const tail = remembered(resourceTails, backend, () => resourceAnswerTail(backend, resourceUri));
+  return messageAnswer(`{"jsonrpc":"2.0","id":${idOf(body)}${tail}`, style);
+}
+
+function hasSession(head: string): boolean {
+  return /\r\nmcp-session-id:/i.test(head);
+}
+
+function idOf(body: string): string {
   const idStart = body.indexOf('"id":') + '"id":'.length;
   const comma = body.indexOf(',', idStart);
-  const id = body.slice(idStart, comma === -1 ? body.indexOf('}', idStart) : comma);
-  const tail = remembered(answerTails, `${backend}/${tool.name}`, () => toolAnswerTail(backend, tool));
-  return messageAnswer(`{"jsonrpc":"2.0","id":${id}${tail}`, style);
+  return body.slice(idStart, comma === -1 ? body.indexOf('}', idStart) : comma);
 }
 
 function remembered<Key, Value>(values: Map<Key, Value>, key: Key, create: () => Value): Value {
@@ -93,13 +126,15 @@ function remembered<Key, Value>(values: Map<Key, Value>, key: Key, create: () =>
 }
 
 /** Everything but calls: rare, so it may parse. */
-function answerOther(body: string, style: AnswerStyle, toolCount: number): string {
+function answerOther(body: string, style: AnswerStyle, toolCount: number, offer: string): string {
+  if (confirmations.take(body)) return emptyAnswer('202 Accepted');
   const { id, method } = JSON.parse(body) as { id?: string | number; method?: string };
-  if (id === undefined) return emptyAnswer('202 Accepted');
+  if (id === undefined || method === undefined) return emptyAnswer('202 Accepted');
   switch (method) {
     case 'initialize': {
       const serverInfo = { name: 'bench-backend', version: '1.0.0' };
-      const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo };
+      const declared = capabilities[offer] ?? { tools: {} };
+      const result = { protocolVersion: '2025-11-25', capabilities: declared, serverInfo };
       return messageAnswer(
         JSON.stringify({ jsonrpc: '2.0', id, result }),
         style,
@@ -136,6 +171,11 @@ function messageAnswer(message: string, style: AnswerStyle, headers = ''): strin
     `transfer-encoding: chunked\r\n\r\n${events.length.toString(16)}\r\n${events}\r\n0\r\n\r\n`
   );
 }
+
+/** Of an event stream that goes on, and on which nothing is said. */
+const STANDING_STREAM =
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n' +
+  '3\r\n:\n\n\r\n';
 
 function emptyAnswer(status: string): string {
   return `HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`;

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { faultCount } from './fault-counter.js';
 import type { Gateways } from './gateway.js';
-import { measureIdleSessions } from './idle-sessions.js';
+import { measureIdleSessions, measureListeningSessions } from './idle-sessions.js';
 import type { ConnectionPlan, LoadPlan, Measurement, RunTimes } from './load-plan.js';
 import type { MeasuringProcess } from './measuring-process.js';
 import type { BenchOptions } from './options.js';
@@ -10,7 +10,7 @@ import type { Point } from './points.js';
 import { processTree } from './process-usage.js';
 import { Progress } from './progress.js';
 import type { Run } from './results.js';
-import type { LoadMeasure, Measure } from './scenario.js';
+import type { IdleMeasure, LoadMeasure, Measure } from './scenario.js';
 import { longListScript } from './scenarios.js';
 import type { PlaceName, Target } from './targets.js';
 import type { User } from './users.js';
@@ -22,6 +22,9 @@ const REHEARSAL_MS = 300;
 const REHEARSALS_MAX = 50;
 /** The one who asks for long lists begins this much earlier than the measured calls, and stays until after them. */
 const LISTS_LEAD_MS = 500;
+
+/** Sessions that listen are watched for so many times as long as a load: twice the time between two comments on a stream. */
+const QUIET_TIMES = 10;
 
 export interface BenchParts {
   readonly targets: ReadonlyMap<PlaceName, Target>;
@@ -85,7 +88,7 @@ export class Bench {
       case 'script':
         return { ...facts, requestsPerUnit: 1, measurement: await this.#parts.listScript.run(timesOf(times)) };
       case 'idle':
-        return { ...facts, requestsPerUnit: 1, measurement: await this.#measureIdle(point) };
+        return { ...facts, requestsPerUnit: 1, measurement: await this.#measureIdle(point, measure, times) };
       case 'load': {
         const plan = await this.#planOf(point, measure, times);
         const requestsPerUnit = plan.connections[0]?.script.loop.length ?? 1;
@@ -138,13 +141,20 @@ export class Bench {
     return faultCount(measurement.faults) > 0 || faultCount(faults) === 0 ? measurement : { ...measurement, faults };
   }
 
-  async #measureIdle({ scenario, connections: sessions }: Point): Promise<Measurement> {
+  async #measureIdle(
+    { scenario, connections: sessions }: Point,
+    { isListening }: IdleMeasure,
+    { measureMs }: RunTimes,
+  ): Promise<Measurement> {
     const { gateways, users, backendPids } = this.#parts;
     if (gateways === undefined) throw new Error('idle sessions can be weighed in our own gateway only');
     const gateway = await gateways.start({ name: 'idle-gateway', workers: 1 });
     try {
       const plans = users.map((user, number) => connectionPlan(user, scenario.createScript(gateway.hop, number)));
-      return await measureIdleSessions(gateway, backendPids, plans, sessions);
+      const setup = { gateway, backendPids, plans, sessions };
+      return isListening
+        ? await measureListeningSessions(setup, QUIET_TIMES * measureMs)
+        : await measureIdleSessions(setup);
     } finally {
       await gateway.stop();
     }

@@ -17,6 +17,7 @@ export interface PointFigure {
 /** Of a run, in µs or in bytes. */
 export const figureOf: Readonly<Record<FigureKind, (run: Run) => number>> = {
   cpu: cpuUsPerUnit,
+  p50: ({ measurement }) => measurement.latency.p50Us,
   p99: ({ measurement }) => measurement.latency.p99Us,
   resident: ({ measurement }) => measurement.targetResidentBytes / measurement.requests,
 };

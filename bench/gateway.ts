@@ -73,6 +73,7 @@ export class Gateways {
         answers: 'exact',
         path: (virtualHost) => `/gw-rs/servers/${virtualHosts[virtualHost].id}/mcp`,
         toolName: (backend, tool) => `${backend}-${tool}`,
+        uri: (backend, uri) => `${backend}+${uri}`,
       },
       rootPid: child.pid,
       stop: () => this.#children.stop([child]),

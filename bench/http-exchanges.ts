@@ -42,7 +42,7 @@ export class HttpExchanges {
     const { hostname, port, host } = new URL(origin);
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
     await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
-    return new HttpExchanges(socket, bytesOf(host, request), events);
+    return new HttpExchanges(socket, requestBytes(host, request), events);
   }
 
   /** Only when the last request was answered. */
@@ -76,7 +76,8 @@ export class HttpExchanges {
   }
 }
 
-function bytesOf(host: string, { method, path, headers, body = '' }: RepeatedRequest): Buffer {
+/** All of a request, as it goes out. */
+export function requestBytes(host: string, { method, path, headers, body = '' }: RepeatedRequest): Buffer {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const length = `content-length: ${Buffer.byteLength(body)}\r\n`;
   return Buffer.from(`${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${lines.join('')}${length}\r\n${body}`);

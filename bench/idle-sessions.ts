@@ -1,11 +1,14 @@
 // What idle sessions weigh: a gateway of its own gets some sessions to warm up, then many, and nothing is asked in them.
 // Its own, because memory that an earlier load left free would take the sessions in, and they would seem to weigh nothing.
+// Sessions may listen, each on a GET stream of its own: what the kernel holds for their connections is nobody's memory, what
+// uWebSockets.js holds is the gateway's.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openSession } from './bench-session.js';
 import type { StartedGateway } from './gateway.js';
-import type { ConnectionPlan, Measurement } from './load-plan.js';
+import { ListeningSession } from './listening-session.js';
+import type { ConnectionPlan, Measurement, Quiet } from './load-plan.js';
 import { MeasuredWindow } from './measured-window.js';
-import { processTree, residentBytesOf } from './process-usage.js';
+import { cpuUsOf, processTree, residentBytesOf } from './process-usage.js';
 
 /** Opened before: they fill caches, compile code, and have the heap grow to its working size. */
 const WARM_UP_SHARE = 0.5;
@@ -15,27 +18,64 @@ const SETTLED_BYTES = 256 * 1024;
 const SETTLE_CHECK_MS = 500;
 const SETTLE_CHECKS_MAX = 20;
 
-export async function measureIdleSessions(
-  gateway: StartedGateway,
-  backendPids: readonly number[],
-  plans: readonly ConnectionPlan[],
-  sessions: number,
-): Promise<Measurement> {
+export interface IdleSetup {
+  readonly gateway: StartedGateway;
+  readonly backendPids: readonly number[];
+  readonly plans: readonly ConnectionPlan[];
+  readonly sessions: number;
+}
+
+export async function measureIdleSessions(setup: IdleSetup): Promise<Measurement> {
+  const { figures, faults } = await weigh(setup, async ({ origin }, plan) => void (await openSession(origin, plan)));
+  return { ...figures, faults };
+}
+
+/** @param quietMs how long it is looked what they cost while nothing is said. */
+export async function measureListeningSessions(setup: IdleSetup, quietMs: number): Promise<Measurement> {
+  const listening: ListeningSession[] = [];
+  try {
+    const { figures, faults, targetPids } = await weigh(setup, async ({ origin }, plan) => {
+      listening.push(await ListeningSession.open(origin, plan));
+    });
+    const quiet = await watchQuiet(targetPids, quietMs);
+    const lost = listening.filter(({ isOpen }) => !isOpen).length;
+    return { ...figures, quiet, faults: { ...faults, lost } };
+  } finally {
+    for (const session of listening) session.close();
+  }
+}
+
+async function weigh(
+  { gateway, backendPids, plans, sessions }: IdleSetup,
+  open: (gateway: StartedGateway, plan: ConnectionPlan) => Promise<void>,
+): Promise<{
+  figures: Omit<Measurement, 'faults'>;
+  faults: Measurement['faults'];
+  targetPids: readonly number[];
+}> {
   const targetPids = processTree(gateway.rootPid);
-  await openSessions(gateway.origin, plans, Math.ceil(sessions * WARM_UP_SHARE), () => {});
+  const openNext = (plan: ConnectionPlan): Promise<void> => open(gateway, plan);
+  await openSessions(openNext, plans, Math.ceil(sessions * WARM_UP_SHARE), () => {});
   const bytesBefore = await settledBytes(targetPids);
   const window = new MeasuredWindow({ targetPids, backendPids });
   window.open();
-  await openSessions(gateway.origin, plans, sessions, (ms) => window.record(ms));
+  await openSessions(openNext, plans, sessions, (ms) => window.record(ms));
   window.close();
   const bytesAfter = await settledBytes(targetPids);
+  const figures = { ...window.figures(), targetResidentBytes: Math.max(0, bytesAfter - bytesBefore) };
   // A session that could not be opened has thrown.
-  const faults = { errors: 0, non2xx: 0, lost: 0, wrongBodies: 0, sample: undefined };
-  return { ...window.figures(), targetResidentBytes: Math.max(0, bytesAfter - bytesBefore), faults };
+  return { figures, faults: { errors: 0, non2xx: 0, lost: 0, wrongBodies: 0, sample: undefined }, targetPids };
+}
+
+async function watchQuiet(pids: readonly number[], quietMs: number): Promise<Quiet> {
+  const startedMs = performance.now();
+  const cpuUsBefore = cpuUsOf(pids);
+  await sleep(quietMs);
+  return { targetCpuUs: cpuUsOf(pids) - cpuUsBefore, elapsedMs: performance.now() - startedMs };
 }
 
 async function openSessions(
-  origin: string,
+  open: (plan: ConnectionPlan) => Promise<void>,
   plans: readonly ConnectionPlan[],
   count: number,
   onOpened: (ms: number) => void,
@@ -46,7 +86,7 @@ async function openSessions(
       const plan = plans[started % plans.length];
       started += 1;
       const startedMs = performance.now();
-      if (plan !== undefined) await openSession(origin, plan);
+      if (plan !== undefined) await open(plan);
       onOpened(performance.now() - startedMs);
     }
   };

@@ -11,6 +11,11 @@ export interface Step {
   readonly expectedBody: string | undefined;
   /** What the answer must hold, where its other bytes are for the target to choose. */
   readonly expectedPart?: string;
+  /**
+   * The answer is an event stream on which the caller is asked something: this is the result that it gives. The expected
+   * body is then the message with which the stream ends.
+   */
+  readonly reply?: string;
 }
 
 /** What one connection does: `opening` once and unmeasured, `loop` over and over, `closing` once at the end. */
@@ -85,7 +90,14 @@ export interface Measurement {
   readonly loadCpuUs: number;
   /** As the window closes; of idle sessions, what they added to what was there as it opened. */
   readonly targetResidentBytes: number;
+  /** Of a while in which nothing was asked, where that was measured. */
+  readonly quiet?: Quiet;
   readonly faults: Faults;
+}
+
+export interface Quiet {
+  readonly elapsedMs: number;
+  readonly targetCpuUs: number;
 }
 
 export type LoadReply =

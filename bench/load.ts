@@ -2,19 +2,23 @@
 import { closeSession, openSession } from './bench-session.js';
 import { runClosedLoop, type LoopedConnection } from './closed-loop.js';
 import type { ConnectionPlan, LoadPlan, LoadReply, Measurement } from './load-plan.js';
+import { runDialogues } from './dialogue-loop.js';
 import { runOpenLoop } from './open-loop.js';
 import { PlacedSessions } from './placed-sessions.js';
 
 async function run(plan: LoadPlan): Promise<Measurement> {
   const connections = await Promise.all(plan.connections.map((connection) => open(plan, connection)));
-  const measurement =
-    plan.requestsPerSecond === undefined
-      ? await runClosedLoop(plan, connections)
-      : await runOpenLoop(plan, plan.requestsPerSecond, connections);
+  const measurement = await runLoop(plan, connections);
   await Promise.all(
     connections.map((connection) => connection.placed?.close() ?? closeSession(plan.origin, connection)),
   );
   return measurement;
+}
+
+function runLoop(plan: LoadPlan, connections: readonly LoopedConnection[]): Promise<Measurement> {
+  if (plan.requestsPerSecond !== undefined) return runOpenLoop(plan, plan.requestsPerSecond, connections);
+  const isDialogue = plan.connections[0]?.script.loop[0]?.reply !== undefined;
+  return isDialogue ? runDialogues(plan, connections) : runClosedLoop(plan, connections);
 }
 
 async function open({ origin, placement }: LoadPlan, plan: ConnectionPlan): Promise<LoopedConnection> {

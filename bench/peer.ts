@@ -21,6 +21,8 @@ export function peerTarget({ url, separator, pid }: Peer): Target {
       answers: 'own',
       path: () => url.pathname + url.search,
       toolName: (backend, tool) => `${backend}${separator}${tool}`,
+      // Each gateway has its own way with these; none is asked for a resource.
+      uri: (_, uri) => uri,
     },
     rootPid: pid,
   };

@@ -3,6 +3,7 @@
 import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { canBeHeldAgainstBefore } from './before.js';
 import { Bench } from './bench.js';
 import { ChildProcesses } from './child-processes.js';
 import { selfTimes, selfTimeTable, type CpuProfile } from './cpu-profile.js';
@@ -23,7 +24,7 @@ const SECONDS_BY_DEFAULT = '5';
 const SECONDS_MAX = 600;
 
 const usage = `Usage: npm run profile -- scenario [--connections n] [--seconds n]
-  scenario         one of ${scenarioNames.filter((name) => name !== 'idle').join(', ')}
+  scenario         one of ${scenarioNames.filter((name) => canBeHeldAgainstBefore(scenarios[name])).join(', ')}
   --connections n  those of the scenario's quick mode when not given
   --seconds n      of load; ${SECONDS_BY_DEFAULT} when not given`;
 

@@ -10,6 +10,7 @@ import { pino } from 'pino';
 import { Compositions } from '../src/control-plane/compositions/compositions.js';
 import { Directory } from '../src/control-plane/mirror/directory.js';
 import type { Probe } from '../src/control-plane/prober/prober.js';
+import { NO_LISTS } from '../src/control-plane/registry/server-lists.js';
 import { toolListOf } from '../src/control-plane/registry/tool-list.js';
 import { Registry } from '../src/control-plane/registry/registry.js';
 import type { StoreOptions } from '../src/config/dataplane-options.js';
@@ -36,8 +37,7 @@ const probe: Probe = {
     serverInfo: { name: 'scale', version: '1' },
     capabilities: { tools: {} },
     tools: toolListOf(TOOLS.map((name) => ({ name, inputSchema: { type: 'object' } }))),
-    promptCount: 0,
-    resourceCount: 0,
+    lists: NO_LISTS,
   },
 };
 

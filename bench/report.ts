@@ -21,6 +21,7 @@ interface FigureText {
 
 const figureTexts: Readonly<Record<FigureKind, FigureText>> = {
   cpu: { title: 'CPU', unit: 'µs', perUnit: 1, digits: 1 },
+  p50: { title: 'p50', unit: 'ms', perUnit: 1_000, digits: 2 },
   p99: { title: 'p99', unit: 'ms', perUnit: 1_000, digits: 2 },
   resident: { title: 'memory', unit: 'KiB', perUnit: KIB, digits: 1 },
 };
@@ -53,7 +54,7 @@ export function figureTable({ runs }: Pick<BenchResults, 'runs'>): string {
 
 function figureTitle({ point: { scenario } }: PointFigure): string {
   const { title, unit } = figureTexts[scenario.figure];
-  return `${title} per ${scenario.unit}, ${unit}`.replace(/^p99 per \w+/, 'p99');
+  return `${title} per ${scenario.unit}, ${unit}`.replace(/^(p\d+) per \w+/, '$1');
 }
 
 /** A figure that misses its goal says so where it is published. */
@@ -99,6 +100,7 @@ export function latencyTable({ runs }: Pick<BenchResults, 'runs'>): string {
       percentile('p99, ms', 'p99Us'),
       percentile('p99.9, ms', 'p99_9Us'),
       column('Busy, %', 0, ({ measurement }) => busyPercent(measurement.targetCpuUs, measurement.elapsedMs)),
+      { title: 'Quiet, %', align: 'right', cell: (row) => quietText(row.runs) },
       column('Load and backends busy, %', 0, ({ measurement }) =>
         busyPercent(measurement.loadCpuUs + measurement.backendCpuUs, measurement.elapsedMs),
       ),
@@ -141,7 +143,8 @@ ${figureTable(results)}
 
 ## Rates and latencies
 
-Medians of the rounds; latencies are of whole bodies. "Busy" is the share of one core that the target took.
+Medians of the rounds; latencies are of whole bodies. "Busy" is the share of one core that the target took, and "Quiet" what
+it took afterwards, while nothing was asked.
 
 ${latencyTable(results)}
 `;
@@ -150,6 +153,14 @@ ${latencyTable(results)}
 function spreadText(values: Spread | undefined, digits: number, perUnit = 1): string {
   if (values === undefined) return '–';
   return [values.minimum, values.median, values.maximum].map((value) => (value / perUnit).toFixed(digits)).join(' / ');
+}
+
+/** The share of a core that was taken while nothing was asked. */
+function quietText(runs: readonly Run[]): string {
+  const percents = runs.flatMap(({ measurement: { quiet } }) =>
+    quiet === undefined ? [] : [busyPercent(quiet.targetCpuUs, quiet.elapsedMs)],
+  );
+  return percents.length === 0 ? '–' : median(percents).toFixed(1);
 }
 
 function busyPercent(cpuUs: number, elapsedMs: number): number {

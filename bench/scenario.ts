@@ -15,15 +15,19 @@ export const scenarioNames = [
   'large-result',
   'list',
   'mixed',
+  'read',
+  'elicit',
   'idle',
+  'streams',
+  'streams-upstream',
 ] as const;
 
 export type ScenarioName = (typeof scenarioNames)[number];
 
-export type Unit = 'call' | 'session' | 'list';
+export type Unit = 'call' | 'session' | 'list' | 'read';
 
-/** `cpu`: CPU time for one unit. `p99`: of the whole answer. `resident`: memory that each unit holds. */
-export type FigureKind = 'cpu' | 'p99' | 'resident';
+/** `cpu`: CPU time for one unit. `p50`, `p99`: of the whole answer. `resident`: memory that each unit holds. */
+export type FigureKind = 'cpu' | 'p50' | 'p99' | 'resident';
 
 export interface Scenario {
   readonly name: ScenarioName;
@@ -48,8 +52,15 @@ export type Measure =
   | LoadMeasure
   /** The bare script instead of a load on a target. */
   | { readonly kind: 'script'; readonly target: 'script' }
-  /** Sessions that are opened and left alone, in a gateway of their own. */
-  | { readonly kind: 'idle'; readonly target: 'gateway' };
+  | IdleMeasure;
+
+/** Sessions that are opened and left alone, in a gateway of their own. */
+export interface IdleMeasure {
+  readonly kind: 'idle';
+  readonly target: 'gateway';
+  /** Each has its GET stream open, and it is measured what that costs while nothing is said. */
+  readonly isListening: boolean;
+}
 
 export interface LoadMeasure {
   readonly kind: 'load';
@@ -73,6 +84,7 @@ export type Hop =
       readonly answers: 'exact' | 'own';
       path(virtualHost: VirtualHostName): string;
       toolName(backend: BackendName, tool: string): string;
+      uri(backend: BackendName, uri: string): string;
     }
   /** A path for each backend, whose answers come as they are. */
   | { readonly kind: 'plain'; path(virtualHost: VirtualHostName, backend: BackendName): string };

@@ -10,6 +10,8 @@ const CALLS_PER_SESSION = 10;
 const SESSION_USERS = 120;
 /** Few enough for a slow machine, so that what is seen is the list's doing and not a queue of calls. */
 const MIXED_CALLS_PER_SECOND = 1_000;
+/** What one question costs to the person who is asked is seconds: it only must not be felt. */
+const ELICIT_GOAL = 6;
 const KIB = 1_024;
 
 const gateway = load('gateway');
@@ -26,6 +28,14 @@ const call = {
   quickConnectionCounts: [16, 64],
   createScript: callScript('calls'),
 } as const satisfies Omit<Scenario, 'name'>;
+
+const listening = {
+  ...call,
+  unit: 'session',
+  figure: 'resident',
+  yardstick: undefined,
+  measures: [{ kind: 'idle', target: 'gateway', isListening: true }],
+} as const satisfies Partial<Scenario>;
 
 export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   call: { ...call, name: 'call' },
@@ -127,6 +137,17 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
     connectionCounts: [16],
     quickConnectionCounts: [16],
   },
+  read: { ...call, name: 'read', unit: 'read', quickConnectionCounts: [64], createScript: readScript },
+  elicit: {
+    ...call,
+    name: 'elicit',
+    figure: 'p50',
+    yardstick: 'direct',
+    goal: ELICIT_GOAL,
+    connectionCounts: [1, 16],
+    quickConnectionCounts: [16],
+    createScript: elicitScript,
+  },
   idle: {
     ...call,
     name: 'idle',
@@ -134,10 +155,26 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
     figure: 'resident',
     yardstick: undefined,
     goal: 6 * KIB,
-    measures: [{ kind: 'idle', target: 'gateway' }],
+    measures: [{ kind: 'idle', target: 'gateway', isListening: false }],
     // Sessions, not connections: they are nobody's connection.
     connectionCounts: [10_000],
     quickConnectionCounts: [2_000],
+  },
+  streams: {
+    ...listening,
+    name: 'streams',
+    goal: 12 * KIB,
+    connectionCounts: [10_000],
+    quickConnectionCounts: [2_000],
+  },
+  'streams-upstream': {
+    ...listening,
+    name: 'streams-upstream',
+    goal: 18 * KIB,
+    // A worker has a bounded number of connections for these, and one subject a share of it.
+    connectionCounts: [4_000],
+    quickConnectionCounts: [1_000],
+    createScript: callScript('changes'),
   },
 };
 
@@ -153,6 +190,17 @@ function callScript(virtualHost: VirtualHostName, tool?: typeof storeTool): Scen
     const steps = new StepMaker(hop, virtualHost, connection);
     return { opening: steps.opening(), loop: [steps.call(steps.homeBackend, tool)], closing: [steps.closing()] };
   };
+}
+
+function readScript(hop: Hop, connection: number): Script {
+  const steps = new StepMaker(hop, 'resources', connection);
+  return { opening: steps.opening(), loop: [steps.read(steps.homeBackend)], closing: [steps.closing()] };
+}
+
+function elicitScript(hop: Hop, connection: number): Script {
+  const steps = new StepMaker(hop, 'calls', connection);
+  const opening = steps.opening({ elicitation: {} });
+  return { opening, loop: [steps.confirmation(steps.homeBackend)], closing: [steps.closing()] };
 }
 
 function listScript(virtualHost: VirtualHostName): Scenario['createScript'] {

@@ -2,7 +2,9 @@
 import type { BackendName } from './backend-names.js';
 import type { Step } from './load-plan.js';
 import type { Hop } from './scenario.js';
-import { addTool, asEventStream, toolAnswer } from './tool.js';
+import { confirmationResult } from './confirmations.js';
+import { resourceAnswer, resourceUri } from './resource.js';
+import { addTool, asEventStream, confirmTool, toolAnswer } from './tool.js';
 import { listAnswer, toolTexts } from './tool-list.js';
 import { virtualHosts, type VirtualHostName } from './virtual-hosts.js';
 
@@ -29,10 +31,11 @@ export class StepMaker {
     return backend;
   }
 
-  opening(): Step[] {
+  /** @param capabilities of the caller. */
+  opening(capabilities: unknown = {}): Step[] {
     const params = {
       protocolVersion: '2025-11-25',
-      capabilities: {},
+      capabilities,
       clientInfo: { name: 'switchyard-bench', version: '1.0.0' },
     };
     const initialize = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
@@ -53,6 +56,25 @@ export class StepMaker {
       body: `{"jsonrpc":"2.0","id":${this.#connection},"method":"tools/call","params":${params}}`,
       session: 'carries',
       ...this.#expected(toolAnswer(backend, String(this.#connection), tool), tool.text(backend)),
+    };
+  }
+
+  /** A call that asks its caller something before it answers. */
+  confirmation(backend: BackendName): Step {
+    const { expectedPart: _, ...step } = this.call(backend, confirmTool);
+    const expectedBody = toolAnswer(backend, String(this.#connection), confirmTool);
+    return { ...step, expectedBody, reply: confirmationResult };
+  }
+
+  read(backend: BackendName): Step {
+    const id = String(this.#connection);
+    const uri = this.#hop.kind === 'gateway' ? this.#hop.uri(backend, resourceUri) : resourceUri;
+    return {
+      method: 'POST',
+      path: this.#path(this.homeBackend),
+      body: `{"jsonrpc":"2.0","id":${id},"method":"resources/read","params":{"uri":"${uri}"}}`,
+      session: 'carries',
+      ...this.#expected(resourceAnswer(backend, id, uri), `of ${backend};`),
     };
   }
 

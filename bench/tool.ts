@@ -35,9 +35,16 @@ export const fetchTool: BenchTool = {
   text: (backend) => `Backend ${backend} gives: ${largeText}`,
 };
 
+/** Asks before it answers. */
+export const confirmTool: BenchTool = {
+  name: 'confirm',
+  arguments: '{"a":3,"b":4}',
+  text: (backend) => `Backend ${backend} was told to go on, and finds that the sum of the two numbers is 7.`,
+};
+
 /** By name. */
 export const tools: ReadonlyMap<string, BenchTool> = new Map(
-  [addTool, storeTool, fetchTool].map((tool) => [tool.name, tool]),
+  [addTool, storeTool, fetchTool, confirmTool].map((tool) => [tool.name, tool]),
 );
 
 /** How a backend frames its answers: one JSON object, or an event stream with the answer as its one event. */

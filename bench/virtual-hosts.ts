@@ -1,8 +1,9 @@
-// The virtual hosts of every user of a bench: which backends they have, how these answer and how many tools they list.
+// The virtual hosts of every user of a bench: which backends they have, how these answer, how many tools they
+// list and what else they have.
 import { calledBackendNames, listedBackendNames, type BackendName } from './backend-names.js';
 import type { AnswerStyle } from './tool.js';
 
-export const virtualHostNames = ['calls', 'event-streams', 'lists', 'long-lists'] as const;
+export const virtualHostNames = ['calls', 'event-streams', 'lists', 'long-lists', 'resources', 'changes'] as const;
 
 export type VirtualHostName = (typeof virtualHostNames)[number];
 
@@ -11,6 +12,8 @@ export interface BenchVirtualHost {
   readonly backends: readonly BackendName[];
   readonly style: AnswerStyle;
   readonly toolsPerBackend: number;
+  /** What the backends declare beside tools: resources, or that their list of tools changes, which they tell on a GET stream. */
+  readonly offer: 'none' | 'resources' | 'changes';
 }
 
 export const virtualHosts: Readonly<Record<VirtualHostName, BenchVirtualHost>> = {
@@ -19,29 +22,48 @@ export const virtualHosts: Readonly<Record<VirtualHostName, BenchVirtualHost>> =
     backends: calledBackendNames,
     style: 'json',
     toolsPerBackend: 1,
+    offer: 'none',
   },
   'event-streams': {
     id: 'c2a7d9e46b1f4a0d8e5c3f7a9b6d1e20',
     backends: calledBackendNames,
     style: 'event-stream',
     toolsPerBackend: 1,
+    offer: 'none',
   },
   lists: {
     id: '0b7d4c1e92a84f35b6c8d0e1f2a39475',
     backends: calledBackendNames,
     style: 'json',
     toolsPerBackend: 250,
+    offer: 'none',
   },
   'long-lists': {
     id: '9e3f5a7c1d2b4e608f9a0b1c2d3e4f56',
     backends: listedBackendNames,
     style: 'json',
     toolsPerBackend: 1_000,
+    offer: 'none',
+  },
+  resources: {
+    id: '3d8c6e0a5b7f4912a4c0e6d8b1f37a52',
+    backends: calledBackendNames,
+    style: 'json',
+    toolsPerBackend: 1,
+    offer: 'resources',
+  },
+  changes: {
+    id: '71b4f09e2c8d4a35b6e1d7c3a9f05e84',
+    // One: each session costs a connection to each of them.
+    backends: ['alpha'],
+    style: 'json',
+    toolsPerBackend: 1,
+    offer: 'changes',
   },
 };
 
 /** Where a virtual host's backend is found on the backend's own port: all that it must know is in the path. */
 export function backendPath(virtualHost: VirtualHostName, backend: BackendName): string {
-  const { style, toolsPerBackend } = virtualHosts[virtualHost];
-  return `/${backend}/${style}/${toolsPerBackend}`;
+  const { style, toolsPerBackend, offer } = virtualHosts[virtualHost];
+  return `/${backend}/${style}/${toolsPerBackend}/${offer}`;
 }

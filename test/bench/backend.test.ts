@@ -4,10 +4,12 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { asEventStream, fetchTool, storeTool, toolAnswer } from '../../bench/tool.js';
+import { resourceAnswer, resourceUri } from '../../bench/resource.js';
+import { asEventStream, confirmTool, fetchTool, storeTool, toolAnswer } from '../../bench/tool.js';
 import { listAnswer, toolTexts } from '../../bench/tool-list.js';
 import { freePort, waitUntilAnswering } from '../../bench/loopback.js';
 import { killWithProcess } from '../support/leftovers.js';
+import { until } from '../support/until.js';
 
 const program = fileURLToPath(new URL('../../bench/backend.js', import.meta.url));
 const child = fork(program, ['0']);
@@ -106,6 +108,39 @@ t.test('a list has as many tools as its path says, about a kilobyte each', async
   const expected = jsonAnswer(listAnswer('8', toolTexts(250)));
   t.equal(await exchange([request('/beta/json/250', body)], expected.length), expected);
   t.ok(expected.length > 250 * 900 && expected.length < 250 * 2_000, `${expected.length} bytes`);
+});
+
+t.test('a resource is given to who asks for it by its URI', async (t) => {
+  const body = (uri: string): string => `{"jsonrpc":"2.0","id":9,"method":"resources/read","params":{"uri":"${uri}"}}`;
+  const expected = jsonAnswer(resourceAnswer('beta', '9', resourceUri));
+  t.equal(await exchange([request('/beta/json/1/resources', body(resourceUri))], expected.length), expected);
+  const other = request('/beta/json/1/resources', body(`beta+${resourceUri}`));
+  t.match(await exchange([other], 1), /^HTTP\/1.1 422 /);
+});
+
+t.test('a call that asks something first ends when it was answered, on whatever connection', async (t) => {
+  const asking = connect({ port: ports[0] ?? 0, host: '127.0.0.1', noDelay: true });
+  asking.setEncoding('latin1');
+  t.teardown(() => asking.destroy());
+  let received = '';
+  asking.on('data', (chunk: string) => (received += chunk));
+  asking.write(request('/alpha/json/1/none', call('3', `{"name":"confirm","arguments":${confirmTool.arguments}}`)));
+  await until(() => received.includes('\n\n'), 'the question');
+  const id = /"id":("confirm-\d+"),"method":"elicitation\/create"/.exec(received)?.[1] ?? '';
+  const reply = (result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
+  const declined = request('/alpha/json/1/none', reply('{"action":"decline"}'));
+  t.match(await exchange([declined], 1), /^HTTP\/1.1 202 /, 'nobody waits for this');
+  t.notOk(received.includes('"result"'));
+  t.match(await exchange([request('/alpha/json/1/none', reply('{"action":"accept"}'))], 1), /^HTTP\/1.1 202 /);
+  await until(() => received.endsWith('0\r\n\r\n'), 'the end of the call');
+  t.ok(received.includes(asEventStream(toolAnswer('alpha', '3', confirmTool))));
+});
+
+t.test('a GET stream is there where it says so, and declared', async (t) => {
+  t.match(await exchange([request('/alpha/json/1/changes', '', '', 'GET')], 1), /^HTTP\/1.1 200 .*text\/event-stream/s);
+  t.match(await exchange([request('/alpha/json/1/none', '', '', 'GET')], 1), /^HTTP\/1.1 405 /);
+  const initialize = '{"jsonrpc":"2.0","id":1,"method":"initialize"}';
+  t.match(await exchange([request('/alpha/json/1/changes', initialize, '')], 1), /"tools":{"listChanged":true}/);
 });
 
 t.test('started by hand, as for another gateway, they listen and answer', async (t) => {

@@ -83,12 +83,19 @@ t.test('a latency is held against its yardstick, and memory stands for itself', 
 
 t.test('every target has its row of medians; what was not run has none', async (t) => {
   const rows = cells(latencyTable(results(threeRounds)));
-  t.same(rows[0], ['call', '16', 'gateway', '2000', '1.00', '2.00', '4.00', '9.00', '8', '5', '50.0', '0']);
+  t.same(rows[0], ['call', '16', 'gateway', '2000', '1.00', '2.00', '4.00', '9.00', '8', '–', '5', '50.0', '0']);
   t.same(
     rows.map((row) => row[2]),
     ['gateway', 'nginx', 'direct'],
   );
   t.equal(cells(latencyTable(results([run(1, 'nginx', 20)]))).length, 1);
+});
+
+t.test('what a target takes while nothing is asked has a column', async (t) => {
+  const { measurement, ...facts } = run(1, 'gateway', 1, { scenario: 'streams', unit: 'session', connections: 2_000 });
+  const quiet = { elapsedMs: 10_000, targetCpuUs: 30_000 };
+  const [row] = cells(latencyTable(results([{ ...facts, measurement: { ...measurement, quiet } }])));
+  t.equal(row?.[9], '0.3');
 });
 
 t.test('faults of every kind are summed', async (t) => {

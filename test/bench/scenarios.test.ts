@@ -8,6 +8,7 @@ const gateway: Hop = {
   answers: 'exact',
   path: (virtualHost) => `/gateway/${virtualHost}`,
   toolName: (backend, tool) => `${backend}-${tool}`,
+  uri: (backend, uri) => `${backend}+${uri}`,
 };
 const plain: Hop = { kind: 'plain', path: backendPath };
 
@@ -34,7 +35,7 @@ t.test('calls of one connection carry its number, and neighbours call different 
   const bodies = [4, 5].map((connection) => createScript(gateway, connection).loop[0]?.body ?? '');
   t.match(bodies[0], /"id":4,.*"name":"alpha-add"/);
   t.match(bodies[1], /"id":5,.*"name":"beta-add"/);
-  t.equal(createScript(plain, 5).loop[0]?.path, '/beta/json/1');
+  t.equal(createScript(plain, 5).loop[0]?.path, '/beta/json/1/none');
 });
 
 t.test('event streams pass a plain hop as they are, and become one object in the gateway', async (t) => {
@@ -67,9 +68,30 @@ t.test('a list is one request to a gateway, and one to each backend without it',
   t.match(names[0], /^alpha-/);
   t.same(
     createScript(plain, 1).loop.map(({ path }) => path),
-    ['/alpha/json/250', '/beta/json/250'],
+    ['/alpha/json/250/none', '/beta/json/250/none'],
   );
   t.equal(longListScript(plain, 0).loop.length, 10);
+});
+
+t.test("what is read through a gateway has the caller's URI, and 4 KiB of text", async (t) => {
+  const { createScript } = scenarios.read;
+  const [through, without] = [gateway, plain].map((hop) => createScript(hop, 1).loop[0]);
+  t.match(through?.body, /"method":"resources\/read","params":{"uri":"beta\+bench:/);
+  t.match(without?.body, /"params":{"uri":"bench:/);
+  t.equal(without?.path, '/beta/json/1/resources');
+  t.equal(through?.expectedBody, without?.expectedBody?.replace('"uri":"', '"uri":"beta+'));
+  const { result } = JSON.parse(without?.expectedBody ?? '') as { result: { contents: { text: string }[] } };
+  t.equal(result.contents[0]?.text.length, 4_096);
+});
+
+t.test('who is asked something says beforehand that it can be', async (t) => {
+  for (const hop of [gateway, plain]) {
+    const { opening, loop } = scenarios.elicit.createScript(hop, 0);
+    t.match(opening[0]?.body, /"capabilities":{"elicitation":{}}/);
+    t.equal(loop.length, 1);
+    t.match(loop[0]?.reply, /"action":"accept"/);
+    t.match(loop[0]?.expectedBody, /^{"jsonrpc":"2.0","id":0,"result"/);
+  }
 });
 
 t.test('a gateway that answers in its own way is asked for the text alone', async (t) => {
