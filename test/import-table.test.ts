@@ -43,7 +43,7 @@ const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
   ioredis: 'store/',
   lmdb: 'store/',
   pino: 'shared/logger.ts',
-  piscina: ['relay/list-merge/', 'store/config-', 'control-plane/compositions/publication-planner.ts'],
+  piscina: ['relay/list-merge/', 'store/config-thread.ts', 'shared/task-thread.ts'],
   commander: 'config/',
   fastify: 'control-plane/http/',
   ajv: 'control-plane/http/',

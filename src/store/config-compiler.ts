@@ -1,21 +1,18 @@
 // From the stored bytes of a user config to its compiled form. A small one is compiled at once; a large one, whose parsing
 // would hold up the event loop for up to a second, in a thread, and is put together here a few rows a turn. Cold: once when
 // a config's bytes change.
-import { fileURLToPath } from 'node:url';
-import { Piscina } from 'piscina';
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
+import { TaskThread } from '../shared/task-thread.js';
 import { compileUserConfig } from './compile-config.js';
 import type { CompiledUserConfig, UserConfigRead } from './compiled-config.js';
 import { ConfigReader } from './config-rows.js';
 import type { ConfigOutcome, ConfigTask } from './config-thread.js';
 import { decodeUserConfig } from './user-config-schema.js';
 
-const THREAD_FILE = fileURLToPath(new URL('./config-thread.js', import.meta.url));
-
 export class ConfigCompiler {
   readonly #upstreamMode: UpstreamOptions['mode'];
-  #piscina: Piscina | undefined;
+  readonly #thread = new TaskThread<ConfigTask, ConfigOutcome>(new URL('./config-thread.js', import.meta.url));
 
   constructor(upstreamMode: UpstreamOptions['mode']) {
     this.#upstreamMode = upstreamMode;
@@ -33,21 +30,11 @@ export class ConfigCompiler {
 
   /** Ends the thread. */
   async close(): Promise<void> {
-    await this.#piscina?.destroy();
+    await this.#thread.close();
   }
 
   async #compileLarge(value: Buffer): Promise<UserConfigRead> {
-    this.#piscina ??= new Piscina({
-      filename: THREAD_FILE,
-      minThreads: 0,
-      maxThreads: 1,
-      idleTimeout: limits.configThreadIdleMs,
-      maxQueue: limits.largeConfigsWaitingMax,
-    });
-    const outcome = (await this.#piscina.run({
-      value,
-      upstreamMode: this.#upstreamMode,
-    } satisfies ConfigTask)) as ConfigOutcome;
+    const outcome = await this.#thread.run({ value, upstreamMode: this.#upstreamMode });
     if ('issues' in outcome) return undecodable(outcome.issues);
     const { buffer, byteOffset, byteLength } = outcome.rows;
     return { kind: 'found', config: await putTogether(new ConfigReader(Buffer.from(buffer, byteOffset, byteLength))) };

@@ -1,15 +1,14 @@
 // Where publications are planned: small ones on the event loop, a few milliseconds a turn, however many there are; large ones,
 // whose decoding would hold it up for up to a second, in a thread. Cold.
-import { fileURLToPath } from 'node:url';
-import { Piscina } from 'piscina';
 import { limits } from '../../shared/limits.js';
+import { TaskThread } from '../../shared/task-thread.js';
 import type { PublicationOutcome, PublicationTask } from './publication-thread.js';
 import { changesOf, planPublication, type PublicationPlan, type PublicationState } from './publication.js';
 
-const THREAD_FILE = fileURLToPath(new URL('./publication-thread.js', import.meta.url));
-
 export class PublicationPlanner {
-  #piscina: Piscina | undefined;
+  readonly #thread = new TaskThread<PublicationTask, PublicationOutcome>(
+    new URL('./publication-thread.js', import.meta.url),
+  );
   /** The one before is planned, or has failed. */
   #last: Promise<unknown> = Promise.resolve();
   /** When others have their turn of the event loop, ms. */
@@ -28,18 +27,11 @@ export class PublicationPlanner {
 
   /** Ends the thread. */
   async close(): Promise<void> {
-    await this.#piscina?.destroy();
+    await this.#thread.close();
   }
 
   async #planLarge(state: PublicationState, wanted: ReadonlyMap<string, string>): Promise<PublicationPlan> {
-    this.#piscina ??= new Piscina({
-      filename: THREAD_FILE,
-      minThreads: 0,
-      maxThreads: 1,
-      idleTimeout: limits.configThreadIdleMs,
-      maxQueue: limits.largeConfigsWaitingMax,
-    });
-    const outcome = (await this.#piscina.run({ state, wanted } satisfies PublicationTask)) as PublicationOutcome;
+    const outcome = await this.#thread.run({ state, wanted });
     if (outcome.kind !== 'stale') return outcome;
     return { kind: 'stale', changes: changesOf(state, ownedBuffer(outcome.record), ownedBuffer(outcome.config)) };
   }
