@@ -23,6 +23,15 @@ const reportShape = z.object({
   toolsAdded: z.number(),
   toolsUpdated: z.number(),
   toolsRemoved: z.number(),
+  promptsAdded: z.number().default(0),
+  promptsUpdated: z.number().default(0),
+  promptsRemoved: z.number().default(0),
+  resourcesAdded: z.number().default(0),
+  resourcesUpdated: z.number().default(0),
+  resourcesRemoved: z.number().default(0),
+  templatesAdded: z.number().default(0),
+  templatesUpdated: z.number().default(0),
+  templatesRemoved: z.number().default(0),
   error: z.string().optional(),
 });
 const compositionShape = z.object({
@@ -85,7 +94,7 @@ export interface RefreshView {
 }
 
 export function refreshView(answer: unknown): RefreshView {
-  const { status, toolsAdded, toolsUpdated, toolsRemoved, error } = read(reportShape, answer);
+  const { status, error, ...report } = read(reportShape, answer);
   if (error !== undefined)
     return {
       text: textLines([
@@ -94,14 +103,19 @@ export function refreshView(answer: unknown): RefreshView {
       ]),
       isRead: false,
     };
-  const changes = `${toolsAdded} added, ${toolsUpdated} updated, ${toolsRemoved} removed`;
+  const others = (['prompts', 'resources', 'templates'] as const)
+    .filter((list) => report[`${list}Added`] + report[`${list}Updated`] + report[`${list}Removed`] > 0)
+    .map((list): [string, string] => [list, changesIn(report, list)]);
   return {
-    text: textLines([
-      ['status', status],
-      ['tools', changes],
-    ]),
+    text: textLines([['status', status], ['tools', changesIn(report, 'tools')], ...others]),
     isRead: true,
   };
+}
+
+type Report = Omit<z.infer<typeof reportShape>, 'status' | 'error'>;
+
+function changesIn(report: Report, list: 'tools' | 'prompts' | 'resources' | 'templates'): string {
+  return `${report[`${list}Added`]} added, ${report[`${list}Updated`]} updated, ${report[`${list}Removed`]} removed`;
 }
 
 export function compositionsView(answer: unknown, { columns }: Terminal): string {

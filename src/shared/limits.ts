@@ -447,7 +447,7 @@ export const limits = {
   probesAtOnceMax: 16,
   /** Bytes of all answers to one probe together; above it the server counts as failed. */
   probeBytesMax: 8 * MIB,
-  /** Tools of one server, and commas and opening brackets in all answers to one probe: so many values at most. */
+  /** Items of each list of one server, and commas and opening brackets in all answers to one probe: so many values at most. */
   probeToolsMax: 10_000,
   probeValuesMax: 524_288,
   /** Memory of the thread in which servers are probed, bytes; beyond it the probes under way count as failed. */

@@ -1,4 +1,4 @@
-// Finds out what a server is: connects with the SDK's client, reads who it is, what it can do and all of its tools, and
+// Finds out what a server is: connects with the SDK's client, reads who it is, what it can do and all of its lists, and
 // ends its session. One deadline for everything, and no trust: whatever a server does costs its own probe only.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -10,9 +10,11 @@ import { guardedLookupOf } from '../../names/guarded-lookup.js';
 import { Names } from '../../names/names.js';
 import { limits } from '../../shared/limits.js';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
+import type { ServerLists } from '../registry/server-lists.js';
 import { toolListOf, type ToolList } from '../registry/tool-list.js';
 import { BoundedFetch } from './bounded-fetch.js';
-import { countItems } from './item-counter.js';
+import { isDeeperThan } from './depth.js';
+import { readLists } from './item-reader.js';
 import { ProbeFault } from './probe-fault.js';
 import { boundedCapabilities, boundedServerInfo } from './server-self.js';
 import { readTools } from './tool-reader.js';
@@ -22,8 +24,7 @@ export interface ServerFindings {
   readonly serverInfo: Readonly<Record<string, unknown>>;
   readonly capabilities: Readonly<Record<string, unknown>>;
   readonly tools: ToolList;
-  readonly promptCount: number;
-  readonly resourceCount: number;
+  readonly lists: ServerLists;
 }
 
 export type Probe =
@@ -110,8 +111,7 @@ export class Prober {
     try {
       await client.connect(transport, options);
       const tools = await readTools(client, options);
-      const promptCount = await countItems(client, 'prompts', options);
-      const resourceCount = await countItems(client, 'resources', options);
+      const lists = await readLists(client, options);
       const serverInfo = { ...client.getServerVersion() };
       const capabilities = { ...client.getServerCapabilities() };
       if (isDeeperThan([serverInfo, capabilities, tools], limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
@@ -119,8 +119,7 @@ export class Prober {
         serverInfo: boundedServerInfo(serverInfo),
         capabilities: boundedCapabilities(capabilities),
         tools: toolListOf(tools),
-        promptCount,
-        resourceCount,
+        lists,
       };
     } finally {
       client.onerror = () => {};
@@ -149,10 +148,4 @@ function faultOf(cause: unknown): ProbeFault {
     return new ProbeFault('http-status', cause.code, { cause });
   }
   return new ProbeFault('answer-invalid', undefined, { cause });
-}
-
-/** What is nested deeper than JSON is read elsewhere must not come into the store. */
-function isDeeperThan(value: unknown, depthMax: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return depthMax === 0 || Object.values(value).some((member) => isDeeperThan(member, depthMax - 1));
 }

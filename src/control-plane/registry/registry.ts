@@ -12,15 +12,23 @@ import type { PublicationWait } from '../compositions/publication-wait.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import type { Probe, Prober } from '../prober/prober.js';
+import { areChanged, compareItems } from './item-changes.js';
 import { RegistryFault } from './registry-fault.js';
 import { checkServerInput, type CheckedInput } from './server-input.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
 import type { RefreshReport, ServerInput, ServerRecord, ServerStatus } from './server-record.js';
+import { NO_LISTS } from './server-lists.js';
+import {
+  changesInNumbers,
+  compareLists,
+  NO_SERVER_CHANGES,
+  reportedCounts,
+  type ServerChanges,
+} from './server-changes.js';
 import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
-import { ServerStorage, type ServerSnapshot } from './server-storage.js';
+import { ServerStorage, type ReadContents, type ServerSnapshot } from './server-storage.js';
 import { slugsFor } from './slug.js';
-import { compareTools, type ToolChanges } from './tool-changes.js';
-import { NO_TOOLS, type ToolList } from './tool-list.js';
+import { NO_TOOLS } from './tool-list.js';
 
 export interface RegistryOptions {
   readonly records: RecordStore;
@@ -45,10 +53,8 @@ export type ChangeListener = (job: PublicationJob | undefined, wait?: Publicatio
 
 /** What a probe made of a server; `unsettled` when it is no longer the server that was probed. */
 type Settlement =
-  | { readonly kind: 'settled'; readonly record: ServerRecord; readonly toolChanges: ToolChanges }
+  | { readonly kind: 'settled'; readonly record: ServerRecord; readonly changes: ServerChanges }
   | { readonly kind: 'unsettled'; readonly record: ServerRecord | undefined };
-
-const NO_TOOL_CHANGES: ToolChanges = { added: [], updated: [], removed: [] };
 
 export class Registry {
   readonly #storage: ServerStorage;
@@ -136,7 +142,7 @@ export class Registry {
       const slug = await this.#findFreeSlug(checked.name);
       const named = { ...blank, record: { ...blank.record, slug } };
       const server = afterProbe(named, probe, 'at-once', blank.record.createdAt);
-      if (await this.#storage.tryInsert(server, toolsOf(probe), job)) return server.record;
+      if (await this.#storage.tryInsert(server, contentsOf(probe), job)) return server.record;
       await this.#refuseTakenName(checked.name);
       return undefined;
     });
@@ -179,8 +185,8 @@ export class Registry {
       const blank = blankServer(said, id);
       const named = { ...blank, record: { ...blank.record, slug, createdAt, updatedAt } };
       const after = afterProbe(named, probe, 'at-once', updatedAt);
-      const tools = { before: await this.#storage.loadTools(id), after: toolsOf(probe) };
-      return (await this.#storage.tryUpdate(before, after, tools, change)) ? [after.record, change] : undefined;
+      const contents = { ...contentsOf(probe), toolsBefore: await this.#storage.loadTools(id) };
+      return (await this.#storage.tryUpdate(before, after, contents, change)) ? [after.record, change] : undefined;
     });
     this.#logger.info({ server: record.name, status: record.status, error: record.lastError }, 'server changed');
     await this.#tellChange(job, wait);
@@ -283,35 +289,36 @@ export class Registry {
       const job = isNew ? createJob({ servers: [before.record.id, before.record.name] }) : undefined;
       if (probe.kind === 'failed') {
         if (!(await this.#storage.tryUpdate(before, after))) return undefined;
-        await this.#onSettled(before, after, NO_TOOL_CHANGES, undefined, wait);
-        return { kind: 'settled', record: after.record, toolChanges: NO_TOOL_CHANGES };
+        await this.#onSettled(before, after, NO_SERVER_CHANGES, undefined, wait);
+        return { kind: 'settled', record: after.record, changes: NO_SERVER_CHANGES };
       }
       const toolsBefore = await this.#storage.loadTools(probed.id);
-      const { tools } = probe.findings;
-      const toolChanges = compareTools(toolsBefore.digests, tools.digests);
-      const change = { before: toolsBefore, after: tools };
-      if (!(await this.#storage.tryUpdate(before, after, change, job))) return undefined;
-      await this.#onSettled(before, after, toolChanges, job, wait);
-      return { kind: 'settled', record: after.record, toolChanges };
+      const { tools, lists } = probe.findings;
+      const changes = {
+        ...(await compareLists(this.#storage, before, after, lists)),
+        tools: compareItems(toolsBefore.digests, tools.digests),
+      };
+      if (!(await this.#storage.tryUpdate(before, after, { toolsBefore, tools, lists }, job))) return undefined;
+      await this.#onSettled(before, after, changes, job, wait);
+      return { kind: 'settled', record: after.record, changes };
     });
   }
 
   async #onSettled(
     before: StoredServer,
     after: StoredServer,
-    toolChanges: ToolChanges,
+    changes: ServerChanges,
     job: PublicationJob | undefined,
     wait: PublicationWait | undefined,
   ): Promise<void> {
     const { name, status, lastError } = after.record;
     const isStatusChanged = status !== before.record.status;
     if (isStatusChanged) this.#logger.info({ server: name, status, error: lastError }, 'server status changed');
-    const [added, updated, removed] = [toolChanges.added, toolChanges.updated, toolChanges.removed].map(
-      ({ length }) => length,
-    );
-    const areToolsChanged = areChanged(toolChanges);
-    if (areToolsChanged) this.#logger.info({ server: name, added, updated, removed }, 'server tools changed');
-    if (isStatusChanged || areToolsChanged || job !== undefined) await this.#tellChange(job, wait);
+    for (const { list, ...counts } of changesInNumbers(changes)) {
+      this.#logger.info({ server: name, ...counts }, `server ${list} changed`);
+    }
+    // Nothing is made of what is in the other lists.
+    if (isStatusChanged || areChanged(changes.tools) || job !== undefined) await this.#tellChange(job, wait);
   }
 
   async #tellChange(job: PublicationJob | undefined, wait?: PublicationWait): Promise<void> {
@@ -338,6 +345,7 @@ function blankServer(checked: CheckedInput, id: string): StoredServer {
       toolCount: 0,
       promptCount: 0,
       resourceCount: 0,
+      templateCount: 0,
       capabilities: {},
       serverInfo: null,
       createdAt: now,
@@ -350,24 +358,17 @@ function blankServer(checked: CheckedInput, id: string): StoredServer {
   };
 }
 
-function toolsOf(probe: Probe): ToolList {
-  return probe.kind === 'reached' ? probe.findings.tools : NO_TOOLS;
-}
-
-function areChanged({ added, updated, removed }: ToolChanges): boolean {
-  return added.length + updated.length + removed.length > 0;
+function contentsOf(probe: Probe): Omit<ReadContents, 'toolsBefore'> {
+  return probe.kind === 'reached' ? probe.findings : { tools: NO_TOOLS, lists: NO_LISTS };
 }
 
 function reportOf(probed: ServerRecord, settlement: Settlement, durationMs: number): RefreshReport {
   if (settlement.record === undefined) throw notFound(probed.name);
   const isSettled = settlement.kind === 'settled';
-  const { added, updated, removed } = isSettled ? settlement.toolChanges : NO_TOOL_CHANGES;
   const error = isSettled ? settlement.record.lastError : 'it was given another URL meanwhile: refresh it again';
   return {
     status: settlement.record.status,
-    toolsAdded: added.length,
-    toolsUpdated: updated.length,
-    toolsRemoved: removed.length,
+    ...reportedCounts(isSettled ? settlement.changes : NO_SERVER_CHANGES),
     durationMs: Math.round(durationMs),
     refreshedAt: new Date().toISOString(),
     ...(error === null ? {} : { error }),

@@ -19,9 +19,10 @@ export interface ServerRecord {
   /** Whether the last probe reached it; `status` follows only after several failures. */
   readonly reachable: boolean;
   readonly toolCount: number;
-  /** These two are there once they were counted, which earlier versions did not do. */
+  /** These are there once they were counted, which earlier versions did not do. */
   readonly promptCount?: number;
   readonly resourceCount?: number;
+  readonly templateCount?: number;
   /** What the server declared when it was last reached. */
   readonly capabilities: Readonly<Record<string, unknown>>;
   readonly serverInfo: Readonly<Record<string, unknown>> | null;
@@ -31,7 +32,7 @@ export interface ServerRecord {
   readonly updatedAt: string;
   /** When a probe last reached it. */
   readonly lastSeen: string | null;
-  /** When its tools were last read. */
+  /** When its lists were last read. */
   readonly lastRefreshAt: string | null;
   /** Why the last probe failed; `null` when it did not. Names no URL. */
   readonly lastError: string | null;
@@ -61,6 +62,15 @@ export interface RefreshReport {
   readonly toolsAdded: number;
   readonly toolsUpdated: number;
   readonly toolsRemoved: number;
+  readonly promptsAdded: number;
+  readonly promptsUpdated: number;
+  readonly promptsRemoved: number;
+  readonly resourcesAdded: number;
+  readonly resourcesUpdated: number;
+  readonly resourcesRemoved: number;
+  readonly templatesAdded: number;
+  readonly templatesUpdated: number;
+  readonly templatesRemoved: number;
   readonly durationMs: number;
   readonly refreshedAt: string;
   /** Why the server could not be read; absent when it was. */

@@ -6,8 +6,9 @@
 //   inactive  failed   inactive                          inactive
 import { limits } from '../../shared/limits.js';
 import type { Probe } from '../prober/prober.js';
+import { digestOfList } from './item-digest.js';
+import { listCountsOf, listDigestsOf, type ServerListDigests } from './server-lists.js';
 import type { ServerRecord } from './server-record.js';
-import { digestOfList } from './tool-list.js';
 
 /** A record, and what only the registry needs to know of a server. */
 export interface StoredServer {
@@ -16,6 +17,7 @@ export interface StoredServer {
   readonly failures: number;
   /** Another one when its tools are others; there once they were read by this version. */
   readonly toolsDigest?: string;
+  readonly listDigests?: ServerListDigests;
 }
 
 export type Judgement = 'at-once' | 'patient';
@@ -24,13 +26,14 @@ export type Judgement = 'at-once' | 'patient';
 export function afterProbe(server: StoredServer, probe: Probe, judgement: Judgement, now: string): StoredServer {
   const { record } = server;
   if (probe.kind === 'reached') {
-    const { serverInfo, capabilities, tools, promptCount, resourceCount } = probe.findings;
-    const found = { serverInfo, capabilities, toolCount: tools.digests.size, promptCount, resourceCount };
+    const { serverInfo, capabilities, tools, lists } = probe.findings;
+    const found = { serverInfo, capabilities, toolCount: tools.digests.size, ...listCountsOf(lists) };
     const times = { lastSeen: now, lastRefreshAt: now };
     return {
       record: { ...record, ...found, ...times, status: 'active', reachable: true, lastError: null },
       failures: 0,
-      toolsDigest: digestOfList(tools),
+      toolsDigest: digestOfList(tools.digests),
+      listDigests: { ...server.listDigests, ...listDigestsOf(lists) },
     };
   }
   const failures = judgement === 'at-once' ? limits.healthFailuresMax : server.failures + 1;

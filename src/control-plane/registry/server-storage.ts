@@ -1,11 +1,13 @@
 // Servers in the record store. A server is three records: its own, its tools (large, and seldom asked for), and the
-// digests of these. It is found by two more: its name, case folded, and its slug. They change together or not at all,
+// digests of these; and one more for the digests of each of its other lists that is not empty. It is found by two more: its name, case folded, and its slug. They change together or not at all,
 // which is what makes names unique for all control planes.
 import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
 import { jobAdded, type PublicationJob } from '../compositions/publication-job.js';
 import { isWorthTelling, SERVERS } from './server-directory.js';
 import type { ServerTool } from './server-record.js';
 import type { StoredServer } from './server-state.js';
+import type { ItemDigests } from './item-digest.js';
+import { listsChanged, NO_LISTS, type ServerListName, type ServerLists } from './server-lists.js';
 import { NO_TOOLS, toolListOf, type ToolList } from './tool-list.js';
 
 /** A server as it was read: what a change of it expects to find. */
@@ -17,6 +19,13 @@ export interface ServerSnapshot extends StoredServer {
 export interface ToolsSnapshot {
   readonly digests: ReadonlyMap<string, string>;
   readonly bytes: Buffer | undefined;
+}
+
+/** What of a server was read again, and its tools as they were before. */
+export interface ReadContents {
+  readonly toolsBefore: ToolsSnapshot;
+  readonly tools: ToolList;
+  readonly lists: ServerLists;
 }
 
 const ID = /^[0-9a-f]{32}$/;
@@ -61,6 +70,12 @@ export class ServerStorage {
     return { digests: tools === undefined ? new Map() : toolListOf(decode(tools) as ServerTool[]).digests, bytes };
   }
 
+  /** Empty when nothing is kept of it. */
+  async loadList(id: string, name: ServerListName): Promise<ItemDigests> {
+    const bytes = await this.#records.read(listKey(id, name));
+    return new Map(bytes === undefined ? [] : (decode(bytes) as [string, string][]));
+  }
+
   /** JSON of all of them. */
   async loadToolsJson(id: string): Promise<Buffer> {
     return (await this.#records.read(toolsKey(id))) ?? Buffer.from(NO_TOOLS.json);
@@ -76,7 +91,11 @@ export class ServerStorage {
   }
 
   /** False when its name or its slug is taken. */
-  async tryInsert(server: StoredServer, tools: ToolList, job: PublicationJob): Promise<boolean> {
+  async tryInsert(
+    server: StoredServer,
+    { tools, lists }: Omit<ReadContents, 'toolsBefore'>,
+    job: PublicationJob,
+  ): Promise<boolean> {
     const { id, name, slug } = server.record;
     return this.#records.swap([
       ...moveIndex(nameKey, undefined, foldCase(name), id),
@@ -84,19 +103,20 @@ export class ServerStorage {
       { ...serverKey(id), expected: undefined, value: encode(server), isTold: true },
       { ...digestsKey(id), expected: undefined, value: encode([...tools.digests]) },
       { ...toolsKey(id), expected: undefined, value: Buffer.from(tools.json) },
+      ...(await this.#changeLists(id, undefined, server, lists)),
       jobAdded(job),
     ]);
   }
 
   /**
    * False when the server or its tools are not as they were read, or a new name or slug is taken.
-   * @param tools before and after; absent when they stay
+   * @param contents absent when they stay
    * @param job what becomes necessary by it
    */
   async tryUpdate(
     before: ServerSnapshot,
     after: StoredServer,
-    tools?: { readonly before: ToolsSnapshot; readonly after: ToolList },
+    contents?: ReadContents,
     job?: PublicationJob,
   ): Promise<boolean> {
     const { id } = before.record;
@@ -105,7 +125,8 @@ export class ServerStorage {
       ...moveIndex(nameKey, foldCase(before.record.name), foldCase(after.record.name), id),
       ...moveIndex(slugKey, before.record.slug, after.record.slug, id),
       { ...serverKey(id), expected: bytes, value: encode(after), isTold: isWorthTelling(known, after) },
-      ...(tools === undefined ? [] : await this.#changeTools(id, tools.before, tools.after)),
+      ...(contents === undefined ? [] : await this.#changeTools(id, contents.toolsBefore, contents.tools)),
+      ...(contents === undefined ? [] : await this.#changeLists(id, known, after, contents.lists)),
       ...(job === undefined ? [] : [jobAdded(job)]),
     ]);
   }
@@ -118,6 +139,7 @@ export class ServerStorage {
       ...moveIndex(slugKey, slug, undefined, id),
       { ...serverKey(id), expected: server.bytes, value: undefined, isTold: true },
       ...(await this.#changeTools(id, tools, undefined)),
+      ...(await this.#changeLists(id, server, undefined, NO_LISTS)),
       jobAdded(job),
     ]);
   }
@@ -131,6 +153,24 @@ export class ServerStorage {
       { ...digestsKey(id), expected: before.bytes, value: digests },
       { ...toolsKey(id), expected, value: after && Buffer.from(after.json) },
     ];
+  }
+
+  /** Those whose digest in the server's own record is another: who changes one changes that, too. */
+  async #changeLists(
+    id: string,
+    before: StoredServer | undefined,
+    after: StoredServer | undefined,
+    lists: ServerLists,
+  ): Promise<RecordChange[]> {
+    const changes: RecordChange[] = [];
+    for (const name of listsChanged(before?.listDigests, after?.listDigests)) {
+      const key = listKey(id, name);
+      const expected = await this.#records.read(key);
+      const items = [...(lists[name] ?? [])];
+      const value = items.length === 0 ? undefined : encode(items);
+      if (expected !== undefined || value !== undefined) changes.push({ ...key, expected, value });
+    }
+    return changes;
   }
 
   async #text(key: RecordKey): Promise<string | undefined> {
@@ -153,6 +193,10 @@ function toolsKey(id: string): RecordKey {
 
 function digestsKey(id: string): RecordKey {
   return { space: 'records', key: `server-tool-digests/${id}` };
+}
+
+function listKey(id: string, name: ServerListName): RecordKey {
+  return { space: 'records', key: `server-${name}/${id}` };
 }
 
 function nameKey(foldedName: string): RecordKey {

@@ -47,7 +47,11 @@ async function longestHoldMs(action: () => Promise<unknown>): Promise<number> {
 }
 
 t.test('it finds what a prober finds', async (t) => {
-  const backend = await startMcpBackend({ tools: ['a', 'b'] });
+  const backend = await startMcpBackend({
+    tools: ['a', 'b'],
+    capabilities: { tools: {}, prompts: {} },
+    methods: { 'prompts/list': () => ({ prompts: [{ name: 'p' }] }) },
+  });
   t.teardown(() => backend.close());
   const [here, there] = await Promise.all([
     new Prober({ deadlineMs: AMPLE_MS }).probe(backend.url),
@@ -57,6 +61,7 @@ t.test('it finds what a prober finds', async (t) => {
     probe.kind === 'reached'
       ? {
           ...probe.findings,
+          lists: Object.entries(probe.findings.lists).map(([name, items]) => [name, items && [...items]]),
           tools: [Buffer.from(probe.findings.tools.json).toString(), [...probe.findings.tools.digests]],
         }
       : probe;

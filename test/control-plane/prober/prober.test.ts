@@ -150,6 +150,53 @@ t.test('of two tools with one name the first counts', async (t) => {
   t.equal(tools.length, 1);
 });
 
+t.test('prompts, resources and templates: all pages, and of each what it is known by', async (t) => {
+  const pages = (member: string, key: string) => (params: string | undefined) =>
+    params?.includes('"2"') === true
+      ? { [member]: [{ [key]: 'c' }, { [key]: 'a', title: 'of two the first counts' }] }
+      : { [member]: [{ [key]: 'a' }, { [key]: 7 }, 'none', { [key]: 'b' }], nextCursor: '2' };
+  const backend = await startMcp(t, {
+    capabilities: { prompts: {}, resources: {} },
+    methods: {
+      'prompts/list': pages('prompts', 'name'),
+      'resources/list': pages('resources', 'uri'),
+      'resources/templates/list': pages('resourceTemplates', 'uriTemplate'),
+    },
+  });
+  const { lists } = findingsOf(await createProber(t).probe(backend.url));
+  for (const [name, items] of Object.entries(lists)) t.equal(items?.size, 3, name);
+  const again = findingsOf(await createProber(t).probe(backend.url)).lists;
+  t.same(again, lists);
+});
+
+t.test('a list that is refused, or none, is not known; the server is reached all the same', async (t) => {
+  const backend = await startMcp(t, {
+    capabilities: { tools: {}, prompts: {}, resources: {} },
+    tools: ['a'],
+    methods: {
+      'prompts/list': () => ({ prompts: 'many' }),
+      'resources/templates/list': () => ({ resourceTemplates: [] }),
+    },
+  });
+  const { lists, tools } = findingsOf(await createProber(t).probe(backend.url));
+  t.same(lists, { prompts: undefined, resources: undefined, templates: new Map() });
+  t.equal(tools.length, 1);
+});
+
+t.test('10,000 resources are read; one more is too many', async (t) => {
+  const resources = Array.from({ length: limits.probeToolsMax }, (_, n) => ({
+    uri: `file:///a/b/c/${n}`,
+    name: `${n}`,
+  }));
+  const backend = await startMcp(t, {
+    capabilities: { resources: {} },
+    methods: { 'resources/list': () => ({ resources }), 'resources/templates/list': () => ({ resourceTemplates: [] }) },
+  });
+  t.equal(findingsOf(await createProber(t).probe(backend.url)).lists.resources?.size, limits.probeToolsMax);
+  resources.push({ uri: 'file:///one-more', name: 'x' });
+  t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason: /too large/ });
+});
+
 t.test('a server that hangs costs its deadline', async (t) => {
   const hangs: Readonly<Record<string, RawHandler>> = {
     'without an answer': () => {},

@@ -5,6 +5,7 @@ import { Directory } from '../../../src/control-plane/mirror/directory.js';
 import type { Probe } from '../../../src/control-plane/prober/prober.js';
 import { NO_TOOLS } from '../../../src/control-plane/registry/tool-list.js';
 import { Registry, type ServerQuery } from '../../../src/control-plane/registry/registry.js';
+import { NO_LISTS } from '../../../src/control-plane/registry/server-lists.js';
 import { limits } from '../../../src/shared/limits.js';
 import { openRecordStore } from '../../../src/store/open-record-store.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
@@ -14,7 +15,7 @@ async function openRegistry(t: Test, self: Readonly<Record<string, unknown>>): P
   const records = await openRecordStore({ kind: 'embedded', path: createScratchDirectory(t) }, logger);
   const probe: Probe = {
     kind: 'reached',
-    findings: { serverInfo: self, capabilities: self, tools: NO_TOOLS, promptCount: 0, resourceCount: 0 },
+    findings: { serverInfo: self, capabilities: self, tools: NO_TOOLS, lists: NO_LISTS },
   };
   const registry = new Registry({
     serversMax: limits.serversMax,

@@ -9,7 +9,7 @@ import { Registry } from '../../../src/control-plane/registry/registry.js';
 import { RegistryFault } from '../../../src/control-plane/registry/registry-fault.js';
 import type { ServerInput, ServerRecord, ServerTool } from '../../../src/control-plane/registry/server-record.js';
 import { openRecordStore } from '../../../src/store/open-record-store.js';
-import { startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
+import { Failure, startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
 import { startRawBackend } from '../../support/raw-backend.js';
 import { startRedis } from '../../support/redis.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
@@ -53,6 +53,13 @@ async function open(t: Test, options: StoreOptions, settings: RegistrySettings =
   registry.onChange(() => void changes++);
   return { registry, changes: () => changes, lines };
 }
+
+const NOTHING_CHANGED = {
+  ...{ toolsAdded: 0, toolsUpdated: 0, toolsRemoved: 0 },
+  ...{ promptsAdded: 0, promptsUpdated: 0, promptsRemoved: 0 },
+  ...{ resourcesAdded: 0, resourcesUpdated: 0, resourcesRemoved: 0 },
+  ...{ templatesAdded: 0, templatesUpdated: 0, templatesRemoved: 0 },
+};
 
 async function startMcp(t: Test, options: McpBackendOptions): Promise<McpBackend> {
   const backend = await startMcpBackend(options);
@@ -120,6 +127,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         toolCount: 2,
         promptCount: 0,
         resourceCount: 0,
+        templateCount: 0,
         capabilities: { tools: {} },
         serverInfo: { name: 'adder' },
         createdAt: ISO_TIME,
@@ -284,6 +292,67 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.notOk('error' in back);
       t.match(await registry.find('demo'), { status: 'active', lastError: null });
       t.equal(changes(), 4);
+    });
+
+    t.test('a refresh tells what changed in prompts, resources and templates', async (t) => {
+      const { registry, changes, lines } = await open(t, await optionsOf(t));
+      const lists: Record<string, unknown[]> = {
+        prompts: [{ name: 'stays' }, { name: 'changes' }, { name: 'goes' }],
+        resources: [{ uri: 'x://a', name: 'a' }],
+        resourceTemplates: [{ uriTemplate: 'x://{a}', name: 'a' }],
+      };
+      let areRefused = false;
+      const page = (member: string) => () =>
+        areRefused ? new Failure({ code: -32603, message: 'not now' }) : { [member]: lists[member] };
+      const backend = await startMcp(t, {
+        capabilities: { tools: {}, prompts: {}, resources: {} },
+        methods: {
+          'prompts/list': page('prompts'),
+          'resources/list': page('resources'),
+          'resources/templates/list': page('resourceTemplates'),
+        },
+      });
+      const record = await registry.register({ name: 'demo', url: backend.url });
+      t.match(record, { promptCount: 3, resourceCount: 1, templateCount: 1 });
+      t.match(await registry.refresh('demo'), NOTHING_CHANGED);
+
+      lists['prompts'] = [{ name: 'new' }, { name: 'changes', title: 'x' }, { name: 'stays' }];
+      lists['resources'] = [...Array.from({ length: 4 }, (_, n) => ({ uri: `x://${n}`, name: 'same' }))];
+      lists['resourceTemplates'] = [
+        { name: 'a', uriTemplate: 'x://{a}' },
+        { uriTemplate: 'x://{b}', name: 'a' },
+      ];
+      t.match(await registry.refresh('demo'), {
+        ...NOTHING_CHANGED,
+        ...{ promptsAdded: 1, promptsUpdated: 1, promptsRemoved: 1 },
+        ...{ resourcesAdded: 4, resourcesUpdated: 0, resourcesRemoved: 1 },
+        ...{ templatesAdded: 1, templatesUpdated: 0, templatesRemoved: 0 },
+      });
+      t.match(await registry.find('demo'), { promptCount: 3, resourceCount: 4, templateCount: 2 });
+      t.match(await registry.refresh('demo'), NOTHING_CHANGED);
+      t.ok(lines.some((line) => line.includes('server prompts changed') && line.includes('"updated":1')));
+      t.equal(changes(), 1, 'nobody goes by what is in these lists');
+
+      areRefused = true;
+      t.match(await registry.refresh('demo'), { ...NOTHING_CHANGED, status: 'active' });
+      t.match(await registry.find('demo'), { promptCount: 3, resourceCount: 4, templateCount: 2 }, 'they stay');
+      areRefused = false;
+      t.match(await registry.refresh('demo'), NOTHING_CHANGED);
+
+      lists['prompts'] = [];
+      t.match(await registry.refresh('demo'), { promptsRemoved: 3, promptsAdded: 0 });
+      lists['prompts'] = [{ name: 'stays' }];
+      t.match(await registry.refresh('demo'), { promptsRemoved: 0, promptsAdded: 1 });
+
+      const other = await startMcp(t, {});
+      await registry.replace('demo', { name: 'demo', url: other.url });
+      t.match(await registry.find('demo'), { promptCount: 0, resourceCount: 0, templateCount: 0 });
+      await registry.replace('demo', { name: 'demo', url: backend.url });
+      t.match(await registry.find('demo'), { promptCount: 1, resourceCount: 4 });
+      t.match(await registry.refresh('demo'), NOTHING_CHANGED);
+      await registry.remove('demo');
+      await registry.register({ name: 'demo', url: backend.url });
+      t.match(await registry.refresh('demo'), NOTHING_CHANGED);
     });
 
     t.test('one refresh at a time, and the server may be removed meanwhile', async (t) => {

@@ -5,14 +5,18 @@ import { afterProbe, type Judgement, type StoredServer } from '../../../src/cont
 import { toolListOf } from '../../../src/control-plane/registry/tool-list.js';
 
 const NOW = '2026-01-02T03:04:05.678Z';
+/** Of a list with these items. */
+function digests(...items: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(items.map((item) => [item, `digest of ${item}`]));
+}
+
 const reached: Probe = {
   kind: 'reached',
   findings: {
     serverInfo: { name: 's' },
     capabilities: { tools: {} },
     tools: toolListOf([{ name: 'a', inputSchema: {} }]),
-    promptCount: 2,
-    resourceCount: 3,
+    lists: { prompts: digests('a', 'b'), resources: digests('a', 'b', 'c'), templates: undefined },
   },
 };
 const failed: Probe = { kind: 'failed', reason: 'it refuses connections' };
@@ -80,6 +84,15 @@ t.test('what was found is written down, and nothing of what people said', async 
     lastRefreshAt: NOW,
     lastError: null,
   });
+});
+
+t.test('a list that a server does not give stays as it was last read', async (t) => {
+  const before = server('active', 0);
+  const known = { ...before, record: { ...before.record, promptCount: 9, templateCount: 4 } };
+  const after = afterProbe({ ...known, listDigests: { prompts: 'p', templates: 't' } }, reached, 'patient', NOW);
+  t.match(after.record, { promptCount: 2, resourceCount: 3, templateCount: 4 });
+  t.equal(after.listDigests?.templates, 't');
+  t.not(after.listDigests?.prompts, 'p');
 });
 
 t.test('what was found before outlives a failure', async (t) => {

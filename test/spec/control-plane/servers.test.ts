@@ -27,6 +27,7 @@ const RECORD_MEMBERS = [
     'slug',
     'status',
     'tags',
+    'templateCount',
     'toolCount',
     'transport',
     'updatedAt',
@@ -56,7 +57,9 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
       capabilities: { tools: {}, prompts: {}, resources: {} },
       methods: {
         'prompts/list': (params) =>
-          params?.includes('cursor') === true ? { prompts: [{}] } : { prompts: [{}, {}], nextCursor: 'x' },
+          params?.includes('cursor') === true
+            ? { prompts: [{ name: 'c' }] }
+            : { prompts: [{ name: 'a' }, { name: 'b' }, {}], nextCursor: 'x' },
       },
     });
     const name = newName('Up');

@@ -1,10 +1,11 @@
 import t from 'tap';
 import type { ServerTool } from '../../../src/control-plane/registry/server-record.js';
-import { compareTools, type ToolChanges } from '../../../src/control-plane/registry/tool-changes.js';
-import { digestOfList, toolListOf } from '../../../src/control-plane/registry/tool-list.js';
+import { compareItems, type ItemChanges } from '../../../src/control-plane/registry/item-changes.js';
+import { digestOfList } from '../../../src/control-plane/registry/item-digest.js';
+import { toolListOf } from '../../../src/control-plane/registry/tool-list.js';
 
-function compare(before: readonly ServerTool[], after: readonly ServerTool[]): ToolChanges {
-  return compareTools(toolListOf(before).digests, toolListOf(after).digests);
+function compare(before: readonly ServerTool[], after: readonly ServerTool[]): ItemChanges {
+  return compareItems(toolListOf(before).digests, toolListOf(after).digests);
 }
 
 t.test('what was added, updated and removed', async (t) => {
@@ -48,6 +49,6 @@ t.test('the digest of a list is that of its tools, in any order', async (t) => {
     { name: 'a', inputSchema: {} },
     { name: 'b', inputSchema: {} },
   ];
-  t.equal(digestOfList(toolListOf([a, b])), digestOfList(toolListOf([b, a])));
-  t.not(digestOfList(toolListOf([a, b])), digestOfList(toolListOf([a])));
+  t.equal(digestOfList(toolListOf([a, b]).digests), digestOfList(toolListOf([b, a]).digests));
+  t.not(digestOfList(toolListOf([a, b]).digests), digestOfList(toolListOf([a]).digests));
 });

@@ -1,0 +1,73 @@
+// What prompts, resources or templates a server has, page by page. Of each no more is kept than two digests. A server that
+// declares such lists and does not give them is no worse for it: it serves its tools all the same.
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
+import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+import { listKinds, type ListKind } from '../../protocol/list-kinds.js';
+import { limits } from '../../shared/limits.js';
+import { digestOfItem, digestOfKey, type ItemDigests } from '../registry/item-digest.js';
+import type { ServerListName, ServerLists } from '../registry/server-lists.js';
+import { isDeeperThan } from './depth.js';
+import { ProbeFault } from './probe-fault.js';
+
+const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
+
+/** Throws for a list that never ends, or that is too long. */
+export async function readLists(client: Client, options: RequestOptions): Promise<ServerLists> {
+  return {
+    prompts: await readItems(client, 'prompts', options),
+    resources: await readItems(client, 'resources', options),
+    templates: await readItems(client, 'templates', options),
+  };
+}
+
+async function readItems(
+  client: Client,
+  name: ServerListName,
+  options: RequestOptions,
+): Promise<ItemDigests | undefined> {
+  const kind = listKinds[name];
+  const digests = new Map<string, string>();
+  if (client.getServerCapabilities()?.[kind.allowedAs] === undefined) return digests;
+  let cursor: string | undefined;
+  for (let pages = 0; pages < limits.listPagesMax; pages++) {
+    const page = await pageAt(client, kind, cursor, options);
+    if (page === undefined || !addItems(digests, page[kind.member], kind)) return undefined;
+    if (digests.size > limits.probeToolsMax) throw new ProbeFault('answer-too-large');
+    const { nextCursor } = page;
+    if (typeof nextCursor !== 'string') return digests;
+    if (nextCursor === cursor) break;
+    cursor = nextCursor;
+  }
+  throw new ProbeFault('answer-invalid');
+}
+
+/** What has no key nobody can ask for. @returns false for what is no list. */
+function addItems(digests: Map<string, string>, items: unknown, { key }: ListKind): boolean {
+  if (!Array.isArray(items)) return false;
+  for (const item of items as readonly unknown[]) {
+    if (isDeeperThan(item, limits.jsonDepthMax)) return false;
+    const known = typeof item === 'object' && item !== null ? (item as Record<string, unknown>)[key] : undefined;
+    if (typeof known !== 'string') continue;
+    const keyDigest = digestOfKey(known);
+    if (!digests.has(keyDigest)) digests.set(keyDigest, digestOfItem(item));
+  }
+  return true;
+}
+
+/** `undefined` when the server answers with an error. */
+async function pageAt(
+  client: Client,
+  { method }: ListKind,
+  cursor: string | undefined,
+  options: RequestOptions,
+): Promise<z.infer<typeof pageSchema> | undefined> {
+  const params = cursor === undefined ? {} : { cursor };
+  try {
+    return await client.request({ method, params }, pageSchema, options);
+  } catch (error) {
+    if (error instanceof McpError && options.signal?.aborted !== true) return undefined;
+    throw error;
+  }
+}
