@@ -1,5 +1,5 @@
-// What is read of a backend's own request, of its cancellation and of its progress, beyond what every message has. Cold:
-// few backends ask.
+// What is read of a backend's own request, of its cancellation, its progress and its answer, beyond what every message has.
+// Cold: few backends ask.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ABSENT, findMember, stringValue } from './json-member.js';
@@ -17,27 +17,50 @@ export interface RequestDetail {
   readonly tokenKey: string | undefined;
   /** `params.mode`; `''` when it is no string. */
   readonly mode: string;
+  /** Whether there is `params.task`: the request asks to become a task. */
+  readonly asksForTask: boolean;
+  /** `params.taskId`; `undefined` when it is no string, or too long. */
+  readonly taskId: string | undefined;
 }
 
-const NO_DETAIL: RequestDetail = { tokenKey: undefined, mode: '' };
+const NO_DETAIL: RequestDetail = { tokenKey: undefined, mode: '', asksForTask: false, taskId: undefined };
+/** It may ask for anything. */
+const TOO_LARGE: RequestDetail = { ...NO_DETAIL, asksForTask: true };
 
 /** `_meta.progressToken` is the deepest value that is looked at. */
 const PARAMS_DEPTH = 2;
 /** No mode is longer, in quotes and with escapes. */
 const MODE_BYTES_MAX = 128;
+/** `result.task.taskId` is the deepest value that is looked at. */
+const ANSWER_DEPTH = 3;
 
 const scanner = new JsonScanner();
 
 /** Of a request that is too large to be read at once nothing is known: it has no progress, and the mode is the usual one. */
 export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDetail {
   const params = scanParams(bytes, message);
-  if (params === undefined) return NO_DETAIL;
+  if (params === undefined) return message.paramsStart === -1 ? NO_DETAIL : TOO_LARGE;
   const token = memberOf(params, findMember(scanner, params, 0, '_meta'), 'progressToken');
   const mode = findMember(scanner, params, 0, 'mode');
   return {
     tokenKey: isShortId(token) ? idKey(params, scanner.start(token), scanner.end(token)) : undefined,
     mode: isShortString(mode) ? stringValue(params, scanner.start(mode), scanner.end(mode)) : '',
+    asksForTask: findMember(scanner, params, 0, 'task') !== ABSENT,
+    taskId: taskIdIn(params, 0),
   };
+}
+
+/** The id of the task that a request has become, as its answer says; `undefined` when it says of none. */
+export function readCreatedTask(answer: Buffer): string | undefined {
+  if (answer.length > limits.readAtOnceBytesMax || !scanner.scan(answer, ANSWER_DEPTH)) return undefined;
+  return taskIdIn(answer, memberOf(answer, memberOf(answer, 0, 'result'), 'task'));
+}
+
+function taskIdIn(bytes: Buffer, node: number): string | undefined {
+  const id = memberOf(bytes, node, 'taskId');
+  if (id < 0 || scanner.kind(id) !== jsonKind.string) return undefined;
+  const [start, end] = [scanner.start(id), scanner.end(id)];
+  return end - start - 2 <= limits.toolNameBytesMax ? stringValue(bytes, start, end) : undefined;
 }
 
 /** Where `params.requestId` of a notification stands in it; `undefined` when it is neither string nor number, or too long. */

@@ -10,9 +10,13 @@ export const capability = {
   promptsListChanged: 64,
   resourcesListChanged: 128,
   resourcesSubscribe: 256,
+  tasks: 512,
+  tasksList: 1024,
+  tasksCancel: 2048,
+  tasksOfToolCalls: 4096,
 } as const;
 
-/** A member of `capabilities`, and the members in it that count when they are true. */
+/** A member of `capabilities`, and the members in it that count when they are true. Tasks have a form of their own. */
 export interface CapabilityMember {
   readonly name: string;
   readonly bit: number;
@@ -44,7 +48,11 @@ const RELAYED =
   capability.toolsListChanged |
   capability.promptsListChanged |
   capability.resourcesListChanged |
-  capability.resourcesSubscribe;
+  capability.resourcesSubscribe |
+  capability.tasks |
+  capability.tasksList |
+  capability.tasksCancel |
+  capability.tasksOfToolCalls;
 
 const described = new Map<number, string>();
 
@@ -59,12 +67,22 @@ export function capabilitiesJson(bits: number): string {
   return json;
 }
 
-function describe(told: number): Record<string, Record<string, true>> {
-  const members: Record<string, Record<string, true>> = {};
+function describe(told: number): Record<string, object> {
+  const members: Record<string, object> = {};
   for (const { name, bit, flags } of capabilityMembers) {
     if ((told & bit) === 0) continue;
     const set = flags.filter((flag) => (told & flag.bit) !== 0);
     members[name] = Object.fromEntries(set.map((flag) => [flag.name, true]));
   }
+  if ((told & capability.tasks) !== 0) members.tasks = describeTasks(told);
   return members;
+}
+
+/** What of tasks is offered are objects, empty so far. */
+function describeTasks(told: number): object {
+  return {
+    ...((told & capability.tasksList) !== 0 && { list: {} }),
+    ...((told & capability.tasksCancel) !== 0 && { cancel: {} }),
+    ...((told & capability.tasksOfToolCalls) !== 0 && { requests: { tools: { call: {} } } }),
+  };
 }

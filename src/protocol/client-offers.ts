@@ -9,6 +9,9 @@ export interface ClientOffers {
   /** The two modes of elicitation; an empty declaration means forms. */
   readonly elicitationForm: boolean;
   readonly elicitationUrl: boolean;
+  /** Whether it can be asked about tasks of its own, and to end them. */
+  readonly tasks: boolean;
+  readonly tasksCancel: boolean;
 }
 
 /** The modes of `elicitation` are the deepest values that are looked at. */
@@ -22,11 +25,14 @@ export function readClientOffers(capabilities: Buffer): ClientOffers {
   const has = (node: number, name: string): boolean => objectIn(capabilities, node, name) !== ABSENT;
   const elicitation = objectIn(capabilities, 0, 'elicitation');
   const elicitationUrl = elicitation !== ABSENT && has(elicitation, 'url');
+  const tasks = objectIn(capabilities, 0, 'tasks');
   return {
     sampling: has(0, 'sampling'),
     roots: has(0, 'roots'),
     elicitationForm: elicitation !== ABSENT && (has(elicitation, 'form') || !elicitationUrl),
     elicitationUrl,
+    tasks: tasks !== ABSENT,
+    tasksCancel: tasks !== ABSENT && has(tasks, 'cancel'),
   };
 }
 

@@ -2,7 +2,7 @@
 // looked at, whatever its size. Cold: once per upstream session.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
-import { capabilityMembers } from './capabilities.js';
+import { capability, capabilityMembers } from './capabilities.js';
 import { ABSENT, findMember, findMembers, MemberNames, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
@@ -14,8 +14,8 @@ export interface InitializeResult {
   readonly instructions: string | undefined;
 }
 
-/** `capabilities.tools.listChanged` is the deepest value that is looked at. */
-const RESULT_DEPTH = 3;
+/** `capabilities.tasks.requests.tools.call` is the deepest value that is looked at. */
+const RESULT_DEPTH = 5;
 /** An escape of JSON writes one character in so many bytes at most. */
 const ESCAPE_BYTES_MAX = 6;
 /** No version of the protocol is written longer, in quotes and with escapes. */
@@ -48,7 +48,27 @@ function readCapabilities(bytes: Buffer, node: number): number {
     bits |= bit;
     for (const flag of flags) if (isTrue(bytes, findMember(scanner, bytes, member, flag.name))) bits |= flag.bit;
   }
-  return bits;
+  return bits | readTasks(bytes, memberOf(bytes, node, 'tasks'));
+}
+
+function readTasks(bytes: Buffer, tasks: number): number {
+  if (!isObject(tasks)) return 0;
+  const toolsCall = memberOf(bytes, memberOf(bytes, memberOf(bytes, tasks, 'requests'), 'tools'), 'call');
+  return (
+    capability.tasks |
+    (isOffered(bytes, memberOf(bytes, tasks, 'list')) ? capability.tasksList : 0) |
+    (isOffered(bytes, memberOf(bytes, tasks, 'cancel')) ? capability.tasksCancel : 0) |
+    (isOffered(bytes, toolsCall) ? capability.tasksOfToolCalls : 0)
+  );
+}
+
+/** MCP's schema has objects there, its text speaks of booleans. */
+function isOffered(bytes: Buffer, node: number): boolean {
+  return isObject(node) || isTrue(bytes, node);
+}
+
+function memberOf(bytes: Buffer, node: number, name: string): number {
+  return isObject(node) ? findMember(scanner, bytes, node, name) : ABSENT;
 }
 
 function isObject(node: number): boolean {

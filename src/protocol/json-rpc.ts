@@ -7,6 +7,7 @@ import { ABSENT, AMBIGUOUS, findMembers, isString, MemberNames, stringValue } fr
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import { methodName } from './method-name.js';
 import { readings, type Reading } from './reading-queue.js';
+import { RELATED_TASK, type TaskIdSpans } from './task-places.js';
 import type { UriSpans } from './uri-places.js';
 
 /** A message of a caller. Spans are offsets into its bytes, end exclusive, strings with their quotes; -1 is absent. */
@@ -22,7 +23,7 @@ export interface ClientMessage {
   readonly paramsEnd: number;
   /**
    * What the request is about: `params.name`, of requests for resources `params.uri`, of a completion the name or URI in
-   * `params.ref`. Absent as well when it is not a string.
+   * `params.ref`, of requests about a task `params.taskId`. Absent as well when it is not a string.
    */
   readonly nameStart: number;
   readonly nameEnd: number;
@@ -37,6 +38,11 @@ export interface ClientMessage {
   /** `params.cursor`, of whatever kind: no cursor that the relay has not given out is valid. */
   readonly cursorStart: number;
   readonly cursorEnd: number;
+  /** Whether there is `params.task`: the request asks to become a task. */
+  readonly asksForTask: boolean;
+  /** What says which task it belongs to, in the `_meta` of `params` or of a result. */
+  readonly relatedTaskStart: number;
+  readonly relatedTaskEnd: number;
 }
 
 /** A message of a backend; spans as above. */
@@ -59,6 +65,8 @@ export interface BackendMessage {
   readonly progressTokenEnd: number;
   /** Of a large answer, where URIs stand in it; of others it has not been found out. */
   readonly uris: UriSpans | undefined;
+  /** The same of ids of tasks. */
+  readonly taskIds: TaskIdSpans | undefined;
 }
 
 /** `not-json` is for -32700, `not-json-rpc` for -32600 (decisions 2.2). */
@@ -84,14 +92,22 @@ const envelope = { id: ABSENT, method: ABSENT, params: ABSENT, result: ABSENT, e
 
 // What is looked for, object by object, and where it is: in the order of the names.
 const envelopeNames = new MemberNames('jsonrpc', 'id', 'method', 'params', 'result', 'error');
-const paramsNames = new MemberNames('name', 'requestId', 'cursor', '_meta');
+const paramsNames = new MemberNames('name', 'requestId', 'cursor', '_meta', 'task');
 const tokenNames = new MemberNames('progressToken');
+const metaNames = new MemberNames('progressToken', RELATED_TASK);
+const taskNames = new MemberNames('taskId');
+const resultNames = new MemberNames('_meta');
+const resultMetaNames = new MemberNames(RELATED_TASK);
 const uriNames = new MemberNames('uri');
 const refParamsNames = new MemberNames('ref');
 const refNames = new MemberNames('type', 'name', 'uri');
 const inEnvelope = new Int32Array(envelopeNames.all.length);
 const inParams = new Int32Array(paramsNames.all.length);
 const inToken = new Int32Array(tokenNames.all.length);
+const inMeta = new Int32Array(metaNames.all.length);
+const inTask = new Int32Array(taskNames.all.length);
+const inResult = new Int32Array(resultNames.all.length);
+const inResultMeta = new Int32Array(resultMetaNames.all.length);
 const inUri = new Int32Array(uriNames.all.length);
 const inRefParams = new Int32Array(refParamsNames.all.length);
 const inRef = new Int32Array(refNames.all.length);
@@ -116,7 +132,8 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer): ClientReading {
   if (id !== ABSENT && !isId(tape, id)) return 'not-json-rpc';
   if (method === ABSENT) {
     if (id === ABSENT || !isResponse(tape)) return 'not-json-rpc';
-    return clientMessage(tape, 'response', '', id, ABSENT, ABSENT, false, ABSENT, ABSENT, ABSENT);
+    const relatedTask = relatedTaskOfResult(tape, bytes);
+    return clientMessage(tape, 'response', '', id, ABSENT, ABSENT, false, ABSENT, ABSENT, ABSENT, false, relatedTask);
   }
   if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
   if (!findIn(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
@@ -125,8 +142,9 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer): ClientReading {
   if (subject === AMBIGUOUS) return 'not-json-rpc';
   const requestId = inParams[1]!;
   const cursor = inParams[2]!;
-  if (!findIn(tape, bytes, inParams[3]!, tokenNames, inToken)) return 'not-json-rpc';
-  const progressToken = inToken[0]!;
+  const asksForTask = inParams[4]! !== ABSENT;
+  if (!findIn(tape, bytes, inParams[3]!, metaNames, inMeta)) return 'not-json-rpc';
+  const progressToken = inMeta[0]!;
   return clientMessage(
     tape,
     id === ABSENT ? 'notification' : 'request',
@@ -138,7 +156,15 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer): ClientReading {
     idOrAbsent(tape, progressToken),
     idOrAbsent(tape, requestId),
     cursor,
+    asksForTask,
+    inMeta[1]!,
   );
+}
+
+/** One that is there twice says nothing. */
+function relatedTaskOfResult(tape: JsonScanner, bytes: Buffer): number {
+  if (envelope.result === ABSENT || !findIn(tape, bytes, envelope.result, resultNames, inResult)) return ABSENT;
+  return findIn(tape, bytes, inResult[0]!, resultMetaNames, inResultMeta) ? inResultMeta[0]! : ABSENT;
 }
 
 /** Whether what `subjectOf` has found last is a URI. */
@@ -153,6 +179,10 @@ function subjectOf(tape: JsonScanner, bytes: Buffer, method: string, params: num
     case 'resources/unsubscribe':
       isSubjectUri = true;
       return findIn(tape, bytes, params, uriNames, inUri) ? inUri[0]! : AMBIGUOUS;
+    case 'tasks/get':
+    case 'tasks/result':
+    case 'tasks/cancel':
+      return findIn(tape, bytes, params, taskNames, inTask) ? inTask[0]! : AMBIGUOUS;
     case 'completion/complete':
       if (!findIn(tape, bytes, params, refParamsNames, inRefParams)) return AMBIGUOUS;
       return findIn(tape, bytes, inRefParams[0]!, refNames, inRef) ? subjectOfRef(tape, bytes) : AMBIGUOUS;
@@ -304,6 +334,8 @@ function clientMessage(
   progressToken: number,
   requestId: number,
   cursor: number,
+  asksForTask: boolean,
+  relatedTask: number,
 ): ClientMessage {
   return {
     kind,
@@ -321,6 +353,9 @@ function clientMessage(
     requestIdEnd: endOf(tape, requestId),
     cursorStart: startOf(tape, cursor),
     cursorEnd: endOf(tape, cursor),
+    asksForTask,
+    relatedTaskStart: startOf(tape, relatedTask),
+    relatedTaskEnd: endOf(tape, relatedTask),
   };
 }
 
@@ -347,5 +382,6 @@ function backendMessage(
     progressTokenStart: startOf(tape, progressToken),
     progressTokenEnd: endOf(tape, progressToken),
     uris: undefined,
+    taskIds: undefined,
   };
 }

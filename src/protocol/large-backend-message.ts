@@ -1,42 +1,49 @@
 // Messages of backends of any size, read in slices with others' turns of the event loop between them; and a second time, when
-// it is an answer that may have URIs of resources in it, to find these. Cold but for large messages.
+// one may have URIs of resources or ids of tasks in it, to find these. Cold but for large messages.
 import { backendMessageIn, BACKEND_DEPTH, type BackendMessage } from './json-rpc.js';
 import type { JsonScanner } from './json-scanner.js';
 import { readings, type Reading, type ReadingExtras, type ReadingHandler } from './reading-queue.js';
-import { filterOf, mayNameUri, URI_DEPTH, URI_KEY_OVERLAP, urisIn } from './uri-places.js';
+import { mayNameTask, NO_TASK_IDS, TASK_KEY_OVERLAP, TASK_LEADING, taskIdsIn } from './task-places.js';
+import { leadingFilter, mayNameUri, NO_URIS, URI_DEPTH, URI_KEY_OVERLAP, URI_LEADING, urisIn } from './uri-places.js';
 
 /**
  * As `readBackendMessage`; of an answer the URIs in it are told, too.
  * @param done called once, from within when there is time for all of it. The bytes must stay as they are until then.
+ * @param hasTasks whether ids of tasks are told as well.
  */
-export function readLargeBackendMessage(bytes: Buffer, done: LargeMessageReader): Reading {
-  return new LargeReading(bytes, done, (...reading) => readings.readNow(bytes, BACKEND_DEPTH, ...reading));
+export function readLargeBackendMessage(bytes: Buffer, done: LargeMessageReader, hasTasks = false): Reading {
+  return new LargeReading(bytes, hasTasks, done, (...reading) => readings.readNow(bytes, BACKEND_DEPTH, ...reading));
 }
 
 /** The same, never called back from within. */
-export function readLargeBackendMessageLater(bytes: Buffer, done: LargeMessageReader): Reading {
-  return new LargeReading(bytes, done, (...reading) => readings.read(bytes, BACKEND_DEPTH, ...reading));
+export function readLargeBackendMessageLater(bytes: Buffer, done: LargeMessageReader, hasTasks = false): Reading {
+  return new LargeReading(bytes, hasTasks, done, (...reading) => readings.read(bytes, BACKEND_DEPTH, ...reading));
 }
 
 export type LargeMessageReader = (message: BackendMessage | undefined) => void;
 
-/** Reads a large message of a backend, and once more if it is an answer that may have URIs. */
+/** Reads a large message of a backend, and once more if there may be something in it that is to be found. */
 class LargeReading implements Reading {
   readonly #bytes: Buffer;
+  readonly #hasTasks: boolean;
   readonly #done: LargeMessageReader;
   #reading: Reading | undefined;
   #mayNameUri = false;
+  #mayNameTask = false;
   #isInSecond = false;
 
   constructor(
     bytes: Buffer,
+    hasTasks: boolean,
     done: LargeMessageReader,
     start: (handler: ReadingHandler, extras: ReadingExtras) => Reading,
   ) {
     this.#bytes = bytes;
+    this.#hasTasks = hasTasks;
     this.#done = done;
     const onSlice = (from: number, to: number): void => {
       this.#mayNameUri ||= mayNameUri(bytes.subarray(Math.max(0, from - URI_KEY_OVERLAP), to));
+      if (this.#hasTasks) this.#mayNameTask ||= mayNameTask(bytes.subarray(Math.max(0, from - TASK_KEY_OVERLAP), to));
     };
     const reading = start((tape) => this.#onRead(tape), { onSlice });
     if (!this.#isInSecond) this.#reading = reading;
@@ -48,14 +55,22 @@ class LargeReading implements Reading {
 
   #onRead(tape: JsonScanner | undefined): void {
     const message = tape && backendMessageIn(tape, this.#bytes);
-    if (message?.kind !== 'response' || !this.#mayNameUri) {
+    const mayNameUri = this.#mayNameUri && message?.kind === 'response';
+    if (message === undefined || (!mayNameUri && !this.#mayNameTask)) {
       this.#done(message);
       return;
     }
     this.#isInSecond = true;
     const handler = (second: JsonScanner | undefined): void =>
       // It is JSON: only too many values are a fault.
-      this.#done(second && { ...message, uris: urisIn(second, this.#bytes) });
-    this.#reading = readings.read(this.#bytes, URI_DEPTH, handler, { filter: filterOf(this.#bytes) });
+      this.#done(
+        second && {
+          ...message,
+          uris: mayNameUri ? urisIn(second, this.#bytes) : NO_URIS,
+          taskIds: this.#mayNameTask ? taskIdsIn(second, this.#bytes) : NO_TASK_IDS,
+        },
+      );
+    const leading = [...(mayNameUri ? URI_LEADING : []), ...(this.#mayNameTask ? TASK_LEADING : [])];
+    this.#reading = readings.read(this.#bytes, URI_DEPTH, handler, { filter: leadingFilter(this.#bytes, leading) });
   }
 }

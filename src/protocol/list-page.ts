@@ -90,7 +90,7 @@ function readPage(bytes: Buffer, kind: ListKind): ListAnswer {
 function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | undefined {
   const spans: number[] = [];
   const past = tape.next(list);
-  const keyBytesMax = kind.key === 'name' ? limits.toolNameBytesMax : limits.uriBytesMax;
+  const keyBytesMax = kind.isNamed ? limits.toolNameBytesMax : limits.uriBytesMax;
   for (let node = list + 1; node < past; node = tape.next(node)) {
     const key = tape.kind(node) === jsonKind.object ? findMember(tape, bytes, node, kind.key) : ABSENT;
     if (!isText(key)) return undefined;

@@ -39,18 +39,18 @@ export function mayNameUri(bytes: Buffer): boolean {
 /** @param bytes of an answer that was read, and is JSON. @returns `undefined` when it has more values than can be written down. */
 export function findUris(bytes: Buffer): UriSpans | undefined {
   if (!mayNameUri(bytes)) return NO_URIS;
-  return scanner.scan(bytes, URI_DEPTH, filterOf(bytes)) ? urisIn(scanner, bytes) : undefined;
+  return scanner.scan(bytes, URI_DEPTH, leadingFilter(bytes, URI_LEADING)) ? urisIn(scanner, bytes) : undefined;
 }
 
 /** What of a message leads to a place: elements of arrays, and members of these names. */
-export function filterOf(bytes: Buffer): NodeFilter {
+export function leadingFilter(bytes: Buffer, names: readonly string[]): NodeFilter {
   return {
-    wants: (keyStart, keyEnd) => keyStart === -1 || LEADING.some((name) => isKey(bytes, keyStart, keyEnd, name)),
+    wants: (keyStart, keyEnd) => keyStart === -1 || names.some((name) => isKey(bytes, keyStart, keyEnd, name)),
     nodesMax: bytes.length > limits.readAtOnceBytesMax ? limits.uriNodesMax : limits.jsonNodesMax,
   };
 }
 
-const LEADING = ['result', 'content', 'contents', 'messages', 'resource', 'error', 'data'] as const;
+export const URI_LEADING = ['result', 'content', 'contents', 'messages', 'resource', 'error', 'data'] as const;
 
 /** @param tape of a scan with the filter. */
 export function urisIn(tape: JsonScanner, bytes: Buffer): UriSpans {

@@ -37,6 +37,11 @@ export function unknownResource(uri: string): RpcError {
   return { code: rpcCodes.invalidParams, message: `Unknown resource: ${uri}` };
 }
 
+/** @param id as whoever asked has it. */
+export function unknownTask(id: string): RpcError {
+  return { code: rpcCodes.invalidParams, message: `Unknown task: ${id}` };
+}
+
 export function methodNotFound(method: string): RpcError {
   return { code: rpcCodes.methodNotFound, message: `Method not found: ${method}` };
 }

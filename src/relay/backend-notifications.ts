@@ -1,28 +1,49 @@
-// Which notifications of a backend go on to the client, and as what: they keep every byte but for the URIs of resources,
-// which get the backend's name. Cold: progress, which is frequent, is its call's affair.
+// Which notifications of a backend go on to the client, and as what: they keep every byte but for the URIs of resources and
+// the ids of tasks, which get the backend's name. Cold: progress, which is frequent, mostly comes from backends without tasks.
 import { findText } from '../protocol/json-member-text.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
+import { taskPlace } from '../protocol/task-places.js';
 import type { CompiledBackend } from '../store/compiled-config.js';
+import { partsOf } from './edits.js';
+import { belongsToTask, callersTaskEdits, type TaskForm } from './task-ids.js';
 import { uriInsertion, uriPrefix } from './uris.js';
 
-/** @returns the message for the client, in parts one behind the other; `undefined` when it gets none. */
+/**
+ * @param tasks `undefined` for a backend without any.
+ * @param isOwnProgress whether it is progress of the call on whose stream it came, under the caller's own token.
+ * @returns the message for the client, in parts one behind the other; `undefined` when it gets none.
+ */
 export function clientsNotification(
   backend: CompiledBackend,
+  tasks: TaskForm | undefined,
   bytes: Buffer,
   message: BackendMessage,
+  isOwnProgress = false,
 ): readonly Buffer[] | undefined {
   switch (message.method) {
     case 'notifications/resources/updated':
       return withCallersUri(backend, bytes, message);
-    // Of a call they go on its stream, under the caller's own token; a backend's requests have their own way, too.
+    // The token of a call stays good for as long as the task that it has become, on whatever stream.
     case 'notifications/progress':
-    case 'notifications/cancelled':
-    // The ids of tasks are not relayed.
+      if (!isOwnProgress && (tasks === undefined || !belongsToTask(bytes, message))) return undefined;
+      return withCallersTask(tasks, taskPlace.related, bytes, message);
     case 'notifications/tasks/status':
+      return tasks && withCallersTask(tasks, taskPlace.own | taskPlace.related, bytes, message);
+    // A backend's requests have their own way.
+    case 'notifications/cancelled':
       return undefined;
     default:
-      return [bytes];
+      return withCallersTask(tasks, taskPlace.related, bytes, message);
   }
+}
+
+function withCallersTask(
+  tasks: TaskForm | undefined,
+  places: number,
+  bytes: Buffer,
+  message: BackendMessage,
+): readonly Buffer[] {
+  return tasks === undefined ? [bytes] : partsOf(bytes, callersTaskEdits(bytes, message, places, tasks));
 }
 
 function withCallersUri(

@@ -1,22 +1,37 @@
-// What backends ask of the client of one session: sampling, elicitation, roots. Each request goes to the client under an id
-// of ours, and the client's answer, whichever connection and worker it comes by, goes to the backend that asked, under
-// the backend's own id. Nothing but the ids is touched. Cold: a call whose backend asks nothing never comes here.
+// What backends ask of the client of one session: sampling, elicitation, roots, and what has become of it where it was asked
+// for as a task. Each request goes to the client under an id of ours, and the client's answer, whichever connection and worker
+// it comes by, goes to the backend that asked, under the backend's own id. Nothing but ids is touched. Cold: a call whose backend asks nothing never comes here.
 //
 //   asked ──answered by the client──────────────> answer sent to the backend
 //     ├────withdrawn by the backend─────────────> the client is told
 //     ├────its stream has ended─────────────────> the client is told
 //     └────not answered in time, or lost────────> the backend is told, and so is the client
 import { readClientOffers, type ClientOffers } from '../protocol/client-offers.js';
-import { readProgressKey, readRequestDetail, readRequestId } from '../protocol/backend-request.js';
+import {
+  readCreatedTask,
+  readProgressKey,
+  readRequestDetail,
+  readRequestId,
+  type RequestDetail,
+} from '../protocol/backend-request.js';
+import { capability } from '../protocol/capabilities.js';
+import { readMember } from '../protocol/json-member-text.js';
 import { idKey, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
+import { taskPlace } from '../protocol/task-places.js';
 import type { Account } from '../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
-import type { RpcError } from './answers.js';
+import { unknownTask, type RpcError } from './answers.js';
+import { withEdit } from './bare-body.js';
+import { ClientTasks } from './client-tasks.js';
+import { partsOf, type Edit } from './edits.js';
 import type { ClientIntroduction } from './upstream/client-introduction.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
+import type { SessionShare } from './session-memory.js';
+import { bareTaskEdit, callersTaskEdits, type TaskForm } from './task-ids.js';
+import type { OutgoingMessage } from './upstream/http-upstream.js';
 import type { UpstreamSession, UpstreamSessionRecord } from './upstream/upstream-session.js';
 
 /** A stream to the client on which it can be asked: that of a call, or the session's own. */
@@ -35,6 +50,7 @@ export interface AskingStream {
 
 export interface BackendRequestsPlan {
   readonly account: Account;
+  readonly memory: SessionShare;
   readonly introduction: ClientIntroduction;
   readonly deadlines: DeadlineWheel;
   readonly answerTimeoutMs: number;
@@ -52,6 +68,7 @@ interface OpenRequest {
   readonly backendId: Buffer;
   readonly backendIdKey: string;
   readonly tokenKey: string | undefined;
+  readonly asksForTask: boolean;
   readonly stream: AskingStream;
   /** Of the request on whose stream it came. */
   readonly passthrough: readonly string[];
@@ -60,6 +77,7 @@ interface OpenRequest {
 
 export class BackendRequests {
   readonly #plan: BackendRequestsPlan;
+  readonly #clientTasks: ClientTasks;
   #offers: ClientOffers | undefined;
   /** By the key of our id. */
   readonly #open = new Map<string, OpenRequest>();
@@ -67,6 +85,14 @@ export class BackendRequests {
 
   constructor(plan: BackendRequestsPlan) {
     this.#plan = plan;
+    this.#clientTasks = new ClientTasks(plan.memory);
+  }
+
+  /** How ids of tasks are written that a backend has; `undefined` for one without tasks. */
+  taskForm(upstream: UpstreamSession): TaskForm | undefined {
+    if (!upstream.declares(capability.tasks)) return undefined;
+    const { name: backendName } = upstream.backend;
+    return { backendName, isClients: (taskId) => this.#clientTasks.isOf(upstream, taskId) };
   }
 
   /** Whether the client has anything to answer. */
@@ -101,9 +127,12 @@ export class BackendRequests {
       upstream.answerInstead(backendId, undefined, passthrough);
       return;
     }
-    const { tokenKey, mode } = readRequestDetail(bytes, message);
+    const detail = readRequestDetail(bytes, message);
+    const { tokenKey, asksForTask } = detail;
     const error =
-      this.#notOffered(message.method, mode) ?? stream.askingObstacle ?? this.#noRoomFor(upstream, backendId.length);
+      this.#notOffered(message.method, upstream, detail) ??
+      stream.askingObstacle ??
+      this.#noRoomFor(upstream, backendId.length);
     if (error !== undefined) {
       upstream.answerInstead(backendId, error, passthrough);
       return;
@@ -111,14 +140,21 @@ export class BackendRequests {
     const id = this.#newId(upstream.backend.name, backendId);
     const key = idKey(id, 0, id.length);
     const request: OpenRequest = {
-      ...{ id, key, upstream, askedIn: upstream.record, backendId, tokenKey, stream, passthrough },
+      ...{ id, key, upstream, askedIn: upstream.record, backendId, tokenKey, asksForTask, stream, passthrough },
       backendIdKey: idKey(backendId, 0, backendId.length),
       deadline: this.#plan.deadlines.after(this.#plan.answerTimeoutMs, () => this.#onTimeUp(request)),
     };
     const isFirst = this.#countOn(stream) === 0;
     this.#open.set(key, request);
     if (isFirst) stream.onAsking(true);
-    stream.tell([bytes.subarray(0, idStart), id, bytes.subarray(idEnd)], () => this.#onLost(request));
+    const edits = [{ start: idStart, end: idEnd, putIn: id }, ...this.#taskEdits(upstream, bytes, message)];
+    stream.tell(partsOf(bytes, edits), () => this.#onLost(request));
+  }
+
+  /** Of what a message of a backend's says of the task that it belongs to. */
+  #taskEdits(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): readonly Edit[] {
+    const form = this.taskForm(upstream);
+    return form === undefined ? [] : callersTaskEdits(bytes, message, taskPlace.related, form);
   }
 
   /** The client has answered something. What was not asked, or is settled, goes nowhere. */
@@ -128,27 +164,49 @@ export class BackendRequests {
     const request = this.#open.get(idKey(body, start, end));
     if (request === undefined) return;
     this.#settle(request);
-    const { upstream, askedIn, backendId } = request;
+    const { upstream, askedIn, backendId, asksForTask, tokenKey } = request;
     if (upstream.record !== askedIn) return;
+    const taskId = asksForTask ? readCreatedTask(body) : undefined;
+    if (taskId !== undefined) this.#clientTasks.note(taskId, upstream, tokenKey);
     // Of the exchange, which is over at once, nobody counts it any more.
     const countedBytes = body.length >= limits.countedFromBytes ? body.length : 0;
     const { requestBytes } = this.#plan.account;
     requestBytes.take(countedBytes);
     const headers = passthroughHeadersFor(upstream.backend, exchange.request);
     const answer = { body, leftOut: { start, end }, putIn: backendId };
-    upstream.send(answer, headers, () => requestBytes.give(countedBytes));
+    upstream.send(this.#withBareTask(answer, message, upstream), headers, () => requestBytes.give(countedBytes));
   }
 
-  /** The client reports progress of a request that it was asked. A token that two of them share says nothing. */
+  /** The client reports progress of a request that it was asked, or of what has become a task. A token that two share says nothing. */
   onProgress(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
     // What waits to be sent is counted by nobody.
-    const isHeavy = body.length >= limits.countedFromBytes;
-    const tokenKey = this.isEmpty || isHeavy ? undefined : readProgressKey(body, message);
+    const tokenKey = body.length < limits.countedFromBytes ? readProgressKey(body, message) : undefined;
     if (tokenKey === undefined) return;
     const [request, ...others] = [...this.#open.values()].filter((open) => open.tokenKey === tokenKey);
-    if (request === undefined || others.length > 0 || request.upstream.record !== request.askedIn) return;
-    request.upstream.send({ body }, passthroughHeadersFor(request.upstream.backend, exchange.request));
+    if (others.length > 0) return;
+    if (request === undefined) this.#notify(this.#clientTasks.ownerOfToken(tokenKey), exchange, message);
+    else if (request.upstream.record === request.askedIn) this.#notify(request.upstream, exchange, message);
+  }
+
+  /** The client tells how a task of its own is doing: the backend that it runs it for. */
+  onTaskStatus(exchange: Exchange, message: ClientMessage): void {
+    const { body } = exchange.request;
+    const { paramsStart, paramsEnd } = message;
+    if (paramsStart === -1 || body.length >= limits.countedFromBytes) return;
+    const taskId = readMember(body.subarray(paramsStart, paramsEnd), 'taskId');
+    if (taskId !== undefined) this.#notify(this.#clientTasks.ownerOf(taskId), exchange, message);
+  }
+
+  #notify(upstream: UpstreamSession | undefined, exchange: Exchange, message: ClientMessage): void {
+    if (upstream === undefined) return;
+    const notice = this.#withBareTask({ body: exchange.request.body }, message, upstream);
+    upstream.send(notice, passthroughHeadersFor(upstream.backend, exchange.request));
+  }
+
+  #withBareTask(outgoing: OutgoingMessage, message: ClientMessage, upstream: UpstreamSession): OutgoingMessage {
+    const edit = bareTaskEdit(outgoing.body, message, upstream.backend, this.taskForm(upstream));
+    return withEdit(outgoing, edit);
   }
 
   /** A backend's `notifications/cancelled`: it no longer wants the answer. */
@@ -159,7 +217,8 @@ export class BackendRequests {
     for (const request of this.#open.values()) {
       if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;
       this.#settle(request);
-      request.stream.tell([bytes.subarray(0, span.start), request.id, bytes.subarray(span.end)]);
+      const edits = [{ ...span, putIn: request.id }, ...this.#taskEdits(upstream, bytes, message)];
+      request.stream.tell(partsOf(bytes, edits));
       return;
     }
   }
@@ -217,7 +276,7 @@ export class BackendRequests {
   }
 
   /** Only what the client has declared is asked of it (C19). */
-  #notOffered(method: string, mode: string): RpcError | undefined {
+  #notOffered(method: string, upstream: UpstreamSession, { mode, taskId = '' }: RequestDetail): RpcError | undefined {
     const offers = this.#offered;
     switch (method) {
       case 'sampling/createMessage':
@@ -227,9 +286,19 @@ export class BackendRequests {
       case 'elicitation/create':
         if (!offers.elicitationForm && !offers.elicitationUrl) return notOffered(method);
         return (mode === 'url' ? offers.elicitationUrl : offers.elicitationForm) ? undefined : MODE_NOT_OFFERED;
+      case 'tasks/get':
+      case 'tasks/result':
+        return offers.tasks ? this.#notIts(upstream, taskId) : notOffered(method);
+      case 'tasks/cancel':
+        return offers.tasksCancel ? this.#notIts(upstream, taskId) : notOffered(method);
+      // Of `tasks/list` too: the client's list has the tasks of all backends in it.
       default:
         return notOffered(method);
     }
+  }
+
+  #notIts(upstream: UpstreamSession, taskId: string): RpcError | undefined {
+    return this.#clientTasks.isOf(upstream, taskId) ? undefined : unknownTask(taskId);
   }
 
   #noRoomFor(upstream: UpstreamSession, idBytes: number): RpcError | undefined {

@@ -1,4 +1,5 @@
-// What a client says without asking: cancellations, progress, answers to what backends asked, changed roots. Cold.
+// What a client says without asking: cancellations, progress, answers to what backends asked, changed roots, how tasks of its
+// own are doing. Cold.
 import { idKey, type ClientMessage } from '../protocol/json-rpc.js';
 import { limits } from '../shared/limits.js';
 import { backendTurns } from './backend-turns.js';
@@ -21,6 +22,9 @@ export function onClientNotice(session: Session, exchange: Exchange, message: Cl
     case 'notifications/progress':
       session.backendRequests.onProgress(exchange, message);
       break;
+    case 'notifications/tasks/status':
+      session.backendRequests.onTaskStatus(exchange, message);
+      break;
     case 'notifications/roots/list_changed':
       onRootsChanged(session, exchange);
       break;
@@ -34,7 +38,7 @@ function onCancelled(session: Session, exchange: Exchange, message: ClientMessag
   const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
   const tryIt = (): boolean => {
     const work = session.find(key);
-    work?.cancel(exchange);
+    work?.cancel(exchange, message);
     return work !== undefined;
   };
   if (!tryIt()) session.readings.wait(tryIt);

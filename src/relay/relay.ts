@@ -1,7 +1,7 @@
 // The MCP multiplexer. It takes an admitted caller's exchange and gives it to the method's own file; here the
 // downstream side and the upstream side meet. It knows no HTTP server and no token.
 import type { AnswerOptions, UpstreamOptions } from '../config/dataplane-options.js';
-import { listKinds, type ListKind } from '../protocol/list-kinds.js';
+import { listKindOf, type ListKind } from '../protocol/list-kinds.js';
 import {
   readClientMessage,
   readLargeClientMessage,
@@ -31,7 +31,7 @@ import { Sessions } from './sessions.js';
 import { Session } from './session.js';
 import { SlowRequests } from './slow-requests.js';
 import { fullRequestShare, hasRoom } from './request-room.js';
-import { readTarget, type TargetMethod } from './targets.js';
+import { isTargetMethod, readTarget, silenceMsMax, type TargetMethod } from './targets.js';
 import { OWN_INTRODUCTION } from './upstream/client-introduction.js';
 import type { HttpUpstream } from './upstream/http-upstream.js';
 import { LoggedUpstreams } from './upstream/logged-upstreams.js';
@@ -206,27 +206,17 @@ export class Relay {
   }
 
   #request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    switch (message.method) {
-      case 'tools/call':
-      case 'prompts/get':
-      case 'resources/read':
-      case 'resources/subscribe':
-      case 'resources/unsubscribe':
-      case 'completion/complete':
-        this.#call(message.method, caller, session, exchange, message);
-        break;
-      case 'tools/list':
-        this.#list(listKinds.tools, caller, session, exchange, message);
-        break;
-      case 'prompts/list':
-        this.#list(listKinds.prompts, caller, session, exchange, message);
-        break;
-      case 'resources/list':
-        this.#list(listKinds.resources, caller, session, exchange, message);
-        break;
-      case 'resources/templates/list':
-        this.#list(listKinds.templates, caller, session, exchange, message);
-        break;
+    const { method } = message;
+    if (isTargetMethod(method)) {
+      this.#relayRequest(method, caller, session, exchange, message);
+      return;
+    }
+    const kind = listKindOf(method);
+    if (kind !== undefined) {
+      this.#list(kind, caller, session, exchange, message);
+      return;
+    }
+    switch (method) {
       case 'ping':
         exchange.annotate?.('ping', '', '');
         answer(exchange, resultMessage(idOf(exchange, message), '{}'));
@@ -311,7 +301,13 @@ export class Relay {
     });
   }
 
-  #call(method: TargetMethod, caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+  #relayRequest(
+    method: TargetMethod,
+    caller: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+  ): void {
     const { body } = exchange.request;
     const id = idOf(exchange, message);
     const { target, tool } = readTarget(method, caller.virtualHost, body, message);
@@ -321,7 +317,7 @@ export class Relay {
       answerError(exchange, id, isUndeclared ? methodNotFound(method) : target.error);
       return;
     }
-    const { backend, outgoing, gate, uriPlaces } = target;
+    const { backend, outgoing, gate, uriPlaces, taskPlaces } = target;
     exchange.annotate?.(method, backend.name, tool);
     if (!hasRoom(session, exchange, id)) return;
     if (method === 'resources/subscribe' && !session.subscriptions.hasRoomFor(gate?.uri ?? '')) {
@@ -337,9 +333,10 @@ export class Relay {
       gate: gate && new Gate(this.#context, this.#merger, session, gate),
       onResult: session.subscriptionNote(method, backend.name, gate?.uri),
       uriPlaces,
+      taskPlaces,
       passthrough: passthroughHeadersFor(backend, exchange.request),
       deadlines: this.#context.deadlines,
-      idleTimeoutMs: this.#context.options.callIdleTimeoutMs,
+      idleTimeoutMs: silenceMsMax(method, this.#context.options),
     });
     request.start();
   }

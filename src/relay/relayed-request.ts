@@ -7,6 +7,7 @@ import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import { answer, answerInParts, backendFailed, errorMessage, type RpcError } from './answers.js';
 import { clientsNotification } from './backend-notifications.js';
+import { withEdit } from './bare-body.js';
 import type { AskingStream } from './backend-requests.js';
 import type { Exchange } from './exchange.js';
 import type { Gate } from './gate.js';
@@ -16,6 +17,7 @@ import { RequestInFlight } from './request-in-flight.js';
 import { callersParts } from './rewriting.js';
 import { Sending } from './sending.js';
 import type { Session } from './session.js';
+import { bareTaskEdit } from './task-ids.js';
 import { upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
 import type { IdSpan, RequestHandler, UpstreamRequest } from './upstream/upstream-request.js';
 import type { OutgoingMessage } from './upstream/http-upstream.js';
@@ -39,6 +41,8 @@ export interface RelayedRequestPlan {
   readonly gate: Gate | undefined;
   /** Bits of `uriPlace`: where in the answer URIs are the backend's. */
   readonly uriPlaces: number;
+  /** The same of `taskPlace` for ids of tasks. */
+  readonly taskPlaces: number;
   /** The caller's headers for this backend: name, value, … */
   readonly passthrough: readonly string[];
   readonly deadlines: DeadlineWheel;
@@ -85,7 +89,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
    * Passes the caller's own notice on to the one backend that runs the request, and stops waiting soon.
    * @param exchange the notice's own exchange.
    */
-  cancel(exchange: Exchange): void {
+  cancel(exchange: Exchange, notice: ClientMessage): void {
     if (this.#isDone) return;
     if (this.#request === undefined) {
       // Not sent yet: there is nothing to cancel there.
@@ -96,7 +100,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     const { body } = exchange.request;
     const headers = passthroughHeadersFor(upstream.backend, exchange.request);
     // What waits to be sent is counted by nobody.
-    if (body.length < limits.countedFromBytes) upstream.send({ body }, headers);
+    if (body.length < limits.countedFromBytes)
+      upstream.send(withEdit({ body }, bareTaskEdit(body, notice, upstream.backend)), headers);
     else upstream.cancel(this.id, 'cancelled by the client', headers);
     // A backend need not answer what was cancelled, and many never end the stream either.
     this.#cancelDeadline ??= this.#plan.deadlines.after(limits.cancelledAnswerMsMax, () => {
@@ -113,8 +118,10 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
     if (!message.isError) this.#plan.onResult?.();
-    const { upstream, uriPlaces } = this.#plan;
-    this.#finish(bytes, callersParts(bytes, message, this.id, upstream.backend.uriName, uriPlaces));
+    const { session, upstream, uriPlaces, taskPlaces } = this.#plan;
+    const { uriName } = upstream.backend;
+    const tasks = session.taskForm(upstream);
+    this.#finish(bytes, callersParts(bytes, message, this.id, uriName, uriPlaces, taskPlaces, tasks));
     if (this.#request?.isSent === true) this.#plan.exchange.releaseBody?.();
   }
 
@@ -122,11 +129,15 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     const { session, upstream, passthrough } = this.#plan;
     if (message.kind === 'request') session.backendRequests.ask(this, upstream, passthrough, bytes, message);
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
-    else if (message.method === 'notifications/progress') {
-      if (this.#isOwnProgress(bytes, message)) this.#stream(bytes);
-    } else {
-      const parts = clientsNotification(upstream.backend, bytes, message);
-      if (parts !== undefined) this.tell(parts);
+    else {
+      const isOwnProgress = message.method === 'notifications/progress' && this.#isOwnProgress(bytes, message);
+      const tasks = session.taskForm(upstream);
+      const isAsItCame = isOwnProgress && tasks === undefined;
+      const parts = isAsItCame
+        ? undefined
+        : clientsNotification(upstream.backend, tasks, bytes, message, isOwnProgress);
+      if (isAsItCame) this.#stream(bytes);
+      else if (parts !== undefined) this.tell(parts);
     }
   }
 

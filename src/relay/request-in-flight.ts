@@ -1,6 +1,6 @@
 // A request of the caller's that its session is working on: in the session's list, so that it can be found by the
 // caller's id for it, and ended with the session.
-import { idKey } from '../protocol/json-rpc.js';
+import { idKey, type ClientMessage } from '../protocol/json-rpc.js';
 import { Link } from '../shared/link.js';
 import type { Exchange } from './exchange.js';
 import type { IdSpan } from './upstream/upstream-request.js';
@@ -24,7 +24,7 @@ export abstract class RequestInFlight extends Link {
    * The caller no longer wants the answer.
    * @param exchange that of the notice which says so.
    */
-  abstract cancel(exchange: Exchange): void;
+  abstract cancel(exchange: Exchange, notice: ClientMessage): void;
   /**
    * It has been under way for long: whoever waits for the answer may be told that it is still to come. Called again with
    * each turn.

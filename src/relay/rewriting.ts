@@ -1,20 +1,19 @@
-// A backend's answer as its caller gets it: with the caller's own id, and URIs of resources in the caller's form. All other
-// bytes stay where they are, and are not copied. Hot: most answers need neither.
+// A backend's answer as its caller gets it: with the caller's own id, and URIs of resources and ids of tasks in the caller's
+// form. All other bytes stay where they are, and are not copied. Hot: most answers need none of it.
 import { NO_URIS, findUris, URI_SPAN_LENGTH, type UriSpans } from '../protocol/uri-places.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
+import { insertion, partsOf, type Edit } from './edits.js';
+import { callersTaskEdits, type TaskForm } from './task-ids.js';
 import type { IdSpan } from './upstream/upstream-request.js';
 import { uriInsertion, uriPrefix } from './uris.js';
 
-/** Some bytes in place of others. */
-interface Edit {
-  readonly start: number;
-  readonly end: number;
-  readonly putIn: Buffer;
-}
+const NO_EDITS: readonly Edit[] = [];
 
 /**
  * @param uriName the backend's name in URIs.
  * @param places bits of `uriPlace` where URIs are the backend's.
+ * @param taskPlaces bits of `taskPlace` where ids of tasks are.
+ * @param tasks `undefined` for a backend without any.
  * @returns the parts of what the caller gets; `undefined` when that is what has come.
  */
 export function callersParts(
@@ -23,17 +22,16 @@ export function callersParts(
   id: IdSpan,
   uriName: string,
   places: number,
+  taskPlaces = 0,
+  tasks?: TaskForm,
 ): readonly Buffer[] | undefined {
   const uris = message.uris ?? findUris(bytes) ?? NO_URIS;
   const idEdit = callersId(bytes, message, id);
-  if (uris.length === 0) return idEdit && partsOf(bytes, [idEdit]);
-  const edits = uriEdits(bytes, uris, uriName, places);
+  const taskEdits = tasks === undefined ? NO_EDITS : callersTaskEdits(bytes, message, taskPlaces, tasks);
+  if (uris.length === 0 && taskEdits.length === 0) return idEdit && partsOf(bytes, [idEdit]);
+  const edits = [...uriEdits(bytes, uris, uriName, places), ...taskEdits];
   if (idEdit !== undefined) edits.push(idEdit);
-  if (edits.length === 0) return undefined;
-  return partsOf(
-    bytes,
-    edits.sort((one, other) => one.start - other.start),
-  );
+  return edits.length === 0 ? undefined : partsOf(bytes, edits);
 }
 
 /** A backend may write the id in other digits or escapes; the caller gets the bytes that it sent (decisions 2.4). */
@@ -49,19 +47,7 @@ function uriEdits(bytes: Buffer, uris: UriSpans, uriName: string, places: number
   const edits: Edit[] = [];
   for (let row = 0; row < uris.length; row += URI_SPAN_LENGTH) {
     if ((places & uris[row + 2]!) === 0) continue;
-    const { at, putIn } = uriInsertion(bytes, uris[row]!, uris[row + 1]!, prefix);
-    edits.push({ start: at, end: at, putIn });
+    edits.push(insertion(uriInsertion(bytes, uris[row]!, uris[row + 1]!, prefix)));
   }
   return edits;
-}
-
-function partsOf(bytes: Buffer, edits: readonly Edit[]): Buffer[] {
-  const parts: Buffer[] = [];
-  let at = 0;
-  for (const { start, end, putIn } of edits) {
-    parts.push(bytes.subarray(at, start), putIn);
-    at = end;
-  }
-  parts.push(bytes.subarray(at));
-  return parts;
 }

@@ -1,5 +1,5 @@
 // Which backend a name belongs to (decisions 2.5). The prefix is the backend's key followed by `-`; both halves may contain
-// `-`, and the longest backend name that fits wins. Tools and prompts alike. Hot.
+// `-`, and the longest backend name that fits wins. Tools, prompts and ids of tasks alike. Hot.
 import type { ListKind } from '../protocol/list-kinds.js';
 import type { AllowedNames, CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import type { ListRules, RuledBackend } from './list-merge/list-rules.js';
@@ -23,6 +23,20 @@ export function routeName(
   return allowed === undefined || allowed.has(bareName) ? { backend, bareName } : undefined;
 }
 
+/** The same for the id of a task. */
+export function routeTask(virtualHost: CompiledVirtualHost, fullId: string): NameRoute | undefined {
+  const backend = backendOf(virtualHost, fullId);
+  return backend && mayHaveTasks(backend) ? { backend, bareName: fullId.slice(backend.name.length + 1) } : undefined;
+}
+
+/**
+ * Tasks are made by calls, which the allow-list lets pass or not; whose a task is, its backend judges. Whoever may call
+ * nothing there has none.
+ */
+function mayHaveTasks({ allowedNames: { tools } }: RuledBackend): boolean {
+  return tools?.size !== 0;
+}
+
 /**
  * Whether a request for the merged name would reach this backend: beside `a-b`, the tool `b-c` of `a` cannot be reached,
  * because `a-b-c` is the other backend's `c`.
@@ -33,6 +47,7 @@ export function isReachable(rules: ListRules, backend: RuledBackend, bareName: s
 
 /** @param name of an item that has another key; `undefined` when it has none. */
 export function isAllowed(backend: RuledBackend, kind: ListKind, key: string, name: string | undefined): boolean {
+  if (kind.allowedAs === undefined) return mayHaveTasks(backend);
   const allowed = backend.allowedNames[kind.allowedAs];
   return allowed === undefined || allowed.has(key) || (name !== undefined && allowed.has(name));
 }

@@ -19,7 +19,14 @@ export function sessionBytesBound(
   return account.sessionBytes.boundAgainst(limits.sessionBytesEach + introductionBytes(introduction) + upstreamBytes);
 }
 
-export class SessionMemory {
+/** What things of a session see of it that weigh something. */
+export interface SessionShare {
+  hasRoomFor(bytes: number): boolean;
+  keep(bytes: number): void;
+  drop(bytes: number): void;
+}
+
+export class SessionMemory implements SessionShare {
   readonly #account: Account;
   #keptBytes = 0;
   #isOver = false;

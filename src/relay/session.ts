@@ -16,6 +16,7 @@ import { RequestsInFlight } from './requests-in-flight.js';
 import { SessionMemory } from './session-memory.js';
 import type { SlowRequests } from './slow-requests.js';
 import { Subscriptions } from './subscriptions.js';
+import type { TaskForm } from './task-ids.js';
 import { Unasked } from './unasked.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 import { UpstreamSession } from './upstream/upstream-session.js';
@@ -98,10 +99,16 @@ export class Session {
     const { deadlines, options } = this.#context;
     return (this.#backendRequests ??= new BackendRequests({
       account: this.account,
+      memory: this.#memory,
       introduction: this.identity.introduction,
       deadlines,
       answerTimeoutMs: options.clientAnswerTimeoutMs,
     }));
+  }
+
+  /** How ids of tasks are written that a backend has; `undefined` for one without tasks. Hot. */
+  taskForm(upstream: UpstreamSession): TaskForm | undefined {
+    return upstream.declares(capability.tasks) ? this.backendRequests.taskForm(upstream) : undefined;
   }
 
   /** That of the config last obeyed. */

@@ -2,23 +2,17 @@
 import { capability } from '../protocol/capabilities.js';
 import { limits } from '../shared/limits.js';
 import { grantByEntries } from './list-merge/grant.js';
+import type { SessionShare } from './session-memory.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 import type { UpstreamSession } from './upstream/upstream-session.js';
 
-/** Where they weigh. */
-export interface SubscriptionMemory {
-  keep(bytes: number): void;
-  drop(bytes: number): void;
-  hasRoomFor(bytes: number): boolean;
-}
-
 export class Subscriptions {
-  readonly #memory: SubscriptionMemory;
+  readonly #memory: SessionShare;
   /** The backends' own URIs, by the backends' names. */
   readonly #uris = new Map<string, Set<string>>();
   #count = 0;
 
-  constructor(memory: SubscriptionMemory) {
+  constructor(memory: SessionShare) {
     this.#memory = memory;
   }
 

@@ -1,16 +1,26 @@
-// What a request is for, found by the name or the URI in it: the backend, the bytes that go there, and what must hold before
+// What a request is for, found by the name, the URI or the id of a task in it: the backend, the bytes that go there, and what must hold before
 // they do. What is not allowed is answered like what does not exist. Hot.
+import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { capability } from '../protocol/capabilities.js';
 import { stringValue } from '../protocol/json-member.js';
 import type { ClientMessage } from '../protocol/json-rpc.js';
+import { taskPlace } from '../protocol/task-places.js';
 import { uriPlace } from '../protocol/uri-places.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
-import { resourceNotFound, unknownPrompt, unknownResource, unknownTool, type RpcError } from './answers.js';
-import { bareNameBody, bareUriBody } from './bare-body.js';
+import {
+  resourceNotFound,
+  unknownPrompt,
+  unknownResource,
+  unknownTask,
+  unknownTool,
+  type RpcError,
+} from './answers.js';
+import { bareNameBody, bareUriBody, withEdit } from './bare-body.js';
 import type { GateRules } from './gate.js';
-import { routeName } from './routing.js';
+import { routeName, routeTask } from './routing.js';
+import { bareTaskEdit } from './task-ids.js';
 import type { OutgoingMessage } from './upstream/http-upstream.js';
 import { routeUri } from './uris.js';
 
@@ -21,7 +31,10 @@ export type TargetMethod =
   | 'resources/read'
   | 'resources/subscribe'
   | 'resources/unsubscribe'
-  | 'completion/complete';
+  | 'completion/complete'
+  | 'tasks/get'
+  | 'tasks/result'
+  | 'tasks/cancel';
 
 export interface Target {
   readonly backend: CompiledBackend;
@@ -30,6 +43,8 @@ export interface Target {
   readonly gate: GateRules | undefined;
   /** Bits of `uriPlace`: where in the answer URIs are the backend's. */
   readonly uriPlaces: number;
+  /** The same of `taskPlace` for ids of tasks. */
+  readonly taskPlaces: number;
 }
 
 /** Why a request has no target. */
@@ -48,6 +63,7 @@ export interface TargetReading {
 interface MethodRules {
   readonly capability: number;
   readonly uriPlaces: number;
+  readonly taskPlaces: number;
   readonly unknownName: (name: string) => RpcError;
   readonly unknownUri: (uri: string) => RpcError;
 }
@@ -56,40 +72,72 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
   'tools/call': {
     capability: 0,
     uriPlaces: uriPlace.content | uriPlace.error,
+    taskPlaces: taskPlace.related,
     unknownName: unknownTool,
     unknownUri: unknownResource,
   },
   'prompts/get': {
     capability: capability.prompts,
     uriPlaces: uriPlace.messages | uriPlace.error,
+    taskPlaces: taskPlace.related,
     unknownName: unknownPrompt,
     unknownUri: unknownResource,
   },
   'resources/read': {
     capability: capability.resources,
     uriPlaces: uriPlace.contents | uriPlace.error,
+    taskPlaces: taskPlace.related,
     unknownName: unknownPrompt,
     unknownUri: resourceNotFound,
   },
   'resources/subscribe': {
     capability: capability.resourcesSubscribe,
     uriPlaces: uriPlace.error,
+    taskPlaces: taskPlace.related,
     unknownName: unknownPrompt,
     unknownUri: resourceNotFound,
   },
   'resources/unsubscribe': {
     capability: capability.resourcesSubscribe,
     uriPlaces: uriPlace.error,
+    taskPlaces: taskPlace.related,
     unknownName: unknownPrompt,
     unknownUri: resourceNotFound,
   },
   'completion/complete': {
     capability: capability.completions,
     uriPlaces: uriPlace.error,
+    taskPlaces: taskPlace.related,
     unknownName: unknownPrompt,
     unknownUri: unknownResource,
   },
+  'tasks/get': {
+    capability: capability.tasks,
+    uriPlaces: uriPlace.error,
+    taskPlaces: taskPlace.own | taskPlace.related,
+    unknownName: unknownTask,
+    unknownUri: unknownResource,
+  },
+  // Its result is that of the call.
+  'tasks/result': {
+    capability: capability.tasks,
+    uriPlaces: uriPlace.content | uriPlace.error,
+    taskPlaces: taskPlace.related,
+    unknownName: unknownTask,
+    unknownUri: unknownResource,
+  },
+  'tasks/cancel': {
+    capability: capability.tasksCancel,
+    uriPlaces: uriPlace.error,
+    taskPlaces: taskPlace.own | taskPlace.related,
+    unknownName: unknownTask,
+    unknownUri: unknownResource,
+  },
 };
+
+export function isTargetMethod(method: string): method is TargetMethod {
+  return Object.hasOwn(METHODS, method);
+}
 
 /** Which member says what the request is about, for who has left it out. */
 const MEMBERS: Readonly<Record<TargetMethod, string>> = {
@@ -99,6 +147,9 @@ const MEMBERS: Readonly<Record<TargetMethod, string>> = {
   'resources/subscribe': 'uri must be a string',
   'resources/unsubscribe': 'uri must be a string',
   'completion/complete': 'ref must be of type ref/prompt with a name, or ref/resource with a uri',
+  'tasks/get': 'taskId must be a string',
+  'tasks/result': 'taskId must be a string',
+  'tasks/cancel': 'taskId must be a string',
 };
 
 /** Whatever of a name the caller writes as escapes, and its prefix in it. */
@@ -125,8 +176,10 @@ export function readTarget(
   if (method === 'tools/call') {
     const route = isTooLong ? undefined : routeName(virtualHost, 'tools', text);
     if (route === undefined) return { target: { error: unknownTool(text), capability: 0 }, tool: text };
-    const outgoing = bareNameBody(body, message, route);
-    const target = { backend: route.backend, outgoing, gate: undefined, uriPlaces: rules.uriPlaces };
+    // Without `task` a result may have a member of that name of its own.
+    const taskPlaces = message.asksForTask ? rules.taskPlaces | taskPlace.created : rules.taskPlaces;
+    const outgoing = withBareTask(bareNameBody(body, message, route), message, route.backend);
+    const target = { backend: route.backend, outgoing, gate: undefined, uriPlaces: rules.uriPlaces, taskPlaces };
     return { target, tool: route.bareName };
   }
   const unknown = isUri ? rules.unknownUri(text) : rules.unknownName(text);
@@ -142,26 +195,42 @@ function findTarget(
   text: string,
   unknown: RpcError,
 ): Target | undefined {
-  const { uriPlaces } = METHODS[method];
+  const { uriPlaces, taskPlaces } = METHODS[method];
   const gate = { method, capability: METHODS[method].capability, unknown };
   if (message.isUri) {
     const route = routeUri(virtualHost, text);
     return (
       route && {
         backend: route.backend,
-        outgoing: bareUriBody(body, message, route),
+        outgoing: withBareTask(bareUriBody(body, message, route), message, route.backend),
         gate: { ...gate, uri: route.bareUri },
         uriPlaces,
+        taskPlaces,
       }
     );
   }
-  const route = routeName(virtualHost, 'prompts', text);
+  const route = isTaskMethod(method) ? routeTask(virtualHost, text) : routeName(virtualHost, 'prompts', text);
   return (
     route && {
       backend: route.backend,
-      outgoing: bareNameBody(body, message, route),
+      outgoing: withBareTask(bareNameBody(body, message, route), message, route.backend),
       gate: { ...gate, uri: undefined },
       uriPlaces,
+      taskPlaces,
     }
   );
+}
+
+/** How long a backend may say nothing, ms: the result of a task is waited for as long as the task takes. */
+export function silenceMsMax(method: TargetMethod, { callIdleTimeoutMs }: UpstreamOptions): number {
+  return method === 'tasks/result' ? Math.max(callIdleTimeoutMs, limits.taskResultSilenceMsMax) : callIdleTimeoutMs;
+}
+
+function isTaskMethod(method: TargetMethod): boolean {
+  return METHODS[method].unknownName === unknownTask;
+}
+
+function withBareTask(outgoing: OutgoingMessage, message: ClientMessage, backend: CompiledBackend): OutgoingMessage {
+  if (message.relatedTaskStart === -1) return outgoing;
+  return withEdit(outgoing, bareTaskEdit(outgoing.body, message, backend));
 }

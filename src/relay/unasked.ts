@@ -25,7 +25,8 @@ const SPEAKING =
   capability.toolsListChanged |
   capability.promptsListChanged |
   capability.resourcesListChanged |
-  capability.resourcesSubscribe;
+  capability.resourcesSubscribe |
+  capability.tasks;
 
 export class Unasked {
   readonly stream: SessionStream;
@@ -109,7 +110,7 @@ export class Unasked {
     else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
     else if (CHANGES.has(message.method)) this.stream.tellChanged(message.method, bytes);
     else {
-      const parts = clientsNotification(upstream.backend, bytes, message);
+      const parts = clientsNotification(upstream.backend, this.#session.taskForm(upstream), bytes, message);
       if (parts !== undefined) this.stream.tell(parts);
     }
   }

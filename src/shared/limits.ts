@@ -245,10 +245,16 @@ export const limits = {
   logLevelMsMax: 5_000,
   /** Requests of one backend that the client of a session has not answered yet; one more is refused. */
   backendRequestsOpenMax: 16,
+  /** Tasks of a session's client that backends have asked for; of one more the oldest is forgotten: it cannot be asked about. */
+  clientTasksMax: 256,
+  /** What each counts for in its subject's share of session bytes, beside its id. */
+  clientTaskBytesEach: 192,
+  /** How long a backend may say nothing while the result of a task is waited for, ms; more if `--call-timeout` says more. */
+  taskResultSilenceMsMax: 3_600_000,
   /** Bytes of the id of such a request, which is part of ours, and of its progress token; a longer id is refused. */
   backendRequestIdBytesMax: KIB,
 
-  /** Bytes of the name of a tool or prompt in a backend's list; one with a longer one is left out, and no request can name it. */
+  /** Bytes of the name of a tool or prompt, or of a task's id, in a backend's list; one with a longer one is left out, and no request can name it. */
   toolNameBytesMax: 4 * KIB,
   /** Bytes of the URI of a resource, or of a template, in a backend's list; one with a longer one is left out, and cannot be read. */
   uriBytesMax: 16 * KIB,

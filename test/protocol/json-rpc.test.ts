@@ -11,6 +11,9 @@ import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
 import { escapedToken, randomJson } from '../support/random-json.js';
 
+/** Shown when they are true. */
+const FLAGS: ReadonlySet<string> = new Set(['isUri', 'asksForTask']);
+
 /** Every span of a message as its text, `''` where absent. */
 function texts(text: string, message: ClientMessage | BackendMessage | string | undefined): unknown {
   if (typeof message !== 'object') return message;
@@ -18,7 +21,7 @@ function texts(text: string, message: ClientMessage | BackendMessage | string | 
   const shown: Record<string, unknown> = {};
   const offsets = message as unknown as Record<string, number>;
   for (const [name, value] of Object.entries(message)) {
-    if (name.endsWith('End') || (name === 'isUri' && value === false)) continue;
+    if (name.endsWith('End') || (FLAGS.has(name) && value === false)) continue;
     if (!name.endsWith('Start')) {
       shown[name] = value;
       continue;
@@ -47,6 +50,34 @@ void t.test('client: a call with everything', async (t) => {
     requestId: '"r"',
     cursor: '"c"',
   });
+});
+
+void t.test('client: what has to do with tasks', async (t) => {
+  const related = '{"taskId":"a-t"}';
+  const meta = `"_meta":{"io.modelcontextprotocol\\/related-task":${related}}`;
+  t.same(client(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","task":{"ttl":1},${meta}}}`), {
+    kind: 'request',
+    method: 'tools/call',
+    id: '1',
+    params: `{"name":"x","task":{"ttl":1},${meta}}`,
+    name: '"x"',
+    asksForTask: true,
+    relatedTask: related,
+  });
+  for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel']) {
+    const params = '{"name":"x","taskId":"a-t"}';
+    const read = client(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`);
+    t.same(read, { kind: 'request', method, id: '1', params, name: '"a-t"' });
+    const twice = '{"taskId":"a","TaskId":"b"}';
+    t.equal(client(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${twice}}`), 'not-json-rpc');
+  }
+  t.same(client(`{"jsonrpc":"2.0","id":1,"result":{${meta}}}`), {
+    kind: 'response',
+    method: '',
+    id: '1',
+    relatedTask: related,
+  });
+  t.same(client(`{"jsonrpc":"2.0","id":1,"result":{${meta},${meta}}}`), { kind: 'response', method: '', id: '1' });
 });
 
 void t.test('client: the kinds of messages', async (t) => {

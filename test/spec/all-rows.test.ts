@@ -22,6 +22,7 @@ import './resumption.rows.js';
 import './sessions.rows.js';
 import './states.rows.js';
 import './streams.rows.js';
+import './tasks.rows.js';
 import './user-config.rows.js';
 
 t.test('every file of rows is run', async (t) => {

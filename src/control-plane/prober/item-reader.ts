@@ -29,7 +29,8 @@ async function readItems(
 ): Promise<ItemDigests | undefined> {
   const kind = listKinds[name];
   const digests = new Map<string, string>();
-  if (client.getServerCapabilities()?.[kind.allowedAs] === undefined) return digests;
+  const { allowedAs } = kind;
+  if (allowedAs === undefined || client.getServerCapabilities()?.[allowedAs] === undefined) return digests;
   let cursor: string | undefined;
   for (let pages = 0; pages < limits.listPagesMax; pages++) {
     const page = await pageAt(client, kind, cursor, options);

@@ -48,7 +48,7 @@ export function mergeLists({ kind, rules, parts, unavailable, frame }: MergeJob)
   const items: MergedItem[] = [];
   const unreachable: string[] = [];
   for (const part of parts) {
-    if (kind.key === 'name') collectNamed(rules, kind, part, items, unreachable);
+    if (kind.isNamed) collectNamed(rules, kind, part, items, unreachable);
     else collectResources(kind, part, items);
   }
   items.sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));

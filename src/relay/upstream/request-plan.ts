@@ -51,6 +51,8 @@ export interface RequestPlan extends OutgoingMessage {
   readonly carriesSession: boolean;
   /** In which a large answer counts; without it the answer is known to be small. */
   readonly memory?: MessageMemory;
+  /** Whether the backend has tasks, so that their ids are looked for in large messages of its. */
+  readonly hasTasks?: boolean;
   /** Bytes of a JSON answer or of one event, at most. Without it the limit is that of any message. */
   readonly answerBytesMax?: number;
   /** Where the rest of an event stream is asked for that has ended before the answer; without it the request has failed. */

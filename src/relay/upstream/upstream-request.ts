@@ -228,7 +228,11 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
     // All of it is here: how long it takes from now on is not the backend's doing.
     this.#deadline.cancel();
     this.#state = 'reading';
-    this.#reading = readLargeBackendMessage(bytes, (message) => this.#onJsonMessage(bytes, message));
+    this.#reading = readLargeBackendMessage(
+      bytes,
+      (message) => this.#onJsonMessage(bytes, message),
+      this.#plan.hasTasks,
+    );
   }
 
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
@@ -254,12 +258,13 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
   #readLarge(data: Buffer): void {
     this.#rest();
     // Later: this may be within the parser, whose chunk has more events.
-    this.#reading = readLargeBackendMessageLater(data, (message) => {
+    const onRead = (message: BackendMessage | undefined): void => {
       this.#reading = undefined;
       this.#onEventMessage(data, message);
       this.#countEvent();
       this.#goOn();
-    });
+    };
+    this.#reading = readLargeBackendMessageLater(data, onRead, this.#plan.hasTasks);
   }
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {

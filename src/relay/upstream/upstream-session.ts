@@ -10,6 +10,7 @@
 //                the delay is over
 //   closed       (refused)       -                -                  -                 -
 import type { CompiledBackend } from '../../store/compiled-config.js';
+import { capability } from '../../protocol/capabilities.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
@@ -190,6 +191,7 @@ export class UpstreamSession {
         isSilenceDeadline,
         carriesSession,
         streams: this.#context.streams,
+        hasTasks: this.declares(capability.tasks),
       },
       handler,
     );
