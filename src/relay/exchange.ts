@@ -74,6 +74,11 @@ export interface Exchange {
    */
   annotate?(method: string, backend: string, tool: string): void;
 
+  /** True for one message of a batch: its exchange is a part of another. */
+  readonly isPart?: boolean;
+  /** The exchange of a message of this one's batch, as the access log sees it. Present only where one is kept. */
+  watchPart?(part: Exchange): Exchange;
+
   /**
    * Calls back once, when the whole answer was handed over (`isWhole`) or never will be. Over a hop it is handed over to
    * the other worker. For the access log; optional to do.

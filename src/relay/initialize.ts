@@ -7,7 +7,7 @@ import type { ClientMessage } from '../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../protocol/json-scanner.js';
 import { limits } from '../shared/limits.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
-import { DOWNSTREAM_PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION } from '../shared/protocol-versions.js';
+import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../shared/protocol-versions.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import { backendTurns } from './backend-turns.js';
 import type { ClientIntroduction } from './upstream/client-introduction.js';
@@ -55,7 +55,7 @@ export function readInitializeParams(body: Buffer, message: ClientMessage): Init
   if (lengthFault !== undefined) return lengthFault;
   const protocolVersion = stringValue(bytes, scanner.start(version), scanner.end(version));
   return {
-    protocolVersion: DOWNSTREAM_PROTOCOL_VERSIONS.has(protocolVersion) ? protocolVersion : LATEST_PROTOCOL_VERSION,
+    protocolVersion: PROTOCOL_VERSIONS.has(protocolVersion) ? protocolVersion : LATEST_PROTOCOL_VERSION,
     // Copies: the session keeps them long after the request's body is gone.
     introduction: {
       clientInfo: Buffer.from(bytes.subarray(scanner.start(clientInfo), scanner.end(clientInfo))),

@@ -13,9 +13,12 @@ import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { createMessageMemories, type MessageMemory } from '../shared/message-memory.js';
-import { refusals, rpcCodes } from '../shared/refusals.js';
+import { LATEST_PROTOCOL_VERSION } from '../shared/protocol-versions.js';
+import { methodUnknown, refusals, rpcCodes } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import { accept, answer, answerError, methodNotFound, refuse, resultMessage } from './answers.js';
+import { answerBatch } from './batch.js';
+import { isClientMethod } from './client-methods.js';
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
@@ -27,10 +30,11 @@ import { trySetLogLevel } from './log-level.js';
 import { OnlyExchange } from './only-exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { RelayedRequest } from './relayed-request.js';
+import { refuseMessage, refuseUnread } from './refused-message.js';
+import { fullRequestShare, hasRoom } from './request-room.js';
 import { Sessions } from './sessions.js';
 import { Session } from './session.js';
 import { SlowRequests } from './slow-requests.js';
-import { fullRequestShare, hasRoom } from './request-room.js';
 import { isTargetMethod, readTarget, silenceMsMax, type TargetMethod } from './targets.js';
 import { OWN_INTRODUCTION } from './upstream/client-introduction.js';
 import type { HttpUpstream } from './upstream/http-upstream.js';
@@ -116,7 +120,7 @@ export class Relay {
     }
     const session = this.#sessions.find(sessionId, caller.subject, caller.virtualHost.id);
     if (session === undefined) {
-      refuse(exchange, refusals.sessionUnknown);
+      refuseMessage(exchange, refusals.sessionUnknown);
       return;
     }
     if (method === 'POST') this.#postInSession(caller, session, exchange);
@@ -153,11 +157,15 @@ export class Relay {
   }
 
   #onFirst(caller: Caller, exchange: Exchange, message: ClientReading): void {
-    if (message === 'not-json') refuse(exchange, refusals.notJson);
-    else if (message === 'not-json-rpc') refuse(exchange, refusals.notJsonRpc);
-    else if (message.kind === 'request' && message.method === 'initialize') this.#initialize(caller, exchange, message);
-    else if (message.kind === 'request' && this.#isSessionOptional) this.#requestAlone(caller, exchange, message);
-    else refuse(exchange, refusals.sessionMissing);
+    if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
+    else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
+    else if (message.method === 'initialize') this.#initialize(caller, exchange, message);
+    else if (!isClientMethod(message.method)) {
+      // Clients of later revisions begin with a method that is not known here, and go on with `initialize` (N11).
+      exchange.annotate?.(message.method, '', '');
+      refuseMessage(exchange, methodUnknown(message.method), message);
+    } else if (this.#isSessionOptional) this.#requestAlone(caller, exchange, message);
+    else refuseMessage(exchange, refusals.sessionMissing, message);
   }
 
   /** The session's id is told to nobody; a caller that goes away ends it, because nobody else can (unlike S12). */
@@ -166,7 +174,8 @@ export class Relay {
       answerError(exchange, idOf(exchange, message), SESSION_ENDED);
       return;
     }
-    const session = this.#sessions.create(this.#accounts.of(caller.subject), caller.virtualHost, OWN_INTRODUCTION);
+    const account = this.#accounts.of(caller.subject);
+    const session = this.#sessions.create(account, caller.virtualHost, LATEST_PROTOCOL_VERSION, OWN_INTRODUCTION);
     if (!(session instanceof Session)) {
       refuse(exchange, session);
       return;
@@ -192,16 +201,19 @@ export class Relay {
     session.obey(virtualHost, exchange.request);
     const number = session.readings.begin();
     readLargeClientMessage(exchange.request.body, (message) => {
-      if (session.isEnded) refuse(exchange, refusals.sessionUnknown);
+      if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
       else this.#onMessage({ subject, virtualHost: session.virtualHost ?? virtualHost }, session, exchange, message);
       session.readings.end(number);
     });
   }
 
   #onMessage(caller: Caller, session: Session, exchange: Exchange, message: ClientReading): void {
-    if (message === 'not-json') refuse(exchange, refusals.notJson);
-    else if (message === 'not-json-rpc') refuse(exchange, refusals.notJsonRpc);
+    if (typeof message === 'string') refuseUnread(exchange, message);
     else if (message.kind === 'request') this.#request(caller, session, exchange, message);
+    else if (message.kind === 'batch')
+      answerBatch(this.#context.answerMemory, session, exchange, message, (part) =>
+        this.#postInSession(caller, session, part),
+      );
     else this.#notification(session, exchange, message);
   }
 
@@ -222,7 +234,7 @@ export class Relay {
         answer(exchange, resultMessage(idOf(exchange, message), '{}'));
         break;
       case 'initialize':
-        refuse(exchange, refusals.alreadyInitialized);
+        refuseMessage(exchange, refusals.alreadyInitialized, message);
         break;
       case 'logging/setLevel':
         this.#setLogLevel(caller, session, exchange, message);
@@ -259,7 +271,8 @@ export class Relay {
     }
     const account = this.#accounts.of(caller.subject);
     const refusal = fullRequestShare(account);
-    const session = refusal ?? this.#sessions.create(account, caller.virtualHost, params.introduction);
+    const session =
+      refusal ?? this.#sessions.create(account, caller.virtualHost, params.protocolVersion, params.introduction);
     if (!(session instanceof Session)) {
       refuse(exchange, session);
       return;

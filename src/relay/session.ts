@@ -25,6 +25,8 @@ export interface SessionIdentity {
   readonly id: string;
   readonly subject: string;
   readonly virtualHostId: string;
+  /** The version of MCP that it was opened with. */
+  readonly protocolVersion: string;
   readonly introduction: ClientIntroduction;
 }
 

@@ -36,11 +36,16 @@ export class Sessions {
   }
 
   /** @returns why there is no session, when a share of the subject's or of all has no room for it. */
-  create(account: Account, virtualHost: CompiledVirtualHost, introduction: ClientIntroduction): Session | Refusal {
+  create(
+    account: Account,
+    virtualHost: CompiledVirtualHost,
+    protocolVersion: string,
+    introduction: ClientIntroduction,
+  ): Session | Refusal {
     const refusal = fullShare(account, virtualHost, introduction);
     if (refusal !== undefined) return refusal;
     const id = this.#options.mintId();
-    const identity = { id, subject: account.subject, virtualHostId: virtualHost.id, introduction };
+    const identity = { id, subject: account.subject, virtualHostId: virtualHost.id, protocolVersion, introduction };
     const session = new Session(this.#context, identity, account, this.#options.slow);
     account.sessions.take(1);
     const idleDeadline = this.#context.deadlines.after(this.#options.idleTimeoutMs, () => {

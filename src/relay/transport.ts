@@ -1,7 +1,7 @@
 // The rules of the transport (decisions 2.1, 2.2), once the caller and the virtual host are known and before anyone
 // looks for a session: what the request's headers say about it and its answer. The same for every HTTP server. Hot.
 import { limits } from '../shared/limits.js';
-import { DOWNSTREAM_PROTOCOL_VERSIONS } from '../shared/protocol-versions.js';
+import { PROTOCOL_VERSIONS } from '../shared/protocol-versions.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import type { AnswerForms } from './exchange.js';
 
@@ -24,7 +24,7 @@ export function checkTransport(method: 'POST' | 'DELETE' | 'GET', head: Transpor
   if (head.isAmbiguous) return refusals.headAmbiguous;
   // Clients send the header on `initialize` too, with whatever version they hope for (S26): it counts in a session only.
   const hasVersion = head.protocolVersion !== '' && head.sessionId !== '';
-  if (hasVersion && !DOWNSTREAM_PROTOCOL_VERSIONS.has(head.protocolVersion)) return refusals.protocolVersionUnsupported;
+  if (hasVersion && !PROTOCOL_VERSIONS.has(head.protocolVersion)) return refusals.protocolVersionUnsupported;
   return forms ?? 'json';
 }
 

@@ -54,17 +54,18 @@ export function routeUri(virtualHost: CompiledVirtualHost, uri: string): UriRout
   return backend && { backend, bareUri, cutStart, cutEnd };
 }
 
-/** Schemes and hosts may be written in capitals or not, and many clients make them small: a name with capitals is found all the same. */
+/**
+ * Schemes and hosts may be written in capitals or not, and many clients make them small: a name with capitals is found all
+ * the same, unless it could be another's.
+ */
 function findBackend({ backendsByUriName }: CompiledVirtualHost, name: string): CompiledBackend | undefined {
   // There are letters beyond ASCII that become one of ASCII when they are made small; their bytes are more than one.
   if (Buffer.byteLength(name) !== name.length) return undefined;
   const backend = backendsByUriName.get(name);
   if (backend !== undefined) return backend;
-  let found: CompiledBackend | undefined;
   for (const [uriName, candidate] of backendsByUriName) {
-    if (uriName.length !== name.length || uriName.toLowerCase() !== name.toLowerCase()) continue;
-    if (found !== undefined) return undefined;
-    found = candidate;
+    const isLike = uriName.length === name.length && uriName.toLowerCase() === name.toLowerCase();
+    if (isLike && !candidate.hasTwin) return candidate;
   }
-  return found;
+  return undefined;
 }

@@ -111,6 +111,11 @@ export const limits = {
   backendTurnsWaitingPerSubjectMax: 1_024,
   /** Requests of one session in flight at once; one more is answered with a JSON-RPC error. */
   sessionRequestsInFlightMax: 1_024,
+  /** Messages in one batch of a session of 2025-03-26, and its bytes; a larger one is refused. */
+  batchMembersMax: 64,
+  batchBytesMax: MIB,
+  /** Bytes of a batch's answers that wait for each other; then they are sent as events, or refused where only JSON is taken. */
+  batchAnswerBytesMax: 4 * MIB,
 
   /**
    * Memory from here on is a worker's only while it is used. What is smaller the C library keeps, for all that the kernel
@@ -170,6 +175,8 @@ export const limits = {
   upstreamMessageBytesMax: 64 * MIB,
   /** Bytes of a backend's answer to `initialize`, and of one event before it; above it the fault is `answer-too-large`. */
   initializeAnswerBytesMax: MIB,
+  /** Characters of the path that a backend redirects to, as its reason tells it; the rest is cut off. */
+  redirectPathCharsMax: 256,
   /** Bytes of an HTTP error answer that are read to find a JSON-RPC error in it; above it the status alone counts. */
   upstreamRefusalBytesMax: 64 * KIB,
   /**

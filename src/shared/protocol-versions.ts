@@ -1,15 +1,18 @@
-// The MCP revisions spoken on either side of the gateway.
+// The MCP revisions spoken on either side of the gateway: the same four towards clients and towards backends.
 
 /** What is offered to every backend, and to a caller that asks for anything not supported (C05, S27). */
 export const LATEST_PROTOCOL_VERSION = '2025-11-25';
 
-/** Downstream: what a caller may negotiate and name in `mcp-protocol-version` (decisions 2.4, S24). */
-export const DOWNSTREAM_PROTOCOL_VERSIONS: ReadonlySet<string> = new Set([LATEST_PROTOCOL_VERSION, '2025-06-18']);
+/** The only one in which a POST may carry several messages in an array. */
+export const BATCH_PROTOCOL_VERSION = '2025-03-26';
 
-/** Upstream: what a backend may answer; later requests to it carry its own version (decisions 2.4, C08, C10). */
-export const UPSTREAM_PROTOCOL_VERSIONS: ReadonlySet<string> = new Set([
+/**
+ * What a caller may negotiate and name in `mcp-protocol-version` (decisions 2.4, S24), and what a backend may answer; later
+ * requests to that backend carry its own version (C08, C10). Newest first.
+ */
+export const PROTOCOL_VERSIONS: ReadonlySet<string> = new Set([
   LATEST_PROTOCOL_VERSION,
   '2025-06-18',
-  '2025-03-26',
+  BATCH_PROTOCOL_VERSION,
   '2024-11-05',
 ]);

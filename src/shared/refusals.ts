@@ -2,6 +2,7 @@
 // plane's are in `control-plane/http`.
 // A refusal is a frozen value that is returned, never thrown: the hot path refuses without building anything.
 // docs/errors.md mirrors this file, and a test holds the two together.
+import { limits } from './limits.js';
 
 /** Our JSON-RPC error codes. Codes of backends are relayed as they are. */
 export const rpcCodes = {
@@ -37,8 +38,11 @@ export type RefusalCode =
   | 'session-missing'
   | 'session-unknown'
   | 'already-initialized'
+  | 'method-unknown'
   | 'not-json'
   | 'not-json-rpc'
+  | 'batch-refused'
+  | 'batch-too-large'
   | 'subject-sessions-full'
   | 'sessions-full'
   | 'subject-session-bytes-full'
@@ -141,7 +145,7 @@ export const refusals = Object.freeze({
     'protocol-version-unsupported',
     400,
     rpcCodes.refused,
-    'Unsupported mcp-protocol-version: 2025-11-25 and 2025-06-18 are supported',
+    'Unsupported mcp-protocol-version: 2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05 are supported',
   ),
   bodyTooLarge: rpc('body-too-large', 413, rpcCodes.refused, 'Request body too large'),
   sessionMissing: rpc(
@@ -157,8 +161,26 @@ export const refusals = Object.freeze({
     rpcCodes.invalidRequest,
     'The session is initialized: send initialize without mcp-session-id for a new one',
   ),
+  methodUnknown: rpc(
+    'method-unknown',
+    400,
+    rpcCodes.methodNotFound,
+    'Method not found: <method>. MCP 2025-11-25 and before is spoken here, which begins with initialize',
+  ),
   notJson: rpc('not-json', 400, rpcCodes.parseError, 'Parse error: the body is not JSON'),
   notJsonRpc: rpc('not-json-rpc', 400, rpcCodes.invalidRequest, 'Invalid request: send one JSON-RPC 2.0 message'),
+  batchRefused: rpc(
+    'batch-refused',
+    400,
+    rpcCodes.invalidRequest,
+    'Invalid request: send one JSON-RPC 2.0 message. Batches are for sessions of 2025-03-26 alone',
+  ),
+  batchTooLarge: rpc(
+    'batch-too-large',
+    413,
+    rpcCodes.invalidRequest,
+    `Batch too large: send ${limits.batchMembersMax} messages and ${limits.batchBytesMax} bytes at most`,
+  ),
   subjectSessionsFull: detail(
     'subject-sessions-full',
     429,
@@ -211,4 +233,10 @@ export const refusals = Object.freeze({
 export function headerUnreadable(name: string): Refusal {
   const { headerUnreadable: refusal } = refusals;
   return { ...refusal, body: refusal.body.replace('<name>', () => JSON.stringify(name).slice(1, -1)) };
+}
+
+/** @param method as the request has it. */
+export function methodUnknown(method: string): Refusal {
+  const { methodUnknown: refusal } = refusals;
+  return { ...refusal, body: refusal.body.replace('<method>', () => JSON.stringify(method).slice(1, -1)) };
 }

@@ -1,6 +1,6 @@
 // From a checked user config to the shape that requests look things up in. Runs once when a config's bytes change.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
-import { uriName } from '../shared/uri-name.js';
+import { uriNames, type UriName } from '../shared/uri-name.js';
 import type {
   AllowedNames,
   BackendObstacle,
@@ -25,8 +25,9 @@ function compileVirtualHost(
 ): CompiledVirtualHost {
   const backends = new Map<string, CompiledBackend>();
   const passthroughHeaders = new Set<string>();
+  const inUris = uriNames(configs.keys());
   for (const [name, config] of configs) {
-    const backend = compileBackend(name, config, upstreamMode);
+    const backend = compileBackend(name, inUris.get(name)!, config, upstreamMode);
     backends.set(name, backend);
     for (const header of backend.passthroughHeaders) passthroughHeaders.add(header);
   }
@@ -38,11 +39,17 @@ function compileVirtualHost(
   return { id, backends, backendsByNameLength, backendsByUriName, passthroughHeaders };
 }
 
-function compileBackend(name: string, config: BackendConfig, upstreamMode: UpstreamOptions['mode']): CompiledBackend {
+function compileBackend(
+  name: string,
+  { uriName, hasTwin }: UriName,
+  config: BackendConfig,
+  upstreamMode: UpstreamOptions['mode'],
+): CompiledBackend {
   const url = new URL(config.url);
   return {
     name,
-    uriName: uriName(name),
+    uriName,
+    hasTwin,
     target: { origin: url.origin, path: url.pathname + url.search },
     obstacle: findObstacle(config, url, upstreamMode),
     passthroughHeaders: new Set(config.passthrough_headers.filter(isHeaderName).map(toLowerCase).filter(mayBeCopied)),

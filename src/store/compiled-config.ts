@@ -17,6 +17,8 @@ export interface CompiledBackend {
   readonly name: string;
   /** The name in the URIs of its resources. */
   readonly uriName: string;
+  /** Whether another backend's name differs from it in capitals alone. */
+  readonly hasTwin: boolean;
   readonly target: UpstreamTarget;
   /** Set when the backend is unavailable whatever its state. */
   readonly obstacle: BackendObstacle | undefined;

@@ -1,6 +1,5 @@
 // A compiled user config on its way from the thread that compiled it to the event loop: a line of JSON for each row, each
 // small, so that the loop can put a large config together a few rows at a time. Cold.
-import { uriName } from '../shared/uri-name.js';
 import type {
   AllowedNames,
   BackendObstacle,
@@ -15,6 +14,8 @@ type ConfigRow =
   | readonly [
       'backend',
       name: string,
+      uriName: string,
+      hasTwin: boolean,
       origin: string,
       path: string,
       obstacle: BackendObstacle | null,
@@ -24,6 +25,8 @@ type ConfigRow =
   | readonly ['allowed', keyof AllowedNames, ...string[]]
   /** The places of the next ones in the order by length. */
   | readonly ['order', ...number[]];
+
+type BackendRow = Extract<ConfigRow, readonly ['backend', ...unknown[]]>;
 
 /** In one row: so many values, or so many characters and one value. */
 const VALUES_MAX = 256;
@@ -38,10 +41,10 @@ export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
     add(['virtual host', id]);
     const places = new Map<CompiledBackend, number>();
     for (const backend of backends.values()) {
-      const { name, target, obstacle, passthroughHeaders, allowedNames } = backend;
+      const { name, uriName, hasTwin, target, obstacle, passthroughHeaders, allowedNames } = backend;
       places.set(backend, places.size);
       const restricted = ALLOW_LISTS.filter((list) => allowedNames[list] !== undefined);
-      add(['backend', name, target.origin, target.path, obstacle ?? null, restricted]);
+      add(['backend', name, uriName, hasTwin, target.origin, target.path, obstacle ?? null, restricted]);
       for (const names of inRows(passthroughHeaders)) add(['passthrough', ...names]);
       for (const list of restricted) {
         for (const names of inRows(allowedNames[list] ?? [])) add(['allowed', list, ...names]);
@@ -141,7 +144,7 @@ export class ConfigReader {
     this.#backends = [];
   }
 
-  #openBackend([, name, origin, path, obstacle, restricted]: Extract<ConfigRow, readonly ['backend', ...unknown[]]>) {
+  #openBackend([, name, uriName, hasTwin, origin, path, obstacle, restricted]: BackendRow) {
     this.#passthroughHeaders = new Set();
     const allowList = (list: keyof AllowedNames) => (restricted.includes(list) ? new Set<string>() : undefined);
     this.#allowedNames = {
@@ -151,7 +154,8 @@ export class ConfigReader {
     };
     const backend: CompiledBackend = {
       name,
-      uriName: uriName(name),
+      uriName,
+      hasTwin,
       target: { origin, path },
       obstacle: obstacle ?? undefined,
       passthroughHeaders: this.#passthroughHeaders,

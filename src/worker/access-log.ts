@@ -77,6 +77,15 @@ class WatchedExchange implements Exchange {
     };
   }
 
+  get isPart(): boolean {
+    return this.#exchange.isPart === true;
+  }
+
+  /** Each message of a batch has a line of its own. */
+  watchPart(part: Exchange): Exchange {
+    return new WatchedExchange(part, this.#caller, this.#logger);
+  }
+
   releaseBody(): void {
     this.#exchange.releaseBody?.();
   }

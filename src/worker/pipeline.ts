@@ -13,6 +13,7 @@
 import type { Endpoint } from '../shared/endpoint.js';
 import { refuse } from '../relay/answers.js';
 import type { AnswerForms, Exchange } from '../relay/exchange.js';
+import { withRequestId } from '../relay/refused-message.js';
 import type { Caller, Relay } from '../relay/relay.js';
 import { checkTransport } from '../relay/transport.js';
 import type { HostPolicy } from '../shared/host-policy.js';
@@ -143,7 +144,7 @@ export class Pipeline implements EdgeHandler {
     const { method, head, body } = exchange;
     const passthroughHeaders = selectHeaders(head.headers, caller.virtualHost.passthroughHeaders);
     if (typeof passthroughHeaders === 'string') {
-      this.#refuse(exchange, headerUnreadable(passthroughHeaders));
+      this.#refuse(exchange, withRequestId(headerUnreadable(passthroughHeaders), body));
       return;
     }
     exchange.complete({ method, sessionId: head.sessionId, answerForms, passthroughHeaders, body });
@@ -161,7 +162,7 @@ export class Pipeline implements EdgeHandler {
     }
     const address = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
     hops.forward(owner, address, exchange, (failure) => {
-      this.#refuse(exchange, REFUSED_BY_FAILURE[failure]);
+      this.#refuse(exchange, withRequestId(REFUSED_BY_FAILURE[failure], exchange.request.body));
     });
   }
 

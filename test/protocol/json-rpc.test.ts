@@ -5,8 +5,9 @@ import {
   idKey,
   sameId,
   type BackendMessage,
-  type ClientMessage,
+  type ClientReading,
 } from '../../src/protocol/json-rpc.js';
+import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
 import { escapedToken, randomJson } from '../support/random-json.js';
@@ -15,8 +16,9 @@ import { escapedToken, randomJson } from '../support/random-json.js';
 const FLAGS: ReadonlySet<string> = new Set(['isUri', 'asksForTask']);
 
 /** Every span of a message as its text, `''` where absent. */
-function texts(text: string, message: ClientMessage | BackendMessage | string | undefined): unknown {
+function texts(text: string, message: ClientReading | BackendMessage | undefined): unknown {
   if (typeof message !== 'object') return message;
+  if (message.kind === 'batch') return message.members.map(({ start, end }) => text.slice(start, end));
   const bytes = Buffer.from(text);
   const shown: Record<string, unknown> = {};
   const offsets = message as unknown as Record<string, number>;
@@ -126,7 +128,7 @@ void t.test('client: not JSON', async (t) => {
 
 void t.test('client: JSON, but not a message', async (t) => {
   const refused = [
-    ...['[]', '1', 'null', '"a"', '{}', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]'],
+    ...['1', 'null', '"a"', '{}'],
     ...['"1.0"', '2.0', '"2.0 "', 'null', '["2.0"]'].map((version) => `{"jsonrpc":${version},"id":1,"method":"m"}`),
     '{"id":1,"method":"m"}',
     ...['null', 'true', '{}', '[1]'].map((id) => `{"jsonrpc":"2.0","id":${id},"method":"m"}`),
@@ -142,6 +144,22 @@ void t.test('client: JSON, but not a message', async (t) => {
     '{"jsonrpc":"2.0","id":1,"method":"m","error":{}}',
   ];
   for (const text of refused) t.equal(client(text), 'not-json-rpc', text);
+});
+
+void t.test('client: a batch, whatever its members are', async (t) => {
+  const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+  t.same(client('[]'), []);
+  t.same(client(` [ ${ping} ,7,"a",[${ping}],{"x":[{}]}, ${ping}] `), [
+    ping,
+    '7',
+    '"a"',
+    `[${ping}]`,
+    '{"x":[{}]}',
+    ping,
+  ]);
+  t.same(client(`[${ping}`), 'not-json');
+  const many = client(`[${Array.from({ length: 5_000 }, () => '1').join()}]`) as unknown[];
+  t.equal(many.length, limits.batchMembersMax + 1, 'one more than may be, and no more');
 });
 
 void t.test('client: whatever two parsers could read differently is refused', async (t) => {
@@ -257,7 +275,7 @@ void t.test('fuzz: agrees with the parsed message', async (t) => {
     const text = `{${random.chance(0.5) ? members.join() : members.toReversed().join('\n,')}}`;
     const bytes = Buffer.from(text);
     const message = readClientMessage(bytes);
-    if (typeof message === 'string') throw new Error(`${message}: ${printable(text)}`);
+    if (typeof message === 'string' || message.kind === 'batch') throw new Error(printable(text));
     const parsed = JSON.parse(text) as { id: unknown; method: string; params: { name: string } };
     const at = (start: number, end: number): unknown => JSON.parse(bytes.toString('utf8', start, end));
     t.equal(message.method, parsed.method);
@@ -301,7 +319,7 @@ void t.test('client: what a request is about, by its method', async (t) => {
   const about = (method: string, params: string): unknown => {
     const text = `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`;
     const message = readClientMessage(Buffer.from(text));
-    if (typeof message === 'string') return message;
+    if (typeof message === 'string' || message.kind === 'batch') return message;
     if (message.nameStart === -1) return undefined;
     return [Buffer.from(text).toString('utf8', message.nameStart, message.nameEnd), message.isUri];
   };

@@ -4,12 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import {
-  faultReason,
-  httpStatusFault,
-  upstreamFault,
-  type UpstreamFaultKind,
-} from '../../src/relay/upstream/upstream-fault.js';
+import { faultReason, upstreamFault, type UpstreamFaultKind } from '../../src/relay/upstream/upstream-fault.js';
 import { rpcCodes } from '../../src/shared/refusals.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -72,9 +67,12 @@ const kinds = {
   'lists-full': true,
   'answer-unread': true,
   'http-status': true,
+  redirected: true,
   'session-lost': true,
   'initialize-refused': true,
+  'initialize-unknown': true,
   'version-unsupported': true,
+  'version-later': true,
   'plain-text-refused': true,
   'transport-unsupported': true,
   'list-refused': true,
@@ -85,11 +83,17 @@ const kinds = {
   'session-ended': true,
 } as const satisfies Readonly<Record<UpstreamFaultKind, true>>;
 
+/** What stands for the words that are added to some. */
+const DETAILS: Partial<Readonly<Record<UpstreamFaultKind, string>>> = {
+  'http-status': '<status>',
+  redirected: '<place>',
+  'stream-not-resumed': '<status>',
+};
+
 t.test('every way in which a backend fails has a row with its words, and every row is such a way', async (t) => {
   const reasons = (Object.keys(kinds) as UpstreamFaultKind[]).map((kind) => {
-    const hasStatus = kind === 'http-status' || kind === 'stream-not-resumed';
-    const fault = hasStatus ? { ...httpStatusFault(503), kind } : upstreamFault(kind);
-    return [`\`${kind}\``, `\`${faultReason(fault).replace('503', '<status>')}\``];
+    const detail = DETAILS[kind];
+    return [`\`${kind}\``, `\`${faultReason({ kind, isUnsent: false, ...(detail !== undefined && { detail }) })}\``];
   });
   const documented = rowsOf('Why a backend failed').map(([kind, reason]) => [kind, reason]);
   t.strictSame(documented, reasons);

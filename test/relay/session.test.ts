@@ -24,7 +24,13 @@ const REQUEST: ExchangeRequest = {
 
 function start(t: Test): { context: ScriptedContext; session: Session } {
   const context = new ScriptedContext(t);
-  const identity = { id: 's', subject: 'alice', virtualHostId: 'vh', introduction: OWN_INTRODUCTION };
+  const identity = {
+    id: 's',
+    subject: 'alice',
+    virtualHostId: 'vh',
+    protocolVersion: '2025-11-25',
+    introduction: OWN_INTRODUCTION,
+  };
   const slow = new SlowRequests(context.deadlines, context.answers.slowAnswerMs);
   return { context, session: new Session(context, identity, createAccounts().of('alice'), slow) };
 }

@@ -40,7 +40,7 @@ async function rewrite(text: string, places: number): Promise<string> {
 function up(text: string): string {
   const body = Buffer.from(text);
   const message = readClientMessage(body);
-  if (typeof message === 'string') throw new Error(message);
+  if (typeof message === 'string' || message.kind === 'batch') throw new Error(text);
   const { leftOut, putIn = Buffer.alloc(0) } = withEdit({ body }, bareTaskEdit(body, message, backend, FORM));
   if (leftOut === undefined) return text;
   return Buffer.concat([body.subarray(0, leftOut.start), putIn, body.subarray(leftOut.end)]).toString();

@@ -66,12 +66,24 @@ t.test('a name in other letters is found, if it is the only one', async (t) => {
   const one = virtualHostOf({ Files: {}, mail: {} });
   t.equal(backendOf(one, 'files+x:y'), 'Files');
   t.equal(backendOf(one, 'ui://FILES/x'), 'Files');
-  const both = virtualHostOf({ Files: {}, files: {} });
-  t.equal(backendOf(both, 'Files+x:y'), 'Files');
-  t.equal(backendOf(both, 'files+x:y'), 'files');
-  t.equal(backendOf(both, 'FILES+x:y'), undefined);
   // The Kelvin sign is a k when it is made small, and three bytes instead of one.
   t.equal(backendOf(virtualHostOf({ k: {} }), '\u212a+x:y'), undefined);
+});
+
+t.test('names that differ in capitals alone cannot meet, whatever a client does to their letters', async (t) => {
+  const both = virtualHostOf({ Files: {}, files: {}, FILES: {}, Mail: {} });
+  const written = Object.fromEntries([...both.backends.values()].map(({ name, uriName }) => [name, uriName]));
+  t.same(written, { Files: 'x.-.46iles', files: 'files', FILES: 'x.-.46.49.4c.45.53', Mail: 'Mail' });
+  for (const { name, uriName } of both.backends.values()) {
+    for (const uri of [callersUri(uriName, 'x:y'), callersUri(uriName, 'ui://x')]) {
+      t.equal(routeUri(both, uri)?.backend.name, name, uri);
+      const small = uri.replace(uriName, uriName.toLowerCase());
+      t.equal(routeUri(both, small)?.backend.name, name, `${name}, made small`);
+    }
+  }
+  // What was given out before the other one was configured belongs to nobody now.
+  for (const uri of ['Files+x:y', 'FILES+x:y', 'fILES+x:y', 'ui://Files/x'])
+    t.equal(routeUri(both, uri), undefined, uri);
 });
 
 t.test('down and up again is the original, byte for byte where nothing is escaped', async (t) => {

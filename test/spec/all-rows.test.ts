@@ -5,7 +5,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import './accept.rows.js';
+import './backend-reasons.rows.js';
 import './backend-requests.rows.js';
+import './batches.rows.js';
 import './endpoints.rows.js';
 import './errors.rows.js';
 import './large-lists.rows.js';
@@ -24,6 +26,7 @@ import './states.rows.js';
 import './streams.rows.js';
 import './tasks.rows.js';
 import './user-config.rows.js';
+import './versions.rows.js';
 
 t.test('every file of rows is run', async (t) => {
   const imported = readFileSync(fileURLToPath(import.meta.url), 'utf8').matchAll(/^import '\.\/(.+)';$/gm);

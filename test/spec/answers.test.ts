@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap';
 import { forEachDeployment } from '../support/deployment.js';
 import { startGateway, verifyWith } from '../support/gateway.js';
+import { memberText } from '../support/json-text.js';
 import { createKeyPair } from '../support/keys.js';
 import { INITIALIZE_PARAMS, McpCaller } from '../support/mcp-caller.js';
 import { encodeRequest, RawConnection, send, type HttpAnswer } from '../support/raw-http.js';
@@ -147,33 +148,40 @@ await forEachDeployment(t, { options: ['--max-body-bytes', String(BODY_BYTES_MAX
     }
   });
 
-  await t.test('not a JSON-RPC 2.0 message: 400 with -32600 and no id (S04, S32)', async (t) => {
-    const session = await (await deployment.caller()).openSession();
-    const others = [
-      '1',
-      '"ping"',
-      'null',
-      'true',
-      '{}',
-      '{"id":1,"method":"ping"}',
-      '{"jsonrpc":"1.0","id":1,"method":"ping"}',
-    ];
-    const badMembers = [
-      '{"jsonrpc":2.0,"id":1,"method":"ping"}',
-      '{"jsonrpc":"2.0","id":1}',
-      '{"jsonrpc":"2.0","id":1,"method":7}',
-      '{"jsonrpc":"2.0","id":null,"method":"ping"}',
-      '{"jsonrpc":"2.0","id":true,"method":"ping"}',
-      '{"jsonrpc":"2.0","id":{},"method":"ping"}',
-      '{"jsonrpc":"2.0","id":[1],"method":"ping"}',
-      '{"jsonrpc":"2.0","result":{}}',
-    ];
-    for (const body of [...others, ...badMembers]) {
-      const answer = await session.send(body);
-      t.equal(answer.status, 400, body);
-      t.equal(checkErrorWithoutId(t, answer, body), -32600, body);
-    }
-  });
+  await t.test(
+    'not a JSON-RPC 2.0 message: 400 with -32600, and its id where there is one (S04, S32, S33)',
+    async (t) => {
+      const session = await (await deployment.caller()).openSession();
+      const withoutId = ['1', '"ping"', 'null', 'true', '{}', '{"jsonrpc":"2.0","result":{}}'];
+      withoutId.push(
+        ...['null', 'true', '{}', '[1]'].map((id) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`),
+        // Which of two ids it is, and whose the id of a response is, nobody can tell.
+        '{"id":1,"id":2,"method":"ping"}',
+        '{"id":1,"ID":2,"method":"ping"}',
+        '{"id":1,"result":{}}',
+        '{"jsonrpc":"2.0","id":1,"method":"ping","error":{}}',
+      );
+      for (const body of withoutId) {
+        const answer = await session.send(body);
+        t.equal(answer.status, 400, body);
+        t.equal(checkErrorWithoutId(t, answer, body), -32600, body);
+      }
+      const withId = {
+        '{"id":1,"method":"ping"}': '1',
+        '{"jsonrpc":"1.0","id":"\\u0061","method":"ping"}': '"\\u0061"',
+        '{"jsonrpc":2.0,"method":"ping","id":1.0}': '1.0',
+        '{"jsonrpc":"2.0","id":9007199254740993}': '9007199254740993',
+        ' {"jsonrpc":"2.0","id":"","method":7}': '""',
+        '{"jsonrpc":"2.0","\\u0069d":0,"method":"ping","params":[]}': '0',
+      };
+      for (const [body, id] of Object.entries(withId)) {
+        const answer = await session.send(body);
+        t.equal(answer.status, 400, body);
+        t.equal(memberText(answer.text, 'id'), id, body);
+        t.equal((answer.json() as { error: { code: number } }).error.code, -32600, body);
+      }
+    },
+  );
 
   await t.test('no mcp-session-id on anything but initialize: 400 (S21)', async (t) => {
     const caller = await deployment.caller();
@@ -188,13 +196,38 @@ await forEachDeployment(t, { options: ['--max-body-bytes', String(BODY_BYTES_MAX
       for (const session of [null, '']) {
         const answer = await caller.send({ body, session });
         t.equal(answer.status, 400, `${body}, session ${JSON.stringify(session)}`);
-        checkErrorWithoutId(t, answer, body);
+        if (body.includes('"method"') && body.includes('"id"'))
+          t.match(answer.json(), { id: 1, error: { code: -32000 } });
+        else checkErrorWithoutId(t, answer, body);
       }
     }
     const deleted = await caller.send({ method: 'DELETE' });
     t.equal(deleted.status, 400, 'DELETE');
     checkErrorWithoutId(t, deleted, 'DELETE');
   });
+
+  await t.test(
+    'an unknown method without a session: 400 with -32601 and its id, so that clients fall back',
+    async (t) => {
+      const caller = await deployment.caller();
+      for (const method of ['server/discover', 'subscriptions/listen', 'nonsense', '', '"\\ü$&']) {
+        for (const id of ['1', '"a"', '0']) {
+          const body = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":{"_meta":{"x/y":"2026-07-28"}}}`;
+          const answer = await caller.send({ body, protocolVersion: '2026-07-28' });
+          t.equal(answer.status, 400, method);
+          t.equal(memberText(answer.text, 'id'), id, method);
+          const { error } = answer.json() as { error: { code: number; message: string } };
+          t.equal(error.code, -32601, method);
+          t.ok(error.message.startsWith(`Method not found: ${method}. `), error.message);
+          t.match(error.message, /initialize/);
+        }
+      }
+      t.equal(
+        (await caller.send({ body: '{"jsonrpc":"2.0","id":1,"method":"server/discover"}', token: null })).status,
+        401,
+      );
+    },
+  );
 
   await t.test("unknown, ended, another's and elsewhere's session: 404, all alike (S22, X03)", async (t) => {
     const caller = await deployment.caller();
@@ -222,8 +255,9 @@ await forEachDeployment(t, { options: ['--max-body-bytes', String(BODY_BYTES_MAX
       for (const body of [PING, '{"jsonrpc":"2.0","method":"notifications/initialized"}']) {
         const answer = await caller.send({ ...parts, body });
         t.equal(answer.status, 404, `POST, ${what}`);
-        checkErrorWithoutId(t, answer, what);
-        seen.add(answer.text);
+        if (body === PING) t.match(answer.json(), { id: 1, error: { code: -32000 } }, what);
+        else checkErrorWithoutId(t, answer, what);
+        seen.add(answer.text.replace('"id":1,', ''));
       }
       const deleted = await caller.send({ ...parts, method: 'DELETE' });
       t.equal(deleted.status, 404, `DELETE, ${what}`);
@@ -241,7 +275,7 @@ await forEachDeployment(t, { options: ['--max-body-bytes', String(BODY_BYTES_MAX
       t.equal(answer.status, 400, JSON.stringify(protocolVersion));
       checkErrorWithoutId(t, answer, protocolVersion);
     }
-    for (const protocolVersion of [null, '2025-11-25', '2025-06-18']) {
+    for (const protocolVersion of [null, '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']) {
       t.equal((await session.send(PING, { protocolVersion })).status, 200, String(protocolVersion));
     }
     t.equal(

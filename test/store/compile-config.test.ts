@@ -24,6 +24,7 @@ t.test('a backend is taken apart once', async (t) => {
   t.same(compileBackend({ url: 'https://B.example:8443/a/mcp?tenant=7#part', name: 'other' }), {
     name: 'b',
     uriName: 'b',
+    hasTwin: false,
     target: { origin: 'https://b.example:8443', path: '/a/mcp?tenant=7' },
     obstacle: undefined,
     passthroughHeaders: new Set(),

@@ -15,7 +15,10 @@ export interface OpenApiDocument {
 const tags = [
   { name: 'servers', description: 'The registry of MCP servers. `{server}` is the name, the id or the slug.' },
   { name: 'compositions', description: 'Virtual servers of chosen tools. `{composition}` is the id or the name.' },
-  { name: 'mcp', description: 'MCP over streamable HTTP, protocol versions 2025-11-25 and 2025-06-18.' },
+  {
+    name: 'mcp',
+    description: 'MCP over streamable HTTP, protocol versions 2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05.',
+  },
   { name: 'status', description: 'For monitors, without a token.' },
   { name: 'documentation', description: 'This interface, without a token.' },
 ] as const satisfies readonly { name: Operation['tag']; description: string }[];

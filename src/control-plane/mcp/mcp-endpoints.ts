@@ -10,6 +10,8 @@ import type {
   UpstreamOptions,
 } from '../../config/dataplane-options.js';
 import { refuse } from '../../relay/answers.js';
+import { isClientMethod } from '../../relay/client-methods.js';
+import { withRequestId } from '../../relay/refused-message.js';
 import { Relay } from '../../relay/relay.js';
 import { shareTable } from '../../relay/share-table.js';
 import { checkTransport } from '../../relay/transport.js';
@@ -20,7 +22,7 @@ import { Http1Upstream } from '../../relay/upstream/http1/http1-upstream.js';
 import { Accounts } from '../../shared/accounts.js';
 import { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Logger } from '../../shared/logger.js';
-import { DOWNSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
+import { PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { CompiledVirtualHost } from '../../store/compiled-config.js';
 import type { Compositions } from '../compositions/compositions.js';
@@ -159,12 +161,18 @@ export class McpEndpoints {
     this.#relay.handle({ subject, virtualHost }, exchange);
   }
 
-  /** Inside a session the rules of the transport see to the version. */
+  /** Inside a session the rules of the transport see to the version; what has no such method is the relay's to refuse. */
   #refusalOutsideSession(protocolVersion: string, body: Buffer): Refusal | undefined {
     const { sessionRefusal } = this.#options.overload;
-    const versionRefusal = isVersionForeign(protocolVersion) ? refusals.protocolVersionUnsupported : undefined;
-    if (sessionRefusal === undefined && versionRefusal === undefined) return undefined;
-    return isInitialize(body) ? sessionRefusal : versionRefusal;
+    const isForeign = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
+    if (sessionRefusal === undefined && !isForeign) return undefined;
+    const message = readClientMessage(body);
+    if (typeof message !== 'string' && message.kind === 'request') {
+      // Clients send the version that they hope for with it, whatever it is.
+      if (message.method === 'initialize') return sessionRefusal;
+      if (!isClientMethod(message.method)) return undefined;
+    }
+    return isForeign ? withRequestId(refusals.protocolVersionUnsupported, body, message) : undefined;
   }
 
   /** The store is asked for each request, so that it serves what the registry has now, whoever changed it. */
@@ -178,14 +186,4 @@ export class McpEndpoints {
     const host = await this.#options.compositions.findHost(reference, subject);
     return host && this.#virtualHosts.compile(host.id, host.backends);
   }
-}
-
-function isVersionForeign(version: string): boolean {
-  return version !== '' && !DOWNSTREAM_PROTOCOL_VERSIONS.has(version);
-}
-
-/** Clients send the version that they hope for with it, whatever it is. */
-function isInitialize(body: Buffer): boolean {
-  const message = readClientMessage(body);
-  return typeof message !== 'string' && message.kind === 'request' && message.method === 'initialize';
 }

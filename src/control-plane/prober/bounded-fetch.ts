@@ -7,7 +7,8 @@ import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { isHostRefused } from '../../shared/address-guard.js';
 import { limits } from '../../shared/limits.js';
-import { ProbeFault, probeFaultOf } from './probe-fault.js';
+import { redirectPlace } from '../../shared/redirect-place.js';
+import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 
 export class BoundedFetch {
   readonly #lookup: LookupFunction;
@@ -37,7 +38,10 @@ export class BoundedFetch {
     const isLate = init.method === 'DELETE';
     const signal = isLate ? AbortSignal.timeout(limits.noticeMsMax) : this.#signal;
     try {
-      return this.#response(await this.#request(new URL(url), body, { method: init.method ?? 'GET', headers, signal }));
+      const target = new URL(url);
+      const answer = await this.#request(target, body, { method: init.method ?? 'GET', headers, signal });
+      const response = this.#response(answer, target);
+      return response.status >= 400 && isInitialize(body) ? await readRefusal(response) : response;
     } catch (error) {
       throw isLate ? probeFaultOf(error) : this.#remember(error);
     }
@@ -65,10 +69,13 @@ export class BoundedFetch {
     return answer;
   }
 
-  #response(answer: IncomingMessage): Response {
+  #response(answer: IncomingMessage, { origin, pathname, search }: URL): Response {
     const status = answer.statusCode ?? 0;
     const encoding = answer.headers['content-encoding'] ?? 'identity';
-    if (status >= 300 && status <= 399) throw new ProbeFault('redirected');
+    if (status >= 300 && status <= 399) {
+      const place = redirectPlace(answer.headers.location ?? '', { origin, path: pathname + search });
+      throw new ProbeFault('redirected', place === '' ? undefined : `(${place})`);
+    }
     if (status > 599) throw new ProbeFault('answer-invalid');
     if (encoding !== 'identity') throw new ProbeFault('answer-encoded');
     const headers = new Headers();
@@ -101,6 +108,24 @@ export class BoundedFetch {
     if (!this.#signal.aborted) this.#fault ??= fault;
     return fault;
   }
+}
+
+function isInitialize(body: string): boolean {
+  return body !== '' && (JSON.parse(body) as { method?: unknown }).method === 'initialize';
+}
+
+/** The same answer, unless it says which versions the server speaks: then that is the fault. */
+async function readRefusal(response: Response): Promise<Response> {
+  const text = await response.text();
+  let message: { readonly error?: unknown } | null = null;
+  try {
+    message = JSON.parse(text) as { readonly error?: unknown } | null;
+  } catch {
+    // Words for people, as proxies have them: the status says it.
+  }
+  const fault = versionFaultOf(message?.error);
+  if (fault !== undefined) throw fault;
+  return new Response(text, { status: response.status, headers: response.headers });
 }
 
 /** How many values a JSON text may have: each but the first follows one of these. In texts they count, too. */

@@ -1,5 +1,6 @@
-// The closed list of ways in which a probe can fail, in words for people. No URL, host or port is ever in them, and
-// nothing that the server wrote: it could be anything.
+// The closed list of ways in which a probe can fail, in words for people. No URL, host or port is ever in them, and of what
+// the server wrote, which could be anything, only a redirect's path and versions of MCP.
+import { readVersionRefusal, type VersionRefusal } from '../../protocol/version-refusal.js';
 
 const REASONS = {
   'address-refused': 'its address is refused: link-local and cloud metadata addresses are never connected to',
@@ -14,6 +15,9 @@ const REASONS = {
   'answer-encoded': 'its answer is compressed, though that was not asked for',
   'answer-invalid': 'what it answers is not MCP in a version that is supported',
   redirected: 'it redirects, and redirects are not followed: register the URL that it redirects to',
+  'version-later': 'it speaks only later versions of MCP',
+  'version-unsupported': 'it speaks no version of MCP that is supported',
+  'initialize-unknown': 'it does not know initialize, as servers that speak only later versions of MCP',
   'http-status': 'it answers with HTTP status',
   'rpc-error': 'it answers with JSON-RPC error',
 } as const;
@@ -24,12 +28,25 @@ export class ProbeFault extends Error {
   override readonly name = 'ProbeFault';
   readonly kind: ProbeFaultKind;
 
-  /** @param detail a number, or the code of an error of Node's. */
+  /** @param detail a number, the code of an error of Node's, a place, versions. */
   constructor(kind: ProbeFaultKind, detail?: number | string, options?: ErrorOptions) {
     super(detail === undefined ? REASONS[kind] : `${REASONS[kind]} ${detail}`, options);
     this.kind = kind;
   }
 }
+
+/** @param error in answer to `initialize`: its code and data. @returns `undefined` when it is not about versions. */
+export function versionFaultOf(error: unknown): ProbeFault | undefined {
+  const refusal = readVersionRefusal(error);
+  if (refusal === undefined) return undefined;
+  return new ProbeFault(VERSION_FAULTS[refusal.kind], refusal.versions === '' ? undefined : `(${refusal.versions})`);
+}
+
+const VERSION_FAULTS = {
+  later: 'version-later',
+  other: 'version-unsupported',
+  'initialize-unknown': 'initialize-unknown',
+} as const satisfies Readonly<Record<VersionRefusal['kind'], ProbeFaultKind>>;
 
 const TLS_ERROR = /^(?:ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO)|CERT|ISSUER|HOSTNAME_MISMATCH/;
 

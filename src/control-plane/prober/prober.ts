@@ -15,7 +15,7 @@ import { toolListOf, type ToolList } from '../registry/tool-list.js';
 import { BoundedFetch } from './bounded-fetch.js';
 import { isDeeperThan } from './depth.js';
 import { readLists } from './item-reader.js';
-import { ProbeFault } from './probe-fault.js';
+import { ProbeFault, versionFaultOf } from './probe-fault.js';
 import { boundedCapabilities, boundedServerInfo } from './server-self.js';
 import { readTools } from './tool-reader.js';
 
@@ -109,7 +109,9 @@ export class Prober {
     // The deadline is the probe's own.
     const options = { signal: ending.signal, timeout: 2 * this.#deadlineMs };
     try {
-      await client.connect(transport, options);
+      await client.connect(transport, options).catch((error: unknown) => {
+        throw (error instanceof McpError && versionFaultOf(error)) || error;
+      });
       const tools = await readTools(client, options);
       const lists = await readLists(client, options);
       const serverInfo = { ...client.getServerVersion() };

@@ -5,12 +5,18 @@ import type { BackendMessage } from '../../protocol/json-rpc.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
-import { LATEST_PROTOCOL_VERSION, UPSTREAM_PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
+import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { plainRequest, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
 import { CONTENT_HEADERS, type Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
-import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
+import {
+  httpStatusFault,
+  initializeFault,
+  redirectFault,
+  upstreamFault,
+  type UpstreamFault,
+} from './upstream-fault.js';
 import { UpstreamRequest, type RequestHandler } from './upstream-request.js';
 import type { UpstreamSessionRecord } from './upstream-session.js';
 
@@ -121,6 +127,11 @@ class Opening implements Handshake, RequestHandler {
     this.#handler.onFault(fault);
   }
 
+  faultOfError(error: Buffer): UpstreamFault | undefined {
+    const fault = initializeFault(error);
+    return fault.kind === 'initialize-refused' ? undefined : fault;
+  }
+
   #confirm(result: HandshakeResult): void {
     const remainingMs = this.#context.options.initializeTimeoutMs - (this.#context.nowMs() - this.#startedAtMs);
     const settle = (fault: UpstreamFault | undefined): void => {
@@ -138,15 +149,16 @@ class Opening implements Handshake, RequestHandler {
       settle(upstreamFault('answer-timeout'));
     });
     let refusal: UpstreamFault | undefined;
+    const { subject, target, passthrough } = this.#plan;
     const handler: UpstreamHandler = {
-      onHead: (status) => {
-        if (status >= 300) refusal = httpStatusFault(status);
+      onHead: (status, _contentType, _sessionId, _bodyBytes, location) => {
+        if (status >= 400) refusal = httpStatusFault(status);
+        else if (status >= 300) refusal = redirectFault(status, location, target);
       },
       onData: () => {},
       onEnd: () => settle(refusal),
       onFault: settle,
     };
-    const { subject, target, passthrough } = this.#plan;
     const headers = withPassthrough(result.headers, passthrough);
     this.#notice = this.#context.http.dispatch(plainRequest(subject, target, 'POST', headers, INITIALIZED), handler);
   }
@@ -177,9 +189,9 @@ function withPassthrough(headers: readonly string[], passthrough: readonly strin
 }
 
 function readRecord(bytes: Buffer, message: BackendMessage, sessionId: string): UpstreamSessionRecord | UpstreamFault {
-  if (message.isError) return upstreamFault('initialize-refused');
+  if (message.isError) return initializeFault(bytes.subarray(message.bodyStart, message.bodyEnd));
   const result = readInitializeResult(bytes.subarray(message.bodyStart, message.bodyEnd));
   if (result === undefined) return upstreamFault('answer-invalid');
-  if (!UPSTREAM_PROTOCOL_VERSIONS.has(result.protocolVersion)) return upstreamFault('version-unsupported');
+  if (!PROTOCOL_VERSIONS.has(result.protocolVersion)) return upstreamFault('version-unsupported');
   return { sessionId, ...result };
 }

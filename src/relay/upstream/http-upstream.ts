@@ -48,10 +48,11 @@ export function plainRequest(
 
 export interface UpstreamHandler {
   /**
-   * Status and the two headers that the relay reads; `''` when absent. `contentType` is lower-case, no parameters.
+   * Status and the headers that the relay reads; `''` when absent. `contentType` is lower-case, no parameters.
    * @param bodyBytes of the body that follows; -1 when its length is not known.
+   * @param location of a redirect alone.
    */
-  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number): void;
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void;
   /** A piece of the body. It is valid until the callback returns: copy what is kept. */
   onData(chunk: Buffer): void;
   onEnd(): void;

@@ -29,6 +29,8 @@ export interface RequestHandler {
    */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onFault(fault: UpstreamFault): void;
+  /** What an error means that came with an HTTP error, and belongs to no request: nothing more than its status, without this. */
+  faultOfError?(error: Buffer): UpstreamFault | undefined;
   /**
    * In place of `onAnswer`, for who reads large answers elsewhere: what is the answer, or nothing that could be one. It is
    * for the handler to find out.

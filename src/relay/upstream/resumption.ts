@@ -157,5 +157,7 @@ function resumingHeaders(headers: readonly string[], lastEventId: string): strin
 
 /** Success without a stream is no answer to the request. */
 function refusedFault(status: number): UpstreamFault {
-  return status < 300 ? upstreamFault('answer-invalid') : { kind: 'stream-not-resumed', isUnsent: false, status };
+  return status < 300
+    ? upstreamFault('answer-invalid')
+    : { kind: 'stream-not-resumed', isUnsent: false, detail: String(status) };
 }

@@ -1,5 +1,9 @@
 // The closed list of ways in which a backend can fail, and their words for callers. No URL, host or port is ever in
 // them (decisions 2.6).
+import { readVersionRefusal, type VersionRefusal } from '../../protocol/version-refusal.js';
+import { limits } from '../../shared/limits.js';
+import { redirectPlace } from '../../shared/redirect-place.js';
+import type { UpstreamTarget } from '../../shared/upstream-target.js';
 
 /** Words for callers: in error messages and in `_meta["switchyard/unavailable"]`. */
 const FAULT_REASONS = {
@@ -23,9 +27,12 @@ const FAULT_REASONS = {
   'lists-full': 'no room for its list: too many bytes of large lists at once',
   'answer-unread': 'its answer could not be read: too much at once',
   'http-status': 'refused with HTTP status',
+  redirected: 'redirects, which is not followed, to',
   'session-lost': 'session lost',
   'initialize-refused': 'initialize refused',
+  'initialize-unknown': 'does not know initialize, as servers that speak only later versions of MCP',
   'version-unsupported': 'protocol version not supported',
+  'version-later': 'speaks only later versions of MCP',
   'plain-text-refused': 'plain-text HTTP needs --upstream-connection-mode plain-text-or-tls',
   'transport-unsupported': 'transport not supported: only STREAMABLEHTTP is',
   'list-refused': 'tools/list refused',
@@ -43,8 +50,8 @@ export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
   /** True when no byte of the request was written to a connection: it can safely be sent again. */
   readonly isUnsent: boolean;
-  /** The backend's HTTP status, with `http-status` and `stream-not-resumed` only. */
-  readonly status?: number;
+  /** More words, of some kinds: the backend's HTTP status, the place that it redirects to, the versions that it names. */
+  readonly detail?: string;
 }
 
 /** @param isUnsent whether the request certainly never left. */
@@ -53,8 +60,29 @@ export function upstreamFault(kind: UpstreamFaultKind, isUnsent = false): Upstre
 }
 
 export function httpStatusFault(status: number): UpstreamFault {
-  return { kind: 'http-status', isUnsent: false, status };
+  return { kind: 'http-status', isUnsent: false, detail: String(status) };
 }
+
+/** @param location the header, `''` when there is none. @param from what was asked. */
+export function redirectFault(status: number, location: string, from: UpstreamTarget): UpstreamFault {
+  const detail = redirectPlace(location, from);
+  return detail === '' ? httpStatusFault(status) : { kind: 'redirected', isUnsent: false, detail };
+}
+
+/** What an error in answer to `initialize` says. @param error as JSON. */
+export function initializeFault(error: Buffer): UpstreamFault {
+  const refusal =
+    error.length <= limits.upstreamRefusalBytesMax ? readVersionRefusal(JSON.parse(error.toString())) : undefined;
+  if (refusal === undefined) return upstreamFault('initialize-refused');
+  const kind = VERSION_FAULTS[refusal.kind];
+  return refusal.versions === '' ? upstreamFault(kind) : { kind, isUnsent: false, detail: `(${refusal.versions})` };
+}
+
+const VERSION_FAULTS = {
+  later: 'version-later',
+  other: 'version-unsupported',
+  'initialize-unknown': 'initialize-unknown',
+} as const satisfies Readonly<Record<VersionRefusal['kind'], UpstreamFaultKind>>;
 
 const REACH_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'connection-refused',
@@ -72,5 +100,5 @@ export function isReachFault({ kind }: UpstreamFault): boolean {
 /** What a caller is told of a fault; names no address. */
 export function faultReason(fault: UpstreamFault): string {
   const reason = FAULT_REASONS[fault.kind];
-  return fault.status === undefined ? reason : `${reason} ${fault.status}`;
+  return fault.detail === undefined ? reason : `${reason} ${fault.detail}`;
 }

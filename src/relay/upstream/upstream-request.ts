@@ -23,7 +23,7 @@ import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-pla
 import { readRefusal, statusFault } from './refused-request.js';
 import { resumptionOf, type ResumptionReader } from './resumption.js';
 import { largeResultTaker, UnreadAnswer } from './unread-answer.js';
-import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
+import { redirectFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 
 export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 
@@ -105,7 +105,7 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
     else if (this.#plan.isSilenceDeadline) this.#deadline.cancel();
   }
 
-  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number): void {
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void {
     if (this.#state !== 'waiting') return;
     this.#touch();
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
@@ -120,7 +120,7 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
       this.#state = 'refused';
     } else {
       // A redirect is not followed, and no other success can carry the answer to a request (S07).
-      this.#fail(status >= 300 ? httpStatusFault(status) : upstreamFault('answer-invalid'));
+      this.#fail(status >= 300 ? redirectFault(status, location, this.#plan.target) : upstreamFault('answer-invalid'));
     }
   }
 
@@ -330,7 +330,7 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
     const { bytes } = this.#received;
     const { error, fault } = readRefusal(this.#status, this.#plan.carriesSession, bytes);
     if (error === undefined || !isAnswerTo(this.#plan.id, bytes, error)) {
-      this.#fail(fault);
+      this.#fail((error && this.#handler.faultOfError?.(bytes.subarray(error.bodyStart, error.bodyEnd))) ?? fault);
     } else {
       this.#finish();
       this.#handler.onAnswer(bytes, error, this.#sessionId);

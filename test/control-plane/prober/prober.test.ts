@@ -274,6 +274,53 @@ t.test('nonsense is called nonsense, at once', async (t) => {
   }
 });
 
+t.test('a server that speaks only later versions of MCP is named as such', async (t) => {
+  const later = { code: -32022, message: 'x', data: { supported: ['2026-07-28'] } };
+  const answers: readonly (readonly [error: object, reason: string])[] = [
+    [later, 'it speaks only later versions of MCP (2026-07-28)'],
+    [{ ...later, code: -32602 }, 'it speaks only later versions of MCP (2026-07-28)'],
+    [{ code: -32020, message: 'x' }, 'it speaks only later versions of MCP'],
+    [{ code: -32601, message: 'x' }, 'it does not know initialize, as servers that speak only later versions of MCP'],
+    [
+      { ...later, data: { supported: ['2023-01-01'] }, code: 1 },
+      'it speaks no version of MCP that is supported (2023-01-01)',
+    ],
+  ];
+  for (const [error, reason] of answers) {
+    for (const status of [200, 400, 404]) {
+      const backend = await startRaw(t, (request) => {
+        const id = status === 404 ? undefined : (JSON.parse(request.text) as { id?: unknown }).id;
+        request.json({ jsonrpc: '2.0', id, error }, { status });
+      });
+      t.same(
+        await createProber(t).probe(backend.url),
+        { kind: 'failed', reason },
+        `${status} ${JSON.stringify(error)}`,
+      );
+    }
+  }
+  for (const text of ['', 'no', '{"error":1}', 'null']) {
+    const backend = await startRaw(t, (request) => request.json(text, { status: 400 }));
+    t.same(
+      await createProber(t).probe(backend.url),
+      { kind: 'failed', reason: 'it answers with HTTP status 400' },
+      text,
+    );
+  }
+});
+
+t.test('a redirect is told with the path that it leads to, and nothing that could be secret', async (t) => {
+  const redirects = 'it redirects, and redirects are not followed: register the URL that it redirects to';
+  const places = {
+    '/mcp/?key=s3cret': ' (the path /mcp/)',
+    'https://u:s3cret@elsewhere.example/s3cret': ' (another origin)',
+  };
+  for (const [location, place] of Object.entries(places)) {
+    const backend = await startRaw(t, (request) => request.empty(307, { location }));
+    t.same(await createProber(t).probe(backend.url), { kind: 'failed', reason: redirects + place });
+  }
+});
+
 t.test('pages without end are given up', async (t) => {
   let pages = 0;
   const backend = await startRaw(

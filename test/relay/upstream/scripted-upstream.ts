@@ -91,8 +91,8 @@ export class ScriptedCall implements UpstreamCall {
     this.isPaused = false;
   }
 
-  head(status: number, contentType: string, sessionId = '', bodyBytes = -1): this {
-    if (!this.isAborted) this.#handler.onHead(status, contentType, sessionId, bodyBytes);
+  head(status: number, contentType: string, sessionId = '', bodyBytes = -1, location = ''): this {
+    if (!this.isAborted) this.#handler.onHead(status, contentType, sessionId, bodyBytes, location);
     return this;
   }
 

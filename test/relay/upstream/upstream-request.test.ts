@@ -93,7 +93,7 @@ const reach: Readonly<Record<string, (call: ScriptedCall) => void>> = {
 };
 
 function httpStatus(status: number): UpstreamFault {
-  return { kind: 'http-status', isUnsent: false, status };
+  return { kind: 'http-status', isUnsent: false, detail: String(status) };
 }
 
 t.test('sends what was planned, once', async (t) => {

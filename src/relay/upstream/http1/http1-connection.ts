@@ -185,8 +185,8 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     });
   }
 
-  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number): void {
-    this.#call?.handler?.onHead(status, contentType, sessionId, bodyBytes);
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void {
+    this.#call?.handler?.onHead(status, contentType, sessionId, bodyBytes, location);
   }
 
   onBody(chunk: Buffer): void {

@@ -10,8 +10,9 @@ export interface ResponseEvents {
   /**
    * @param contentType lower-case, without parameters; `''` when absent, as is `sessionId`.
    * @param bodyBytes -1 when that is not known yet.
+   * @param location of a redirect; `''` when absent.
    */
-  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number): void;
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void;
   /** A piece of the body; valid until the callback returns. */
   onBody(chunk: Buffer): void;
 }
@@ -43,6 +44,7 @@ export class ResponseParser {
   #status = 0;
   #contentType = '';
   #sessionId = '';
+  #location = '';
   #lengthBytes = -1;
   #isChunked = false;
 
@@ -170,6 +172,7 @@ export class ResponseParser {
     this.#status = hundreds * 100 + tens * 10 + ones;
     this.#contentType = '';
     this.#sessionId = '';
+    this.#location = '';
     this.#lengthBytes = -1;
     this.#isChunked = false;
     this.#canReuse = version === 'HTTP/1.1 ';
@@ -194,6 +197,10 @@ export class ResponseParser {
 
   #takeHeader(bytes: Buffer, nameStart: number, nameEnd: number, start: number, end: number): boolean {
     switch (nameEnd - nameStart) {
+      case 8:
+        if (this.#status >= 300 && this.#status < 400 && isName(bytes, nameStart, 'location'))
+          this.#location = bytes.toString('latin1', start, end);
+        break;
       case 10:
         if (isName(bytes, nameStart, 'connection')) this.#onConnection(bytes.toString('latin1', start, end));
         else if (isName(bytes, nameStart, 'keep-alive')) this.#onKeepAlive(bytes.toString('latin1', start, end));
@@ -261,7 +268,7 @@ export class ResponseParser {
       this.#state = 'until-close';
       this.#canReuse = false;
     }
-    this.#events.onHead(status, this.#contentType, this.#sessionId, hasBody ? this.#lengthBytes : 0);
+    this.#events.onHead(status, this.#contentType, this.#sessionId, hasBody ? this.#lengthBytes : 0, this.#location);
     return true;
   }
 

@@ -1,0 +1,136 @@
+// One member of a batch, as an exchange of its own. Its answer goes to the batch as one whole message; what it says before
+// that, as whole events. Cold.
+//
+//   open ──respond──> over
+//    ├────openStream──> streaming ──end──> over
+//    └────openBody────> body ──end───────> over
+//   open, streaming, body ──what it says takes too much: refused──> over (aborted)
+import { limits } from '../shared/limits.js';
+import { rpcCodes } from '../shared/refusals.js';
+import { requestIdIn } from '../protocol/request-id.js';
+import { errorMessage, type RpcError } from './answers.js';
+import type { Batch } from './batch.js';
+import type { BodyType, Exchange, ExchangeRequest } from './exchange.js';
+
+const TOO_LARGE: RpcError = {
+  code: rpcCodes.refused,
+  message: 'The request was carried out, but its batch has no room for the answer: send it alone',
+};
+const LINE_FEED = 0x0a;
+
+export class BatchPart implements Exchange {
+  readonly isPart = true;
+  readonly request: ExchangeRequest;
+  onDrain: (() => void) | undefined;
+  onAbort: (() => void) | undefined;
+  readonly #batch: Batch;
+  readonly #place: number;
+  #state: 'open' | 'body' | 'streaming' | 'over' = 'open';
+  #isRefused = false;
+  /** Of a message, or of an event, whose end has not come. */
+  #pieces: Buffer[] = [];
+  #pieceBytes = 0;
+
+  constructor(batch: Batch, place: number, request: ExchangeRequest) {
+    this.#batch = batch;
+    this.#place = place;
+    this.request = request;
+  }
+
+  get isAborted(): boolean {
+    return this.#isRefused || this.#batch.isAborted;
+  }
+
+  respond(status: number, _contentType: string, body: Uint8Array | string): void {
+    if (this.#state !== 'open') return;
+    if (body.length === 0) this.#over();
+    else this.#answer(status === 200 ? Buffer.from(body as Uint8Array) : this.#refusedMessage(String(body)));
+  }
+
+  openStream(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'streaming';
+    this.#batch.openStream();
+  }
+
+  openBody(_contentType: BodyType, bodyBytes: number): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'body';
+    if (bodyBytes > limits.batchAnswerBytesMax) this.#refuse();
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (this.#state !== 'body' && this.#state !== 'streaming') return true;
+    this.#pieceBytes += bytes.length;
+    if (this.#pieceBytes > limits.batchAnswerBytesMax) {
+      this.#refuse();
+      return true;
+    }
+    // The memory is the writer's again.
+    this.#pieces.push(Buffer.from(bytes));
+    // Others write to the same stream: half an event of this one would break theirs.
+    return this.#state === 'body' || !endsEvent(bytes) || this.#batch.write(this.#takePieces());
+  }
+
+  end(): void {
+    if (this.#state === 'body') this.#answer(this.#takePieces());
+    else if (this.#state === 'streaming') this.#over();
+  }
+
+  cut(): void {
+    if (this.#state === 'over') return;
+    this.#batch.cut();
+    this.#over();
+  }
+
+  /** The batch's caller is gone. */
+  tellAborted(): void {
+    if (this.#state !== 'over') this.onAbort?.();
+  }
+
+  #answer(message: Buffer): void {
+    const hasRoom = this.#batch.hasRoomFor(message.length);
+    this.#state = 'over';
+    this.#batch.onAnswer(this.#place, hasRoom ? message : this.#errorMessage(TOO_LARGE));
+  }
+
+  #over(): void {
+    this.#state = 'over';
+    this.#batch.onOver();
+  }
+
+  /** Whoever makes the answer takes its caller for gone. */
+  #refuse(): void {
+    this.#takePieces();
+    this.#state = 'over';
+    this.#isRefused = true;
+    this.#batch.onAnswer(this.#place, this.#errorMessage(TOO_LARGE));
+    this.onAbort?.();
+  }
+
+  #takePieces(): Buffer {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    this.#pieceBytes = 0;
+    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  }
+
+  /** What refuses a whole POST, as an error of this one message. */
+  #refusedMessage(body: string): Buffer {
+    const refusal = JSON.parse(body) as { readonly jsonrpc?: string; readonly detail?: string };
+    if (refusal.jsonrpc !== undefined) return Buffer.from(body);
+    const { refused: code } = rpcCodes;
+    return this.#errorMessage({ code, message: refusal.detail ?? 'Refused' });
+  }
+
+  #errorMessage(error: RpcError): Buffer {
+    const { body } = this.request;
+    const id = requestIdIn(body);
+    if (id !== undefined) return errorMessage({ bytes: body, ...id }, error);
+    return Buffer.from(JSON.stringify({ jsonrpc: '2.0', error }));
+  }
+}
+
+function endsEvent(bytes: Uint8Array): boolean {
+  return bytes.at(-1) === LINE_FEED && bytes.at(-2) === LINE_FEED;
+}
