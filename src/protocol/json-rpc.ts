@@ -3,6 +3,7 @@
 // so. Hot: once per message, one pass over its bytes.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
+import { clientBatchIn, type ClientBatch } from './client-batch.js';
 import { ABSENT, AMBIGUOUS, findMembers, isString, MemberNames, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import { methodName } from './method-name.js';
@@ -69,13 +70,6 @@ export interface BackendMessage {
   readonly taskIds: TaskIdSpans | undefined;
 }
 
-/** What one POST carries in an array. Spans are offsets into its bytes, in order: where each member begins and ends. */
-export interface ClientBatch {
-  readonly kind: 'batch';
-  /** Of those up to the bound, and one more if there are more. */
-  readonly members: readonly { readonly start: number; readonly end: number }[];
-}
-
 /** `not-json` is for -32700, `not-json-rpc` for -32600 (decisions 2.2). */
 export type ClientReading = ClientMessage | ClientBatch | 'not-json' | 'not-json-rpc';
 
@@ -134,7 +128,7 @@ export function readLargeClientMessage(bytes: Buffer, done: (message: ClientRead
 }
 
 function clientMessageIn(tape: JsonScanner, bytes: Buffer): ClientReading {
-  if (!readEnvelope(tape, bytes)) return tape.kind(0) === jsonKind.array ? clientBatch(tape) : 'not-json-rpc';
+  if (!readEnvelope(tape, bytes)) return tape.kind(0) === jsonKind.array ? clientBatchIn(tape) : 'not-json-rpc';
   const { id, method, params } = envelope;
   if (id !== ABSENT && !isId(tape, id)) return 'not-json-rpc';
   if (method === ABSENT) {
@@ -172,15 +166,6 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer): ClientReading {
 function relatedTaskOfResult(tape: JsonScanner, bytes: Buffer): number {
   if (envelope.result === ABSENT || !findIn(tape, bytes, envelope.result, resultNames, inResult)) return ABSENT;
   return findIn(tape, bytes, inResult[0]!, resultMetaNames, inResultMeta) ? inResultMeta[0]! : ABSENT;
-}
-
-function clientBatch(tape: JsonScanner): ClientBatch {
-  const members: { start: number; end: number }[] = [];
-  const past = tape.next(0);
-  for (let node = 1; node < past && members.length <= limits.batchMembersMax; node = tape.next(node)) {
-    members.push({ start: tape.start(node), end: tape.end(node) });
-  }
-  return { kind: 'batch', members };
 }
 
 /** Whether what `subjectOf` has found last is a URI. */

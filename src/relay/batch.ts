@@ -6,7 +6,7 @@
 //   gathering ──a member streams, or the answers take too much──> streaming ──every member is over──> ended
 //   either ──the caller is gone, or cut──> each member hears it, and nothing is kept any more
 import { encodeEvent } from '../protocol/event-stream.js';
-import type { ClientBatch } from '../protocol/json-rpc.js';
+import type { ClientBatch } from '../protocol/client-batch.js';
 import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
 import { noWaiter, type MessageHold, type MessageMemory } from '../shared/message-memory.js';

@@ -1,6 +1,7 @@
 // Refusals of messages. The error that a request is refused with has the request's id, where that can be told (decisions
 // 2.2): many clients take no answer for theirs that has none. Cold.
-import type { ClientBatch, ClientReading } from '../protocol/json-rpc.js';
+import type { ClientBatch } from '../protocol/client-batch.js';
+import type { ClientReading } from '../protocol/json-rpc.js';
 import { requestIdIn } from '../protocol/request-id.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import { refuse } from './answers.js';

@@ -161,7 +161,7 @@ export class Relay {
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
     else if (message.method === 'initialize') this.#initialize(caller, exchange, message);
     else if (!isClientMethod(message.method)) {
-      // Clients of later revisions begin with a method that is not known here, and go on with `initialize` (N11).
+      // Clients of later revisions begin with a method that is not known here, and go on with `initialize`.
       exchange.annotate?.(message.method, '', '');
       refuseMessage(exchange, methodUnknown(message.method), message);
     } else if (this.#isSessionOptional) this.#requestAlone(caller, exchange, message);
