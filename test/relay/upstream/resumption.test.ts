@@ -113,7 +113,7 @@ t.test('a refusal is a clear fault, a failure is tried again and again', async (
     scene.begin().end();
     scene.context.advance(RETRY_MS + 20);
     scene.last.head(status, '');
-    t.same(scene.faults, [{ kind: 'stream-not-resumed', isUnsent: false, status }]);
+    t.same(scene.faults, [{ kind: 'stream-not-resumed', isUnsent: false, detail: String(status) }]);
     t.ok(scene.last.isAborted);
     scene.context.advance(60_000);
     t.equal(scene.askedCount, 1);
