@@ -55,6 +55,8 @@ export interface RelayOptions {
   readonly http: HttpUpstream;
   /** For backends' streams; the same when not given. */
   readonly streams?: HttpUpstream;
+  /** For answers to backends and what they are told during calls; the same when not given. */
+  readonly replies?: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
@@ -91,6 +93,7 @@ export class Relay {
       deadlines,
       options: upstream,
       notices: new Notices(http, deadlines),
+      replies: new Notices(options.replies ?? http, deadlines, http),
       ids: new OwnIds(),
       endpoints: new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
       answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
@@ -139,14 +142,15 @@ export class Relay {
    * @param withinMs how long telling the backends may take. What could not be told by then is counted and logged.
    */
   async stop(withinMs: number = limits.farewellsMsMax): Promise<FarewellCount> {
-    const { deadlines, endpoints, notices } = this.#context;
+    const { deadlines, endpoints, notices, replies } = this.#context;
     const endMs = deadlines.nowMs() + withinMs;
     // Ending very many sessions takes a part of the time.
     const farewells = new Farewells(this.#sessions.releaseAll());
     const count = await farewells.say(deadlines, Math.max(0, endMs - deadlines.nowMs()));
     if (count.untold > 0) this.#logger.warn(count, 'not every backend could be told that its sessions have ended');
     endpoints.stop();
-    await Promise.all([notices.settled(endMs - deadlines.nowMs()), this.#merger.close()]);
+    const leftMs = endMs - deadlines.nowMs();
+    await Promise.all([notices.settled(leftMs), replies.settled(leftMs), this.#merger.close()]);
     return count;
   }
 

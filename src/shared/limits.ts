@@ -234,6 +234,10 @@ export const limits = {
   listChangesMs: 50,
   /** Connections of one worker to backends' own streams, and half as many as calls may have if that is less. */
   backendStreamsMax: 8_192,
+  /** Connections of one worker for answers to backends during calls; with none free they go on those of calls. */
+  replyConnectionsMax: 512,
+  /** One in so many of those that calls may have, if that is less. */
+  replyConnectionsDivisor: 16,
   /** Bytes of one event on a backend's own stream; above it the stream is closed, and opened again behind the event. */
   backendStreamEventBytesMax: 128 * KIB,
   /** Characters of an event's id; a longer one is not gone on from. */

@@ -7,8 +7,7 @@ import type { StartMessage } from '../ipc/messages.js';
 import { Names } from '../names/names.js';
 import { Relay } from '../relay/relay.js';
 import { shareTable } from '../relay/share-table.js';
-import { streamPoolBounds, streamShares } from '../relay/upstream/stream-bounds.js';
-import { Http1Upstream } from '../relay/upstream/http1/http1-upstream.js';
+import { BackendConnections } from '../relay/upstream/backend-connections.js';
 import { Accounts } from '../shared/accounts.js';
 import { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
@@ -35,8 +34,7 @@ interface WorkerParts {
   readonly hopListener: HopListener;
   readonly hops: Hops;
   readonly relay: Relay;
-  readonly upstream: Http1Upstream;
-  readonly streams: Http1Upstream;
+  readonly backends: BackendConnections;
   readonly configs: UserConfigs;
   readonly store: Store;
   readonly announcer: ForgetAnnouncer;
@@ -61,20 +59,15 @@ export class Worker {
     const accounts = new Accounts(shareTable(options.shares));
     const memories = createMessageMemories(accounts, deadlines);
     const names = new Names(options.connections.names);
-    const upstream = new Http1Upstream({
+    const backends = new BackendConnections({
       connectTimeoutMs: options.upstream.connectTimeoutMs,
       pool: options.connections,
       names,
     });
-    const streams = new Http1Upstream({
-      connectTimeoutMs: options.upstream.connectTimeoutMs,
-      pool: streamPoolBounds,
-      shares: streamShares(upstream.shares.bounds.connectionsMax),
-      names,
-    });
     const relay = new Relay({
-      http: upstream,
-      streams,
+      http: backends.calls,
+      streams: backends.streams,
+      replies: backends.replies,
       deadlines,
       upstream: options.upstream,
       answers: options.answers,
@@ -112,7 +105,7 @@ export class Worker {
     await edge.listen();
     const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes);
     overloadWatch.start();
-    return new Worker({ overloadWatch, edge, hopListener, hops, relay, upstream, streams, configs, store, announcer });
+    return new Worker({ overloadWatch, edge, hopListener, hops, relay, backends, configs, store, announcer });
   }
 
   /** Takes no more connections; resolves when every request has its answer. Hops of the others are still served. */
@@ -124,13 +117,12 @@ export class Worker {
 
   /** Ends every session and tells the backends, for so long at most. */
   async stop(farewellsMs: number): Promise<void> {
-    const { overloadWatch, relay, hops, hopListener, upstream, streams, configs, store } = this.#parts;
+    const { overloadWatch, relay, hops, hopListener, backends, configs, store } = this.#parts;
     overloadWatch.stop();
     await relay.stop(farewellsMs);
     hops.close();
     await hopListener.close();
-    await streams.close();
-    await upstream.close();
+    await backends.close();
     await configs.close();
     await store.close();
   }

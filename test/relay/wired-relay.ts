@@ -2,7 +2,8 @@
 import type { UpstreamOptions } from '../../src/config/dataplane-options.js';
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
-import { Http1Upstream } from '../../src/relay/upstream/http1/http1-upstream.js';
+import { BackendConnections } from '../../src/relay/upstream/backend-connections.js';
+import type { PoolBounds } from '../../src/relay/upstream/http1/origin-pool.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { compileUserConfig } from '../../src/store/compile-config.js';
 import type { CompiledVirtualHost } from '../../src/store/compiled-config.js';
@@ -25,7 +26,11 @@ export class WiredRelay {
   readonly #virtualHosts = new Map<string, CompiledVirtualHost>();
   #sessionCount = 0;
 
-  constructor(t: { teardown(end: () => Promise<void>): unknown }, options: Partial<UpstreamOptions> = {}) {
+  constructor(
+    t: { teardown(end: () => Promise<void>): unknown },
+    options: Partial<UpstreamOptions> = {},
+    pool: Partial<PoolBounds> = {},
+  ) {
     const deadlines = new DeadlineWheel();
     const upstream: UpstreamOptions = {
       mode: 'plain-text-or-tls',
@@ -37,10 +42,12 @@ export class WiredRelay {
       clientAnswerTimeoutMs: 600_000,
       ...options,
     };
-    const http = new Http1Upstream({ connectTimeoutMs: upstream.connectTimeoutMs });
+    const backends = new BackendConnections({ connectTimeoutMs: upstream.connectTimeoutMs, pool });
     this.relay = new Relay({
       accounts: createAccounts(),
-      http,
+      http: backends.calls,
+      streams: backends.streams,
+      replies: backends.replies,
       deadlines,
       upstream,
       answers: { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
@@ -50,7 +57,7 @@ export class WiredRelay {
     });
     t.teardown(async () => {
       await this.relay.stop();
-      await http.close();
+      await backends.close();
       deadlines.stop();
     });
   }
@@ -88,8 +95,8 @@ export class WiredCaller {
   }
 
   /** The answer to `initialize`; the session is kept. */
-  async open(): Promise<RpcAnswer> {
-    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+  async open(capabilities: object = {}): Promise<RpcAnswer> {
+    const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'c', version: '1' } };
     const exchange = this.post('initialize', params, 0);
     const answer = await answerOf(exchange);
     this.sessionId = exchange.answer?.sessionId ?? '';

@@ -17,8 +17,7 @@ import { shareTable } from '../../relay/share-table.js';
 import { checkTransport } from '../../relay/transport.js';
 import type { Overload } from '../../process/overload.js';
 import type { Names } from '../../names/names.js';
-import { streamPoolBounds, streamShares } from '../../relay/upstream/stream-bounds.js';
-import { Http1Upstream } from '../../relay/upstream/http1/http1-upstream.js';
+import { BackendConnections } from '../../relay/upstream/backend-connections.js';
 import { Accounts } from '../../shared/accounts.js';
 import { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Logger } from '../../shared/logger.js';
@@ -58,8 +57,7 @@ const SESSION_ID_BYTES = 32;
 export class McpEndpoints {
   readonly #options: McpEndpointsOptions;
   readonly #context: NodeExchangeContext;
-  readonly #http: Http1Upstream;
-  readonly #streams: Http1Upstream;
+  readonly #backends: BackendConnections;
   readonly #relay: Relay;
   readonly #virtualHosts: VirtualHosts;
 
@@ -68,20 +66,15 @@ export class McpEndpoints {
     const deadlines = new DeadlineWheel();
     this.#options = options;
     this.#context = { deadlines, bodyBytesMax, streamKeepAliveMs: answers.streamKeepAliveMs };
-    this.#http = new Http1Upstream({
+    this.#backends = new BackendConnections({
       connectTimeoutMs: upstream.connectTimeoutMs,
       pool: options.connections,
       names: options.names,
     });
-    this.#streams = new Http1Upstream({
-      connectTimeoutMs: upstream.connectTimeoutMs,
-      pool: streamPoolBounds,
-      shares: streamShares(this.#http.shares.bounds.connectionsMax),
-      names: options.names,
-    });
     this.#relay = new Relay({
-      http: this.#http,
-      streams: this.#streams,
+      http: this.#backends.calls,
+      streams: this.#backends.streams,
+      replies: this.#backends.replies,
       deadlines,
       upstream,
       answers,
@@ -112,8 +105,7 @@ export class McpEndpoints {
   /** Ends every session and tells the servers, then closes every connection to them. For after the drain. */
   async stop(): Promise<void> {
     await this.#relay.stop();
-    await this.#streams.close();
-    await this.#http.close();
+    await this.#backends.close();
     this.#context.deadlines.stop();
   }
 

@@ -7,12 +7,15 @@ import type { HttpUpstream, OutgoingMessage } from './http-upstream.js';
 
 export class Notices {
   readonly #http: HttpUpstream;
+  readonly #otherHttp: HttpUpstream | undefined;
   readonly #deadlines: DeadlineWheel;
   #underWayCount = 0;
   #onSettled: (() => void) | undefined;
 
-  constructor(http: HttpUpstream, deadlines: DeadlineWheel) {
+  /** @param otherHttp takes what cannot be sent. */
+  constructor(http: HttpUpstream, deadlines: DeadlineWheel, otherHttp?: HttpUpstream) {
     this.#http = http;
+    this.#otherHttp = otherHttp;
     this.#deadlines = deadlines;
   }
 
@@ -35,11 +38,18 @@ export class Notices {
       onDone?.(isTaken);
       this.#finish();
     };
-    const handler = { onHead: ignore, onData: ignore, onEnd: () => finish(true), onFault: () => finish(false) };
     const body = message?.body;
     const leftOut = message?.leftOut;
     const putIn = message?.putIn;
-    const call = this.#http.dispatch({ subject, target, method, headers, body, leftOut, putIn }, handler);
+    const request = { subject, target, method, headers, body, leftOut, putIn };
+    const handler = { onHead: ignore, onData: ignore, onEnd: () => finish(true), onFault: () => finish(false) };
+    let call = this.#http.dispatch(request, {
+      ...handler,
+      onFault: ({ isUnsent }) => {
+        if (isUnsent && this.#otherHttp !== undefined) call = this.#otherHttp.dispatch(request, handler);
+        else finish(false);
+      },
+    });
   }
 
   /** Resolves when no notice is under way, or `withinMs` is over. For a process that stops. */

@@ -16,6 +16,8 @@ export interface UpstreamContext {
   readonly deadlines: DeadlineWheel;
   readonly options: UpstreamOptions;
   readonly notices: Notices;
+  /** Those that a call may wait for: apart from the calls, whose connections would have to be free first. */
+  readonly replies: Notices;
   /** What is known of reaching backends. */
   readonly endpoints: Endpoints;
   /** Of every request that the gateway makes by itself. */

@@ -204,7 +204,7 @@ export class UpstreamSession {
       return;
     }
     const headers = this.#headersWith(passthrough);
-    this.#context.notices.send(this.subject, this.#backend.target, 'POST', headers, message, onDone);
+    this.#context.replies.send(this.subject, this.#backend.target, 'POST', headers, message, onDone);
   }
 
   /**

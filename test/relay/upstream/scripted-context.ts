@@ -32,6 +32,7 @@ export class ScriptedContext implements UpstreamContext {
   readonly failures: string[] = [];
   readonly deadlines: DeadlineWheel;
   readonly notices: Notices;
+  readonly replies: Notices;
   readonly endpoints: Endpoints;
   /** What chance says next: delays with a jitter are as long as they can be. */
   random = 0;
@@ -44,6 +45,7 @@ export class ScriptedContext implements UpstreamContext {
     this.deadlines = new DeadlineWheel(TICK_MS, () => this.#nowMs);
     this.answerMemory = createMessageMemories(createAccounts(), this.deadlines).answers;
     this.notices = new Notices(this.http, this.deadlines);
+    this.replies = this.notices;
     this.endpoints = new Endpoints({
       http: this.http,
       deadlines: this.deadlines,
