@@ -25,8 +25,13 @@ export async function installSuite(): Promise<void> {
   if (code !== 0) throw new Error('the conformance suite could not be installed');
 }
 
-export async function runSuite(words: readonly string[]): Promise<SuiteRun> {
-  const child = spawn(node, [program, ...words], { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] });
+/** @param environment more variables, for the suite and what it starts. */
+export async function runSuite(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<SuiteRun> {
+  const env = { ...process.env, ...environment };
+  const child = spawn(node, [program, ...words], { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'], env });
   const chunks: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8');

@@ -1,0 +1,27 @@
+// The suite as a server, and the gateway as its client: for each scenario the suite starts a server and runs `client.ts`
+// with its URL, which makes that the only backend of a virtual host and drives the gateway.
+import { fileURLToPath } from 'node:url';
+import type { Scope } from '../attack/scope.js';
+import { startDeployment } from '../support/deployment.js';
+import { scenarioSteps, SETUP_VARIABLE, type ClientSetup } from './client-setup.js';
+import { runSuite } from './official-suite.js';
+import { Tally, type RunOptions } from './tally.js';
+
+const REVISION = '2025-11-25';
+
+export async function runClientScenarios(scope: Scope, options: RunOptions): Promise<Tally> {
+  const tally = new Tally(options);
+  const deployment = await startDeployment(scope, { workerCount: options.workers });
+  const program = fileURLToPath(new URL('client.js', import.meta.url));
+  const { scenarios } = options;
+  const known = Object.keys(scenarioSteps);
+  for (const name of scenarios.length > 0 ? known.filter((name) => scenarios.includes(name)) : known) {
+    const { subject, virtualHostId, token, origin, path } = await deployment.caller();
+    const { storeOptions } = deployment;
+    const setup: ClientSetup = { storeOptions, subject, virtualHostId, token, url: origin + path };
+    const words = ['client', '--command', `${process.execPath} ${program}`, '--scenario', name];
+    const run = await runSuite([...words, '--spec-version', REVISION], { [SETUP_VARIABLE]: JSON.stringify(setup) });
+    tally.add(name, true, run);
+  }
+  return tally;
+}

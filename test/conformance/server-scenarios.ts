@@ -1,0 +1,88 @@
+// The suite as a client: of our fixture itself, or of the gateway with the fixture behind it.
+import type { Scope } from '../attack/scope.js';
+import { newName, startControlPlane } from '../support/control-plane.js';
+import { startDeployment } from '../support/deployment.js';
+import { send } from '../support/raw-http.js';
+import { startFixture } from './fixture.js';
+import { runSuite } from './official-suite.js';
+import { startShim } from './shim.js';
+import { Tally, type RunOptions } from './tally.js';
+
+export type Subject = 'dataplane' | 'control' | 'direct';
+
+/** An endpoint of the gateway's, and a token that is good there. */
+interface Target {
+  readonly url: string;
+  readonly token: string;
+}
+
+const BACKEND = 'backend';
+/** What the revision requires, by the suite's own list; what is wanted beside it, which it does not score. */
+const REVISION = '2025-11-25';
+const UNSCORED = ['server-session-lifecycle', 'json-schema-2020-12', 'server-sse-polling'];
+
+export async function runServerScenarios(scope: Scope, subject: Subject, options: RunOptions): Promise<Tally> {
+  const tally = new Tally(options);
+  const url = await startSubject(scope, subject, options.workers);
+  const names = options.scenarios.length > 0 ? options.scenarios : await scenarioNames();
+  for (const name of names) {
+    const words = ['server', '--url', url, '--scenario', name, '--spec-version', REVISION];
+    tally.add(name, !UNSCORED.includes(name), await runSuite(words));
+  }
+  return tally;
+}
+
+/** @returns the URL that the suite is given. */
+async function startSubject(scope: Scope, subject: Subject, workers: number): Promise<string> {
+  const fixture = await startFixture();
+  scope.teardown(() => fixture.close());
+  if (subject === 'direct') return fixture.url;
+  let target: Target = { url: '', token: '' };
+  const shim = await startShim(BACKEND, () => target);
+  scope.teardown(() => shim.close());
+  const hosts = [`127.0.0.1:${shim.port}`, `localhost:${shim.port}`];
+  const origins = hosts.map((host) => `http://${host}`);
+  const words = ['--allowed-hosts', hosts.join(','), '--allowed-origins', origins.join(',')];
+  target =
+    subject === 'dataplane'
+      ? await startDataplane(scope, fixture.url, workers, words)
+      : await startAggregate(scope, fixture.url, shim.port, words);
+  return shim.url;
+}
+
+async function startDataplane(
+  scope: Scope,
+  url: string,
+  workerCount: number,
+  options: readonly string[],
+): Promise<Target> {
+  const deployment = await startDeployment(scope, { workerCount, options });
+  const caller = await deployment.caller({ [BACKEND]: { url } });
+  return { url: caller.origin + caller.path, token: caller.token };
+}
+
+/** The control plane's `/mcp`, with the fixture as its only server. @param port of a host that it allows. */
+async function startAggregate(scope: Scope, url: string, port: number, options: readonly string[]): Promise<Target> {
+  const controlPlane = await startControlPlane(scope, { options });
+  const token = await controlPlane.token(newName('conformance'));
+  const answer = await send(controlPlane.origin, {
+    method: 'POST',
+    path: '/servers',
+    headers: [
+      ['host', `127.0.0.1:${port}`],
+      ['authorization', `Bearer ${token}`],
+      ['content-type', 'application/json'],
+    ],
+    body: JSON.stringify({ name: BACKEND, url }),
+  });
+  if (answer.status !== 201) throw new Error(`the fixture could not be registered: ${answer.status} ${answer.text}`);
+  return { url: `${controlPlane.origin}/mcp`, token };
+}
+
+async function scenarioNames(): Promise<string[]> {
+  const { output } = await runSuite(['list', '--requirements', REVISION]);
+  const [, servers = ''] = /^Server scenarios.*\n((?: +- \S+\n)+)/m.exec(output) ?? [];
+  const listed = [...servers.matchAll(/- (\S+)/g)].map(([, name]) => name ?? '');
+  if (listed.length === 0) throw new Error('the suite lists no scenario of this revision');
+  return [...new Set([...listed, ...UNSCORED])];
+}

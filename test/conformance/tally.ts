@@ -1,0 +1,33 @@
+// What came of the scenarios of one part: how many of those that are scored have passed, and whether every one was without
+// a failure or a warning. Says a line for each.
+import type { SuiteRun } from './official-suite.js';
+
+export interface RunOptions {
+  readonly workers: number;
+  /** These alone; all when empty. */
+  readonly scenarios: readonly string[];
+  readonly isVerbose: boolean;
+  readonly report: (line: string) => void;
+}
+
+export class Tally {
+  readonly #options: RunOptions;
+  passedCount = 0;
+  scoredCount = 0;
+  isAllGood = true;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+  }
+
+  add(name: string, isScored: boolean, { exitCode, output }: SuiteRun): void {
+    // A warning is not a failure for the suite; for us it is.
+    const isGood = exitCode === 0 && !/[1-9]\d* (failed|warnings)/.test(output);
+    this.isAllGood &&= isGood;
+    if (isScored) this.scoredCount += 1;
+    if (isScored && isGood) this.passedCount += 1;
+    const { isVerbose, report } = this.#options;
+    report(`${isGood ? 'ok    ' : 'FAILED'} ${name}${isScored ? '' : ' (not scored)'}`);
+    if (isVerbose || !isGood) report(output.replaceAll(/^/gm, '         '));
+  }
+}
