@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import './accept.rows.js';
+import './alike.rows.js';
 import './backend-reasons.rows.js';
 import './backend-requests.rows.js';
 import './batches.rows.js';
