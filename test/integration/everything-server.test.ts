@@ -25,6 +25,7 @@ const calls = [
   { name: 'echo', arguments: { message: 'to and fro: “é\u0000”' } },
   { name: 'get-sum', arguments: { a: 19.5, b: 23 } },
   { name: 'get-tiny-image', arguments: {} },
+  { name: 'get-env', arguments: {} },
   { name: 'get-structured-content', arguments: { location: 'New York' } },
   { name: 'get-annotated-message', arguments: { messageType: 'error', includeImage: true } },
   { name: 'get-sum', arguments: { a: 'not a number' } },

@@ -8,13 +8,16 @@ export interface SdkClient {
   readonly transport: StreamableHTTPClientTransport;
 }
 
-/** @param token `undefined` for an endpoint that asks for none. */
+/**
+ * @param token `undefined` for an endpoint that asks for none.
+ * @param client one with capabilities and handlers of its own.
+ */
 export async function connectSdkClient(
   t: Pick<Test, 'teardown'>,
   url: string,
   token: string | undefined,
+  client = new Client({ name: 'integration', version: '1.0.0' }),
 ): Promise<SdkClient> {
-  const client = new Client({ name: 'integration', version: '1.0.0' });
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
   t.teardown(() => client.close());

@@ -1,0 +1,260 @@
+// The reference server of the Model Context Protocol behind the gateway, and the SDK's client with everything that it can be
+// asked for: what the server does unasked, or asks in its turn, is what it is without the gateway.
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+  LoggingMessageNotificationSchema,
+  McpError,
+  ResourceListChangedNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+  type ElicitResult,
+  type Root,
+} from '@modelcontextprotocol/sdk/types.js';
+import t from 'tap';
+import { startDeployment } from '../support/deployment.js';
+import { startEverythingServer } from '../support/everything-server.js';
+import { connectSdkClient } from '../support/sdk-client.js';
+import { until } from '../support/until.js';
+
+/** They answer with tasks. */
+const TASK_TOOLS = ['simulate-research-query'];
+
+/** A client, what it was asked and told, and how it calls what the server calls otherwise. */
+class Asked {
+  readonly client = new Client(
+    { name: 'asked', version: '1.0.0' },
+    {
+      capabilities: {
+        sampling: {},
+        elicitation: { form: { applyDefaults: true }, url: {} },
+        roots: { listChanged: true },
+      },
+    },
+  );
+  readonly requests: unknown[] = [];
+  readonly logs: string[] = [];
+  readonly updated: string[] = [];
+  readonly called = new Set<string>();
+  changes = 0;
+  roots: Root[] = [{ uri: 'file:///home/somebody', name: 'Home' }];
+  elicited: ElicitResult = { action: 'decline' };
+  readonly #prefix: string;
+
+  /** @param prefix of the backend, in names and in URIs. */
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+    const { client } = this;
+    client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => {
+      this.requests.push(params);
+      return { model: 'none', role: 'assistant', content: { type: 'text', text: 'it is so: “é”' } };
+    });
+    client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+      this.requests.push(params);
+      return this.elicited;
+    });
+    client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: this.roots }));
+    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
+      this.logs.push(`${params.level}: ${String(params.data)}`);
+    });
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
+      this.updated.push(params.uri);
+    });
+    client.setNotificationHandler(ResourceListChangedNotificationSchema, () => {
+      this.changes += 1;
+    });
+  }
+
+  /** The client's form of a URI of the server. */
+  uri(uri: string): string {
+    return this.#prefix === '' ? uri : `${this.#prefix}+${uri}`;
+  }
+
+  /** As plain data, with the server's URIs and without what is another in each session. */
+  async call(name: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
+    this.called.add(name);
+    const tool = this.#prefix === '' ? name : `${this.#prefix}-${name}`;
+    const outcome: unknown = await this.client.callTool({ name: tool, arguments: args }).catch((error: unknown) => {
+      if (!(error instanceof McpError)) throw error;
+      return { code: error.code, message: error.message, data: error.data };
+    });
+    return this.plain(outcome);
+  }
+
+  plain(outcome: unknown): unknown {
+    const text = JSON.stringify(outcome).replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>');
+    return JSON.parse(this.#prefix === '' ? text : text.replaceAll(`"${this.#prefix}+`, '"'));
+  }
+}
+
+const server = await startEverythingServer(t);
+const deployment = await startDeployment(t, { workerCount: 4 });
+const caller = await deployment.caller({ everything: { url: server.url } });
+const through = new Asked('everything');
+const direct = new Asked('');
+const both = [through, direct] as const;
+await connectSdkClient(t, caller.origin + caller.path, caller.token, through.client);
+await connectSdkClient(t, server.url, undefined, direct.client);
+
+/**
+ * Both are called, and find the same. Answers what that is.
+ * @param askedCount how often the client is asked something meanwhile.
+ */
+async function callBoth(
+  name: string,
+  askedCount: number,
+  args: (asked: Asked) => Readonly<Record<string, unknown>> = () => ({}),
+): Promise<unknown> {
+  for (const { requests } of both) requests.length = 0;
+  const [seen, expected] = await Promise.all(both.map(async (asked) => asked.call(name, args(asked))));
+  t.same(seen, expected, name);
+  t.equal(through.requests.length, askedCount, `${name} asks so often`);
+  // The SDK's client resumes a stream that has ended with an error, and the server then asks it once more.
+  t.same(through.plain(through.requests), direct.plain(direct.requests.slice(0, askedCount)), `what ${name} asks`);
+  return seen;
+}
+
+await t.test('tools that need a client who can be asked are listed', async (t) => {
+  const names = (await through.client.listTools()).tools.map(({ name }) => name);
+  const own = (await direct.client.listTools()).tools.map(({ name }) => `everything-${name}`);
+  t.same(names, own.sort());
+  for (const name of ['trigger-sampling-request', 'trigger-url-elicitation', 'get-roots-list']) {
+    t.ok(names.includes(`everything-${name}`), name);
+  }
+});
+
+await t.test('sampling', async (t) => {
+  const answer = await callBoth('trigger-sampling-request', 1, () => ({ prompt: 'is it so? “é\u0000”', maxTokens: 7 }));
+  t.match(answer, { content: [{ text: /it is so: “é”/ }] });
+  t.match(through.requests.at(-1), { maxTokens: 7, temperature: 0.7 });
+});
+
+await t.test('elicitation with a form: accepted with the defaults of its schema, declined, cancelled', async (t) => {
+  const outcomes: readonly (readonly [ElicitResult, RegExp])[] = [
+    [{ action: 'accept', content: { name: 'Zoë', integer: 3 } }, /User provided/],
+    [{ action: 'decline' }, /declined/],
+    [{ action: 'cancel' }, /cancelled/],
+  ];
+  for (const [elicited, words] of outcomes) {
+    for (const asked of both) asked.elicited = structuredClone(elicited);
+    t.match(await callBoth('trigger-elicitation-request', 1), { content: [{ text: words }] });
+  }
+  t.match(through.requests.at(-1), { requestedSchema: { required: ['name'] } });
+});
+
+await t.test('elicitation by URL: asked for, and as an error that says where to go', async (t) => {
+  for (const asked of both) asked.elicited = { action: 'accept' };
+  const args = { url: 'https://example.org/?a=1&b=%20', elicitationId: 'e-1' };
+  t.match(await callBoth('trigger-url-elicitation', 1, () => args), { content: [{ text: /completed the URL/ }] });
+  t.match(through.requests.at(-1), { mode: 'url', ...args });
+  const failing = { ...args, errorPath: true };
+  const required = await callBoth('trigger-url-elicitation', 0, () => failing);
+  t.match(required, { code: -32042, data: { elicitations: [{ mode: 'url', elicitationId: '<uuid>' }] } });
+  t.match(await callBoth('trigger-url-elicitation', 1, () => failing), { content: [{ text: /completed the URL/ }] });
+});
+
+await t.test('roots, and other roots after a change', async (t) => {
+  t.match(await callBoth('get-roots-list', 0), { content: [{ text: /1 total.*file:\/\/\/home\/somebody/s }] });
+  for (const asked of both) {
+    asked.roots = [...asked.roots, { uri: 'file:///srv' }];
+    await asked.client.sendRootsListChanged();
+    const isKnown = async (): Promise<boolean> => JSON.stringify(await asked.call('get-roots-list')).includes('///srv');
+    await until(isKnown, 'the new roots');
+  }
+  t.match(await callBoth('get-roots-list', 0), { content: [{ text: /2 total/ }] });
+});
+
+await t.test('subscriptions: updates of what was subscribed to, and of nothing else', async (t) => {
+  const [first, second, third] = (await direct.client.listResources()).resources.map(({ uri }) => uri);
+  if (first === undefined || second === undefined || third === undefined) throw new Error('the server has too few');
+  for (const asked of both) {
+    for (const uri of [first, second, third]) await asked.client.subscribeResource({ uri: asked.uri(uri) });
+    await asked.client.unsubscribeResource({ uri: asked.uri(second) });
+  }
+  await callBoth('toggle-subscriber-updates', 0);
+  for (const asked of both) {
+    await until(() => asked.updated.length >= 2, 'the updates');
+    t.same(
+      asked.updated,
+      [first, third].map((uri) => asked.uri(uri)),
+    );
+  }
+  t.match(await callBoth('toggle-subscriber-updates', 0), { content: [{ text: /Stopped/ }] });
+});
+
+await t.test('logging: what is said, from the level on that was set', async (t) => {
+  const [uri] = (await direct.client.listResources()).resources.map((resource) => resource.uri);
+  for (const asked of both) {
+    const { client, logs } = asked;
+    const own = { uri: asked.uri(uri ?? '') };
+    await client.setLoggingLevel('error');
+    logs.length = 0;
+    await client.unsubscribeResource(own);
+    await client.setLoggingLevel('info');
+    await client.subscribeResource(own);
+    await until(() => logs.some((line) => line.startsWith('info: Received Subscribe')), 'the line');
+    t.notOk(
+      logs.some((line) => line.includes('Unsubscribe')),
+      'nothing below the level',
+    );
+    await client.setLoggingLevel('debug');
+    logs.length = 0;
+  }
+  await callBoth('toggle-simulated-logging', 0);
+  for (const { logs } of both)
+    await until(() => logs.some((line) => /-level.? ?message/i.test(line)), 'a line of its own');
+  t.match(await callBoth('toggle-simulated-logging', 0), { content: [{ text: /Stopped/ }] });
+});
+
+await t.test('a resource that a tool makes is told, listed, linked and read', async (t) => {
+  for (const outputType of ['resourceLink', 'resource']) {
+    const before = through.changes;
+    // Both sessions would take the same resource for theirs.
+    const name = (asked: Asked): string => `${outputType}-${asked === direct ? 'direct' : 'through'}.gz`;
+    const [seen, expected] = await Promise.all(
+      both.map(async (asked) =>
+        asked.call('gzip-file-as-resource', { name: name(asked), data: 'data:text/plain,some%20text', outputType }),
+      ),
+    );
+    const sameName = (outcome: unknown, asked: Asked): unknown =>
+      JSON.parse(JSON.stringify(outcome).replaceAll(name(asked), '<name>'));
+    t.same(sameName(seen, through), sameName(expected, direct));
+    await until(() => through.changes > before, 'the change of the list');
+    const uri = through.uri(`demo://resource/session/${name(through)}`);
+    const listed = (await through.client.listResources()).resources;
+    t.ok(listed.some((resource) => resource.uri === uri));
+    t.match(await through.client.readResource({ uri }), { contents: [{ uri, mimeType: 'application/gzip' }] });
+  }
+});
+
+await t.test('a call that is cancelled ends, and the session goes on', async (t) => {
+  for (const asked of both) {
+    const ending = new AbortController();
+    const name = asked === direct ? 'trigger-long-running-operation' : 'everything-trigger-long-running-operation';
+    const call = asked.client.callTool({ name, arguments: { duration: 60, steps: 60 } }, undefined, {
+      signal: ending.signal,
+      onprogress: () => ending.abort(),
+    });
+    await t.rejects(call);
+    asked.called.add('trigger-long-running-operation');
+  }
+  await callBoth('get-sum', 0, () => ({ a: 1, b: 2 }));
+});
+
+await t.test('no tool was left out', async (t) => {
+  const elsewhere = [
+    'echo',
+    'get-annotated-message',
+    'get-env',
+    'get-resource-links',
+    'get-resource-reference',
+    'get-structured-content',
+    'get-tiny-image',
+  ];
+  const own = (await direct.client.listTools()).tools.map(({ name }) => name);
+  t.same(
+    own.filter((name) => !through.called.has(name) && !elsewhere.includes(name)),
+    TASK_TOOLS,
+  );
+});

@@ -1,0 +1,624 @@
+// Slips in what passes besides tools: URIs and names, gates, what backends ask, streams that nobody has asked for.
+import { mutantsOf, type Mutant } from '../mutant.js';
+
+const ROWS = 'spec/prompts-resources';
+const ASKING = ['relay/backend-requests', 'spec/backend-requests'];
+const STREAMS = ['relay/session-stream', 'spec/streams'];
+
+export const relayMutants: readonly Mutant[] = [
+  ...mutantsOf(
+    'src/relay/uris.ts',
+    ['relay/uris', 'relay/rewriting', ROWS],
+    [
+      {
+        slip: 'a URI with `ui:` gets a prefix like others',
+        text: '  return behindUi === -1 ? { at',
+        becomes: '  return behindUi !== -2 ? { at',
+      },
+      { slip: 'the prefix goes before the quote', text: '{ at: start + 1, putIn', becomes: '{ at: start, putIn' },
+      {
+        slip: 'the prefix of a `ui:` URI has no slash',
+        text: 'ui: Buffer.from(`${uriName}/`)',
+        becomes: 'ui: Buffer.from(`${uriName}`)',
+      },
+      {
+        slip: "a backend's `ui:` URI is found under its plain form, too",
+        text: 'if (cutStart === 0 && bareUri.startsWith(UI)) return undefined;',
+        becomes: '',
+      },
+      {
+        slip: 'what is cut keeps its separator',
+        text: 'const cutEnd = nameEnd + 1;',
+        becomes: 'const cutEnd = nameEnd;',
+      },
+      {
+        slip: 'letters beyond ASCII are made small',
+        text: 'if (Buffer.byteLength(name) !== name.length) return undefined;',
+        becomes: '',
+      },
+      {
+        slip: 'of two backends whose names differ in case one is taken',
+        text: 'if (found !== undefined) return undefined;',
+        becomes: '',
+      },
+      { slip: 'a URI with the name in capitals is not found', text: '    found = candidate;', becomes: '' },
+      {
+        slip: "the caller's form of a `ui:` URI is the plain one",
+        text: 'return uri.startsWith(UI) ? `${UI}',
+        becomes: 'return uri.startsWith(`${UI}/`) ? `${UI}',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/rewriting.ts',
+    ['relay/rewriting', ROWS],
+    [
+      {
+        slip: 'URIs are rewritten at places of other methods',
+        text: 'if ((places & uris[row + 2]!) === 0) continue;',
+        becomes: '',
+      },
+      {
+        slip: 'edits are not in the order of the bytes',
+        text: 'edits.sort((one, other) => one.start - other.start),',
+        becomes: 'edits,',
+      },
+      {
+        slip: "the id of an answer with URIs stays the backend's",
+        text: 'if (idEdit !== undefined) edits.push(idEdit);',
+        becomes: '',
+      },
+      {
+        slip: "the id of an answer without URIs stays the backend's",
+        text: 'return idEdit && partsOf(bytes, [idEdit]);',
+        becomes: 'return undefined;',
+      },
+      { slip: 'what an edit replaces stays', text: '    at = end;', becomes: '    at = start;' },
+      { slip: 'the rest of the answer is lost', text: '  parts.push(bytes.subarray(at));', becomes: '' },
+      { slip: 'only the first URI is rewritten', text: 'row += URI_SPAN_LENGTH', becomes: 'row += uris.length' },
+    ],
+  ),
+  ...mutantsOf(
+    'src/protocol/uri-places.ts',
+    ['relay/rewriting', ROWS],
+    [
+      {
+        slip: 'links to the web are rewritten',
+        text: 'if (this.#tape.kind(uri) !== jsonKind.string || (isLink && isOnTheWeb(this.#bytes, start, end))) return;',
+        becomes: 'if (this.#tape.kind(uri) !== jsonKind.string) return;',
+      },
+      {
+        slip: 'embedded resources of the web are not',
+        text: "this.#eachNamed(block, 'resource', (resource) => this.#visitOwner(resource, place));",
+        becomes: "this.#eachNamed(block, 'resource', (resource) => this.#visitOwner(resource, place, true));",
+      },
+      {
+        slip: 'https: is not the web',
+        text: "prefixEnd(bytes, start, end, 'https:', 'caseless') !== -1",
+        becomes: 'false',
+      },
+      {
+        slip: 'a prompt message with one block is passed over',
+        text: '      else this.#visitBlock(content, uriPlace.messages);',
+        becomes: '',
+      },
+      {
+        slip: 'a prompt message with several blocks is passed over',
+        text: 'if (this.#tape.kind(content) === jsonKind.array)',
+        becomes: 'if (this.#tape.kind(content) === -9)',
+      },
+      {
+        slip: 'the URI in the data of an error is passed over',
+        text: "else if (this.#isNamed(node, 'error'))",
+        becomes: "else if (this.#isNamed(node, 'fault'))",
+      },
+      {
+        slip: 'a member written with an escape is passed over',
+        text: 'return ESCAPED_LETTERS.some((letter) => bytes.includes(letter));',
+        becomes: 'return false;',
+      },
+      {
+        slip: 'resource links are passed over',
+        text: "else if (this.#isOfType(block, 'resource_link'))",
+        becomes: "else if (this.#isOfType(block, 'link'))",
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/targets.ts',
+    [ROWS],
+    [
+      {
+        slip: 'a read needs no capability',
+        text: '    capability: capability.resources,',
+        becomes: '    capability: 0,',
+      },
+      {
+        slip: 'a subscription needs only resources',
+        text: 'capability: capability.resourcesSubscribe,',
+        after: "'resources/subscribe': {",
+        becomes: 'capability: capability.resources,',
+      },
+      {
+        slip: 'a read that is not found says otherwise',
+        text: 'unknownUri: resourceNotFound,',
+        after: "'resources/read': {",
+        becomes: 'unknownUri: unknownResource,',
+      },
+      {
+        slip: 'the URIs of what was read stay bare',
+        text: 'uriPlaces: uriPlace.contents | uriPlace.error,',
+        becomes: 'uriPlaces: uriPlace.error,',
+      },
+      {
+        slip: 'the URIs of prompts stay bare',
+        text: 'uriPlaces: uriPlace.messages | uriPlace.error,',
+        becomes: 'uriPlaces: uriPlace.error,',
+      },
+      {
+        slip: 'the URI in an error of a tool stays bare',
+        text: 'uriPlaces: uriPlace.content | uriPlace.error,',
+        becomes: 'uriPlaces: uriPlace.content,',
+      },
+      {
+        slip: 'the allow-list of resources is not asked',
+        text: 'gate: { ...gate, uri: route.bareUri },',
+        becomes: 'gate: { ...gate, uri: undefined },',
+      },
+      {
+        slip: 'prompts are held against the allow-list of tools',
+        text: "const route = routeName(virtualHost, 'prompts', text);",
+        becomes: "const route = routeName(virtualHost, 'tools', text);",
+      },
+      {
+        slip: 'a URI has the bound of a name',
+        text: 'isUri ? limits.uriBytesMax',
+        becomes: 'isUri ? limits.toolNameBytesMax',
+      },
+      {
+        slip: 'a URI that is too long is looked for',
+        text: 'const isTooLong = isTokenTooLong || (isUri && text.length > bytesMax);',
+        becomes: 'const isTooLong = isTokenTooLong;',
+      },
+      {
+        slip: "the caller's form of the URI goes to the backend",
+        text: 'outgoing: bareUriBody(body, message, route),',
+        becomes: 'outgoing: { body },',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/gate.ts',
+    [ROWS],
+    [
+      {
+        slip: 'a backend is asked for what it has not declared',
+        text: 'if (((upstream.record?.capabilities ?? 0) & capability) === 0) {',
+        becomes: 'if (capability === -1) {',
+      },
+      {
+        slip: 'where nobody declares it the thing is missing, not the method',
+        text: "=== 'no' ? methodNotFound(method) : unknown);",
+        becomes: "=== 'no' ? unknown : unknown);",
+      },
+      {
+        slip: 'what is refused by its entries is read',
+        text: "} else if (grant === 'refused') {",
+        becomes: "} else if (grant === 'never') {",
+      },
+      {
+        slip: 'what is granted by a name needs the lists all the same, and is refused',
+        text: "uri === undefined || grant === 'granted'",
+        becomes: 'uri === undefined',
+      },
+      {
+        slip: 'templates are not looked at',
+        text: 'if (outcome === unknown && !this.#isAborted)',
+        becomes: 'if (outcome === method && !this.#isAborted)',
+      },
+      {
+        slip: 'what no list has is granted',
+        text: 'else done(outcome ? undefined : this.#rules.unknown);',
+        becomes: 'else done(undefined);',
+      },
+      {
+        slip: 'a list that cannot be read grants',
+        text: 'if (fault !== undefined) done(fault);',
+        becomes: 'if (fault !== undefined) done(undefined);',
+      },
+    ],
+  ),
+  ...mutantsOf('src/relay/backend-requests.ts', ASKING, [
+    {
+      slip: 'an answer settles nothing: it may be given twice',
+      text: '    this.#settle(request);',
+      after: 'if (request === undefined) return;',
+      becomes: '',
+    },
+    {
+      slip: 'the answer goes to the session that has come after',
+      text: 'if (upstream.record !== askedIn) return;',
+      becomes: '',
+    },
+    { slip: 'the answer keeps our id', text: 'putIn: backendId };', becomes: 'putIn: request.id };' },
+    {
+      slip: 'a ping goes to the client',
+      text: "if (message.method === 'ping') {",
+      becomes: "if (message.method === 'pong') {",
+    },
+    {
+      slip: 'what is not offered is asked',
+      text: 'this.#notOffered(message.method, mode) ?? stream.askingObstacle',
+      becomes: 'stream.askingObstacle',
+    },
+    { slip: 'somebody is asked on a stream that nobody has', text: '?? stream.askingObstacle ??', becomes: '??' },
+    {
+      slip: 'open requests have no bound',
+      text: 'return openCount < limits.backendRequestsOpenMax ? undefined : TOO_MANY;',
+      becomes: 'return undefined;',
+    },
+    {
+      slip: "another backend's open requests count",
+      text: 'if (request.upstream === upstream) openCount += 1;',
+      becomes: 'openCount += 1;',
+    },
+    {
+      slip: 'an id has no bound',
+      text: 'if (idBytes > limits.backendRequestIdBytesMax) return ID_TOO_LONG;',
+      becomes: '',
+    },
+    {
+      slip: 'two requests with one id of two backends are one',
+      text: '`${this.#askedCount}:${backendName}:${backendId.toString()}`',
+      becomes: '`0:${backendId.toString()}`',
+    },
+    {
+      slip: 'a cancellation of one backend withdraws what another has asked',
+      text: 'if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;',
+      becomes: 'if (request.backendIdKey !== backendIdKey) continue;',
+    },
+    {
+      slip: "a cancellation keeps the backend's id",
+      text: 'request.stream.tell([bytes.subarray(0, span.start), request.id, bytes.subarray(span.end)]);',
+      becomes: 'request.stream.tell([bytes]);',
+    },
+    {
+      slip: 'what was asked outlives its stream',
+      text: "      tellCancelled(request, 'The request that it belongs to is over');",
+      becomes: '',
+    },
+    {
+      slip: 'the end of one stream withdraws what was asked on others',
+      text: 'if (request.stream !== stream) continue;',
+      becomes: '',
+    },
+    {
+      slip: 'elicitation by URL is a form',
+      text: "(mode === 'url' ? offers.elicitationUrl : offers.elicitationForm)",
+      becomes: '(offers.elicitationUrl || offers.elicitationForm)',
+    },
+    {
+      slip: 'what a client never sees is waited for',
+      text: '    if (upstream.record === askedIn) upstream.answerInstead(backendId, NOT_READ, passthrough);',
+      becomes: '',
+    },
+    {
+      slip: 'what is not answered in time is not told to the backend',
+      text: '    if (upstream.record === askedIn) upstream.answerInstead(backendId, NOT_ANSWERED, passthrough);',
+      becomes: '',
+    },
+    {
+      slip: 'the call goes on to wait after the last answer',
+      text: 'if (this.#countOn(request.stream) === 0) request.stream.onAsking(false);',
+      becomes: '',
+    },
+    { slip: 'the call does not wait for the client', text: 'if (isFirst) stream.onAsking(true);', becomes: '' },
+    {
+      slip: 'progress with a token of two requests goes to the first',
+      text: 'others.length > 0 || request.upstream',
+      becomes: 'request.upstream',
+    },
+  ]),
+  ...mutantsOf('src/relay/session-stream.ts', STREAMS, [
+    {
+      slip: 'a newer GET leaves the older open',
+      text: '    this.#letGo();',
+      after: 'if (exchange.isAborted) return;',
+      becomes: '',
+    },
+    {
+      slip: 'what waits has no bound in bytes',
+      text: 'if (this.#waitingBytes + bytes > limits.sessionStreamWaitingBytesMax) return false;',
+      becomes: '',
+    },
+    {
+      slip: 'what waits has no bound in number',
+      text: 'if (this.#waiting.length >= limits.sessionStreamWaitingMax) return false;',
+      becomes: '',
+    },
+    {
+      slip: 'what waits is in no share',
+      text: 'return this.#account.sessionBytes.boundAgainst(bytes) === undefined;',
+      becomes: 'return true;',
+    },
+    { slip: 'a loss is not told', text: '    this.#lostCount += 1;', after: '#dropOldest(): void {', becomes: '' },
+    {
+      slip: 'a loss is told for ever',
+      text: '        this.#lostCount = 0;',
+      after: 'encodeEvent(lossNotification(this.#lostCount))',
+      becomes: '        this.#lostCount -= 0;',
+    },
+    {
+      slip: 'the newest goes first',
+      text: 'const event = this.#waiting.shift();',
+      becomes: 'const event = this.#waiting.pop();',
+    },
+    {
+      slip: 'what is given out still counts',
+      text: '    this.#account.sessionBytes.give(event.bytes.length);',
+      becomes: '',
+    },
+    {
+      slip: 'what is told while others wait overtakes them',
+      text: 'if (!this.#isBlocked && this.#waiting.length === 0) {',
+      becomes: 'if (!this.#isBlocked || this.#waiting.length === 0) {',
+    },
+    {
+      slip: 'who asks on a closed stream is not told',
+      text: 'if (!this.isOpen) {',
+      becomes: 'if (this.#lostCount < 0) {',
+    },
+    {
+      slip: 'changes of several lists are one',
+      text: 'this.#changes.set(method, ',
+      becomes: "this.#changes.set('one', ",
+    },
+    {
+      slip: 'a change that came twice keeps the bytes of one',
+      text: 'const isPlain = this.#changes.has(method) ||',
+      becomes: 'const isPlain =',
+    },
+    { slip: 'a stream lasts for ever', text: '() => this.#onOld(exchange));', becomes: '() => undefined);' },
+    {
+      slip: 'a stream that is blocked is ended in order, which never comes',
+      text: 'if (this.#isBlocked) exchange.cut();',
+      becomes: 'if (this.#isBlocked) exchange.end();',
+    },
+    {
+      slip: 'what waits outlives the client',
+      text: '    this.#dropAll();',
+      after: '#onAbort(exchange: Exchange): void {',
+      becomes: '',
+    },
+  ]),
+  ...mutantsOf(
+    'src/relay/unasked.ts',
+    ['spec/streams'],
+    [
+      {
+        slip: 'backends that have nothing to say are listened to',
+        text: 'if (!upstream.declares(SPEAKING) && !this.#session.backendRequests.offersAnything) return;',
+        becomes: '',
+      },
+      {
+        slip: 'nobody is listened to for what a client can be asked',
+        text: ' && !this.#session.backendRequests.offersAnything) return;',
+        becomes: ') return;',
+      },
+      {
+        slip: 'a backend is listened to twice',
+        text: 'if (this.#streams.get(upstream)?.isOver === false) return;',
+        becomes: '',
+      },
+      {
+        slip: "a backend's stream outlives its session",
+        text: '    this.#streams.get(upstream)?.close();',
+        becomes: '',
+      },
+      {
+        slip: "the backends' streams outlive the client",
+        text: 'if (!this.stream.isOpen) this.#closeAll();',
+        becomes: '',
+      },
+      {
+        slip: "the backends' streams end although the client is back",
+        text: '    this.#lingering?.cancel();',
+        after: 'if (exchange.isAborted) return;',
+        becomes: '',
+      },
+      {
+        slip: 'a lost session is not noticed',
+        text: "        if (record?.sessionId !== '') upstream.lose(record);",
+        becomes: '',
+      },
+      {
+        slip: 'changes of lists are told one by one',
+        text: 'else if (CHANGES.has(message.method)) this.stream',
+        becomes: "else if (message.method === '') this.stream",
+      },
+      {
+        slip: 'what is asked is told like a notification',
+        text: "if (message.kind === 'request') backendRequests",
+        becomes: "if (message.method === '') backendRequests",
+      },
+      {
+        slip: 'what is withdrawn is told like a notification',
+        text: "else if (message.method === 'notifications/cancelled')",
+        becomes: "else if (message.method === '')",
+      },
+      {
+        slip: "the backends' streams outlive the session",
+        text: '    this.#closeAll();',
+        after: '    this.#isOver = true;',
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/subscriptions.ts',
+    ['relay/subscriptions', 'spec/streams'],
+    [
+      { slip: 'subscriptions have no bound', text: 'this.#count < limits.subscriptionsMax && ', becomes: '' },
+      { slip: 'subscriptions are in no share', text: ' && this.#memory.hasRoomFor(bytesOf(uri));', becomes: ';' },
+      {
+        slip: 'one made twice weighs twice',
+        text: 'if (uris.has(uri) || !this.hasRoomFor(uri)) return;',
+        becomes: 'if (!this.hasRoomFor(uri)) return;',
+      },
+      { slip: 'what is ended still weighs', text: '    this.#memory.drop(bytesOf(uri));', becomes: '' },
+      { slip: 'what is ended still counts', text: '    this.#count -= 1;', becomes: '' },
+      {
+        slip: 'what was never there is ended',
+        text: 'if (this.#uris.get(backendName)?.delete(uri) !== true) return;',
+        becomes: 'this.#uris.get(backendName)?.delete(uri);',
+      },
+      {
+        slip: 'a backend that has gone keeps its subscriptions',
+        text: 'for (const uri of this.#uris.get(backendName) ?? []) this.delete(backendName, uri);',
+        becomes: '',
+      },
+      {
+        slip: 'what is no longer allowed is subscribed to again',
+        text: "if (grantByEntries(upstream.backend, uri) === 'refused') continue;",
+        becomes: '',
+      },
+      {
+        slip: 'a backend that takes no subscriptions is asked for them',
+        text: 'if (!upstream.declares(capability.resourcesSubscribe)) return;',
+        becomes: '',
+      },
+      {
+        slip: 'nothing is subscribed to again',
+        text: 'for (const uri of this.#uris.get(upstream.backend.name) ?? []) {',
+        becomes: "for (const uri of this.#uris.get('') ?? []) {",
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/upstream/backend-stream.ts',
+    ['relay/upstream/backend-stream', 'spec/streams'],
+    [
+      {
+        slip: 'a stream is asked for again at once',
+        text: 'const delayMs = this.#delayAfter(hasEnded);',
+        becomes: 'const delayMs = 1;',
+      },
+      {
+        slip: 'the delay does not grow',
+        text: 'this.#delayMs = Math.min(this.#delayMs * 2, limits.backendStreamDelayMsMax);',
+        becomes: '',
+      },
+      {
+        slip: 'the delay stays long when all is well',
+        text: '    this.#delayMs = limits.backendStreamDelayMsMin;',
+        after: '#onEvent(data: Buffer): void {',
+        becomes: '',
+      },
+      {
+        slip: "a backend's `retry` is not obeyed",
+        text: 'if (this.#retryMs === undefined) return this.#delayMs;',
+        becomes: 'if (this.#retryMs !== -1) return this.#delayMs;',
+      },
+      {
+        slip: "a backend's `retry` has no bound",
+        text: 'Math.min(Math.max(this.#retryMs, limits.backendRetryMsMin), limits.backendRetryMsMax)',
+        becomes: 'this.#retryMs',
+      },
+      {
+        slip: 'a short `retry` goes before the growing delay',
+        text: 'return hasEnded ? retryMs : Math.max(retryMs, this.#delayMs);',
+        becomes: 'return retryMs;',
+      },
+      {
+        slip: 'a stream begins anew where it left off',
+        text: 'this.#call = this.#plan.ask(this.#lastEventId, this);',
+        becomes: "this.#call = this.#plan.ask('', this);",
+      },
+      {
+        slip: 'an id that fits no header goes into one',
+        text: "isHeaderText(lastEventId) ? lastEventId : ''",
+        becomes: 'lastEventId',
+      },
+      {
+        slip: 'a stream that is refused is asked for again',
+        text: '    } else if (status >= 500) {',
+        becomes: '    } else if (status >= 400) {',
+      },
+      {
+        slip: 'a failing backend has no stream for good',
+        text: '    } else if (status >= 500) {',
+        becomes: '    } else if (status >= 600) {',
+      },
+      {
+        slip: 'a session that is lost is not told of',
+        text: 'if (status === 404) this.#plan.onSessionLost();',
+        becomes: '',
+      },
+      {
+        slip: 'what is no event stream is read',
+        text: "if (status === 200 && contentType === 'text/event-stream') {",
+        becomes: 'if (status === 200) {',
+      },
+      {
+        slip: 'answers are taken for messages',
+        text: "if (message !== undefined && message.kind !== 'response')",
+        becomes: 'if (message !== undefined)',
+      },
+      { slip: 'a stream that is closed is opened again', text: '    this.#delay?.cancel();', becomes: '' },
+      {
+        slip: 'a stream that is closed goes on at the backend',
+        text: '    this.#call.abort();',
+        after: 'this.#delay?.cancel();',
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/protocol/list-kinds.ts',
+    [ROWS],
+    [
+      {
+        slip: 'templates are asked for like resources',
+        text: "method: 'resources/templates/list',",
+        becomes: "method: 'resources/list',",
+      },
+      { slip: 'templates are known by their names', text: "key: 'uriTemplate',", becomes: "key: 'name'," },
+      { slip: 'resources are known by their names', text: "key: 'uri',", becomes: "key: 'name'," },
+      { slip: 'prompts have the allow-list of tools', text: "allowedAs: 'prompts',", becomes: "allowedAs: 'tools'," },
+      {
+        slip: 'prompts are asked of who has resources',
+        text: 'capability: capability.prompts,',
+        becomes: 'capability: capability.resources,',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/uri-template.ts',
+    ['relay/uri-template'],
+    [
+      {
+        slip: 'a variable stands for anything',
+        text: 'if (found === -1 || !EXPANDED.test(uri.slice(at, found))) return false;',
+        becomes: 'if (found === -1) return false;',
+      },
+      {
+        slip: 'the last variable stands for anything',
+        text: 'uri.endsWith(last) && EXPANDED.test(uri.slice(at, end));',
+        becomes: 'uri.endsWith(last);',
+      },
+      { slip: 'dot segments pass', text: 'if (DOT_SEGMENT.test(uri)) return false;', becomes: '' },
+      { slip: 'the beginning may be anything', text: 'if (!uri.startsWith(first)) return false;', becomes: '' },
+      {
+        slip: 'a template of a higher level matches',
+        text: '} else if (!VARIABLE.test(part)) {',
+        becomes: '} else if (part === undefined) {',
+      },
+      { slip: 'the end may overlap what came before', text: 'return end >= at && uri', becomes: 'return uri' },
+      {
+        slip: 'a text between variables has no bound',
+        text: 'if (literal.length > limits.templateTextCharsMax) return false;',
+        becomes: '',
+      },
+    ],
+  ),
+];
