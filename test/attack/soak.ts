@@ -1,4 +1,5 @@
-// `npm run soak`: tenants come and go for a long time while backends die and Redis is restarted. At the end no answer was
+// `npm run soak`: tenants come and go for a long time, call, listen and are asked things, while backends die and Redis is
+// restarted. At the end no answer was
 // wrong, memory is flat, and open files are as many as before. Exit status 1 when it is not so.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -11,12 +12,18 @@ import { startVictim, type Victim } from '../support/victim.js';
 import { tally } from './experiment.js';
 import { Scope } from './scope.js';
 import { growthPerMinute, takeSample, type Sample } from './soak-samples.js';
+import { listen } from './soak-listener.js';
 import { visit, type Backends } from './soak-tenant.js';
+import { TalkingBackend } from './talking-backend.js';
 
 const MINUTES_MAX = 1_440;
 /** Each of them comes again and again, with a config that was written anew: caches fill up in the first minutes. */
 const TENANTS = 300;
 const TENANTS_AT_ONCE = 6;
+const LISTENERS_AT_ONCE = 6;
+/** Those that listen once before anything is measured. */
+const LISTENERS_BEFORE = 24;
+const TALKER = 'talker';
 const IDLE_TIMEOUT_S = 20;
 const SAMPLE_EVERY_MS = 5_000;
 const REPORT_EVERY_MS = 30_000;
@@ -91,7 +98,12 @@ class Soak {
       this.#every(REPORT_EVERY_MS, () => this.#report(victim, pids)),
       this.#every(BACKEND_DIES_EVERY_MS, () => this.#killBackend(backends)),
       this.#every(REDIS_RESTARTS_EVERY_MS, () => this.#restartRedis(redis)),
-      ...Array.from({ length: TENANTS_AT_ONCE }, () => this.#keepVisiting(tenants, urls)),
+      ...Array.from({ length: TENANTS_AT_ONCE }, () =>
+        this.#keepDoing(() => visit(this.#random.pick(tenants), urls, this.#random, this.#tell)),
+      ),
+      ...Array.from({ length: LISTENERS_AT_ONCE }, () =>
+        this.#keepDoing(() => listen(this.#random.pick(tenants), TALKER, this.#random, this.#tell)),
+      ),
     ];
     await sleep(this.#options.minutes * 60_000);
     this.#isEnding = true;
@@ -105,18 +117,24 @@ class Soak {
   }
 
   async #startBackends(): Promise<Record<string, McpBackend>> {
+    const talking = await TalkingBackend.start();
+    this.#scope.teardown(() => talking.close());
     const backends = {
       plain: await startMcpBackend({ withSessions: true }),
       stream: await startMcpBackend({ answerAs: 'event-stream', framing: 'chunked', withSessions: true }),
       mortal: await startMcpBackend({ withSessions: true }),
     };
     for (const backend of Object.values(backends)) this.#scope.teardown(() => backend.close());
-    return backends;
+    return { ...backends, [TALKER]: talking.mcp };
   }
 
   /** What is made once and kept, as code and pooled memory, is no growth. */
   async #warmUp(tenants: readonly ConfiguredCaller[], urls: Backends): Promise<void> {
-    for (const tenant of tenants) await visit(tenant, urls, this.#random, () => undefined);
+    const toNobody = (): void => undefined;
+    for (const tenant of tenants) await visit(tenant, urls, this.#random, toNobody);
+    await Promise.all(
+      tenants.slice(0, LISTENERS_BEFORE).map((tenant) => listen(tenant, TALKER, this.#random, toNobody)),
+    );
   }
 
   async #every(ms: number, task: () => Promise<void>): Promise<void> {
@@ -127,10 +145,10 @@ class Soak {
     }
   }
 
-  async #keepVisiting(tenants: readonly ConfiguredCaller[], urls: Backends): Promise<void> {
+  async #keepDoing(visitOnce: () => Promise<void>): Promise<void> {
     while (!this.#isEnding) {
       try {
-        await visit(this.#random.pick(tenants), urls, this.#random, (what) => this.#tell(what));
+        await visitOnce();
       } catch (error) {
         this.#tell(error instanceof Error ? error.message.slice(0, 160) : String(error));
       }
@@ -138,26 +156,29 @@ class Soak {
   }
 
   /** Refusals are right where something was down; everything else but a right answer is a fault. */
-  #tell(what: string): void {
+  readonly #tell = (what: string): void => {
     const isStoreDown = performance.now() - this.#redisRestartedAtMs < REDIS_IS_BACK_MS;
     const isExcused =
       what === '-32603' ||
       (isStoreDown && /\b500\b|config-failed|ECONNREFUSED|Connection is closed|not reachable/.test(what));
     const word = what === 'right' ? what : isExcused ? (what === '-32603' ? 'backend failed' : 'store down') : what;
-    this.#outcomes.set(word, (this.#outcomes.get(word) ?? 0) + 1);
+    const kind = word.startsWith('wrong') ? 'wrong' : word;
+    this.#outcomes.set(kind, (this.#outcomes.get(kind) ?? 0) + 1);
     if (what !== 'right' && !isExcused && this.#faults.length < 20)
       this.#faults.push(`minute ${this.#minutes.toFixed(1)}: ${what}`);
-  }
+  };
 
-  async #killBackend({ mortal, plain }: Record<string, McpBackend>): Promise<void> {
+  async #killBackend({ mortal, plain, [TALKER]: talking }: Record<string, McpBackend>): Promise<void> {
     this.#deaths++;
+    // Its streams are opened again, and calls under way fail.
+    if (this.#deaths % 2 === 0) talking!.raw.closeConnections('reset');
     mortal!.raw.stopListening();
     mortal!.raw.closeConnections('reset');
     await sleep(BACKEND_IS_DOWN_MS);
     mortal!.forgetSessions();
     await mortal!.raw.listenAgain();
     if (this.#deaths % 3 === 0) plain!.forgetSessions();
-    for (const backend of [mortal!, plain!]) {
+    for (const backend of [mortal!, plain!, talking!]) {
       backend.calls.length = 0;
       backend.raw.requests.length = 0;
       backend.deletedSessions.length = 0;

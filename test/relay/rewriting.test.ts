@@ -101,6 +101,11 @@ t.test("together with the caller's id", async (t) => {
   }
 });
 
+t.test("an answer without URIs gets the caller's id", async (t) => {
+  const bytes = Buffer.from('{"jsonrpc":"2.0","id":7.0,"result":{"content":[]}}');
+  t.equal(written(bytes, readBackendMessage(bytes), TOOL, 'b'), bytes.toString().replace('7.0', '7'));
+});
+
 t.test('an answer without any is what has come', async (t) => {
   const bytes = Buffer.from('{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"uri"}]}}');
   t.equal(callersParts(bytes, readBackendMessage(bytes)!, ID, 'b', TOOL), undefined);

@@ -6,8 +6,8 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { listKinds, type ListKind } from '../../protocol/list-kinds.js';
 import { limits } from '../../shared/limits.js';
-import { digestOfItem, digestOfKey, type ItemDigests } from '../registry/item-digest.js';
-import type { ServerListName, ServerLists } from '../registry/server-lists.js';
+import { digestOfItem, digestOfKey, digestOfList, type ItemDigests } from '../registry/item-digest.js';
+import type { ServerList, ServerListName, ServerLists } from '../registry/server-lists.js';
 import { isDeeperThan } from './depth.js';
 import { ProbeFault } from './probe-fault.js';
 
@@ -16,10 +16,19 @@ const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
 /** Throws for a list that never ends, or that is too long. */
 export async function readLists(client: Client, options: RequestOptions): Promise<ServerLists> {
   return {
-    prompts: await readItems(client, 'prompts', options),
-    resources: await readItems(client, 'resources', options),
-    templates: await readItems(client, 'templates', options),
+    prompts: await readList(client, 'prompts', options),
+    resources: await readList(client, 'resources', options),
+    templates: await readList(client, 'templates', options),
   };
+}
+
+async function readList(
+  client: Client,
+  name: ServerListName,
+  options: RequestOptions,
+): Promise<ServerList | undefined> {
+  const items = await readItems(client, name, options);
+  return items && { items, digest: digestOfList(items) };
 }
 
 async function readItems(

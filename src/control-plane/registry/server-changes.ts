@@ -24,7 +24,7 @@ export async function compareLists(
 ): Promise<Omit<ServerChanges, 'tools'>> {
   const changes = { prompts: NO_CHANGES, resources: NO_CHANGES, templates: NO_CHANGES };
   for (const name of listsChanged(before.listDigests, after.listDigests)) {
-    changes[name] = compareItems(await storage.loadList(before.record.id, name), lists[name] ?? new Map());
+    changes[name] = compareItems(await storage.loadList(before.record.id, name), lists[name]?.items ?? new Map());
   }
   return changes;
 }

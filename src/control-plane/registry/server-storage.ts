@@ -166,7 +166,7 @@ export class ServerStorage {
     for (const name of listsChanged(before?.listDigests, after?.listDigests)) {
       const key = listKey(id, name);
       const expected = await this.#records.read(key);
-      const items = [...(lists[name] ?? [])];
+      const items = [...(lists[name]?.items ?? [])];
       const value = items.length === 0 ? undefined : encode(items);
       if (expected !== undefined || value !== undefined) changes.push({ ...key, expected, value });
     }

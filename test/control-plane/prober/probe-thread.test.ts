@@ -61,7 +61,10 @@ t.test('it finds what a prober finds', async (t) => {
     probe.kind === 'reached'
       ? {
           ...probe.findings,
-          lists: Object.entries(probe.findings.lists).map(([name, items]) => [name, items && [...items]]),
+          lists: Object.entries(probe.findings.lists).map(([name, items]) => [
+            name,
+            items && [items.digest, ...items.items],
+          ]),
           tools: [Buffer.from(probe.findings.tools.json).toString(), [...probe.findings.tools.digests]],
         }
       : probe;

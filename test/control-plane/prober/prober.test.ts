@@ -164,7 +164,7 @@ t.test('prompts, resources and templates: all pages, and of each what it is know
     },
   });
   const { lists } = findingsOf(await createProber(t).probe(backend.url));
-  for (const [name, items] of Object.entries(lists)) t.equal(items?.size, 3, name);
+  for (const [name, items] of Object.entries(lists)) t.equal(items?.items.size, 3, name);
   const again = findingsOf(await createProber(t).probe(backend.url)).lists;
   t.same(again, lists);
 });
@@ -179,7 +179,7 @@ t.test('a list that is refused, or none, is not known; the server is reached all
     },
   });
   const { lists, tools } = findingsOf(await createProber(t).probe(backend.url));
-  t.same(lists, { prompts: undefined, resources: undefined, templates: new Map() });
+  t.match(lists, { prompts: undefined, resources: undefined, templates: { items: new Map() } });
   t.equal(tools.length, 1);
 });
 
@@ -192,7 +192,7 @@ t.test('10,000 resources are read; one more is too many', async (t) => {
     capabilities: { resources: {} },
     methods: { 'resources/list': () => ({ resources }), 'resources/templates/list': () => ({ resourceTemplates: [] }) },
   });
-  t.equal(findingsOf(await createProber(t).probe(backend.url)).lists.resources?.size, limits.probeToolsMax);
+  t.equal(findingsOf(await createProber(t).probe(backend.url)).lists.resources?.items.size, limits.probeToolsMax);
   resources.push({ uri: 'file:///one-more', name: 'x' });
   t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason: /too large/ });
 });

@@ -1,13 +1,13 @@
 import t from 'tap';
 import type { Probe } from '../../../src/control-plane/prober/prober.js';
+import type { ServerList } from '../../../src/control-plane/registry/server-lists.js';
 import type { ServerRecord, ServerStatus } from '../../../src/control-plane/registry/server-record.js';
 import { afterProbe, type Judgement, type StoredServer } from '../../../src/control-plane/registry/server-state.js';
 import { toolListOf } from '../../../src/control-plane/registry/tool-list.js';
 
 const NOW = '2026-01-02T03:04:05.678Z';
-/** Of a list with these items. */
-function digests(...items: readonly string[]): ReadonlyMap<string, string> {
-  return new Map(items.map((item) => [item, `digest of ${item}`]));
+function list(...items: readonly string[]): ServerList {
+  return { items: new Map(items.map((item) => [item, `digest of ${item}`])), digest: `digest of ${items.length}` };
 }
 
 const reached: Probe = {
@@ -16,7 +16,7 @@ const reached: Probe = {
     serverInfo: { name: 's' },
     capabilities: { tools: {} },
     tools: toolListOf([{ name: 'a', inputSchema: {} }]),
-    lists: { prompts: digests('a', 'b'), resources: digests('a', 'b', 'c'), templates: undefined },
+    lists: { prompts: list('a', 'b'), resources: list('a', 'b', 'c'), templates: undefined },
   },
 };
 const failed: Probe = { kind: 'failed', reason: 'it refuses connections' };
@@ -92,7 +92,7 @@ t.test('a list that a server does not give stays as it was last read', async (t)
   const after = afterProbe({ ...known, listDigests: { prompts: 'p', templates: 't' } }, reached, 'patient', NOW);
   t.match(after.record, { promptCount: 2, resourceCount: 3, templateCount: 4 });
   t.equal(after.listDigests?.templates, 't');
-  t.not(after.listDigests?.prompts, 'p');
+  t.equal(after.listDigests?.prompts, 'digest of 2');
 });
 
 t.test('what was found before outlives a failure', async (t) => {

@@ -3,6 +3,7 @@ import { mutantsOf, type Mutant } from '../mutant.js';
 
 const ROWS = 'spec/prompts-resources';
 const ASKING = ['relay/backend-requests', 'spec/backend-requests'];
+const RECONNECTING = ['relay/upstream/backend-stream', 'relay/upstream/resumption', 'spec/streams'];
 const STREAMS = ['relay/session-stream', 'spec/streams'];
 
 export const relayMutants: readonly Mutant[] = [
@@ -126,7 +127,7 @@ export const relayMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'src/relay/targets.ts',
-    [ROWS],
+    ['relay/targets', ROWS],
     [
       {
         slip: 'a read needs no capability',
@@ -494,85 +495,110 @@ export const relayMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf(
-    'src/relay/upstream/backend-stream.ts',
-    ['relay/upstream/backend-stream', 'spec/streams'],
-    [
-      {
-        slip: 'a stream is asked for again at once',
-        text: 'const delayMs = this.#delayAfter(hasEnded);',
-        becomes: 'const delayMs = 1;',
-      },
-      {
-        slip: 'the delay does not grow',
-        text: 'this.#delayMs = Math.min(this.#delayMs * 2, limits.backendStreamDelayMsMax);',
-        becomes: '',
-      },
-      {
-        slip: 'the delay stays long when all is well',
-        text: '    this.#delayMs = limits.backendStreamDelayMsMin;',
-        after: '#onEvent(data: Buffer): void {',
-        becomes: '',
-      },
-      {
-        slip: "a backend's `retry` is not obeyed",
-        text: 'if (this.#retryMs === undefined) return this.#delayMs;',
-        becomes: 'if (this.#retryMs !== -1) return this.#delayMs;',
-      },
-      {
-        slip: "a backend's `retry` has no bound",
-        text: 'Math.min(Math.max(this.#retryMs, limits.backendRetryMsMin), limits.backendRetryMsMax)',
-        becomes: 'this.#retryMs',
-      },
-      {
-        slip: 'a short `retry` goes before the growing delay',
-        text: 'return hasEnded ? retryMs : Math.max(retryMs, this.#delayMs);',
-        becomes: 'return retryMs;',
-      },
-      {
-        slip: 'a stream begins anew where it left off',
-        text: 'this.#call = this.#plan.ask(this.#lastEventId, this);',
-        becomes: "this.#call = this.#plan.ask('', this);",
-      },
-      {
-        slip: 'an id that fits no header goes into one',
-        text: "isHeaderText(lastEventId) ? lastEventId : ''",
-        becomes: 'lastEventId',
-      },
-      {
-        slip: 'a stream that is refused is asked for again',
-        text: '    } else if (status >= 500) {',
-        becomes: '    } else if (status >= 400) {',
-      },
-      {
-        slip: 'a failing backend has no stream for good',
-        text: '    } else if (status >= 500) {',
-        becomes: '    } else if (status >= 600) {',
-      },
-      {
-        slip: 'a session that is lost is not told of',
-        text: 'if (status === 404) this.#plan.onSessionLost();',
-        becomes: '',
-      },
-      {
-        slip: 'what is no event stream is read',
-        text: "if (status === 200 && contentType === 'text/event-stream') {",
-        becomes: 'if (status === 200) {',
-      },
-      {
-        slip: 'answers are taken for messages',
-        text: "if (message !== undefined && message.kind !== 'response')",
-        becomes: 'if (message !== undefined)',
-      },
-      { slip: 'a stream that is closed is opened again', text: '    this.#delay?.cancel();', becomes: '' },
-      {
-        slip: 'a stream that is closed goes on at the backend',
-        text: '    this.#call.abort();',
-        after: 'this.#delay?.cancel();',
-        becomes: '',
-      },
-    ],
-  ),
+  ...mutantsOf('src/relay/upstream/reconnection.ts', RECONNECTING, [
+    {
+      slip: 'the delay does not grow',
+      text: 'this.#delayMs = Math.min(delayMs * 2, limits.backendStreamDelayMsMax);',
+      becomes: '',
+    },
+    {
+      slip: 'the delay grows without end',
+      text: 'this.#delayMs = Math.min(delayMs * 2, limits.backendStreamDelayMsMax);',
+      becomes: 'this.#delayMs = delayMs * 2;',
+    },
+    {
+      slip: 'the delay stays long when all is well',
+      text: '    this.#delayMs = limits.backendStreamDelayMsMin;',
+      after: 'noteProgress(): void {',
+      becomes: '',
+    },
+    {
+      slip: "a backend's `retry` is not obeyed",
+      text: 'if (this.#retryMs === undefined) return delayMs;',
+      becomes: 'if (this.#retryMs !== -1) return delayMs;',
+    },
+    {
+      slip: "a backend's `retry` has no bound",
+      text: 'Math.min(Math.max(this.#retryMs, limits.backendRetryMsMin), limits.backendRetryMsMax)',
+      becomes: 'this.#retryMs',
+    },
+    {
+      slip: 'a short `retry` goes before the growing delay',
+      text: 'return hasEnded ? retryMs : Math.max(retryMs, delayMs);',
+      becomes: 'return retryMs;',
+    },
+    {
+      slip: 'the `retry` of a stream before is forgotten',
+      text: 'this.#retryMs = retryMs ?? this.#retryMs;',
+      becomes: 'this.#retryMs = retryMs;',
+    },
+    {
+      slip: 'the place of a stream that said nothing is forgotten',
+      text: "if (lastEventId !== '') this",
+      becomes: 'this',
+    },
+    {
+      slip: 'an id that fits no header goes into one',
+      text: "isHeaderText(lastEventId) ? lastEventId : ''",
+      becomes: 'lastEventId',
+    },
+    { slip: 'an id that is too long goes into a header', text: 'id.length <= limits.eventIdCharsMax && ', becomes: '' },
+  ]),
+  ...mutantsOf('src/relay/upstream/backend-stream.ts', RECONNECTING, [
+    {
+      slip: 'a stream begins anew where it left off',
+      text: 'this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);',
+      becomes: "this.#call = this.#plan.ask('', this);",
+    },
+    {
+      slip: 'a stream that is refused is asked for again',
+      text: '    } else if (status >= 500) {',
+      becomes: '    } else if (status >= 400) {',
+    },
+    {
+      slip: 'a failing backend has no stream for good',
+      text: '    } else if (status >= 500) {',
+      becomes: '    } else if (status >= 600) {',
+    },
+    {
+      slip: 'a session that is lost is not told of',
+      text: 'if (status === 404) this.#plan.onSessionLost();',
+      becomes: '',
+    },
+    {
+      slip: 'what is no event stream is read',
+      text: "if (status === 200 && contentType === 'text/event-stream') {",
+      becomes: 'if (status === 200) {',
+    },
+    {
+      slip: 'answers are taken for messages',
+      text: "if (message !== undefined && message.kind !== 'response')",
+      becomes: 'if (message !== undefined)',
+    },
+    { slip: 'a stream that is closed is opened again', text: '    this.#delay?.cancel();', becomes: '' },
+    {
+      slip: 'a stream that is closed goes on at the backend',
+      text: '    this.#call.abort();',
+      after: 'this.#delay?.cancel();',
+      becomes: '',
+    },
+    {
+      slip: 'a stream that has ended counts as one that could not be had',
+      text: "const hasEnded = this.#state === 'streaming';",
+      becomes: 'const hasEnded = false;',
+    },
+    { slip: 'what a stream has said is no progress', text: '    this.#reconnection.noteProgress();', becomes: '' },
+    {
+      slip: 'an end is waited for twice',
+      text: "if (this.#state === 'over' || this.#state === 'waiting') return;",
+      becomes: "if (this.#state === 'over') return;",
+    },
+    {
+      slip: 'a stream is read on with a parser that has given up',
+      text: '      this.#parser = this.#newParser();',
+      becomes: '',
+    },
+  ]),
   ...mutantsOf(
     'src/protocol/list-kinds.ts',
     [ROWS],
