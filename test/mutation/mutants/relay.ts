@@ -12,6 +12,16 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/uris', 'relay/rewriting', ROWS],
     [
       {
+        slip: 'a name is found in other letters although it could be another',
+        text: 'if (isLike && !candidate.hasTwin) return candidate;',
+        becomes: 'if (isLike) return candidate;',
+      },
+      {
+        slip: 'a URI with the name in capitals is not found',
+        text: 'if (isLike && !candidate.hasTwin) return candidate;',
+        becomes: '',
+      },
+      {
         slip: 'a URI with `ui:` gets a prefix like others',
         text: '  return behindUi === -1 ? { at',
         becomes: '  return behindUi !== -2 ? { at',
@@ -38,12 +48,6 @@ export const relayMutants: readonly Mutant[] = [
         becomes: '',
       },
       {
-        slip: 'of two backends whose names differ in case one is taken',
-        text: 'if (found !== undefined) return undefined;',
-        becomes: '',
-      },
-      { slip: 'a URI with the name in capitals is not found', text: '    found = candidate;', becomes: '' },
-      {
         slip: "the caller's form of a `ui:` URI is the plain one",
         text: 'return uri.startsWith(UI) ? `${UI}',
         becomes: 'return uri.startsWith(`${UI}/`) ? `${UI}',
@@ -60,11 +64,6 @@ export const relayMutants: readonly Mutant[] = [
         becomes: '',
       },
       {
-        slip: 'edits are not in the order of the bytes',
-        text: 'edits.sort((one, other) => one.start - other.start),',
-        becomes: 'edits,',
-      },
-      {
         slip: "the id of an answer with URIs stays the backend's",
         text: 'if (idEdit !== undefined) edits.push(idEdit);',
         becomes: '',
@@ -74,9 +73,20 @@ export const relayMutants: readonly Mutant[] = [
         text: 'return idEdit && partsOf(bytes, [idEdit]);',
         becomes: 'return undefined;',
       },
-      { slip: 'what an edit replaces stays', text: '    at = end;', becomes: '    at = start;' },
-      { slip: 'the rest of the answer is lost', text: '  parts.push(bytes.subarray(at));', becomes: '' },
       { slip: 'only the first URI is rewritten', text: 'row += URI_SPAN_LENGTH', becomes: 'row += uris.length' },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/edits.ts',
+    ['relay/rewriting', 'relay/task-ids'],
+    [
+      {
+        slip: 'edits are not in the order of the bytes',
+        text: '[...edits].sort((one, other) => one.start - other.start)',
+        becomes: 'edits',
+      },
+      { slip: 'what an edit replaces stays', text: '    at = end;', becomes: '    at = start;' },
+      { slip: 'the rest of the message is lost', text: '  parts.push(bytes.subarray(at));', becomes: '' },
     ],
   ),
   ...mutantsOf(
@@ -130,6 +140,22 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/targets', ROWS],
     [
       {
+        slip: 'the URI in an error of a tool stays bare',
+        text: 'uriPlaces: uriPlace.content | uriPlace.error,',
+        after: "  'tools/call': {",
+        becomes: 'uriPlaces: uriPlace.content,',
+      },
+      {
+        slip: 'prompts are held against the allow-list of tools',
+        text: "routeName(virtualHost, 'prompts', text);",
+        becomes: "routeName(virtualHost, 'tools', text);",
+      },
+      {
+        slip: "the caller's form of the URI goes to the backend",
+        text: 'withBareTask(bareUriBody(body, message, route),',
+        becomes: 'withBareTask({ body },',
+      },
+      {
         slip: 'a read needs no capability',
         text: '    capability: capability.resources,',
         becomes: '    capability: 0,',
@@ -157,19 +183,9 @@ export const relayMutants: readonly Mutant[] = [
         becomes: 'uriPlaces: uriPlace.error,',
       },
       {
-        slip: 'the URI in an error of a tool stays bare',
-        text: 'uriPlaces: uriPlace.content | uriPlace.error,',
-        becomes: 'uriPlaces: uriPlace.content,',
-      },
-      {
         slip: 'the allow-list of resources is not asked',
         text: 'gate: { ...gate, uri: route.bareUri },',
         becomes: 'gate: { ...gate, uri: undefined },',
-      },
-      {
-        slip: 'prompts are held against the allow-list of tools',
-        text: "const route = routeName(virtualHost, 'prompts', text);",
-        becomes: "const route = routeName(virtualHost, 'tools', text);",
       },
       {
         slip: 'a URI has the bound of a name',
@@ -180,11 +196,6 @@ export const relayMutants: readonly Mutant[] = [
         slip: 'a URI that is too long is looked for',
         text: 'const isTooLong = isTokenTooLong || (isUri && text.length > bytesMax);',
         becomes: 'const isTooLong = isTokenTooLong;',
-      },
-      {
-        slip: "the caller's form of the URI goes to the backend",
-        text: 'outgoing: bareUriBody(body, message, route),',
-        becomes: 'outgoing: { body },',
       },
     ],
   ),
@@ -231,6 +242,27 @@ export const relayMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('src/relay/backend-requests.ts', ASKING, [
     {
+      slip: 'what is not offered is asked',
+      text: '      this.#notOffered(message.method, upstream, detail) ??',
+      becomes: '',
+    },
+    { slip: 'somebody is asked on a stream that nobody has', text: '      stream.askingObstacle ??', becomes: '' },
+    {
+      slip: "a cancellation keeps the backend's id",
+      text: 'const edits = [{ ...span, putIn: request.id }, ...',
+      becomes: 'const edits = [...',
+    },
+    {
+      slip: 'progress with a token of two requests goes to the first',
+      text: 'if (others.length > 0) return;',
+      becomes: '',
+    },
+    {
+      slip: "another's task can be asked for",
+      text: 'return this.#clientTasks.isOf(upstream, taskId) ? undefined : unknownTask(taskId);',
+      becomes: 'return undefined;',
+    },
+    {
       slip: 'an answer settles nothing: it may be given twice',
       text: '    this.#settle(request);',
       after: 'if (request === undefined) return;',
@@ -247,12 +279,6 @@ export const relayMutants: readonly Mutant[] = [
       text: "if (message.method === 'ping') {",
       becomes: "if (message.method === 'pong') {",
     },
-    {
-      slip: 'what is not offered is asked',
-      text: 'this.#notOffered(message.method, mode) ?? stream.askingObstacle',
-      becomes: 'stream.askingObstacle',
-    },
-    { slip: 'somebody is asked on a stream that nobody has', text: '?? stream.askingObstacle ??', becomes: '??' },
     {
       slip: 'open requests have no bound',
       text: 'return openCount < limits.backendRequestsOpenMax ? undefined : TOO_MANY;',
@@ -277,11 +303,6 @@ export const relayMutants: readonly Mutant[] = [
       slip: 'a cancellation of one backend withdraws what another has asked',
       text: 'if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;',
       becomes: 'if (request.backendIdKey !== backendIdKey) continue;',
-    },
-    {
-      slip: "a cancellation keeps the backend's id",
-      text: 'request.stream.tell([bytes.subarray(0, span.start), request.id, bytes.subarray(span.end)]);',
-      becomes: 'request.stream.tell([bytes]);',
     },
     {
       slip: 'what was asked outlives its stream',
@@ -314,11 +335,6 @@ export const relayMutants: readonly Mutant[] = [
       becomes: '',
     },
     { slip: 'the call does not wait for the client', text: 'if (isFirst) stream.onAsking(true);', becomes: '' },
-    {
-      slip: 'progress with a token of two requests goes to the first',
-      text: 'others.length > 0 || request.upstream',
-      becomes: 'request.upstream',
-    },
   ]),
   ...mutantsOf('src/relay/session-stream.ts', STREAMS, [
     {

@@ -253,7 +253,7 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'a header that cannot be read goes on empty',
-        text: 'this.#refuse(exchange, headerUnreadable(passthroughHeaders));',
+        text: 'this.#refuse(exchange, withRequestId(headerUnreadable(passthroughHeaders), body));',
         becomes: '',
         noticedBy: ['spec/passthrough-headers'],
       },
