@@ -1,28 +1,35 @@
 // Which notifications of a backend go on to the client, and as what: they keep every byte but for the URIs of resources and
 // the ids of tasks, which get the backend's name. Cold: progress, which is frequent, mostly comes from backends without tasks.
 import { findText } from '../protocol/json-member-text.js';
+import { stringValue } from '../protocol/json-member.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import { taskPlace } from '../protocol/task-places.js';
 import type { CompiledBackend } from '../store/compiled-config.js';
-import { partsOf } from './edits.js';
+import { insertion, partsOf } from './edits.js';
+import { grantByEntries } from './list-merge/grant.js';
+import type { Session } from './session.js';
 import { belongsToTask, callersTaskEdits, type TaskForm } from './task-ids.js';
+import type { UpstreamSession } from './upstream/upstream-session.js';
 import { uriInsertion, uriPrefix } from './uris.js';
 
+/** What of a session says what its client may be told. */
+export type HearingSession = Pick<Session, 'isSubscribed' | 'taskForm'>;
+
 /**
- * @param tasks `undefined` for a backend without any.
  * @param isOwnProgress whether it is progress of the call on whose stream it came, under the caller's own token.
  * @returns the message for the client, in parts one behind the other; `undefined` when it gets none.
  */
 export function clientsNotification(
-  backend: CompiledBackend,
-  tasks: TaskForm | undefined,
+  session: HearingSession,
+  upstream: UpstreamSession,
   bytes: Buffer,
   message: BackendMessage,
   isOwnProgress = false,
 ): readonly Buffer[] | undefined {
+  const tasks = session.taskForm(upstream);
   switch (message.method) {
     case 'notifications/resources/updated':
-      return withCallersUri(backend, bytes, message);
+      return withCallersUri(session, upstream.backend, bytes, message);
     // The token of a call stays good for as long as the task that it has become, on whatever stream.
     case 'notifications/progress':
       if (!isOwnProgress && (tasks === undefined || !belongsToTask(bytes, message))) return undefined;
@@ -47,14 +54,20 @@ function withCallersTask(
 }
 
 function withCallersUri(
+  session: HearingSession,
   backend: CompiledBackend,
   bytes: Buffer,
   { paramsStart, paramsEnd }: BackendMessage,
 ): readonly Buffer[] | undefined {
-  // Whoever may reach none of its resources need not know that there are some.
-  if (backend.allowedNames.resources?.size === 0) return undefined;
-  const uri = paramsStart === -1 ? undefined : findText(bytes.subarray(paramsStart, paramsEnd), 'uri');
-  if (uri === undefined) return undefined;
-  const { at, putIn } = uriInsertion(bytes, paramsStart + uri.start, paramsStart + uri.end, uriPrefix(backend.uriName));
-  return [bytes.subarray(0, at), putIn, bytes.subarray(at)];
+  const span = paramsStart === -1 ? undefined : findText(bytes.subarray(paramsStart, paramsEnd), 'uri');
+  if (span === undefined) return undefined;
+  const [start, end] = [paramsStart + span.start, paramsStart + span.end];
+  if (!mayHearOf(session, backend, stringValue(bytes, start, end))) return undefined;
+  return partsOf(bytes, [insertion(uriInsertion(bytes, start, end, uriPrefix(backend.uriName)))]);
+}
+
+/** Whoever may not reach a resource need not know that there is one. What it was subscribed to was allowed. */
+function mayHearOf(session: HearingSession, backend: CompiledBackend, uri: string): boolean {
+  const grant = grantByEntries(backend, uri);
+  return grant === 'granted' || (grant === 'unknown' && session.isSubscribed(backend.name, uri));
 }

@@ -29,7 +29,7 @@ import { partsOf, type Edit } from './edits.js';
 import type { ClientIntroduction } from './upstream/client-introduction.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
-import type { SessionShare } from './session-memory.js';
+import type { SessionShare } from './upstream/session-share.js';
 import { bareTaskEdit, callersTaskEdits, type TaskForm } from './task-ids.js';
 import type { OutgoingMessage } from './upstream/http-upstream.js';
 import type { UpstreamSession, UpstreamSessionRecord } from './upstream/upstream-session.js';
@@ -69,6 +69,8 @@ interface OpenRequest {
   readonly backendIdKey: string;
   readonly tokenKey: string | undefined;
   readonly asksForTask: boolean;
+  /** In the share of the session. */
+  readonly bytes: number;
   readonly stream: AskingStream;
   /** Of the request on whose stream it came. */
   readonly passthrough: readonly string[];
@@ -132,7 +134,7 @@ export class BackendRequests {
     const error =
       this.#notOffered(message.method, upstream, detail) ??
       stream.askingObstacle ??
-      this.#noRoomFor(upstream, backendId.length);
+      this.#noRoomFor(upstream, backendId.length, tokenKey);
     if (error !== undefined) {
       upstream.answerInstead(backendId, error, passthrough);
       return;
@@ -142,10 +144,12 @@ export class BackendRequests {
     const request: OpenRequest = {
       ...{ id, key, upstream, askedIn: upstream.record, backendId, tokenKey, asksForTask, stream, passthrough },
       backendIdKey: idKey(backendId, 0, backendId.length),
+      bytes: bytesOf(backendId.length, tokenKey),
       deadline: this.#plan.deadlines.after(this.#plan.answerTimeoutMs, () => this.#onTimeUp(request)),
     };
     const isFirst = this.#countOn(stream) === 0;
     this.#open.set(key, request);
+    this.#plan.memory.keep(request.bytes);
     if (isFirst) stream.onAsking(true);
     const edits = [{ start: idStart, end: idEnd, putIn: id }, ...this.#taskEdits(upstream, bytes, message)];
     stream.tell(partsOf(bytes, edits), () => this.#onLost(request));
@@ -234,7 +238,10 @@ export class BackendRequests {
 
   /** The session is over; nobody is told. */
   clear(): void {
-    for (const { deadline } of this.#open.values()) deadline.cancel();
+    for (const { deadline, bytes } of this.#open.values()) {
+      deadline.cancel();
+      this.#plan.memory.drop(bytes);
+    }
     this.#open.clear();
   }
 
@@ -261,6 +268,7 @@ export class BackendRequests {
   #settle(request: OpenRequest): void {
     request.deadline.cancel();
     this.#open.delete(request.key);
+    this.#plan.memory.drop(request.bytes);
     if (this.#countOn(request.stream) === 0) request.stream.onAsking(false);
   }
 
@@ -301,12 +309,18 @@ export class BackendRequests {
     return this.#clientTasks.isOf(upstream, taskId) ? undefined : unknownTask(taskId);
   }
 
-  #noRoomFor(upstream: UpstreamSession, idBytes: number): RpcError | undefined {
+  #noRoomFor(upstream: UpstreamSession, idBytes: number, tokenKey: string | undefined): RpcError | undefined {
     if (idBytes > limits.backendRequestIdBytesMax) return ID_TOO_LONG;
+    if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, tokenKey))) return TOO_MANY;
     let openCount = 0;
     for (const request of this.#open.values()) if (request.upstream === upstream) openCount += 1;
     return openCount < limits.backendRequestsOpenMax ? undefined : TOO_MANY;
   }
+}
+
+/** Its id is kept as the backend's, as ours, and as the keys of both. */
+function bytesOf(idBytes: number, tokenKey: string | undefined): number {
+  return limits.backendRequestBytesEach + 6 * idBytes + 2 * (tokenKey?.length ?? 0);
 }
 
 function notOffered(method: string): RpcError {

@@ -1,5 +1,6 @@
 // One request for a single backend on its way, as `tools/call`: there with only the name changed, and back as it came. The
 // caller's going away does not end it (S12), a cancellation does (C16). Hot: one object per call, nothing awaited.
+import { capability } from '../protocol/capabilities.js';
 import { encodeEvent, keepAliveComment } from '../protocol/event-stream.js';
 import { sameId, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
@@ -131,11 +132,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
     else {
       const isOwnProgress = message.method === 'notifications/progress' && this.#isOwnProgress(bytes, message);
-      const tasks = session.taskForm(upstream);
-      const isAsItCame = isOwnProgress && tasks === undefined;
-      const parts = isAsItCame
-        ? undefined
-        : clientsNotification(upstream.backend, tasks, bytes, message, isOwnProgress);
+      const isAsItCame = isOwnProgress && !upstream.declares(capability.tasks);
+      const parts = isAsItCame ? undefined : clientsNotification(session, upstream, bytes, message, isOwnProgress);
       if (isAsItCame) this.#stream(bytes);
       else if (parts !== undefined) this.tell(parts);
     }

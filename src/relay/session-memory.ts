@@ -5,6 +5,7 @@ import { limits } from '../shared/limits.js';
 import type { ShareBound } from '../shared/share.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import { introductionBytes, type ClientIntroduction } from './upstream/client-introduction.js';
+import type { SessionShare } from './upstream/session-share.js';
 
 /** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
 const CHAR_BYTES = 2;
@@ -17,13 +18,6 @@ export function sessionBytesBound(
 ): ShareBound | undefined {
   const upstreamBytes = virtualHost.backends.size * limits.upstreamSessionBytesEach;
   return account.sessionBytes.boundAgainst(limits.sessionBytesEach + introductionBytes(introduction) + upstreamBytes);
-}
-
-/** What things of a session see of it that weigh something. */
-export interface SessionShare {
-  hasRoomFor(bytes: number): boolean;
-  keep(bytes: number): void;
-  drop(bytes: number): void;
 }
 
 export class SessionMemory implements SessionShare {

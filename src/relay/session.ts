@@ -96,6 +96,11 @@ export class Session {
     return undefined;
   }
 
+  /** Whether a resource, or what it is a part of, has been subscribed to. */
+  isSubscribed(backendName: string, uri: string): boolean {
+    return this.#subscriptions?.cover(backendName, uri) === true;
+  }
+
   /** What backends have asked of the client. */
   get backendRequests(): BackendRequests {
     const { deadlines, options } = this.#context;
@@ -137,7 +142,9 @@ export class Session {
     for (const [name, upstream] of this.#upstreams) {
       const backend = virtualHost.backends.get(name);
       if (backend !== undefined && isSamePlace(backend, upstream.backend)) {
+        const before = upstream.backend;
         upstream.reconfigure(backend);
+        this.#subscriptions?.onReconfigured(this.#context, upstream, before, passthroughHeadersFor(backend, request));
       } else {
         this.#upstreams.delete(name);
         this.#subscriptions?.forget(name);
@@ -189,7 +196,7 @@ export class Session {
       const bound = this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach);
       if (bound !== undefined) return bound;
       this.#memory.keep(limits.sessionStreamBytesEach);
-      this.#unasked = new Unasked(this.#context, this);
+      this.#unasked = new Unasked(this.#context, this, this.#memory);
     }
     this.#unasked.open(exchange);
     return undefined;

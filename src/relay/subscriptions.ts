@@ -1,8 +1,9 @@
 // The resources that a client has subscribed to, by backend: what a backend forgets, with its session, it is told again. Cold.
 import { capability } from '../protocol/capabilities.js';
 import { limits } from '../shared/limits.js';
+import type { CompiledBackend } from '../store/compiled-config.js';
 import { grantByEntries } from './list-merge/grant.js';
-import type { SessionShare } from './session-memory.js';
+import type { SessionShare } from './upstream/session-share.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 import type { UpstreamSession } from './upstream/upstream-session.js';
 
@@ -42,22 +43,65 @@ export class Subscriptions {
     this.#uris.delete(backendName);
   }
 
+  /** Whether one of them is for the resource, or for one that it is a part of: updates may be of parts. */
+  cover(backendName: string, uri: string): boolean {
+    for (const subscribed of this.#uris.get(backendName) ?? []) if (uri.startsWith(subscribed)) return true;
+    return false;
+  }
+
+  /**
+   * The config has changed. Where the allow-list of resources has, those end that it does not grant by itself: of a name in it
+   * nobody knows here what it is the name of. Who may subscribes again.
+   */
+  onReconfigured(
+    context: UpstreamContext,
+    upstream: UpstreamSession,
+    { allowedNames: before }: CompiledBackend,
+    passthrough: readonly string[],
+  ): void {
+    const { backend } = upstream;
+    if (isSame(before.resources, backend.allowedNames.resources)) return;
+    for (const uri of this.#uris.get(backend.name) ?? []) {
+      if (grantByEntries(backend, uri) === 'granted') continue;
+      this.delete(backend.name, uri);
+      if (upstream.state === 'open') tell(context, upstream, 'resources/unsubscribe', uri, passthrough);
+    }
+  }
+
   /** Into an upstream session that is new. What its allow-list no longer has any of stays out. */
   replay(context: UpstreamContext, upstream: UpstreamSession, passthrough: readonly string[]): void {
     if (!upstream.declares(capability.resourcesSubscribe)) return;
     for (const uri of this.#uris.get(upstream.backend.name) ?? []) {
       if (grantByEntries(upstream.backend, uri) === 'refused') continue;
-      const id = context.ids.next();
-      const params = JSON.stringify({ uri });
-      const text = `{"jsonrpc":"2.0","id":${id.toString()},"method":"resources/subscribe","params":${params}}`;
-      const span = { bytes: id, start: 0, end: id.length };
-      upstream.request({ body: Buffer.from(text) }, span, passthrough, limits.subscribeMsMax, false, {
-        onAnswer: () => undefined,
-        onMessage: (bytes, message) => upstream.answer(bytes, message, passthrough),
-        onFault: () => undefined,
-      });
+      tell(context, upstream, 'resources/subscribe', uri, passthrough);
     }
   }
+}
+
+/** Nobody waits for the answer. */
+function tell(
+  context: UpstreamContext,
+  upstream: UpstreamSession,
+  method: 'resources/subscribe' | 'resources/unsubscribe',
+  uri: string,
+  passthrough: readonly string[],
+): void {
+  const id = context.ids.next();
+  const params = JSON.stringify({ uri });
+  const text = `{"jsonrpc":"2.0","id":${id.toString()},"method":"${method}","params":${params}}`;
+  const span = { bytes: id, start: 0, end: id.length };
+  upstream.request({ body: Buffer.from(text) }, span, passthrough, limits.subscribeMsMax, false, {
+    onAnswer: () => undefined,
+    onMessage: (bytes, message) => upstream.answer(bytes, message, passthrough),
+    onFault: () => undefined,
+  });
+}
+
+function isSame(one: ReadonlySet<string> | undefined, other: ReadonlySet<string> | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  if (one.size !== other.size) return false;
+  for (const name of one) if (!other.has(name)) return false;
+  return true;
 }
 
 /** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */

@@ -1,5 +1,5 @@
 // What the backends of one session say unasked, on streams of theirs that are open for as long as the client's own is: one
-// with each backend that has something to say. Cold.
+// with each backend that has something to say. A backend that loses its session meanwhile gets another. Cold.
 import { capability } from '../protocol/capabilities.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
@@ -8,6 +8,8 @@ import { clientsNotification } from './backend-notifications.js';
 import { backendTurns } from './backend-turns.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
+import { Reopening } from './reopening.js';
+import type { SessionShare } from './upstream/session-share.js';
 import type { Session } from './session.js';
 import { SessionStream } from './session-stream.js';
 import { BackendStream } from './upstream/backend-stream.js';
@@ -28,18 +30,27 @@ const SPEAKING =
   capability.resourcesSubscribe |
   capability.tasks;
 
+interface Heard {
+  readonly stream: BackendStream;
+  /** Headers of the client's GET for the backend. */
+  readonly passthrough: readonly string[];
+}
+
 export class Unasked {
   readonly stream: SessionStream;
   readonly #context: UpstreamContext;
   readonly #session: Session;
-  readonly #streams = new Map<UpstreamSession, BackendStream>();
+  readonly #memory: SessionShare;
+  readonly #heard = new Map<UpstreamSession, Heard>();
+  readonly #reopenings = new Map<UpstreamSession, Reopening>();
   /** After the client went away: it may come back. */
   #lingering: Deadline | undefined;
   #isOver = false;
 
-  constructor(context: UpstreamContext, session: Session) {
+  constructor(context: UpstreamContext, session: Session, memory: SessionShare) {
     this.#context = context;
     this.#session = session;
+    this.#memory = memory;
     this.stream = new SessionStream(session.account, context.deadlines, () => this.#onClosed());
   }
 
@@ -52,8 +63,11 @@ export class Unasked {
     if (virtualHost === undefined || !this.stream.isOpen) return;
     backendTurns.visitAll(identity.subject, virtualHost.backends, {
       visit: (backend) => {
-        const upstream = this.#session.openUpstream(backend.name);
-        if (upstream !== undefined) this.onOpened(upstream, passthroughHeadersFor(backend, exchange.request));
+        const passthrough = passthroughHeadersFor(backend, exchange.request);
+        const upstream = this.#session.upstream(backend);
+        if (upstream.state === 'open') this.onOpened(upstream, passthrough);
+        // When it is open, this hears of it.
+        else upstream.whenOpen(passthrough, () => undefined);
       },
       onNoRoom: () => undefined,
     });
@@ -63,11 +77,12 @@ export class Unasked {
   onOpened(upstream: UpstreamSession, passthrough: readonly string[]): void {
     if (this.#isOver || !this.stream.isOpen) return;
     // One that was refused may be let in by the credentials of the new GET.
-    if (this.#streams.get(upstream)?.isOver === false) return;
+    if (this.#heard.get(upstream)?.stream.isOver === false) return;
     if (!upstream.declares(SPEAKING) && !this.#session.backendRequests.offersAnything) return;
     const { record } = upstream;
     const stream = new BackendStream({
       deadlines: this.#context.deadlines,
+      memory: this.#memory,
       ask: (lastEventId, handler) => upstream.listen(lastEventId, passthrough, handler),
       onMessage: (bytes, message) => this.#onMessage(upstream, passthrough, bytes, message),
       // Without an id of a session there is none to lose: the backend has no such stream.
@@ -75,13 +90,31 @@ export class Unasked {
         if (record?.sessionId !== '') upstream.lose(record);
       },
     });
-    this.#streams.set(upstream, stream);
+    this.#heard.set(upstream, { stream, passthrough });
+    this.#reopenings.get(upstream)?.onOpened();
   }
 
   /** An upstream session is lost or closed. */
   onDropped(upstream: UpstreamSession): void {
-    this.#streams.get(upstream)?.close();
-    this.#streams.delete(upstream);
+    const heard = this.#heard.get(upstream);
+    if (heard === undefined) return;
+    heard.stream.close();
+    this.#heard.delete(upstream);
+    if (upstream.state === 'closed') {
+      this.#reopenings.get(upstream)?.stop();
+      this.#reopenings.delete(upstream);
+    } else if (heard.stream.isOffered && this.stream.isOpen && !this.#isOver) {
+      this.#reopeningOf(upstream).onLost(heard.passthrough);
+    }
+  }
+
+  #reopeningOf(upstream: UpstreamSession): Reopening {
+    let reopening = this.#reopenings.get(upstream);
+    if (reopening === undefined) {
+      reopening = new Reopening(this.#context.deadlines, upstream);
+      this.#reopenings.set(upstream, reopening);
+    }
+    return reopening;
   }
 
   /** With the session. */
@@ -100,8 +133,10 @@ export class Unasked {
   }
 
   #closeAll(): void {
-    for (const stream of this.#streams.values()) stream.close();
-    this.#streams.clear();
+    for (const { stream } of this.#heard.values()) stream.close();
+    this.#heard.clear();
+    for (const reopening of this.#reopenings.values()) reopening.stop();
+    this.#reopenings.clear();
   }
 
   #onMessage(upstream: UpstreamSession, passthrough: readonly string[], bytes: Buffer, message: BackendMessage): void {
@@ -110,7 +145,7 @@ export class Unasked {
     else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
     else if (CHANGES.has(message.method)) this.stream.tellChanged(message.method, bytes);
     else {
-      const parts = clientsNotification(upstream.backend, this.#session.taskForm(upstream), bytes, message);
+      const parts = clientsNotification(this.#session, upstream, bytes, message);
       if (parts !== undefined) this.stream.tell(parts);
     }
   }

@@ -47,9 +47,8 @@ export function routeUri(virtualHost: CompiledVirtualHost, uri: string): UriRout
   const nameEnd = uri.indexOf(cutStart === 0 ? '+' : '/', cutStart);
   if (nameEnd === -1) return undefined;
   const cutEnd = nameEnd + 1;
+  // A template may make `ui:` URIs that begin as others do, and whoever expands it does not know the form of those.
   const bareUri = uri.slice(0, cutStart) + uri.slice(cutEnd);
-  // One URI has one form: this one would have been given out otherwise.
-  if (cutStart === 0 && bareUri.startsWith(UI)) return undefined;
   const backend = findBackend(virtualHost, uri.slice(cutStart, nameEnd));
   return backend && { backend, bareUri, cutStart, cutEnd };
 }

@@ -256,6 +256,8 @@ export const limits = {
   logLevelMsMax: 5_000,
   /** Requests of one backend that the client of a session has not answered yet; one more is refused. */
   backendRequestsOpenMax: 16,
+  /** What each counts for in its subject's share of session bytes, beside its id. */
+  backendRequestBytesEach: KIB,
   /** Tasks of a session's client that backends have asked for; of one more the oldest is forgotten: it cannot be asked about. */
   clientTasksMax: 256,
   /** What each counts for in its subject's share of session bytes, beside its id. */

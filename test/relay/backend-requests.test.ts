@@ -1,6 +1,7 @@
 // Requests of backends to the client: what the clock, a lost session and a slow caller make of them; how they pass is in
 // test/spec/backend-requests.rows.ts.
 import t, { type Test } from 'tap';
+import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { limits } from '../../src/shared/limits.js';
 import { readEvents } from '../support/event-stream.js';
 import { until } from '../support/until.js';
@@ -19,8 +20,8 @@ interface Begun {
 }
 
 /** A call whose backend has begun an event stream. */
-function begin(t: Test, capabilities: object = CAPABILITIES): Begun {
-  const scene = new RelayScene(t, virtualHostOf({ b: {} })).open(capabilities);
+function begin(t: Test, capabilities: object = CAPABILITIES, shares: Partial<ShareOptions> = {}): Begun {
+  const scene = new RelayScene(t, virtualHostOf({ b: {} }), shares).open(capabilities);
   const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
   return { scene, exchange, call: scene.http.last.head(200, 'text/event-stream') };
 }
@@ -123,6 +124,29 @@ t.test('a large request goes in pieces, a large answer counts until its backend 
   scene.http.last.empty();
   t.equal(scene.accounts.held('requestBytes'), 0);
 });
+
+t.test(
+  'what the client has not answered counts in the share of its subject, and is refused without room',
+  async (t) => {
+    const begun = begin(t);
+    const before = begun.scene.accounts.held('sessionBytes');
+    begun.call.data(ROOTS);
+    const each = begun.scene.accounts.held('sessionBytes') - before;
+    t.ok(each >= limits.backendRequestBytesEach, `${each} bytes`);
+    respond(begun, messages(begun)[0]?.id);
+    t.equal(begun.scene.accounts.held('sessionBytes'), before);
+    const full = begin(t, CAPABILITIES, { subjectSessionBytesMax: before + each - 1 });
+    full.call.data(ROOTS);
+    t.same(messages(full), []);
+    t.match(JSON.parse(full.scene.http.last.text), {
+      id: 1,
+      error: { code: -32603, message: /Too many requests are open/ },
+    });
+    const exact = begin(t, CAPABILITIES, { subjectSessionBytesMax: before + each });
+    exact.call.data(ROOTS);
+    t.equal(messages(exact).length, 1);
+  },
+);
 
 t.test('nothing is left when the session ends', async (t) => {
   const begun = begin(t);

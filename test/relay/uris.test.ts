@@ -60,6 +60,16 @@ t.test('the forms of a URI', async (t) => {
   t.equal(callersUri('b', ''), 'b+');
 });
 
+t.test('what a template makes goes back to its backend, whatever it begins with', async (t) => {
+  const virtualHost = virtualHostOf({ b: {} });
+  const expanded = callersUri('b', '{scheme}://x/{name}').replace('{name}', '1');
+  for (const uri of ['ui://x/1', 'a://x/1']) {
+    const route = routeUri(virtualHost, expanded.replace('{scheme}', uri.split(':')[0]!));
+    t.equal(route?.bareUri, uri);
+    t.equal(route?.backend.name, 'b');
+  }
+});
+
 t.test('a name in other letters is found, if it is the only one', async (t) => {
   const backendOf = (virtualHost: ReturnType<typeof virtualHostOf>, uri: string): string | undefined =>
     routeUri(virtualHost, uri)?.backend.name;

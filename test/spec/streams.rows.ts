@@ -42,12 +42,16 @@ class SpeakingBackend {
   ): Promise<SpeakingBackend> {
     const gets: ReceivedRequest[] = [];
     const streams: EventStreamBody[] = [];
-    const backend = await backendFor(t, {
+    const backend: McpBackend = await backendFor(t, {
       capabilities: capabilities as Readonly<Record<string, unknown>>,
       withSessions: true,
       onRequest: (request) => {
         if (request.method !== 'GET') return onRequest?.(request) ?? false;
         gets.push(request);
+        if (!backend.sessions.has(request.headers['mcp-session-id'] ?? '')) {
+          request.empty(404);
+          return true;
+        }
         streams.push(request.eventStream());
         return true;
       },
@@ -155,6 +159,51 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       reader.close();
     },
   );
+
+  await t.test('a client that only listens hears of a backend that has lost its session, as before', async (t) => {
+    const one = await SpeakingBackend.start(t, { resources: { subscribe: true }, logging: {} }, RESOURCES);
+    const session = await openSession(deployment, { one: one.backend });
+    await session.send('{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"one+a:b"}}');
+    const reader = await listen(session);
+    const first = await one.stream();
+    one.backend.forgetSessions();
+    await first.bytes('retry: 100\n\n');
+    first.end();
+    await until(() => one.backend.requestsOf('initialize').length === 2, 'another session');
+    await until(() => one.backend.requestsOf('resources/subscribe').length === 2, 'the subscription in it');
+    const second = await one.stream(2);
+    t.equal(one.gets.length, 3, 'the second was refused');
+    const message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}';
+    await second.event(message);
+    t.equal(await reader.next(), message);
+    reader.close();
+  });
+
+  await t.test('an allow-list that becomes narrower ends what it grants no more', async (t) => {
+    const one = await SpeakingBackend.start(t, { resources: { subscribe: true }, logging: {} }, RESOURCES);
+    const { url } = one.backend;
+    const caller = await deployment.caller({ one: { url } });
+    const session = await caller.openSession({ params: OFFERS });
+    const reader = await listen(session);
+    const stream = await one.stream();
+    for (const uri of ['a:b', 'a:c', 'a:d/1']) {
+      const params = `{"uri":"one+${uri}"}`;
+      await session.send(`{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":${params}}`);
+    }
+    await caller.configure({ one: { url, allowed_resource_names: ['a:b', 'a:d/{x}'] } });
+    const ended = (): string[] => one.backend.requestsOf('resources/unsubscribe').map(({ text }) => text);
+    await until(async () => {
+      await session.send('{"jsonrpc":"2.0","id":4,"method":"ping"}');
+      return ended().length > 0;
+    }, 'the end of a subscription');
+    t.match(ended(), [/"uri":"a:c"/]);
+    const updated = (uri: string): string =>
+      `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${uri}"}}`;
+    for (const uri of ['a:c', 'a:x', 'a:b', 'a:d/1']) await stream.event(updated(uri));
+    t.equal(await reader.next(), updated('one+a:b'));
+    t.equal(await reader.next(), updated('one+a:d/1'));
+    reader.close();
+  });
 
   await t.test('changed lists of several backends are one notification', async (t) => {
     const backends = [await SpeakingBackend.start(t), await SpeakingBackend.start(t)] as const;

@@ -12,9 +12,12 @@ import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamCall, UpstreamHandler } from './http-upstream.js';
 import { Reconnection } from './reconnection.js';
+import type { SessionShare } from './session-share.js';
 
 export interface BackendStreamPlan {
   readonly deadlines: DeadlineWheel;
+  /** In which an event counts whose end has not come. */
+  readonly memory: SessionShare;
   /** Sends the GET. @param lastEventId `''` for none. */
   ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
   /** A request or a notification; `bytes` is valid until the callback returns. */
@@ -32,6 +35,9 @@ export class BackendStream implements UpstreamHandler {
   #parser: EventStreamParser;
   readonly #reconnection = new Reconnection();
   #delay: Deadline | undefined;
+  #isOffered = false;
+  /** Of an event that has begun, in the share. */
+  #countedBytes = 0;
 
   constructor(plan: BackendStreamPlan) {
     this.#plan = plan;
@@ -44,18 +50,25 @@ export class BackendStream implements UpstreamHandler {
     return this.#state === 'over';
   }
 
+  /** Whether the backend has ever answered with a stream. */
+  get isOffered(): boolean {
+    return this.#isOffered;
+  }
+
   /** Nobody wants to hear it any more. */
   close(): void {
     if (this.#state === 'over') return;
     this.#state = 'over';
     this.#delay?.cancel();
     this.#call.abort();
+    this.#count(0);
   }
 
   onHead(status: number, contentType: string): void {
     if (this.#state !== 'asking') return;
     if (status === 200 && contentType === 'text/event-stream') {
       this.#state = 'streaming';
+      this.#isOffered = true;
     } else if (status >= 500) {
       this.#call.abort();
       this.#wait();
@@ -67,10 +80,23 @@ export class BackendStream implements UpstreamHandler {
 
   onData(chunk: Buffer): void {
     if (this.#state !== 'streaming') return;
-    if (this.#parser.push(chunk) || this.isOver) return;
+    const isSound = this.#parser.push(chunk);
+    if (this.isOver) return;
+    if (isSound && this.#count(this.#parser.keptBytes)) return;
     // An event too large to be taken: what follows it comes with the next stream.
     this.#call.abort();
     this.#wait();
+  }
+
+  /** @returns false when there is no room for an event that has begun. */
+  #count(bytes: number): boolean {
+    const more = bytes - this.#countedBytes;
+    const { memory } = this.#plan;
+    if (more > 0 && !memory.hasRoomFor(more)) return false;
+    if (more > 0) memory.keep(more);
+    else if (more < 0) memory.drop(-more);
+    this.#countedBytes = bytes;
+    return true;
   }
 
   onEnd(): void {
@@ -93,6 +119,7 @@ export class BackendStream implements UpstreamHandler {
     if (this.#state === 'over' || this.#state === 'waiting') return;
     const hasEnded = this.#state === 'streaming';
     this.#state = 'waiting';
+    this.#count(0);
     this.#reconnection.takeOver(this.#parser);
     this.#delay = this.#plan.deadlines.after(this.#reconnection.nextDelayMs(hasEnded), () => {
       this.#state = 'asking';

@@ -7,13 +7,35 @@ import { ScriptedContext } from './scripted-context.js';
 
 const MESSAGE = 'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n';
 
-function listen(t: Test): { context: ScriptedContext; stream: BackendStream; heard: string[]; lost: () => number } {
+/** A session's share, of which so much is left. */
+class Memory {
+  heldBytes = 0;
+  bytesMax = Infinity;
+
+  hasRoomFor(bytes: number): boolean {
+    return this.heldBytes + bytes <= this.bytesMax;
+  }
+
+  keep(bytes: number): void {
+    this.heldBytes += bytes;
+  }
+
+  drop(bytes: number): void {
+    this.heldBytes -= bytes;
+  }
+}
+
+function listen(
+  t: Test,
+  memory = new Memory(),
+): { context: ScriptedContext; stream: BackendStream; heard: string[]; lost: () => number } {
   const context = new ScriptedContext(t);
   const heard: string[] = [];
   let lostCount = 0;
   const target = { origin: 'https://b.example', path: '/mcp' };
   const stream = new BackendStream({
     deadlines: context.deadlines,
+    memory,
     ask: (lastEventId, handler) => {
       const headers = ['last-event-id', lastEventId];
       return context.http.dispatch(plainRequest('ada', target, 'GET', headers), handler);
@@ -101,4 +123,29 @@ t.test('a closed one says and asks nothing more', async (t) => {
   other.stream.close();
   other.context.advance(2 * limits.backendStreamDelayMsMax);
   t.equal(other.context.http.calls.length, 1, 'while it waited');
+});
+
+t.test('what has come of an event counts until its end comes, or the stream ends', async (t) => {
+  const memory = new Memory();
+  const { context, stream, heard } = listen(t, memory);
+  const begun = `data: ${'x'.repeat(10_000)}`;
+  context.http.last.head(200, 'text/event-stream').data(begun);
+  t.ok(memory.heldBytes >= 10_000, `${memory.heldBytes} bytes`);
+  context.http.last.data('\n\n');
+  t.equal(memory.heldBytes, 0);
+  context.http.last.data(begun).end();
+  t.equal(memory.heldBytes, 0, 'nothing is kept of a stream that has ended');
+  context.advance(limits.backendStreamDelayMsMin + 20);
+  memory.bytesMax = 5_000;
+  context.http.last.head(200, 'text/event-stream').data(MESSAGE).data(begun);
+  t.equal(heard.length, 1, 'what is whole is heard');
+  t.ok(context.http.last.isAborted, 'without room the stream is closed');
+  t.equal(memory.heldBytes, 0);
+  const { length } = context.http.calls;
+  context.advance(2 * limits.backendStreamDelayMsMin + 20);
+  t.equal(context.http.calls.length, length + 1, 'and opened again');
+  context.http.last.head(200, 'text/event-stream').data('data: x');
+  t.ok(memory.heldBytes > 0);
+  stream.close();
+  t.equal(memory.heldBytes, 0);
 });

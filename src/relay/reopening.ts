@@ -1,0 +1,57 @@
+// Opens an upstream session again that was lost while its client only listens: nothing that the client sends would do it, and it
+// would hear no more of the backend. After a delay that grows while sessions do not last. Cold.
+//
+//   idle ──lost──> waiting ──delay──> opening ──opened──> idle
+//                     └<───────────failed───┘
+//   any ──stop──> idle
+import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
+import { limits } from '../shared/limits.js';
+import type { UpstreamSession } from './upstream/upstream-session.js';
+
+export class Reopening {
+  readonly #deadlines: DeadlineWheel;
+  readonly #upstream: UpstreamSession;
+  #passthrough: readonly string[] = [];
+  #delayMs: number = limits.backendStreamDelayMsMin;
+  #openedAtMs = 0;
+  #delay: Deadline | undefined;
+  #isWanted = false;
+
+  constructor(deadlines: DeadlineWheel, upstream: UpstreamSession) {
+    this.#deadlines = deadlines;
+    this.#upstream = upstream;
+  }
+
+  onOpened(): void {
+    this.#openedAtMs = this.#deadlines.nowMs();
+  }
+
+  /** @param passthrough headers of the client's GET for this backend. */
+  onLost(passthrough: readonly string[]): void {
+    this.#passthrough = passthrough;
+    this.#isWanted = true;
+    if (this.#deadlines.nowMs() - this.#openedAtMs >= limits.backendStreamDelayMsMax)
+      this.#delayMs = limits.backendStreamDelayMsMin;
+    this.#wait();
+  }
+
+  stop(): void {
+    this.#isWanted = false;
+    this.#delay?.cancel();
+  }
+
+  #wait(): void {
+    this.#delay?.cancel();
+    this.#delay = this.#deadlines.after(this.#delayMs, () => this.#open());
+    this.#delayMs = Math.min(this.#delayMs * 2, limits.backendStreamDelayMsMax);
+  }
+
+  #open(): void {
+    if (!this.#isWanted || this.#upstream.state === 'closed') return;
+    this.#upstream.whenOpen(this.#passthrough, (fault) => {
+      if (!this.#isWanted) return;
+      if (fault === undefined) this.#isWanted = false;
+      else if (this.#upstream.state !== 'closed') this.#wait();
+    });
+  }
+}
