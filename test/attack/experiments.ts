@@ -1,5 +1,6 @@
 // The attack: every experiment, in the order in which they run.
 import type { Experiment } from './experiment.js';
+import * as asking from './experiments/asking.js';
 import * as backends from './experiments/backends.js';
 import * as controlPlane from './experiments/control-plane.js';
 import * as http from './experiments/http.js';
@@ -24,6 +25,9 @@ export const experiments: readonly Experiment[] = [
   backends.endlessStream,
   backends.earlyAnswers,
   backends.metadataAddress,
+  asking.manyAsks,
+  asking.forgedAnswers,
+  asking.unreadStreams,
   names.silentNameServer,
   names.rebind,
   // One subject that takes all it can get.
