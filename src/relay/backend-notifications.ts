@@ -50,7 +50,8 @@ function withCallersTask(
   bytes: Buffer,
   message: BackendMessage,
 ): readonly Buffer[] {
-  return tasks === undefined ? [bytes] : partsOf(bytes, callersTaskEdits(bytes, message, places, tasks));
+  const edits = tasks === undefined ? [] : callersTaskEdits(bytes, message, places, tasks);
+  return edits.length === 0 ? [bytes] : partsOf(bytes, edits);
 }
 
 function withCallersUri(

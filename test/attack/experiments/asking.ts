@@ -79,10 +79,11 @@ async function listen(session: McpSession): Promise<EventReader> {
 
 export const manyAsks: Experiment = {
   name: 'many-asks',
+  isOnceInShort: true,
   expected: 'a call whose backend asks 10,000 things and says a million: the client is asked 16, and the call ends',
   async run(stage) {
     const asks = 10_000;
-    const changes = stage.scaled(1_000_000, 30_000);
+    const changes = stage.scaled(1_000_000, 10_000);
     const asking = await AskingBackend.start(stage, async (stream) => {
       await say(stream, asks, ask);
       await say(stream, asks, status);
@@ -136,10 +137,11 @@ export const forgedAnswers: Experiment = {
 
 export const unreadStreams: Experiment = {
   name: 'unread-streams',
+  isOnceInShort: true,
   expected: 'clients that take nothing of their GET streams: backends talk on, less than 200 MiB more memory',
   async run(stage) {
     const sessions = stage.scaled(40, 6);
-    const bytesEach = stage.scaled(64, 24) * MIB;
+    const bytesEach = stage.scaled(64, 16) * MIB;
     const asking = await AskingBackend.start(stage, async (stream) => {
       await stream.event('{"jsonrpc":"2.0","id":7,"result":{"content":[]}}');
     });
