@@ -59,6 +59,10 @@ export interface AnswerOptions {
   readonly slowAnswerMs: number;
   /** Silence on an event stream before a comment is sent. */
   readonly streamKeepAliveMs: number;
+  /** How long a client whose connection broke may take to come back for the rest of a stream. */
+  readonly resumptionTimeMs: number;
+  /** What may be kept for that, of one session. */
+  readonly resumptionBytesMax: number;
 }
 
 /** How much of a process one subject may use, and all together. */

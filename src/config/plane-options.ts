@@ -114,7 +114,12 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
 }
 
 export function arrangeAnswers(values: Values): AnswerOptions {
-  return { slowAnswerMs: values['slow-answer'], streamKeepAliveMs: values['stream-keep-alive'] };
+  return {
+    slowAnswerMs: values['slow-answer'],
+    streamKeepAliveMs: values['stream-keep-alive'],
+    resumptionTimeMs: values['resumption-time'],
+    resumptionBytesMax: values['resumption-bytes'],
+  };
 }
 
 export function arrangeConnections(values: Values): ConnectionOptions {

@@ -242,7 +242,8 @@ function isText(bytes: Buffer, start: number, end: number, text: string): boolea
 }
 
 /** What stands before an event's data, in place of a line break in it, and behind it. */
-export const eventHead = Buffer.from('event: message\ndata: ');
+export const eventHeadText = 'event: message\ndata: ';
+const eventHead = Buffer.from(eventHeadText);
 const nextData = Buffer.from('\ndata: ');
 export const eventEnd = Buffer.from('\n\n');
 
@@ -256,6 +257,18 @@ export function encodeEvent(data: Buffer): Buffer {
   eventHead.copy(event, 0);
   data.copy(event, eventHead.length);
   eventEnd.copy(event, event.length - eventEnd.length);
+  return event;
+}
+
+/** The same behind a head of its own, in ASCII, which ends with the name of the data's field. */
+export function encodeEventAfter(head: string, data: Buffer): Buffer {
+  if (hasLineBreak(data)) return Buffer.concat([Buffer.from(head), encodeLineBreaks(data, 0), eventEnd]);
+  const dataStart = head.length;
+  const event = Buffer.allocUnsafe(dataStart + data.length + eventEnd.length);
+  event.write(head, 0, 'latin1');
+  data.copy(event, dataStart);
+  event[event.length - 2] = LF;
+  event[event.length - 1] = LF;
   return event;
 }
 

@@ -77,6 +77,7 @@ export class Batch {
         new BatchPart(this, place, {
           method,
           sessionId,
+          lastEventId: '',
           answerForms: answerForms === 'json' ? 'json' : 'both',
           passthroughHeaders,
           body: body.subarray(start, end),

@@ -15,6 +15,8 @@ export interface ExchangeRequest {
   readonly method: 'POST' | 'DELETE' | 'GET';
   /** `mcp-session-id`, or `''` when the header is absent. */
   readonly sessionId: string;
+  /** `last-event-id` of a GET, or `''`. */
+  readonly lastEventId: string;
   readonly answerForms: AnswerForms;
   /**
    * The headers that some backend of the virtual host lists in `passthrough_headers`: lower-case name, value, name,

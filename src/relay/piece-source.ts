@@ -1,5 +1,5 @@
 // Large answers in pieces that are small enough to be made and handed over at once.
-import { encodeLineBreaks, eventEnd, eventHead, hasLineBreak } from '../protocol/event-stream.js';
+import { encodeLineBreaks, eventEnd, eventHeadText, hasLineBreak } from '../protocol/event-stream.js';
 import { limits } from '../shared/limits.js';
 
 export interface PieceSource {
@@ -51,19 +51,22 @@ export class PartPieces implements PieceSource {
 /** One event with the parts as its data. Line breaks of any kind in it arrive as LF, as with `encodeEvent`. */
 export class EventPieces implements PieceSource {
   readonly #parts: PartPieces;
+  readonly #head: string;
   #state: 'head' | 'data' | 'over' = 'head';
   /** The last piece ended with a CR: a LF that comes first now belongs to it. */
   #hasCarriageReturn = false;
 
-  constructor(parts: readonly Buffer[]) {
+  /** @param head what stands before the data. */
+  constructor(parts: readonly Buffer[], head = eventHeadText) {
     this.#parts = new PartPieces(parts);
+    this.#head = head;
   }
 
   next(): Buffer | undefined {
     if (this.#state === 'over') return undefined;
     if (this.#state === 'head') {
       this.#state = 'data';
-      return eventHead;
+      return Buffer.from(this.#head);
     }
     const piece = this.#parts.next();
     if (piece !== undefined) return this.#encoded(piece);

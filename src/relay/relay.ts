@@ -35,6 +35,7 @@ import { fullRequestShare, hasRoom } from './request-room.js';
 import { Sessions } from './sessions.js';
 import { Session } from './session.js';
 import { SlowRequests } from './slow-requests.js';
+import { parseEventId } from './stream-keeper.js';
 import { isTargetMethod, readTarget, silenceMsMax, type TargetMethod } from './targets.js';
 import { OWN_INTRODUCTION } from './upstream/client-introduction.js';
 import type { HttpUpstream } from './upstream/http-upstream.js';
@@ -105,7 +106,7 @@ export class Relay {
     this.#accounts = options.accounts;
     this.#sessions = new Sessions(this.#context, {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
-      slow: new SlowRequests(deadlines, options.answers.slowAnswerMs),
+      means: { slow: new SlowRequests(deadlines, options.answers.slowAnswerMs), answers: options.answers },
       mintId: () => options.mintSessionId(),
     });
     this.#merger = new ListMerger(deadlines, options.accounts, logger);
@@ -273,17 +274,17 @@ export class Relay {
       });
       return;
     }
+    const { protocolVersion } = params;
     const account = this.#accounts.of(caller.subject);
     const refusal = fullRequestShare(account);
-    const session =
-      refusal ?? this.#sessions.create(account, caller.virtualHost, params.protocolVersion, params.introduction);
+    const session = refusal ?? this.#sessions.create(account, caller.virtualHost, protocolVersion, params.introduction);
     if (!(session instanceof Session)) {
       refuse(exchange, session);
       return;
     }
     session.obey(caller.virtualHost, exchange.request);
     account.requests.take(1);
-    openUpstreams(this.#context, session, caller.virtualHost, exchange, params.protocolVersion, (result) => {
+    openUpstreams(this.#context, session, caller.virtualHost, exchange, protocolVersion, (result) => {
       account.requests.give(1);
       // A caller that went away never learns the id: nobody could use or end the session.
       if (exchange.isAborted) this.#sessions.end(session, exchange.request);
@@ -365,7 +366,11 @@ export class Relay {
       return;
     }
     session.obey(caller.virtualHost, exchange.request);
-    const bound = session.tryOpenStream(exchange);
+    const id = parseEventId(exchange.request.lastEventId);
+    const outcome = id === undefined ? 'other' : session.resumeStream(exchange, id);
+    if (outcome === 'gone') refuse(exchange, refusals.streamUnknown);
+    if (outcome !== 'other') return;
+    const bound = session.tryOpenStream(exchange, id?.position);
     if (bound === 'subjectMax') refuse(exchange, refusals.subjectSessionBytesFull);
     else if (bound === 'totalMax') refuse(exchange, refusals.sessionBytesFull);
   }

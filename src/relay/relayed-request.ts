@@ -1,7 +1,6 @@
 // One request for a single backend on its way, as `tools/call`: there with only the name changed, and back as it came. The
 // caller's going away does not end it (S12), a cancellation does (C16). Hot: one object per call, nothing awaited.
 import { capability } from '../protocol/capabilities.js';
-import { encodeEvent, keepAliveComment } from '../protocol/event-stream.js';
 import { sameId, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
@@ -10,13 +9,12 @@ import { answer, answerInParts, backendFailed, errorMessage, type RpcError } fro
 import { clientsNotification } from './backend-notifications.js';
 import { withEdit } from './bare-body.js';
 import type { AskingStream } from './backend-requests.js';
+import { CallerStream, type StreamOwner } from './caller-stream.js';
 import type { Exchange } from './exchange.js';
 import type { Gate } from './gate.js';
 import { passthroughHeadersFor } from './passthrough.js';
-import { EventPieces } from './piece-source.js';
 import { RequestInFlight } from './request-in-flight.js';
 import { callersParts } from './rewriting.js';
-import { Sending } from './sending.js';
 import type { Session } from './session.js';
 import { bareTaskEdit } from './task-ids.js';
 import { upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
@@ -28,6 +26,10 @@ const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The clie
 const JSON_ALONE: RpcError = {
   code: rpcCodes.internalError,
   message: 'The client takes no event stream: it cannot be asked',
+};
+const ANSWER_LOST: RpcError = {
+  code: rpcCodes.refused,
+  message: 'The answer came while the connection was broken, and is too large to be kept',
 };
 const CANCELLED: RpcError = { code: rpcCodes.refused, message: 'Request cancelled' };
 
@@ -53,7 +55,7 @@ export interface RelayedRequestPlan {
   readonly idleTimeoutMs: number;
 }
 
-export class RelayedRequest extends RequestInFlight implements RequestHandler, AskingStream {
+export class RelayedRequest extends RequestInFlight implements RequestHandler, AskingStream, StreamOwner {
   readonly id: IdSpan;
   readonly isCancellable = true;
   readonly #plan: RelayedRequestPlan;
@@ -61,9 +63,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
-  /** A large event is on its way to the caller. */
-  #sending: Sending | undefined;
-  #isStreaming = false;
+  /** From the first event on, or before a slow answer. */
+  #stream: CallerStream | undefined;
   /** The client has something to answer that its backend has asked. */
   #isAsking = false;
   #isDone = false;
@@ -134,7 +135,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
       const isOwnProgress = message.method === 'notifications/progress' && this.#isOwnProgress(bytes, message);
       const isAsItCame = isOwnProgress && !upstream.declares(capability.tasks);
       const parts = isAsItCame ? undefined : clientsNotification(session, upstream, bytes, message, isOwnProgress);
-      if (isAsItCame) this.#stream(bytes);
+      if (isAsItCame) this.#say(bytes);
       else if (parts !== undefined) this.tell(parts);
     }
   }
@@ -142,21 +143,19 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   /** For `BackendRequests`. */
   get askingObstacle(): RpcError | undefined {
     const { exchange } = this.#plan;
-    if (exchange.isAborted) return CLIENT_GONE;
+    if (exchange.isAborted && this.#stream?.isResumable !== true) return CLIENT_GONE;
     return exchange.request.answerForms === 'json' ? JSON_ALONE : undefined;
   }
 
   override onSlow(): void {
     const { exchange } = this.#plan;
-    if (this.#isStreaming || exchange.request.answerForms === 'json' || exchange.isAborted) return;
-    this.#openStream();
-    // Some servers send the head with the first bytes only.
-    exchange.write(keepAliveComment);
+    if (this.#stream !== undefined || exchange.request.answerForms === 'json' || exchange.isAborted) return;
+    this.#openStream().prime();
   }
 
   /** A message for the caller; for `BackendRequests` too. */
-  tell(parts: readonly Buffer[]): void {
-    if (!this.#isDone) this.#stream(joined(parts));
+  tell(parts: readonly Buffer[], onLost?: () => void): void {
+    if (!this.#isDone) this.#say(joined(parts), onLost);
   }
 
   /** For `BackendRequests`: people take their time, and the backend waits for them. */
@@ -216,15 +215,41 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
    * because it holds a connection to the backend.
    */
   #onCallerGone(): void {
-    if (this.#isDone) return;
+    if (this.#isDone) {
+      this.#stream?.detach();
+      return;
+    }
     // With its caller went the count of what it sent, which is still here.
     const { length } = this.id.bytes;
     if (length >= limits.countedFromBytes) {
       this.#unheardBytes = length;
       this.#plan.session.account.requestBytes.take(length);
     }
+    if (this.#stream === undefined) this.#goOnUnheard(limits.unheardCallMsMax);
+    else this.#stream.detach();
+  }
+
+  /** For `CallerStream`. */
+  onDetached(): void {
+    this.#goOnUnheard(this.#plan.session.streamKeeper?.resumptionTimeMs ?? limits.unheardCallMsMax);
+  }
+
+  onAttached(): void {
+    this.#unheardDeadline?.cancel();
+    this.#unheardDeadline = undefined;
+  }
+
+  onRoom(): void {
     this.#request?.resume();
-    this.#unheardDeadline = this.#plan.deadlines.after(limits.unheardCallMsMax, () => {
+  }
+
+  get lostAnswer(): Buffer {
+    return errorMessage(this.id, ANSWER_LOST);
+  }
+
+  #goOnUnheard(timeMs: number): void {
+    this.#request?.resume();
+    this.#unheardDeadline ??= this.#plan.deadlines.after(timeMs, () => {
       this.#plan.upstream.cancel(this.id, 'nobody waits for the answer', this.#plan.passthrough);
       this.#request?.abort();
       this.#finish(errorMessage(this.id, CANCELLED));
@@ -245,33 +270,19 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     );
   }
 
-  #openStream(): void {
-    const { exchange } = this.#plan;
-    this.#isStreaming = true;
-    exchange.onDrain = () => this.#request?.resume();
-    exchange.openStream();
+  /** To a client that takes events. */
+  #openStream(): CallerStream {
+    const { exchange, session } = this.#plan;
+    return (this.#stream = new CallerStream(this, exchange, session.streamKeeper));
   }
 
-  #stream(bytes: Buffer): void {
+  #say(bytes: Buffer, onLost?: () => void): void {
     const { exchange } = this.#plan;
-    if (exchange.request.answerForms === 'json' || exchange.isAborted) return;
-    if (!this.#isStreaming) this.#openStream();
-    if (this.#sending !== undefined) {
-      // A word of ours beside a large event that is still on its way.
-      this.#sending.add(new EventPieces([bytes]));
-      return;
-    }
-    if (bytes.length <= limits.readAtOnceBytesMax) {
-      if (!exchange.write(encodeEvent(bytes))) this.#request?.pause();
-      return;
-    }
-    this.#request?.pause();
-    this.#sending = new Sending(exchange, () => {
-      this.#sending = undefined;
-      exchange.onDrain = () => this.#request?.resume();
-      this.#request?.resume();
-    });
-    this.#sending.add(new EventPieces([bytes]));
+    if (exchange.request.answerForms === 'json') return;
+    if (this.#stream === undefined && exchange.isAborted) return;
+    const stream = this.#stream ?? this.#openStream();
+    stream.say(bytes, onLost);
+    if (stream.isBlocked) this.#request?.pause();
   }
 
   #fail(fault: UpstreamFault): void {
@@ -289,31 +300,17 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     const { session, exchange } = this.#plan;
     session.account.requestBytes.give(this.#unheardBytes);
     session.finish(this);
-    if (message.length > limits.readAtOnceBytesMax || this.#sending !== undefined) {
-      this.#finishInPieces(message, parts);
-      return;
-    }
-    const whole = parts === undefined ? message : Buffer.concat(parts);
-    if (this.#isStreaming) {
-      exchange.write(encodeEvent(whole));
-      exchange.end();
-    } else {
-      answer(exchange, whole);
-    }
+    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts ?? [message]);
+    else if (parts === undefined) answer(exchange, message);
+    else if (message.length > limits.readAtOnceBytesMax) answerInParts(exchange, parts);
+    else answer(exchange, Buffer.concat(parts));
   }
 
-  #finishInPieces(message: Buffer, parts: readonly Buffer[] | undefined): void {
-    const { exchange } = this.#plan;
-    if (this.#isStreaming) {
-      // Behind a large event that is still on its way.
-      const sending = (this.#sending ??= new Sending(exchange, () => {}));
-      sending.add(new EventPieces(parts ?? [message]));
-      sending.end();
-    } else if (parts === undefined) {
-      answer(exchange, message);
-    } else {
-      answerInParts(exchange, parts);
-    }
+  /** Whether the answer is the last event of a stream, or of one that can be gone on with. */
+  get #isEventDue(): boolean {
+    if (this.#stream !== undefined) return true;
+    const { exchange, session } = this.#plan;
+    return exchange.request.answerForms === 'event-stream' && session.streamKeeper !== undefined && !exchange.isAborted;
   }
 }
 

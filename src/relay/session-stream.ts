@@ -1,11 +1,14 @@
 // The stream of a session that belongs to no call, opened by the client's GET: what backends say unasked goes on it. A newer
 // GET takes the place of an older one. What a slow reader has not taken waits here, bounded; the oldest goes first, and the
-// client is told how much it has missed. Cold.
+// client is told how much it has missed. A client that can go on with a stream (2025-11-25) gets ids, and has some time to come
+// back for what was said meanwhile, and for the last that was written. Cold.
 //
 //   closed ──GET──> open ──newer GET──> open
-//                    ├──the client goes away, or has listened for long──> closed: what waits is lost
+//                    ├──the client goes away, or has listened for long──> lingering, or closed: what waits is lost
 //                    └──session or process ends──> over
-import { encodeEvent, keepAliveComment } from '../protocol/event-stream.js';
+//   lingering ──GET──> open
+//        └────its time──> closed
+import { encodeEventAfter, eventHeadText, keepAliveComment } from '../protocol/event-stream.js';
 import type { Account } from '../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
@@ -13,18 +16,29 @@ import { rpcCodes } from '../shared/refusals.js';
 import type { RpcError } from './answers.js';
 import type { AskingStream } from './backend-requests.js';
 import type { Exchange } from './exchange.js';
+import { lossNotification } from './kept-event.js';
+import type { StreamKeeper } from './stream-keeper.js';
 
 const NO_STREAM: RpcError = { code: rpcCodes.internalError, message: 'The client has no stream open to be asked on' };
 
 interface WaitingEvent {
+  readonly position: number;
   readonly bytes: Buffer;
   readonly onLost: (() => void) | undefined;
+}
+
+/** One that was written, in Latin-1. */
+interface WrittenEvent {
+  readonly position: number;
+  readonly text: string;
 }
 
 export class SessionStream implements AskingStream {
   readonly #account: Account;
   readonly #deadlines: DeadlineWheel;
   readonly #onClosed: () => void;
+  /** `undefined`: the client cannot go on with a stream. */
+  readonly #keeper: StreamKeeper | undefined;
   #exchange: Exchange | undefined;
   /** The exchange has no room until it says that it has drained. */
   #isBlocked = false;
@@ -35,29 +49,49 @@ export class SessionStream implements AskingStream {
   readonly #changes = new Map<string, Buffer>();
   #changeDeadline: Deadline | undefined;
   #lifeDeadline: Deadline | undefined;
+  /** Of the last event that was said. */
+  #position = 0;
+  /** What may not have arrived; older ones are taken for arrived, up to this position. */
+  readonly #written: WrittenEvent[] = [];
+  #writtenBytes = 0;
+  #arrivedThrough = 0;
+  /** The client may come back: what is said waits. */
+  #isLingering = false;
+  #lingerDeadline: Deadline | undefined;
 
   /** @param onClosed called when the client went away, and not when another GET took its place. */
-  constructor(account: Account, deadlines: DeadlineWheel, onClosed: () => void) {
+  constructor(account: Account, deadlines: DeadlineWheel, onClosed: () => void, keeper?: StreamKeeper) {
     this.#account = account;
     this.#deadlines = deadlines;
     this.#onClosed = onClosed;
+    this.#keeper = keeper;
   }
 
   get isOpen(): boolean {
     return this.#exchange !== undefined;
   }
 
-  open(exchange: Exchange): void {
+  /** Whether what is said is heard, now or later. */
+  get isHeard(): boolean {
+    return this.isOpen || this.#isLingering;
+  }
+
+  /** @param position of the last event that the client got; `undefined` when it begins anew. */
+  open(exchange: Exchange, position?: number): void {
     if (exchange.isAborted) return;
     this.#letGo();
+    this.#isLingering = false;
+    this.#lingerDeadline?.cancel();
     this.#exchange = exchange;
     exchange.onAbort = () => this.#onAbort(exchange);
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
     // The next GET shows a token that is good then, and is held against the config of that moment.
     this.#lifeDeadline = this.#deadlines.after(limits.sessionStreamMsMax, () => this.#onOld(exchange));
+    const goneOnFrom = position !== undefined && position <= this.#position ? position : undefined;
+    this.#putBack(goneOnFrom);
     // Some servers send the head with the first bytes only.
-    this.#write(keepAliveComment);
+    this.#write(this.#keeper === undefined ? keepAliveComment : this.#priming(goneOnFrom));
     this.#flush();
   }
 
@@ -66,7 +100,7 @@ export class SessionStream implements AskingStream {
     this.#changeDeadline?.cancel();
     this.#changes.clear();
     this.#letGo();
-    this.#dropAll();
+    this.#stopLingering();
   }
 
   /** For `BackendRequests`. */
@@ -78,13 +112,16 @@ export class SessionStream implements AskingStream {
   onAsking(): void {}
 
   tell(parts: readonly Buffer[], onLost?: () => void): void {
-    if (!this.isOpen) {
+    if (!this.isHeard) {
       onLost?.();
       return;
     }
-    const bytes = encodeEvent(Buffer.concat(parts));
-    if (!this.#isBlocked && this.#waiting.length === 0) {
+    this.#position += 1;
+    const position = this.#position;
+    const bytes = encodeEventAfter(this.#headText(position), Buffer.concat(parts));
+    if (this.isOpen && !this.#isBlocked && this.#waiting.length === 0) {
       this.#write(bytes);
+      this.#remember(position, bytes);
       return;
     }
     const isTooLarge = bytes.length > limits.sessionStreamWaitingBytesMax;
@@ -94,14 +131,14 @@ export class SessionStream implements AskingStream {
       onLost?.();
       return;
     }
-    this.#waiting.push({ bytes, onLost });
+    this.#waiting.push({ position, bytes, onLost });
     this.#waitingBytes += bytes.length;
     this.#account.sessionBytes.take(bytes.length);
   }
 
   /** A list has changed at some backend: one notification for all that say so within a moment. */
   tellChanged(method: string, bytes: Buffer): void {
-    if (!this.isOpen) return;
+    if (!this.isHeard) return;
     const isFirst = this.#changes.size === 0;
     const isPlain = this.#changes.has(method) || bytes.length > limits.countedFromBytes;
     this.#changes.set(method, isPlain ? plainNotification(method) : Buffer.from(bytes));
@@ -120,13 +157,15 @@ export class SessionStream implements AskingStream {
   #flush(): void {
     while (this.isOpen && !this.#isBlocked) {
       if (this.#lostCount > 0) {
-        this.#write(encodeEvent(lossNotification(this.#lostCount)));
+        const before = (this.#waiting[0]?.position ?? this.#position + 1) - 1;
+        this.#write(encodeEventAfter(this.#headText(before), lossNotification(this.#lostCount)));
         this.#lostCount = 0;
         continue;
       }
       const event = this.#takeWaiting();
       if (event === undefined) return;
       this.#write(event.bytes);
+      this.#remember(event.position, event.bytes);
     }
   }
 
@@ -141,15 +180,81 @@ export class SessionStream implements AskingStream {
     this.#exchange = undefined;
     this.#isBlocked = false;
     this.#lifeDeadline?.cancel();
-    this.#dropAll();
-    this.#onClosed();
+    this.#linger();
   }
 
   #onOld(exchange: Exchange): void {
     if (this.#exchange !== exchange) return;
     this.#letGo();
-    this.#dropAll();
+    this.#linger();
+  }
+
+  /** The client is gone, and may come back. */
+  #linger(): void {
+    if (this.#keeper === undefined) {
+      this.#dropAll();
+    } else {
+      this.#isLingering = true;
+      this.#lingerDeadline ??= this.#deadlines.after(this.#keeper.resumptionTimeMs, () => this.#stopLingering());
+      this.#lingerDeadline.restart();
+    }
     this.#onClosed();
+  }
+
+  #stopLingering(): void {
+    this.#isLingering = false;
+    this.#lingerDeadline?.cancel();
+    this.#dropAll();
+    this.#forgetWritten(this.#position);
+  }
+
+  #headText(position: number): string {
+    return this.#keeper === undefined ? eventHeadText : `${this.#idText(position)}${eventHeadText}`;
+  }
+
+  #idText(position: number): string {
+    return `id: ${this.#keeper?.sessionStreamNumber}_${position}\n`;
+  }
+
+  /** What a client needs to go on with the stream before there is an event, and when it ends by itself. */
+  #priming(goneOnFrom: number | undefined): Buffer {
+    const position = goneOnFrom ?? (this.#waiting[0]?.position ?? this.#position + 1) - 1;
+    return Buffer.from(`${this.#idText(position)}retry: ${limits.sessionStreamRetryMs}\ndata: \n\n`);
+  }
+
+  /** It was written, and may not arrive. */
+  #remember(position: number, bytes: Buffer): void {
+    if (this.#keeper === undefined) return;
+    const { sessionBytes } = this.#account;
+    this.#written.push({ position, text: bytes.toString('latin1') });
+    this.#writtenBytes += bytes.length;
+    sessionBytes.take(bytes.length);
+    while (this.#writtenBytes > limits.writtenBytesKept) this.#forgetWritten(this.#written[0]?.position ?? position);
+  }
+
+  #forgetWritten(through: number): void {
+    for (let event = this.#written[0]; event !== undefined && event.position <= through; event = this.#written[0]) {
+      this.#written.shift();
+      this.#writtenBytes -= event.text.length;
+      this.#account.sessionBytes.give(event.text.length);
+      this.#arrivedThrough = event.position;
+    }
+  }
+
+  /** What was written behind this position is to be written again. Whoever begins anew has no claim to it. */
+  #putBack(position: number | undefined): void {
+    if (position === undefined || this.#keeper === undefined) {
+      this.#forgetWritten(this.#position);
+      return;
+    }
+    this.#lostCount += Math.max(0, this.#arrivedThrough - position);
+    this.#forgetWritten(position);
+    for (let event = this.#written.pop(); event !== undefined; event = this.#written.pop()) {
+      this.#writtenBytes -= event.text.length;
+      this.#waitingBytes += event.text.length;
+      const bytes = Buffer.from(event.text, 'latin1');
+      this.#waiting.unshift({ position: event.position, bytes, onLost: undefined });
+    }
   }
 
   /** Ends the exchange. One that does not read would never come to its end. */
@@ -192,10 +297,4 @@ export class SessionStream implements AskingStream {
 
 function plainNotification(method: string): Buffer {
   return Buffer.from(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}}`);
-}
-
-function lossNotification(lostCount: number): Buffer {
-  const data = `${lostCount} messages of backends were lost: this stream was not read in time`;
-  const params = { level: 'warning', logger: 'switchyard', data };
-  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params }));
 }

@@ -1,12 +1,14 @@
 // A downstream session: who it belongs to, its upstream sessions, and the calls in flight. What it holds beyond the
 // caller's identity and the upstream sessions' records can be lost without harm.
 import { capability } from '../protocol/capabilities.js';
+import type { AnswerOptions } from '../config/dataplane-options.js';
 import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
+import { canResume } from '../shared/protocol-versions.js';
 import type { ShareBound } from '../shared/share.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
 import { BackendRequests } from './backend-requests.js';
-import type { ClientIntroduction } from './upstream/client-introduction.js';
+import { OWN_INTRODUCTION, type ClientIntroduction } from './upstream/client-introduction.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
 import { sendLogLevel } from './log-level.js';
 import { passthroughHeadersFor } from './passthrough.js';
@@ -15,6 +17,7 @@ import type { RequestInFlight } from './request-in-flight.js';
 import { RequestsInFlight } from './requests-in-flight.js';
 import { SessionMemory } from './session-memory.js';
 import type { SlowRequests } from './slow-requests.js';
+import { StreamKeeper, type EventId } from './stream-keeper.js';
 import { Subscriptions } from './subscriptions.js';
 import type { TaskForm } from './task-ids.js';
 import { Unasked } from './unasked.js';
@@ -30,6 +33,12 @@ export interface SessionIdentity {
   readonly introduction: ClientIntroduction;
 }
 
+/** What the sessions of a relay share, beside what their upstream sessions do. */
+export interface SessionMeans {
+  readonly slow: SlowRequests;
+  readonly answers: AnswerOptions;
+}
+
 export class Session {
   readonly identity: SessionIdentity;
   /** The subject's. */
@@ -40,6 +49,9 @@ export class Session {
   #readings: ReadingsUnderWay | undefined;
   /** Made for the first of them. */
   #subscriptions: Subscriptions | undefined;
+  /** Made for the first stream that can be gone on with. */
+  #streamKeeper: StreamKeeper | undefined;
+  readonly #means: SessionMeans;
   /** Made for the client's first GET. */
   #unasked: Unasked | undefined;
   /** Made for the first request of a backend's. */
@@ -59,12 +71,13 @@ export class Session {
     sendLogLevel(this.#context, upstream, this.logLevel, passthrough, () => undefined);
   };
 
-  constructor(context: UpstreamContext, identity: SessionIdentity, account: Account, slow: SlowRequests) {
+  constructor(context: UpstreamContext, identity: SessionIdentity, account: Account, means: SessionMeans) {
     this.#context = context;
     this.identity = identity;
     this.account = account;
     this.#memory = new SessionMemory(account, identity.introduction);
-    this.#inFlight = new RequestsInFlight(account, slow);
+    this.#means = means;
+    this.#inFlight = new RequestsInFlight(account, means.slow);
   }
 
   get isEnded(): boolean {
@@ -173,6 +186,28 @@ export class Session {
     return upstream;
   }
 
+  /** Of the streams that the client can go on with; `undefined` when it speaks a version that knows none (S42). */
+  get streamKeeper(): StreamKeeper | undefined {
+    if (this.#streamKeeper !== undefined) return this.#streamKeeper;
+    // Who has not introduced itself never learns the id of the session.
+    const { protocolVersion, introduction } = this.identity;
+    if (introduction === OWN_INTRODUCTION || !canResume(protocolVersion)) return undefined;
+    return (this.#streamKeeper = new StreamKeeper(this.account, this.#context.deadlines, this.#means.answers));
+  }
+
+  /**
+   * The client's GET with the id of the last event that it got.
+   * @returns `gone` when that names a stream of a call that is not kept; `other` when it names none.
+   */
+  resumeStream(exchange: Exchange, id: EventId): 'resumed' | 'gone' | 'other' {
+    const keeper = this.streamKeeper;
+    if (keeper === undefined || id.stream === keeper.sessionStreamNumber) return 'other';
+    const stream = keeper.find(id.stream);
+    if (stream?.hasSaid(id.position) !== true) return 'gone';
+    stream.attach(exchange, id.position);
+    return 'resumed';
+  }
+
   /** Whether some backend of the config last obeyed declares what a bit of `capability` says, as far as is known. */
   declares(bit: number): 'yes' | 'no' | 'unknown' {
     let isUnknown = false;
@@ -190,15 +225,19 @@ export class Session {
     return upstream?.state === 'open' ? upstream : undefined;
   }
 
-  /** The client's GET. @returns which bound has no room for its stream, if so. */
-  tryOpenStream(exchange: Exchange): ShareBound | undefined {
+  /**
+   * The client's GET.
+   * @param position of the last event that it got of an earlier one; `undefined` when it did not say.
+   * @returns which bound has no room for its stream, if so.
+   */
+  tryOpenStream(exchange: Exchange, position: number | undefined): ShareBound | undefined {
     if (this.#unasked === undefined) {
       const bound = this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach);
       if (bound !== undefined) return bound;
       this.#memory.keep(limits.sessionStreamBytesEach);
       this.#unasked = new Unasked(this.#context, this, this.#memory);
     }
-    this.#unasked.open(exchange);
+    this.#unasked.open(exchange, position);
     return undefined;
   }
 
@@ -237,6 +276,7 @@ export class Session {
     this.#isEnded = true;
     this.#inFlight.endAll();
     this.#unasked?.end();
+    this.#streamKeeper?.end();
     this.#backendRequests?.clear();
     const upstreams = [...this.#upstreams.values()];
     this.#upstreams.clear();

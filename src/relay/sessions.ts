@@ -8,8 +8,7 @@ import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import type { ClientIntroduction } from './upstream/client-introduction.js';
 import type { ExchangeRequest } from './exchange.js';
 import { sessionBytesBound } from './session-memory.js';
-import { Session } from './session.js';
-import type { SlowRequests } from './slow-requests.js';
+import { Session, type SessionMeans } from './session.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 import type { UpstreamSession } from './upstream/upstream-session.js';
 
@@ -20,7 +19,7 @@ interface Entry {
 
 export interface SessionsOptions {
   readonly idleTimeoutMs: number;
-  readonly slow: SlowRequests;
+  readonly means: SessionMeans;
   /** A new id, unique for the life of the gateway (S19, S20), that this worker owns. */
   mintId(): string;
 }
@@ -46,7 +45,7 @@ export class Sessions {
     if (refusal !== undefined) return refusal;
     const id = this.#options.mintId();
     const identity = { id, subject: account.subject, virtualHostId: virtualHost.id, protocolVersion, introduction };
-    const session = new Session(this.#context, identity, account, this.#options.slow);
+    const session = new Session(this.#context, identity, account, this.#options.means);
     account.sessions.take(1);
     const idleDeadline = this.#context.deadlines.after(this.#options.idleTimeoutMs, () => {
       if (session.isBusy) idleDeadline.restart();

@@ -51,14 +51,15 @@ export class Unasked {
     this.#context = context;
     this.#session = session;
     this.#memory = memory;
-    this.stream = new SessionStream(session.account, context.deadlines, () => this.#onClosed());
+    const onClosed = (): void => this.#onClosed();
+    this.stream = new SessionStream(session.account, context.deadlines, onClosed, session.streamKeeper);
   }
 
-  /** The client's GET. */
-  open(exchange: Exchange): void {
+  /** The client's GET. @param position of the last event that it got; `undefined` when it begins anew. */
+  open(exchange: Exchange, position: number | undefined): void {
     if (exchange.isAborted) return;
     this.#lingering?.cancel();
-    this.stream.open(exchange);
+    this.stream.open(exchange, position);
     const { virtualHost, identity } = this.#session;
     if (virtualHost === undefined || !this.stream.isOpen) return;
     backendTurns.visitAll(identity.subject, virtualHost.backends, {

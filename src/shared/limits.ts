@@ -230,6 +230,16 @@ export const limits = {
   /** Events on it that wait for a slow reader, and their bytes; then the oldest is dropped, and the client is told. */
   sessionStreamWaitingMax: 1_024,
   sessionStreamWaitingBytesMax: MIB,
+  /** Bytes of a stream's last events that are kept though they were written: they may not have arrived. The very last one is, whatever its size. */
+  writtenBytesKept: 64 * KIB,
+  /** Streams of one session whose answer was written, and that are kept for a while all the same; then the oldest is not. */
+  deliveredStreamsKept: 4,
+  /** For how long, ms. A client notices within that that its connection broke, or not at all. */
+  deliveredStreamsKeptMs: 60_000,
+  /** How often a session looks for streams that have been kept for long enough, ms. */
+  keptStreamsSweepMs: 5_000,
+  /** After how long a client should open the session's stream again when it has ended, ms. */
+  sessionStreamRetryMs: 1_000,
   /** Changes of the backends' lists within this time are one notification, ms. */
   listChangesMs: 50,
   /** Connections of one worker to backends' own streams, and half as many as calls may have if that is less. */

@@ -6,6 +6,11 @@ export const LATEST_PROTOCOL_VERSION = '2025-11-25';
 /** The only one in which a POST may carry several messages in an array. */
 export const BATCH_PROTOCOL_VERSION = '2025-03-26';
 
+/** Whether a client of this version can go on with a stream that broke: older ones take no event without data (S42). */
+export function canResume(protocolVersion: string): boolean {
+  return protocolVersion >= '2025-11-25';
+}
+
 /**
  * What a caller may negotiate and name in `mcp-protocol-version` (decisions 2.4, S24), and what a backend may answer; later
  * requests to that backend carry its own version (C08, C10). Newest first.

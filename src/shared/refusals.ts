@@ -37,6 +37,7 @@ export type RefusalCode =
   | 'body-too-large'
   | 'session-missing'
   | 'session-unknown'
+  | 'stream-unknown'
   | 'already-initialized'
   | 'method-unknown'
   | 'not-json'
@@ -155,6 +156,12 @@ export const refusals = Object.freeze({
     'mcp-session-id missing: only initialize goes without a session',
   ),
   sessionUnknown: rpc('session-unknown', 404, rpcCodes.refused, 'Session not found: initialize again'),
+  streamUnknown: rpc(
+    'stream-unknown',
+    404,
+    rpcCodes.refused,
+    'Stream not found: what it had to say is not kept any more; the session goes on',
+  ),
   alreadyInitialized: rpc(
     'already-initialized',
     400,

@@ -147,7 +147,8 @@ export class Pipeline implements EdgeHandler {
       this.#refuse(exchange, withRequestId(headerUnreadable(passthroughHeaders), body));
       return;
     }
-    exchange.complete({ method, sessionId: head.sessionId, answerForms, passthroughHeaders, body });
+    const { sessionId, lastEventId } = head;
+    exchange.complete({ method, sessionId, lastEventId, answerForms, passthroughHeaders, body });
     this.#toOwner(caller, exchange);
   }
 

@@ -57,6 +57,8 @@ const plainOptions: readonly (readonly [string, string, (options: DataplaneOptio
   ['client-answer-timeout', '7m', (options) => options.upstream.clientAnswerTimeoutMs, 420_000],
   ['slow-answer', '2s', (options) => options.answers.slowAnswerMs, 2_000],
   ['stream-keep-alive', '3s', (options) => options.answers.streamKeepAliveMs, 3_000],
+  ['resumption-time', '2m', (options) => options.answers.resumptionTimeMs, 120_000],
+  ['resumption-bytes', '1MiB', (options) => options.answers.resumptionBytesMax, 1_048_576],
   ['number-of-cpus', '7', (options) => options.workerCount, 7],
   ['slow-reader-timeout', '5s', (options) => options.slowReaderTimeoutMs, 5_000],
   ['session-idle-timeout', '5s', (options) => options.sessionIdleTimeoutMs, 5_000],

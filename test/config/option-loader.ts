@@ -55,7 +55,12 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       callIdleTimeoutMs: 300_000,
       clientAnswerTimeoutMs: 600_000,
     },
-    answers: { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
+    answers: {
+      slowAnswerMs: 5_000,
+      streamKeepAliveMs: 14_000,
+      resumptionTimeMs: 300_000,
+      resumptionBytesMax: 4 * 1024 * 1024,
+    },
     connections: {
       connectionsMax: 1_024,
       connectionsPerSubjectMax: 256,

@@ -50,7 +50,12 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
       callIdleTimeoutMs: 300_000,
       clientAnswerTimeoutMs: 600_000,
     },
-    answers: { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
+    answers: {
+      slowAnswerMs: 5_000,
+      streamKeepAliveMs: 14_000,
+      resumptionTimeMs: 300_000,
+      resumptionBytesMax: 4 * 1024 * 1024,
+    },
     shares: shareOptions(),
     allowedOrigins: [],
     allowedHosts: [],

@@ -14,6 +14,7 @@ function headersFor(name: string, passthroughHeaders: readonly string[]): readon
   const request: ExchangeRequest = {
     method: 'POST',
     sessionId: '',
+    lastEventId: '',
     answerForms: 'both',
     passthroughHeaders,
     body: Buffer.alloc(0),

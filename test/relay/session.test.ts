@@ -17,6 +17,7 @@ import { backendOf, virtualHostOf } from './virtual-host.js';
 const REQUEST: ExchangeRequest = {
   method: 'POST',
   sessionId: 's',
+  lastEventId: '',
   answerForms: 'both',
   passthroughHeaders: ['x-tenant', '7', 'x-trace', '1'],
   body: Buffer.alloc(0),
@@ -32,7 +33,10 @@ function start(t: Test): { context: ScriptedContext; session: Session } {
     introduction: OWN_INTRODUCTION,
   };
   const slow = new SlowRequests(context.deadlines, context.answers.slowAnswerMs);
-  return { context, session: new Session(context, identity, createAccounts().of('alice'), slow) };
+  return {
+    context,
+    session: new Session(context, identity, createAccounts().of('alice'), { slow, answers: context.answers }),
+  };
 }
 
 /** Opens the upstream session of a backend; its session id is its name. */

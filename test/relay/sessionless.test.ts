@@ -27,7 +27,13 @@ class KeptExchange implements Exchange {
   readonly #chunks: Buffer[] = [];
 
   constructor(body: string) {
-    const head = { method: 'POST', sessionId: '', answerForms: 'both', passthroughHeaders: [] } as const;
+    const head = {
+      method: 'POST',
+      sessionId: '',
+      lastEventId: '',
+      answerForms: 'both',
+      passthroughHeaders: [],
+    } as const;
     this.request = { ...head, body: Buffer.from(body) };
   }
 
@@ -91,7 +97,12 @@ class Stage {
         callIdleTimeoutMs: 5_000,
         clientAnswerTimeoutMs: 600_000,
       },
-      answers: { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
+      answers: {
+        slowAnswerMs: 5_000,
+        streamKeepAliveMs: 14_000,
+        resumptionTimeMs: 300_000,
+        resumptionBytesMax: 4 * 1024 * 1024,
+      },
       sessionIdleTimeoutMs: 60_000,
       mintSessionId: () => 'a session that nobody is told of',
       isSessionOptional,

@@ -50,7 +50,12 @@ export class WiredRelay {
       replies: backends.replies,
       deadlines,
       upstream,
-      answers: { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
+      answers: {
+        slowAnswerMs: 5_000,
+        streamKeepAliveMs: 14_000,
+        resumptionTimeMs: 300_000,
+        resumptionBytesMax: 4 * 1024 * 1024,
+      },
       sessionIdleTimeoutMs: 60_000,
       mintSessionId: () => `session-${(this.#sessionCount += 1)}`,
       logger: logInto(this.logLines),

@@ -1,11 +1,14 @@
 // Streams that break and are gone on with: a backend that ends the stream of a call before its answer, and a client that
 // loses its connection in the middle of one. Nothing is lost, nothing comes twice.
 import t from 'tap';
-import { backendFor, forEachDeployment } from '../support/deployment.js';
+import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
+import { EventLog } from '../support/event-log.js';
 import { EventReader } from '../support/event-reader.js';
+import { memberText } from '../support/json-text.js';
 import type { McpBackend } from '../support/mcp-backend.js';
-import { BOTH_FORMS, rpc, type McpSession } from '../support/mcp-caller.js';
-import type { ReceivedRequest } from '../support/raw-backend.js';
+import { BOTH_FORMS, INITIALIZE_PARAMS, rpc, type McpSession } from '../support/mcp-caller.js';
+import type { EventStreamBody, ReceivedRequest } from '../support/raw-backend.js';
+import { send } from '../support/raw-http.js';
 import { until } from '../support/until.js';
 
 const RETRY_MS = 300;
@@ -148,4 +151,271 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     isOver = true;
     await until(() => answers.size === 2, 'both');
   });
+});
+
+/** What a backend says in a call, event by event, as the test wants. */
+class Talk {
+  readonly backend: McpBackend;
+  readonly streams: EventStreamBody[];
+
+  private constructor(backend: McpBackend, streams: EventStreamBody[]) {
+    this.backend = backend;
+    this.streams = streams;
+  }
+
+  static async start(t: Parameters<typeof backendFor>[0]): Promise<Talk> {
+    const streams: EventStreamBody[] = [];
+    const backend = await backendFor(t, {
+      onCall: (call) => void streams.push(call.takeOver().eventStream()),
+    });
+    return new Talk(backend, streams);
+  }
+
+  /** Of the call of this number, once it is there. */
+  async stream(number = 0): Promise<EventStreamBody> {
+    await until(() => this.streams.length > number, `call ${number}`);
+    return this.streams[number]!;
+  }
+}
+
+function answerTo(id: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"result":{"n":1.0,"of":${id}}}`;
+}
+
+async function openTalk(
+  deployment: Deployment,
+  talk: Talk,
+  params = INITIALIZE_PARAMS.replace('"capabilities":{}', '"capabilities":{"roots":{}}'),
+): Promise<McpSession> {
+  return (await deployment.caller({ one: { url: talk.backend.url } })).openSession({ params });
+}
+
+async function beginLogged(session: McpSession, id = '7', accept = BOTH_FORMS): Promise<EventLog> {
+  const log = EventLog.open(session.caller, { session: session.id, accept, body: callBody('one-echo', id) });
+  return log;
+}
+
+async function goOn(session: McpSession, lastId: string): Promise<EventLog> {
+  const headers = [['last-event-id', lastId]] as const;
+  return EventLog.open(session.caller, { method: 'GET', session: session.id, accept: 'text/event-stream', headers });
+}
+
+await forEachDeployment(t, {}, async (t, deployment) => {
+  await t.test('every event of a call has an id of its own, and the first has nothing else', async (t) => {
+    const talk = await Talk.start(t);
+    const session = await openTalk(deployment, talk);
+    const ids = new Set<string>();
+    for (const id of ['1', '2']) {
+      const begun = beginLogged(session, id);
+      const stream = await talk.stream(Number(id) - 1);
+      await stream.event(progress(1), { id: 'its own' });
+      await stream.event(answerTo(id));
+      stream.end();
+      const log = await (await begun).end();
+      t.equal(log.events[0]?.data, '');
+      t.same(log.messages, [progress(1), answerTo(id)]);
+      for (const event of log.events) {
+        t.match(event.id, /^\d+_\d+$/);
+        ids.add(event.id ?? '');
+      }
+    }
+    t.equal(ids.size, 6, 'no two are alike');
+  });
+
+  await t.test('a client of 2025-06-18 gets no ids, and no event without data', async (t) => {
+    const talk = await Talk.start(t);
+    const session = await openTalk(deployment, talk, INITIALIZE_PARAMS.replace('2025-11-25', '2025-06-18'));
+    const begun = beginLogged(session);
+    const stream = await talk.stream();
+    await stream.event(progress(1), { id: 'its own' });
+    await stream.event(answerTo('7'));
+    const log = await (await begun).end();
+    t.same(
+      log.events,
+      [progress(1), answerTo('7')].map((data) => ({ id: undefined, data })),
+    );
+  });
+
+  await t.test('a connection that breaks in the middle of a call loses nothing', async (t) => {
+    const talk = await Talk.start(t);
+    const session = await openTalk(deployment, talk);
+    const begun = beginLogged(session);
+    const stream = await talk.stream();
+    for (const number of [1, 2, 3]) await stream.event(progress(number));
+    const log = await (await begun).until(3);
+    log.close();
+    // From further back than what arrived: what was written is there as well.
+    const second = log.events.find(({ data }) => data === progress(1))?.id ?? '';
+    for (const number of [4, 5]) await stream.event(progress(number));
+    const resumed = await (await goOn(session, second)).until(4);
+    t.equal(resumed.status, 200);
+    t.same(resumed.messages, [2, 3, 4, 5].map(progress));
+    await stream.event(progress(6));
+    t.same((await resumed.until(5)).messages.at(-1), progress(6), 'and then what comes');
+    resumed.close();
+    await stream.event(answerTo('7'));
+    stream.end();
+    const last = await (await goOn(session, resumed.lastId)).end();
+    t.same(last.messages, [answerTo('7')], 'once, and in order');
+    t.same((await (await goOn(session, resumed.lastId)).end()).messages, [answerTo('7')], 'as often as it breaks');
+    t.equal(talk.backend.calls.length, 1);
+  });
+
+  await t.test('what a backend asks on a broken stream stays open, and its answer works', async (t) => {
+    const talk = await Talk.start(t);
+    const session = await openTalk(deployment, talk);
+    const begun = beginLogged(session);
+    const stream = await talk.stream();
+    await stream.event(progress(1));
+    const log = await (await begun).until(1);
+    log.close();
+    await stream.event('{"jsonrpc":"2.0","id":5,"method":"roots/list"}');
+    const resumed = await (await goOn(session, log.lastId)).until(1);
+    const asked = resumed.messages[0] ?? '';
+    t.equal(memberText(asked, 'method'), '"roots/list"');
+    await session.send(`{"jsonrpc":"2.0","id":${memberText(asked, 'id')},"result":{"roots":[]}}`);
+    const heard = (): string[] => talk.backend.raw.requests.map(({ text }) => text);
+    await until(() => heard().includes('{"jsonrpc":"2.0","id":5,"result":{"roots":[]}}'), 'the answer');
+    await stream.event(answerTo('7'));
+    t.same((await resumed.end()).messages.slice(1), [answerTo('7')]);
+  });
+
+  await t.test(
+    'of two that go on with one stream the newer has it; the stream of the session is another',
+    async (t) => {
+      const talk = await Talk.start(t);
+      const session = await openTalk(deployment, talk);
+      const general = await EventLog.open(session.caller, {
+        ...{ method: 'GET', session: session.id, accept: 'text/event-stream' },
+      });
+      const begun = beginLogged(session);
+      const stream = await talk.stream();
+      await stream.event(progress(1));
+      const log = await (await begun).until(1);
+      const older = await goOn(session, log.lastId);
+      t.equal((await log.end()).messages.length, 1, 'the first connection ends, broken or not');
+      const newer = await goOn(session, log.lastId);
+      t.same((await older.end()).messages, []);
+      await stream.event(answerTo('7'));
+      t.same((await newer.end()).messages, [answerTo('7')]);
+      t.notOk(general.isEnded);
+      await session.delete();
+      t.same((await general.end()).messages, [], 'it lasts as long as the session');
+      t.ok(general.events[0]?.id !== undefined && general.retryMs !== undefined, 'primed as well');
+    },
+  );
+
+  await t.test('ids of others, of old, garbled ones', async (t) => {
+    const talk = await Talk.start(t);
+    const session = await openTalk(deployment, talk);
+    const other = await openTalk(deployment, talk);
+    const begun = beginLogged(session);
+    const stream = await talk.stream();
+    await stream.event(progress(1));
+    const log = await (await begun).until(1);
+    const [number = '', position = ''] = log.lastId.split('_');
+    const unknown = [`${Number(number) + 1}_1`, `${number}_${Number(position) + 1}`, `${number}_999999`, '1_1', '0_0'];
+    for (const id of unknown) t.equal((await goOn(session, id)).status, 404, id);
+    t.equal((await goOn(other, log.lastId)).status, 404, "another session's");
+    const stranger = (await deployment.caller()).request({
+      ...{ method: 'GET', session: session.id, accept: 'text/event-stream', headers: [['last-event-id', log.lastId]] },
+    });
+    t.equal((await send(deployment.gateway.origin, stranger)).status, 404, "another subject's");
+    for (const id of ['garbled', `${number}`, `${log.lastId}x`, '-1_1', '_', '1e3_1', 'x'.repeat(5_000)]) {
+      const fresh = await goOn(session, id);
+      t.equal(fresh.status, 200, id.slice(0, 20));
+      fresh.close();
+    }
+    await stream.event(answerTo('7'));
+    t.same((await log.end()).messages, [progress(1), answerTo('7')], 'nobody was in its way');
+    for (const rest of [await (await goOn(session, log.lastId)).end()]) t.same(rest.messages, []);
+  });
+
+  await t.test('a client that breaks and goes on a thousand times gets each event once', async (t) => {
+    const talk = await Talk.start(t);
+    const session = await openTalk(deployment, talk);
+    const begun = beginLogged(session);
+    const stream = await talk.stream();
+    await stream.event(progress(0));
+    let log = await (await begun).until(1);
+    const seen = [...log.messages];
+    for (let number = 1; number <= 1_000; number += 1) {
+      log.close();
+      const [next] = await Promise.all([goOn(session, log.lastId), stream.event(progress(number))]);
+      log = await next.until(1);
+      seen.push(...log.messages);
+    }
+    t.same(
+      seen,
+      Array.from({ length: 1_001 }, (_, number) => progress(number)),
+    );
+    await stream.event(answerTo('7'));
+    t.same((await log.end()).messages.at(-1), answerTo('7'));
+  });
+
+  await t.test("a client that breaks many streams and never comes is in nobody's way", async (t) => {
+    const calls = 40;
+    const talk = await Talk.start(t);
+    const session = await openTalk(deployment, talk);
+    const bystander = await openTalk(deployment, talk);
+    const data = 'x'.repeat(60_000);
+    const long = (number: number): string =>
+      `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","logger":"${number}","data":"${data}"}}`;
+    const lastIds = [];
+    for (let call = 0; call < calls; call += 1) {
+      const begun = beginLogged(session, String(call));
+      await (await talk.stream(call)).event(progress(1));
+      const log = await (await begun).until(1);
+      lastIds.push(log.lastId);
+      log.close();
+    }
+    // Ten times what a session may keep.
+    for (let number = 0; number < 16; number += 1) for (const stream of talk.streams) await stream.event(long(number));
+    for (const [call, stream] of talk.streams.entries()) await stream.event(answerTo(String(call)));
+    const begun = beginLogged(bystander, '7');
+    const stream = await talk.stream(calls);
+    await stream.event(progress(1));
+    const log = await (await begun).until(1);
+    log.close();
+    await stream.event(progress(2));
+    await stream.event(answerTo('7'));
+    t.same((await (await goOn(bystander, log.lastId)).end()).messages, [progress(2), answerTo('7')]);
+    for (const [call, lastId] of lastIds.entries()) {
+      const rest = await (await goOn(session, lastId)).end();
+      t.equal(rest.messages.at(-1), answerTo(String(call)), 'answers go last');
+      t.ok(rest.messages.length < 18);
+    }
+  });
+
+  await t.test(
+    'the stream of a session is gone on with: what was said meanwhile, and what was on its way',
+    async (t) => {
+      const says: EventStreamBody[] = [];
+      const backend = await backendFor(t, {
+        capabilities: { tools: {}, logging: {} },
+        onRequest: (request) => {
+          if (request.method !== 'GET') return false;
+          says.push(request.eventStream());
+          return true;
+        },
+      });
+      const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+      const open = { method: 'GET', session: session.id, accept: 'text/event-stream' };
+      const first = await EventLog.open(session.caller, open);
+      await until(() => says.length === 1, "the backend's stream");
+      const notice = (number: number): string =>
+        `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${number}.0}}`;
+      for (const number of [1, 2, 3]) await says[0]!.event(notice(number));
+      await first.until(3);
+      t.ok(first.retryMs !== undefined);
+      first.close();
+      for (const number of [4, 5]) await says[0]!.event(notice(number));
+      const from = first.events.find(({ data }) => data === notice(2))?.id ?? '';
+      const second = await (await goOn(session, from)).until(3);
+      t.same(second.messages, [3, 4, 5].map(notice));
+      await says[0]!.event(notice(6));
+      t.same((await second.until(4)).messages.at(-1), notice(6));
+      second.close();
+    },
+  );
 });

@@ -16,4 +16,16 @@ export const answerOptions = {
     fallback: '14s',
     parse: values.duration({ minMs: 100, maxMs: limits.streamKeepAliveMsMax }),
   },
+  'resumption-time': {
+    placeholder: '<duration>',
+    meaning: 'how long a call goes on, and what it says is kept, after the connection of its client broke',
+    fallback: '300s',
+    parse: values.duration({ minMs: 100 }),
+  },
+  'resumption-bytes': {
+    placeholder: '<size>',
+    meaning: 'memory of one session for what clients of broken connections come back for; the oldest goes first',
+    fallback: '4MiB',
+    parse: values.size({ minBytes: 1, maxBytes: limits.shareBytesMax }),
+  },
 } as const satisfies OptionTable;

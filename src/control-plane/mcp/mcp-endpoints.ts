@@ -149,7 +149,8 @@ export class McpEndpoints {
       refuse(exchange, refusal);
       return;
     }
-    exchange.complete({ method, sessionId: head.sessionId, answerForms, passthroughHeaders: [], body });
+    const { sessionId, lastEventId } = head;
+    exchange.complete({ method, sessionId, lastEventId, answerForms, passthroughHeaders: [], body });
     this.#relay.handle({ subject, virtualHost }, exchange);
   }
 

@@ -5,7 +5,9 @@ import type { TransportHead } from '../../relay/transport.js';
 /** Must come once (decisions 2.2). Node itself refuses a second `content-length`. */
 const SINGLE_HEADERS = ['content-length', 'host', 'authorization', 'mcp-session-id'];
 
-export function readTransportHead({ headersDistinct }: IncomingMessage): TransportHead {
+export function readTransportHead({
+  headersDistinct,
+}: IncomingMessage): TransportHead & { readonly lastEventId: string } {
   const first = (name: string): string => headersDistinct[name]?.[0] ?? '';
   return {
     // Several `accept` headers are one list (RFC 9110, 5.3).
@@ -13,6 +15,7 @@ export function readTransportHead({ headersDistinct }: IncomingMessage): Transpo
     contentType: first('content-type'),
     sessionId: first('mcp-session-id'),
     protocolVersion: first('mcp-protocol-version'),
+    lastEventId: first('last-event-id'),
     isAmbiguous: SINGLE_HEADERS.some((name) => (headersDistinct[name]?.length ?? 0) > 1),
   };
 }

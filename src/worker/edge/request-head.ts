@@ -14,6 +14,7 @@ export interface RequestHead {
   accept: string;
   sessionId: string;
   protocolVersion: string;
+  lastEventId: string;
   /** A header that must come once came twice (decisions 2.2), or the body is in a coding of which the end is unknown. */
   isAmbiguous: boolean;
   /** Every header as received: lower-case name, value, name, value, … */
@@ -31,6 +32,7 @@ export function readHead(req: HttpRequest): RequestHead {
     accept: '',
     sessionId: '',
     protocolVersion: '',
+    lastEventId: '',
     isAmbiguous: false,
     headers: [],
   };
@@ -91,6 +93,9 @@ function takeHeader(name: string, value: string): void {
       break;
     case 'mcp-protocol-version':
       current.protocolVersion = value;
+      break;
+    case 'last-event-id':
+      current.lastEventId = value;
       break;
     default:
   }

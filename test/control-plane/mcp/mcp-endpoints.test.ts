@@ -61,7 +61,12 @@ class Front {
         callIdleTimeoutMs: 5_000,
         clientAnswerTimeoutMs: 600_000,
       },
-      answers: { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
+      answers: {
+        slowAnswerMs: 5_000,
+        streamKeepAliveMs: 14_000,
+        resumptionTimeMs: 300_000,
+        resumptionBytesMax: 4 * 1024 * 1024,
+      },
       shares: shareOptions(),
       sessionIdleTimeoutMs: 60_000,
       bodyBytesMax: BODY_BYTES_MAX,

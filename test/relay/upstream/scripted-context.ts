@@ -25,7 +25,12 @@ export class ScriptedContext implements UpstreamContext {
     callIdleTimeoutMs: 300_000,
     clientAnswerTimeoutMs: 600_000,
   };
-  readonly answers: AnswerOptions = { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 };
+  readonly answers: AnswerOptions = {
+    slowAnswerMs: 5_000,
+    streamKeepAliveMs: 14_000,
+    resumptionTimeMs: 300_000,
+    resumptionBytesMax: 4 * 1024 * 1024,
+  };
   /** What was said for the log, in order: a fault's kind, or `available`. */
   readonly reports: (UpstreamFaultKind | 'available')[] = [];
   /** Kinds of requests' failures. */

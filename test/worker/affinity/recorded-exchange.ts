@@ -41,6 +41,7 @@ export class RecordedExchange implements Exchange {
     this.request = {
       method: 'POST',
       sessionId: 'a-session',
+      lastEventId: '',
       answerForms: 'both',
       passthroughHeaders: [],
       body: Buffer.from('{"jsonrpc":"2.0"}'),

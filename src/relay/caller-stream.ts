@@ -1,0 +1,327 @@
+// The event stream on which one call is answered. To a client that can go on with it (2025-11-25) every event has an id of
+// ours, and what the client may not have is kept: the last bytes that were written, and what is said while it has no connection. A
+// GET with the id of the last event that arrived brings the rest, once and in order. For others nothing outlives
+// the connection. Hot: of an event of usual size one encoding, one write and one short string.
+//
+//   attached ──the connection broke──> detached ──GET: `attach`──> attached
+//      └──────the last event written──> over, its tail kept; detached ──the last event said──> undelivered
+import { encodeEventAfter, eventHeadText, keepAliveComment } from '../protocol/event-stream.js';
+import { limits } from '../shared/limits.js';
+import { Link } from '../shared/link.js';
+import type { Exchange } from './exchange.js';
+import { EventPieces } from './piece-source.js';
+import { Sending } from './sending.js';
+import { LARGE_BYTES_FROM, KeptEvent, lossNotification, LOST, type Kept } from './kept-event.js';
+import type { StreamKeeper } from './stream-keeper.js';
+
+export interface StreamOwner {
+  /** The client's connection is gone, and with it what held the backend back. */
+  onDetached(): void;
+  onAttached(): void;
+  /** There is room for more after it was blocked. */
+  onRoom(): void;
+  /** In place of an answer that cannot be kept. */
+  readonly lostAnswer: Buffer;
+}
+
+export class CallerStream extends Link {
+  /** For `StreamKeeper`. */
+  keptSinceMs = 0;
+  /** Of its session's; 0 when it cannot be gone on with. */
+  readonly number: number;
+  readonly #owner: StreamOwner;
+  readonly #keeper: StreamKeeper | undefined;
+  #exchange: Exchange | undefined;
+  /** The exchange takes no more for now, or a large event is on its way: what is said waits. */
+  #isBlocked = false;
+  #isPrimed = false;
+  #isEnding = false;
+  /** Of the last event that was said, and of the next one to be written. */
+  #position = 0;
+  #next = 1;
+  /** The events from this position on. */
+  readonly #kept: Kept[] = [];
+  #first = 1;
+  /** Those before this position count at the keeper. */
+  #counted = 1;
+  #countedBytes = 0;
+  /** Unwritten ones that were dropped and not told of. */
+  #lostCount = 0;
+
+  /** Opens the exchange's stream. The exchange's end is the owner's to hear, and to hand on to `detach`. */
+  constructor(owner: StreamOwner, exchange: Exchange, keeper: StreamKeeper | undefined) {
+    super();
+    this.#owner = owner;
+    this.#keeper = keeper;
+    this.number = keeper === undefined ? 0 : keeper.begin(this);
+    this.#exchange = exchange;
+    exchange.onDrain = () => this.#onDrain(exchange);
+    exchange.openStream();
+  }
+
+  get isResumable(): boolean {
+    return this.#keeper !== undefined;
+  }
+
+  /** Whether who says more should wait. */
+  get isBlocked(): boolean {
+    return this.#isBlocked;
+  }
+
+  /** Whether an event of this position was said. */
+  hasSaid(position: number): boolean {
+    return position <= this.#position;
+  }
+
+  /** Sends the head, and what a client needs to go on from there, before there is an event. */
+  prime(): void {
+    if (this.#isPrimed || this.#exchange === undefined) return;
+    this.#isPrimed = true;
+    // Some servers send the head with the first bytes only.
+    this.#write(this.#keeper === undefined ? keepAliveComment : Buffer.from(this.#primingText(0)));
+  }
+
+  /**
+   * @param data valid until this returns unless it is large.
+   * @param onLost called when it will not reach the client, though the stream goes on.
+   */
+  say(data: Buffer, onLost?: () => void): void {
+    if (this.#exchange === undefined && this.#keeper === undefined) return;
+    if (data.length > LARGE_BYTES_FROM) {
+      this.#sayLarge([data], onLost);
+      return;
+    }
+    this.#position += 1;
+    const event = encodeEventAfter(this.#headText(this.#position), data);
+    this.#isPrimed = true;
+    const isDue = this.#exchange !== undefined && !this.#isBlocked;
+    if (isDue) {
+      this.#write(event);
+      this.#next = this.#position + 1;
+    }
+    if (isDue && this.#keeper === undefined) {
+      this.#first = this.#counted = this.#next;
+      return;
+    }
+    const text = event.toString('latin1');
+    this.#kept.push(onLost === undefined ? text : new KeptEvent(text, undefined, onLost));
+    if (isDue || this.#exchange === undefined) this.#countAll();
+    if (isDue) this.#trimWritten();
+  }
+
+  /** The last event: the stream ends behind it. @param parts may be large. */
+  finish(parts: readonly Buffer[]): void {
+    this.#isEnding = true;
+    let bytes = 0;
+    for (const { length } of parts) bytes += length;
+    const [only] = parts;
+    if (bytes > LARGE_BYTES_FROM) this.#sayLarge(parts);
+    else this.say(parts.length === 1 ? only! : Buffer.concat(parts));
+    const isDelivered = this.#exchange !== undefined && !this.#isBlocked;
+    if (isDelivered) this.#onAllWritten();
+    this.#keeper?.finish(this, isDelivered);
+  }
+
+  /** The client's connection is gone. */
+  detach(): void {
+    if (this.#exchange === undefined) return;
+    this.#forgetExchange();
+    if (this.#keeper !== undefined) this.#countAll();
+    else this.#kept.length = 0;
+    if (!this.#isEnding) this.#owner.onDetached();
+  }
+
+  /**
+   * Goes on behind an event that has been said, on another exchange; one that is open still is ended.
+   * @param exchange not answered yet.
+   */
+  attach(exchange: Exchange, position: number): void {
+    if (exchange.isAborted || this.#keeper === undefined) return;
+    const older = this.#exchange;
+    const isOlderBlocked = this.#isBlocked;
+    this.#forgetExchange();
+    // One that does not read would never come to its end.
+    if (isOlderBlocked) older?.cut();
+    else older?.end();
+    this.#countAll();
+    this.#exchange = exchange;
+    exchange.onAbort = () => {
+      if (this.#exchange === exchange) this.detach();
+    };
+    exchange.onDrain = () => this.#onDrain(exchange);
+    exchange.openStream();
+    this.#next = position + 1;
+    this.#lostCount = 0;
+    this.#write(Buffer.from(this.#primingText(position)));
+    if (!this.#isEnding) this.#owner.onAttached();
+    this.#pump();
+  }
+
+  /** For `StreamKeeper`: nothing is kept any more. What is being handed over still is. */
+  release(): void {
+    this.#keeper?.give(this.#countedBytes);
+    this.#countedBytes = 0;
+    this.#counted = this.#position + 1;
+    if (this.#exchange !== undefined) return;
+    this.#kept.length = 0;
+    this.#first = this.#counted;
+  }
+
+  #headText(position: number): string {
+    if (this.#keeper === undefined) return eventHeadText;
+    const head = `id: ${this.number}_${position}\n${eventHeadText}`;
+    return this.#isPrimed ? head : this.#primingText(0) + head;
+  }
+
+  #primingText(position: number): string {
+    return `id: ${this.number}_${position}\ndata: \n\n`;
+  }
+
+  #write(bytes: Buffer): void {
+    this.#isBlocked = this.#exchange?.write(bytes) === false;
+  }
+
+  #onDrain(exchange: Exchange): void {
+    if (this.#exchange !== exchange) return;
+    this.#isBlocked = false;
+    this.#pump();
+  }
+
+  #forgetExchange(): void {
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    this.#isBlocked = false;
+    if (exchange === undefined) return;
+    exchange.onAbort = undefined;
+    exchange.onDrain = undefined;
+  }
+
+  #sayLarge(parts: readonly Buffer[], onLost?: () => void): void {
+    if (this.#exchange === undefined && this.#keeper === undefined) return;
+    this.#position += 1;
+    this.#kept.push(new KeptEvent(this.#headText(this.#position), parts, onLost));
+    this.#isPrimed = true;
+    if (this.#exchange === undefined) this.#countAll();
+    else if (!this.#isBlocked) this.#pump();
+  }
+
+  /** Writes what waits, until there is no room. */
+  #pump(): void {
+    while (this.#exchange !== undefined && !this.#isBlocked && this.#next <= this.#position) {
+      if (this.#next < this.#first) {
+        this.#lostCount += this.#first - this.#next;
+        this.#next = this.#first;
+        continue;
+      }
+      const kept = this.#kept[this.#next - this.#first] ?? LOST;
+      if (kept === LOST) this.#lostCount += 1;
+      else if (this.#lostCount > 0) {
+        this.#tellLoss();
+        continue;
+      } else if (typeof kept === 'string') this.#write(Buffer.from(kept, 'latin1'));
+      else if (kept.parts === undefined) this.#write(Buffer.from(kept.text, 'latin1'));
+      else {
+        this.#sendLarge(this.#exchange, kept.text, kept.parts);
+        return;
+      }
+      this.#onWritten();
+    }
+    if (!this.#isBlocked && this.#exchange !== undefined) this.#onAllWritten();
+  }
+
+  /** The notice bears the id of the event before the next one: it is told again to who goes on from further back. */
+  #tellLoss(): void {
+    const data = lossNotification(this.#lostCount);
+    this.#lostCount = 0;
+    this.#write(encodeEventAfter(this.#headText(this.#next - 1), data));
+  }
+
+  #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
+    this.#isBlocked = true;
+    const sending = new Sending(exchange, () => {
+      if (this.#exchange !== exchange) return;
+      exchange.onDrain = () => this.#onDrain(exchange);
+      this.#isBlocked = false;
+      this.#onWritten();
+      this.#pump();
+    });
+    sending.add(new EventPieces(parts, head));
+  }
+
+  #onWritten(): void {
+    this.#next += 1;
+    if (this.#keeper === undefined) {
+      this.#kept.shift();
+      this.#first = this.#counted = this.#next;
+      return;
+    }
+    this.#countAll();
+    this.#trimWritten();
+  }
+
+  #onAllWritten(): void {
+    const exchange = this.#exchange;
+    if (!this.#isEnding) {
+      this.#owner.onRoom();
+    } else if (exchange !== undefined) {
+      this.#forgetExchange();
+      exchange.end();
+    }
+  }
+
+  /** Of what was written the last is kept, which may not have arrived; and the very last event, however large it is. */
+  #trimWritten(): void {
+    while (this.#countedBytes > limits.writtenBytesKept && this.#kept.length > 1 && this.#first < this.#next - 1) {
+      this.#dropFirst();
+    }
+  }
+
+  /** Has all of it that is not due on a connection count, the older making room for the newer. */
+  #countAll(): void {
+    const keeper = this.#keeper;
+    const end = this.#exchange === undefined ? this.#position + 1 : this.#next;
+    while (keeper !== undefined && this.#counted < end) {
+      const kept = this.#kept[this.#counted - this.#first] ?? LOST;
+      // What has no room when there is nothing else makes no room in vain, and nothing but an answer takes that of others.
+      const mayBeHeld = keeper.mayHold(kept.length);
+      const isAnswer = this.#isEnding && this.#counted === this.#position;
+      if (mayBeHeld && keeper.tryTake(kept.length, this, isAnswer && this.#first === this.#counted)) {
+        this.#countedBytes += kept.length;
+      } else if (mayBeHeld && this.#first < this.#counted) {
+        this.#dropFirst();
+        continue;
+      } else {
+        this.#lose(keeper, this.#counted);
+      }
+      this.#counted += 1;
+    }
+  }
+
+  #dropFirst(): void {
+    const kept = this.#kept.shift() ?? LOST;
+    if (this.#first < this.#counted) {
+      this.#countedBytes -= kept.length;
+      this.#keeper?.give(kept.length);
+    }
+    this.#first += 1;
+    if (this.#first > this.#next) onLostOf(kept)?.();
+  }
+
+  /** There is no room for it alone. A lost answer leaves a word in its place. */
+  #lose(keeper: StreamKeeper, position: number): void {
+    const index = position - this.#first;
+    const onLost = position >= this.#next ? onLostOf(this.#kept[index] ?? LOST) : undefined;
+    const isAnswer = this.#isEnding && position === this.#position;
+    const word = isAnswer
+      ? encodeEventAfter(this.#headText(position), this.#owner.lostAnswer).toString('latin1')
+      : LOST;
+    this.#kept[index] = word;
+    keeper.take(word.length);
+    this.#countedBytes += word.length;
+    onLost?.();
+  }
+}
+
+function onLostOf(kept: Kept): (() => void) | undefined {
+  return typeof kept === 'string' ? undefined : kept.onLost;
+}

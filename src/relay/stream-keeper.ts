@@ -1,0 +1,158 @@
+// The event streams of one session that its client can go on with after its connection broke: their numbers, and the bytes
+// that are kept for them. Those count in the subject's share of session bytes, but never fill more than half of it. What goes
+// first when there is no room: the tails of streams whose answer went out, then a stream's own oldest events, then what nobody
+// has come for for the longest. Hot: a few stores for
+// a call that streams.
+//
+//   running ──answered──> delivered, or undelivered ──time, another in its place, no room──> released
+import type { AnswerOptions } from '../config/dataplane-options.js';
+import type { Account } from '../shared/accounts.js';
+import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
+import { limits } from '../shared/limits.js';
+import { Link } from '../shared/link.js';
+import { CallerStream } from './caller-stream.js';
+
+/** An event's id as it is given out: which stream of the session, and which event of it. */
+export interface EventId {
+  readonly stream: number;
+  readonly position: number;
+}
+
+/** @returns `undefined` for what was never given out. */
+export function parseEventId(text: string): EventId | undefined {
+  const [, stream, position] = /^(\d{1,15})_(\d{1,15})$/.exec(text) ?? [];
+  return stream === undefined ? undefined : { stream: Number(stream), position: Number(position) };
+}
+
+/** Numbers begin at random, so that an id of another session, or of one before, hardly ever means a stream of this one. */
+const NUMBERS_FROM = 1_000_000_000;
+
+export class StreamKeeper {
+  /** Of the stream that belongs to no call. */
+  readonly sessionStreamNumber = NUMBERS_FROM + Math.floor(Math.random() * NUMBERS_FROM);
+  readonly #account: Account;
+  readonly #deadlines: DeadlineWheel;
+  readonly #options: AnswerOptions;
+  /** What the share must have free beyond what is kept here. */
+  readonly #reservedBytes: number;
+  readonly #running = new Link();
+  readonly #delivered = new Link();
+  readonly #undelivered = new Link();
+  #deliveredCount = 0;
+  #lastNumber = this.sessionStreamNumber;
+  #heldBytes = 0;
+  #isOver = false;
+  #expiry: Deadline | undefined;
+
+  constructor(account: Account, deadlines: DeadlineWheel, options: AnswerOptions) {
+    this.#account = account;
+    this.#deadlines = deadlines;
+    this.#options = options;
+    this.#reservedBytes = Math.floor(account.sessionBytes.roomWhenEmpty / 2);
+  }
+
+  get resumptionTimeMs(): number {
+    return this.#options.resumptionTimeMs;
+  }
+
+  /** A call's stream begins. @returns its number. */
+  begin(stream: CallerStream): number {
+    this.#running.append(stream);
+    this.#lastNumber += 1;
+    return this.#lastNumber;
+  }
+
+  /** Its last event was said. @param isDelivered whether that was handed over to the client's connection. */
+  finish(stream: CallerStream, isDelivered: boolean): void {
+    stream.unlink();
+    if (this.#isOver) {
+      stream.release();
+      return;
+    }
+    stream.keptSinceMs = this.#deadlines.recentMs;
+    (isDelivered ? this.#delivered : this.#undelivered).append(stream);
+    if (isDelivered && ++this.#deliveredCount > limits.deliveredStreamsKept) this.#releaseFirst(this.#delivered);
+    const sweepMs = Math.min(limits.keptStreamsSweepMs, this.#options.resumptionTimeMs);
+    this.#expiry ??= this.#deadlines.after(sweepMs, () => this.#sweep());
+  }
+
+  /** The stream of this number, if anything of it may be there still. */
+  find(number: number): CallerStream | undefined {
+    for (const list of [this.#running, this.#undelivered, this.#delivered]) {
+      for (let stream = list.previous; stream instanceof CallerStream; stream = stream.previous) {
+        if (stream.number === number) return stream;
+      }
+    }
+    return undefined;
+  }
+
+  /** Whether there could be room for so much at all. */
+  mayHold(bytes: number): boolean {
+    return bytes <= this.#options.resumptionBytesMax;
+  }
+
+  /**
+   * Room for bytes that a stream keeps. Streams whose answer went out make it.
+   * @param isAnswer also those whose answer is still to be fetched, the oldest first.
+   */
+  tryTake(bytes: number, stream: CallerStream, isAnswer: boolean): boolean {
+    while (!this.#hasRoomFor(bytes)) {
+      if (this.#releaseFirst(this.#delivered, stream)) continue;
+      if (!isAnswer || !this.#releaseFirst(this.#undelivered, stream)) return false;
+    }
+    this.take(bytes);
+    return true;
+  }
+
+  /** For what has to be kept, and is small. */
+  take(bytes: number): void {
+    if (this.#isOver) return;
+    this.#heldBytes += bytes;
+    this.#account.sessionBytes.take(bytes);
+  }
+
+  give(bytes: number): void {
+    if (this.#isOver) return;
+    this.#heldBytes -= bytes;
+    this.#account.sessionBytes.give(bytes);
+  }
+
+  /** The session is over: nobody can come for anything any more. */
+  end(): void {
+    this.#expiry?.cancel();
+    for (const list of [this.#running, this.#undelivered, this.#delivered]) while (this.#releaseFirst(list));
+    this.give(this.#heldBytes);
+    this.#isOver = true;
+  }
+
+  #hasRoomFor(bytes: number): boolean {
+    if (this.#isOver) return false;
+    if (this.#heldBytes + bytes > this.#options.resumptionBytesMax) return false;
+    return this.#account.sessionBytes.boundAgainst(bytes + this.#reservedBytes) === undefined;
+  }
+
+  /** @param spared is not released. */
+  #releaseFirst(list: Link, spared?: CallerStream): boolean {
+    const stream = list.next === spared ? spared.next : list.next;
+    if (!(stream instanceof CallerStream)) return false;
+    stream.unlink();
+    if (list === this.#delivered) this.#deliveredCount -= 1;
+    stream.release();
+    return true;
+  }
+
+  #sweep(): void {
+    const nowMs = this.#deadlines.recentMs;
+    this.#releaseUntil(this.#delivered, nowMs - limits.deliveredStreamsKeptMs);
+    this.#releaseUntil(this.#undelivered, nowMs - this.#options.resumptionTimeMs);
+    if (this.#delivered.isLinked || this.#undelivered.isLinked) this.#expiry?.restart();
+    else this.#expiry = undefined;
+  }
+
+  #releaseUntil(list: Link, sinceMs: number): void {
+    for (let stream = list.next; stream instanceof CallerStream; stream = list.next) {
+      if (stream.keptSinceMs > sinceMs) return;
+      this.#releaseFirst(list);
+    }
+  }
+}
