@@ -1,4 +1,4 @@
-// What one POST carries in an array, as MCP 2025-03-26 has it and no other version. Cold.
+// What one POST carries in an array, as MCP 2025-03-26 has it and no later version. Cold.
 import { limits } from '../shared/limits.js';
 import type { JsonScanner } from './json-scanner.js';
 

@@ -1,4 +1,4 @@
-// Several messages in one POST, as sessions of 2025-03-26 may send them: each is handled as if it had come alone, and what
+// Several messages in one POST, as sessions of 2025-03-26 and before may send them: each is handled as if it had come alone, and what
 // is answered goes back together, as one array, or as the events of one stream when something has to be said before all
 // answers are there. Cold: no later version has batches.
 //
@@ -7,10 +7,9 @@
 //   either ──the caller is gone, or cut──> each member hears it, and nothing is kept any more
 import { encodeEvent } from '../protocol/event-stream.js';
 import type { ClientBatch } from '../protocol/client-batch.js';
-import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
 import { noWaiter, type MessageHold, type MessageMemory } from '../shared/message-memory.js';
-import { BATCH_PROTOCOL_VERSION } from '../shared/protocol-versions.js';
+import { BATCH_PROTOCOL_VERSIONS } from '../shared/protocol-versions.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import { accept, answer, refuse } from './answers.js';
 import { BatchPart } from './batch-part.js';
@@ -36,12 +35,12 @@ export function answerBatch(
   exchange.annotate?.('batch', '', '');
   const refusal = refusalOf(session, exchange, batch);
   if (refusal !== undefined) refuse(exchange, refusal);
-  else new Batch(answerMemory, session.account, exchange).run(batch, handle);
+  else new Batch(answerMemory, session.identity.subject, exchange).run(batch, handle);
 }
 
 function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatch): Refusal | undefined {
   // A batch in a batch is one more thing that no version knows.
-  if (session.identity.protocolVersion !== BATCH_PROTOCOL_VERSION || exchange.isPart === true)
+  if (!BATCH_PROTOCOL_VERSIONS.has(session.identity.protocolVersion) || exchange.isPart === true)
     return refusals.batchRefused;
   if (members.length === 0) return refusals.notJsonRpc;
   const isTooLarge = members.length > limits.batchMembersMax || exchange.request.body.length > limits.batchBytesMax;
@@ -51,19 +50,21 @@ function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatc
 /** The exchange of a batch, as its parts share it. */
 export class Batch {
   readonly #exchange: Exchange;
-  readonly #account: Account;
   readonly #hold: MessageHold;
   #parts: readonly BatchPart[] = [];
   /** By the places of the members. */
   readonly #answers: (Buffer | undefined)[] = [];
-  #answerBytes = 0;
+  /** Events that wait for the caller to read on. */
+  readonly #waiting: Buffer[] = [];
+  /** Of either. */
+  #keptBytes = 0;
   #leftCount = 0;
   #isStreaming = false;
+  #isBlocked = false;
 
-  constructor(answerMemory: MessageMemory, account: Account, exchange: Exchange) {
+  constructor(answerMemory: MessageMemory, subject: string, exchange: Exchange) {
     this.#exchange = exchange;
-    this.#account = account;
-    this.#hold = answerMemory.hold(account.subject, noWaiter);
+    this.#hold = answerMemory.hold(subject, noWaiter);
   }
 
   get isAborted(): boolean {
@@ -90,7 +91,7 @@ export class Batch {
 
   /** A member was answered; it is over. */
   onAnswer(place: number, message: Buffer): void {
-    if (this.#isStreaming) this.#exchange.write(encodeEvent(message));
+    if (this.#isStreaming) this.write(encodeEvent(message));
     else if (!this.isAborted) this.#answers[place] = message;
     this.onOver();
   }
@@ -104,14 +105,12 @@ export class Batch {
   /** @returns whether an answer of so many bytes can go out, or be kept until then, when it counts. */
   hasRoomFor(bytes: number): boolean {
     if (bytes > limits.batchAnswerBytesMax) return false;
-    if (this.#answerBytes + bytes > limits.batchAnswerBytesMax) {
-      if (this.#exchange.request.answerForms === 'json') return false;
+    if (this.#keptBytes + bytes > limits.batchAnswerBytesMax && this.#exchange.request.answerForms !== 'json')
       this.openStream();
-    }
-    if (this.#isStreaming || this.isAborted) return true;
-    if (bytes >= limits.countedFromBytes && this.#account.answerBytes.boundAgainst(bytes) !== undefined) return false;
-    this.#answerBytes += bytes;
-    this.#hold.take(bytes);
+    if (this.isAborted || (this.#isStreaming && !this.#isBlocked)) return true;
+    if (this.#keptBytes + bytes > limits.batchAnswerBytesMax) return false;
+    // It had its room until now; an event that waits is counted as it comes.
+    if (!this.#isStreaming) this.#keep(bytes);
     return true;
   }
 
@@ -119,19 +118,27 @@ export class Batch {
   openStream(): void {
     if (this.#isStreaming) return;
     this.#isStreaming = true;
-    this.#exchange.onDrain = () => {
-      for (const part of this.#parts) part.onDrain?.();
-    };
+    this.#exchange.onDrain = () => this.#onDrain();
     this.#exchange.openStream();
-    for (const message of this.#answers) if (message !== undefined) this.#exchange.write(encodeEvent(message));
-    this.#answers.length = 0;
-    this.#answerBytes = 0;
-    this.#hold.release();
+    const answers = this.#answers.splice(0);
+    this.#release();
+    for (const message of answers) if (message !== undefined) this.write(encodeEvent(message));
   }
 
-  /** @param event the whole of one, or several. */
+  /**
+   * @param event the whole of one, or several.
+   * @returns false when the caller reads too slowly: it waits, and whoever wrote it is to write no more until the drain.
+   */
   write(event: Buffer): boolean {
-    return this.#exchange.write(event);
+    if (!this.#isBlocked) {
+      this.#isBlocked = !this.#exchange.write(event);
+      return !this.#isBlocked;
+    }
+    if (!this.isAborted) {
+      this.#waiting.push(event);
+      this.#keep(event.length);
+    }
+    return false;
   }
 
   /** A member's answer broke half-way, and with it all of the batch. */
@@ -142,16 +149,42 @@ export class Batch {
 
   #tellAborted(): void {
     this.#answers.length = 0;
-    this.#hold.release();
+    this.#waiting.length = 0;
+    this.#release();
     for (const part of this.#parts) part.tellAborted();
+  }
+
+  #onDrain(): void {
+    this.#isBlocked = false;
+    const waiting = this.#waiting.splice(0);
+    this.#release();
+    for (const event of waiting) this.write(event);
+    if (this.#isBlocked) return;
+    if (this.#leftCount === 0) this.#exchange.end();
+    else for (const part of this.#parts) part.onDrain?.();
   }
 
   #finish(): void {
     const messages = this.#answers.filter((message) => message !== undefined);
     if (messages.length > 0 && this.#exchange.request.answerForms === 'event-stream') this.openStream();
-    if (this.#isStreaming) this.#exchange.end();
-    else if (messages.length === 0) accept(this.#exchange);
-    else answer(this.#exchange, arrayOf(messages));
+    if (this.#isStreaming) {
+      // A caller that is gone does not drain.
+      if (!this.#isBlocked || this.isAborted) this.#exchange.end();
+    } else if (messages.length === 0) {
+      accept(this.#exchange);
+    } else {
+      answer(this.#exchange, arrayOf(messages));
+      this.#release();
+    }
+  }
+
+  #keep(bytes: number): void {
+    this.#keptBytes += bytes;
+    this.#hold.take(bytes);
+  }
+
+  #release(): void {
+    this.#keptBytes = 0;
     this.#hold.release();
   }
 }

@@ -111,7 +111,7 @@ export const limits = {
   backendTurnsWaitingPerSubjectMax: 1_024,
   /** Requests of one session in flight at once; one more is answered with a JSON-RPC error. */
   sessionRequestsInFlightMax: 1_024,
-  /** Messages in one batch of a session of 2025-03-26, and its bytes; a larger one is refused. */
+  /** Messages in one batch of a session of 2025-03-26 or before, and its bytes; a larger one is refused. */
   batchMembersMax: 64,
   batchBytesMax: MIB,
   /** Bytes of a batch's answers that wait for each other; then they are sent as events, or refused where only JSON is taken. */

@@ -3,8 +3,11 @@
 /** What is offered to every backend, and to a caller that asks for anything not supported (C05, S27). */
 export const LATEST_PROTOCOL_VERSION = '2025-11-25';
 
-/** The only one in which a POST may carry several messages in an array. */
-export const BATCH_PROTOCOL_VERSION = '2025-03-26';
+/**
+ * Those in which a POST may carry several messages in an array: that of 2025-03-26, and the one before, as its clients that
+ * speak streamable HTTP at all speak it as 2025-03-26 has it.
+ */
+export const BATCH_PROTOCOL_VERSIONS: ReadonlySet<string> = new Set(['2025-03-26', '2024-11-05']);
 
 /** Whether a client of this version can go on with a stream that broke: older ones take no event without data (S42). */
 export function canResume(protocolVersion: string): boolean {
@@ -18,6 +21,6 @@ export function canResume(protocolVersion: string): boolean {
 export const PROTOCOL_VERSIONS: ReadonlySet<string> = new Set([
   LATEST_PROTOCOL_VERSION,
   '2025-06-18',
-  BATCH_PROTOCOL_VERSION,
+  '2025-03-26',
   '2024-11-05',
 ]);

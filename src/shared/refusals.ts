@@ -180,7 +180,7 @@ export const refusals = Object.freeze({
     'batch-refused',
     400,
     rpcCodes.invalidRequest,
-    'Invalid request: send one JSON-RPC 2.0 message. Batches are for sessions of 2025-03-26 alone',
+    'Invalid request: send one JSON-RPC 2.0 message. Batches are for sessions of 2025-03-26 and before',
   ),
   batchTooLarge: rpc(
     'batch-too-large',

@@ -62,8 +62,8 @@ export class RelayScene {
   }
 
   /** Opens the session of a client with these capabilities; every backend of the virtual host is there. */
-  open(capabilities: object = {}, answer = initializeResult): this {
-    const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'c', version: '1' } };
+  open(capabilities: object = {}, answer = initializeResult, protocolVersion = '2025-11-25'): this {
+    const params = { protocolVersion, capabilities, clientInfo: { name: 'c', version: '1' } };
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
     this.request({ body, sessionId: '' });
     for (const call of [...this.http.calls]) {

@@ -43,6 +43,29 @@ await forEachDeployment(t, { options: ['--access-log', '--log-level', 'trace'] }
     },
   );
 
+  await t.test('a batch has a line for each of its messages, so that no call goes unseen', async (t) => {
+    const backend = await backendFor(t, { tools: ['x'] });
+    const caller = await deployment.caller({ one: { url: backend.url } });
+    const params = '{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"old","version":"1"}}';
+    const session = await caller.openSession({ params, protocolVersion: null });
+    const messages = [
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one-x"}}',
+      '{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}',
+      '{"jsonrpc":"2.0","id":2,"method":"initialize"}',
+    ];
+    t.equal((await session.send(`[${messages.join()}]`, { protocolVersion: null })).status, 200);
+    await until(() => linesOf(caller.virtualHostId).length >= 6, 'a line for each message, and for the batch');
+    const lines = linesOf(caller.virtualHostId).slice(2);
+    t.same(
+      lines.map(({ method, status }) => `${String(method)} ${String(status)}`).sort(),
+      ['POST 400', 'batch 200', 'notifications/roots/list_changed 202', 'tools/call 200'].sort(),
+    );
+    t.match(
+      lines.find(({ method }) => method === 'tools/call'),
+      { backend: 'one', tool: 'x' },
+    );
+  });
+
   await t.test("a request that its session's worker refuses has its line too", async (t) => {
     const caller = await deployment.caller();
     const session = await caller.openSession();

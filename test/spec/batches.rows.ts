@@ -74,6 +74,12 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal((await session.list(OLD)).status, 200, 'the session is as it was');
   });
 
+  await t.test('2024-11-05 over this transport has batches too', async (t) => {
+    const params = PARAMS.replace('2025-03-26', '2024-11-05');
+    const session = await (await deployment.caller()).openSession({ params, ...OLD });
+    t.equal((await session.send(`[${ping('1')}]`, OLD)).text, '[{"jsonrpc":"2.0","id":1,"result":{}}]');
+  });
+
   await t.test('a single request in an array is answered in an array; nothing but notifications, 202', async (t) => {
     const session = await open(await deployment.caller());
     const answer = await session.send(`[${ping('1')}]`, OLD);

@@ -75,12 +75,12 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     });
   }
 
-  await t.test('a batch is 400 with words to sessions of other versions, and without a session', async (t) => {
+  await t.test('a batch is 400 with words to sessions of later versions, and without a session', async (t) => {
     const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
     const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${initializeParams('2025-03-26')}}`;
     const caller = await deployment.caller();
     const refusal = { error: { code: -32600, message: /one JSON-RPC 2\.0 message.*2025-03-26/ } };
-    for (const version of ['2025-11-25', '2025-06-18', '2024-11-05']) {
+    for (const version of ['2025-11-25', '2025-06-18']) {
       const session = await caller.openSession({ params: initializeParams(version) });
       for (const body of [`[${ping}]`, `[${ping},${ping}]`, '[]', `[${'1,'.repeat(200)}1]`]) {
         const answer = await session.send(body);
