@@ -21,8 +21,8 @@ async function measure(options: BenchOptions): Promise<BenchResults> {
   console.error(loadAverageLine(machine));
   if (options.then === 'report and save baseline') refuseBusyBaseline(machine);
   const points = pointsOf(options);
-  const { peer, programBefore, firstBackendPort } = options;
-  const stand = { children, scratchDirectory: directory, points, peer, programBefore, firstBackendPort };
+  const { peers, programBefore, firstBackendPort } = options;
+  const stand = { children, scratchDirectory: directory, points, peers, programBefore, firstBackendPort };
   const running = startStand(stand).then((parts) => new Bench(parts).run(points, options));
   const runs = await Promise.race([running, children.failure]);
   await children.stop();

@@ -2,15 +2,12 @@
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { RunTimes } from './load-plan.js';
-import type { Peer } from './peer.js';
+import { parsePeer, type Peer } from './peer.js';
 import { canBeHeldAgainstBefore } from './before.js';
 import { scenarioNames, type ScenarioName } from './scenario.js';
 import { scenarios as allScenarios } from './scenarios.js';
 
 const ROUNDS_MAX = 100;
-/** What Linux counts up to. */
-const PID_MAX = 4_194_304;
-
 /** Those that need nothing of a gateway but the two called backends behind one endpoint. The first are its default. */
 const peerScenarioNames: readonly ScenarioName[] = ['call', 'session', 'large-arguments', 'large-result', 'half-rate'];
 const PEER_SCENARIOS_BY_DEFAULT = 2;
@@ -25,8 +22,8 @@ export interface BenchOptions extends RunTimes {
   readonly keptResultsPath: string | undefined;
   /** The main.js of another build of ours, which takes the place of the yardsticks. */
   readonly programBefore: string | undefined;
-  /** `undefined`: our own gateway. */
-  readonly peer: Peer | undefined;
+  /** Other gateways, measured beside ours. */
+  readonly peers: readonly Peer[];
   /** Of the called backends, which then have neighbouring ports; 0: any free ones. */
   readonly firstBackendPort: number;
 }
@@ -40,11 +37,10 @@ export const usage = `Usage: npm run bench [-- scenario … --quick --rounds n]
   --check            compare with bench/baseline.json; exit status 2 when a figure is out of bounds
   --results file     measure nothing, take these results
   --against folder   another checkout of Switchyard, built: the yardstick is its gateway, in the same rounds
-Another gateway in place of ours, with the bench's backends behind it:
-  --target url       of its MCP endpoint; ${peerScenarioNames.join(', ')}
-  --token text       sent as bearer token
-  --separator text   between a backend's name and a tool's; - when not given
-  --target-pid n     its process, for CPU time and memory
+Other gateways beside ours, with the bench's backends behind them:
+  --peer word        NAME=URL,token,separator,pid: its MCP endpoint, the bearer token of all connections, what stands
+                     between a backend's name and a tool's (-), its process; once for each;
+                     ${peerScenarioNames.join(', ')}
   --backend-port n   alpha listens here and beta one above`;
 
 /** Throws an error fit for the user. */
@@ -59,48 +55,45 @@ export function parseOptions(words: readonly string[]): BenchOptions {
       check: { type: 'boolean', default: false },
       results: { type: 'string' },
       against: { type: 'string' },
-      target: { type: 'string' },
-      token: { type: 'string', default: '' },
-      separator: { type: 'string', default: '-' },
-      'target-pid': { type: 'string' },
+      peer: { type: 'string', multiple: true, default: [] },
       'backend-port': { type: 'string' },
     },
   });
-  const { target, token, separator, against, 'target-pid': pid } = values;
-  const peer: Peer | undefined =
-    target === undefined ? undefined : { url: parseUrl(target), token, separator, pid: parsePid(pid) };
+  const { against } = values;
+  const peers = values.peer.map(parsePeer);
+  if (new Set(peers.map(({ name }) => name)).size < peers.length) throw new Error('each --peer has a name of its own');
   if (values['save-baseline'] && values.check) throw new Error('--save-baseline or --check, not both');
-  if (peer !== undefined && (values['save-baseline'] || values.check)) {
-    throw new Error('the baseline is of our own gateway, not of a --target');
+  if (peers.length > 0 && (values['save-baseline'] || values.check)) {
+    throw new Error('the baseline is of our own gateway alone: without --peer');
   }
-  if (against !== undefined && (peer !== undefined || values['save-baseline'] || values.check)) {
-    throw new Error('--against is a comparison of its own: without --target, --check and --save-baseline');
+  if (against !== undefined && (peers.length > 0 || values['save-baseline'] || values.check)) {
+    throw new Error('--against is a comparison of its own: without --peer, --check and --save-baseline');
   }
   return {
-    scenarios: parseScenarios(positionals, peer, against !== undefined),
+    scenarios: parseScenarios(positionals, peers, against !== undefined),
     programBefore: against === undefined ? undefined : join(resolve(against), 'dist', 'main.js'),
     mode: values.quick ? 'quick' : 'full',
     rounds: values.rounds === undefined ? (values.quick ? 3 : 5) : parseWhole('--rounds', values.rounds, 1, ROUNDS_MAX),
     ...(values.quick ? { warmUpMs: 300, measureMs: 800 } : { warmUpMs: 1_000, measureMs: 3_000 }),
     then: values['save-baseline'] ? 'report and save baseline' : values.check ? 'report and check' : 'report',
     keptResultsPath: values.results,
-    peer,
+    peers,
     firstBackendPort: parseWhole('--backend-port', values['backend-port'] ?? '0', 0, 65_534),
   };
 }
 
 function parseScenarios(
   words: readonly string[],
-  peer: Peer | undefined,
+  peers: readonly Peer[],
   isAgainstBefore: boolean,
 ): readonly ScenarioName[] {
   const unknown = words.filter((name) => !isScenarioName(name));
   if (unknown.length > 0) throw new Error(`unknown scenario: ${unknown.join(', ')}`);
   const named = [...new Set(words.filter(isScenarioName))];
   if (isAgainstBefore) return parseScenariosOfBoth(named);
-  if (peer === undefined) return named.length > 0 ? named : scenarioNames;
+  if (peers.length === 0) return named.length > 0 ? named : scenarioNames;
   const unfit = named.filter((name) => !peerScenarioNames.includes(name));
-  if (unfit.length > 0) throw new Error(`not with --target: ${unfit.join(', ')}`);
+  if (unfit.length > 0) throw new Error(`not with --peer: ${unfit.join(', ')}`);
   return named.length > 0 ? named : peerScenarioNames.slice(0, PEER_SCENARIOS_BY_DEFAULT);
 }
 
@@ -109,17 +102,6 @@ function parseScenariosOfBoth(named: readonly ScenarioName[]): readonly Scenario
   if (unfit.length > 0) throw new Error(`not with --against: ${unfit.join(', ')}`);
   if (named.length > 0) return named;
   return scenarioNames.filter((name) => canBeHeldAgainstBefore(allScenarios[name]));
-}
-
-function parseUrl(word: string): URL {
-  // The load speaks plain HTTP: TLS would measure its own ciphers on the shared core.
-  if (!URL.canParse(word) || new URL(word).protocol !== 'http:')
-    throw new Error(`--target takes an http URL, not ${word}`);
-  return new URL(word);
-}
-
-function parsePid(word: string | undefined): number | undefined {
-  return word === undefined ? undefined : parseWhole('--target-pid', word, 1, PID_MAX);
 }
 
 function parseWhole(option: string, word: string, min: number, max: number): number {

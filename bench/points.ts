@@ -1,10 +1,11 @@
 // Points: one scenario with one number of connections each. Those that a bench runs, and the runs that it made of them.
 import { heldAgainstBefore } from './before.js';
 import type { BenchOptions } from './options.js';
+import { besidePeers } from './peer.js';
 import type { Run } from './results.js';
 import type { Scenario, ScenarioName } from './scenario.js';
 import { scenarios } from './scenarios.js';
-import type { TargetName } from './targets.js';
+import { isPeerName, type PeerName, type TargetName } from './targets.js';
 
 export interface Point {
   readonly scenario: Scenario;
@@ -15,9 +16,17 @@ export function pointsOf({
   scenarios: names,
   mode,
   programBefore,
-}: Pick<BenchOptions, 'scenarios' | 'mode' | 'programBefore'>): Point[] {
+  peers,
+}: Pick<BenchOptions, 'scenarios' | 'mode' | 'programBefore' | 'peers'>): Point[] {
   return names.flatMap((name) => {
-    const scenario = programBefore === undefined ? scenarios[name] : heldAgainstBefore(scenarios[name]);
+    const own = programBefore === undefined ? scenarios[name] : heldAgainstBefore(scenarios[name]);
+    const scenario =
+      peers.length === 0
+        ? own
+        : besidePeers(
+            own,
+            peers.map((peer) => peer.name),
+          );
     const counts = mode === 'quick' ? scenario.quickConnectionCounts : scenario.connectionCounts;
     return counts.map((connections) => ({ scenario, connections }));
   });
@@ -47,6 +56,11 @@ export class MeasuredPoint implements Point {
     return [...groups.values()].map(
       (group) => new MeasuredPoint(scenarioOf(group[0].scenario, group), group[0].connections, group),
     );
+  }
+
+  /** Each once, in the order of the runs. */
+  get peers(): PeerName[] {
+    return [...new Set(this.#runs.map(({ target }) => target).filter(isPeerName))];
   }
 
   of(target: TargetName): readonly Run[] {

@@ -62,7 +62,7 @@ async function profile({ point, bench }: ProfileOptions): Promise<number> {
     children,
     scratchDirectory: directory,
     points: [point],
-    peer: undefined,
+    peers: [],
     firstBackendPort: 0,
     nodeWords: ['--cpu-prof', `--cpu-prof-dir=${directory}`],
   });

@@ -17,7 +17,9 @@ import { readHistory } from './history.js';
 import type { BenchOptions } from './options.js';
 import { refuseBusyBaseline } from './machine.js';
 import { faultsOf, figureTable, latencyTable, machineLine, renderReport } from './report.js';
+import { peerTable } from './peer-table.js';
 import { renderJson, type BenchResults } from './results.js';
+import { isPeerName } from './targets.js';
 
 const benchDirectory = fileURLToPath(new URL('../../bench/', import.meta.url));
 const resultsDirectory = join(benchDirectory, 'results');
@@ -27,14 +29,16 @@ const baselinePath = join(benchDirectory, 'baseline.json');
 export const exitStatus = { good: 0, void: 1, outOfBounds: 2 } as const;
 
 /** Figures of a bench with faults are shown and nothing more. Answers the exit status. */
-export function publish(results: BenchResults, { then, peer, programBefore, keptResultsPath }: BenchOptions): number {
+export function publish(results: BenchResults, { then, peers, programBefore, keptResultsPath }: BenchOptions): number {
   console.log(`${machineLine(results)}\n\n${figureTable(results)}\n\n${latencyTable(results)}\n`);
-  if (faultsOf(results.runs) > 0) {
-    tellFaults(results);
+  if (peers.length > 0) console.log(`${peerTable(results)}\n`);
+  tellFaults(results);
+  if (faultsOf(results.runs.filter(({ target }) => !isPeerName(target))) > 0) {
+    console.error('The figures are void: not everything was answered rightly. Nothing was written.');
     return exitStatus.void;
   }
   // What another gateway does is not part of our history, and a comparison of two builds is over when it is told.
-  if (peer === undefined && programBefore === undefined && keptResultsPath === undefined) keep(results);
+  if (peers.length === 0 && programBefore === undefined && keptResultsPath === undefined) keep(results);
   switch (then) {
     case 'report':
       return exitStatus.good;
@@ -77,7 +81,6 @@ function tellFaults({ runs }: BenchResults): void {
     if (faultCount(measurement.faults) === 0) continue;
     console.error(`round ${round}, ${scenario}, ${connections} connections, ${target}:`, measurement.faults);
   }
-  console.error('The figures are void: not everything was answered rightly. Nothing was written.');
 }
 
 function shown(path: string): string {

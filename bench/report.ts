@@ -79,7 +79,7 @@ interface TargetRow {
 /** Medians of the rounds for every target. */
 export function latencyTable({ runs }: Pick<BenchResults, 'runs'>): string {
   const rows = MeasuredPoint.group(runs).flatMap((point) =>
-    targetNames
+    [...targetNames, ...point.peers]
       .map((target): TargetRow => ({ point, target, runs: point.of(target) }))
       .filter((row) => row.runs.length > 0),
   );

@@ -8,7 +8,7 @@ import { MeasuringProcess } from './measuring-process.js';
 import { startNginx } from './nginx.js';
 import { peerTarget, type Peer } from './peer.js';
 import type { Point } from './points.js';
-import type { PlaceName, Target } from './targets.js';
+import { isPeerName, type PeerName, type PlaceName, type Target } from './targets.js';
 import { createUsers } from './users.js';
 
 /** Idle sessions belong to this many at least. */
@@ -18,7 +18,7 @@ export interface StandSetup {
   readonly children: ChildProcesses;
   readonly scratchDirectory: string;
   readonly points: readonly Point[];
-  readonly peer: Peer | undefined;
+  readonly peers: readonly Peer[];
   readonly firstBackendPort: number;
   /** The main.js of the build that ours is held against. */
   readonly programBefore?: string | undefined;
@@ -27,37 +27,31 @@ export interface StandSetup {
 }
 
 export async function startStand(setup: StandSetup): Promise<BenchParts> {
-  const { children, scratchDirectory, points, peer, programBefore, nodeWords = [] } = setup;
+  const { children, scratchDirectory, points, peers, programBefore, nodeWords = [] } = setup;
   const backends = await startBackends(children, setup.firstBackendPort);
   const connectionsMax = Math.max(...points.filter(isConnected).map(({ connections }) => connections), 0);
   const users = await createUsers(Math.max(USERS_MIN, connectionsMax) + 1);
-  const gateways = peer === undefined ? await Gateways.prepare(children, scratchDirectory, backends, users) : undefined;
-  const starts: Readonly<Record<PlaceName, () => Promise<Target> | Target>> = {
-    gateway: () =>
-      peer === undefined ? start(gateways, { name: 'gateway', workers: 1, nodeWords }) : peerTarget(peer),
-    'two-workers': () => start(gateways, { name: 'gateway-of-two', workers: 2, nodeWords }),
-    before: () => start(gateways, { name: 'gateway-before', workers: 1, ...before(programBefore) }),
-    'two-workers-before': () =>
-      start(gateways, { name: 'gateway-of-two-before', workers: 2, ...before(programBefore) }),
+  const gateways = await Gateways.prepare(children, scratchDirectory, backends, users);
+  const starts: Readonly<Record<Exclude<PlaceName, PeerName>, () => Promise<Target> | Target>> = {
+    gateway: () => gateways.start({ name: 'gateway', workers: 1, nodeWords }),
+    'two-workers': () => gateways.start({ name: 'gateway-of-two', workers: 2, nodeWords }),
+    before: () => gateways.start({ name: 'gateway-before', workers: 1, ...before(programBefore) }),
+    'two-workers-before': () => gateways.start({ name: 'gateway-of-two-before', workers: 2, ...before(programBefore) }),
     nginx: () => startNginx(children, scratchDirectory, backends),
     direct: () => directTarget(backends),
   };
   const targets = new Map<PlaceName, Target>();
-  for (const place of placesOf(points)) targets.set(place, await starts[place]());
+  for (const peer of peers) targets.set(peer.name, peerTarget(peer));
+  for (const place of placesOf(points)) if (!isPeerName(place)) targets.set(place, await starts[place]());
   return {
     targets,
     backendPids: backends.pids,
-    users: peer === undefined ? users.list : users.list.map((user) => ({ ...user, token: peer.token })),
+    users: users.list,
     load: await MeasuringProcess.startLoad(children, 'load'),
     longLists: await MeasuringProcess.startLoad(children, 'long-lists'),
     listScript: await MeasuringProcess.startListScript(children),
     gateways,
   };
-}
-
-function start(gateways: Gateways | undefined, setup: GatewaySetup): Promise<Target> {
-  if (gateways === undefined) throw new Error('this scenario needs our own gateway');
-  return gateways.start(setup);
 }
 
 function before(program: string | undefined): Pick<GatewaySetup, 'program'> {

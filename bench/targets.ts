@@ -15,18 +15,27 @@ export const targetNames = [
   'before',
 ] as const;
 
-export type TargetName = (typeof targetNames)[number];
+/** Another gateway, by the name that it was given. */
+export type PeerName = `peer ${string}`;
+
+export type TargetName = (typeof targetNames)[number] | PeerName;
 
 /** What a load is put on. A scenario may put several loads on one. */
 export const placeNames = ['gateway', 'two-workers', 'before', 'two-workers-before', 'nginx', 'direct'] as const;
 
-export type PlaceName = (typeof placeNames)[number];
+export type PlaceName = (typeof placeNames)[number] | PeerName;
+
+export function isPeerName(name: TargetName | PlaceName): name is PeerName {
+  return name.startsWith('peer ');
+}
 
 export interface Target {
   readonly name: PlaceName;
   /** Scheme, host and port. */
   readonly origin: string;
   readonly hop: Hop;
+  /** Of all its users; each has one of their own when it is not given. */
+  readonly token?: string;
   /** It and its descendants are what the CPU time is taken of; `undefined`: not known, or nothing is before the backend. */
   readonly rootPid: number | undefined;
 }

@@ -21,8 +21,8 @@ t.test('idle sessions are weighed in a gateway of their own, and are not compare
 });
 
 t.test('points are held against an earlier build only where one is named', async (t) => {
-  const [plain] = pointsOf({ scenarios: ['hop'], mode: 'quick', programBefore: undefined });
-  const [against] = pointsOf({ scenarios: ['hop'], mode: 'quick', programBefore: '/before/dist/main.js' });
+  const [plain] = pointsOf({ scenarios: ['hop'], mode: 'quick', programBefore: undefined, peers: [] });
+  const [against] = pointsOf({ scenarios: ['hop'], mode: 'quick', programBefore: '/before/dist/main.js', peers: [] });
   t.equal(plain?.scenario.yardstick, 'at home');
   t.equal(against?.scenario.yardstick, 'before');
 });

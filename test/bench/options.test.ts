@@ -47,15 +47,32 @@ t.test('an earlier build takes the place of the yardsticks, where there is a fig
   }
 });
 
-t.test('another gateway is loaded with what it can take', async (t) => {
-  const words = ['--target', 'http://127.0.0.1:9/mcp?x=1', '--token', 'secret', '--backend-port', '9100'];
-  const { peer, scenarios, firstBackendPort } = parseOptions(words);
-  t.match(peer, { url: new URL('http://127.0.0.1:9/mcp?x=1'), token: 'secret', separator: '-', pid: undefined });
+t.test('other gateways are loaded beside ours, with what they can take', async (t) => {
+  const one = ['--peer', 'one=http://127.0.0.1:9/mcp?x=1,secret'];
+  const { peers, scenarios, firstBackendPort } = parseOptions([
+    ...one,
+    '--peer',
+    'two-2=http://h:1,t,__,42',
+    '--backend-port',
+    '9100',
+  ]);
+  t.match(peers, [
+    { name: 'peer one', url: new URL('http://127.0.0.1:9/mcp?x=1'), token: 'secret', separator: '-', pid: undefined },
+    { name: 'peer two-2', url: new URL('http://h:1'), token: 't', separator: '__', pid: 42 },
+  ]);
   t.same(scenarios, ['call', 'session']);
   t.equal(firstBackendPort, 9_100);
-  t.match(parseOptions([...words, '--separator', '__', '--target-pid', '42']).peer, { separator: '__', pid: 42 });
-  t.throws(() => parseOptions([...words, 'idle']), { message: 'not with --target: idle' });
-  t.throws(() => parseOptions([...words, '--check']), /of our own gateway/);
-  t.throws(() => parseOptions(['--target', 'https://127.0.0.1/mcp']), /takes an http URL/);
-  t.throws(() => parseOptions(['--target', 'nowhere']), /takes an http URL/);
+  t.throws(() => parseOptions([...one, 'idle']), { message: 'not with --peer: idle' });
+  t.throws(() => parseOptions([...one, '--check']), /of our own gateway/);
+  t.throws(() => parseOptions([...one, '--against', '/before']), /a comparison of its own/);
+  t.throws(() => parseOptions([...one, ...one]), /a name of its own/);
+  for (const word of ['nameless', '=http://h', 'a b=http://h', 'a=http://h,t,-,1,more']) {
+    t.throws(() => parseOptions(['--peer', word]), /--peer takes NAME=URL,token,separator,pid/, word);
+  }
+  for (const url of ['https://127.0.0.1/mcp', 'nowhere']) {
+    t.throws(() => parseOptions(['--peer', `a=${url}`]), /takes an http URL/, url);
+  }
+  for (const pid of ['0', '-1', 'x', '1.5']) {
+    t.throws(() => parseOptions(['--peer', `a=http://h,t,-,${pid}`]), /takes a process id/, pid);
+  }
 });
