@@ -82,6 +82,39 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.match(await client.callTool({ name: `${name}-echo`, arguments: { x: 1 } }), { structuredContent: { x: 1 } });
   });
 
+  await t.test('tasks pass through /mcp and compositions, with the ids of their servers', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const task = { taskId: 't', status: 'working' };
+    const backend = await backendFor(t, {
+      tools: ['a', 'b'],
+      capabilities: { tools: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
+      onCall: () => ({ task }),
+      methods: {
+        'tasks/get': () => task,
+        'tasks/list': () => ({ tasks: [task] }),
+      },
+    });
+    const name = newName('server');
+    t.equal((await caller.post('/servers', { name, url: backend.url })).status, 201);
+    const compose = async (tools: readonly string[]): Promise<string> => {
+      const body = { name: newName('composed'), servers: [{ name, tools }], subjects: [caller.subject] };
+      const answer = await caller.post('/compositions', body);
+      t.ok(answer.status < 300, answer.text);
+      return `/servers/${String((answer.json() as Json).name)}/mcp`;
+    };
+    const told = { ...task, taskId: `${name}-t` };
+    for (const path of ['/mcp', await compose(['b'])]) {
+      const called = await rpc(caller, path, 'tools/call', { name: `${name}-b`, task: {} });
+      t.match(called.json(), { result: { task: told } }, path);
+      t.match((await rpc(caller, path, 'tasks/get', { taskId: `${name}-t` })).json(), { result: told }, path);
+      const { result } = (await rpc(caller, path, 'tasks/list')).json() as { result: { tasks: unknown[] } };
+      t.same(
+        result.tasks.filter((listed) => (listed as Json).taskId === `${name}-t`),
+        [told],
+      );
+    }
+  });
+
   await t.test('GET /mcp: 400 without a session, 406 without the event stream', async (t) => {
     const caller = await controlPlane.caller(t);
     const statusFor = async (accept: string): Promise<number> =>
