@@ -4,7 +4,7 @@ import t from 'tap';
 import { backendFor, forEachDeployment, type ConfiguredCaller } from '../support/deployment.js';
 import { readEvents } from '../support/event-stream.js';
 import { memberText } from '../support/json-text.js';
-import type { RpcMessage, McpSession } from '../support/mcp-caller.js';
+import { answerText, type RpcMessage, type McpSession } from '../support/mcp-caller.js';
 import { encodeRequest, RawConnection } from '../support/raw-http.js';
 import { limits } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
@@ -71,6 +71,13 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       );
     }
     t.equal(one.calls.length, 2);
+    const batch = await session.send(`[${members.join()}]`, OLD);
+    for (const member of members) {
+      const alone = await session.send(member, OLD);
+      // An array alone is a batch.
+      if (alone.status === 200 && !member.startsWith('['))
+        t.ok(batch.text.includes(answerText(alone)), `as if it had come alone: ${member}`);
+    }
     t.equal((await session.list(OLD)).status, 200, 'the session is as it was');
   });
 

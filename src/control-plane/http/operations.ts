@@ -44,7 +44,7 @@ const mcpAnswers: readonly Answer[] = [
   {
     status: 200,
     description: 'The JSON-RPC answer, as JSON or as an event stream, depending on `Accept`.',
-    contents: [{ mediaType: 'application/json', schema: 'JsonRpcMessage' }, { mediaType: 'text/event-stream' }],
+    contents: [{ mediaType: 'application/json', schema: 'JsonRpcMessages' }, { mediaType: 'text/event-stream' }],
     headers: { 'mcp-session-id': 'The new session, on the answer to `initialize`.' },
   },
   { status: 202, description: 'A notification or response was accepted.', contents: [] },
@@ -272,7 +272,7 @@ export const operations = {
     headers: messageHeaders,
     description:
       'Tools are named `<server name>-<tool>`. `tools/list` and `tools/call` work with and without a session.',
-    body: 'JsonRpcMessage',
+    body: 'JsonRpcMessages',
     answers: mcpAnswers,
     refusals: [404],
   },
@@ -304,7 +304,7 @@ export const operations = {
     summary: 'A composition as one MCP server',
     headers: messageHeaders,
     description: 'For its subjects.',
-    body: 'JsonRpcMessage',
+    body: 'JsonRpcMessages',
     answers: mcpAnswers,
     refusals: [404],
   },

@@ -155,6 +155,12 @@ const composition = exactly({
   },
 });
 
+const jsonRpcMessage = {
+  type: 'object',
+  properties: { jsonrpc: { const: '2.0' } },
+  required: ['jsonrpc'],
+  additionalProperties: true,
+};
 const jsonRpcError = {
   type: 'object',
   properties: { jsonrpc: { const: '2.0' }, error: { type: 'object', required: ['code', 'message'] } },
@@ -213,12 +219,9 @@ export const schemas = {
     ),
   }),
   Error: error,
-  JsonRpcMessage: {
-    type: 'object',
-    description: 'One JSON-RPC 2.0 message of MCP.',
-    properties: { jsonrpc: { const: '2.0' } },
-    required: ['jsonrpc'],
-    additionalProperties: true,
+  JsonRpcMessages: {
+    description: 'One JSON-RPC 2.0 message of MCP; in sessions of 2025-03-26 and before also an array of them.',
+    anyOf: [jsonRpcMessage, { type: 'array', items: jsonRpcMessage }],
   },
   McpError: { description: 'What MCP itself refuses is a JSON-RPC error.', anyOf: [error, jsonRpcError] },
 } as const satisfies Record<string, JsonSchema>;

@@ -134,6 +134,34 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.equal(await send({ text: '{}', headers: [type, ['accept', 'image/png']] }), 406);
   });
 
+  await t.test('what a client of a later or an older MCP begins with: as on the dataplane', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const name = await register(t, caller, ['echo']);
+    const post = async (body: unknown, headers: HeaderList = []): Promise<HttpAnswer> =>
+      caller.send('POST', '/mcp', { body, headers: [...jsonHeaders, ...headers] });
+    for (const version of ['2026-07-28', '2025-11-25']) {
+      const discover = { jsonrpc: '2.0', id: 'a', method: 'server/discover', params: {} };
+      const answer = await post(discover, [['mcp-protocol-version', version]]);
+      t.equal(answer.status, 400, version);
+      t.match(answer.json(), { id: 'a', error: { code: -32601, message: /initialize/ } }, version);
+    }
+    const known = { jsonrpc: '2.0', id: 'b', method: 'tools/list' };
+    const foreign = await post(known, [['mcp-protocol-version', '2026-07-28']]);
+    t.match(foreign.json(), { id: 'b', error: { code: -32000, message: /mcp-protocol-version/ } });
+    const clientInfo = { name: 'old', version: '1' };
+    const params = { protocolVersion: '2025-03-26', capabilities: {}, clientInfo };
+    const opening = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
+    t.match(opening.json(), { result: { protocolVersion: '2025-03-26' } });
+    const session = [['mcp-session-id', opening.header('mcp-session-id') ?? '']] as const;
+    const call = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: `${name}-echo`, arguments: { n: 1 } } };
+    const batch = await post([call, { jsonrpc: '2.0', id: 3, method: 'ping' }], session);
+    t.match(batch.json(), [
+      { id: 2, result: { structuredContent: { n: 1 } } },
+      { id: 3, result: {} },
+    ]);
+    t.match((await post([call])).json(), { error: { code: -32600 } }, 'without a session there are no batches');
+  });
+
   await t.test('POST /servers/{compositionId}/mcp: exactly its tools, for its subjects', async (t) => {
     const caller = await controlPlane.caller(t);
     const [first, second] = [await register(t, caller, ['a', 'b']), await register(t, caller, ['c', 'd'])];
