@@ -1,6 +1,7 @@
 // The reference server of the Model Context Protocol behind the gateway, and the SDK's client with everything that it can be
 // asked for: what the server does unasked, or asks in its turn, is what it is without the gateway.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks';
 import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
@@ -11,6 +12,7 @@ import {
   ResourceUpdatedNotificationSchema,
   type ElicitResult,
   type Root,
+  type Task,
 } from '@modelcontextprotocol/sdk/types.js';
 import t from 'tap';
 import { startDeployment } from '../support/deployment.js';
@@ -18,11 +20,9 @@ import { startEverythingServer } from '../support/everything-server.js';
 import { connectSdkClient } from '../support/sdk-client.js';
 import { until } from '../support/until.js';
 
-/** They answer with tasks. */
-const TASK_TOOLS = ['simulate-research-query'];
-
 /** A client, what it was asked and told, and how it calls what the server calls otherwise. */
 class Asked {
+  readonly taskStore = new InMemoryTaskStore();
   readonly client = new Client(
     { name: 'asked', version: '1.0.0' },
     {
@@ -30,7 +30,9 @@ class Asked {
         sampling: {},
         elicitation: { form: { applyDefaults: true }, url: {} },
         roots: { listChanged: true },
+        tasks: { list: {}, cancel: {}, requests: { sampling: { createMessage: {} }, elicitation: { create: {} } } },
       },
+      taskStore: this.taskStore,
     },
   );
   readonly requests: unknown[] = [];
@@ -46,13 +48,14 @@ class Asked {
   constructor(prefix: string) {
     this.#prefix = prefix;
     const { client } = this;
-    client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => {
+    client.setRequestHandler(CreateMessageRequestSchema, async ({ params }) => {
       this.requests.push(params);
-      return { model: 'none', role: 'assistant', content: { type: 'text', text: 'it is so: “é”' } };
+      const answer = { model: 'none', role: 'assistant', content: { type: 'text', text: 'it is so: “é”' } } as const;
+      return params.task === undefined ? answer : this.#asTask(answer);
     });
-    client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+    client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
       this.requests.push(params);
-      return this.elicited;
+      return params.task === undefined ? this.elicited : this.#asTask(this.elicited);
     });
     client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: this.roots }));
     client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
@@ -73,8 +76,7 @@ class Asked {
 
   /** As plain data, with the server's URIs and without what is another in each session. */
   async call(name: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
-    this.called.add(name);
-    const tool = this.#prefix === '' ? name : `${this.#prefix}-${name}`;
+    const tool = this.toolName(name);
     const outcome: unknown = await this.client.callTool({ name: tool, arguments: args }).catch((error: unknown) => {
       if (!(error instanceof McpError)) throw error;
       return { code: error.code, message: error.message, data: error.data };
@@ -82,8 +84,36 @@ class Asked {
     return this.plain(outcome);
   }
 
+  /** What the tool is called here; it counts as called. */
+  toolName(name: string): string {
+    this.called.add(name);
+    return this.#prefix === '' ? name : `${this.#prefix}-${name}`;
+  }
+
+  /** A call that becomes a task, to its end. */
+  async callAsTask(name: string, args: Readonly<Record<string, unknown>>): Promise<{ id: string; result: unknown }> {
+    let id = '';
+    const call = { name: this.toolName(name), arguments: args };
+    for await (const message of this.client.experimental.tasks.callToolStream(call)) {
+      if (message.type === 'taskCreated') id = message.task.taskId;
+      if (message.type === 'result') return { id, result: this.plain(message.result) };
+      if (message.type === 'error') throw message.error;
+    }
+    throw new Error('the call has no end');
+  }
+
+  async #asTask(answer: Readonly<Record<string, unknown>>): Promise<{ task: Task }> {
+    const request = { method: 'none' as const };
+    const task = await this.taskStore.createTask({ ttl: 60_000, pollInterval: 20 }, 0, request);
+    await this.taskStore.storeTaskResult(task.taskId, 'completed', answer);
+    return { task };
+  }
+
   plain(outcome: unknown): unknown {
-    const text = JSON.stringify(outcome).replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>');
+    const text = JSON.stringify(outcome)
+      .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}/g, '<uuid>')
+      .replaceAll(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, '<time>')
+      .replaceAll(`"${this.#prefix}-<uuid>`, '"<uuid>');
     return JSON.parse(this.#prefix === '' ? text : text.replaceAll(`"${this.#prefix}+`, '"'));
   }
 }
@@ -96,6 +126,7 @@ const direct = new Asked('');
 const both = [through, direct] as const;
 await connectSdkClient(t, caller.origin + caller.path, caller.token, through.client);
 await connectSdkClient(t, server.url, undefined, direct.client);
+t.teardown(() => both.forEach(({ taskStore }) => taskStore.cleanup()));
 
 /**
  * Both are called, and find the same. Answers what that is.
@@ -242,6 +273,47 @@ await t.test('a call that is cancelled ends, and the session goes on', async (t)
   await callBoth('get-sum', 0, () => ({ a: 1, b: 2 }));
 });
 
+await t.test('what a client is asked as a task: it is looked at, and its result fetched', async (t) => {
+  const sampled = await callBoth('trigger-sampling-request-async', 1, () => ({ prompt: 'is it?', maxTokens: 7 }));
+  t.match(sampled, { content: [{ text: /COMPLETED.*it is so: “é”/s }] });
+  for (const asked of both) asked.elicited = { action: 'accept', content: { name: 'Zoë' } };
+  const elicited = await callBoth('trigger-elicitation-request-async', 1);
+  t.match(elicited, { content: [{ text: /COMPLETED/ }, { text: /Zoë/ }] });
+});
+
+await t.test('a tool that takes its time, as a task: it asks something, is listed, and ends', async (t) => {
+  for (const asked of both) {
+    asked.requests.length = 0;
+    asked.elicited = { action: 'accept', content: { interpretation: 'snake' } };
+  }
+  const args = { topic: 'Python', ambiguous: true };
+  const [seen, expected] = await Promise.all(
+    both.map(async (asked) => asked.callAsTask('simulate-research-query', args)),
+  );
+  t.match(seen?.result, { content: [{ text: /Research Report: Python \(snake\)/ }] });
+  t.same(seen?.result, expected?.result);
+  t.match(through.plain(through.requests), [{ requestedSchema: { required: ['interpretation'] } }]);
+  t.same(through.plain(through.requests), direct.plain(direct.requests.slice(0, 1)));
+  t.match(seen?.id, /^everything-/);
+  const { tasks } = through.client.experimental;
+  t.match(await tasks.getTask(seen?.id ?? ''), { taskId: seen?.id, status: 'completed' });
+  const known = (await tasks.listTasks()).tasks.map(({ taskId }) => taskId);
+  t.ok(known.includes(seen?.id ?? ''));
+});
+
+await t.test('a task that is cancelled is over', async (t) => {
+  for (const asked of both) {
+    const { tasks } = asked.client.experimental;
+    const call = { name: asked.toolName('simulate-research-query'), arguments: { topic: 'a' } };
+    for await (const message of tasks.callToolStream(call)) {
+      if (message.type !== 'taskCreated') continue;
+      t.match(await tasks.cancelTask(message.task.taskId), { taskId: message.task.taskId, status: 'cancelled' });
+      await t.rejects(tasks.cancelTask(message.task.taskId));
+      break;
+    }
+  }
+});
+
 await t.test('no tool was left out', async (t) => {
   const elsewhere = [
     'echo',
@@ -255,6 +327,6 @@ await t.test('no tool was left out', async (t) => {
   const own = (await direct.client.listTools()).tools.map(({ name }) => name);
   t.same(
     own.filter((name) => !through.called.has(name) && !elsewhere.includes(name)),
-    TASK_TOOLS,
+    [],
   );
 });

@@ -6,7 +6,7 @@ import { edgeMutants } from './mutants/edge.js';
 import { namesMutants } from './mutants/names.js';
 import { primaryMutants } from './mutants/primary.js';
 import { reachMutants } from './mutants/reach.js';
-import { relayMutants } from './mutants/relay.js';
+import { relayedMutants, relayMutants } from './mutants/relay.js';
 import { sharedMutants } from './mutants/shared.js';
 import { configMutants } from './mutants/store-configs.js';
 import { embeddedStoreMutants } from './mutants/store-embedded.js';
@@ -25,4 +25,5 @@ export const areas: Readonly<Record<string, readonly Mutant[]>> = {
   edge: edgeMutants,
   affinity: affinityMutants,
   relay: relayMutants,
+  relayed: relayedMutants,
 };

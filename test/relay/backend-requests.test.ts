@@ -148,6 +148,138 @@ t.test(
   },
 );
 
+/** What the backends were answered, in order. */
+function answers({ scene }: Begun): { id?: unknown; result?: unknown; error?: { code: number; message: string } }[] {
+  const texts = scene.http.calls.map(({ text }) => text).filter((text) => text !== '' && !text.includes('"method"'));
+  return texts.map((text) => JSON.parse(text) as object);
+}
+
+function ask(id: unknown, method: string, params: object = {}): string {
+  return `data: ${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n\n`;
+}
+
+t.test('only what the client offers is asked', async (t) => {
+  const begun = begin(t, { elicitation: { form: {} } });
+  const asked: [method: string, params: object, code: number | undefined][] = [
+    ['roots/list', {}, -32601],
+    ['sampling/createMessage', {}, -32601],
+    ['elicitation/create', { mode: 'url' }, -32602],
+    ['tasks/get', { taskId: 'x' }, -32601],
+    ['tasks/list', {}, -32601],
+    ['elicitation/create', { mode: 'form' }, undefined],
+    ['elicitation/create', {}, undefined],
+  ];
+  for (const [id, [method, params]] of asked.entries()) begun.call.data(ask(id, method, params));
+  t.equal(messages(begun).length, 2, 'what is asked of the client');
+  const codes = new Map(answers(begun).map(({ id, error }) => [id, error?.code]));
+  for (const [id, [method, , code]] of asked.entries()) t.equal(codes.get(id), code, `${id} ${method}`);
+});
+
+t.test('a task that a client does not run for this backend cannot be asked for', async (t) => {
+  const begun = begin(t, { tasks: { cancel: {}, requests: { sampling: { createMessage: {} } } }, sampling: {} });
+  begun.call.data(ask(1, 'tasks/get', { taskId: 'x' }) + ask(2, 'tasks/cancel', { taskId: 'x' }));
+  t.match(answers(begun), [
+    { id: 1, error: { code: -32602 } },
+    { id: 2, error: { code: -32602 } },
+  ]);
+  begun.call.data(ask(3, 'sampling/createMessage', { task: {} }));
+  respond(begun, messages(begun)[0]?.id, { task: { taskId: 'x', status: 'working' } });
+  begun.call.data(ask(4, 'tasks/get', { taskId: 'x' }));
+  t.match(messages(begun).at(-1), { method: 'tasks/get', params: { taskId: 'x' } });
+});
+
+t.test('a ping is answered here', async (t) => {
+  const begun = begin(t, {});
+  begun.call.data(ask('p', 'ping'));
+  t.same(answers(begun), [{ jsonrpc: '2.0', id: 'p', result: {} }]);
+  t.same(messages(begun), []);
+});
+
+t.test('what a backend withdraws is withdrawn under the id that the client knows', async (t) => {
+  const begun = begin(t);
+  begun.call.data(ROOTS + ask(2, 'roots/list'));
+  const [first, second] = messages(begun);
+  const withdrawn = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2, reason: 'late' } };
+  begun.call.data(`data: ${JSON.stringify(withdrawn)}\n\n`);
+  t.same(messages(begun).at(-1), { ...withdrawn, params: { requestId: second?.id, reason: 'late' } });
+  respond(begun, second?.id);
+  t.same(answers(begun), [], 'its answer goes nowhere');
+  respond(begun, first?.id);
+  t.match(answers(begun), [{ id: 1 }]);
+  respond(begun, first?.id);
+  t.equal(answers(begun).length, 1, 'nor does a second one');
+});
+
+t.test('two backends may ask under one id, and withdraw each its own', async (t) => {
+  const scene = new RelayScene(t, virtualHostOf({ b: {}, c: {} })).open(CAPABILITIES);
+  const begun = (name: string, id: number): Begun => {
+    const exchange = scene.post('tools/call', { name: `${name}-x` }, id);
+    return { scene, exchange, call: scene.http.last.head(200, 'text/event-stream') };
+  };
+  const [one, two] = [begun('b', 7), begun('c', 8)];
+  one.call.data(ROOTS);
+  two.call.data(ROOTS);
+  const [ofOne, ofTwo] = [messages(one)[0]?.id, messages(two)[0]?.id];
+  t.not(ofOne, ofTwo);
+  two.call.data('data: {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}\n\n');
+  t.equal(messages(one).length, 1);
+  t.equal(messages(two).length, 2);
+  respond(one, ofOne, { roots: [{ uri: 'one:' }] });
+  t.match(answers(one), [{ id: 1, result: { roots: [{ uri: 'one:' }] } }]);
+  for (let id = 2; id <= limits.backendRequestsOpenMax + 2; id++) one.call.data(ask(id, 'roots/list'));
+  t.match(answers(one).at(-1), { error: { message: /Too many/ } });
+  const { length } = messages(two);
+  two.call.data(ask(3, 'roots/list'));
+  t.equal(messages(two).length, length + 1, "what one has open is not the other's");
+});
+
+t.test('the end of a call withdraws what was asked on its stream, and nothing else', async (t) => {
+  const begun = begin(t);
+  const other = begun.scene.post('tools/call', { name: 'b-x' }, 8);
+  const otherCall = begun.scene.http.last.head(200, 'text/event-stream');
+  begun.call.data(ROOTS);
+  otherCall.data(ask(2, 'roots/list'));
+  begun.call.data('data: {"jsonrpc":"2.0","id":1,"result":{"content":[]}}\n\n');
+  const [asked, ...told] = messages(begun);
+  t.ok(told.some(({ method, params }) => method === 'notifications/cancelled' && params?.requestId === asked?.id));
+  const [stays] = messages({ ...begun, exchange: other });
+  t.equal(messages({ ...begun, exchange: other }).length, 1);
+  respond(begun, asked?.id);
+  respond(begun, stays?.id);
+  t.match(answers(begun), [{ id: 2 }]);
+  t.equal(answers(begun).length, 1);
+});
+
+t.test('requests and their ids have bounds', async (t) => {
+  const begun = begin(t);
+  const longest = 'x'.repeat(limits.backendRequestIdBytesMax - 2);
+  begun.call.data(ask(longest, 'roots/list') + ask(`${longest}x`, 'roots/list'));
+  t.equal(messages(begun).length, 1);
+  t.match(answers(begun), [{ error: { code: -32603, message: /id .* too long/ } }]);
+  for (let id = 1; id <= limits.backendRequestsOpenMax; id++) begun.call.data(ask(id, 'roots/list'));
+  t.equal(messages(begun).length, limits.backendRequestsOpenMax);
+  t.match(answers(begun).at(-1), { id: limits.backendRequestsOpenMax, error: { message: /Too many/ } });
+});
+
+t.test('progress of the client goes to the backend whose token it names, if it is one', async (t) => {
+  const begun = begin(t);
+  const token = (progressToken: unknown): object => ({ _meta: { progressToken } });
+  begun.call.data(
+    ask(1, 'roots/list', token('a')) + ask(2, 'roots/list', token('b')) + ask(3, 'roots/list', token('b')),
+  );
+  const progress = (progressToken: string): number => {
+    const before = begun.scene.http.calls.length;
+    const params = { progressToken, progress: 1 };
+    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params }));
+    t.equal(begun.scene.request({ body }).answer?.status, 202);
+    return begun.scene.http.calls.length - before;
+  };
+  t.equal(progress('a'), 1);
+  t.match(JSON.parse(begun.scene.http.last.text), { params: { progressToken: 'a' } });
+  t.equal(progress('b'), 0, 'two have it');
+  t.equal(progress('c'), 0);
+});
+
 t.test('nothing is left when the session ends', async (t) => {
   const begun = begin(t);
   begun.call.data(ROOTS);

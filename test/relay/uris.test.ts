@@ -70,6 +70,15 @@ t.test('what a template makes goes back to its backend, whatever it begins with'
   }
 });
 
+t.test('what is no form of a URI has no backend', async (t) => {
+  const host = virtualHostOf({ b: {} });
+  t.match(routeUri(host, 'b+file:///x'), { bareUri: 'file:///x', cutStart: 0, cutEnd: 2 });
+  t.match(routeUri(host, 'ui://b/x'), { bareUri: 'ui://x', cutStart: 5, cutEnd: 7 });
+  for (const uri of ['c+x:y', 'ui://c/x', 'ui://b+x', 'b/x:y', 'b', '', 'ui://b']) {
+    t.equal(routeUri(host, uri), undefined, uri);
+  }
+});
+
 t.test('a name in other letters is found, if it is the only one', async (t) => {
   const backendOf = (virtualHost: ReturnType<typeof virtualHostOf>, uri: string): string | undefined =>
     routeUri(virtualHost, uri)?.backend.name;

@@ -2,14 +2,14 @@
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const ROWS = 'spec/prompts-resources';
-const ASKING = ['relay/backend-requests', 'spec/backend-requests'];
-const RECONNECTING = ['relay/upstream/backend-stream', 'relay/upstream/resumption', 'spec/streams'];
-const STREAMS = ['relay/session-stream', 'spec/streams'];
+const ASKING = ['relay/backend-requests'];
+const RECONNECTING = ['relay/upstream/backend-stream', 'relay/upstream/resumption'];
+const STREAMS = ['relay/session-stream'];
 
 export const relayMutants: readonly Mutant[] = [
   ...mutantsOf(
     'src/relay/uris.ts',
-    ['relay/uris', 'relay/rewriting', ROWS],
+    ['relay/uris', 'relay/rewriting'],
     [
       {
         slip: 'a name is found in other letters although it could be another',
@@ -33,11 +33,6 @@ export const relayMutants: readonly Mutant[] = [
         becomes: 'ui: Buffer.from(`${uriName}`)',
       },
       {
-        slip: "a backend's `ui:` URI is found under its plain form, too",
-        text: 'if (cutStart === 0 && bareUri.startsWith(UI)) return undefined;',
-        becomes: '',
-      },
-      {
         slip: 'what is cut keeps its separator',
         text: 'const cutEnd = nameEnd + 1;',
         becomes: 'const cutEnd = nameEnd;',
@@ -56,7 +51,7 @@ export const relayMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'src/relay/rewriting.ts',
-    ['relay/rewriting', ROWS],
+    ['relay/rewriting'],
     [
       {
         slip: 'URIs are rewritten at places of other methods',
@@ -91,7 +86,7 @@ export const relayMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'src/protocol/uri-places.ts',
-    ['relay/rewriting', ROWS],
+    ['relay/rewriting'],
     [
       {
         slip: 'links to the web are rewritten',
@@ -137,7 +132,7 @@ export const relayMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'src/relay/targets.ts',
-    ['relay/targets', ROWS],
+    ['relay/targets'],
     [
       {
         slip: 'the URI in an error of a tool stays bare',
@@ -196,47 +191,6 @@ export const relayMutants: readonly Mutant[] = [
         slip: 'a URI that is too long is looked for',
         text: 'const isTooLong = isTokenTooLong || (isUri && text.length > bytesMax);',
         becomes: 'const isTooLong = isTokenTooLong;',
-      },
-    ],
-  ),
-  ...mutantsOf(
-    'src/relay/gate.ts',
-    [ROWS],
-    [
-      {
-        slip: 'a backend is asked for what it has not declared',
-        text: 'if (((upstream.record?.capabilities ?? 0) & capability) === 0) {',
-        becomes: 'if (capability === -1) {',
-      },
-      {
-        slip: 'where nobody declares it the thing is missing, not the method',
-        text: "=== 'no' ? methodNotFound(method) : unknown);",
-        becomes: "=== 'no' ? unknown : unknown);",
-      },
-      {
-        slip: 'what is refused by its entries is read',
-        text: "} else if (grant === 'refused') {",
-        becomes: "} else if (grant === 'never') {",
-      },
-      {
-        slip: 'what is granted by a name needs the lists all the same, and is refused',
-        text: "uri === undefined || grant === 'granted'",
-        becomes: 'uri === undefined',
-      },
-      {
-        slip: 'templates are not looked at',
-        text: 'if (outcome === unknown && !this.#isAborted)',
-        becomes: 'if (outcome === method && !this.#isAborted)',
-      },
-      {
-        slip: 'what no list has is granted',
-        text: 'else done(outcome ? undefined : this.#rules.unknown);',
-        becomes: 'else done(undefined);',
-      },
-      {
-        slip: 'a list that cannot be read grants',
-        text: 'if (fault !== undefined) done(fault);',
-        becomes: 'if (fault !== undefined) done(undefined);',
       },
     ],
   ),
@@ -362,7 +316,7 @@ export const relayMutants: readonly Mutant[] = [
     {
       slip: 'a loss is told for ever',
       text: '        this.#lostCount = 0;',
-      after: 'encodeEvent(lossNotification(this.#lostCount))',
+      after: 'lossNotification(this.#lostCount))',
       becomes: '        this.#lostCount -= 0;',
     },
     {
@@ -377,12 +331,12 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'what is told while others wait overtakes them',
-      text: 'if (!this.#isBlocked && this.#waiting.length === 0) {',
-      becomes: 'if (!this.#isBlocked || this.#waiting.length === 0) {',
+      text: 'if (this.isOpen && !this.#isBlocked && this.#waiting.length === 0) {',
+      becomes: 'if (this.isOpen && !this.#isBlocked) {',
     },
     {
       slip: 'who asks on a closed stream is not told',
-      text: 'if (!this.isOpen) {',
+      text: 'if (!this.isHeard) {',
       becomes: 'if (this.#lostCount < 0) {',
     },
     {
@@ -409,71 +363,8 @@ export const relayMutants: readonly Mutant[] = [
     },
   ]),
   ...mutantsOf(
-    'src/relay/unasked.ts',
-    ['spec/streams'],
-    [
-      {
-        slip: 'backends that have nothing to say are listened to',
-        text: 'if (!upstream.declares(SPEAKING) && !this.#session.backendRequests.offersAnything) return;',
-        becomes: '',
-      },
-      {
-        slip: 'nobody is listened to for what a client can be asked',
-        text: ' && !this.#session.backendRequests.offersAnything) return;',
-        becomes: ') return;',
-      },
-      {
-        slip: 'a backend is listened to twice',
-        text: 'if (this.#streams.get(upstream)?.isOver === false) return;',
-        becomes: '',
-      },
-      {
-        slip: "a backend's stream outlives its session",
-        text: '    this.#streams.get(upstream)?.close();',
-        becomes: '',
-      },
-      {
-        slip: "the backends' streams outlive the client",
-        text: 'if (!this.stream.isOpen) this.#closeAll();',
-        becomes: '',
-      },
-      {
-        slip: "the backends' streams end although the client is back",
-        text: '    this.#lingering?.cancel();',
-        after: 'if (exchange.isAborted) return;',
-        becomes: '',
-      },
-      {
-        slip: 'a lost session is not noticed',
-        text: "        if (record?.sessionId !== '') upstream.lose(record);",
-        becomes: '',
-      },
-      {
-        slip: 'changes of lists are told one by one',
-        text: 'else if (CHANGES.has(message.method)) this.stream',
-        becomes: "else if (message.method === '') this.stream",
-      },
-      {
-        slip: 'what is asked is told like a notification',
-        text: "if (message.kind === 'request') backendRequests",
-        becomes: "if (message.method === '') backendRequests",
-      },
-      {
-        slip: 'what is withdrawn is told like a notification',
-        text: "else if (message.method === 'notifications/cancelled')",
-        becomes: "else if (message.method === '')",
-      },
-      {
-        slip: "the backends' streams outlive the session",
-        text: '    this.#closeAll();',
-        after: '    this.#isOver = true;',
-        becomes: '',
-      },
-    ],
-  ),
-  ...mutantsOf(
     'src/relay/subscriptions.ts',
-    ['relay/subscriptions', 'spec/streams'],
+    ['relay/subscriptions'],
     [
       { slip: 'subscriptions have no bound', text: 'this.#count < limits.subscriptionsMax && ', becomes: '' },
       { slip: 'subscriptions are in no share', text: ' && this.#memory.hasRoomFor(bytesOf(uri));', becomes: ';' },
@@ -616,25 +507,6 @@ export const relayMutants: readonly Mutant[] = [
     },
   ]),
   ...mutantsOf(
-    'src/protocol/list-kinds.ts',
-    [ROWS],
-    [
-      {
-        slip: 'templates are asked for like resources',
-        text: "method: 'resources/templates/list',",
-        becomes: "method: 'resources/list',",
-      },
-      { slip: 'templates are known by their names', text: "key: 'uriTemplate',", becomes: "key: 'name'," },
-      { slip: 'resources are known by their names', text: "key: 'uri',", becomes: "key: 'name'," },
-      { slip: 'prompts have the allow-list of tools', text: "allowedAs: 'prompts',", becomes: "allowedAs: 'tools'," },
-      {
-        slip: 'prompts are asked of who has resources',
-        text: 'capability: capability.prompts,',
-        becomes: 'capability: capability.resources,',
-      },
-    ],
-  ),
-  ...mutantsOf(
     'src/relay/uri-template.ts',
     ['relay/uri-template'],
     [
@@ -660,6 +532,133 @@ export const relayMutants: readonly Mutant[] = [
         slip: 'a text between variables has no bound',
         text: 'if (literal.length > limits.templateTextCharsMax) return false;',
         becomes: '',
+      },
+    ],
+  ),
+];
+
+/** In what only shows with a gateway and its backends. */
+export const relayedMutants: readonly Mutant[] = [
+  ...mutantsOf(
+    'src/relay/gate.ts',
+    [ROWS],
+    [
+      {
+        slip: 'a backend is asked for what it has not declared',
+        text: 'if (((upstream.record?.capabilities ?? 0) & capability) === 0) {',
+        becomes: 'if (capability === -1) {',
+      },
+      {
+        slip: 'where nobody declares it the thing is missing, not the method',
+        text: "=== 'no' ? methodNotFound(method) : unknown);",
+        becomes: "=== 'no' ? unknown : unknown);",
+      },
+      {
+        slip: 'what is refused by its entries is read',
+        text: "} else if (grant === 'refused') {",
+        becomes: "} else if (grant === 'never') {",
+      },
+      {
+        slip: 'what is granted by a name needs the lists all the same, and is refused',
+        text: "uri === undefined || grant === 'granted'",
+        becomes: 'uri === undefined',
+      },
+      {
+        slip: 'templates are not looked at',
+        text: 'if (outcome === unknown && !this.#isAborted)',
+        becomes: 'if (outcome === method && !this.#isAborted)',
+      },
+      {
+        slip: 'what no list has is granted',
+        text: 'else done(outcome ? undefined : this.#rules.unknown);',
+        becomes: 'else done(undefined);',
+      },
+      {
+        slip: 'a list that cannot be read grants',
+        text: 'if (fault !== undefined) done(fault);',
+        becomes: 'if (fault !== undefined) done(undefined);',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/unasked.ts',
+    ['spec/streams'],
+    [
+      {
+        slip: 'backends that have nothing to say are listened to',
+        text: 'if (!upstream.declares(SPEAKING) && !this.#session.backendRequests.offersAnything) return;',
+        becomes: '',
+      },
+      {
+        slip: 'nobody is listened to for what a client can be asked',
+        text: ' && !this.#session.backendRequests.offersAnything) return;',
+        becomes: ') return;',
+      },
+      {
+        slip: 'a backend is listened to twice',
+        text: 'if (this.#heard.get(upstream)?.stream.isOver === false) return;',
+        becomes: '',
+      },
+      {
+        slip: "a backend's stream outlives its session",
+        text: '    heard.stream.close();',
+        becomes: '',
+      },
+      {
+        slip: "the backends' streams outlive the client",
+        text: 'if (!this.stream.isOpen) this.#closeAll();',
+        becomes: '',
+      },
+      {
+        slip: "the backends' streams end although the client is back",
+        text: '    this.#lingering?.cancel();',
+        after: 'if (exchange.isAborted) return;',
+        becomes: '',
+      },
+      {
+        slip: 'a lost session is not noticed',
+        text: "        if (record?.sessionId !== '') upstream.lose(record);",
+        becomes: '',
+      },
+      {
+        slip: 'changes of lists are told one by one',
+        text: 'else if (CHANGES.has(message.method)) this.stream',
+        becomes: "else if (message.method === '') this.stream",
+      },
+      {
+        slip: 'what is asked is told like a notification',
+        text: "if (message.kind === 'request') backendRequests",
+        becomes: "if (message.method === '') backendRequests",
+      },
+      {
+        slip: 'what is withdrawn is told like a notification',
+        text: "else if (message.method === 'notifications/cancelled')",
+        becomes: "else if (message.method === '')",
+      },
+      {
+        slip: "the backends' streams outlive the session",
+        text: '    this.#closeAll();',
+        after: '    this.#isOver = true;',
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/protocol/list-kinds.ts',
+    [ROWS],
+    [
+      {
+        slip: 'templates are asked for like resources',
+        text: "method: 'resources/templates/list',",
+        becomes: "method: 'resources/list',",
+      },
+      { slip: 'templates are known by their names', text: "key: 'uriTemplate',", becomes: "key: 'name'," },
+      { slip: 'resources are known by their names', text: "key: 'uri',", becomes: "key: 'name'," },
+      { slip: 'prompts have the allow-list of tools', text: "allowedAs: 'prompts',", becomes: "allowedAs: 'tools'," },
+      {
+        slip: 'prompts are asked of who has resources',
+        text: 'capability: capability.prompts,',
+        becomes: 'capability: capability.resources,',
       },
     ],
   ),

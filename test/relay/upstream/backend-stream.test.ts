@@ -56,6 +56,14 @@ t.test('what is no stream is not asked for again', async (t) => {
   }
 });
 
+t.test('what is answered in another form is no stream either', async (t) => {
+  const { context, heard } = listen(t);
+  context.http.last.head(200, 'application/json').data(MESSAGE);
+  t.same(heard, []);
+  context.advance(2 * limits.backendStreamDelayMsMax);
+  t.equal(context.http.calls.length, 1);
+});
+
 t.test('a failing backend is asked more and more seldom, and from the beginning once it speaks', async (t) => {
   const { context, heard } = listen(t);
   for (let delayMs = limits.backendStreamDelayMsMin; delayMs < limits.backendStreamDelayMsMax; delayMs *= 2) {
@@ -66,6 +74,12 @@ t.test('a failing backend is asked more and more seldom, and from the beginning 
     t.equal(context.http.calls.length, length, `${delayMs} ms are not over`);
     context.advance(40);
     t.equal(context.http.calls.length, length + 1);
+  }
+  for (let tries = 0; tries < 2; tries += 1) {
+    const { length } = context.http.calls;
+    context.http.last.empty(503);
+    context.advance(limits.backendStreamDelayMsMax + 20);
+    t.equal(context.http.calls.length, length + 1, 'no longer than the longest wait');
   }
   context.http.last.head(200, 'text/event-stream').data(MESSAGE).end();
   t.equal(heard.length, 1);
@@ -108,6 +122,8 @@ t.test('an event that is too large ends the stream, and answers and nonsense are
   t.ok(call.isAborted);
   context.advance(limits.backendStreamDelayMsMin + 20);
   t.equal(context.http.calls.length, 2);
+  context.http.last.head(200, 'text/event-stream').data(MESSAGE);
+  t.equal(heard.length, 2, 'the next stream is read anew');
 });
 
 t.test('a closed one says and asks nothing more', async (t) => {
