@@ -80,6 +80,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   start(): void {
+    // Of two that wait for one task its backend would ask either of them.
+    if (this.#plan.message.method === 'tasks/result') this.#plan.session.giveUpAbandoned(this.#task);
     this.#plan.session.begin(this);
     this.#plan.exchange.onAbort = () => this.#onCallerGone();
     // A large message takes a while to be read, and its caller may be gone by then.
@@ -249,11 +251,25 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
 
   #goOnUnheard(timeMs: number): void {
     this.#request?.resume();
-    this.#unheardDeadline ??= this.#plan.deadlines.after(timeMs, () => {
+    this.#unheardDeadline ??= this.#plan.deadlines.after(timeMs, () => this.giveUp());
+  }
+
+  override get abandonedWait(): string {
+    return this.#unheardDeadline === undefined || this.#plan.message.method !== 'tasks/result' ? '' : this.#task;
+  }
+
+  override giveUp(): void {
+    if (this.#isDone) return;
+    if (this.#request !== undefined)
       this.#plan.upstream.cancel(this.id, 'nobody waits for the answer', this.#plan.passthrough);
-      this.#request?.abort();
-      this.#finish(errorMessage(this.id, CANCELLED));
-    });
+    this.#request?.abort();
+    this.#finish(errorMessage(this.id, CANCELLED));
+  }
+
+  /** The id of the task that the request is about, as the caller has written it. */
+  get #task(): string {
+    const { exchange, message } = this.#plan;
+    return exchange.request.body.toString('utf8', message.nameStart, message.nameEnd);
   }
 
   /** Progress is relayed under the caller's own token only; a caller that gave none asked for none. */

@@ -25,6 +25,16 @@ export abstract class RequestInFlight extends Link {
    * @param exchange that of the notice which says so.
    */
   abstract cancel(exchange: Exchange, notice: ClientMessage): void;
+  /** What it waits for, in words of its own, if that can be waited for again and its caller is gone; `''` otherwise. */
+  get abandonedWait(): string {
+    return '';
+  }
+
+  /** Nobody waits for the answer any more. */
+  giveUp(): void {
+    // What is answered soon in any case.
+  }
+
   /**
    * It has been under way for long: whoever waits for the answer may be told that it is still to come. Called again with
    * each turn.

@@ -50,6 +50,15 @@ export class RequestsInFlight extends Link {
     return undefined;
   }
 
+  /** Gives up those that wait for the same as a new one, and whose callers are gone: they would only take its place. */
+  giveUpAbandoned(wait: string): void {
+    for (let work = this.#head.next; work instanceof RequestInFlight;) {
+      const { next } = work;
+      if (work.abandonedWait === wait) work.giveUp();
+      work = next;
+    }
+  }
+
   /** For `SlowRequests`. @param turn in which the slow ones have begun, or before. */
   tellSlow(turn: number): void {
     for (let work = this.#head.next; work instanceof RequestInFlight && work.begunInTurn <= turn;) {

@@ -251,6 +251,11 @@ export class Session {
     this.#inFlight.begin(work);
   }
 
+  /** A request waits anew for what others of this session have waited for whose callers are gone. */
+  giveUpAbandoned(wait: string): void {
+    this.#inFlight.giveUpAbandoned(wait);
+  }
+
   finish(work: RequestInFlight): void {
     this.#inFlight.finish(work);
   }

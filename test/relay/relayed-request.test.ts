@@ -4,7 +4,7 @@ import { limits } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
 import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
 import { RelayScene, initializeResult } from './relay-scene.js';
-import type { ScriptedCall } from './upstream/scripted-upstream.js';
+import { REQUEST_ID, type ScriptedCall } from './upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 const CANCELLED = '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Request cancelled"}}';
@@ -236,4 +236,36 @@ t.test('a session that is lost again fails the call: it is sent twice at most', 
     error: { code: -32603, message: /session lost/ },
   });
   t.equal(scene.http.calls.filter(({ summary }) => summary === 'tools/call').length, 2);
+});
+
+t.test('who waits for a task again takes the place of those that are gone, and of no others', async (t) => {
+  const result = { protocolVersion: '2025-11-25', capabilities: { tools: {}, tasks: {} } };
+  const answer = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result });
+  const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({}, answer);
+  const wait = (taskId: string, id: number): [RecordedExchange, ScriptedCall] => {
+    const exchange = scene.post('tasks/result', { taskId }, id);
+    return [exchange, scene.http.last];
+  };
+  const cancelled = (): unknown[] =>
+    scene.http.calls
+      .filter(({ summary }) => summary === 'notifications/cancelled')
+      .map(({ text }) => (JSON.parse(text) as { params: { requestId: unknown } }).params.requestId);
+  const [gone, goneCall] = wait('b-t', 1);
+  const [otherGone, otherCall] = wait('b-u', 2);
+  const [, heardCall] = wait('b-t', 3);
+  for (const exchange of [gone, otherGone]) {
+    exchange.abort();
+    // What is answered to a caller that is gone goes nowhere.
+    Object.assign(exchange, { respond: () => undefined });
+  }
+  t.same(cancelled(), [], 'going away is no cancellation');
+  const [exchange, call] = wait('b-t', 4);
+  t.equal(call.summary, 'tasks/result');
+  t.same(cancelled(), [1]);
+  t.same(
+    [goneCall, otherCall, heardCall, call].map(({ isAborted }) => isAborted),
+    [true, false, false, false],
+  );
+  call.json('{"jsonrpc":"2.0","id":4,"result":{"content":[]}}');
+  t.equal(exchange.answer?.body.toString(), '{"jsonrpc":"2.0","id":4,"result":{"content":[]}}');
 });
