@@ -5,7 +5,13 @@
 //
 //   attached ──the connection broke──> detached ──GET: `attach`──> attached
 //      └──────the last event written──> over, its tail kept; detached ──the last event said──> undelivered
-import { encodeEventAfter, eventHeadText, keepAliveComment } from '../protocol/event-stream.js';
+import {
+  encodeEvent,
+  encodeEventAfter,
+  encodeNumberedEvent,
+  eventHeadText,
+  keepAliveComment,
+} from '../protocol/event-stream.js';
 import { limits } from '../shared/limits.js';
 import { Link } from '../shared/link.js';
 import type { Exchange } from './exchange.js';
@@ -13,6 +19,9 @@ import { EventPieces } from './piece-source.js';
 import { Sending } from './sending.js';
 import { LARGE_BYTES_FROM, KeptEvent, lossNotification, LOST, type Kept } from './kept-event.js';
 import type { StreamKeeper } from './stream-keeper.js';
+
+/** What a stream takes of the keeper's room at once. */
+const TAKEN_BYTES_LEAST = 2_048;
 
 export interface StreamOwner {
   /** The client's connection is gone, and with it what held the backend back. */
@@ -45,6 +54,10 @@ export class CallerStream extends Link {
   /** Those before this position count at the keeper. */
   #counted = 1;
   #countedBytes = 0;
+  /** What the keeper has for them: taken in larger steps, because each costs. */
+  #takenBytes = 0;
+  /** Of the ids of its events. */
+  readonly #idText: string;
   /** Unwritten ones that were dropped and not told of. */
   #lostCount = 0;
 
@@ -54,6 +67,7 @@ export class CallerStream extends Link {
     this.#owner = owner;
     this.#keeper = keeper;
     this.number = keeper === undefined ? 0 : keeper.begin(this);
+    this.#idText = keeper === undefined ? '' : `id: ${this.number}_`;
     this.#exchange = exchange;
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
@@ -92,7 +106,10 @@ export class CallerStream extends Link {
       return;
     }
     this.#position += 1;
-    const event = encodeEventAfter(this.#headText(this.#position), data);
+    const event =
+      this.#keeper === undefined
+        ? encodeEvent(data)
+        : encodeNumberedEvent(this.number, this.#position, !this.#isPrimed, data);
     this.#isPrimed = true;
     const isDue = this.#exchange !== undefined && !this.#isBlocked;
     if (isDue) {
@@ -103,8 +120,7 @@ export class CallerStream extends Link {
       this.#first = this.#counted = this.#next;
       return;
     }
-    const text = event.toString('latin1');
-    this.#kept.push(onLost === undefined ? text : new KeptEvent(text, undefined, onLost));
+    this.#kept.push(onLost === undefined ? event : new KeptEvent(event.toString('latin1'), undefined, onLost));
     if (isDue || this.#exchange === undefined) this.#countAll();
     if (isDue) this.#trimWritten();
   }
@@ -157,24 +173,34 @@ export class CallerStream extends Link {
     this.#pump();
   }
 
+  /** For `StreamKeeper`: what stays for longer leaves the blocks of memory that it was cut from. */
+  compact(): void {
+    for (let index = 0; index < this.#kept.length; index += 1) {
+      const kept = this.#kept[index];
+      if (kept instanceof Buffer) this.#kept[index] = kept.toString('latin1');
+    }
+  }
+
   /** For `StreamKeeper`: nothing is kept any more. What is being handed over still is. */
   release(): void {
-    this.#keeper?.give(this.#countedBytes);
+    this.#keeper?.give(this.#takenBytes);
+    this.#takenBytes = 0;
     this.#countedBytes = 0;
     this.#counted = this.#position + 1;
-    if (this.#exchange !== undefined) return;
+    // One that is over is nobody's any more.
+    if (this.#exchange !== undefined || this.#isEnding) return;
     this.#kept.length = 0;
     this.#first = this.#counted;
   }
 
   #headText(position: number): string {
     if (this.#keeper === undefined) return eventHeadText;
-    const head = `id: ${this.number}_${position}\n${eventHeadText}`;
+    const head = `${this.#idText}${position}\n${eventHeadText}`;
     return this.#isPrimed ? head : this.#primingText(0) + head;
   }
 
   #primingText(position: number): string {
-    return `id: ${this.number}_${position}\ndata: \n\n`;
+    return `${this.#idText}${position}\ndata: \n\n`;
   }
 
   #write(bytes: Buffer): void {
@@ -219,6 +245,7 @@ export class CallerStream extends Link {
         this.#tellLoss();
         continue;
       } else if (typeof kept === 'string') this.#write(Buffer.from(kept, 'latin1'));
+      else if (Buffer.isBuffer(kept)) this.#write(kept);
       else if (kept.parts === undefined) this.#write(Buffer.from(kept.text, 'latin1'));
       else {
         this.#sendLarge(this.#exchange, kept.text, kept.parts);
@@ -285,7 +312,7 @@ export class CallerStream extends Link {
       // What has no room when there is nothing else makes no room in vain, and nothing but an answer takes that of others.
       const mayBeHeld = keeper.mayHold(kept.length);
       const isAnswer = this.#isEnding && this.#counted === this.#position;
-      if (mayBeHeld && keeper.tryTake(kept.length, this, isAnswer && this.#first === this.#counted)) {
+      if (mayBeHeld && this.#tryTake(keeper, kept.length, isAnswer && this.#first === this.#counted)) {
         this.#countedBytes += kept.length;
       } else if (mayBeHeld && this.#first < this.#counted) {
         this.#dropFirst();
@@ -297,11 +324,27 @@ export class CallerStream extends Link {
     }
   }
 
+  #tryTake(keeper: StreamKeeper, bytes: number, mayTakeFromOthers: boolean): boolean {
+    const missingBytes = this.#countedBytes + bytes - this.#takenBytes;
+    if (missingBytes <= 0) return true;
+    let takenBytes = Math.max(missingBytes, TAKEN_BYTES_LEAST);
+    if (!keeper.tryTake(takenBytes, this, false)) {
+      takenBytes = missingBytes;
+      if (!keeper.tryTake(takenBytes, this, mayTakeFromOthers)) return false;
+    }
+    this.#takenBytes += takenBytes;
+    return true;
+  }
+
   #dropFirst(): void {
     const kept = this.#kept.shift() ?? LOST;
     if (this.#first < this.#counted) {
       this.#countedBytes -= kept.length;
-      this.#keeper?.give(kept.length);
+      const spareBytes = this.#takenBytes - this.#countedBytes;
+      if (spareBytes > limits.writtenBytesKept) {
+        this.#takenBytes -= spareBytes;
+        this.#keeper?.give(spareBytes);
+      }
     }
     this.#first += 1;
     if (this.#first > this.#next) onLostOf(kept)?.();
@@ -317,11 +360,12 @@ export class CallerStream extends Link {
       : LOST;
     this.#kept[index] = word;
     keeper.take(word.length);
+    this.#takenBytes += word.length;
     this.#countedBytes += word.length;
     onLost?.();
   }
 }
 
 function onLostOf(kept: Kept): (() => void) | undefined {
-  return typeof kept === 'string' ? undefined : kept.onLost;
+  return kept instanceof KeptEvent ? kept.onLost : undefined;
 }

@@ -1,9 +1,10 @@
-// An event that is kept for a client whose connection broke. Most are one string, of a character for each byte: it weighs what it
-// is, where a slice of a buffer keeps the whole block that it was cut from.
+// An event that is kept for a client whose connection broke. Most are the bytes that went out; what stays for longer than some
+// seconds becomes a string, of a character for each byte: that weighs what it is, where a slice of a buffer keeps the whole
+// block that it was cut from.
 import { limits } from '../shared/limits.js';
 
 /** Small, as it goes out; or with more to it. */
-export type Kept = string | KeptEvent;
+export type Kept = Buffer | string | KeptEvent;
 
 /** In the place of an event that could not be kept. */
 export const LOST = '';

@@ -43,6 +43,7 @@ export class StreamKeeper {
   #heldBytes = 0;
   #isOver = false;
   #expiry: Deadline | undefined;
+  #isSweeping = false;
 
   constructor(account: Account, deadlines: DeadlineWheel, options: AnswerOptions) {
     this.#account = account;
@@ -58,6 +59,7 @@ export class StreamKeeper {
   /** A call's stream begins. @returns its number. */
   begin(stream: CallerStream): number {
     this.#running.append(stream);
+    this.#beginSweeping();
     this.#lastNumber += 1;
     return this.#lastNumber;
   }
@@ -72,8 +74,6 @@ export class StreamKeeper {
     stream.keptSinceMs = this.#deadlines.recentMs;
     (isDelivered ? this.#delivered : this.#undelivered).append(stream);
     if (isDelivered && ++this.#deliveredCount > limits.deliveredStreamsKept) this.#releaseFirst(this.#delivered);
-    const sweepMs = Math.min(limits.keptStreamsSweepMs, this.#options.resumptionTimeMs);
-    this.#expiry ??= this.#deadlines.after(sweepMs, () => this.#sweep());
   }
 
   /** The stream of this number, if anything of it may be there still. */
@@ -141,12 +141,27 @@ export class StreamKeeper {
     return true;
   }
 
+  #beginSweeping(): void {
+    if (this.#isSweeping || this.#isOver) return;
+    this.#isSweeping = true;
+    const sweepMs = Math.min(limits.keptStreamsSweepMs, this.#options.resumptionTimeMs);
+    if (this.#expiry === undefined) this.#expiry = this.#deadlines.after(sweepMs, () => this.#sweep());
+    else this.#expiry.restart();
+  }
+
   #sweep(): void {
     const nowMs = this.#deadlines.recentMs;
     this.#releaseUntil(this.#delivered, nowMs - limits.deliveredStreamsKeptMs);
     this.#releaseUntil(this.#undelivered, nowMs - this.#options.resumptionTimeMs);
-    if (this.#delivered.isLinked || this.#undelivered.isLinked) this.#expiry?.restart();
-    else this.#expiry = undefined;
+    let isEmpty = true;
+    for (const list of [this.#running, this.#delivered, this.#undelivered]) {
+      for (let stream = list.next; stream instanceof CallerStream; stream = stream.next) {
+        stream.compact();
+        isEmpty = false;
+      }
+    }
+    if (isEmpty) this.#isSweeping = false;
+    else this.#expiry?.restart();
   }
 
   #releaseUntil(list: Link, sinceMs: number): void {

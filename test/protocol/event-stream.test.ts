@@ -1,6 +1,11 @@
 import { createParser } from 'eventsource-parser';
 import t from 'tap';
-import { EventStreamParser, encodeEvent, keepAliveComment } from '../../src/protocol/event-stream.js';
+import {
+  EventStreamParser,
+  encodeEvent,
+  encodeNumberedEvent,
+  keepAliveComment,
+} from '../../src/protocol/event-stream.js';
 import { fuzzInputs } from '../support/fuzz-inputs.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
@@ -274,4 +279,21 @@ void t.test('what is written', async (t) => {
   t.equal(encodeEvent(Buffer.from('{\r\n}')).toString(), 'event: message\ndata: {\ndata: }\n\n');
   t.same(parse([keepAliveComment]).events, []);
   t.match(keepAliveComment.toString(), /^:.*\n\n$/);
+});
+
+void t.test('a numbered event has its id, and the first of a stream one without data before it', async (t) => {
+  for (const [stream, position] of [
+    [1_000_000_000, 1],
+    [1_999_999_999, 9],
+    [2_147_483_648, 10],
+    [9, 1_234_567],
+    [0, 0],
+  ] as const) {
+    const data = Buffer.from('a\r\nb\u2028');
+    const event = `id: ${stream}_${position}\nevent: message\ndata: a\ndata: b\u2028\n\n`;
+    t.equal(encodeNumberedEvent(stream, position, false, data).toString(), event);
+    const first = encodeNumberedEvent(stream, position, true, data).toString();
+    t.equal(first, `id: ${stream}_0\ndata: \n\n${event}`);
+  }
+  t.equal(encodeNumberedEvent(12, 3, false, Buffer.from('{}')).toString(), 'id: 12_3\nevent: message\ndata: {}\n\n');
 });

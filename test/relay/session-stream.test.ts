@@ -1,6 +1,8 @@
 // The stream of a session: what waits for a slow reader, and what becomes of it; how it passes is in test/spec/streams.rows.ts.
 import t, { type Test } from 'tap';
+import type { AnswerOptions } from '../../src/config/dataplane-options.js';
 import { SessionStream } from '../../src/relay/session-stream.js';
+import { StreamKeeper } from '../../src/relay/stream-keeper.js';
 import type { Accounts } from '../../src/shared/accounts.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
@@ -15,18 +17,20 @@ class Scene {
   closedCount = 0;
   #nowMs = 0;
 
-  constructor(t: Test) {
+  /** @param answers of a client that can go on with streams. */
+  constructor(t: Test, answers?: AnswerOptions) {
     this.#deadlines = new DeadlineWheel(10, () => this.#nowMs);
     t.teardown(() => this.#deadlines.stop());
     const account = this.accounts.of('ada');
     account.sessions.take(1);
-    this.stream = new SessionStream(account, this.#deadlines, () => (this.closedCount += 1));
+    const keeper = answers && new StreamKeeper(account, this.#deadlines, answers);
+    this.stream = new SessionStream(account, this.#deadlines, () => (this.closedCount += 1), keeper);
   }
 
-  open(isSlow = false): RecordedExchange {
+  open(isSlow = false, position?: number): RecordedExchange {
     const exchange = new RecordedExchange({ method: 'GET' });
     exchange.isSlow = isSlow;
-    this.stream.open(exchange);
+    this.stream.open(exchange, position);
     return exchange;
   }
 
@@ -167,4 +171,59 @@ t.test('a stream has its time; the next GET is let in or not as things are then'
   scene.advance(limits.sessionStreamMsMax);
   t.same([second.outcome, scene.closedCount], ['ended', 1]);
   t.notOk(scene.stream.isOpen);
+});
+
+const ANSWERS = {
+  slowAnswerMs: 5_000,
+  streamKeepAliveMs: 14_000,
+  resumptionTimeMs: 60_000,
+  resumptionBytesMax: 4 * 1024 * 1024,
+};
+
+t.test('a client that can go on with it gets ids, and what was said while it was away', async (t) => {
+  const scene = new Scene(t, ANSWERS);
+  const first = scene.open();
+  for (const text of ['1', '2', '3']) scene.tell(text);
+  const ids = [...first.written.toString().matchAll(/^id: \d+_(\d+)$/gm)].map(([, position]) => position);
+  t.same(ids, ['0', '1', '2', '3']);
+  t.match(first.written.toString(), /^id: \d+_0\nretry: \d+\ndata: \n\n/);
+  first.abort();
+  const lost: string[] = [];
+  scene.tell('4', lost);
+  t.same(readEvents(scene.open(false, 1).written), ['2', '3', '4'], 'what may not have arrived as well');
+  scene.tell('5');
+  const fresh = scene.open();
+  t.same(readEvents(fresh.written), [], 'who begins anew has no claim to what another got');
+  t.match(fresh.written.toString(), /^id: \d+_5\n/);
+  t.same(readEvents(scene.open(false, 99).written), [], 'an id that was never given out is none');
+  t.same(lost, []);
+});
+
+t.test('what nobody comes for in time is lost, and nothing of it counts any more', async (t) => {
+  const scene = new Scene(t, ANSWERS);
+  const lost: string[] = [];
+  scene.open().abort();
+  t.equal(scene.closedCount, 1);
+  scene.tell('1', lost);
+  t.ok(scene.waitingBytes > 0);
+  scene.advance(ANSWERS.resumptionTimeMs + 1_000);
+  t.same(lost, ['1']);
+  t.equal(scene.waitingBytes, 0);
+  scene.tell('2', lost);
+  t.same(lost, ['1', '2'], 'and nobody is waited for any longer');
+  scene.stream.end();
+});
+
+t.test('who comes from further back than what is kept is told how much is missing', async (t) => {
+  const scene = new Scene(t, ANSWERS);
+  const first = scene.open();
+  const text = 'x'.repeat(limits.writtenBytesKept / 4);
+  for (let number = 1; number <= 10; number += 1) scene.tell(text);
+  first.abort();
+  t.ok(scene.waitingBytes <= limits.writtenBytesKept);
+  const [notice, ...others] = readEvents(scene.open(false, 2).written);
+  t.match(notice, `${8 - others.length} messages of backends were lost`);
+  t.ok(others.length >= 2);
+  scene.stream.end();
+  t.equal(scene.waitingBytes, 0);
 });
