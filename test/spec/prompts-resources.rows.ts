@@ -89,6 +89,8 @@ await forEachDeployment(t, {}, async (t, deployment) => {
         ['resources/read', `{"x":1.0, "uri": "${name}+test://one"}`, `"${name}+test://one"`, '"test://one"'],
         ['resources/read', `{"uri": "${name}\\u002btest:\\/\\/é"}`, `"${name}\\u002btest:\\/\\/é"`, '"test://é"'],
         ['resources/read', `{"uri": "ui://${name}/app/x"}`, `"ui://${name}/app/x"`, '"ui://app/x"'],
+        // As a template makes it.
+        ['resources/read', `{"uri": "${name}+ui://app/x"}`, `"${name}+ui://app/x"`, '"ui://app/x"'],
         ['resources/read', `{"uri":"${name.toUpperCase()}+a+b"}`, `"${name.toUpperCase()}+a+b"`, '"a+b"'],
         [
           'completion/complete',
@@ -142,16 +144,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
     const unknownPrompt = { code: -32602, message: 'Unknown prompt: two-a' };
     t.same((await ask(session, 'prompts/get', '{"name":"two-a"}')).error, unknownPrompt);
-    for (const uri of [
-      'test://one',
-      'two+test://one',
-      'ui://two/x',
-      'ui://one',
-      'https://one/a+b',
-      '',
-      '+',
-      'one+ui://app/x',
-    ]) {
+    for (const uri of ['test://one', 'two+test://one', 'ui://two/x', 'ui://one', 'https://one/a+b', '', '+']) {
       const error = { code: -32002, message: 'Resource not found', data: { uri } };
       t.same((await ask(session, 'resources/read', JSON.stringify({ uri }))).error, error, uri);
     }
