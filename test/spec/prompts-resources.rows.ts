@@ -1,7 +1,7 @@
 // Prompts, resources, templates and completion: whose they are, what may be seen of them, and what a caller is told of it.
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
-import { JsonText } from '../support/json-text.js';
+import { JsonText, memberText } from '../support/json-text.js';
 import { Failure, type McpBackend } from '../support/mcp-backend.js';
 import { answerText, rpc, type McpSession, type RpcMessage } from '../support/mcp-caller.js';
 import { until } from '../support/until.js';
@@ -176,6 +176,15 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       ['prompts/get', 'resources/read', 'completion/complete'].flatMap((each) => backend.requestsOf(each)),
       [],
     );
+  });
+
+  await t.test('what a template has made reaches its backend, also where it is a `ui:` URI', async (t) => {
+    const backend = await backendFor(t, { capabilities: ALL, methods: methodsOf('one') });
+    const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+    for (const uri of ['one+ui://app/x', 'ui://one/app/x'])
+      await ask(session, 'resources/read', JSON.stringify({ uri }));
+    const read = backend.requestsOf('resources/read').map(({ text }) => memberText(text, 'params', 'uri'));
+    t.same(read, ['"ui://app/x"', '"ui://app/x"']);
   });
 
   await t.test("a backend's own error passes as it came", async (t) => {
