@@ -541,7 +541,7 @@ export const relayMutants: readonly Mutant[] = [
 export const relayedMutants: readonly Mutant[] = [
   ...mutantsOf(
     'src/relay/gate.ts',
-    [ROWS],
+    ['relay/gate', ROWS],
     [
       {
         slip: 'a backend is asked for what it has not declared',
