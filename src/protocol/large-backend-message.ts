@@ -57,7 +57,8 @@ class LargeReading implements Reading {
     const message = tape && backendMessageIn(tape, this.#bytes);
     const mayNameUri = this.#mayNameUri && message?.kind === 'response';
     if (message === undefined || (!mayNameUri && !this.#mayNameTask)) {
-      this.#done(message);
+      // Said, so that nobody looks for them again in all of it at once.
+      this.#done(message && { ...message, uris: NO_URIS, taskIds: NO_TASK_IDS });
       return;
     }
     this.#isInSecond = true;

@@ -118,6 +118,16 @@ t.test('a large answer of more values than are written down, beside its URIs', a
   t.equal(await rewrite(body, TOOL), body.replace(links, links.replace('a:1', 'b+a:1')));
 });
 
+t.test('a large answer without URIs and tasks says so: nobody looks for them again', async (t) => {
+  const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,"result":{"content":[],"x":"${'y'.repeat(300_000)}"}}`);
+  for (const hasTasks of [true, false]) {
+    const message = await new Promise<BackendMessage | undefined>((resolve) => {
+      readLargeBackendMessage(bytes, resolve, hasTasks);
+    });
+    t.match(message, { kind: 'response', uris: [], taskIds: [] });
+  }
+});
+
 t.test('a large answer with more on the way to URIs than is gone through at once is invalid', async (t) => {
   const read = (count: number): Promise<unknown> => {
     const links = Array.from({ length: count }, () => '{"type":"resource_link","uri":"a:1"}').join();
