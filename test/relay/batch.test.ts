@@ -6,8 +6,10 @@ import type { RpcMessage } from '../support/mcp-caller.js';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
 import { limits } from '../../src/shared/limits.js';
+import { until } from '../support/until.js';
 import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
 import { RelayScene } from './relay-scene.js';
+import { REQUEST_ID } from './upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 /** Takes nothing any more once it is gone. */
@@ -120,3 +122,37 @@ t.test(
     );
   },
 );
+
+for (const [form, open] of [
+  ['as a whole', () => undefined],
+  ['as an event', (scene: RelayScene) => scene.context.advance(scene.context.answers.slowAnswerMs + 100)],
+] as const) {
+  t.test(`a list that is too large for its batch is refused, and given up: ${form}`, async (t) => {
+    const scene = start(t);
+    t.teardown(async () => {
+      const stopped = scene.relay.stop();
+      scene.context.advance(limits.noticeMsMax + 100);
+      await stopped;
+    });
+    const before = scene.http.calls.length;
+    const exchange = post(scene, [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }, call(2)]);
+    const [list, called] = scene.http.calls.slice(before);
+    open(scene);
+    const tools = [{ name: 'x', description: 'x'.repeat(limits.batchAnswerBytesMax) }];
+    const text = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: { tools } });
+    list?.head(200, 'application/json');
+    for (let at = 0; at < text.length; at += 100_000) list?.data(text.slice(at, at + 100_000));
+    list?.end();
+    await until(() => scene.accounts.held('listBytes') > 0, 'the list');
+    await until(() => scene.accounts.held('listBytes') === 0, 'its bytes given back');
+    called?.json(`{"jsonrpc":"2.0","id":${called.idText},"result":{}}`);
+    const messages =
+      exchange.outcome === 'ended'
+        ? readEvents(exchange.written).map((event) => JSON.parse(event) as RpcMessage)
+        : messagesOf(exchange);
+    t.match(messages, [
+      { id: 1, error: { code: -32000 } },
+      { id: 2, result: {} },
+    ]);
+  });
+}

@@ -61,7 +61,7 @@ export class SmallList implements MergedList {
  *   asking ──a part──> writing ──there is room──> asking … ──the last part──> over
  *                         └──no room──> waiting ──drained──> asking
  *   asking ──the thread failed: the caller is cut──> over
- *   any ──the caller went away──> over
+ *   any ──the caller went away, or its exchange refused the list──> over
  */
 export class LargeList implements MergedList {
   readonly #parts: LargeListParts;
@@ -105,6 +105,11 @@ export class LargeList implements MergedList {
   }
 
   #ask(memory: Uint8Array): void {
+    // An exchange may have refused what it was given, from within.
+    if (this.#state === 'over') {
+      this.#parts.partMemory.giveBack(memory);
+      return;
+    }
     this.#state = 'asking';
     const task = { key: this.#list.key, memory };
     this.#parts.pool.run(this.#list.subject, 'next', handOver(task, [memory]), limits.listTaskMsMax, (outcome) => {
@@ -125,7 +130,9 @@ export class LargeList implements MergedList {
     this.#at += bytes;
     // Without room the exchange refers to the memory still.
     const hasRoom = exchange.write(memory.subarray(0, bytes));
-    if (this.#at === this.#list.bytes) {
+    if (this.#state === 'over') {
+      if (hasRoom) this.#parts.partMemory.giveBack(memory);
+    } else if (this.#at === this.#list.bytes) {
       if (hasRoom) this.#parts.partMemory.giveBack(memory);
       this.#state = 'over';
       this.#giveBytes();
