@@ -206,9 +206,11 @@ await t.test('subscriptions: updates of what was subscribed to, and of nothing e
   await callBoth('toggle-subscriber-updates', 0);
   for (const asked of both) {
     await until(() => asked.updated.length >= 2, 'the updates');
+    // The server tells them all once more every few seconds, so a slow machine sees several rounds.
+    const round = [first, third].map((uri) => asked.uri(uri));
     t.same(
       asked.updated,
-      [first, third].map((uri) => asked.uri(uri)),
+      asked.updated.map((_, index) => round[index % round.length]),
     );
   }
   t.match(await callBoth('toggle-subscriber-updates', 0), { content: [{ text: /Stopped/ }] });
