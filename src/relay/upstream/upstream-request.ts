@@ -136,6 +136,8 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
         this.#chunk = chunk;
         if (this.#parser?.push(chunk) === false) this.#onStreamEnd(upstreamFault('answer-too-large'));
         this.#chunk = undefined;
+        // What is waited for may have paused another call than this one.
+        if (this.#events?.length) this.#call.pause();
         this.#countEvent();
         break;
       case 'refused':
@@ -202,7 +204,12 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
     this.#call = resumption;
     this.#state = 'resuming';
     this.#ending = undefined;
+    const isRested = this.#room?.isWaiting === true;
     this.#room?.release();
+    // Who holds the request has paused a call that is over; who waited for room takes back no pause.
+    if (this.#isHeld) resumption.pause();
+    else resumption.resume();
+    if (isRested) this.#touch();
     return true;
   }
 

@@ -5,6 +5,8 @@ import type { BackendMessage } from '../../../src/protocol/json-rpc.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/relay/upstream/upstream-fault.js';
 import { UpstreamRequest, type RequestPlan } from '../../../src/relay/upstream/upstream-request.js';
 import { limits } from '../../../src/shared/limits.js';
+import { MessageMemory, noWaiter } from '../../../src/shared/message-memory.js';
+import { createAccounts } from '../../support/shares.js';
 import { ScriptedContext } from './scripted-context.js';
 import type { ScriptedCall } from './scripted-upstream.js';
 
@@ -19,11 +21,16 @@ class Scene {
   readonly request: UpstreamRequest;
   readonly heard: string[] = [];
   readonly faults: UpstreamFault[] = [];
+  /** After each message. */
+  onNext: (() => void) | undefined;
 
   constructor(t: Test, plan: Partial<RequestPlan> = {}, hasStreams = true) {
     this.context = new ScriptedContext(t);
     const target = { origin: 'https://b.example', path: '/mcp' };
-    const onMessage = (bytes: Buffer): void => void this.heard.push(bytes.toString());
+    const onMessage = (bytes: Buffer): void => {
+      this.heard.push(bytes.toString());
+      this.onNext?.();
+    };
     this.request = new UpstreamRequest(
       this.context.http,
       this.context.deadlines,
@@ -190,6 +197,79 @@ t.test('who reads slowly is waited for: the events that came first, then the res
   t.notOk(scene.last.isPaused);
   scene.last.head(200, STREAM).data(`data: ${RESULT}\n\n`);
   t.same(scene.heard, [NOTICE, RESULT]);
+});
+
+t.test('who wants no more is not brought the rest: whatever ends while it waits, and however often', async (t) => {
+  const scene = new Scene(t);
+  const call = scene.begin();
+  scene.request.pause();
+  call.end();
+  scene.context.advance(RETRY_MS + 20);
+  t.equal(scene.askedCount, 1);
+  t.ok(scene.last.isPaused, 'a pause from before the end');
+  // What was on its way before the pause is there for all that.
+  scene.last.head(200, STREAM).data(`id: b\ndata: ${NOTICE}\n\n`).end();
+  scene.context.advance(3 * DEADLINE_MS);
+  t.same([scene.heard, scene.faults, scene.askedCount], [[], [], 1], "the wait is not the backend's");
+  scene.request.resume();
+  t.same(scene.heard, [NOTICE]);
+  scene.context.advance(RETRY_MS + 20);
+  t.notOk(scene.last.isPaused);
+  scene.last.head(200, STREAM);
+  scene.request.pause();
+  scene.last.end();
+  scene.context.advance(RETRY_MS + 20);
+  t.equal(scene.askedCount, 3);
+  t.ok(scene.last.isPaused, 'nor by the one after the next');
+  scene.request.resume();
+  t.notOk(scene.last.isPaused);
+  scene.last.head(200, STREAM).data(`data: ${RESULT}\n\n`);
+  t.same(scene.heard, [NOTICE, RESULT]);
+});
+
+t.test('a handler that wants no more of the last event of a stream is not brought the next stream', async (t) => {
+  const scene = new Scene(t);
+  const call = scene.begin();
+  scene.request.pause();
+  call.data(`id: b\ndata: ${NOTICE}\n\n`).end();
+  scene.onNext = () => scene.request.pause();
+  scene.request.resume();
+  scene.context.advance(RETRY_MS + 20);
+  t.equal(scene.askedCount, 1);
+  t.ok(scene.last.isPaused);
+});
+
+t.test('events that wait stop a call that nobody has paused', async (t) => {
+  const scene = new Scene(t);
+  const call = scene.begin();
+  scene.request.pause();
+  call.resume();
+  call.data(`data: ${NOTICE}\n\n`);
+  t.ok(call.isPaused);
+  scene.request.resume();
+  t.notOk(call.isPaused);
+  t.same(scene.heard, [NOTICE]);
+});
+
+t.test('a stream that ends while its event waits for room goes on, and is timed', async (t) => {
+  const memory = new MessageMemory({
+    accounts: createAccounts(),
+    deadlines: new ScriptedContext(t).deadlines,
+    holdingOf: (account) => account.answerBytes,
+  });
+  const scene = new Scene(t, { memory });
+  scene.begin().end();
+  scene.context.advance(RETRY_MS + 20);
+  const other = memory.hold('alice', noWaiter);
+  other.take(memory.messageBytesMax('alice'));
+  scene.last.head(200, STREAM).data(`data: ${'x'.repeat(limits.countedFromBytes)}`);
+  t.ok(scene.last.isPaused, 'no room');
+  scene.last.fault('connection-lost');
+  scene.context.advance(RETRY_MS + 20);
+  t.equal(scene.askedCount, 2);
+  t.notOk(scene.last.isPaused);
+  scene.context.advance(DEADLINE_MS);
+  t.same(scene.faults, [upstreamFault('answer-timeout')]);
 });
 
 t.test('an answer of which a part was passed on cannot come again from its beginning', async (t) => {
