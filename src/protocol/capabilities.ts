@@ -16,6 +16,10 @@ export const capability = {
   tasksOfToolCalls: 4096,
 } as const;
 
+/** Whatever is about tasks. */
+export const TASK_CAPABILITIES =
+  capability.tasks | capability.tasksList | capability.tasksCancel | capability.tasksOfToolCalls;
+
 /** A member of `capabilities`, and the members in it that count when they are true. Tasks have a form of their own. */
 export interface CapabilityMember {
   readonly name: string;
@@ -49,10 +53,7 @@ const RELAYED =
   capability.promptsListChanged |
   capability.resourcesListChanged |
   capability.resourcesSubscribe |
-  capability.tasks |
-  capability.tasksList |
-  capability.tasksCancel |
-  capability.tasksOfToolCalls;
+  TASK_CAPABILITIES;
 
 const described = new Map<number, string>();
 

@@ -5,7 +5,7 @@ import { stringValue } from '../protocol/json-member.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import { taskPlace } from '../protocol/task-places.js';
 import type { CompiledBackend } from '../store/compiled-config.js';
-import { insertion, partsOf } from './edits.js';
+import { insertion, partsOf, type Edit } from './edits.js';
 import { grantByEntries } from './list-merge/grant.js';
 import type { Session } from './session.js';
 import { belongsToTask, callersTaskEdits, type TaskForm } from './task-ids.js';
@@ -29,7 +29,7 @@ export function clientsNotification(
   const tasks = session.taskForm(upstream);
   switch (message.method) {
     case 'notifications/resources/updated':
-      return withCallersUri(session, upstream.backend, bytes, message);
+      return withCallersUri(session, upstream.backend, tasks, bytes, message);
     // The token of a call stays good for as long as the task that it has become, on whatever stream.
     case 'notifications/progress':
       if (!isOwnProgress && (tasks === undefined || !belongsToTask(bytes, message))) return undefined;
@@ -50,21 +50,28 @@ function withCallersTask(
   bytes: Buffer,
   message: BackendMessage,
 ): readonly Buffer[] {
-  const edits = tasks === undefined ? [] : callersTaskEdits(bytes, message, places, tasks);
+  const edits = taskEdits(tasks, places, bytes, message);
   return edits.length === 0 ? [bytes] : partsOf(bytes, edits);
+}
+
+function taskEdits(tasks: TaskForm | undefined, places: number, bytes: Buffer, message: BackendMessage): Edit[] {
+  return tasks === undefined ? [] : callersTaskEdits(bytes, message, places, tasks);
 }
 
 function withCallersUri(
   session: HearingSession,
   backend: CompiledBackend,
+  tasks: TaskForm | undefined,
   bytes: Buffer,
-  { paramsStart, paramsEnd }: BackendMessage,
+  message: BackendMessage,
 ): readonly Buffer[] | undefined {
+  const { paramsStart, paramsEnd } = message;
   const span = paramsStart === -1 ? undefined : findText(bytes.subarray(paramsStart, paramsEnd), 'uri');
   if (span === undefined) return undefined;
   const [start, end] = [paramsStart + span.start, paramsStart + span.end];
   if (!mayHearOf(session, backend, stringValue(bytes, start, end))) return undefined;
-  return partsOf(bytes, [insertion(uriInsertion(bytes, start, end, uriPrefix(backend.uriName)))]);
+  const uriEdit = insertion(uriInsertion(bytes, start, end, uriPrefix(backend.uriName)));
+  return partsOf(bytes, [uriEdit, ...taskEdits(tasks, taskPlace.related, bytes, message)]);
 }
 
 /** Whoever may not reach a resource need not know that there is one. What it was subscribed to was allowed. */

@@ -125,9 +125,9 @@ function initializeResult(
   let capabilities = unavailable.length > 0 ? capability.tools : 0;
   const instructions: string[] = [];
   for (const backend of virtualHost.backends.values()) {
-    const { record } = session.upstream(backend);
+    const { record, knownCapabilities = 0 } = session.upstream(backend);
     if (record === undefined) continue;
-    capabilities |= record.capabilities;
+    capabilities |= knownCapabilities;
     if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
   }
   // Most say nothing more, and who opens sessions often should pay for no more.

@@ -2,7 +2,7 @@
 // `-`, and the longest backend name that fits wins. Tools, prompts and ids of tasks alike. Hot.
 import type { ListKind } from '../protocol/list-kinds.js';
 import type { AllowedNames, CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
-import type { ListRules, RuledBackend } from './list-merge/list-rules.js';
+import { mayHaveTasks, type ListRules, type RuledBackend } from './list-merge/list-rules.js';
 
 export interface NameRoute {
   readonly backend: CompiledBackend;
@@ -27,14 +27,6 @@ export function routeName(
 export function routeTask(virtualHost: CompiledVirtualHost, fullId: string): NameRoute | undefined {
   const backend = backendOf(virtualHost, fullId);
   return backend && mayHaveTasks(backend) ? { backend, bareName: fullId.slice(backend.name.length + 1) } : undefined;
-}
-
-/**
- * Tasks are made by calls, which the allow-list lets pass or not; whose a task is, its backend judges. Whoever may call
- * nothing there has none.
- */
-function mayHaveTasks({ allowedNames: { tools } }: RuledBackend): boolean {
-  return tools?.size !== 0;
 }
 
 /**

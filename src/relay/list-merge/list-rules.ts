@@ -9,6 +9,14 @@ export interface ListRules {
   readonly backendsByNameLength: readonly RuledBackend[];
 }
 
+/**
+ * Tasks are made by calls, which the allow-list lets pass or not; whose a task is, its backend judges. Whoever may call
+ * nothing there has none.
+ */
+export function mayHaveTasks({ allowedNames: { tools } }: Pick<RuledBackend, 'allowedNames'>): boolean {
+  return tools?.size !== 0;
+}
+
 interface EncodedBackend {
   readonly name: string;
   readonly uriName: string;

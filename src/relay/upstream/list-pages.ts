@@ -154,8 +154,7 @@ export class ListPages implements RequestHandler {
   }
 
   get #isDeclared(): boolean {
-    const { record } = this.#upstream;
-    return record !== undefined && (record.capabilities & this.#kind.capability) !== 0;
+    return this.#upstream.record !== undefined && this.#upstream.declares(this.#kind.capability);
   }
 
   /** A backend that declares no tools, and says so again when asked, has none; one with resources need have no templates. */

@@ -10,7 +10,8 @@
 //                the delay is over
 //   closed       (refused)       -                -                  -                 -
 import type { CompiledBackend } from '../../store/compiled-config.js';
-import { capability } from '../../protocol/capabilities.js';
+import { mayHaveTasks } from '../list-merge/list-rules.js';
+import { capability, TASK_CAPABILITIES } from '../../protocol/capabilities.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
@@ -125,14 +126,15 @@ export class UpstreamSession {
     return this.#record;
   }
 
-  /** What the backend declared when it was opened last, as bits of `capability`; `undefined` when it never was. */
+  /** What the backend declared when it was last opened, as bits of `capability`; no tasks where callers can have none. */
   get knownCapabilities(): number | undefined {
-    return this.#knownCapabilities;
+    const known = this.#knownCapabilities;
+    return known === undefined || mayHaveTasks(this.#backend) ? known : known & ~TASK_CAPABILITIES;
   }
 
-  /** Whether it declared what a bit of `capability` says, when it was opened last. */
+  /** Whether a bit of `capability` is among these. */
   declares(bit: number): boolean {
-    return ((this.#knownCapabilities ?? 0) & bit) !== 0;
+    return ((this.knownCapabilities ?? 0) & bit) !== 0;
   }
 
   /** Whether its backend keeps a session that only a word of ours ends. */
