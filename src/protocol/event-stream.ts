@@ -1,6 +1,7 @@
 // Server-sent events (WHATWG HTML, section 9.2): those of backends parsed from any pieces of a stream, those for callers
 // written. Works on bytes, because the data goes on as bytes. Hot: every event that is relayed.
 import { Buffer } from 'node:buffer';
+import { limits } from '../shared/limits.js';
 import { ByteCollector } from './byte-collector.js';
 
 const LF = 0x0a;
@@ -9,6 +10,12 @@ const SPACE = 0x20;
 const COLON = 0x3a;
 const UNDERSCORE = 0x5f;
 const ZERO = 0x30;
+
+/** Of `event` and `retry`. What stands before the colon of other lines is of no interest, and may be long. */
+const FIELD_NAME_BYTES_MAX = 5;
+
+/** In place of an id that is too long to be kept; no id that is kept has a NUL. */
+export const UNKEPT_ID = '\0';
 
 const NOTHING = Buffer.alloc(0);
 const LINE_FEED = Buffer.of(LF);
@@ -58,7 +65,8 @@ export class EventStreamParser {
 
   /**
    * @param onEvent called from within `push`. `data` is fresh memory or a view of the chunk: it is valid for as long as
-   *   the chunk is, so what is kept is copied. `event` is `''` for a message; `lastEventId` is that of the stream so far.
+   *   the chunk is, so what is kept is copied. `event` is `''` for a message, and the beginning of a long name;
+   *   `lastEventId` is that of the stream so far.
    * @param eventBytesMax bound on the data of one event and the line under way together.
    */
   constructor(
@@ -78,7 +86,10 @@ export class EventStreamParser {
     return this.#retryMs;
   }
 
-  /** The last `id` of the events that have come whole, `''` when there was none: of those that carry nothing else, too. */
+  /**
+   * The last `id` of the events that have come whole, of those that carry nothing else, too: `''` when there was none,
+   * `UNKEPT_ID` when it was too long.
+   */
   get lastEventId(): string {
     return this.#lastEventId;
   }
@@ -169,7 +180,8 @@ export class EventStreamParser {
       return;
     }
     let nameEnd = start;
-    while (nameEnd < end && bytes[nameEnd] !== COLON) nameEnd++;
+    const longestEnd = Math.min(end, start + FIELD_NAME_BYTES_MAX + 1);
+    while (nameEnd < longestEnd && bytes[nameEnd] !== COLON) nameEnd++;
     let value = Math.min(nameEnd + 1, end);
     if (value < end && bytes[value] === SPACE) value++;
     // A comment has the empty name, and like any name that is not known it is passed over.
@@ -195,15 +207,17 @@ export class EventStreamParser {
   }
 
   #onEventName(bytes: Buffer, start: number, end: number): void {
-    this.#event = isText(bytes, start, end, 'message') ? '' : bytes.toString('utf8', start, end);
+    this.#event = isText(bytes, start, end, 'message') ? '' : bytes.toString('utf8', start, shortEnd(start, end));
   }
 
   #onId(bytes: Buffer, start: number, end: number): void {
-    const id = bytes.toString('utf8', start, end);
-    if (!id.includes('\0')) this.#eventId = id;
+    const isKept = end === shortEnd(start, end);
+    const id = isKept ? bytes.toString('utf8', start, end) : UNKEPT_ID;
+    if (!isKept || !id.includes('\0')) this.#eventId = id;
   }
 
   #onRetry(bytes: Buffer, start: number, end: number): void {
+    if (end > shortEnd(start, end)) return;
     const digits = bytes.toString('latin1', start, end);
     if (/^[0-9]+$/.test(digits)) this.#retryMs = Number(digits);
   }
@@ -228,6 +242,11 @@ export class EventStreamParser {
       this.#onEvent(data, event, this.#lastEventId);
     }
   }
+}
+
+/** Where a value ends that is decoded: nothing bounds it but the whole event, and decoding holds up everything else. */
+function shortEnd(start: number, end: number): number {
+  return Math.min(end, start + limits.eventFieldBytesMax);
 }
 
 function afterByteOrderMark(bytes: Buffer, start: number, end: number): number {

@@ -250,8 +250,8 @@ export const limits = {
   replyConnectionsDivisor: 16,
   /** Bytes of one event on a backend's own stream; above it the stream is closed, and opened again behind the event. */
   backendStreamEventBytesMax: 128 * KIB,
-  /** Characters of an event's id; a longer one is not gone on from. */
-  eventIdCharsMax: KIB,
+  /** Bytes of an event's id, its name and a `retry`, which are decoded at once; a longer id is not gone on from. */
+  eventFieldBytesMax: KIB,
   /** First and longest wait before a backend's stream is opened again, ms, unless its `retry` says longer. */
   backendStreamDelayMsMin: 1_000,
   backendStreamDelayMsMax: 30_000,

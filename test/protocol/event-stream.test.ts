@@ -2,10 +2,12 @@ import { createParser } from 'eventsource-parser';
 import t from 'tap';
 import {
   EventStreamParser,
+  UNKEPT_ID,
   encodeEvent,
   encodeNumberedEvent,
   keepAliveComment,
 } from '../../src/protocol/event-stream.js';
+import { limits } from '../../src/shared/limits.js';
 import { fuzzInputs } from '../support/fuzz-inputs.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
@@ -113,6 +115,32 @@ void t.test('retry', async (t) => {
   t.equal(stream('retry: 1500\n').retryMs, 1500);
   t.equal(stream('retry: 10\nretry: 1.5\nretry: -1\nretry:\nretry: 1e3\n').retryMs, 10);
   t.equal(stream('data: a\n\n').retryMs, undefined);
+});
+
+void t.test('ids, names and `retry` are not decoded at any length', async (t) => {
+  const { eventFieldBytesMax } = limits;
+  const long = '1'.repeat(eventFieldBytesMax);
+  for (const pieceBytes of [700, UNBOUNDED]) {
+    const seen: string[][] = [];
+    const parser = new EventStreamParser((data, event, id) => seen.push([data.toString(), event, id]), UNBOUNDED);
+    const push = (text: string): void => {
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.length; at += pieceBytes) parser.push(bytes.subarray(at, at + pieceBytes));
+    };
+    push(`id: ${long}\nevent: ${long}\nretry: 0${long.slice(0, -2)}7\ndata: a\n\n`);
+    t.same(seen, [['a', long, long]], 'as long as may be');
+    const { retryMs } = parser;
+    t.equal(retryMs, Infinity, 'more digits than a number has');
+    push(`retry: 5\nid: ${long}2\nevent: ${long}2\nretry: ${long}2\ndata: b\n\n${long}2: x\n\n`);
+    t.same(seen[1], ['b', long, UNKEPT_ID], 'longer');
+    t.equal(parser.retryMs, 5);
+    t.equal(parser.lastEventId, UNKEPT_ID);
+    push(`id: ${'é'.repeat(eventFieldBytesMax / 2)}é\n\n`);
+    t.equal(parser.lastEventId, UNKEPT_ID, 'bytes count');
+    push('id: 3\n\n');
+    t.equal(parser.lastEventId, '3', 'and the next is kept again');
+    t.equal(parser.keptBytes, 0);
+  }
 });
 
 void t.test('data goes out without a copy when its event lies in one chunk', async (t) => {

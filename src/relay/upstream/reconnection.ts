@@ -38,7 +38,7 @@ export class Reconnection {
   }
 }
 
-/** Whether it goes into a header as it came. */
+/** Whether it goes into a header as it came; `UNKEPT_ID` does not. */
 function isHeaderText(id: string): boolean {
-  return id.length <= limits.eventIdCharsMax && /^[\x20-\x7e]*$/.test(id);
+  return /^[\x20-\x7e]*$/.test(id);
 }

@@ -449,7 +449,6 @@ export const relayMutants: readonly Mutant[] = [
       text: "isHeaderText(lastEventId) ? lastEventId : ''",
       becomes: 'lastEventId',
     },
-    { slip: 'an id that is too long goes into a header', text: 'id.length <= limits.eventIdCharsMax && ', becomes: '' },
   ]),
   ...mutantsOf('src/relay/upstream/backend-stream.ts', RECONNECTING, [
     {
