@@ -81,10 +81,11 @@ export function answer(exchange: Exchange, message: Buffer, sessionId?: string):
 /** The same for a large answer, of parts that are not copied together. */
 export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): void {
   const isEvent = takesEventsOnly(exchange);
+  const pieces = isEvent ? new EventPieces(parts) : new PartPieces(parts);
   if (isEvent) exchange.openStream();
-  else exchange.openBody('application/json', bytesOf(parts));
+  else exchange.openBody('application/json', pieces.bytes);
   const sending = new Sending(exchange, () => {});
-  sending.add(isEvent ? new EventPieces(parts) : new PartPieces(parts));
+  sending.add(pieces);
   sending.end();
 }
 
@@ -114,12 +115,6 @@ export function refuse(exchange: Exchange, refusal: Refusal): void {
 /** A notification or a response of the caller's was taken (S05). */
 export function accept(exchange: Exchange): void {
   exchange.respond(202, '', '');
-}
-
-function bytesOf(parts: readonly Buffer[]): number {
-  let bytes = 0;
-  for (const { length } of parts) bytes += length;
-  return bytes;
 }
 
 function takesEventsOnly(exchange: Exchange): boolean {

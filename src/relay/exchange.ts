@@ -93,6 +93,13 @@ export interface Exchange {
    */
   makeRoom?(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound;
 
+  /**
+   * Has a message count that is in memory and handed over in pieces, until it says 0 or the exchange is over. Without it
+   * nothing counts.
+   * @param bytes of one more message; 0 when the last piece of all was handed over.
+   */
+  countInPieces?(bytes: number): void;
+
   /** Says that nothing will read the request's body any more: its memory may be used for another. Optional to do. */
   releaseBody?(): void;
 

@@ -37,6 +37,10 @@ export class OnlyExchange implements Exchange {
     this.#exchange.annotate?.(method, backend, tool);
   }
 
+  countInPieces(bytes: number): void {
+    this.#exchange.countInPieces?.(bytes);
+  }
+
   respond(
     status: number,
     contentType: string,

@@ -3,18 +3,22 @@ import { encodeLineBreaks, eventEnd, eventHeadText, hasLineBreak } from '../prot
 import { limits } from '../shared/limits.js';
 
 export interface PieceSource {
+  /** What it has in memory from the start. */
+  readonly bytes: number;
   /** The next bytes; `undefined` when there are no more. They stay as they are. */
   next(): Buffer | undefined;
 }
 
 /** The parts one behind the other. Small ones are joined: there may be very many. */
 export class PartPieces implements PieceSource {
+  readonly bytes: number;
   readonly #parts: readonly Buffer[];
   #index = 0;
   #at = 0;
 
   constructor(parts: readonly Buffer[]) {
     this.#parts = parts;
+    this.bytes = bytesOf(parts);
   }
 
   next(): Buffer | undefined {
@@ -62,6 +66,10 @@ export class EventPieces implements PieceSource {
     this.#head = head;
   }
 
+  get bytes(): number {
+    return this.#parts.bytes;
+  }
+
   next(): Buffer | undefined {
     if (this.#state === 'over') return undefined;
     if (this.#state === 'head') {
@@ -79,6 +87,12 @@ export class EventPieces implements PieceSource {
     this.#hasCarriageReturn = piece.at(-1) === CR;
     return hasLineBreak(piece) ? encodeLineBreaks(piece, start) : piece;
   }
+}
+
+function bytesOf(parts: readonly Buffer[]): number {
+  let bytes = 0;
+  for (const { length } of parts) bytes += length;
+  return bytes;
 }
 
 const LF = 0x0a;

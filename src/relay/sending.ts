@@ -1,5 +1,6 @@
 // Hands large answers to an exchange in pieces, as fast as its caller reads, and not all in one turn of the event loop.
-// For as long as it has something to hand over, nobody else may write to the exchange. Cold but for large answers.
+// Each counts in the subject's share of answers until all of it was handed over, or the exchange is over. For as long as
+// there is something to hand over, nobody else may write to the exchange. Cold but for large answers.
 //
 //   idle ──add──> sending ──no room──> waiting ──drained──> sending ──all handed over──> idle, or ended
 import type { Exchange } from './exchange.js';
@@ -28,6 +29,7 @@ export class Sending {
       this.#isWaiting = false;
       this.#send();
     };
+    this.#exchange.countInPieces?.(source.bytes);
     this.#sources.push(source);
     if (this.#sources.length === 1) this.#send();
   }
@@ -66,6 +68,7 @@ export class Sending {
   }
 
   #finish(): void {
+    this.#exchange.countInPieces?.(0);
     this.#exchange.onDrain = undefined;
     if (this.#isEnding) this.#exchange.end();
     else this.#onIdle();

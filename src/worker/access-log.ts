@@ -86,6 +86,10 @@ class WatchedExchange implements Exchange {
     return new WatchedExchange(part, this.#caller, this.#logger);
   }
 
+  countInPieces(bytes: number): void {
+    this.#exchange.countInPieces?.(bytes);
+  }
+
   releaseBody(): void {
     this.#exchange.releaseBody?.();
   }

@@ -6,9 +6,10 @@
 //   responding ── the answer does not fit into a hop ──> complete
 //   anything but complete ── abort ──> aborted
 import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import { AnswerRoom } from '../../shared/answer-room.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
-import { noWaiter, type MessageHold, type MessageMemory } from '../../shared/message-memory.js';
+import type { MessageMemory } from '../../shared/message-memory.js';
 import { Outflow } from './hop-flow.js';
 import { sendOpenBody, sendOpenStream, trySendRespondHead } from './hop-heads.js';
 import type { HopSocket } from './hop-socket.js';
@@ -34,8 +35,8 @@ export class HopExchange implements Exchange {
   #onSettled: ((isWhole: boolean) => void) | undefined;
   readonly #answerMemory: MessageMemory | undefined;
   readonly #subject: string;
-  /** Of what waits for credit, if that is much. */
-  #room: MessageHold | undefined;
+  /** What waits for credit is what is not read. */
+  #room: AnswerRoom | undefined;
 
   /**
    * @param forget is called once, when no frame of the stream is of interest any more.
@@ -124,6 +125,10 @@ export class HopExchange implements Exchange {
     this.#settle(false);
   }
 
+  countInPieces(bytes: number): void {
+    if (this.#state === 'streaming') this.#roomOfAnswer()?.countInPieces(bytes);
+  }
+
   /** The other worker has got rid of bytes. */
   onCredit(creditBytes: number): void {
     this.#outflow.grant(creditBytes);
@@ -131,7 +136,7 @@ export class HopExchange implements Exchange {
       this.#tryComplete();
     } else if (this.#isDrainDue && this.#outflow.hasCredit) {
       this.#isDrainDue = false;
-      this.#room?.release();
+      this.#room?.releaseUnread();
       this.onDrain?.();
     }
   }
@@ -146,11 +151,13 @@ export class HopExchange implements Exchange {
     if (!isAnswered) this.onAbort?.();
   }
 
-  /** Counts although nobody asked for room: it is here already, and the relay has counted it until now. */
   #countWaiting({ length }: Uint8Array): void {
-    if (this.#outflow.isEmpty || length < limits.countedFromBytes || this.#answerMemory === undefined) return;
-    this.#room ??= this.#answerMemory.hold(this.#subject, noWaiter);
-    this.#room.take(length);
+    if (!this.#outflow.isEmpty) this.#roomOfAnswer()?.countUnread(length);
+  }
+
+  #roomOfAnswer(): AnswerRoom | undefined {
+    if (this.#answerMemory === undefined) return undefined;
+    return (this.#room ??= new AnswerRoom(this.#answerMemory, this.#subject));
   }
 
   /** There will be no answer over this hop. */

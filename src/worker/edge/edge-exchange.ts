@@ -10,10 +10,11 @@
 import assert from 'node:assert';
 import type { HttpResponse } from 'uWebSockets.js';
 import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import { AnswerRoom } from '../../shared/answer-room.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
-import { noWaiter, type MessageHold, type RoomWaiter } from '../../shared/message-memory.js';
+import type { RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
 import type { EdgeContext } from './edge-context.js';
 import { ReaderWatch } from './reader-watch.js';
@@ -48,8 +49,7 @@ export class EdgeExchange implements Exchange {
   #corsHeaders: readonly string[] = [];
   readonly #body: RequestBody;
   #subject = '';
-  /** Of a large answer that the caller has not read. */
-  #answerRoom: MessageHold | undefined;
+  #answerRoom: AnswerRoom | undefined;
   #keepAlive: Deadline | undefined;
   #stream: StreamWriter | undefined;
   /** Of a large answer: its length, the part of it that is being handed over, and where that begins. */
@@ -216,7 +216,7 @@ export class EdgeExchange implements Exchange {
     if (this.#state !== 'streaming' || this.#stream === undefined) return true;
     this.#keepAlive?.restart();
     const hasRoom = this.#watched(this.#stream.write(bytes));
-    if (!hasRoom) this.#countUnread(bytes.length);
+    if (!hasRoom) this.#roomOfAnswer().countUnread(bytes.length);
     return hasRoom;
   }
 
@@ -274,19 +274,19 @@ export class EdgeExchange implements Exchange {
       this.#writeCloseHeader();
       this.#handOver(0);
     });
-    if (this.#part.length > 0) this.#countUnread(body.length);
+    if (this.#part.length > 0) this.#roomOfAnswer().countUnread(body.length);
   }
 
   makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
-    this.#answerRoom ??= this.#context.answerMemory.hold(this.#subject, waiter);
-    return this.#answerRoom.grow(bytes);
+    return this.#roomOfAnswer().make(bytes, waiter);
   }
 
-  /** Counts although nobody asked for room: it is here already, and the relay has counted it until now. */
-  #countUnread(bytes: number): void {
-    if (bytes < limits.countedFromBytes || (this.#answerRoom?.heldBytes ?? 0) === bytes) return;
-    this.#answerRoom ??= this.#context.answerMemory.hold(this.#subject, noWaiter);
-    this.#answerRoom.take(bytes);
+  countInPieces(bytes: number): void {
+    if (this.#state !== 'done') this.#roomOfAnswer().countInPieces(bytes);
+  }
+
+  #roomOfAnswer(): AnswerRoom {
+    return (this.#answerRoom ??= new AnswerRoom(this.#context.answerMemory, this.#subject));
   }
 
   #writePart(part: Uint8Array): boolean {
@@ -338,7 +338,7 @@ export class EdgeExchange implements Exchange {
     const stream = this.#stream;
     if (stream === undefined) return true;
     const hasRoom = stream.tryMore();
-    if (hasRoom) this.#answerRoom?.release();
+    if (hasRoom) this.#answerRoom?.releaseUnread();
     this.#watched(!stream.isBlocked);
     if (hasRoom && this.#state === 'flushing') this.#endStream();
     else if (hasRoom) this.onDrain?.();

@@ -3,10 +3,15 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
 import type { Exchange } from '../../../src/relay/exchange.js';
+import { answerInParts } from '../../../src/relay/answers.js';
+import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
+import { createMessageMemories } from '../../../src/shared/message-memory.js';
+import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
-import { startHopPair } from './hop-pair.js';
+import { startHopPair, type HopPair } from './hop-pair.js';
 import { RawPeer, requestHead } from './raw-peer.js';
+import { RecordedExchange } from './recorded-exchange.js';
 
 const TOO_MUCH = Buffer.alloc(limits.hopWindowBytes + 1);
 
@@ -83,5 +88,39 @@ t.test('each call in each state sends what the table says, and an abort is told 
     await abort(stream);
     t.equal(exchange.isAborted, state !== 'complete', `isAborted after an abort while ${state}`);
     t.equal(aborts, ['unanswered', 'streaming', 'aborted'].includes(state) ? 1 : 0, `onAbort while ${state}`);
+  }
+});
+
+/** How a hop comes to its end whose caller has not read the answer. */
+const endings: Record<string, (downstream: RecordedExchange, exchange: Exchange, pair: HopPair) => unknown> = {
+  'is read': async (downstream) => {
+    downstream.isSlow = false;
+    await until(() => {
+      downstream.drain();
+      return downstream.outcome === 'ended';
+    }, 'the whole answer');
+  },
+  'is left by its caller': (downstream) => downstream.abort(),
+  'is cut': (_downstream, exchange) => exchange.cut(),
+  'loses its link': (_downstream, _exchange, pair) => pair.stopOwner(),
+};
+
+t.test('a message that is handed over in pieces counts in the share of answers until its hop is over', async (t) => {
+  const bytes = 16 * limits.hopWindowBytes;
+  for (const answerForms of ['json', 'event-stream'] as const) {
+    for (const [ending, end] of Object.entries(endings)) {
+      const accounts = createAccounts();
+      const deadlines = new DeadlineWheel();
+      t.teardown(() => deadlines.stop());
+      const pair = await startHopPair(t, createMessageMemories(accounts, deadlines).answers);
+      const downstream = new RecordedExchange({ answerForms });
+      downstream.isSlow = true;
+      const exchange = await pair.arrive(downstream);
+      answerInParts(exchange, [Buffer.alloc(100, 'a'), Buffer.alloc(bytes - 100, 'b')]);
+      await until(() => downstream.writtenBytes > 0, 'the first piece');
+      t.equal(accounts.held('answerBytes'), bytes, `${answerForms}: all of it, before it ${ending}`);
+      await end(downstream, exchange, pair);
+      await until(() => accounts.held('answerBytes') === 0, `${answerForms}: nothing, once it ${ending}`);
+    }
   }
 });

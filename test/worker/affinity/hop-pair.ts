@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Test } from 'tap';
 import type { Exchange } from '../../../src/relay/exchange.js';
 import { createLogger } from '../../../src/shared/logger.js';
+import type { MessageMemory } from '../../../src/shared/message-memory.js';
 import type { Hop } from '../../../src/worker/affinity/hop-heads.js';
 import { HopListener } from '../../../src/worker/affinity/hop-listener.js';
 import { Hops, hopSocketPath } from '../../../src/worker/affinity/hops.js';
@@ -30,8 +31,10 @@ export class HopPair {
   /** Told of each arrival, at once. */
   onArrival: (arrival: Arrival) => void = () => {};
   #listener: HopListener | undefined;
+  readonly #answerMemory: MessageMemory | undefined;
 
-  constructor(t: Test) {
+  constructor(t: Test, answerMemory?: MessageMemory) {
+    this.#answerMemory = answerMemory;
     this.directory = createScratchDirectory(t);
     this.hops = new Hops(this.directory, CALLER_SLOT, this.secret, logger);
     t.teardown(async () => {
@@ -45,7 +48,8 @@ export class HopPair {
   }
 
   async startOwner(): Promise<void> {
-    const options = { bodyBytesMax: BODY_BYTES_MAX, logger };
+    const answerMemory = this.#answerMemory;
+    const options = { bodyBytesMax: BODY_BYTES_MAX, logger, ...(answerMemory !== undefined && { answerMemory }) };
     this.#listener = new HopListener(this.ownerPath, this.secret, options, (hop, exchange) => {
       this.arrivals.push({ hop, exchange });
       this.onArrival({ hop, exchange });
@@ -81,8 +85,8 @@ export class HopPair {
   }
 }
 
-export async function startHopPair(t: Test): Promise<HopPair> {
-  const pair = new HopPair(t);
+export async function startHopPair(t: Test, answerMemory?: MessageMemory): Promise<HopPair> {
+  const pair = new HopPair(t, answerMemory);
   await pair.startOwner();
   return pair;
 }

@@ -1,6 +1,8 @@
 // Large answers over real sockets: every byte arrives, and no more is written than the caller reads.
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
+import { answerInParts } from '../../../src/relay/answers.js';
+import type { AnswerForms } from '../../../src/relay/exchange.js';
 import type { EdgeContext } from '../../../src/worker/edge/edge-context.js';
 import { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
 import { readHead } from '../../../src/worker/edge/request-head.js';
@@ -343,3 +345,44 @@ t.test('a caller that takes nothing for too long is cut off, once', async (t) =>
   t.equal(edge.context.openCount, 0);
   t.match(lines, [/took nothing of its answer/]);
 });
+
+/** How an exchange comes to its end whose caller has not read the answer. */
+const endings: Record<string, (socket: Socket, exchange: EdgeExchange) => void> = {
+  'is read': (socket) => void socket.resume(),
+  'is left by its caller': (socket) => void socket.destroy(),
+  'is cut': (_socket, exchange) => exchange.cut(),
+  'is not read for too long': () => {},
+};
+
+t.test(
+  'a message that is handed over in pieces counts in the share of answers until its exchange is over',
+  async (t) => {
+    const parts = [large.subarray(0, 100), large.subarray(100)];
+    for (const answerForms of ['json', 'event-stream'] as const satisfies readonly AnswerForms[]) {
+      for (const [ending, end] of Object.entries(endings)) {
+        const accounts = createAccounts();
+        const deadlines = new DeadlineWheel();
+        t.teardown(() => deadlines.stop());
+        let exchange: EdgeExchange | undefined;
+        const onRequest = (arrived: EdgeExchange): void => {
+          exchange = arrived;
+          arrived.letBodyIn('ada');
+          const { method } = arrived;
+          const body = Buffer.alloc(0);
+          arrived.complete({ method, sessionId: '', lastEventId: '', answerForms, passthroughHeaders: [], body });
+          answerInParts(arrived, parts);
+        };
+        const edge = await startEdge(t, onRequest, {
+          answerMemory: createMessageMemories(accounts, deadlines).answers,
+          slowReaderTimeoutMs: ending === 'is not read for too long' ? 200 : 60_000,
+        });
+        const socket = ask(t, edge);
+        await until(() => exchange !== undefined, 'the request');
+        t.equal(accounts.of('ada').answerBytes.held, LARGE_BYTES, `${answerForms}: all of it, before it ${ending}`);
+        end(socket, exchange!);
+        await until(() => edge.context.openCount === 0, 'the end of the exchange');
+        t.equal(accounts.held('answerBytes'), 0, `${answerForms}: nothing, once it ${ending}`);
+      }
+    }
+  },
+);
