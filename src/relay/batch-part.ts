@@ -79,8 +79,10 @@ export class BatchPart implements Exchange {
 
   cut(): void {
     if (this.#state === 'over') return;
+    // Before its batch tells the others: whoever cuts does not hear of it.
+    this.#state = 'over';
     this.#batch.cut();
-    this.#over();
+    this.#batch.onOver();
   }
 
   /** The batch's caller is gone. */

@@ -5,20 +5,28 @@
 //   gathering ──every member is over──> one array, 202 when no member was a request
 //   gathering ──a member streams, or the answers take too much──> streaming ──every member is over──> ended
 //   either ──the caller is gone, or cut──> each member hears it, and nothing is kept any more
+//
+// Members that take long to read are begun in turns of the event loop of their own, in their order. What the session is by
+// then holds for them.
 import { encodeEvent } from '../protocol/event-stream.js';
 import type { ClientBatch } from '../protocol/client-batch.js';
 import { limits } from '../shared/limits.js';
 import { noWaiter, type MessageHold, type MessageMemory } from '../shared/message-memory.js';
 import { BATCH_PROTOCOL_VERSIONS } from '../shared/protocol-versions.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
+import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import { accept, answer, refuse } from './answers.js';
 import { BatchPart } from './batch-part.js';
 import type { Exchange } from './exchange.js';
+import { refuseMessage } from './refused-message.js';
 import type { Session } from './session.js';
 
 const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']');
+
+/** @param virtualHost as the session has it now. */
+export type HandlePart = (part: Exchange, virtualHost: CompiledVirtualHost | undefined) => void;
 
 /**
  * Answers all of a batch, or refuses it.
@@ -30,12 +38,12 @@ export function answerBatch(
   session: Session,
   exchange: Exchange,
   batch: ClientBatch,
-  handle: (part: Exchange) => void,
+  handle: HandlePart,
 ): void {
   exchange.annotate?.('batch', '', '');
   const refusal = refusalOf(session, exchange, batch);
   if (refusal !== undefined) refuse(exchange, refusal);
-  else new Batch(answerMemory, session.identity.subject, exchange).run(batch, handle);
+  else new Batch(answerMemory, session, exchange).run(batch, handle);
 }
 
 function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatch): Refusal | undefined {
@@ -47,9 +55,13 @@ function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatc
   return isTooLarge ? refusals.batchTooLarge : undefined;
 }
 
+/** What a batch needs to know of the session that it came in. */
+export type BatchSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'readings'>;
+
 /** The exchange of a batch, as its parts share it. */
 export class Batch {
   readonly #exchange: Exchange;
+  readonly #session: BatchSession;
   readonly #hold: MessageHold;
   #parts: readonly BatchPart[] = [];
   /** By the places of the members. */
@@ -61,17 +73,19 @@ export class Batch {
   #leftCount = 0;
   #isStreaming = false;
   #isBlocked = false;
+  #isCut = false;
 
-  constructor(answerMemory: MessageMemory, subject: string, exchange: Exchange) {
+  constructor(answerMemory: MessageMemory, session: BatchSession, exchange: Exchange) {
     this.#exchange = exchange;
-    this.#hold = answerMemory.hold(subject, noWaiter);
+    this.#session = session;
+    this.#hold = answerMemory.hold(session.identity.subject, noWaiter);
   }
 
   get isAborted(): boolean {
-    return this.#exchange.isAborted;
+    return this.#isCut || this.#exchange.isAborted;
   }
 
-  run({ members }: ClientBatch, handle: (part: Exchange) => void): void {
+  run({ members }: ClientBatch, handle: HandlePart): void {
     const { method, sessionId, answerForms, passthroughHeaders, body } = this.#exchange.request;
     this.#parts = members.map(
       ({ start, end }, place) =>
@@ -81,12 +95,37 @@ export class Batch {
           lastEventId: '',
           answerForms: answerForms === 'json' ? 'json' : 'both',
           passthroughHeaders,
-          body: body.subarray(start, end),
+          // One member may be under way for long: it is not to keep all of them.
+          body: Buffer.from(body.subarray(start, end)),
         }),
     );
+    this.#exchange.releaseBody?.();
     this.#leftCount = this.#parts.length;
     this.#exchange.onAbort = () => this.#tellAborted();
-    for (const part of this.#parts) handle(this.#exchange.watchPart?.(part) ?? part);
+    this.#begin(0, handle);
+  }
+
+  #begin(first: number, handle: HandlePart): void {
+    let bytesLeft: number = limits.readAtOnceBytesMax;
+    for (const [index, part] of this.#parts.slice(first).entries()) {
+      bytesLeft -= part.request.body.length;
+      if (bytesLeft < 0 && index > 0) {
+        this.#beginLater(first + index, handle);
+        return;
+      }
+      const exchange = this.#exchange.watchPart?.(part) ?? part;
+      if (this.#session.isEnded) refuseMessage(exchange, refusals.sessionUnknown);
+      else handle(exchange, this.#session.virtualHost);
+    }
+  }
+
+  #beginLater(first: number, handle: HandlePart): void {
+    const { readings } = this.#session;
+    const number = readings.begin(true);
+    setImmediate(() => {
+      this.#begin(first, handle);
+      readings.end(number);
+    });
   }
 
   /** A member was answered; it is over. */
@@ -116,7 +155,7 @@ export class Batch {
 
   /** What was answered so far goes out with it. */
   openStream(): void {
-    if (this.#isStreaming) return;
+    if (this.#isStreaming || this.#isCut) return;
     this.#isStreaming = true;
     this.#exchange.onDrain = () => this.#onDrain();
     this.#exchange.openStream();
@@ -130,19 +169,20 @@ export class Batch {
    * @returns false when the caller reads too slowly: it waits, and whoever wrote it is to write no more until the drain.
    */
   write(event: Buffer): boolean {
+    if (this.isAborted) return true;
     if (!this.#isBlocked) {
       this.#isBlocked = !this.#exchange.write(event);
       return !this.#isBlocked;
     }
-    if (!this.isAborted) {
-      this.#waiting.push(event);
-      this.#keep(event.length);
-    }
+    this.#waiting.push(event);
+    this.#keep(event.length);
     return false;
   }
 
   /** A member's answer broke half-way, and with it all of the batch. */
   cut(): void {
+    if (this.#isCut) return;
+    this.#isCut = true;
     this.#exchange.cut();
     this.#tellAborted();
   }
@@ -165,6 +205,7 @@ export class Batch {
   }
 
   #finish(): void {
+    if (this.#isCut) return;
     const messages = this.#answers.filter((message) => message !== undefined);
     if (messages.length > 0 && this.#exchange.request.answerForms === 'event-stream') this.openStream();
     if (this.#isStreaming) {

@@ -9,6 +9,9 @@ interface WaitingNotice {
   readonly tryIt: () => boolean;
 }
 
+/** No notice came before it. */
+const PART_NUMBER = 0;
+
 export class ReadingsUnderWay {
   #count = 0;
   #lastNumber = 0;
@@ -18,10 +21,15 @@ export class ReadingsUnderWay {
     return this.#count === 0;
   }
 
-  /** @returns the message's number. */
-  begin(): number {
+  /**
+   * @param isPart of a batch that is under way: what waits for that waits for it too.
+   * @returns the message's number.
+   */
+  begin(isPart = false): number {
     this.#count += 1;
-    return ++this.#lastNumber;
+    if (!isPart) return ++this.#lastNumber;
+    for (const notice of this.#notices) notice.readingsLeft += 1;
+    return PART_NUMBER;
   }
 
   /** The message has been read, and what it asks for is under way. */

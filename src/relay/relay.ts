@@ -204,7 +204,7 @@ export class Relay {
   /** Other messages of the session are served while this one is read, and may change its config or end it. */
   #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
     session.obey(virtualHost, exchange.request);
-    const number = session.readings.begin();
+    const number = session.readings.begin(exchange.isPart);
     readLargeClientMessage(exchange.request.body, (message) => {
       if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
       else this.#onMessage({ subject, virtualHost: session.virtualHost ?? virtualHost }, session, exchange, message);
@@ -216,8 +216,8 @@ export class Relay {
     if (typeof message === 'string') refuseUnread(exchange, message);
     else if (message.kind === 'request') this.#request(caller, session, exchange, message);
     else if (message.kind === 'batch')
-      answerBatch(this.#context.answerMemory, session, exchange, message, (part) =>
-        this.#postInSession(caller, session, part),
+      answerBatch(this.#context.answerMemory, session, exchange, message, (part, virtualHost = caller.virtualHost) =>
+        this.#postInSession({ ...caller, virtualHost }, session, part),
       );
     else this.#notification(session, exchange, message);
   }

@@ -39,6 +39,11 @@ function messagesOf(exchange: RecordedExchange): RpcMessage[] {
   return JSON.parse((exchange.answer?.body ?? Buffer.from('[]')).toString()) as RpcMessage[];
 }
 
+/** One turn of the event loop. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 t.test('each member counts as a request; who has no room is told so under its own id', async (t) => {
   const scene = start(t, { subjectRequestsInFlightMax: 2 });
   const before = scene.http.calls.length;
@@ -122,6 +127,47 @@ t.test(
     );
   },
 );
+
+t.test(
+  'members that take long to read have turns of their own, in their order; a cancellation waits for them',
+  async (t) => {
+    const scene = start(t);
+    const before = scene.http.calls.length;
+    const ids = [1, 2, 3, 4, 5, 6];
+    const bulk = 'x'.repeat(limits.readAtOnceBytesMax - 1_000);
+    post(
+      scene,
+      ids.map((id) => call(id, { arguments: { id, bulk } })),
+    );
+    const countOfCalls = (): number => scene.http.calls.length - before;
+    while (countOfCalls() === 0) await turn();
+    t.ok(countOfCalls() < ids.length, 'not all of them in one turn');
+    scene.post('notifications/cancelled', { requestId: 6 });
+    await until(() => countOfCalls() > ids.length, 'all of them, and the cancellation');
+    const sent = scene.http.calls.slice(before);
+    t.same(
+      sent.slice(0, ids.length).map(({ text }) => Number(/"id":(\d+),"bulk"/.exec(text)?.[1])),
+      ids,
+    );
+    t.match(sent.at(-1)?.text, /"method":"notifications\/cancelled"/);
+  },
+);
+
+t.test('a session that ends before all members of a batch have begun answers the rest with an error', async (t) => {
+  const scene = start(t);
+  const before = scene.http.calls.length;
+  const bulk = 'x'.repeat(limits.readAtOnceBytesMax - 1_000);
+  const exchange = post(
+    scene,
+    [1, 2, 3, 4, 5, 6].map((id) => call(id, { arguments: { bulk } })),
+  );
+  while (scene.http.calls.length === before) await turn();
+  scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
+  await until(() => exchange.outcome === 'responded', 'the answers');
+  const messages = messagesOf(exchange);
+  t.match(messages[0], { id: 1, error: { code: -32603 } });
+  t.match(messages[5], { id: 6, error: { code: -32000, message: 'Session not found: initialize again' } });
+});
 
 for (const [form, open] of [
   ['as a whole', () => undefined],

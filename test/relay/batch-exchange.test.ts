@@ -1,0 +1,96 @@
+// The exchange of a batch, and those of its members, without a relay around them.
+import t, { type Test } from 'tap';
+import { Batch } from '../../src/relay/batch.js';
+import type { Exchange } from '../../src/relay/exchange.js';
+import { ReadingsUnderWay } from '../../src/relay/readings-under-way.js';
+import { OWN_INTRODUCTION } from '../../src/relay/upstream/client-introduction.js';
+import type { ShareOptions } from '../../src/config/dataplane-options.js';
+import type { Accounts } from '../../src/shared/accounts.js';
+import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
+import { createMessageMemories } from '../../src/shared/message-memory.js';
+import { createAccounts } from '../support/shares.js';
+import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+
+const MIB = 1024 * 1024;
+const identity = {
+  id: 's',
+  subject: 'alice',
+  virtualHostId: 'v',
+  protocolVersion: '2025-03-26',
+  introduction: OWN_INTRODUCTION,
+};
+
+/** Its body's memory is used for another as soon as it may be. */
+class Forgetful extends RecordedExchange {
+  releaseBody(): void {
+    this.request.body.fill(0);
+  }
+}
+
+interface Run {
+  readonly accounts: Accounts;
+  readonly exchange: RecordedExchange;
+  readonly parts: readonly Exchange[];
+}
+
+/** Begins a batch of pings. */
+function run(t: Test, count: number, shares: Partial<ShareOptions> = {}): Run {
+  const accounts = createAccounts(shares);
+  const deadlines = new DeadlineWheel();
+  t.teardown(() => deadlines.stop());
+  const texts = Array.from({ length: count }, (_, id) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`);
+  const members = texts.map((text, index) => {
+    const start = texts.slice(0, index).join(',').length + (index === 0 ? 1 : 2);
+    return { start, end: start + text.length };
+  });
+  const exchange = new Forgetful({ body: Buffer.from(`[${texts.join(',')}]`) });
+  const session = {
+    identity,
+    isEnded: false,
+    virtualHost: undefined,
+    readings: new ReadingsUnderWay(),
+  };
+  const parts: Exchange[] = [];
+  const { answers } = createMessageMemories(accounts, deadlines);
+  new Batch(answers, session, exchange).run({ kind: 'batch', members }, (part) => parts.push(part));
+  return { accounts, exchange, parts };
+}
+
+t.test('a member has its own memory, and that of the batch is let go', (t) => {
+  const { parts } = run(t, 2);
+  t.same(
+    parts.map(({ request }) => request.body.toString()),
+    ['{"jsonrpc":"2.0","id":0,"method":"ping"}', '{"jsonrpc":"2.0","id":1,"method":"ping"}'],
+  );
+  t.end();
+});
+
+t.test('an answer that breaks half-way cuts the batch: the others hear it, and what they say then is not kept', (t) => {
+  const { accounts, exchange, parts } = run(t, 3);
+  const [broken, streaming, other] = parts;
+  const told: string[] = [];
+  for (const [name, part] of Object.entries({ broken, streaming, other })) part!.onAbort = () => told.push(name);
+  other?.respond(200, 'application/json', Buffer.alloc(MIB));
+  t.equal(accounts.held('answerBytes'), MIB);
+  broken?.openBody('application/json', 100);
+  broken?.cut();
+  t.equal(exchange.outcome, 'cut');
+  t.same(told, ['streaming'], 'neither who cut, nor who was over');
+  t.ok(streaming?.isAborted);
+  t.equal(accounts.held('answerBytes'), 0);
+  streaming?.openStream();
+  streaming?.write(Buffer.from('data: {}\n\n'));
+  streaming?.end();
+  t.equal(exchange.outcome, 'cut');
+  t.end();
+});
+
+t.test('who answers after the cut holds no room', (t) => {
+  const { accounts, exchange, parts } = run(t, 2);
+  parts[0]?.openBody('application/json', 100);
+  parts[0]?.cut();
+  parts[1]?.respond(200, 'application/json', Buffer.alloc(MIB));
+  t.equal(accounts.held('answerBytes'), 0);
+  t.equal(exchange.outcome, 'cut');
+  t.end();
+});
