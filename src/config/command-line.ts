@@ -33,7 +33,7 @@ export const commands = {
   'servers add': { summary: 'register a server', options: serversAddOptionTable, operands: ['name', 'url'] },
   'servers show': { summary: 'show a server and its tools', options: requestOptionTable, operands: ['server'] },
   'servers refresh': {
-    summary: 'reach for a server now and read its tools again',
+    summary: 'reach for a server now and read its lists again',
     options: requestOptionTable,
     operands: ['server'],
   },

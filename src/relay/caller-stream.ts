@@ -13,12 +13,15 @@ import {
   keepAliveComment,
 } from '../protocol/event-stream.js';
 import { limits } from '../shared/limits.js';
+import { rpcCodes } from '../shared/refusals.js';
 import { Link } from '../shared/link.js';
+import { errorMessage, type RpcError } from './answers.js';
 import type { Exchange } from './exchange.js';
 import { EventPieces } from './piece-source.js';
 import { Sending } from './sending.js';
 import { LARGE_BYTES_FROM, KeptEvent, lossNotification, LOST, type Kept } from './kept-event.js';
 import type { StreamKeeper } from './stream-keeper.js';
+import type { IdSpan } from './upstream/upstream-request.js';
 
 /** What a stream takes of the keeper's room at once. */
 const TAKEN_BYTES_LEAST = 2_048;
@@ -29,22 +32,30 @@ export interface StreamOwner {
   onAttached(): void;
   /** There is room for more after it was blocked. */
   onRoom(): void;
-  /** In place of an answer that cannot be kept. */
-  readonly lostAnswer: Buffer;
 }
+
+const ANSWER_LOST: RpcError = {
+  code: rpcCodes.refused,
+  message: 'The answer came while the connection was broken, and is too large to be kept',
+};
 
 export class CallerStream extends Link {
   /** For `StreamKeeper`. */
   keptSinceMs = 0;
+  isDelivered = false;
   /** Of its session's; 0 when it cannot be gone on with. */
   readonly number: number;
-  readonly #owner: StreamOwner;
+  /** Until the answer is said: what is kept then must not keep its request. */
+  #owner: StreamOwner | undefined;
   readonly #keeper: StreamKeeper | undefined;
   #exchange: Exchange | undefined;
   /** The exchange takes no more for now, or a large event is on its way: what is said waits. */
   #isBlocked = false;
   #isPrimed = false;
   #isEnding = false;
+  #isFiled = false;
+  /** Of the request, as JSON: for a word in place of an answer that cannot be kept. */
+  #answerId: Buffer | undefined;
   /** Of the last event that was said, and of the next one to be written. */
   #position = 0;
   #next = 1;
@@ -125,17 +136,27 @@ export class CallerStream extends Link {
     if (isDue) this.#trimWritten();
   }
 
-  /** The last event: the stream ends behind it. @param parts may be large. */
-  finish(parts: readonly Buffer[]): void {
+  /**
+   * The last event: the stream ends behind it.
+   * @param parts may be large.
+   * @param id of the request that it answers.
+   */
+  finish(parts: readonly Buffer[], id: IdSpan): void {
     this.#isEnding = true;
+    this.#owner = undefined;
+    // A copy: the request's memory is another's from here on.
+    const isIdKept = this.#keeper !== undefined && id.end - id.start <= limits.keptIdBytesMax;
+    if (isIdKept) this.#answerId = Buffer.from(id.bytes.subarray(id.start, id.end));
     let bytes = 0;
     for (const { length } of parts) bytes += length;
     const [only] = parts;
     if (bytes > LARGE_BYTES_FROM) this.#sayLarge(parts);
     else this.say(parts.length === 1 ? only! : Buffer.concat(parts));
-    const isDelivered = this.#exchange !== undefined && !this.#isBlocked;
-    if (isDelivered) this.#onAllWritten();
-    this.#keeper?.finish(this, isDelivered);
+    const exchange = this.#exchange;
+    if (exchange !== undefined && !this.#isBlocked) this.#onAllWritten();
+    else if (exchange !== undefined) this.#detachWith(exchange);
+    this.#isFiled = true;
+    this.#keeper?.finish(this, this.isDelivered);
   }
 
   /** The client's connection is gone. */
@@ -143,8 +164,8 @@ export class CallerStream extends Link {
     if (this.#exchange === undefined) return;
     this.#forgetExchange();
     if (this.#keeper !== undefined) this.#countAll();
-    else this.#kept.length = 0;
-    if (!this.#isEnding) this.#owner.onDetached();
+    else this.#dropUnwritten();
+    this.#owner?.onDetached();
   }
 
   /**
@@ -161,15 +182,13 @@ export class CallerStream extends Link {
     else older?.end();
     this.#countAll();
     this.#exchange = exchange;
-    exchange.onAbort = () => {
-      if (this.#exchange === exchange) this.detach();
-    };
+    this.#detachWith(exchange);
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
     this.#next = position + 1;
     this.#lostCount = 0;
     this.#write(Buffer.from(this.#primingText(position)));
-    if (!this.#isEnding) this.#owner.onAttached();
+    this.#owner?.onAttached();
     this.#pump();
   }
 
@@ -191,6 +210,12 @@ export class CallerStream extends Link {
     if (this.#exchange !== undefined || this.#isEnding) return;
     this.#kept.length = 0;
     this.#first = this.#counted;
+  }
+
+  #detachWith(exchange: Exchange): void {
+    exchange.onAbort = () => {
+      if (this.#exchange === exchange) this.detach();
+    };
   }
 
   #headText(position: number): string {
@@ -289,18 +314,27 @@ export class CallerStream extends Link {
   #onAllWritten(): void {
     const exchange = this.#exchange;
     if (!this.#isEnding) {
-      this.#owner.onRoom();
+      this.#owner?.onRoom();
     } else if (exchange !== undefined) {
       this.#forgetExchange();
       exchange.end();
+      if (this.#isFiled) this.#keeper?.deliver(this);
+      else this.isDelivered = true;
     }
   }
 
   /** Of what was written the last is kept, which may not have arrived; and the very last event, however large it is. */
   #trimWritten(): void {
-    while (this.#countedBytes > limits.writtenBytesKept && this.#kept.length > 1 && this.#first < this.#next - 1) {
+    while (this.#kept.length > 1 && this.#first < this.#next - 1) {
+      if (this.#countedBytes <= limits.writtenBytesKept && this.#kept[0] !== LOST) return;
       this.#dropFirst();
     }
+  }
+
+  /** The client cannot come back for it. */
+  #dropUnwritten(): void {
+    const kept = this.#kept.splice(0);
+    for (let index = this.#next - this.#first; index < kept.length; index += 1) onLostOf(kept[index] ?? LOST)?.();
   }
 
   /** Has all of it that is not due on a connection count, the older making room for the newer. */
@@ -350,19 +384,28 @@ export class CallerStream extends Link {
     if (this.#first > this.#next) onLostOf(kept)?.();
   }
 
-  /** There is no room for it alone. A lost answer leaves a word in its place. */
+  /** There is no room for it alone. A lost answer leaves a word in its place, or nothing of its stream is left. */
   #lose(keeper: StreamKeeper, position: number): void {
     const index = position - this.#first;
     const onLost = position >= this.#next ? onLostOf(this.#kept[index] ?? LOST) : undefined;
-    const isAnswer = this.#isEnding && position === this.#position;
-    const word = isAnswer
-      ? encodeEventAfter(this.#headText(position), this.#owner.lostAnswer).toString('latin1')
-      : LOST;
-    this.#kept[index] = word;
-    keeper.take(word.length);
-    this.#takenBytes += word.length;
-    this.#countedBytes += word.length;
+    this.#kept[index] = LOST;
+    if (this.#isEnding && position === this.#position) {
+      const word = this.#lostAnswer(position);
+      if (word !== undefined && this.#tryTake(keeper, word.length, true)) {
+        this.#kept[index] = word;
+        this.#countedBytes += word.length;
+      } else {
+        keeper.forget(this);
+      }
+    }
     onLost?.();
+  }
+
+  #lostAnswer(position: number): string | undefined {
+    const bytes = this.#answerId;
+    if (bytes === undefined) return undefined;
+    const answer = errorMessage({ bytes, start: 0, end: bytes.length }, ANSWER_LOST);
+    return encodeEventAfter(this.#headText(position), answer).toString('latin1');
   }
 }
 

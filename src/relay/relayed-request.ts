@@ -27,10 +27,6 @@ const JSON_ALONE: RpcError = {
   code: rpcCodes.internalError,
   message: 'The client takes no event stream: it cannot be asked',
 };
-const ANSWER_LOST: RpcError = {
-  code: rpcCodes.refused,
-  message: 'The answer came while the connection was broken, and is too large to be kept',
-};
 const CANCELLED: RpcError = { code: rpcCodes.refused, message: 'Request cancelled' };
 
 export interface RelayedRequestPlan {
@@ -221,12 +217,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
       this.#stream?.detach();
       return;
     }
-    // With its caller went the count of what it sent, which is still here.
-    const { length } = this.id.bytes;
-    if (length >= limits.countedFromBytes) {
-      this.#unheardBytes = length;
-      this.#plan.session.account.requestBytes.take(length);
-    }
+    this.#countUnheard();
     if (this.#stream === undefined) this.#goOnUnheard(limits.unheardCallMsMax);
     else this.#stream.detach();
   }
@@ -237,6 +228,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   onAttached(): void {
+    this.#countUnheard();
     this.#unheardDeadline?.cancel();
     this.#unheardDeadline = undefined;
   }
@@ -245,8 +237,12 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     this.#request?.resume();
   }
 
-  get lostAnswer(): Buffer {
-    return errorMessage(this.id, ANSWER_LOST);
+  /** With its caller, or the caller's first connection, went the count of what it sent, which is still here. */
+  #countUnheard(): void {
+    const { length } = this.id.bytes;
+    if (length < limits.countedFromBytes || this.#unheardBytes > 0) return;
+    this.#unheardBytes = length;
+    this.#plan.session.account.requestBytes.take(length);
   }
 
   #goOnUnheard(timeMs: number): void {
@@ -316,7 +312,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     const { session, exchange } = this.#plan;
     session.account.requestBytes.give(this.#unheardBytes);
     session.finish(this);
-    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts ?? [message]);
+    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts ?? [message], this.id);
     else if (parts === undefined) answer(exchange, message);
     else if (message.length > limits.readAtOnceBytesMax) answerInParts(exchange, parts);
     else answer(exchange, Buffer.concat(parts));

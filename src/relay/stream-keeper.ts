@@ -66,14 +66,25 @@ export class StreamKeeper {
 
   /** Its last event was said. @param isDelivered whether that was handed over to the client's connection. */
   finish(stream: CallerStream, isDelivered: boolean): void {
+    const isForgotten = !stream.isLinked;
     stream.unlink();
-    if (this.#isOver) {
-      stream.release();
-      return;
-    }
-    stream.keptSinceMs = this.#deadlines.recentMs;
-    (isDelivered ? this.#delivered : this.#undelivered).append(stream);
-    if (isDelivered && ++this.#deliveredCount > limits.deliveredStreamsKept) this.#releaseFirst(this.#delivered);
+    if (this.#isOver || isForgotten) stream.release();
+    else if (isDelivered) this.#fileDelivered(stream);
+    else this.#file(stream, this.#undelivered);
+  }
+
+  /** What was kept of it is with the client now, as far as can be told. */
+  deliver(stream: CallerStream): void {
+    if (stream.isDelivered || !stream.isLinked) return;
+    stream.unlink();
+    this.#fileDelivered(stream);
+  }
+
+  /** Its answer cannot be kept: nobody can go on with it. */
+  forget(stream: CallerStream): void {
+    if (stream.isDelivered && stream.isLinked) this.#deliveredCount -= 1;
+    stream.unlink();
+    stream.release();
   }
 
   /** The stream of this number, if anything of it may be there still. */
@@ -123,6 +134,17 @@ export class StreamKeeper {
     for (const list of [this.#running, this.#undelivered, this.#delivered]) while (this.#releaseFirst(list));
     this.give(this.#heldBytes);
     this.#isOver = true;
+  }
+
+  #fileDelivered(stream: CallerStream): void {
+    stream.isDelivered = true;
+    this.#file(stream, this.#delivered);
+    if (++this.#deliveredCount > limits.deliveredStreamsKept) this.#releaseFirst(this.#delivered);
+  }
+
+  #file(stream: CallerStream, list: Link): void {
+    stream.keptSinceMs = this.#deadlines.recentMs;
+    list.append(stream);
   }
 
   #hasRoomFor(bytes: number): boolean {

@@ -32,8 +32,8 @@ const SPEAKING =
 
 interface Heard {
   readonly stream: BackendStream;
-  /** Headers of the client's GET for the backend. */
-  readonly passthrough: readonly string[];
+  /** Headers of the client's last GET for the backend. */
+  passthrough: readonly string[];
 }
 
 export class Unasked {
@@ -64,6 +64,8 @@ export class Unasked {
     if (virtualHost === undefined || !this.stream.isOpen) return;
     backendTurns.visitAll(identity.subject, virtualHost.backends, {
       visit: (backend) => {
+        // It may have ended since, or obey another config.
+        if (this.#isOver || !this.#session.obeys(virtualHost)) return;
         const passthrough = passthroughHeadersFor(backend, exchange.request);
         const upstream = this.#session.upstream(backend);
         if (upstream.state === 'open') this.onOpened(upstream, passthrough);
@@ -77,15 +79,20 @@ export class Unasked {
   /** An upstream session is open. */
   onOpened(upstream: UpstreamSession, passthrough: readonly string[]): void {
     if (this.#isOver || !this.stream.isOpen) return;
-    // One that was refused may be let in by the credentials of the new GET.
-    if (this.#heard.get(upstream)?.stream.isOver === false) return;
+    const before = this.#heard.get(upstream);
+    // One that was refused may be let in by the credentials of the new GET; another asks with them from now on.
+    if (before?.stream.isOver === false) {
+      before.passthrough = passthrough;
+      return;
+    }
     if (!upstream.declares(SPEAKING) && !this.#session.backendRequests.offersAnything) return;
     const { record } = upstream;
+    const passthroughNow = (): readonly string[] => this.#heard.get(upstream)?.passthrough ?? passthrough;
     const stream = new BackendStream({
       deadlines: this.#context.deadlines,
       memory: this.#memory,
-      ask: (lastEventId, handler) => upstream.listen(lastEventId, passthrough, handler),
-      onMessage: (bytes, message) => this.#onMessage(upstream, passthrough, bytes, message),
+      ask: (lastEventId, handler) => upstream.listen(lastEventId, passthroughNow(), handler),
+      onMessage: (bytes, message) => this.#onMessage(upstream, passthroughNow(), bytes, message),
       // Without an id of a session there is none to lose: the backend has no such stream.
       onSessionLost: () => {
         if (record?.sessionId !== '') upstream.lose(record);

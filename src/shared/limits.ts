@@ -232,6 +232,8 @@ export const limits = {
   sessionStreamWaitingBytesMax: MIB,
   /** Bytes of a stream's last events that are kept though they were written: they may not have arrived. The very last one is, whatever its size. */
   writtenBytesKept: 64 * KIB,
+  /** Bytes of a request's id, as JSON, that is kept beside its answer's stream, for a word in the answer's place. */
+  keptIdBytesMax: KIB,
   /** Streams of one session whose answer was written, and that are kept for a while all the same; then the oldest is not. */
   deliveredStreamsKept: 4,
   /** For how long, ms. A client notices within that that its connection broke, or not at all. */

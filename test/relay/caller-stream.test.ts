@@ -12,7 +12,9 @@ import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
 
 const KIB = 1024;
 const RESUMPTION_MS = 100_000;
-const LOST_ANSWER = '{"lost":true}';
+const ID = { bytes: Buffer.from('{"id":7}'), start: 6, end: 7 };
+const LOST_ANSWER =
+  '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"The answer came while the connection was broken, and is too large to be kept"}}';
 
 class Scene {
   readonly accounts: Accounts;
@@ -54,7 +56,6 @@ class Scene {
 class Streamed implements StreamOwner {
   readonly exchange = new RecordedExchange();
   readonly stream: CallerStream;
-  readonly lostAnswer = Buffer.from(LOST_ANSWER);
   readonly heard: string[] = [];
 
   constructor(keeper: StreamKeeper | undefined, isSlow = false) {
@@ -143,12 +144,12 @@ t.test('an answer that is too large to be kept leaves a word, one that is not is
   const scene = new Scene(t, 256 * KIB);
   const large = scene.stream().say('1');
   large.exchange.abort();
-  large.stream.finish([Buffer.from(text(2, 300 * KIB))]);
+  large.stream.finish([Buffer.from(text(2, 300 * KIB))], ID);
   t.same(readEvents(large.goOn(0).written), ['1', LOST_ANSWER]);
   const fitting = scene.stream().say('1');
   fitting.exchange.abort();
   const parts = [Buffer.from('{"a":"'), Buffer.from('y'.repeat(200 * KIB)), Buffer.from('"}')];
-  fitting.stream.finish(parts);
+  fitting.stream.finish(parts, ID);
   const exchange = fitting.goOn(1);
   t.same(readEvents(exchange.written), [Buffer.concat(parts).toString()]);
   t.equal(exchange.outcome, 'ended');
@@ -159,7 +160,7 @@ t.test('a connection that breaks within a large event has it again, whole', asyn
   const streamed = scene.stream(true).say('1');
   t.ok(streamed.stream.isBlocked);
   const parts = [Buffer.from(text(2, 400 * KIB))];
-  streamed.stream.finish(parts);
+  streamed.stream.finish(parts, ID);
   streamed.exchange.drain();
   streamed.exchange.drain();
   t.ok(streamed.exchange.writtenBytes < 300 * KIB, 'a part of it is on its way');
@@ -172,11 +173,11 @@ t.test('a connection that breaks within a large event has it again, whole', asyn
 t.test('streams of which nothing was fetched go oldest first; those whose answer went out before them', async (t) => {
   const scene = new Scene(t, 40 * KIB);
   const delivered = scene.stream().say(text(0));
-  delivered.stream.finish([Buffer.from(text(0))]);
+  delivered.stream.finish([Buffer.from(text(0))], ID);
   const broken = Array.from({ length: 6 }, (_, number) => {
     const streamed = scene.stream().say('1');
     streamed.exchange.abort();
-    streamed.stream.finish([Buffer.from(text(number, 10 * KIB))]);
+    streamed.stream.finish([Buffer.from(text(number, 10 * KIB))], ID);
     return streamed;
   });
   const isThere = ({ stream }: Streamed): boolean => scene.keeper.find(stream.number) !== undefined;
@@ -189,7 +190,7 @@ t.test('a few streams whose answer went out are kept, for a while; the others un
   const scene = new Scene(t);
   const delivered = Array.from({ length: 10 }, () => {
     const streamed = scene.stream().say('1');
-    streamed.stream.finish([Buffer.from('2')]);
+    streamed.stream.finish([Buffer.from('2')], ID);
     t.equal(streamed.exchange.outcome, 'ended');
     return streamed;
   });
@@ -198,13 +199,77 @@ t.test('a few streams whose answer went out are kept, for a while; the others un
   t.same(readEvents(delivered[9]!.goOn(1).written), ['2'], 'it may not have arrived');
   const broken = scene.stream().say('1');
   broken.exchange.abort();
-  broken.stream.finish([Buffer.from('2')]);
+  broken.stream.finish([Buffer.from('2')], ID);
   scene.advance(limits.deliveredStreamsKeptMs + limits.keptStreamsSweepMs + 100);
   t.equal(delivered.filter(isThere).length, 0);
   t.ok(isThere(broken));
   for (let ms = 0; ms < RESUMPTION_MS; ms += 10_000) scene.advance(10_000);
   t.notOk(isThere(broken));
   t.equal(scene.heldBytes, 0);
+});
+
+t.test('an answer that went out counts as such, however large it is and however long that took', async (t) => {
+  const scene = new Scene(t, 8 * KIB * KIB);
+  const large = Array.from({ length: limits.deliveredStreamsKept }, (_, number) => {
+    const streamed = scene.stream().say('1');
+    streamed.stream.finish([Buffer.from(text(number, 400 * KIB))], ID);
+    return streamed;
+  });
+  const slow = scene.stream(true).say('1');
+  slow.stream.finish([Buffer.from('2')], ID);
+  slow.exchange.drain();
+  slow.exchange.drain();
+  t.equal(slow.exchange.outcome, 'ended');
+  const isThere = ({ stream }: Streamed): boolean => scene.keeper.find(stream.number) !== undefined;
+  t.same(large.map(isThere), [false, true, true, true], 'the oldest made room for the latest');
+  t.ok(isThere(slow));
+  scene.advance(limits.deliveredStreamsKeptMs + limits.keptStreamsSweepMs + 100);
+  t.notOk([...large, slow].some(isThere));
+  t.equal(scene.heldBytes, 0);
+});
+
+t.test(
+  'the error in place of an answer that cannot be kept has the id as it was sent, whose memory is used again',
+  async (t) => {
+    const scene = new Scene(t);
+    const body = Buffer.from(`{"id":"${'i'.repeat(100)}"}`);
+    const streamed = scene.stream(true).say('1');
+    streamed.stream.finish([Buffer.from(text(2, 300 * KIB))], { bytes: body, start: 6, end: 108 });
+    body.fill('secret of somebody else ');
+    streamed.exchange.abort();
+    const [, lost = ''] = readEvents(streamed.goOn(0).written);
+    t.match(JSON.parse(lost), { id: 'i'.repeat(100), error: { code: -32000 } });
+  },
+);
+
+t.test('where not even that error can be kept nobody can go on', async (t) => {
+  const scene = new Scene(t);
+  const id = { bytes: Buffer.alloc(limits.keptIdBytesMax + 1, '1'), start: 0, end: limits.keptIdBytesMax + 1 };
+  const streamed = scene.stream().say('1');
+  streamed.exchange.abort();
+  streamed.stream.finish([Buffer.from(text(2, 300 * KIB))], id);
+  t.equal(scene.keeper.find(streamed.stream.number), undefined);
+  t.equal(scene.heldBytes, 0);
+  const small = new Scene(t, 100);
+  const others = Array.from({ length: 3 }, () => {
+    const other = small.stream();
+    other.exchange.abort();
+    other.stream.finish([Buffer.from(text(2, KIB))], ID);
+    return other;
+  });
+  t.same(
+    others.map(({ stream }) => small.keeper.find(stream.number)),
+    [undefined, undefined, undefined],
+  );
+  t.equal(small.heldBytes, 0);
+});
+
+t.test('what a client that cannot come back will not get is told to who said it', async (t) => {
+  const streamed = new Streamed(undefined, true);
+  let lostCount = 0;
+  for (let count = 0; count < 3; count += 1) streamed.stream.say(Buffer.from('1'), () => (lostCount += 1));
+  streamed.stream.detach();
+  t.equal(lostCount, 2, 'the first was written');
 });
 
 t.test('what is kept never takes the room of sessions, and the end of one gives all of it back', async (t) => {
@@ -215,7 +280,7 @@ t.test('what is kept never takes the room of sessions, and the end of one gives 
   for (const streamed of streams) streamed.say(text(1, 5 * KIB), text(2, 5 * KIB));
   t.ok(scene.heldBytes <= shareBytes / 2, `${scene.heldBytes} bytes`);
   t.ok(scene.heldBytes > shareBytes / 4);
-  for (const { stream } of streams) stream.finish([Buffer.from(text(3, 5 * KIB))]);
+  for (const { stream } of streams) stream.finish([Buffer.from(text(3, 5 * KIB))], ID);
   t.ok(scene.heldBytes <= shareBytes / 2, `${scene.heldBytes} bytes`);
   scene.keeper.end();
   t.equal(scene.heldBytes, 0);
@@ -253,7 +318,7 @@ t.test('random breaks, and every event arrives once and in order', async (t) => 
         exchange = streamed.goOn(arrived);
       }
     }
-    streamed.stream.finish([Buffer.from('{"last":true}')]);
+    streamed.stream.finish([Buffer.from('{"last":true}')], ID);
     said.push('{"last":true}');
     breakOff();
     seen.push(...readEvents(streamed.goOn(arrived).written));
@@ -267,11 +332,11 @@ t.test('without ids nothing outlives the connection', async (t) => {
   t.equal(streamed.exchange.written.toString(), 'event: message\ndata: 1\n\n');
   streamed.exchange.abort();
   streamed.say('2');
-  streamed.stream.finish([Buffer.from('3')]);
+  streamed.stream.finish([Buffer.from('3')], ID);
   t.same(streamed.heard, ['detached']);
   const slow = new Streamed(undefined, true).say('1');
   slow.say('2');
-  slow.stream.finish([Buffer.from('3')]);
+  slow.stream.finish([Buffer.from('3')], ID);
   slow.exchange.isSlow = false;
   slow.exchange.drain();
   t.same(readEvents(slow.exchange.written), ['1', '2', '3']);

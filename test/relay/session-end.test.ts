@@ -1,4 +1,5 @@
 // A session that ends while its tools are listed: the caller is answered at once, and no backend is asked any more.
+import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { RelayScene } from './relay-scene.js';
 import { REQUEST_ID } from './upstream/scripted-upstream.js';
@@ -17,4 +18,18 @@ t.test('DELETE answers a list that is under way, and its next page is not asked 
   const sentCount = scene.http.calls.length;
   page.json(PAGE);
   t.equal(scene.http.calls.length, sentCount, 'no further page');
+});
+
+t.test('a session that ends while its GET stream begins opens no backend any more', async (t) => {
+  const backends = Object.fromEntries(Array.from({ length: 100 }, (_, number) => [`b${number}`, {}]));
+  const scene = new RelayScene(t, virtualHostOf(backends));
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
+  scene.request({ body, sessionId: '' });
+  scene.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+  scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
+  const sentCount = scene.http.calls.length;
+  t.ok(sentCount < 100, 'some were still to be opened');
+  for (let count = 0; count < 50; count += 1) await turn();
+  t.equal(scene.http.calls.length, sentCount);
 });

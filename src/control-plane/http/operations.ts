@@ -180,7 +180,7 @@ export const operations = {
     method: 'POST',
     path: '/servers/{server}/refresh',
     tag: 'servers',
-    summary: 'Probe a server now and read its tools again',
+    summary: 'Probe a server now and read its lists again',
     description: 'Sets the status both ways.',
     answers: [
       json(200, 'What the probe found; a server that could not be read is named in `error`.', 'RefreshReport'),
