@@ -33,6 +33,9 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   #call: UpstreamCall | undefined;
   #delay: Deadline | undefined;
   #isPaused = false;
+  /** Of the stream under way, and of the longest one before behind the same event. */
+  #streamBytes = 0;
+  #longestBytes = 0;
 
   /**
    * @param http whose connections the GETs take.
@@ -61,9 +64,29 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
     const lastEventId = this.#reconnection.lastEventId;
     this.#reconnection.takeOver(parser);
     if (this.#reconnection.lastEventId === '') return false;
-    if (this.#reconnection.lastEventId !== lastEventId) this.#reconnection.noteProgress();
+    if (this.#reconnection.lastEventId !== lastEventId) {
+      this.#reconnection.noteProgress();
+      this.#longestBytes = 0;
+    } else {
+      this.#longestBytes = Math.max(this.#longestBytes, this.#streamBytes);
+    }
+    this.#streamBytes = 0;
     this.#wait(true);
     return true;
+  }
+
+  /**
+   * Whether the stream brings more than those before it: what breaks at one place for ever only seems to be alive.
+   * @param lastEventId of it so far.
+   */
+  isFurther(lastEventId = ''): boolean {
+    if (this.#streamBytes > this.#longestBytes) return true;
+    return lastEventId !== '' && lastEventId !== this.#reconnection.lastEventId;
+  }
+
+  /** A whole event has come, which is more, whatever came before. */
+  noteEvent(): void {
+    this.#longestBytes = 0;
   }
 
   abort(): void {
@@ -97,7 +120,9 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   }
 
   onData(chunk: Buffer): void {
-    if (this.#state === 'streaming') this.#reader.onData(chunk);
+    if (this.#state !== 'streaming') return;
+    this.#streamBytes += chunk.length;
+    this.#reader.onData(chunk);
   }
 
   onEnd(): void {

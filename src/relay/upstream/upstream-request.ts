@@ -21,7 +21,7 @@ import type { ShareBound } from '../../shared/share.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler } from './http-upstream.js';
 import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
 import { readRefusal, statusFault } from './refused-request.js';
-import { resumptionOf, type ResumptionReader } from './resumption.js';
+import { resumptionOf, type Resumption, type ResumptionReader } from './resumption.js';
 import { largeResultTaker, UnreadAnswer } from './unread-answer.js';
 import { redirectFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 
@@ -36,6 +36,8 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
   readonly #deadlines: DeadlineWheel;
   #deadline: Deadline;
   #call: UpstreamCall;
+  /** The call, once that is one. */
+  #resumption: Resumption | undefined;
   #state: State = 'waiting';
   #status = 0;
   #sessionId = '';
@@ -132,7 +134,7 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
         else this.#passOn(this.#unread, chunk);
         break;
       case 'event-stream':
-        this.#touch();
+        if (this.#resumption?.isFurther(this.#parser?.lastEventId) !== false) this.#touch();
         this.#chunk = chunk;
         if (this.#parser?.push(chunk) === false) this.#onStreamEnd(upstreamFault('answer-too-large'));
         this.#chunk = undefined;
@@ -201,7 +203,7 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
     if (this.#parser === undefined || this.#unread?.tryRestart() === false) return false;
     const resumption = resumptionOf(this.#call, ending, this.#parser, this.#plan, this.#deadlines, this);
     if (resumption === undefined) return false;
-    this.#call = resumption;
+    this.#call = this.#resumption = resumption;
     this.#state = 'resuming';
     this.#ending = undefined;
     const isRested = this.#room?.isWaiting === true;
@@ -257,6 +259,8 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
 
   #onEvent(data: Buffer): void {
     if (this.#state !== 'event-stream') return;
+    this.#resumption?.noteEvent();
+    if (this.#resumption !== undefined && this.#reading === undefined) this.#touch();
     if (this.#reading !== undefined || this.#isHeld) (this.#events ??= []).push(this.#owned(data));
     else if (data.length <= limits.readAtOnceBytesMax) this.#onEventMessage(data, readBackendMessage(data));
     else this.#readLarge(this.#owned(data));

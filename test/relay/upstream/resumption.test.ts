@@ -165,6 +165,50 @@ t.test(
   },
 );
 
+t.test('a stream that breaks at the same place for ever is no sign of life', async (t) => {
+  const begun = 'data: {"jsonrpc":"2.0","id":7,"resu';
+  for (const texts of [[begun], [': alive\n\n'], ['id: a\ndata:\n\n'], [begun, begun.slice(0, 3)]]) {
+    const scene = new Scene(t);
+    scene.begin().end();
+    for (let time = 0; time < 3 * (DEADLINE_MS / RETRY_MS) && scene.faults.length === 0; time += 1) {
+      scene.context.advance(RETRY_MS + 20);
+      if (scene.faults.length === 0)
+        scene.last
+          .head(200, STREAM)
+          .data(texts[time % texts.length]!)
+          .end();
+    }
+    t.same(scene.faults, [upstreamFault('answer-timeout')], texts.join());
+  }
+});
+
+t.test('a resumed stream is alive once it brings more than those before it', async (t) => {
+  const rows: [string, string[]][] = [
+    ['more of the event', [`data: {"jsonrpc":"2.0"`, ',', ' ', ' ', ' ']],
+    ['comments', [': 1\n\n', ': 2\n\n', ': 3\n\n', ': 4\n\n', ': 5\n\n']],
+    ['events', Array<string>(5).fill(`data: ${NOTICE}\n\n`)],
+    ['an id, then comments', ['id: b\ndata:\n\n', ':\n', ':\n', ':\n', ':\n']],
+  ];
+  for (const [what, texts] of rows) {
+    const scene = new Scene(t);
+    scene.begin().end();
+    scene.context.advance(RETRY_MS + 20);
+    scene.last
+      .head(200, STREAM)
+      .data(what === 'events' ? ':'.padEnd(5_000) : texts[0]!)
+      .end();
+    scene.context.advance(RETRY_MS + 20);
+    scene.last.head(200, STREAM);
+    for (const text of texts) {
+      scene.last.data(text);
+      scene.context.advance(DEADLINE_MS * 0.6);
+    }
+    t.same(scene.faults, [], what);
+    scene.context.advance(DEADLINE_MS * 0.6);
+    t.same(scene.faults, [upstreamFault('answer-timeout')], `${what}: and then silence counts`);
+  }
+});
+
 t.test('an abort ends it, whatever it is at', async (t) => {
   const waiting = new Scene(t);
   waiting.begin().end();
