@@ -16,7 +16,7 @@ export function routeName(
   kind: keyof AllowedNames,
   fullName: string,
 ): NameRoute | undefined {
-  const backend = backendOf(virtualHost, fullName);
+  const backend = backendOf(virtualHost.backendsByNameLength, fullName);
   if (backend === undefined) return undefined;
   const bareName = fullName.slice(backend.name.length + 1);
   const allowed = backend.allowedNames[kind];
@@ -25,16 +25,41 @@ export function routeName(
 
 /** The same for the id of a task. */
 export function routeTask(virtualHost: CompiledVirtualHost, fullId: string): NameRoute | undefined {
-  const backend = backendOf(virtualHost, fullId);
+  const backend = backendOf(virtualHost.backendsByNameLength, fullId);
   return backend && mayHaveTasks(backend) ? { backend, bareName: fullId.slice(backend.name.length + 1) } : undefined;
 }
 
 /**
  * Whether a request for the merged name would reach this backend: beside `a-b`, the tool `b-c` of `a` cannot be reached,
  * because `a-b-c` is the other backend's `c`.
+ * @param rivals of the backend.
  */
-export function isReachable(rules: ListRules, backend: RuledBackend, bareName: string): boolean {
-  return backendOf(rules, `${backend.name}-${bareName}`) === backend;
+export function isReachable(rivals: readonly RuledBackend[], backend: RuledBackend, bareName: string): boolean {
+  return rivals.length === 0 || backendOf(rivals, `${backend.name}-${bareName}`) === undefined;
+}
+
+const rivalsByRules = new WeakMap<ListRules, ReadonlyMap<string, readonly RuledBackend[]>>();
+
+/** The backends whose names begin with this one's and a `-`: few have any. Found once for all backends of the rules. */
+export function rivalsOf(rules: ListRules, backend: RuledBackend): readonly RuledBackend[] {
+  let rivals = rivalsByRules.get(rules);
+  if (rivals === undefined) {
+    rivals = findRivals(rules);
+    rivalsByRules.set(rules, rivals);
+  }
+  return rivals.get(backend.name) ?? NO_RIVALS;
+}
+
+const NO_RIVALS: readonly RuledBackend[] = [];
+
+function findRivals({ backendsByNameLength }: ListRules): ReadonlyMap<string, readonly RuledBackend[]> {
+  const rivals = new Map<string, RuledBackend[]>(backendsByNameLength.map(({ name }) => [name, []]));
+  for (const backend of backendsByNameLength) {
+    const { name } = backend;
+    for (let at = name.indexOf('-'); at !== -1; at = name.indexOf('-', at + 1))
+      rivals.get(name.slice(0, at))?.push(backend);
+  }
+  return rivals;
 }
 
 /** @param name of an item that has another key; `undefined` when it has none. */
@@ -44,11 +69,9 @@ export function isAllowed(backend: RuledBackend, kind: ListKind, key: string, na
   return allowed === undefined || allowed.has(key) || (name !== undefined && allowed.has(name));
 }
 
-function backendOf<Backend extends RuledBackend>(
-  { backendsByNameLength }: { readonly backendsByNameLength: readonly Backend[] },
-  fullName: string,
-): Backend | undefined {
-  for (const backend of backendsByNameLength) {
+/** The first whose prefix fits. */
+function backendOf<Backend extends RuledBackend>(backends: readonly Backend[], fullName: string): Backend | undefined {
+  for (const backend of backends) {
     if (fullName.charCodeAt(backend.name.length) === HYPHEN && fullName.startsWith(backend.name)) return backend;
   }
   return undefined;

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { listKinds } from '../../src/protocol/list-kinds.js';
-import { isAllowed, isReachable, routeName } from '../../src/relay/routing.js';
+import { isAllowed, isReachable, rivalsOf, routeName } from '../../src/relay/routing.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
@@ -55,11 +55,12 @@ t.test('an allow-list leaves out everything else, by bare names', async (t) => {
 t.test('a tool whose merged name goes to a longer backend name cannot be reached', async (t) => {
   const virtualHost = virtualHostOf({ a: {}, 'a-b': { allowed_tool_names: ['only'] } });
   const a = backendOf(virtualHost, 'a');
-  t.ok(isReachable(virtualHost, a, 'b'));
-  t.ok(isReachable(virtualHost, a, 'bb-c'));
-  t.notOk(isReachable(virtualHost, a, 'b-c'));
-  t.notOk(isReachable(virtualHost, a, 'b-'));
-  t.ok(isReachable(virtualHost, backendOf(virtualHost, 'a-b'), 'c'));
+  const b = backendOf(virtualHost, 'a-b');
+  t.ok(isReachable(rivalsOf(virtualHost, a), a, 'b'));
+  t.ok(isReachable(rivalsOf(virtualHost, a), a, 'bb-c'));
+  t.notOk(isReachable(rivalsOf(virtualHost, a), a, 'b-c'));
+  t.notOk(isReachable(rivalsOf(virtualHost, a), a, 'b-'));
+  t.ok(isReachable(rivalsOf(virtualHost, b), b, 'c'));
   t.equal(route(virtualHost, 'a-b-c'), undefined, "it is the longer one's, even when its allow-list refuses it");
 });
 
@@ -78,6 +79,12 @@ t.test('agrees with the rule read literally, on random names', async (t) => {
         .filter((each) => full.startsWith(`${each}-`))
         .sort((one, other) => other.length - one.length);
       const [longest] = fitting;
+      for (const each of fitting) {
+        const backend = backendOf(virtualHost, each);
+        const bareName = full.slice(each.length + 1);
+        const isFound = isReachable(rivalsOf(virtualHost, backend), backend, bareName);
+        if (isFound !== (each === longest)) t.fail(printable(`${bareName} of ${each} beside ${names.join(' ')}`));
+      }
       const expected = longest === undefined ? undefined : `${longest} / ${full.slice(longest.length + 1)}`;
       if (expected !== undefined) routedCount += 1;
       if (route(virtualHost, full) !== expected) {

@@ -6,7 +6,7 @@ import { stringValue } from '../../protocol/json-member.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
 import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
-import { isAllowed, isReachable } from '../routing.js';
+import { isAllowed, isReachable, rivalsOf } from '../routing.js';
 import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
 import { callersUri, uriInsertion, uriPrefix, type Insertion, type UriPrefix } from '../uris.js';
 import type { ListRules, RuledBackend } from './list-rules.js';
@@ -77,6 +77,7 @@ function collectNamed(
 ): void {
   const prefix = Buffer.from(JSON.stringify(`${backend.name}-`).slice(1, -1));
   const uris = uriPrefix(backend.uriName);
+  const rivals = rivalsOf(rules, backend);
   const seen = new Set<string>();
   for (const { bytes, spans } of pages) {
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
@@ -86,7 +87,7 @@ function collectNamed(
       if (!isAllowed(backend, kind, bareName, undefined) || seen.has(bareName)) continue;
       seen.add(bareName);
       const key = `${backend.name}-${bareName}`;
-      if (isReachable(rules, backend, bareName)) {
+      if (isReachable(rivals, backend, bareName)) {
         const insertions = withLinks({ at: nameStart + 1, putIn: prefix }, bytes, spans, row, uris);
         items.push({ key, bytes, start: spans[row + span.start]!, end: spans[row + span.end]!, insertions });
       } else if (unreachable.length < limits.unreachableToolsLoggedMax) {

@@ -43,6 +43,27 @@ function namesOf(list: MergeResult): string[] {
   return tools.map((tool) => tool.name);
 }
 
+t.test('how many backends there are costs a list of many tools nothing', async (t) => {
+  const names = Array.from({ length: 200 }, (_, number) => `backend-${number}`);
+  const { backendsByNameLength } = virtualHostOf(Object.fromEntries(names.map((name) => [name, {}])));
+  let readCount = 0;
+  const counted = backendsByNameLength.map(({ name, uriName, allowedNames }) => ({
+    uriName,
+    allowedNames,
+    get name() {
+      readCount += 1;
+      return name;
+    },
+  }));
+  const tools = Array.from({ length: 1_000 }, (_, number) => `{"name":"${number}"}`);
+  const answers = [Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{"tools":[${tools.join()}]}}`)];
+  const [backend] = counted;
+  const parts = [{ backend: backend!, answers }];
+  const list = await onLoop({ rules: { backendsByNameLength: counted }, parts, unavailable: [], frame: FRAME });
+  t.equal(namesOf(list).length, tools.length);
+  t.ok(readCount < 10 * (tools.length + names.length), `${readCount} names were looked at`);
+});
+
 async function rules(t: Test, way: MergeWay): Promise<void> {
   await t.test('a tool keeps every byte but the prefix of its name', async (t) => {
     const tool =
