@@ -49,12 +49,18 @@ function withCallersTask(
   places: number,
   bytes: Buffer,
   message: BackendMessage,
-): readonly Buffer[] {
+): readonly Buffer[] | undefined {
   const edits = taskEdits(tasks, places, bytes, message);
-  return edits.length === 0 ? [bytes] : partsOf(bytes, edits);
+  return edits && (edits.length === 0 ? [bytes] : partsOf(bytes, edits));
 }
 
-function taskEdits(tasks: TaskForm | undefined, places: number, bytes: Buffer, message: BackendMessage): Edit[] {
+/** @returns `undefined` for what is about a task that would be taken for another backend's. */
+function taskEdits(
+  tasks: TaskForm | undefined,
+  places: number,
+  bytes: Buffer,
+  message: BackendMessage,
+): readonly Edit[] | undefined {
   return tasks === undefined ? [] : callersTaskEdits(bytes, message, places, tasks);
 }
 
@@ -71,7 +77,8 @@ function withCallersUri(
   const [start, end] = [paramsStart + span.start, paramsStart + span.end];
   if (!mayHearOf(session, backend, stringValue(bytes, start, end))) return undefined;
   const uriEdit = insertion(uriInsertion(bytes, start, end, uriPrefix(backend.uriName)));
-  return partsOf(bytes, [uriEdit, ...taskEdits(tasks, taskPlace.related, bytes, message)]);
+  const edits = taskEdits(tasks, taskPlace.related, bytes, message);
+  return edits && partsOf(bytes, [uriEdit, ...edits]);
 }
 
 /** Whoever may not reach a resource need not know that there is one. What it was subscribed to was allowed. */

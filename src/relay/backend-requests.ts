@@ -22,6 +22,7 @@ import type { Account } from '../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
+import type { CompiledBackend } from '../store/compiled-config.js';
 import { unknownTask, type RpcError } from './answers.js';
 import { withEdit } from './bare-body.js';
 import { ClientTasks } from './client-tasks.js';
@@ -54,6 +55,8 @@ export interface BackendRequestsPlan {
   readonly introduction: ClientIntroduction;
   readonly deadlines: DeadlineWheel;
   readonly answerTimeoutMs: number;
+  /** Whether requests about the task would reach the backend. */
+  isTaskReachable(backend: CompiledBackend, taskId: string): boolean;
 }
 
 /** A request that the client has not answered yet. */
@@ -93,8 +96,12 @@ export class BackendRequests {
   /** How ids of tasks are written that a backend has; `undefined` for one without tasks. */
   taskForm(upstream: UpstreamSession): TaskForm | undefined {
     if (!upstream.declares(capability.tasks)) return undefined;
-    const { name: backendName } = upstream.backend;
-    return { backendName, isClients: (taskId) => this.#clientTasks.isOf(upstream, taskId) };
+    const { backend } = upstream;
+    return {
+      backendName: backend.name,
+      isClients: (taskId) => this.#clientTasks.isOf(upstream, taskId),
+      isReachable: (taskId) => this.#plan.isTaskReachable(backend, taskId),
+    };
   }
 
   /** Whether the client has anything to answer. */
@@ -131,12 +138,13 @@ export class BackendRequests {
     }
     const detail = readRequestDetail(bytes, message);
     const { tokenKey, asksForTask } = detail;
+    const taskEdits = this.#taskEdits(upstream, bytes, message);
     const error =
       this.#notOffered(message.method, upstream, detail) ??
       stream.askingObstacle ??
       this.#noRoomFor(upstream, backendId.length, tokenKey);
-    if (error !== undefined) {
-      upstream.answerInstead(backendId, error, passthrough);
+    if (error !== undefined || taskEdits === undefined) {
+      upstream.answerInstead(backendId, error ?? TASK_UNREACHABLE, passthrough);
       return;
     }
     const id = this.#newId(upstream.backend.name, backendId);
@@ -151,12 +159,12 @@ export class BackendRequests {
     this.#open.set(key, request);
     this.#plan.memory.keep(request.bytes);
     if (isFirst) stream.onAsking(true);
-    const edits = [{ start: idStart, end: idEnd, putIn: id }, ...this.#taskEdits(upstream, bytes, message)];
+    const edits = [{ start: idStart, end: idEnd, putIn: id }, ...taskEdits];
     stream.tell(partsOf(bytes, edits), () => this.#onLost(request));
   }
 
   /** Of what a message of a backend's says of the task that it belongs to. */
-  #taskEdits(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): readonly Edit[] {
+  #taskEdits(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): readonly Edit[] | undefined {
     const form = this.taskForm(upstream);
     return form === undefined ? [] : callersTaskEdits(bytes, message, taskPlace.related, form);
   }
@@ -221,8 +229,9 @@ export class BackendRequests {
     for (const request of this.#open.values()) {
       if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;
       this.#settle(request);
-      const edits = [{ ...span, putIn: request.id }, ...this.#taskEdits(upstream, bytes, message)];
-      request.stream.tell(partsOf(bytes, edits));
+      const taskEdits = this.#taskEdits(upstream, bytes, message);
+      if (taskEdits === undefined) tellCancelled(request, 'The backend wants no answer any more');
+      else request.stream.tell(partsOf(bytes, [{ ...span, putIn: request.id }, ...taskEdits]));
       return;
     }
   }
@@ -337,6 +346,10 @@ const MODE_NOT_OFFERED = {
   message: 'The client does not offer this mode of elicitation',
 };
 const ID_TOO_LONG = { code: rpcCodes.internalError, message: 'The id of the request is too long' };
+const TASK_UNREACHABLE = {
+  code: rpcCodes.internalError,
+  message: 'The name of another backend takes the id of the task',
+};
 const TOO_MANY = { code: rpcCodes.internalError, message: 'Too many requests are open at the client' };
 const NOT_READ = { code: rpcCodes.internalError, message: 'The client does not read its stream' };
 const NOT_ANSWERED = { code: rpcCodes.internalError, message: 'The client did not answer in time' };

@@ -121,7 +121,9 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     const { session, upstream, uriPlaces, taskPlaces } = this.#plan;
     const { uriName } = upstream.backend;
     const tasks = session.taskForm(upstream);
-    this.#finish(bytes, callersParts(bytes, message, this.id, uriName, uriPlaces, taskPlaces, tasks));
+    const parts = callersParts(bytes, message, this.id, uriName, uriPlaces, taskPlaces, tasks);
+    if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
+    else this.#finish(bytes, parts);
     if (this.#request?.isSent === true) this.#plan.exchange.releaseBody?.();
   }
 

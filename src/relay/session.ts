@@ -15,6 +15,7 @@ import { passthroughHeadersFor } from './passthrough.js';
 import { ReadingsUnderWay } from './readings-under-way.js';
 import type { RequestInFlight } from './request-in-flight.js';
 import { RequestsInFlight } from './requests-in-flight.js';
+import { isReachable, rivalsOf } from './routing.js';
 import { SessionMemory } from './session-memory.js';
 import type { SlowRequests } from './slow-requests.js';
 import { StreamKeeper, type EventId } from './stream-keeper.js';
@@ -123,12 +124,17 @@ export class Session {
       introduction: this.identity.introduction,
       deadlines,
       answerTimeoutMs: options.clientAnswerTimeoutMs,
+      isTaskReachable: (backend, taskId) => this.#isTaskReachable(backend, taskId),
     }));
   }
 
   /** How ids of tasks are written that a backend has; `undefined` for one without tasks. Hot. */
   taskForm(upstream: UpstreamSession): TaskForm | undefined {
     return upstream.declares(capability.tasks) ? this.backendRequests.taskForm(upstream) : undefined;
+  }
+
+  #isTaskReachable(backend: CompiledBackend, taskId: string): boolean {
+    return this.#virtualHost === undefined || isReachable(rivalsOf(this.#virtualHost, backend), backend, taskId);
   }
 
   /** That of the config last obeyed. */

@@ -13,16 +13,28 @@ export interface TaskForm {
   readonly backendName: string;
   /** Whether the client has given this id to that backend. */
   isClients(taskId: string): boolean;
+  /** Whether requests about the task would reach that backend: no other backend's name takes its id. */
+  isReachable(taskId: string): boolean;
 }
 
-/** @param places bits of `taskPlace` where ids are the backend's. */
-export function callersTaskEdits(bytes: Buffer, message: BackendMessage, places: number, form: TaskForm): Edit[] {
+/**
+ * @param places bits of `taskPlace` where ids are the backend's.
+ * @returns `undefined` when one of these would be the id of another backend's task.
+ */
+export function callersTaskEdits(
+  bytes: Buffer,
+  message: BackendMessage,
+  places: number,
+  form: TaskForm,
+): Edit[] | undefined {
   const spans = message.taskIds ?? findTaskIds(bytes);
   const edits: Edit[] = [];
   for (let row = 0; row < spans.length; row += TASK_ID_SPAN_LENGTH) {
     const [start = 0, end = 0, place = 0] = spans.slice(row, row + TASK_ID_SPAN_LENGTH);
     if ((places & place) === 0) continue;
-    if (place === taskPlace.related && form.isClients(stringValue(bytes, start, end))) continue;
+    const taskId = stringValue(bytes, start, end);
+    if (place === taskPlace.related && form.isClients(taskId)) continue;
+    if (!form.isReachable(taskId)) return undefined;
     edits.push({ start: start + 1, end: start + 1, putIn: prefixOf(form.backendName) });
   }
   return edits;

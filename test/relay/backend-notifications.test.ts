@@ -70,6 +70,26 @@ t.test('a backend of which no tool is exposed has no tasks: nothing of them is h
   t.equal(hear('c', 'tasks/status', '"taskId":"t"'), '"taskId":"c-t"');
 });
 
+t.test('what is about a task that would be taken for another backend’s goes nowhere', async (t) => {
+  const hear = hearing(t, { a: {}, 'a-b': {} });
+  t.equal(hear('a', 'tasks/status', '"taskId":"b-1"'), undefined);
+  t.equal(hear('a', 'resources/updated', `"uri":"x:1",${RELATED.replace('"t"', '"b-1"')}`), undefined);
+  t.equal(hear('a', 'tasks/status', '"taskId":"b1"'), '"taskId":"a-b1"');
+  t.equal(hear('a-b', 'tasks/status', '"taskId":"b-1"'), '"taskId":"a-b-b-1"');
+});
+
+t.test('a call that becomes such a task is answered with an error', async (t) => {
+  const scene = new RelayScene(t, virtualHostOf({ a: {}, 'a-b': {} })).open({}, INTRODUCTION);
+  for (const [id, said] of [
+    ['b-1', /"Backend \\"a\\" failed: a longer backend name takes the id of its task/],
+    ['b1', /"taskId":"a-b1"/],
+  ] as const) {
+    const exchange = scene.post('tools/call', { name: 'a-x', task: {} }, 7);
+    scene.http.last.json(`{"jsonrpc":"2.0","id":7,"result":{"task":{"taskId":"${id}","status":"working"}}}`);
+    t.match(exchange.answer?.body.toString(), said);
+  }
+});
+
 t.test('what it declares of tasks is not told to clients', async (t) => {
   for (const [exposes, tasks] of [
     [['resources'], undefined],

@@ -80,6 +80,7 @@ const kinds = {
   'backend-share-used': true,
   'connections-used': true,
   'connections-share-used': true,
+  'task-unreachable': true,
   'session-ended': true,
 } as const satisfies Readonly<Record<UpstreamFaultKind, true>>;
 

@@ -16,7 +16,9 @@ const ID = { bytes: Buffer.from('7'), start: 0, end: 1 };
 
 function written(bytes: Buffer, message: BackendMessage | undefined, places: number, uriName: string): string {
   if (message === undefined) throw new Error('not a message');
-  return Buffer.concat(callersParts(bytes, message, ID, uriName, places) ?? [bytes]).toString();
+  const parts = callersParts(bytes, message, ID, uriName, places) ?? [bytes];
+  if (typeof parts === 'string') throw new Error(parts);
+  return Buffer.concat(parts).toString();
 }
 
 /** What the caller gets of an answer with this body, read in both ways. */

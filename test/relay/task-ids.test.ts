@@ -16,13 +16,14 @@ import { virtualHostOf } from './virtual-host.js';
 const { created, own, related } = taskPlace;
 const KEY = 'io.modelcontextprotocol/related-task';
 const NAME = 'x"ü-1';
-const FORM: TaskForm = { backendName: NAME, isClients: (id) => id === 'client' };
+const FORM: TaskForm = { backendName: NAME, isClients: (id) => id === 'client', isReachable: (id) => id !== 'y-1' };
 const PREFIX = 'x\\"ü-1-';
 const backend = virtualHostOf({ [NAME]: {} }).backends.get(NAME)!;
 
 function down(bytes: Buffer, message: BackendMessage | undefined, places: number): string {
   if (message === undefined) throw new Error('not a message');
-  return Buffer.concat(partsOf(bytes, callersTaskEdits(bytes, message, places, FORM))).toString();
+  const edits = callersTaskEdits(bytes, message, places, FORM);
+  return edits === undefined ? 'unreachable' : Buffer.concat(partsOf(bytes, edits)).toString();
 }
 
 /** What the caller gets of a message, read in both ways. */
@@ -69,6 +70,20 @@ t.test('the places, and their neighbours', async (t) => {
     const text = `{"jsonrpc":"2.0",${marked}}`;
     t.equal(marked.includes('@'), isRewritten);
     t.equal(await rewrite(text.replaceAll('@', ''), places), text.replaceAll('@', PREFIX), text);
+  }
+});
+
+t.test('a task whose id another backend’s name would take is told nowhere', async (t) => {
+  const rows: [place: number, members: string][] = [
+    [created, '"id":1,"result":{"task":{"taskId":"y\\u002d1"}}'],
+    [own, '"id":1,"result":{"taskId":"y-1"}'],
+    [own, '"method":"m","params":{"taskId":"y-1"}'],
+    [related, `"id":1,"result":{"_meta":{"${KEY}":{"taskId":"y-1"}}}`],
+  ];
+  for (const [place, members] of rows) {
+    const text = `{"jsonrpc":"2.0",${members}}`;
+    t.equal(await rewrite(text, place), 'unreachable', text);
+    t.equal(await rewrite(text, 0), text, 'where no id of the backend’s stands');
   }
 });
 

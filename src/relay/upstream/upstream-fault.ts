@@ -40,6 +40,7 @@ const FAULT_REASONS = {
   'backend-share-used': 'too many requests of yours in flight to it',
   'connections-used': 'too many connections to backends',
   'connections-share-used': 'too many requests of yours in flight to backends',
+  'task-unreachable': 'a longer backend name takes the id of its task: one of the two needs another name',
   'session-ended': 'session ended',
 } as const;
 

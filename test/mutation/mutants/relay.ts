@@ -203,8 +203,8 @@ export const relayMutants: readonly Mutant[] = [
     { slip: 'somebody is asked on a stream that nobody has', text: '      stream.askingObstacle ??', becomes: '' },
     {
       slip: "a cancellation keeps the backend's id",
-      text: 'const edits = [{ ...span, putIn: request.id }, ...',
-      becomes: 'const edits = [...',
+      text: 'partsOf(bytes, [{ ...span, putIn: request.id }, ...',
+      becomes: 'partsOf(bytes, [...',
     },
     {
       slip: 'progress with a token of two requests goes to the first',
