@@ -7,10 +7,12 @@
 //   open, streaming, body ──what it says takes too much: refused──> over (aborted)
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
+import type { ClientReading } from '../protocol/json-rpc.js';
 import { requestIdIn } from '../protocol/request-id.js';
 import { errorMessage, type RpcError } from './answers.js';
 import type { Batch } from './batch.js';
 import type { BodyType, Exchange, ExchangeRequest } from './exchange.js';
+import type { IdSpan } from './upstream/upstream-request.js';
 
 const TOO_LARGE: RpcError = {
   code: rpcCodes.refused,
@@ -27,6 +29,8 @@ export class BatchPart implements Exchange {
   readonly #place: number;
   #state: 'open' | 'body' | 'streaming' | 'over' = 'open';
   #isRefused = false;
+  /** Of a message that is too large to be read for it again. */
+  #id: IdSpan | undefined;
   /** Of a message, or of an event, whose end has not come. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
@@ -39,6 +43,11 @@ export class BatchPart implements Exchange {
 
   get isAborted(): boolean {
     return this.#isRefused || this.#batch.isAborted;
+  }
+
+  onRead(message: ClientReading): void {
+    if (typeof message === 'string' || message.kind !== 'request') return;
+    this.#id = { bytes: this.request.body, start: message.idStart, end: message.idEnd };
   }
 
   respond(status: number, _contentType: string, body: Uint8Array | string): void {
@@ -126,6 +135,7 @@ export class BatchPart implements Exchange {
   }
 
   #errorMessage(error: RpcError): Buffer {
+    if (this.#id !== undefined) return errorMessage(this.#id, error);
     const { body } = this.request;
     const id = requestIdIn(body);
     if (id !== undefined) return errorMessage({ bytes: body, ...id }, error);

@@ -147,10 +147,11 @@ export class Batch {
     if (this.#keptBytes + bytes > limits.batchAnswerBytesMax && this.#exchange.request.answerForms !== 'json')
       this.openStream();
     if (this.isAborted || (this.#isStreaming && !this.#isBlocked)) return true;
-    if (this.#keptBytes + bytes > limits.batchAnswerBytesMax) return false;
-    // It had its room until now; an event that waits is counted as it comes.
-    if (!this.#isStreaming) this.#keep(bytes);
-    return true;
+    const isMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
+    // What waits behind events is counted as it comes, and goes out as soon as the caller reads on.
+    if (this.#isStreaming) return !isMuch || this.#hold.hasRoomFor(bytes);
+    if (!isMuch) this.#keep(bytes);
+    return !isMuch;
   }
 
   /** What was answered so far goes out with it. */

@@ -1,6 +1,7 @@
 // The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay knows no HTTP
 // server; the edge implements this over uWebSockets.js, the hop over a Unix socket, the control plane over Node's own
 // server. Hot: one object per request.
+import type { ClientReading } from '../protocol/json-rpc.js';
 import type { RoomWaiter } from '../shared/message-memory.js';
 import type { ShareBound } from '../shared/share.js';
 
@@ -78,6 +79,8 @@ export interface Exchange {
 
   /** True for one message of a batch: its exchange is a part of another. */
   readonly isPart?: boolean;
+  /** Hears what the body of a part has been read as, if that took several turns of the event loop. */
+  onRead?(message: ClientReading): void;
   /** The exchange of a message of this one's batch, as the access log sees it. Present only where one is kept. */
   watchPart?(part: Exchange): Exchange;
 

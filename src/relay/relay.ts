@@ -192,10 +192,7 @@ export class Relay {
 
   #postInSession(caller: Caller, session: Session, exchange: Exchange): void {
     const { body } = exchange.request;
-    if (body.length > limits.readAtOnceBytesMax) {
-      this.#postLarge(caller, session, exchange);
-      return;
-    }
+    if (body.length > limits.readAtOnceBytesMax) return this.#postLarge(caller, session, exchange);
     const message = readClientMessage(body);
     if (typeof message !== 'string') session.obey(caller.virtualHost, exchange.request);
     this.#onMessage(caller, session, exchange, message);
@@ -206,6 +203,7 @@ export class Relay {
     session.obey(virtualHost, exchange.request);
     const number = session.readings.begin(exchange.isPart);
     readLargeClientMessage(exchange.request.body, (message) => {
+      exchange.onRead?.(message);
       if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
       else this.#onMessage({ subject, virtualHost: session.virtualHost ?? virtualHost }, session, exchange, message);
       session.readings.end(number);

@@ -114,7 +114,10 @@ export const limits = {
   /** Messages in one batch of a session of 2025-03-26 or before, and its bytes; a larger one is refused. */
   batchMembersMax: 64,
   batchBytesMax: MIB,
-  /** Bytes of a batch's answers that wait for each other; then they are sent as events, or refused where only JSON is taken. */
+  /**
+   * Bytes of a batch's answers that wait for each other; then they are sent as events, or refused where only JSON is taken.
+   * Behind a slow reader of events more may wait, while their subject's share has room.
+   */
   batchAnswerBytesMax: 4 * MIB,
 
   /**

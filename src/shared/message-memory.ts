@@ -174,6 +174,11 @@ export class MessageHold {
     return 'wait';
   }
 
+  /** Whether so much more could be taken now, and nobody waits who was here before. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#memory.boundAgainst(this.subject, bytes) === undefined;
+  }
+
   /** For what is there already: it takes no room away that another would not have had anyway. */
   take(bytes: number): void {
     this.#heldBytes += bytes;

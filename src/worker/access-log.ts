@@ -1,5 +1,6 @@
 // One line per request when the option is on (decisions 1): who (a hash), what and how it went; never arguments, tokens
 // or whole session ids. The owner of a session writes it, because only the owner knows what the request was.
+import type { ClientReading } from '../protocol/json-rpc.js';
 import type { Caller } from '../relay/relay.js';
 import type { BodyType, Exchange, ExchangeRequest } from '../relay/exchange.js';
 import { limits } from '../shared/limits.js';
@@ -79,6 +80,10 @@ class WatchedExchange implements Exchange {
 
   get isPart(): boolean {
     return this.#exchange.isPart === true;
+  }
+
+  onRead(message: ClientReading): void {
+    this.#exchange.onRead?.(message);
   }
 
   /** Each message of a batch has a line of its own. */

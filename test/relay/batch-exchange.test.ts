@@ -8,6 +8,7 @@ import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import type { Accounts } from '../../src/shared/accounts.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { createMessageMemories } from '../../src/shared/message-memory.js';
+import { readEvents } from '../support/event-stream.js';
 import { createAccounts } from '../support/shares.js';
 import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
 
@@ -94,3 +95,29 @@ t.test('who answers after the cut holds no room', (t) => {
   t.equal(exchange.outcome, 'cut');
   t.end();
 });
+
+for (const [what, shares, isKept] of [
+  ['its subject’s share has room', {}, true],
+  ['its subject’s share is full', { subjectBytesInFlightMax: 5 * MIB }, false],
+] as const) {
+  t.test(`answers behind a stream that its caller reads slowly, when ${what}`, (t) => {
+    const { accounts, exchange, parts } = run(t, 3, shares);
+    exchange.isSlow = true;
+    parts[0]?.openStream();
+    parts[0]?.write(Buffer.from('data: {}\n\n'));
+    const large = Buffer.from(JSON.stringify({ large: 'x'.repeat(3 * MIB) }));
+    parts[1]?.respond(200, 'application/json', large);
+    parts[2]?.respond(200, 'application/json', large);
+    parts[0]?.end();
+    t.equal(accounts.held('answerBytes') > 6 * MIB, isKept);
+    exchange.isSlow = false;
+    exchange.drain();
+    t.equal(exchange.outcome, 'ended');
+    t.equal(accounts.held('answerBytes'), 0);
+    const [, first = '', second = ''] = readEvents(exchange.written);
+    t.equal(first.length, large.length);
+    if (isKept) t.equal(second.length, large.length);
+    else t.match(JSON.parse(second), { id: 2, error: { code: -32000 } });
+    t.end();
+  });
+}

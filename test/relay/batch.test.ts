@@ -153,6 +153,23 @@ t.test(
   },
 );
 
+t.test('a large member that is refused keeps its id', async (t) => {
+  const scene = start(t, { subjectRequestsInFlightMax: 1 });
+  const before = scene.http.calls.length;
+  const bulk = 'x'.repeat(2 * limits.readAtOnceBytesMax);
+  const exchange = post(scene, [call(1), call('large', { arguments: { bulk } })]);
+  await until(() => scene.http.calls.length > before, 'the first');
+  // The other is read, and finds the first in flight.
+  for (let turns = 0; turns < 50; turns += 1) await turn();
+  const [one] = scene.http.calls.slice(before);
+  one?.json(`{"jsonrpc":"2.0","id":1,"result":${JSON.stringify('x'.repeat(limits.batchAnswerBytesMax))}}`);
+  await until(() => exchange.outcome === 'responded', 'the answers');
+  t.match(messagesOf(exchange), [
+    { id: 1, error: { code: -32000 } },
+    { id: 'large', error: { code: -32000, message: /^Too many requests/ } },
+  ]);
+});
+
 t.test('a session that ends before all members of a batch have begun answers the rest with an error', async (t) => {
   const scene = start(t);
   const before = scene.http.calls.length;
