@@ -88,7 +88,7 @@ export class EventStreamParser {
 
   /**
    * The last `id` of the events that have come whole, of those that carry nothing else, too: `''` when there was none,
-   * `UNKEPT_ID` when it was too long.
+   * `UNKEPT_ID` when it was too long. One that was too large counts as come, if its `id` did: it would be so again.
    */
   get lastEventId(): string {
     return this.#lastEventId;
@@ -127,6 +127,7 @@ export class EventStreamParser {
     const dataBytes = this.#held.length + this.#data.length + this.#takenBytes;
     if (dataBytes + this.#line.length + end - start > this.#eventBytesMax) {
       this.#isSound = false;
+      this.#lastEventId = this.#eventId;
       return false;
     }
     if (this.#isInTakenLine) {

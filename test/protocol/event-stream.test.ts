@@ -143,6 +143,18 @@ void t.test('ids, names and `retry` are not decoded at any length', async (t) =>
   }
 });
 
+void t.test('an event that is too large is gone on behind, when its id has come', async (t) => {
+  for (const [text, lastEventId] of [
+    [`id: 1\ndata: a\n\nid: 2\ndata: ${'a'.repeat(20)}`, '2'],
+    [`id: 1\ndata: a\n\ndata: ${'a'.repeat(20)}\nid: 2\n\n`, '1'],
+    [`id: 1\ndata: a\n\nid: 2\ndata: ${'a'.repeat(10)}`, '1'],
+  ] as const) {
+    const parser = new EventStreamParser(() => {}, 20);
+    parser.push(Buffer.from(text));
+    t.equal(parser.lastEventId, lastEventId, printable(text));
+  }
+});
+
 void t.test('data goes out without a copy when its event lies in one chunk', async (t) => {
   const chunk = Buffer.from('event: message\ndata: abc\n\n');
   let seen: Buffer | undefined;

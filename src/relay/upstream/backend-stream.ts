@@ -83,7 +83,7 @@ export class BackendStream implements UpstreamHandler {
     const isSound = this.#parser.push(chunk);
     if (this.isOver) return;
     if (isSound && this.#count(this.#parser.keptBytes)) return;
-    // An event too large to be taken: what follows it comes with the next stream.
+    // What follows an event that is too large comes with the next stream; one for which there is no room now comes again.
     this.#call.abort();
     this.#wait();
   }

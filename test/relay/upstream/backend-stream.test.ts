@@ -126,6 +126,25 @@ t.test('an event that is too large ends the stream, and answers and nonsense are
   t.equal(heard.length, 2, 'the next stream is read anew');
 });
 
+t.test('an event that is too large is not asked for again, one without room for it is', async (t) => {
+  const memory = new Memory();
+  const { context, heard } = listen(t, memory);
+  const asked: (string | undefined)[] = [];
+  const events = [`id: 1\n${MESSAGE}`, `id: 2\ndata: ${'x'.repeat(limits.backendStreamEventBytesMax)}\n\n`];
+  events.push(`id: 3\n${MESSAGE}`, `id: 4\ndata: ${'x'.repeat(10_000)}`);
+  for (let time = 0; time < 4; time += 1) {
+    const from = context.http.last.header('last-event-id') ?? '';
+    asked.push(from);
+    memory.bytesMax = time === 1 ? 5_000 : Infinity;
+    const call = context.http.last.head(200, 'text/event-stream');
+    for (const event of events.slice(Number(from))) call.data(event);
+    if (!call.isAborted) call.end();
+    context.advance(limits.backendStreamDelayMsMax + 20);
+  }
+  t.same(asked, ['', '2', '3', '3']);
+  t.equal(heard.length, 2, 'nothing twice');
+});
+
 t.test('a closed one says and asks nothing more', async (t) => {
   const { context, stream, heard } = listen(t);
   const call = context.http.last.head(200, 'text/event-stream');
