@@ -3,7 +3,7 @@
 // has none says so (C04). Cold: a few events a session.
 //
 //   asking ──200──> streaming ──end, fault──> waiting ──delay──> asking
-//     ├────5xx, fault──> waiting
+//     ├────5xx, 429, fault──> waiting
 //     └────405, any other refusal──> over
 //   any ──close──> over
 import { EventStreamParser } from '../../protocol/event-stream.js';
@@ -69,7 +69,7 @@ export class BackendStream implements UpstreamHandler {
     if (status === 200 && contentType === 'text/event-stream') {
       this.#state = 'streaming';
       this.#isOffered = true;
-    } else if (status >= 500) {
+    } else if (status >= 500 || status === 429) {
       this.#call.abort();
       this.#wait();
     } else {

@@ -458,13 +458,13 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'a stream that is refused is asked for again',
-      text: '    } else if (status >= 500) {',
+      text: '    } else if (status >= 500 || status === 429) {',
       becomes: '    } else if (status >= 400) {',
     },
     {
       slip: 'a failing backend has no stream for good',
-      text: '    } else if (status >= 500) {',
-      becomes: '    } else if (status >= 600) {',
+      text: '    } else if (status >= 500 || status === 429) {',
+      becomes: '    } else if (status === 429) {',
     },
     {
       slip: 'a session that is lost is not told of',
