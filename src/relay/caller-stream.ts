@@ -51,6 +51,8 @@ export class CallerStream extends Link {
   #exchange: Exchange | undefined;
   /** The exchange takes no more for now, or a large event is on its way: what is said waits. */
   #isBlocked = false;
+  /** A large event on its way. */
+  #sending: Sending | undefined;
   #isPrimed = false;
   #isEnding = false;
   #isFiled = false;
@@ -242,6 +244,8 @@ export class CallerStream extends Link {
     const exchange = this.#exchange;
     this.#exchange = undefined;
     this.#isBlocked = false;
+    this.#sending?.cancel();
+    this.#sending = undefined;
     if (exchange === undefined) return;
     exchange.onAbort = undefined;
     exchange.onDrain = undefined;
@@ -290,13 +294,14 @@ export class CallerStream extends Link {
 
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
     this.#isBlocked = true;
-    const sending = new Sending(exchange, () => {
+    const sending = (this.#sending = new Sending(exchange, () => {
       if (this.#exchange !== exchange) return;
+      this.#sending = undefined;
       exchange.onDrain = () => this.#onDrain(exchange);
       this.#isBlocked = false;
       this.#onWritten();
       this.#pump();
-    });
+    }));
     sending.add(new EventPieces(parts, head));
   }
 

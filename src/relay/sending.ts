@@ -42,6 +42,12 @@ export class Sending {
     if (this.#sources.length === 0) this.#finish();
   }
 
+  /** Nobody wants the rest on this exchange. Nothing is called back any more. */
+  cancel(): void {
+    this.#sources.length = 0;
+    this.#exchange.countInPieces?.(0);
+  }
+
   #send(): void {
     let bytesLeft = limits.sentPerTurnBytes;
     while (!this.#isWaiting && !this.#isTurnDue) {

@@ -1,5 +1,6 @@
 // What is kept of a call's stream for a client whose connection broke, and what goes first when there is no room; how it passes is in
 // test/spec/resumption.rows.ts.
+import { setImmediate as turn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { CallerStream, type StreamOwner } from '../../src/relay/caller-stream.js';
 import { parseEventId, StreamKeeper } from '../../src/relay/stream-keeper.js';
@@ -206,6 +207,18 @@ t.test('a few streams whose answer went out are kept, for a while; the others un
   for (let ms = 0; ms < RESUMPTION_MS; ms += 10_000) scene.advance(10_000);
   t.notOk(isThere(broken));
   t.equal(scene.heldBytes, 0);
+});
+
+t.test('a large event is no longer written to a connection that a newer one replaces', async (t) => {
+  const scene = new Scene(t, 64 * KIB * KIB);
+  const streamed = scene.stream().say('1');
+  const first = streamed.exchange;
+  streamed.stream.say(Buffer.alloc(16 * KIB * KIB, ' '));
+  const writtenBytes = first.writtenBytes;
+  t.ok(writtenBytes < 16 * KIB * KIB, 'a part of it is on its way');
+  streamed.goOn(1);
+  for (let count = 0; count < 100; count += 1) await turn();
+  t.equal(first.writtenBytes, writtenBytes);
 });
 
 t.test('an answer that went out counts as such, however large it is and however long that took', async (t) => {
