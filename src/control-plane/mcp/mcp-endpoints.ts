@@ -2,7 +2,7 @@
 // is the dataplane's. The order of checks is that of decisions 2.1 from the virtual host on.
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { readClientMessage } from '../../protocol/json-rpc.js';
+import { readClientMessage, readLargeClientMessage, type ClientReading } from '../../protocol/json-rpc.js';
 import type {
   AnswerOptions,
   ConnectionOptions,
@@ -20,6 +20,7 @@ import type { Names } from '../../names/names.js';
 import { BackendConnections } from '../../relay/upstream/backend-connections.js';
 import { Accounts } from '../../shared/accounts.js';
 import { DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { PROTOCOL_VERSIONS } from '../../shared/protocol-versions.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
@@ -144,7 +145,7 @@ export class McpEndpoints {
       refuse(exchange, refusals.bodyTooLarge);
       return;
     }
-    const refusal = head.sessionId === '' ? this.#refusalOutsideSession(head.protocolVersion, body) : undefined;
+    const refusal = head.sessionId === '' ? await this.#refusalOutsideSession(head.protocolVersion, body) : undefined;
     if (refusal !== undefined) {
       refuse(exchange, refusal);
       return;
@@ -155,11 +156,11 @@ export class McpEndpoints {
   }
 
   /** Inside a session the rules of the transport see to the version; what has no such method is the relay's to refuse. */
-  #refusalOutsideSession(protocolVersion: string, body: Buffer): Refusal | undefined {
+  async #refusalOutsideSession(protocolVersion: string, body: Buffer): Promise<Refusal | undefined> {
     const { sessionRefusal } = this.#options.overload;
     const isForeign = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
     if (sessionRefusal === undefined && !isForeign) return undefined;
-    const message = readClientMessage(body);
+    const message = await readMessage(body);
     if (typeof message !== 'string' && message.kind === 'request') {
       // Clients send the version that they hope for with it, whatever it is.
       if (message.method === 'initialize') return sessionRefusal;
@@ -179,4 +180,10 @@ export class McpEndpoints {
     const host = await this.#options.compositions.findHost(reference, subject);
     return host && this.#virtualHosts.compile(host.id, host.backends);
   }
+}
+
+/** A large one in slices, with others' turns of the event loop between them. */
+async function readMessage(body: Buffer): Promise<ClientReading> {
+  if (body.length <= limits.readAtOnceBytesMax) return readClientMessage(body);
+  return new Promise((resolve) => void readLargeClientMessage(body, resolve));
 }

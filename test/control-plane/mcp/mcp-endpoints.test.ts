@@ -8,6 +8,7 @@ import { Directory } from '../../../src/control-plane/mirror/directory.js';
 import { McpEndpoints, type McpEndpointsOptions } from '../../../src/control-plane/mcp/mcp-endpoints.js';
 import { Names } from '../../../src/names/names.js';
 import { Overload } from '../../../src/process/overload.js';
+import { readClientMessage } from '../../../src/protocol/json-rpc.js';
 import { limits } from '../../../src/shared/limits.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { backendFor } from '../../support/deployment.js';
@@ -16,6 +17,7 @@ import { logInto } from '../../support/log-lines.js';
 import { rpc } from '../../support/mcp-caller.js';
 import { encodeRequest, RawConnection, send, type HeaderList, type HttpAnswer } from '../../support/raw-http.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
+import { dearestTurnMs, threadCpuMs } from '../../support/turn-cost.js';
 import { until } from '../../support/until.js';
 import { setStage, type Stage } from '../stage.js';
 import { shareOptions } from '../../support/shares.js';
@@ -42,6 +44,7 @@ class Front {
     t: Test,
     parts: Pick<McpEndpointsOptions, 'directory' | 'compositions'>,
     overload = new Overload(logInto([])),
+    bodyBytesMax = BODY_BYTES_MAX,
   ): Promise<Front> {
     const endpoints = new McpEndpoints({
       overload,
@@ -69,7 +72,7 @@ class Front {
       },
       shares: shareOptions(),
       sessionIdleTimeoutMs: 60_000,
-      bodyBytesMax: BODY_BYTES_MAX,
+      bodyBytesMax,
       logger: pino({ level: 'silent' }),
     });
     const http = createServer((request, response) => {
@@ -267,6 +270,27 @@ t.test('the rules of the transport are the dataplane’s', async (t) => {
     t.equal(answer.status, 405, method);
     t.equal(answer.header('allow'), 'GET, POST, DELETE');
   }
+});
+
+t.test('a large request without a session is read in slices, to be refused under its id too', async (t) => {
+  const bytes = 16 * 1024 * 1024;
+  const body = `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"x":"${'\\n'.repeat(bytes / 2)}"}}`;
+  const stage = await setStage(t, { kind: 'embedded', path: createScratchDirectory(t) });
+  const front = await Front.open(t, stage, undefined, 2 * bytes);
+  const whole = Buffer.from(body);
+  const beforeMs = threadCpuMs();
+  readClientMessage(whole);
+  const atOnceMs = threadCpuMs() - beforeMs;
+  let answer: HttpAnswer | undefined;
+  const dearestMs = await dearestTurnMs(
+    () => {
+      void front.post(body, [['mcp-protocol-version', 'banana']]).then((given) => (answer = given));
+    },
+    () => answer !== undefined,
+  );
+  t.equal(answer?.status, 400);
+  t.match(answer && rpc(answer), { id: 7, error: { code: -32000 } });
+  t.ok(dearestMs < atOnceMs / 2, `a turn of ${Math.round(dearestMs)} ms, at once ${Math.round(atOnceMs)} ms`);
 });
 
 t.test('a store that fails is said so', async (t) => {
