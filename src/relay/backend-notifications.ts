@@ -4,6 +4,7 @@ import { findText } from '../protocol/json-member-text.js';
 import { stringValue } from '../protocol/json-member.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import { taskPlace } from '../protocol/task-places.js';
+import { limits } from '../shared/limits.js';
 import type { CompiledBackend } from '../store/compiled-config.js';
 import { insertion, partsOf, type Edit } from './edits.js';
 import { grantByEntries } from './list-merge/grant.js';
@@ -83,6 +84,8 @@ function withCallersUri(
 
 /** Whoever may not reach a resource need not know that there is one. What it was subscribed to was allowed. */
 function mayHearOf(session: HearingSession, backend: CompiledBackend, uri: string): boolean {
+  // No list has such a one; and a URI is held against hundreds of templates.
+  if (uri.length > limits.uriBytesMax) return false;
   const grant = grantByEntries(backend, uri);
   return grant === 'granted' || (grant === 'unknown' && session.isSubscribed(backend.name, uri));
 }

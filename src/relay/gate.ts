@@ -41,11 +41,12 @@ export class Gate {
 
   /** @param upstream is open. @param done may be called from within. */
   pass(upstream: UpstreamSession, passthrough: readonly string[], done: GateOutcome): void {
-    const { capability, method, unknown, uri } = this.#rules;
+    const { capability, method, unknown } = this.#rules;
     if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
       done(this.#session.declares(capability) === 'no' ? methodNotFound(method) : unknown);
       return;
     }
+    const uri = this.#isEndingOfHeld(upstream) ? undefined : this.#rules.uri;
     const grant = uri === undefined ? 'granted' : grantByEntries(upstream.backend, uri);
     if (uri === undefined || grant === 'granted') {
       done(undefined);
@@ -58,6 +59,14 @@ export class Gate {
         else done(outcome);
       });
     }
+  }
+
+  /** Whoever is subscribed may end it, also where the resource has left the backend's list. */
+  #isEndingOfHeld({ backend }: UpstreamSession): boolean {
+    const { method, uri } = this.#rules;
+    return (
+      method === 'resources/unsubscribe' && uri !== undefined && this.#session.subscriptions.has(backend.name, uri)
+    );
   }
 
   /** Nobody waits any more; `done` may be called all the same. */

@@ -336,21 +336,21 @@ export class Relay {
     const { backend, outgoing, gate, uriPlaces, taskPlaces } = target;
     exchange.annotate?.(method, backend.name, tool);
     if (!hasRoom(session, exchange, id)) return;
-    if (method === 'resources/subscribe' && !session.subscriptions.hasRoomFor(gate?.uri ?? '')) {
-      answerError(exchange, id, SUBSCRIPTIONS_FULL);
-      return;
-    }
+    const upstream = session.upstream(backend);
+    const passthrough = passthroughHeadersFor(backend, exchange.request);
+    const onSettled = gate && session.onSubscribing(method, upstream, gate.uri, passthrough);
+    if (onSettled === 'full') return answerError(exchange, id, SUBSCRIPTIONS_FULL);
     const request = new RelayedRequest({
       session,
-      upstream: session.upstream(backend),
+      upstream,
       exchange,
       message,
       outgoing,
       gate: gate && new Gate(this.#context, this.#merger, session, gate),
-      onResult: session.subscriptionNote(method, backend.name, gate?.uri),
+      onSettled,
       uriPlaces,
       taskPlaces,
-      passthrough: passthroughHeadersFor(backend, exchange.request),
+      passthrough,
       deadlines: this.#context.deadlines,
       idleTimeoutMs: silenceMsMax(method, this.#context.options),
     });

@@ -45,8 +45,8 @@ export interface RelayedRequestPlan {
   /** The caller's headers for this backend: name, value, … */
   readonly passthrough: readonly string[];
   readonly deadlines: DeadlineWheel;
-  /** Called when the backend has answered with a result. */
-  readonly onResult?: (() => void) | undefined;
+  /** Called when the backend has answered with a result, or it is known that it will not; perhaps again. */
+  readonly onSettled?: ((isDone: boolean) => void) | undefined;
   /** Silence after which the backend is given up, ms. */
   readonly idleTimeoutMs: number;
 }
@@ -117,7 +117,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
-    if (!message.isError) this.#plan.onResult?.();
+    if (!message.isError) this.#plan.onSettled?.(true);
     const { session, upstream, uriPlaces, taskPlaces } = this.#plan;
     const { uriName } = upstream.backend;
     const tasks = session.taskForm(upstream);
@@ -308,6 +308,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     if (this.#isDone) return;
     if (this.#isAsking) this.#plan.session.backendRequests.endOf(this);
     this.#isDone = true;
+    this.#plan.onSettled?.(false);
     this.#plan.gate?.abort();
     this.#cancelDeadline?.cancel();
     this.#unheardDeadline?.cancel();

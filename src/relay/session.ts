@@ -102,12 +102,29 @@ export class Session {
     return (this.#subscriptions ??= new Subscriptions(this.#memory));
   }
 
-  /** What is done when the backend has taken a subscription, or taken it back; nothing for other methods. */
-  subscriptionNote(method: string, backendName: string, uri: string | undefined): (() => void) | undefined {
+  /**
+   * A backend is asked for a subscription, or to take it back; nothing happens for other methods.
+   * @returns what to do when that is settled, perhaps more than once; `full` when there is no room for one more.
+   */
+  onSubscribing(
+    method: string,
+    upstream: UpstreamSession,
+    uri: string | undefined,
+    passthrough: readonly string[],
+  ): ((isDone: boolean) => void) | 'full' | undefined {
+    const { backend } = upstream;
     if (uri === undefined) return undefined;
-    if (method === 'resources/subscribe') return () => this.subscriptions.add(backendName, uri);
-    if (method === 'resources/unsubscribe') return () => this.subscriptions.delete(backendName, uri);
-    return undefined;
+    if (method === 'resources/unsubscribe') return (isDone) => isDone && this.#subscriptions?.delete(backend.name, uri);
+    if (method !== 'resources/subscribe') return undefined;
+    const giveBack = this.subscriptions.tryReserve(backend.name, uri);
+    if (giveBack === undefined) return 'full';
+    return (isDone) => {
+      giveBack();
+      // Meanwhile the backend may have moved, or its allow-list may have changed.
+      if (!isDone || this.#upstreams.get(backend.name) !== upstream) return;
+      this.subscriptions.add(backend.name, uri);
+      this.subscriptions.onReconfigured(this.#context, upstream, backend, passthrough);
+    };
   }
 
   /** Whether a resource, or what it is a part of, has been subscribed to. */

@@ -22,6 +22,28 @@ export class Subscriptions {
     return this.#count < limits.subscriptionsMax && this.#memory.hasRoomFor(bytesOf(uri));
   }
 
+  has(backendName: string, uri: string): boolean {
+    return this.#uris.get(backendName)?.has(uri) === true;
+  }
+
+  /**
+   * Room for one that the backend is asked for; none more for one that is held already.
+   * @returns `undefined` when there is none; otherwise what gives it back, however often it is called.
+   */
+  tryReserve(backendName: string, uri: string): (() => void) | undefined {
+    if (this.has(backendName, uri)) return () => undefined;
+    if (!this.hasRoomFor(uri)) return undefined;
+    this.#count += 1;
+    this.#memory.keep(bytesOf(uri));
+    let isReserved = true;
+    return () => {
+      if (!isReserved) return;
+      isReserved = false;
+      this.#count -= 1;
+      this.#memory.drop(bytesOf(uri));
+    };
+  }
+
   add(backendName: string, uri: string): void {
     const uris = this.#uris.get(backendName) ?? new Set();
     if (uris.has(uri) || !this.hasRoomFor(uri)) return;
@@ -61,20 +83,45 @@ export class Subscriptions {
   ): void {
     const { backend } = upstream;
     if (isSame(before.resources, backend.allowedNames.resources)) return;
-    for (const uri of this.#uris.get(backend.name) ?? []) {
-      if (grantByEntries(backend, uri) === 'granted') continue;
-      this.delete(backend.name, uri);
-      if (upstream.state === 'open') tell(context, upstream, 'resources/unsubscribe', uri, passthrough);
-    }
+    this.#eachInTurns(
+      backend.name,
+      () => upstream.state !== 'closed' && upstream.backend === backend,
+      (uri) => {
+        if (grantByEntries(backend, uri) === 'granted') return;
+        this.delete(backend.name, uri);
+        if (upstream.state === 'open') tell(context, upstream, 'resources/unsubscribe', uri, passthrough);
+      },
+    );
   }
 
   /** Into an upstream session that is new. What its allow-list no longer has any of stays out. */
   replay(context: UpstreamContext, upstream: UpstreamSession, passthrough: readonly string[]): void {
     if (!upstream.declares(capability.resourcesSubscribe)) return;
-    for (const uri of this.#uris.get(upstream.backend.name) ?? []) {
-      if (grantByEntries(upstream.backend, uri) === 'refused') continue;
-      tell(context, upstream, 'resources/subscribe', uri, passthrough);
-    }
+    const { record } = upstream;
+    this.#eachInTurns(
+      upstream.backend.name,
+      () => upstream.record === record,
+      (uri) => {
+        if (grantByEntries(upstream.backend, uri) === 'refused') return;
+        tell(context, upstream, 'resources/subscribe', uri, passthrough);
+      },
+    );
+  }
+
+  /** A URI may be held against hundreds of templates: others have their turns in between. */
+  #eachInTurns(backendName: string, isWanted: () => boolean, visit: (uri: string) => void): void {
+    const uris = [...(this.#uris.get(backendName) ?? [])].values();
+    const takeTurn = (): void => {
+      const endMs = performance.now() + limits.readingTurnMs;
+      for (let next = uris.next(); next.done !== true && isWanted(); next = uris.next()) {
+        if (this.has(backendName, next.value)) visit(next.value);
+        if (performance.now() >= endMs) {
+          setImmediate(takeTurn);
+          return;
+        }
+      }
+    };
+    takeTurn();
   }
 }
 

@@ -5,6 +5,7 @@ import { clientsNotification } from '../../src/relay/backend-notifications.js';
 import { Session } from '../../src/relay/session.js';
 import { SlowRequests } from '../../src/relay/slow-requests.js';
 import { OWN_INTRODUCTION } from '../../src/relay/upstream/client-introduction.js';
+import { limits } from '../../src/shared/limits.js';
 import type { BackendConfig } from '../../src/store/user-config-schema.js';
 import { createAccounts } from '../support/shares.js';
 import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
@@ -62,6 +63,13 @@ t.test('an updated resource: its URI and the task that it belongs to, wherever t
   t.equal(hear('b', 'resources/updated', `"uri":"x:1",${RELATED}`), `"uri":"b+x:1",${told}`);
   t.equal(hear('b', 'resources/updated', `${RELATED},"uri":"x:1"`), `${told},"uri":"b+x:1"`);
   t.equal(hear('b', 'resources/updated', '"uri":"x:1"'), '"uri":"b+x:1"');
+});
+
+t.test('an updated resource whose URI is longer than any in a list is not told', async (t) => {
+  const hear = hearing(t, { b: {} });
+  const uri = (length: number): string => `"uri":"${'x'.repeat(length)}"`;
+  t.type(hear('b', 'resources/updated', uri(limits.uriBytesMax)), 'string');
+  t.equal(hear('b', 'resources/updated', uri(limits.uriBytesMax + 1)), undefined);
 });
 
 t.test('a backend of which no tool is exposed has no tasks: nothing of them is heard', async (t) => {

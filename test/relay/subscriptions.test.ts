@@ -4,6 +4,7 @@ import { Subscriptions } from '../../src/relay/subscriptions.js';
 import { limits } from '../../src/shared/limits.js';
 import { RelayScene } from './relay-scene.js';
 import { REQUEST_ID } from './upstream/scripted-upstream.js';
+import { until } from '../support/until.js';
 import { virtualHostOf } from './virtual-host.js';
 
 class Memory {
@@ -107,4 +108,94 @@ t.test('a backend that has lost its session is told again, if it still takes sub
       expected,
     );
   }
+});
+
+/** The URIs that the backends were asked for with a method, in order. */
+function asked({ http }: RelayScene, method: string): string[] {
+  const texts = http.calls.map(({ text }) => text).filter((text) => text.includes(`"resources/${method}"`));
+  return texts.map((text) => (JSON.parse(text) as { params: { uri: string } }).params.uri);
+}
+
+function answerLast({ http }: RelayScene, id: number): void {
+  http.last.json(DONE.replace(`"${REQUEST_ID}"`, `${id}`));
+}
+
+const TAKES = introduction({ subscribe: true });
+
+t.test('those that are asked for take their room at once, and give it back when refused', async (t) => {
+  const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({}, TAKES);
+  const { http } = scene;
+  const subscribe = (uri: string, id: number) => scene.post('resources/subscribe', { uri }, id);
+  for (let number = 0; number < limits.subscriptionsMax; number += 1) subscribe(`b+a:${number}`, 7);
+  const begun = http.calls.slice(-limits.subscriptionsMax);
+  t.match(subscribe('b+a:x', 8).answer?.body.toString(), /Too many subscriptions/);
+  for (const call of begun.slice(1)) call.json(DONE.replace(`"${REQUEST_ID}"`, '7'));
+  t.match(subscribe('b+a:x', 8).answer?.body.toString(), /Too many subscriptions/);
+  t.equal(subscribe('b+a:1', 9).answer, undefined, 'one that is held goes to its backend again');
+  t.equal(asked(scene, 'subscribe').at(-1), 'a:1');
+  begun[0]!.json('{"jsonrpc":"2.0","id":7,"error":{"code":-32002,"message":"no"}}');
+  t.equal(subscribe('b+a:x', 10).answer, undefined, 'there is room again');
+});
+
+t.test('one that is settled when the allow-list has become narrower is ended again', async (t) => {
+  const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({}, TAKES);
+  scene.post('resources/subscribe', { uri: 'b+a:1' }, 7);
+  const call = scene.http.last;
+  const virtualHost = virtualHostOf({ b: { allowed_resource_names: ['a:2'] } });
+  const body = Buffer.from('{"jsonrpc":"2.0","id":8,"method":"ping"}');
+  scene.relay.handle({ subject: 'alice', virtualHost }, scene.exchange({ body }));
+  t.same(asked(scene, 'unsubscribe'), []);
+  call.json(DONE.replace(`"${REQUEST_ID}"`, '7'));
+  t.same(asked(scene, 'unsubscribe'), ['a:1']);
+});
+
+t.test('one that is settled when its backend has moved is not taken to the new place', async (t) => {
+  const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({}, TAKES);
+  scene.post('resources/subscribe', { uri: 'b+a:1' }, 7);
+  const call = scene.http.last;
+  const virtualHost = virtualHostOf({ b: { url: 'https://elsewhere.example/mcp' } });
+  const handle = (text: string): void =>
+    scene.relay.handle({ subject: 'alice', virtualHost }, scene.exchange({ body: Buffer.from(text) }));
+  handle('{"jsonrpc":"2.0","id":8,"method":"ping"}');
+  call.json(DONE.replace(`"${REQUEST_ID}"`, '7'));
+  handle('{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"b-x"}}');
+  scene.http.last.json(TAKES, 'second');
+  scene.http.last.empty();
+  t.equal(scene.http.last.summary, 'tools/call', 'the new one is open');
+  t.same(asked(scene, 'subscribe'), ['a:1'], 'the first alone');
+});
+
+t.test('one is ended without a look into the lists that its resource may have left', async (t) => {
+  const virtualHost = virtualHostOf({ b: { allowed_resource_names: ['named'] } });
+  const scene = new RelayScene(t, virtualHost).open({}, TAKES);
+  const { http } = scene;
+  scene.post('resources/subscribe', { uri: 'b+a:1' }, 7);
+  t.equal(http.last.summary, 'resources/list');
+  const result = { resources: [{ name: 'named', uri: 'a:1' }] };
+  http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }));
+  t.equal(http.last.summary, 'resources/subscribe');
+  answerLast(scene, 7);
+  scene.post('resources/unsubscribe', { uri: 'b+a:1' }, 8);
+  t.equal(http.last.summary, 'resources/unsubscribe');
+  answerLast(scene, 8);
+  scene.post('resources/unsubscribe', { uri: 'b+a:1' }, 9);
+  t.equal(http.last.summary, 'resources/list', 'it is held no more');
+});
+
+t.test('many against many templates: others have their turns in between', async (t) => {
+  const count = 64;
+  const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({}, TAKES);
+  const uris = Array.from({ length: count }, (_, number) => `x:${'y'.repeat(4_000)}${number}`);
+  for (const uri of uris) {
+    scene.post('resources/subscribe', { uri: `b+${uri}` }, 7);
+    answerLast(scene, 7);
+  }
+  const templates = Array.from({ length: limits.templatesTriedMax }, (_, number) => `x:{a}/${number}/{b}`);
+  const virtualHost = virtualHostOf({ b: { allowed_resource_names: templates } });
+  const body = Buffer.from('{"jsonrpc":"2.0","id":8,"method":"ping"}');
+  scene.relay.handle({ subject: 'alice', virtualHost }, scene.exchange({ body }));
+  const atOnce = asked(scene, 'unsubscribe').length;
+  t.ok(atOnce < count, `${atOnce} were held against them at once`);
+  await until(() => asked(scene, 'unsubscribe').length === count, 'the others');
+  t.same(asked(scene, 'unsubscribe'), uris);
 });

@@ -373,8 +373,24 @@ export const relayMutants: readonly Mutant[] = [
         text: 'if (uris.has(uri) || !this.hasRoomFor(uri)) return;',
         becomes: 'if (!this.hasRoomFor(uri)) return;',
       },
-      { slip: 'what is ended still weighs', text: '    this.#memory.drop(bytesOf(uri));', becomes: '' },
-      { slip: 'what is ended still counts', text: '    this.#count -= 1;', becomes: '' },
+      {
+        slip: 'what is ended still weighs',
+        text: '    this.#memory.drop(bytesOf(uri));',
+        after: 'delete(backendName: string',
+        becomes: '',
+      },
+      {
+        slip: 'what is ended still counts',
+        text: '    this.#count -= 1;',
+        after: 'delete(backendName: string',
+        becomes: '',
+      },
+      { slip: 'what is asked for takes no room', text: '    this.#count += 1;', after: 'tryReserve(', becomes: '' },
+      {
+        slip: 'one that is held already needs room again',
+        text: 'if (this.has(backendName, uri)) return () => undefined;',
+        becomes: '',
+      },
       {
         slip: 'what was never there is ended',
         text: 'if (this.#uris.get(backendName)?.delete(uri) !== true) return;',
@@ -387,7 +403,7 @@ export const relayMutants: readonly Mutant[] = [
       },
       {
         slip: 'what is no longer allowed is subscribed to again',
-        text: "if (grantByEntries(upstream.backend, uri) === 'refused') continue;",
+        text: "if (grantByEntries(upstream.backend, uri) === 'refused') return;",
         becomes: '',
       },
       {
@@ -397,8 +413,8 @@ export const relayMutants: readonly Mutant[] = [
       },
       {
         slip: 'nothing is subscribed to again',
-        text: 'for (const uri of this.#uris.get(upstream.backend.name) ?? []) {',
-        becomes: "for (const uri of this.#uris.get('') ?? []) {",
+        text: '() => upstream.record === record,',
+        becomes: '() => false,',
       },
     ],
   ),
