@@ -9,6 +9,8 @@ const SLOT_COUNT = 512;
 export interface Deadline {
   /** Due after the same delay, counted from now; arms it again when it has fired or was cancelled. */
   restart(): void;
+  /** The same after another delay, from now on. */
+  restartAfter(delayMs: number): void;
   /** It does not fire, unless it is restarted. */
   cancel(): void;
 }
@@ -123,7 +125,7 @@ export class DeadlineWheel {
 
 class Entry extends Link implements Deadline {
   readonly #wheel: DeadlineWheel;
-  readonly delayMs: number;
+  delayMs: number;
   readonly callback: () => void;
   dueMs = 0;
 
@@ -136,6 +138,13 @@ class Entry extends Link implements Deadline {
 
   restart(): void {
     this.#wheel.arm(this);
+  }
+
+  restartAfter(delayMs: number): void {
+    // It may be due sooner than its slot comes up.
+    this.cancel();
+    this.delayMs = Math.max(0, delayMs);
+    this.restart();
   }
 
   cancel(): void {

@@ -41,6 +41,29 @@ t.test('a deadline fires once, never early and at most one tick late', async (t)
   }
 });
 
+t.test('another delay counts from now on, whether it is sooner or later, armed or not', async (t) => {
+  for (const delayMs of [0, 99, 1_000, 5_000, 100_000]) {
+    for (const before of ['armed', 'cancelled', 'fired'] as const) {
+      const { wheel, now, pass } = wheelOnFakeClock();
+      const firedAt: number[] = [];
+      const deadline = wheel.after(before === 'fired' ? 0 : 5_000, () => firedAt.push(now()));
+      if (before === 'cancelled') deadline.cancel();
+      pass(300);
+      firedAt.length = 0;
+      for (let time = 0; time < 2; time += 1) {
+        const dueMs = now() + delayMs;
+        if (time === 0) deadline.restartAfter(delayMs);
+        else deadline.restart();
+        pass(delayMs + 6_000);
+        t.equal(firedAt.length, 1, `${delayMs} ms, ${before}`);
+        const lateMs = (firedAt.pop() ?? 0) - dueMs;
+        t.ok(lateMs >= 0 && lateMs <= TICK_MS, `${lateMs} ms late`);
+      }
+      wheel.stop();
+    }
+  }
+});
+
 t.test('agrees with a plain list of due times', async (t) => {
   // A linear congruential generator with a fixed seed: the same run each time.
   let seed = 20_251_125;

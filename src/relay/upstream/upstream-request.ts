@@ -34,7 +34,7 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
   readonly #handler: RequestHandler;
   readonly #answerBytesMax: number;
   readonly #deadlines: DeadlineWheel;
-  #deadline: Deadline;
+  readonly #deadline: Deadline;
   #call: UpstreamCall;
   /** The call, once that is one. */
   #resumption: Resumption | undefined;
@@ -69,7 +69,7 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
     this.#unread =
       handler.onUnread === undefined ? undefined : new UnreadAnswer((...part) => handler.onUnread?.(...part));
     this.#deadlines = deadlines;
-    this.#deadline = deadlines.after(plan.deadlineMs, () => this.#fail(upstreamFault('answer-timeout')));
+    this.#deadline = deadlines.after(plan.deadlineMs, () => this.#onDeadline());
     const { subject, target, headers, body, leftOut, putIn } = plan;
     this.#call = http.dispatch({ subject, target, method: 'POST', headers, body, leftOut, putIn }, this);
   }
@@ -332,8 +332,12 @@ export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomW
   /** The stream should end now (S10). It may do so in its own time, so that the connection can be used again. */
   #onStreamAnswer(): void {
     this.#state = 'answered';
-    this.#deadline.cancel();
-    this.#deadline = this.#deadlines.after(limits.answeredStreamMsMax, () => this.abort());
+    this.#deadline.restartAfter(limits.answeredStreamMsMax);
+  }
+
+  #onDeadline(): void {
+    if (this.#state === 'answered') this.abort();
+    else this.#fail(upstreamFault('answer-timeout'));
   }
 
   /** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */

@@ -375,6 +375,15 @@ t.test('answered: the stream may linger for a while, so that the connection can 
   lingers.context.advance(200);
   t.ok(lingers.call.isAborted, 'cut, whatever it still sends');
 
+  const waits = start(t);
+  const armed = t.capture(
+    waits.context.deadlines,
+    'after',
+    waits.context.deadlines.after.bind(waits.context.deadlines),
+  );
+  waits.call.head(200, STREAM_TYPE).data(`data: ${RESULT}\n\n`).end();
+  t.equal(armed().length, 0, 'the one deadline of the request serves');
+
   const breaks = answered(t);
   breaks.call.fault('connection-lost');
   breaks.context.advance(limits.answeredStreamMsMax * 2);
