@@ -34,12 +34,14 @@ export class RequestsInFlight extends Link {
     this.#account.requests.take(1);
   }
 
-  finish(work: RequestInFlight): void {
-    if (!work.isLinked) return;
+  /** @returns whether nothing is in flight any more, and it was not a quick one: of those the begin is sign of life enough. */
+  finish(work: RequestInFlight): boolean {
+    if (!work.isLinked) return false;
     work.unlink();
     this.#count -= 1;
     if (this.#count === 0) this.unlink();
     this.#account.requests.give(1);
+    return this.#count === 0 && work.begunInTurn !== this.#slow.turn;
   }
 
   /** What can be cancelled under the id of this key; of several, which a caller should not do, the latest. */

@@ -3,6 +3,7 @@
 import { capability } from '../protocol/capabilities.js';
 import type { AnswerOptions } from '../config/dataplane-options.js';
 import type { Account } from '../shared/accounts.js';
+import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { canResume } from '../shared/protocol-versions.js';
 import type { ShareBound } from '../shared/share.js';
@@ -62,6 +63,8 @@ export class Session {
   #virtualHost: CompiledVirtualHost | undefined;
   /** The params of the client's last `logging/setLevel`, as JSON. */
   logLevel: Buffer | undefined;
+  /** For `Sessions`: until it has idled for too long. */
+  idleDeadline: Deadline | undefined;
   #isEnded = false;
   readonly #onUpstreamDropped = (upstream: UpstreamSession): void => this.#unasked?.onDropped(upstream);
   /** What the backend forgot, or never heard, it is told again. */
@@ -280,7 +283,8 @@ export class Session {
   }
 
   finish(work: RequestInFlight): void {
-    this.#inFlight.finish(work);
+    // The client has its answer still to read, and perhaps to come for again.
+    if (this.#inFlight.finish(work) && !this.#isEnded) this.idleDeadline?.restart();
   }
 
   /** What can be cancelled under the id of this key; of several, which a caller should not do, the latest. */

@@ -2,7 +2,6 @@
 // their memory. No session is ended to make room for another: an idle one has a client behind it, which would lose its
 // place to a client of the same subject that opens sessions without end.
 import type { Account } from '../shared/accounts.js';
-import type { Deadline } from '../shared/deadline-wheel.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../store/compiled-config.js';
 import type { ClientIntroduction } from './upstream/client-introduction.js';
@@ -11,11 +10,6 @@ import { sessionBytesBound } from './session-memory.js';
 import { Session, type SessionMeans } from './session.js';
 import type { UpstreamContext } from './upstream/upstream-context.js';
 import type { UpstreamSession } from './upstream/upstream-session.js';
-
-interface Entry {
-  readonly session: Session;
-  readonly idleDeadline: Deadline;
-}
 
 export interface SessionsOptions {
   readonly idleTimeoutMs: number;
@@ -27,7 +21,7 @@ export interface SessionsOptions {
 export class Sessions {
   readonly #context: UpstreamContext;
   readonly #options: SessionsOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #sessions = new Map<string, Session>();
 
   constructor(context: UpstreamContext, options: SessionsOptions) {
     this.#context = context;
@@ -47,41 +41,41 @@ export class Sessions {
     const identity = { id, subject: account.subject, virtualHostId: virtualHost.id, protocolVersion, introduction };
     const session = new Session(this.#context, identity, account, this.#options.means);
     account.sessions.take(1);
-    const idleDeadline = this.#context.deadlines.after(this.#options.idleTimeoutMs, () => {
-      if (session.isBusy) idleDeadline.restart();
+    session.idleDeadline = this.#context.deadlines.after(this.#options.idleTimeoutMs, () => {
+      if (session.isBusy) session.idleDeadline?.restart();
       else this.end(session);
     });
-    this.#entries.set(id, { session, idleDeadline });
+    this.#sessions.set(id, session);
     return session;
   }
 
   /** The caller's session of this id, and a sign of life for it; `undefined` when it is not there or not theirs. */
   find(id: string, subject: string, virtualHostId: string): Session | undefined {
-    const entry = this.#entries.get(id);
-    if (entry === undefined || !entry.session.belongsTo(subject, virtualHostId)) return undefined;
-    entry.idleDeadline.restart();
-    return entry.session;
+    const session = this.#sessions.get(id);
+    if (session?.belongsTo(subject, virtualHostId) !== true) return undefined;
+    session.idleDeadline?.restart();
+    return session;
   }
 
   /** @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself. */
   end(session: Session, request?: ExchangeRequest): void {
     const { id } = session.identity;
-    this.#entries.get(id)?.idleDeadline.cancel();
-    if (this.#entries.delete(id)) session.account.sessions.give(1);
+    session.idleDeadline?.cancel();
+    if (this.#sessions.delete(id)) session.account.sessions.give(1);
     session.end(request);
   }
 
   /** Every stream that belongs to no request; none is opened any more that way. */
   endStreams(): void {
-    for (const { session } of this.#entries.values()) session.endStream();
+    for (const session of this.#sessions.values()) session.endStream();
   }
 
   /** Ends every session but for its upstream sessions. @returns these, those of the oldest session first. */
   releaseAll(): readonly UpstreamSession[] {
-    const entries = [...this.#entries.values()];
-    this.#entries.clear();
-    return entries.flatMap(({ session, idleDeadline }) => {
-      idleDeadline.cancel();
+    const sessions = [...this.#sessions.values()];
+    this.#sessions.clear();
+    return sessions.flatMap((session) => {
+      session.idleDeadline?.cancel();
       session.account.sessions.give(1);
       return session.release();
     });

@@ -1,0 +1,59 @@
+// How long a session lives that nobody uses: the time is counted from the end of what was under way in it last.
+import t, { type Test } from 'tap';
+import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import { RelayScene } from './relay-scene.js';
+import { virtualHostOf } from './virtual-host.js';
+
+const IDLE_MS = 60_000;
+const RESULT = '{"jsonrpc":"2.0","id":7,"result":{}}';
+
+function open(t: Test): RelayScene {
+  return new RelayScene(t, virtualHostOf({ b: {} })).open();
+}
+
+/** Lets so much time pass as the event loop would. */
+function wait(scene: RelayScene, ms: number): void {
+  for (let passed = 0; passed < ms; passed += 100) scene.context.advance(100);
+}
+
+function call(scene: RelayScene): RecordedExchange {
+  return scene.post('tools/call', { name: 'b-x' }, 7);
+}
+
+function isThere(scene: RelayScene): boolean {
+  return scene.accounts.held('sessions') === 1;
+}
+
+t.test('after a long call a session has all of its idle time', async (t) => {
+  // Less than the idle time, and more.
+  for (const callMs of [IDLE_MS - 2_000, 2 * IDLE_MS - 2_000]) {
+    const scene = open(t);
+    const exchange = call(scene);
+    wait(scene, callMs);
+    scene.http.last.json(RESULT);
+    t.equal(exchange.outcome, 'ended', `a call of ${callMs} ms`);
+    wait(scene, IDLE_MS - 1_000);
+    t.equal(isThere(scene), true, 'it is there until then');
+    wait(scene, 2_000);
+    t.equal(isThere(scene), false, 'and no longer');
+  }
+});
+
+t.test('quick calls give it no more than that', async (t) => {
+  const scene = open(t);
+  const exchange = call(scene);
+  scene.http.last.json(RESULT);
+  t.equal(exchange.outcome, 'responded');
+  wait(scene, IDLE_MS + 2_000);
+  t.equal(isThere(scene), false);
+});
+
+t.test('one that was ended under a long call stays ended', async (t) => {
+  const scene = open(t);
+  call(scene);
+  wait(scene, IDLE_MS / 2);
+  scene.request({ method: 'DELETE' });
+  t.equal(isThere(scene), false);
+  wait(scene, 2 * IDLE_MS);
+  t.equal(isThere(scene), false);
+});
