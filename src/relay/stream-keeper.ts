@@ -1,6 +1,6 @@
 // The event streams of one session that its client can go on with after its connection broke: their numbers, and the bytes
-// that are kept for them. Those count in the subject's share of session bytes, but never fill more than half of it. What goes
-// first when there is no room: the tails of streams whose answer went out, then a stream's own oldest events, then what nobody
+// that are kept for them. Those count in the share of session bytes, but never fill more than half of it, the subject's or
+// that of all. What goes first when there is no room: the tails of streams whose answer went out, then a stream's own oldest events, then what nobody
 // has come for for the longest. Hot: a few stores for
 // a call that streams.
 //
@@ -27,14 +27,15 @@ export function parseEventId(text: string): EventId | undefined {
 /** Numbers begin at random, so that an id of another session, or of one before, hardly ever means a stream of this one. */
 const NUMBERS_FROM = 1_000_000_000;
 
+/** Of the share of session bytes: with what is kept no client is to hinder the sessions of another, or its own. */
+const KEPT_FRACTION_MAX = 0.5;
+
 export class StreamKeeper {
   /** Of the stream that belongs to no call. */
   readonly sessionStreamNumber = NUMBERS_FROM + Math.floor(Math.random() * NUMBERS_FROM);
   readonly #account: Account;
   readonly #deadlines: DeadlineWheel;
   readonly #options: AnswerOptions;
-  /** What the share must have free beyond what is kept here. */
-  readonly #reservedBytes: number;
   readonly #running = new Link();
   readonly #delivered = new Link();
   readonly #undelivered = new Link();
@@ -49,7 +50,6 @@ export class StreamKeeper {
     this.#account = account;
     this.#deadlines = deadlines;
     this.#options = options;
-    this.#reservedBytes = Math.floor(account.sessionBytes.roomWhenEmpty / 2);
   }
 
   get resumptionTimeMs(): number {
@@ -150,7 +150,7 @@ export class StreamKeeper {
   #hasRoomFor(bytes: number): boolean {
     if (this.#isOver) return false;
     if (this.#heldBytes + bytes > this.#options.resumptionBytesMax) return false;
-    return this.#account.sessionBytes.boundAgainst(bytes + this.#reservedBytes) === undefined;
+    return this.#account.sessionBytes.hasRoomWithin(KEPT_FRACTION_MAX, bytes);
   }
 
   /** @param spared is not released. */

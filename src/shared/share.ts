@@ -66,6 +66,12 @@ export class Holding {
     return held + amount > bounds.totalMax ? 'totalMax' : undefined;
   }
 
+  /** Whether there would be room for so much if each bound were only this fraction of itself: the rest stays free for others. */
+  hasRoomWithin(fraction: number, amount: number): boolean {
+    const { bounds, held } = this.#share;
+    return this.#held + amount <= bounds.subjectMax * fraction && held + amount <= bounds.totalMax * fraction;
+  }
+
   /** @returns `undefined` when it was taken, else the bound that has no room, and nothing was taken. */
   tryTake(amount: number): ShareBound | undefined {
     const bound = this.boundAgainst(amount);

@@ -355,3 +355,24 @@ t.test('without ids nothing outlives the connection', async (t) => {
   t.same(readEvents(slow.exchange.written), ['1', '2', '3']);
   t.equal(slow.exchange.outcome, 'ended');
 });
+
+t.test('what many subjects have kept leaves half of the share of all to their sessions', async (t) => {
+  const totalBytes = 1024 * KIB;
+  const accounts = createAccounts({ sessionBytesMax: totalBytes, subjectSessionBytesMax: totalBytes / 8 });
+  const deadlines = new DeadlineWheel();
+  t.teardown(() => deadlines.stop());
+  const answers = { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000, resumptionTimeMs: RESUMPTION_MS };
+  for (let subject = 1; subject <= 32; subject += 1) {
+    const account = accounts.of(`subject ${subject}`);
+    account.sessions.take(1);
+    const keeper = new StreamKeeper(account, deadlines, { ...answers, resumptionBytesMax: totalBytes });
+    const streamed = new Streamed(keeper);
+    streamed.exchange.abort();
+    for (let number = 1; number <= 100; number += 1) streamed.say(text(number));
+    t.ok(account.sessionBytes.held <= totalBytes / 16 + KIB, `subject ${subject}: half of its own`);
+  }
+  const held = accounts.held('sessionBytes');
+  // A stream that has no room at all keeps a word of that.
+  t.ok(held <= totalBytes / 2 + 32 * KIB, `${held} bytes of all`);
+  t.ok(held > totalBytes / 2 - 32 * KIB, `${held} bytes of all: they may be used`);
+});

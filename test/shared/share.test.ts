@@ -51,6 +51,16 @@ t.test('were nothing else held, there would be room up to the lower of both boun
   }
 });
 
+t.test('a fraction of each bound can be had for what is to leave the rest to others', async (t) => {
+  const accounts = accountsOf({ sessionBytes: { subjectMax: 10, totalMax: 16 } });
+  const [ada, bob] = [accounts.of('ada'), accounts.of('bob')];
+  t.equal(ada.sessionBytes.hasRoomWithin(0.5, 5), true);
+  t.equal(ada.sessionBytes.hasRoomWithin(0.5, 6), false, 'of its own');
+  ada.sessionBytes.take(5);
+  t.equal(bob.sessionBytes.hasRoomWithin(0.5, 3), true);
+  t.equal(bob.sessionBytes.hasRoomWithin(0.5, 4), false, 'of all');
+});
+
 t.test('shares do not know of each other', async (t) => {
   const accounts = accountsOf({ requests: { subjectMax: 1, totalMax: 1 } });
   const ada = accounts.of('ada');
