@@ -54,20 +54,23 @@ export class RequestsInFlight extends Link {
 
   /** Gives up those that wait for the same as a new one, and whose callers are gone: they would only take its place. */
   giveUpAbandoned(wait: string): void {
-    for (let work = this.#head.next; work instanceof RequestInFlight;) {
-      const { next } = work;
-      if (work.abandonedWait === wait) work.giveUp();
-      work = next;
+    const abandoned: RequestInFlight[] = [];
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
+      if (work.abandonedWait === wait) abandoned.push(work);
     }
+    // Each may end others with it.
+    for (const work of abandoned) if (work.isLinked) work.giveUp();
   }
 
   /** For `SlowRequests`. @param turn in which the slow ones have begun, or before. */
   tellSlow(turn: number): void {
-    for (let work = this.#head.next; work instanceof RequestInFlight && work.begunInTurn <= turn;) {
-      const { next } = work;
-      work.onSlow();
-      work = next;
+    const slow: RequestInFlight[] = [];
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
+      if (work.begunInTurn > turn) break;
+      slow.push(work);
     }
+    // As above.
+    for (const work of slow) if (work.isLinked) work.onSlow();
   }
 
   /** The session was ended under them. */

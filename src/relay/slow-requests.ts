@@ -37,10 +37,13 @@ export class SlowRequests {
   #onTurn(): void {
     this.#turn += 1;
     const turn = this.#turn - TURNS - 1;
-    for (let requests = this.#busy.next; requests instanceof RequestsInFlight;) {
-      const { next } = requests;
+    // Whoever is told may unlink itself and others, and have new ones added: those are told next time.
+    const untold = new Link();
+    untold.takeAll(this.#busy);
+    for (let requests = untold.next; requests instanceof RequestsInFlight; requests = untold.next) {
+      requests.unlink();
+      this.#busy.append(requests);
       requests.tellSlow(turn);
-      requests = next;
     }
     this.#isTurning = this.#busy.isLinked;
     if (this.#isTurning) this.#turnOver.restart();
