@@ -70,3 +70,30 @@ t.test('who is idle hears so; what is added meanwhile comes behind', async (t) =
   exchange.isAborted = true;
   t.throws(() => sending.end(), { message: /after the abort/ }, 'the exchange of a caller that is gone is ended, too');
 });
+
+t.test('what is cancelled reads no more of its message, whether its turn or its caller is waited for', async (t) => {
+  for (const isSlow of [false, true]) {
+    const exchange = new RecordedExchange();
+    exchange.isSlow = isSlow;
+    exchange.openStream();
+    const parts = new PartPieces([Buffer.alloc(3 * limits.sentPerTurnBytes, 'a')]);
+    let pieceCount = 0;
+    const source: PieceSource = {
+      bytes: parts.bytes,
+      next: () => {
+        pieceCount += 1;
+        return parts.next();
+      },
+    };
+    const sending = new Sending(exchange, () => t.fail('nobody is told'));
+    sending.add(source);
+    const countBefore = pieceCount;
+    t.ok(countBefore > 0);
+    sending.cancel();
+    exchange.drain();
+    // Behind the turn that may be due.
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    t.equal(pieceCount, countBefore);
+    t.equal(exchange.outcome, 'streaming', 'its end is another’s to say');
+  }
+});
