@@ -172,9 +172,8 @@ export function readTarget(
   const text = isTokenTooLong
     ? `${body.toString('utf8', nameStart + 1, nameStart + 1 + bytesMax)}…`
     : stringValue(body, nameStart, nameEnd);
-  const isTooLong = isTokenTooLong || (isUri && text.length > bytesMax);
   if (method === 'tools/call') {
-    const route = isTooLong ? undefined : routeName(virtualHost, 'tools', text);
+    const route = isTokenTooLong ? undefined : routeName(virtualHost, 'tools', text);
     if (route === undefined) return { target: { error: unknownTool(text), capability: 0 }, tool: text };
     // Without `task` a result may have a member of that name of its own.
     const taskPlaces = message.asksForTask ? rules.taskPlaces | taskPlace.created : rules.taskPlaces;
@@ -183,7 +182,7 @@ export function readTarget(
     return { target, tool: route.bareName };
   }
   const unknown = isUri ? rules.unknownUri(text) : rules.unknownName(text);
-  const target = isTooLong ? undefined : findTarget(method, virtualHost, body, message, text, unknown);
+  const target = isTokenTooLong ? undefined : findTarget(method, virtualHost, body, message, text, unknown);
   return { target: target ?? { error: unknown, capability: rules.capability }, tool: '' };
 }
 
@@ -199,15 +198,15 @@ function findTarget(
   const gate = { method, capability: METHODS[method].capability, unknown };
   if (message.isUri) {
     const route = routeUri(virtualHost, text);
-    return (
-      route && {
-        backend: route.backend,
-        outgoing: withBareTask(bareUriBody(body, message, route), message, route.backend),
-        gate: { ...gate, uri: route.bareUri },
-        uriPlaces,
-        taskPlaces,
-      }
-    );
+    // The bound of lists, where URIs have no prefix.
+    if (route === undefined || route.bareUri.length > limits.uriBytesMax) return undefined;
+    return {
+      backend: route.backend,
+      outgoing: withBareTask(bareUriBody(body, message, route), message, route.backend),
+      gate: { ...gate, uri: route.bareUri },
+      uriPlaces,
+      taskPlaces,
+    };
   }
   const route = isTaskMethod(method) ? routeTask(virtualHost, text) : routeName(virtualHost, 'prompts', text);
   return (

@@ -92,7 +92,8 @@ t.test('allow-lists of names: of prompts for prompts, of tools for tools', async
 });
 
 t.test('URIs and names have bounds of their own', async (t) => {
-  const uriOf = (length: number): string => `b+${'x'.repeat(length - 2)}`;
+  // As in lists, where they have no prefix.
+  const uriOf = (length: number): string => `b+${'x'.repeat(length)}`;
   const longest = uriOf(limits.uriBytesMax);
   t.equal(found('resources/read', `{"uri":"${longest}"}`).gate?.uri, longest.slice(2));
   t.match(errorOf('resources/read', `{"uri":"${uriOf(limits.uriBytesMax + 1)}"}`), { code: -32002 });
