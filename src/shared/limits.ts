@@ -178,7 +178,7 @@ export const limits = {
   upstreamMessageBytesMax: 64 * MIB,
   /** Bytes of a backend's answer to `initialize`, and of one event before it; above it the fault is `answer-too-large`. */
   initializeAnswerBytesMax: MIB,
-  /** Characters of the path that a backend redirects to, as its reason tells it; the rest is cut off. */
+  /** Characters of the path that a backend redirects to, as the log and a server's record tell it; the rest is cut off. */
   redirectPathCharsMax: 256,
   /** Bytes of an HTTP error answer that are read to find a JSON-RPC error in it; above it the status alone counts. */
   upstreamRefusalBytesMax: 64 * KIB,

@@ -3,15 +3,33 @@
 import { limits } from './limits.js';
 import type { UpstreamTarget } from './upstream-target.js';
 
-/** @param location the header, as it came. @param from what was asked. @returns `''` when it leads nowhere. */
+/** For callers; a path may have a secret in it, so that none is told them. */
 export function redirectPlace(location: string, from: UpstreamTarget): string {
+  return placeOf(location, from, () => ({ here: 'another path of the same server', secure: 'https' }));
+}
+
+/** The same with its path: for who runs the gateway, or has given the URL. */
+export function redirectPath(location: string, from: UpstreamTarget): string {
+  return placeOf(location, from, (path) => ({ here: `the path ${path}`, secure: `https, path ${path}` }));
+}
+
+interface PlaceWords {
+  /** Of the origin that was asked. */
+  readonly here: string;
+  /** Of the same host, over TLS. */
+  readonly secure: string;
+}
+
+/** @param location the header, as it came. @param from what was asked. @returns `''` when it leads nowhere. */
+function placeOf(location: string, from: UpstreamTarget, wordsOf: (path: string) => PlaceWords): string {
   const base = `${from.origin}${from.path}`;
   if (location === '' || !URL.canParse(location, base)) return '';
   const to = new URL(location, base);
   const asked = new URL(base);
   const path = to.pathname.slice(0, limits.redirectPathCharsMax);
   const shownPath = path.length < to.pathname.length ? `${path}…` : path;
-  if (to.origin === asked.origin) return `the path ${shownPath}`;
-  if (to.protocol === 'https:' && to.hostname === asked.hostname) return `https, path ${shownPath}`;
+  const words = wordsOf(shownPath);
+  if (to.origin === asked.origin) return words.here;
+  if (to.protocol === 'https:' && to.hostname === asked.hostname) return words.secure;
   return 'another origin';
 }

@@ -88,6 +88,7 @@ const kinds = {
 const DETAILS: Partial<Readonly<Record<UpstreamFaultKind, string>>> = {
   'http-status': '<status>',
   redirected: '<place>',
+  'list-refused': '<method>',
   'stream-not-resumed': '<status>',
 };
 

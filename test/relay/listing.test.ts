@@ -106,6 +106,18 @@ t.test(
   },
 );
 
+t.test('whichever list is refused is named', async (t) => {
+  const capabilities = { tools: {}, prompts: {}, resources: {}, tasks: { list: {} } };
+  const introduction = { protocolVersion: '2025-11-25', capabilities };
+  const scene = new RelayScene(t, virtualHostOf({ b: {} }));
+  scene.open({}, JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: introduction }));
+  for (const method of ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list', 'tasks/list']) {
+    const list = scene.post(method, {}, 7);
+    scene.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, error: { code: -32000, message: 'no' } }));
+    t.same(read(list).result?._meta, unavailable(`${method} refused`));
+  }
+});
+
 t.test('the deadline of a list counts all its pages together', async (t) => {
   const scene = open(t, 'b');
   const list = scene.post('tools/list', {}, 7);

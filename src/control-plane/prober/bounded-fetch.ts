@@ -7,7 +7,7 @@ import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { isHostRefused } from '../../shared/address-guard.js';
 import { limits } from '../../shared/limits.js';
-import { redirectPlace } from '../../shared/redirect-place.js';
+import { redirectPath } from '../../shared/redirect-place.js';
 import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 
 export class BoundedFetch {
@@ -73,7 +73,7 @@ export class BoundedFetch {
     const status = answer.statusCode ?? 0;
     const encoding = answer.headers['content-encoding'] ?? 'identity';
     if (status >= 300 && status <= 399) {
-      const place = redirectPlace(answer.headers.location ?? '', { origin, path: pathname + search });
+      const place = redirectPath(answer.headers.location ?? '', { origin, path: pathname + search });
       throw new ProbeFault('redirected', place === '' ? undefined : `(${place})`);
     }
     if (status > 599) throw new ProbeFault('answer-invalid');

@@ -9,7 +9,7 @@ import { rpcCodes } from '../../shared/refusals.js';
 import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from '../list-merge/answer-reading.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
 import type { UpstreamContext } from './upstream-context.js';
-import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
+import { listRefusedFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import type { RequestHandler, UpstreamRequest } from './upstream-request.js';
 import type { UpstreamSession, UpstreamSessionRecord } from './upstream-session.js';
 
@@ -162,7 +162,7 @@ export class ListPages implements RequestHandler {
     const mayHaveNone = this.#kind.name === 'templates' || !this.#isDeclared;
     const hasNone = code === rpcCodes.methodNotFound && mayHaveNone;
     if (hasNone) this.#finish([], undefined);
-    else this.#fail(upstreamFault('list-refused'));
+    else this.#fail(listRefusedFault(this.#kind.method));
   }
 
   #fail(fault: UpstreamFault): void {

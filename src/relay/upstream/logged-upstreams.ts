@@ -3,7 +3,7 @@
 import type { Logger } from '../../shared/logger.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledBackend } from '../../store/compiled-config.js';
-import { faultReason, type UpstreamFault } from './upstream-fault.js';
+import { loggedReason, type UpstreamFault } from './upstream-fault.js';
 
 export class LoggedUpstreams {
   readonly #logger: Logger;
@@ -29,7 +29,7 @@ export class LoggedUpstreams {
     }
     this.#failures.set(backend, { loggedAtMs: nowMs, unloggedCount: 0 });
     const others = last === undefined || last.unloggedCount === 0 ? {} : { notLogged: last.unloggedCount };
-    this.#logger.warn({ backend: backend.name, reason: faultReason(fault), ...others }, 'request to backend failed');
+    this.#logger.warn({ backend: backend.name, reason: loggedReason(fault), ...others }, 'request to backend failed');
   }
 
   onAvailable(backend: CompiledBackend): void {
@@ -38,7 +38,7 @@ export class LoggedUpstreams {
   }
 
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void {
-    const reason = faultReason(fault);
+    const reason = loggedReason(fault);
     if (this.#reasons.get(backend) === reason) return;
     this.#reasons.set(backend, reason);
     this.#logger.warn({ backend: backend.name, reason }, 'backend unavailable');

@@ -2,7 +2,7 @@
 // them (decisions 2.6).
 import { readVersionRefusal, type VersionRefusal } from '../../protocol/version-refusal.js';
 import { limits } from '../../shared/limits.js';
-import { redirectPlace } from '../../shared/redirect-place.js';
+import { redirectPath, redirectPlace } from '../../shared/redirect-place.js';
 import type { UpstreamTarget } from '../../shared/upstream-target.js';
 
 /** Words for callers: in error messages and in `_meta["switchyard/unavailable"]`. */
@@ -35,7 +35,7 @@ const FAULT_REASONS = {
   'version-later': 'speaks only later versions of MCP',
   'plain-text-refused': 'plain-text HTTP needs --upstream-connection-mode plain-text-or-tls',
   'transport-unsupported': 'transport not supported: only STREAMABLEHTTP is',
-  'list-refused': 'tools/list refused',
+  'list-refused': 'list refused',
   'backend-busy': 'too many requests in flight to it',
   'backend-share-used': 'too many requests of yours in flight to it',
   'connections-used': 'too many connections to backends',
@@ -51,13 +51,20 @@ export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
   /** True when no byte of the request was written to a connection: it can safely be sent again. */
   readonly isUnsent: boolean;
-  /** More words, of some kinds: the backend's HTTP status, the place that it redirects to, the versions that it names. */
+  /** More words, of some kinds: the backend's HTTP status, the place that it redirects to, the versions that it names, the list. */
   readonly detail?: string;
+  /** In place of these in the log: what callers should not see. */
+  readonly logDetail?: string;
 }
 
 /** @param isUnsent whether the request certainly never left. */
 export function upstreamFault(kind: UpstreamFaultKind, isUnsent = false): UpstreamFault {
   return { kind, isUnsent };
+}
+
+/** @param method that asks for the list. */
+export function listRefusedFault(method: string): UpstreamFault {
+  return { kind: 'list-refused', isUnsent: false, detail: method };
 }
 
 export function httpStatusFault(status: number): UpstreamFault {
@@ -67,7 +74,8 @@ export function httpStatusFault(status: number): UpstreamFault {
 /** @param location the header, `''` when there is none. @param from what was asked. */
 export function redirectFault(status: number, location: string, from: UpstreamTarget): UpstreamFault {
   const detail = redirectPlace(location, from);
-  return detail === '' ? httpStatusFault(status) : { kind: 'redirected', isUnsent: false, detail };
+  const logDetail = redirectPath(location, from);
+  return detail === '' ? httpStatusFault(status) : { kind: 'redirected', isUnsent: false, detail, logDetail };
 }
 
 /** What an error in answer to `initialize` says. @param error as JSON. */
@@ -99,7 +107,13 @@ export function isReachFault({ kind }: UpstreamFault): boolean {
 }
 
 /** What a caller is told of a fault; names no address. */
-export function faultReason(fault: UpstreamFault): string {
-  const reason = FAULT_REASONS[fault.kind];
-  return fault.detail === undefined ? reason : `${reason} ${fault.detail}`;
+export function faultReason({ kind, detail }: UpstreamFault): string {
+  const reason = FAULT_REASONS[kind];
+  if (detail === undefined) return reason;
+  return kind === 'list-refused' ? `${detail} refused` : `${reason} ${detail}`;
+}
+
+/** What the log says of it. */
+export function loggedReason(fault: UpstreamFault): string {
+  return faultReason(fault.logDetail === undefined ? fault : { ...fault, detail: fault.logDetail });
 }
