@@ -28,8 +28,6 @@ export class HopExchange implements Exchange {
   readonly #outflow: Outflow;
   #request: ExchangeRequest;
   #state: State = 'unanswered';
-  /** Who writes on must see that nobody is there. */
-  #isCut = false;
   /** An answer given as a whole: it is sent from where it is. */
   #body: Uint8Array = NO_BODY;
   /** A `write` answered false. Ends in `onCredit`, or with the exchange. */
@@ -66,7 +64,7 @@ export class HopExchange implements Exchange {
   }
 
   get isAborted(): boolean {
-    return this.#state === 'aborted' || this.#isCut;
+    return this.#state === 'aborted';
   }
 
   respond(
@@ -123,7 +121,6 @@ export class HopExchange implements Exchange {
 
   cut(): void {
     if (!this.#transition(['unanswered', 'streaming'], 'complete')) return;
-    this.#isCut = true;
     this.#socket.reserve('cut', this.stream, 0);
     this.#settle(false);
   }

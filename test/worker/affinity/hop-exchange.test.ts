@@ -124,12 +124,3 @@ t.test('a message that is handed over in pieces counts in the share of answers u
     }
   }
 });
-
-t.test('what writes to an exchange that is cut sees that nobody is there', async (t) => {
-  const pair = await startHopPair(t);
-  const exchange = await pair.arrive(new RecordedExchange());
-  exchange.openStream();
-  t.equal(exchange.isAborted, false);
-  exchange.cut();
-  t.equal(exchange.isAborted, true);
-});
