@@ -1,5 +1,5 @@
 // What prompts, resources or templates a server has, page by page. Of each no more is kept than two digests. A server that
-// declares such lists and does not give them is no worse for it: it serves its tools all the same.
+// declares such lists and does not give them, or gives too long ones, is no worse for it: it serves its tools all the same.
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
@@ -13,7 +13,7 @@ import { ProbeFault } from './probe-fault.js';
 
 const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
 
-/** Throws for a list that never ends, or that is too long. */
+/** Throws for a list that never ends; one that is too long counts as not given. */
 export async function readLists(client: Client, options: RequestOptions): Promise<ServerLists> {
   return {
     prompts: await readList(client, 'prompts', options),
@@ -44,7 +44,7 @@ async function readItems(
   for (let pages = 0; pages < limits.listPagesMax; pages++) {
     const page = await pageAt(client, kind, cursor, options);
     if (page === undefined || !addItems(digests, page[kind.member], kind)) return undefined;
-    if (digests.size > limits.probeToolsMax) throw new ProbeFault('answer-too-large');
+    if (digests.size > limits.probeToolsMax) return undefined;
     const { nextCursor } = page;
     if (typeof nextCursor !== 'string') return digests;
     if (nextCursor === cursor) break;

@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
+import { RepeatedLog } from '../../shared/repeated-log.js';
 import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
 import { HealthChecks } from '../prober/health-checks.js';
@@ -17,7 +18,7 @@ import { RegistryFault } from './registry-fault.js';
 import { checkServerInput, type CheckedInput } from './server-input.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
 import type { RefreshReport, ServerInput, ServerRecord, ServerStatus } from './server-record.js';
-import { NO_LISTS } from './server-lists.js';
+import { NO_LISTS, serverListNames, type ServerLists } from './server-lists.js';
 import {
   changesInNumbers,
   compareLists,
@@ -61,6 +62,7 @@ export class Registry {
   readonly #directory: Directory;
   readonly #prober: Pick<Prober, 'probe' | 'close'>;
   readonly #logger: Logger;
+  readonly #repeated = new RepeatedLog();
   readonly #serversMax: number;
   readonly #healthChecks: HealthChecks<KnownServer>;
   readonly #listeners: ChangeListener[] = [];
@@ -299,9 +301,17 @@ export class Registry {
         tools: compareItems(toolsBefore.digests, tools.digests),
       };
       if (!(await this.#storage.tryUpdate(before, after, { toolsBefore, tools, lists }, job))) return undefined;
+      this.#warnOfMissing(before.record.name, lists);
       await this.#onSettled(before, after, changes, job, wait);
       return { kind: 'settled', record: after.record, changes };
     });
+  }
+
+  #warnOfMissing(server: string, found: ServerLists): void {
+    const lists = serverListNames.filter((name) => found[name] === undefined);
+    if (lists.length === 0) return;
+    const words = 'lists of a server were refused, or are too long: what was known of them stays';
+    this.#repeated.warn(this.#logger, server, { server, lists }, words);
   }
 
   async #onSettled(

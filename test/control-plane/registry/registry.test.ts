@@ -336,6 +336,10 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       areRefused = true;
       t.match(await registry.refresh('demo'), { ...NOTHING_CHANGED, status: 'active' });
       t.match(await registry.find('demo'), { promptCount: 3, resourceCount: 4, templateCount: 2 }, 'they stay');
+      t.ok(
+        lines.some((line) => line.includes('"lists":["prompts","resources","templates"]')),
+        'the log names them',
+      );
       areRefused = false;
       t.match(await registry.refresh('demo'), NOTHING_CHANGED);
 
