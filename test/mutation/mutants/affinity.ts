@@ -132,7 +132,7 @@ export const affinityMutants: readonly Mutant[] = [
       },
       {
         slip: 'an answer that waits counts for nobody',
-        text: '    this.#room.take(length);',
+        text: 'if (!this.#outflow.isEmpty) this.#roomOfAnswer()?.countUnread(length);',
         becomes: '',
         noticedBy: ['worker/affinity/hop-exchange', ...HOPS, 'integration/memory-shares'],
       },

@@ -189,8 +189,8 @@ export const relayMutants: readonly Mutant[] = [
       },
       {
         slip: 'a URI that is too long is looked for',
-        text: 'const isTooLong = isTokenTooLong || (isUri && text.length > bytesMax);',
-        becomes: 'const isTooLong = isTokenTooLong;',
+        text: 'if (route === undefined || route.bareUri.length > limits.uriBytesMax) return undefined;',
+        becomes: 'if (route === undefined) return undefined;',
       },
     ],
   ),
@@ -611,8 +611,8 @@ export const relayedMutants: readonly Mutant[] = [
       },
       {
         slip: 'a backend is listened to twice',
-        text: 'if (this.#heard.get(upstream)?.stream.isOver === false) return;',
-        becomes: '',
+        text: 'if (before?.stream.isOver === false) {',
+        becomes: 'if (before?.stream.isOver === true) {',
       },
       {
         slip: "a backend's stream outlives its session",
