@@ -1,6 +1,6 @@
 // Sessions whose owner is known: for a connection that landed on one worker, a session that this worker owns, or one
 // that another does. Nobody says which worker a connection landed on; the id of a session that is opened on it does.
-import { ownerOf } from '../src/worker/affinity/session-id.js';
+import { ownerOf } from '../src/worker/session-id.js';
 import { closeSession, openSessionAnywhere, type OpenedConnection } from './bench-session.js';
 import type { ConnectionPlan, Placement } from './load-plan.js';
 

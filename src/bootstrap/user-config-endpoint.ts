@@ -2,7 +2,7 @@
 // (decisions 2.8). The stored bytes are the body's.
 import type { Endpoint, EndpointAnswer } from '../shared/endpoint.js';
 import { subjectHash } from '../shared/logger.js';
-import { decodeUserConfig } from '../store/user-config-schema.js';
+import { decodeUserConfig } from '../user-config/user-config-schema.js';
 import type { BootstrapContext } from './bootstrap.js';
 import { plainText, reasonOf } from './plain-text.js';
 import { decodeSubject } from './subject-parameter.js';

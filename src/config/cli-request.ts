@@ -1,5 +1,5 @@
 // What a command for people is to ask of the control plane, as the command line and the environment say it.
-import { deepFreeze } from '../shared/deep-freeze.js';
+import { deepFreeze } from './deep-freeze.js';
 import {
   compositionsCreateOptionTable,
   requestOptionTable,

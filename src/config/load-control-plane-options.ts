@@ -1,5 +1,5 @@
 // The control plane's options: read, held against each other, and put into the shape that everything after start-up sees.
-import { deepFreeze } from '../shared/deep-freeze.js';
+import { deepFreeze } from './deep-freeze.js';
 import type { CommandWords } from './command-line.js';
 import type { ComposerShares, ControlPlaneOptions } from './control-plane-options.js';
 import { defaultWorkerMemoryBytes } from './machine-memory.js';

@@ -1,7 +1,7 @@
 // Names for connections that Node makes itself, as those of its HTTP client: it has its own way to try several addresses.
 // Addresses that are refused are refused here. Cold.
 import { isIP, type LookupFunction } from 'node:net';
-import { createGuardedLookup } from '../shared/address-guard.js';
+import { createGuardedLookup } from './address-guard.js';
 import type { Names } from './names.js';
 
 /** @param subject whose share of look-ups it is */

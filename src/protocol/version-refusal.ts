@@ -1,6 +1,6 @@
 // What a server's error in answer to `initialize` says of the versions of MCP that it speaks. Servers that speak only
 // 2026-07-28 have no `initialize`, and say so in one of several ways. Cold.
-import { PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION } from '../shared/protocol-versions.js';
+import { PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION } from './protocol-versions.js';
 
 export interface VersionRefusal {
   /** `later`: only versions after those spoken here; `initialize-unknown`: so it seems, as it knows no `initialize`. */

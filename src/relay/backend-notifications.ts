@@ -5,12 +5,12 @@ import { stringValue } from '../protocol/json-member.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import { taskPlace } from '../protocol/task-places.js';
 import { limits } from '../shared/limits.js';
-import type { CompiledBackend } from '../store/compiled-config.js';
+import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { insertion, partsOf, type Edit } from './edits.js';
 import { grantByEntries } from './list-merge/grant.js';
 import type { Session } from './session.js';
 import { belongsToTask, callersTaskEdits, type TaskForm } from './task-ids.js';
-import type { UpstreamSession } from './upstream/upstream-session.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
 import { uriInsertion, uriPrefix } from './uris.js';
 
 /** What of a session says what its client may be told. */

@@ -22,18 +22,18 @@ import type { Account } from '../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
-import type { CompiledBackend } from '../store/compiled-config.js';
+import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { unknownTask, type RpcError } from './answers.js';
 import { withEdit } from './bare-body.js';
 import { ClientTasks } from './client-tasks.js';
 import { partsOf, type Edit } from './edits.js';
-import type { ClientIntroduction } from './upstream/client-introduction.js';
+import type { ClientIntroduction } from '../upstream/client-introduction.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
-import type { SessionShare } from './upstream/session-share.js';
+import type { SessionShare } from '../upstream/session-share.js';
 import { bareTaskEdit, callersTaskEdits, type TaskForm } from './task-ids.js';
-import type { OutgoingMessage } from './upstream/http-upstream.js';
-import type { UpstreamSession, UpstreamSessionRecord } from './upstream/upstream-session.js';
+import type { OutgoingMessage } from '../upstream/http-upstream.js';
+import type { UpstreamSession, UpstreamSessionRecord } from '../upstream/upstream-session.js';
 
 /** A stream to the client on which it can be asked: that of a call, or the session's own. */
 export interface AskingStream {

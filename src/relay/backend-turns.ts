@@ -3,7 +3,7 @@
 // the others have a few milliseconds of each turn of the event loop, all sessions together and subjects in turn. Cold.
 import { FairPlace, FairQueue, type FairQueueBounds } from '../shared/fair-queue.js';
 import { limits } from '../shared/limits.js';
-import type { CompiledBackend } from '../store/compiled-config.js';
+import type { CompiledBackend } from '../user-config/compiled-config.js';
 
 export interface BackendVisit {
   /** What is done for a backend: once for each, in order. Must not throw. */

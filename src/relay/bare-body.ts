@@ -2,8 +2,8 @@
 // (decisions 2.6). Few undergo a second one, in what says which task they belong to. Hot.
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import type { Edit } from './edits.js';
-import type { NameRoute } from './routing.js';
-import type { OutgoingMessage } from './upstream/http-upstream.js';
+import type { NameRoute } from '../user-config/routing.js';
+import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import type { UriRoute } from './uris.js';
 
 const BACKSLASH = 0x5c;

@@ -12,7 +12,7 @@ import { requestIdIn } from '../protocol/request-id.js';
 import { errorMessage, type RpcError } from './answers.js';
 import type { Batch } from './batch.js';
 import type { BodyType, Exchange, ExchangeRequest } from './exchange.js';
-import type { IdSpan } from './upstream/upstream-request.js';
+import type { IdSpan } from '../upstream/upstream-request.js';
 
 const TOO_LARGE: RpcError = {
   code: rpcCodes.refused,

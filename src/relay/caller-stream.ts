@@ -21,7 +21,7 @@ import { EventPieces } from './piece-source.js';
 import { Sending } from './sending.js';
 import { LARGE_BYTES_FROM, KeptEvent, lossNotification, LOST, type Kept } from './kept-event.js';
 import type { StreamKeeper } from './stream-keeper.js';
-import type { IdSpan } from './upstream/upstream-request.js';
+import type { IdSpan } from '../upstream/upstream-request.js';
 
 /** What a stream takes of the keeper's room at once. */
 const TAKEN_BYTES_LEAST = 2_048;

@@ -6,10 +6,10 @@ import { methodNotFound, type RpcError } from './answers.js';
 import { grantByEntries } from './list-merge/grant.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import type { Session } from './session.js';
-import { ListPages } from './upstream/list-pages.js';
-import type { UpstreamContext } from './upstream/upstream-context.js';
-import { upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
-import type { UpstreamSession } from './upstream/upstream-session.js';
+import { ListPages } from './list-merge/list-pages.js';
+import type { UpstreamContext } from '../upstream/upstream-context.js';
+import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
 
 export interface GateRules {
   readonly method: string;

@@ -7,16 +7,16 @@ import type { ClientMessage } from '../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../protocol/json-scanner.js';
 import { limits } from '../shared/limits.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
-import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../shared/protocol-versions.js';
-import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
+import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { backendTurns } from './backend-turns.js';
-import type { ClientIntroduction } from './upstream/client-introduction.js';
+import type { ClientIntroduction } from '../upstream/client-introduction.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import type { Session } from './session.js';
 import { unavailableMeta, type UnavailableBackend } from './unavailable.js';
-import type { UpstreamContext } from './upstream/upstream-context.js';
-import { faultReason, upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
+import type { UpstreamContext } from '../upstream/upstream-context.js';
+import { faultReason, upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
 
 export interface InitializeParams {
   /** The version that the session will speak with the caller (S27). */

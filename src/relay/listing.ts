@@ -3,7 +3,7 @@
 import { encodeEvent, keepAliveComment } from '../protocol/event-stream.js';
 import type { ListKind } from '../protocol/list-kinds.js';
 import { rpcCodes } from '../shared/refusals.js';
-import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { answerError, answerFrame, errorMessage, type RpcError } from './answers.js';
 import { backendTurns } from './backend-turns.js';
 import type { Exchange } from './exchange.js';
@@ -16,10 +16,10 @@ import { passthroughHeadersFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { Session } from './session.js';
 import type { UnavailableBackend } from './unavailable.js';
-import { ListPages } from './upstream/list-pages.js';
-import type { UpstreamContext } from './upstream/upstream-context.js';
-import { faultReason, upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
-import type { IdSpan } from './upstream/upstream-request.js';
+import { ListPages } from './list-merge/list-pages.js';
+import type { UpstreamContext } from '../upstream/upstream-context.js';
+import { faultReason, upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
+import type { IdSpan } from '../upstream/upstream-request.js';
 
 const NOT_READY = upstreamFault('not-ready');
 export const SESSION_ENDED: RpcError = {

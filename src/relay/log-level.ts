@@ -6,16 +6,16 @@ import { readMember } from '../protocol/json-member-text.js';
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
-import type { CompiledVirtualHost } from '../store/compiled-config.js';
+import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { answer, answerError, resultMessage, type RpcError } from './answers.js';
 import { backendTurns } from './backend-turns.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { Session } from './session.js';
-import type { UpstreamContext } from './upstream/upstream-context.js';
-import type { IdSpan, RequestHandler } from './upstream/upstream-request.js';
-import type { UpstreamSession } from './upstream/upstream-session.js';
+import type { UpstreamContext } from '../upstream/upstream-context.js';
+import type { IdSpan, RequestHandler } from '../upstream/upstream-request.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
 
 const LEVELS: ReadonlySet<string> = new Set([
   ...['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'],

@@ -1,6 +1,6 @@
 // Which of the caller's headers go to a backend (decisions 2.6). The config's compiler has taken out what may never be
 // copied; the exchange has brought what some backend of the virtual host lists; here each backend gets its own. Hot.
-import type { CompiledBackend } from '../store/compiled-config.js';
+import type { CompiledBackend } from '../user-config/compiled-config.js';
 import type { ExchangeRequest } from './exchange.js';
 
 const NONE: readonly string[] = Object.freeze([]);

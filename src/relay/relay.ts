@@ -13,9 +13,9 @@ import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { createMessageMemories, type MessageMemory } from '../shared/message-memory.js';
-import { LATEST_PROTOCOL_VERSION } from '../shared/protocol-versions.js';
+import { LATEST_PROTOCOL_VERSION } from '../protocol/protocol-versions.js';
 import { methodUnknown, refusals, rpcCodes } from '../shared/refusals.js';
-import type { CompiledVirtualHost } from '../store/compiled-config.js';
+import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { accept, answer, answerError, methodNotFound, refuse, resultMessage } from './answers.js';
 import { answerBatch } from './batch.js';
 import { isClientMethod } from './client-methods.js';
@@ -37,14 +37,14 @@ import { Session } from './session.js';
 import { SlowRequests } from './slow-requests.js';
 import { parseEventId } from './stream-keeper.js';
 import { isTargetMethod, readTarget, silenceMsMax, type TargetMethod } from './targets.js';
-import { OWN_INTRODUCTION } from './upstream/client-introduction.js';
-import type { HttpUpstream } from './upstream/http-upstream.js';
-import { LoggedUpstreams } from './upstream/logged-upstreams.js';
-import { Notices } from './upstream/notices.js';
-import { OwnIds } from './upstream/own-ids.js';
-import { Endpoints } from './upstream/reach/endpoints.js';
-import type { UpstreamContext } from './upstream/upstream-context.js';
-import type { IdSpan } from './upstream/upstream-request.js';
+import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
+import type { HttpUpstream } from '../upstream/http-upstream.js';
+import { LoggedUpstreams } from '../upstream/backend-log.js';
+import { Notices } from '../upstream/notices.js';
+import { OwnIds } from '../upstream/own-ids.js';
+import { Endpoints } from '../upstream/reach/endpoints.js';
+import type { UpstreamContext } from '../upstream/upstream-context.js';
+import type { IdSpan } from '../upstream/upstream-request.js';
 
 /** Who asks, and for which of their virtual hosts, as admission found it in the config of this moment. */
 export interface Caller {

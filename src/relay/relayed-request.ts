@@ -17,10 +17,10 @@ import { RequestInFlight } from './request-in-flight.js';
 import { callersParts } from './rewriting.js';
 import type { Session } from './session.js';
 import { bareTaskEdit } from './task-ids.js';
-import { upstreamFault, type UpstreamFault } from './upstream/upstream-fault.js';
-import type { IdSpan, RequestHandler, UpstreamRequest } from './upstream/upstream-request.js';
-import type { OutgoingMessage } from './upstream/http-upstream.js';
-import type { UpstreamSession, UpstreamSessionRecord } from './upstream/upstream-session.js';
+import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
+import type { IdSpan, RequestHandler, UpstreamRequest } from '../upstream/upstream-request.js';
+import type { OutgoingMessage } from '../upstream/http-upstream.js';
+import type { UpstreamSession, UpstreamSessionRecord } from '../upstream/upstream-session.js';
 
 const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client is gone' };
 const JSON_ALONE: RpcError = {

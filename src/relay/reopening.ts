@@ -6,7 +6,7 @@
 //   any ──stop──> idle
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
-import type { UpstreamSession } from './upstream/upstream-session.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
 
 export class Reopening {
   readonly #deadlines: DeadlineWheel;

@@ -3,7 +3,7 @@
 import { idKey, type ClientMessage } from '../protocol/json-rpc.js';
 import { Link } from '../shared/link.js';
 import type { Exchange } from './exchange.js';
-import type { IdSpan } from './upstream/upstream-request.js';
+import type { IdSpan } from '../upstream/upstream-request.js';
 
 export abstract class RequestInFlight extends Link {
   /** The caller's own. */

@@ -3,9 +3,9 @@
 import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
 import type { ShareBound } from '../shared/share.js';
-import type { CompiledVirtualHost } from '../store/compiled-config.js';
-import { introductionBytes, type ClientIntroduction } from './upstream/client-introduction.js';
-import type { SessionShare } from './upstream/session-share.js';
+import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
+import { introductionBytes, type ClientIntroduction } from '../upstream/client-introduction.js';
+import type { SessionShare } from '../upstream/session-share.js';
 
 /** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
 const CHAR_BYTES = 2;

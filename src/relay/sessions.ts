@@ -3,13 +3,13 @@
 // place to a client of the same subject that opens sessions without end.
 import type { Account } from '../shared/accounts.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
-import type { CompiledVirtualHost } from '../store/compiled-config.js';
-import type { ClientIntroduction } from './upstream/client-introduction.js';
+import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
+import type { ClientIntroduction } from '../upstream/client-introduction.js';
 import type { ExchangeRequest } from './exchange.js';
 import { sessionBytesBound } from './session-memory.js';
 import { Session, type SessionMeans } from './session.js';
-import type { UpstreamContext } from './upstream/upstream-context.js';
-import type { UpstreamSession } from './upstream/upstream-session.js';
+import type { UpstreamContext } from '../upstream/upstream-context.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
 
 export interface SessionsOptions {
   readonly idleTimeoutMs: number;

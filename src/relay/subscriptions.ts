@@ -1,11 +1,11 @@
 // The resources that a client has subscribed to, by backend: what a backend forgets, with its session, it is told again. Cold.
 import { capability } from '../protocol/capabilities.js';
 import { limits } from '../shared/limits.js';
-import type { CompiledBackend } from '../store/compiled-config.js';
+import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { grantByEntries } from './list-merge/grant.js';
-import type { SessionShare } from './upstream/session-share.js';
-import type { UpstreamContext } from './upstream/upstream-context.js';
-import type { UpstreamSession } from './upstream/upstream-session.js';
+import type { SessionShare } from '../upstream/session-share.js';
+import type { UpstreamContext } from '../upstream/upstream-context.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
 
 export class Subscriptions {
   readonly #memory: SessionShare;

@@ -8,7 +8,7 @@ import { taskPlace } from '../protocol/task-places.js';
 import { uriPlace } from '../protocol/uri-places.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
-import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import {
   resourceNotFound,
   unknownPrompt,
@@ -19,9 +19,9 @@ import {
 } from './answers.js';
 import { bareNameBody, bareUriBody, withEdit } from './bare-body.js';
 import type { GateRules } from './gate.js';
-import { routeName, routeTask } from './routing.js';
+import { routeName, routeTask } from '../user-config/routing.js';
 import { bareTaskEdit } from './task-ids.js';
-import type { OutgoingMessage } from './upstream/http-upstream.js';
+import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import { routeUri } from './uris.js';
 
 /** The methods whose requests go to one backend. */

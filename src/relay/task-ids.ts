@@ -5,7 +5,7 @@ import { findText } from '../protocol/json-member-text.js';
 import { stringValue } from '../protocol/json-member.js';
 import type { BackendMessage, ClientMessage } from '../protocol/json-rpc.js';
 import { findTaskIds, TASK_ID_SPAN_LENGTH, taskPlace } from '../protocol/task-places.js';
-import type { CompiledBackend } from '../store/compiled-config.js';
+import type { CompiledBackend } from '../user-config/compiled-config.js';
 import type { Edit } from './edits.js';
 
 /** The tasks of one backend that has some, and of the client for it. */

@@ -1,7 +1,7 @@
 // The rules of the transport (decisions 2.1, 2.2), once the caller and the virtual host are known and before anyone
 // looks for a session: what the request's headers say about it and its answer. The same for every HTTP server. Hot.
 import { limits } from '../shared/limits.js';
-import { PROTOCOL_VERSIONS } from '../shared/protocol-versions.js';
+import { PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import type { AnswerForms } from './exchange.js';
 

@@ -9,12 +9,12 @@ import { backendTurns } from './backend-turns.js';
 import type { Exchange } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { Reopening } from './reopening.js';
-import type { SessionShare } from './upstream/session-share.js';
+import type { SessionShare } from '../upstream/session-share.js';
 import type { Session } from './session.js';
 import { SessionStream } from './session-stream.js';
-import { BackendStream } from './upstream/backend-stream.js';
-import type { UpstreamContext } from './upstream/upstream-context.js';
-import type { UpstreamSession } from './upstream/upstream-session.js';
+import { BackendStream } from '../upstream/backend-stream.js';
+import type { UpstreamContext } from '../upstream/upstream-context.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
 
 const CHANGES: ReadonlySet<string> = new Set([
   'notifications/tools/list_changed',

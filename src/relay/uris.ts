@@ -1,7 +1,7 @@
 // URIs of resources as callers see them: `<backend>+<uri>`, and `ui://<backend>/<rest>` for `ui://<rest>`, because hosts of
-// MCP Apps insist on that scheme. The backend's name is written as `shared/uri-name.ts` has it.
+// MCP Apps insist on that scheme. The backend's name is written as `user-config/uri-name.ts` has it.
 import { prefixEnd } from '../protocol/json-member.js';
-import type { CompiledBackend, CompiledVirtualHost } from '../store/compiled-config.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 
 const UI = 'ui://';
 

@@ -21,10 +21,10 @@ import { headerUnreadable, refusals, type Refusal } from '../shared/refusals.js'
 import type { Logger } from '../shared/logger.js';
 import type { AccessLog } from './access-log.js';
 import type { Admission, AdmissionOutcome } from './admission/admission.js';
-import type { HopFailure } from './affinity/hop-call.js';
-import type { Hop } from './affinity/hop-heads.js';
-import type { Hops } from './affinity/hops.js';
-import { ownerOf } from './affinity/session-id.js';
+import type { HopFailure } from './hop/call.js';
+import type { Hop } from './hop/heads.js';
+import type { Hops } from './hop/hops.js';
+import { ownerOf } from './session-id.js';
 import type { EdgeExchange } from './edge/edge-exchange.js';
 import type { EdgeHandler } from './edge/edge.js';
 import type { Overload } from '../process/overload.js';

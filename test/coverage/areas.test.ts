@@ -3,11 +3,11 @@ import { areasOf, areaTable, isEnough, leastCovered, type CoverageSummary } from
 
 const FLOORED = [
   'relay/relay.ts',
-  'relay/upstream/a.ts',
+  'upstream/a.ts',
   'protocol/b.ts',
   'auth/c.ts',
   'store/d.ts',
-  'worker/affinity/e.ts',
+  'worker/hop/e.ts',
 ];
 
 function summary(covered: Readonly<Record<string, number>> = {}): CoverageSummary {
@@ -22,12 +22,12 @@ function summary(covered: Readonly<Record<string, number>> = {}): CoverageSummar
 t.test('a file counts in the innermost area that it is in, and only sources count', async (t) => {
   const names = areasOf(summary(), '/house/src').map(({ name, files }) => [name, files.map((file) => file.name)]);
   t.same(Object.fromEntries(names), {
-    upstream: ['relay/upstream/a.ts'],
+    upstream: ['upstream/a.ts'],
     relay: ['relay/relay.ts'],
     protocol: ['protocol/b.ts'],
     auth: ['auth/c.ts'],
     store: ['store/d.ts'],
-    hop: ['worker/affinity/e.ts'],
+    hop: ['worker/hop/e.ts'],
     worker: ['worker/worker.ts'],
     'control-plane': [],
     primary: [],

@@ -26,12 +26,12 @@ export const FLOOR_PERCENT = 95;
 
 /** A file is in the first area whose folder it is in. */
 const AREAS: readonly { readonly name: string; readonly folder: string; readonly hasFloor: boolean }[] = [
-  { name: 'upstream', folder: 'relay/upstream/', hasFloor: true },
+  { name: 'upstream', folder: 'upstream/', hasFloor: true },
   { name: 'relay', folder: 'relay/', hasFloor: true },
   { name: 'protocol', folder: 'protocol/', hasFloor: true },
   { name: 'auth', folder: 'auth/', hasFloor: true },
   { name: 'store', folder: 'store/', hasFloor: true },
-  { name: 'hop', folder: 'worker/affinity/', hasFloor: true },
+  { name: 'hop', folder: 'worker/hop/', hasFloor: true },
   { name: 'worker', folder: 'worker/', hasFloor: false },
   { name: 'control-plane', folder: 'control-plane/', hasFloor: false },
   { name: 'primary', folder: 'primary/', hasFloor: false },

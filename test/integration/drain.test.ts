@@ -1,7 +1,7 @@
 // SIGTERM under load. Backends hold every call until the test has seen the gateway drain, so whatever is in flight is in
 // flight for certain, and nothing depends on how fast anything is.
 import t, { type Test } from 'tap';
-import { ownerOf } from '../../src/worker/affinity/session-id.js';
+import { ownerOf } from '../../src/worker/session-id.js';
 import { backendFor, startDeployment, type Deployment } from '../support/deployment.js';
 import { readEvents } from '../support/event-stream.js';
 import { inParallel } from '../support/in-parallel.js';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { ownerOf } from '../../src/worker/affinity/session-id.js';
+import { ownerOf } from '../../src/worker/session-id.js';
 import { createCertificates } from '../support/certificates.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { JsonText } from '../support/json-text.js';

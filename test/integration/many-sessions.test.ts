@@ -1,7 +1,7 @@
 // Many sessions at once over connections that last one request: three of four requests land on a worker that does not
 // own their session, and take a hop.
 import t from 'tap';
-import { ownerOf } from '../../src/worker/affinity/session-id.js';
+import { ownerOf } from '../../src/worker/session-id.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { inParallel } from '../support/in-parallel.js';
 import { rpc, type McpSession } from '../support/mcp-caller.js';

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { ownerOf } from '../../src/worker/affinity/session-id.js';
+import { ownerOf } from '../../src/worker/session-id.js';
 import { backendFor, startDeployment, type ConfiguredCaller } from '../support/deployment.js';
 import { launchProgram, type Gateway } from '../support/gateway.js';
 import { KeptCaller } from '../support/kept-caller.js';

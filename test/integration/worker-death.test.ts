@@ -1,7 +1,7 @@
 // A worker is killed under load. Who loses something is who had to: callers whose connection ended at it, and sessions
 // that it owned. Callers keep their connections here, so that it is known which worker each of them talks to.
 import t, { type Test } from 'tap';
-import { ownerOf } from '../../src/worker/affinity/session-id.js';
+import { ownerOf } from '../../src/worker/session-id.js';
 import { backendFor, startDeployment, type ConfiguredCaller } from '../support/deployment.js';
 import type { LogLine } from '../support/gateway.js';
 import { KeptCaller } from '../support/kept-caller.js';

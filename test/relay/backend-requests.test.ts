@@ -5,9 +5,9 @@ import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { limits } from '../../src/shared/limits.js';
 import { readEvents } from '../support/event-stream.js';
 import { until } from '../support/until.js';
-import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { initializeResult, RelayScene } from './relay-scene.js';
-import type { ScriptedCall } from './upstream/scripted-upstream.js';
+import type { ScriptedCall } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 const ROOTS = 'data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}\n\n';

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { BackendTurns } from '../../src/relay/backend-turns.js';
 import { limits } from '../../src/shared/limits.js';
-import type { CompiledBackend } from '../../src/store/compiled-config.js';
+import type { CompiledBackend } from '../../src/user-config/compiled-config.js';
 import { until } from '../support/until.js';
 import { virtualHostOf } from './virtual-host.js';
 

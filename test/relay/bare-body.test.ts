@@ -1,6 +1,6 @@
 import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../src/protocol/json-rpc.js';
-import { routeName } from '../../src/relay/routing.js';
+import { routeName } from '../../src/user-config/routing.js';
 import { bareNameBody } from '../../src/relay/bare-body.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';

@@ -3,14 +3,14 @@ import t, { type Test } from 'tap';
 import { Batch } from '../../src/relay/batch.js';
 import type { Exchange } from '../../src/relay/exchange.js';
 import { ReadingsUnderWay } from '../../src/relay/readings-under-way.js';
-import { OWN_INTRODUCTION } from '../../src/relay/upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../../src/upstream/client-introduction.js';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import type { Accounts } from '../../src/shared/accounts.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { createMessageMemories } from '../../src/shared/message-memory.js';
 import { readEvents } from '../support/event-stream.js';
 import { createAccounts } from '../support/shares.js';
-import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import { RecordedExchange } from '../support/recorded-exchange.js';
 
 const MIB = 1024 * 1024;
 const identity = {

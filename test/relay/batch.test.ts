@@ -7,9 +7,9 @@ import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
 import { limits } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
-import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene } from './relay-scene.js';
-import { REQUEST_ID } from './upstream/scripted-upstream.js';
+import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 /** Takes nothing any more once it is gone. */

@@ -9,7 +9,7 @@ import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
 import { readEvents } from '../support/event-stream.js';
 import { createAccounts } from '../support/shares.js';
-import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import { RecordedExchange } from '../support/recorded-exchange.js';
 
 const KIB = 1024;
 const RESUMPTION_MS = 100_000;

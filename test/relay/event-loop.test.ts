@@ -4,9 +4,9 @@ import t, { type Test } from 'tap';
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
 import { limits } from '../../src/shared/limits.js';
 import { dearestTurnMs, slownessNow } from '../support/turn-cost.js';
-import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene, SESSION_ID } from './relay-scene.js';
-import type { ScriptedCall } from './upstream/scripted-upstream.js';
+import type { ScriptedCall } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 const MIB = 1024 * 1024;

@@ -1,13 +1,13 @@
 // The end of very many sessions at once: every backend that answers is told of all of its own, whatever the others do, and
 // what could not be told is counted.
 import t, { type Test } from 'tap';
-import { OWN_INTRODUCTION } from '../../src/relay/upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../../src/upstream/client-introduction.js';
 import { Farewells, type FarewellCount } from '../../src/relay/farewells.js';
-import { UpstreamSession } from '../../src/relay/upstream/upstream-session.js';
+import { UpstreamSession } from '../../src/upstream/upstream-session.js';
 import { limits } from '../../src/shared/limits.js';
 import { backendFor } from '../support/deployment.js';
-import { ScriptedContext } from './upstream/scripted-context.js';
-import { REQUEST_ID, type ScriptedCall } from './upstream/scripted-upstream.js';
+import { ScriptedContext } from '../upstream/scripted-context.js';
+import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
 import { WiredRelay } from './wired-relay.js';
 

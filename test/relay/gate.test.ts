@@ -1,7 +1,7 @@
 // An allow-list of resources that only the backend's own lists can answer for: without them nothing is let through.
 import t from 'tap';
 import { RelayScene } from './relay-scene.js';
-import { REQUEST_ID } from './upstream/scripted-upstream.js';
+import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 const result = { protocolVersion: '2025-11-25', capabilities: { resources: {} } };

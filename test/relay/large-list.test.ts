@@ -3,10 +3,10 @@
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { roomyShares } from '../support/shares.js';
-import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';
 import { RelayScene } from './relay-scene.js';
-import { REQUEST_ID, type ScriptedCall } from './upstream/scripted-upstream.js';
+import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 /** Makes an answer large. */

@@ -2,9 +2,9 @@
 // The backends are scripts.
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
-import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene, initializeResult } from './relay-scene.js';
-import { REQUEST_ID } from './upstream/scripted-upstream.js';
+import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 function page(names: readonly string[], nextCursor?: string): string {

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { RelayScene } from './relay-scene.js';
-import { REQUEST_ID } from './upstream/scripted-upstream.js';
+import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 /** A session whose two backends have logging. */

@@ -2,9 +2,9 @@
 // The backends are scripts, the clock goes on by hand.
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
-import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene, initializeResult } from './relay-scene.js';
-import { REQUEST_ID, type ScriptedCall } from './upstream/scripted-upstream.js';
+import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 const VIRTUAL_HOST = virtualHostOf({

@@ -6,7 +6,7 @@ import { Sending } from '../../src/relay/sending.js';
 import { limits } from '../../src/shared/limits.js';
 import { Random } from '../support/random.js';
 import { until } from '../support/until.js';
-import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import { RecordedExchange } from '../support/recorded-exchange.js';
 
 function all(source: PieceSource): Buffer {
   const pieces: Buffer[] = [];

@@ -4,11 +4,11 @@ import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import type { Accounts } from '../../src/shared/accounts.js';
 import { createAccounts } from '../support/shares.js';
 import { Relay } from '../../src/relay/relay.js';
-import type { CompiledVirtualHost } from '../../src/store/compiled-config.js';
+import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { logInto } from '../support/log-lines.js';
-import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
-import { ScriptedContext } from './upstream/scripted-context.js';
-import { REQUEST_ID, type ScriptedUpstream } from './upstream/scripted-upstream.js';
+import { RecordedExchange } from '../support/recorded-exchange.js';
+import { ScriptedContext } from '../upstream/scripted-context.js';
+import { REQUEST_ID, type ScriptedUpstream } from '../upstream/scripted-upstream.js';
 
 export const SESSION_ID = 'a-session';
 

@@ -2,9 +2,9 @@
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
-import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene, initializeResult } from './relay-scene.js';
-import { REQUEST_ID, type ScriptedCall } from './upstream/scripted-upstream.js';
+import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 const CANCELLED = '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Request cancelled"}}';

@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { RelayScene } from './relay-scene.js';
-import { REQUEST_ID } from './upstream/scripted-upstream.js';
+import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 const PAGE = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: { tools: [], nextCursor: 'more' } });

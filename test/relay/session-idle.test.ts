@@ -1,6 +1,6 @@
 // How long a session lives that nobody uses: the time is counted from the end of what was under way in it last.
 import t, { type Test } from 'tap';
-import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 

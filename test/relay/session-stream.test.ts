@@ -8,7 +8,7 @@ import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
 import { readEvents } from '../support/event-stream.js';
 import { createAccounts } from '../support/shares.js';
-import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import { RecordedExchange } from '../support/recorded-exchange.js';
 
 class Scene {
   readonly accounts: Accounts = createAccounts({ subjectSessionBytesMax: 16 * 1024 * 1024 });

@@ -2,16 +2,16 @@
 import t, { type Test } from 'tap';
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
 import { RequestInFlight } from '../../src/relay/request-in-flight.js';
-import { OWN_INTRODUCTION } from '../../src/relay/upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../../src/upstream/client-introduction.js';
 import { Session } from '../../src/relay/session.js';
 import { SlowRequests } from '../../src/relay/slow-requests.js';
-import type { IdSpan } from '../../src/relay/upstream/upstream-request.js';
-import type { UpstreamSession } from '../../src/relay/upstream/upstream-session.js';
+import type { IdSpan } from '../../src/upstream/upstream-request.js';
+import type { UpstreamSession } from '../../src/upstream/upstream-session.js';
 import { limits } from '../../src/shared/limits.js';
-import type { CompiledVirtualHost } from '../../src/store/compiled-config.js';
+import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { createAccounts } from '../support/shares.js';
-import { ScriptedContext } from './upstream/scripted-context.js';
-import { REQUEST_ID } from './upstream/scripted-upstream.js';
+import { ScriptedContext } from '../upstream/scripted-context.js';
+import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
 
 const REQUEST: ExchangeRequest = {

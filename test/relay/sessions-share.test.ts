@@ -4,9 +4,9 @@ import t, { type Test } from 'tap';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 import { limits } from '../../src/shared/limits.js';
-import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { initializeResult, RelayScene } from './relay-scene.js';
-import type { ScriptedCall } from './upstream/scripted-upstream.js';
+import type { ScriptedCall } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
 const CLIENT_INFO = { name: 'c', version: '1' };

@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap';
 import type { AnswerForms } from '../../src/relay/exchange.js';
 import { readEvents } from '../support/event-stream.js';
-import type { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 

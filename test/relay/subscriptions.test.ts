@@ -3,7 +3,7 @@ import t from 'tap';
 import { Subscriptions } from '../../src/relay/subscriptions.js';
 import { limits } from '../../src/shared/limits.js';
 import { RelayScene } from './relay-scene.js';
-import { REQUEST_ID } from './upstream/scripted-upstream.js';
+import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { until } from '../support/until.js';
 import { virtualHostOf } from './virtual-host.js';
 

@@ -1,7 +1,7 @@
 // A virtual host as the relay gets it: from a config's text, through the real decoder and compiler.
-import { compileUserConfig } from '../../src/store/compile-config.js';
-import type { CompiledBackend, CompiledVirtualHost } from '../../src/store/compiled-config.js';
-import { decodeUserConfig, type BackendConfig } from '../../src/store/user-config-schema.js';
+import { compileUserConfig } from '../../src/user-config/compile-config.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
+import { decodeUserConfig, type BackendConfig } from '../../src/user-config/user-config-schema.js';
 
 /** @param backends by name; the URL is made up unless given. */
 export function virtualHostOf(backends: Readonly<Record<string, Partial<BackendConfig>>>): CompiledVirtualHost {

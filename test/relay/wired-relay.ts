@@ -2,16 +2,16 @@
 import type { UpstreamOptions } from '../../src/config/dataplane-options.js';
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
-import { BackendConnections } from '../../src/relay/upstream/backend-connections.js';
-import type { PoolBounds } from '../../src/relay/upstream/http1/origin-pool.js';
+import { BackendConnections } from '../../src/upstream/backend-connections.js';
+import type { PoolBounds } from '../../src/upstream/http1/origin-pool.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
-import { compileUserConfig } from '../../src/store/compile-config.js';
-import type { CompiledVirtualHost } from '../../src/store/compiled-config.js';
-import { decodeUserConfig } from '../../src/store/user-config-schema.js';
+import { compileUserConfig } from '../../src/user-config/compile-config.js';
+import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
+import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
 import { readEvents } from '../support/event-stream.js';
 import { logInto } from '../support/log-lines.js';
 import { until } from '../support/until.js';
-import { RecordedExchange } from '../worker/affinity/recorded-exchange.js';
+import { RecordedExchange } from '../support/recorded-exchange.js';
 import { createAccounts } from '../support/shares.js';
 
 export interface RpcAnswer {

@@ -7,11 +7,11 @@ import { limits } from '../../src/shared/limits.js';
 import { subjectHash } from '../../src/shared/logger.js';
 import { refusals } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/worker/access-log.js';
-import { ScriptedContext } from '../relay/upstream/scripted-context.js';
-import { REQUEST_ID, type ScriptedUpstream } from '../relay/upstream/scripted-upstream.js';
+import { ScriptedContext } from '../upstream/scripted-context.js';
+import { REQUEST_ID, type ScriptedUpstream } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 import { logInto } from '../support/log-lines.js';
-import { RecordedExchange } from './affinity/recorded-exchange.js';
+import { RecordedExchange } from '../support/recorded-exchange.js';
 import { createAccounts } from '../support/shares.js';
 
 const SUBJECT = 'alice@example.com';

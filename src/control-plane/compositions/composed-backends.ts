@@ -1,7 +1,7 @@
 // From a composition to the backends of its virtual host, as the registry is now. A server of the composition that the
 // registry has no more may have come back under its name; one that is disabled or was never reached is no backend:
 // nobody has vouched for what is there.
-import type { BackendConfig } from '../../store/user-config-schema.js';
+import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
 

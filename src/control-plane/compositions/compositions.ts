@@ -7,7 +7,7 @@ import type { Logger } from '../../shared/logger.js';
 import type { ComposerShares } from '../../config/control-plane-options.js';
 import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
-import type { BackendConfig } from '../../store/user-config-schema.js';
+import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import type { Registry } from '../registry/registry.js';
 import { walkRecords } from '../../store/record-walk.js';
 import type { Directory } from '../mirror/directory.js';

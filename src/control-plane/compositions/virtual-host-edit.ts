@@ -2,7 +2,7 @@
 // else wrote is not parsed and written again, which would change numbers, escapes and duplicate members.
 import { stringValue } from '../../protocol/json-member.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
-import { decodeUserConfig } from '../../store/user-config-schema.js';
+import { decodeUserConfig } from '../../user-config/user-config-schema.js';
 
 /** A user config that can be edited. */
 export interface EditableConfig {

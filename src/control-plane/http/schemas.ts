@@ -2,7 +2,7 @@
 // them, and the OpenAPI document shows them. How long a name, a URL or a tag may be is told here, and judged by the
 // registry alone, so that a fault is told in its words: see `shapeOf`.
 import { limits } from '../../shared/limits.js';
-import { LATEST_PROTOCOL_VERSION } from '../../shared/protocol-versions.js';
+import { LATEST_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

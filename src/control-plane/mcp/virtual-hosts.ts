@@ -2,10 +2,10 @@
 // nothing in it changes: sessions compare by it, and keep their upstream sessions.
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import { limits } from '../../shared/limits.js';
-import { compileUserConfig } from '../../store/compile-config.js';
-import type { CompiledVirtualHost } from '../../store/compiled-config.js';
+import { compileUserConfig } from '../../user-config/compile-config.js';
+import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { RecentMap } from '../../shared/recent-map.js';
-import type { BackendConfig } from '../../store/user-config-schema.js';
+import type { BackendConfig } from '../../user-config/user-config-schema.js';
 
 interface Compiled {
   /** What it was compiled from. */

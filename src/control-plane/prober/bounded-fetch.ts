@@ -5,9 +5,9 @@ import { once } from 'node:events';
 import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { isHostRefused } from '../../shared/address-guard.js';
+import { isHostRefused } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
-import { redirectPath } from '../../shared/redirect-place.js';
+import { redirectPath } from '../../upstream/redirect-place.js';
 import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 
 export class BoundedFetch {

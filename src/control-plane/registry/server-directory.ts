@@ -1,6 +1,6 @@
 // The registered servers in memory: of each what lists, compositions and the aggregate go by. A directory's `sync` brings
 // it up to date.
-import type { BackendConfig } from '../../store/user-config-schema.js';
+import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import { backendOf } from '../compositions/composed-backends.js';
 import type { Mirrored } from '../mirror/record-mirror.js';
 import { NameOrder } from '../mirror/name-order.js';

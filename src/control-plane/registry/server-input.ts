@@ -1,5 +1,5 @@
 // What people may say of a server (decisions 3, "Names" and "URLs"), checked and with its defaults.
-import { isHostRefused } from '../../shared/address-guard.js';
+import { isHostRefused } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import { RegistryFault } from './registry-fault.js';
 import type { ServerInput } from './server-record.js';

@@ -5,7 +5,7 @@ import { listKinds } from '../../protocol/list-kinds.js';
 import { readListAnswer, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import { isGranted } from './grant.js';
-import { decodeRules } from './list-rules.js';
+import { decodeRules } from '../../user-config/list-rules.js';
 import { mergeLists } from './merge.js';
 import {
   joined,

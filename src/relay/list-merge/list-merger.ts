@@ -9,7 +9,7 @@ import { AnswerReading, type ReadPage } from './answer-reading.js';
 import { ListMemory } from './list-memory.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { isGranted, type GrantJob } from './grant.js';
-import { encodeRules, type ListRules } from './list-rules.js';
+import { encodeRules, type ListRules } from '../../user-config/list-rules.js';
 import { mergeLists, type MergeJob } from './merge.js';
 import { LargeList, SmallList, type MergedList } from './merged-list.js';
 import { PartMemory } from './part-memory.js';

@@ -6,10 +6,10 @@ import { stringValue } from '../../protocol/json-member.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
 import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
-import { isAllowed, isReachable, rivalsOf } from '../routing.js';
+import { isAllowed, isReachable, rivalsOf } from '../../user-config/routing.js';
 import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
 import { callersUri, uriInsertion, uriPrefix, type Insertion, type UriPrefix } from '../uris.js';
-import type { ListRules, RuledBackend } from './list-rules.js';
+import type { ListRules, RuledBackend } from '../../user-config/list-rules.js';
 
 /** One backend's part of the list. */
 export interface BackendPages<Page = ListPage> {

@@ -6,8 +6,8 @@ import type { Logger } from '../../shared/logger.js';
 import { subjectHash } from '../../shared/logger.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import { RepeatedLog } from '../../shared/repeated-log.js';
-import type { UserConfigRead } from '../../store/compiled-config.js';
-import type { UserConfigs } from '../../store/user-configs.js';
+import type { UserConfigRead } from '../../user-config/compiled-config.js';
+import type { UserConfigs } from '../../user-config/user-configs.js';
 
 export type AdmissionOutcome =
   { readonly kind: 'admitted'; readonly caller: Caller } | { readonly kind: 'refused'; readonly refusal: Refusal };

@@ -1,6 +1,6 @@
 // What becomes of a gateway's processes, and who notices.
 import { rmSync } from 'node:fs';
-import { ownerOf } from '../../../src/worker/affinity/session-id.js';
+import { ownerOf } from '../../../src/worker/session-id.js';
 import type { Deployment } from '../../support/deployment.js';
 import { inParallel } from '../../support/in-parallel.js';
 import type { McpCaller, McpSession } from '../../support/mcp-caller.js';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { VirtualHosts } from '../../../src/control-plane/mcp/virtual-hosts.js';
-import type { BackendConfig } from '../../../src/store/user-config-schema.js';
+import type { BackendConfig } from '../../../src/user-config/user-config-schema.js';
 
 function backends(...names: string[]): ReadonlyMap<string, BackendConfig> {
   return new Map(

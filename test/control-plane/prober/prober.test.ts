@@ -12,7 +12,7 @@ import {
   type ServerFindings,
 } from '../../../src/control-plane/prober/prober.js';
 import type { ServerTool } from '../../../src/control-plane/registry/server-record.js';
-import { createGuardedLookup } from '../../../src/shared/address-guard.js';
+import { createGuardedLookup } from '../../../src/names/address-guard.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createCertificates } from '../../support/certificates.js';
 import { startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';

@@ -1,10 +1,10 @@
 // Slips on the way of a request to the worker that owns its session.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
-const HOPS = ['worker/affinity/hops', 'worker/affinity/hop-link', 'worker/affinity/hop-listener'];
+const HOPS = ['worker/hop/hops', 'worker/hop/link', 'worker/hop/listener'];
 
 export const affinityMutants: readonly Mutant[] = [
-  ...mutantsOf('src/worker/affinity/hop-flow.ts', HOPS, [
+  ...mutantsOf('src/worker/hop/flow.ts', HOPS, [
     {
       slip: 'more credit than the window holds is taken',
       text: "if (this.#creditBytes > limits.hopWindowBytes) throw new StreamFault('more credit than the window holds');",
@@ -29,7 +29,7 @@ export const affinityMutants: readonly Mutant[] = [
       becomes: '  drop(): void { if (this.#waiting.length > 0) return;',
     },
   ]),
-  ...mutantsOf('src/worker/affinity/hop-body.ts', HOPS, [
+  ...mutantsOf('src/worker/hop/body.ts', HOPS, [
     {
       slip: 'a body longer than its head says is taken',
       text: "if (part.length > this.#totalBytes - this.#filledBytes) throw new StreamFault('body longer than its head says');",
@@ -53,7 +53,7 @@ export const affinityMutants: readonly Mutant[] = [
       becomes: 'return this.#bytes.length >= 0 ? this.#bytes :',
     },
   ]),
-  ...mutantsOf('src/worker/affinity/hop-call.ts', HOPS, [
+  ...mutantsOf('src/worker/hop/call.ts', HOPS, [
     {
       slip: 'a caller that went away is not told of to the owner',
       text: "this.#socket.reserve('abort', this.stream, 0);",
@@ -122,8 +122,8 @@ export const affinityMutants: readonly Mutant[] = [
     },
   ]),
   ...mutantsOf(
-    'src/worker/affinity/hop-exchange.ts',
-    ['worker/affinity/hop-exchange', ...HOPS],
+    'src/worker/hop/exchange.ts',
+    ['worker/hop/exchange', ...HOPS],
     [
       {
         slip: 'an abort behind a whole answer is told',
@@ -134,13 +134,13 @@ export const affinityMutants: readonly Mutant[] = [
         slip: 'an answer that waits counts for nobody',
         text: 'if (!this.#outflow.isEmpty) this.#roomOfAnswer()?.countUnread(length);',
         becomes: '',
-        noticedBy: ['worker/affinity/hop-exchange', ...HOPS, 'integration/memory-shares'],
+        noticedBy: ['worker/hop/exchange', ...HOPS, 'integration/memory-shares'],
       },
       {
         slip: 'an answer that was sent goes on counting',
         text: '  #settle(isWhole: boolean): void {',
         becomes: '  #settle(isWhole: boolean): void { this.#room = undefined;',
-        noticedBy: ['worker/affinity/hop-exchange', ...HOPS, 'integration/memory-shares'],
+        noticedBy: ['worker/hop/exchange', ...HOPS, 'integration/memory-shares'],
       },
       {
         slip: 'a writer is told to go on without need',
@@ -157,8 +157,8 @@ export const affinityMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/worker/affinity/hop-intake.ts',
-    ['worker/affinity/hop-listener', 'worker/affinity/hops', 'worker/affinity/hop-fuzz'],
+    'src/worker/hop/intake.ts',
+    ['worker/hop/listener', 'worker/hop/hops', 'worker/hop/fuzz'],
     [
       {
         slip: 'a secret that begins right is enough',
@@ -214,8 +214,8 @@ export const affinityMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/worker/affinity/hop-link.ts',
-    ['worker/affinity/hop-link', 'worker/affinity/hops'],
+    'src/worker/hop/link.ts',
+    ['worker/hop/link', 'worker/hop/hops'],
     [
       {
         slip: 'an owner that was never there passes for lost',
@@ -241,8 +241,8 @@ export const affinityMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/worker/affinity/hops.ts',
-    ['worker/affinity/hops', 'worker/affinity/hop-listener'],
+    'src/worker/hop/hops.ts',
+    ['worker/hop/hops', 'worker/hop/listener'],
     [
       {
         slip: 'a closed link is used again',
@@ -263,8 +263,8 @@ export const affinityMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/worker/affinity/streams.ts',
-    ['worker/affinity/streams'],
+    'src/worker/hop/streams.ts',
+    ['worker/hop/streams'],
     [
       {
         slip: 'a number may be 0',
@@ -285,8 +285,8 @@ export const affinityMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/worker/affinity/hop-frames.ts',
-    ['worker/affinity/hop-frames'],
+    'src/worker/hop/frames.ts',
+    ['worker/hop/frames'],
     [
       {
         slip: 'a frame of any size is gathered',
@@ -311,8 +311,8 @@ export const affinityMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/worker/affinity/hop-heads.ts',
-    ['worker/affinity/hop-heads', 'worker/affinity/hop-link', 'worker/affinity/hops'],
+    'src/worker/hop/heads.ts',
+    ['worker/hop/heads', 'worker/hop/link', 'worker/hop/hops'],
     [
       {
         slip: 'half of a character is read',
@@ -333,13 +333,13 @@ export const affinityMutants: readonly Mutant[] = [
         slip: 'an answer over the limit is sent',
         text: 'if (head.bodyBytes > limits.hopAnswerBytesMax || payloadBytes > limits.hopFrameBytesMax) return false;',
         becomes: 'if (payloadBytes > limits.hopFrameBytesMax) return false;',
-        noticedBy: ['worker/affinity/hops', 'worker/affinity/hop-exchange'],
+        noticedBy: ['worker/hop/hops', 'worker/hop/exchange'],
       },
     ],
   ),
   ...mutantsOf(
-    'src/worker/affinity/hop-socket.ts',
-    ['worker/affinity/hop-socket', 'worker/affinity/hops'],
+    'src/worker/hop/socket.ts',
+    ['worker/hop/socket', 'worker/hop/hops'],
     [
       { slip: 'the memory of a batch is used again', text: '    this.#batchSent = this.#batchFilled;', becomes: '' },
       {
@@ -355,8 +355,8 @@ export const affinityMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/worker/affinity/session-id.ts',
-    ['worker/affinity/session-id'],
+    'src/worker/session-id.ts',
+    ['worker/session-id'],
     [
       { slip: 'the last random part of a draw comes again', text: 'randomPoolUsed += RANDOM_BYTES;', becomes: '' },
       { slip: 'an id has too little of chance', text: 'const RANDOM_BYTES = 24;', becomes: 'const RANDOM_BYTES = 12;' },
@@ -364,7 +364,7 @@ export const affinityMutants: readonly Mutant[] = [
         slip: 'owners follow the last characters',
         text: '  mixed ^= mixed >>> 16;',
         becomes: '',
-        noticedBy: ['worker/affinity/session-id'],
+        noticedBy: ['worker/session-id'],
       },
     ],
   ),

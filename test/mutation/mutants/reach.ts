@@ -1,11 +1,11 @@
 // Slips in what is known of reaching a backend.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
-const CIRCUIT = ['relay/upstream/reach/origin-circuit'];
-const ENDPOINT = ['relay/upstream/reach/endpoint', 'relay/upstream/reach/origin-circuit'];
+const CIRCUIT = ['upstream/reach/origin-circuit'];
+const ENDPOINT = ['upstream/reach/endpoint', 'upstream/reach/origin-circuit'];
 
 export const reachMutants: readonly Mutant[] = [
-  ...mutantsOf('src/relay/upstream/reach/origin-circuit.ts', CIRCUIT, [
+  ...mutantsOf('src/upstream/reach/origin-circuit.ts', CIRCUIT, [
     {
       slip: 'any failed request opens the circuit',
       text: 'if (!isReachFault(fault)) return;',
@@ -106,8 +106,8 @@ export const reachMutants: readonly Mutant[] = [
     },
   ]),
   ...mutantsOf(
-    'src/relay/upstream/reach/circuit-state.ts',
-    ['relay/upstream/reach/circuit-state'],
+    'src/upstream/reach/circuit-state.ts',
+    ['upstream/reach/circuit-state'],
     [
       {
         slip: 'an answer to somebody does not close an open circuit',
@@ -121,7 +121,7 @@ export const reachMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('src/relay/upstream/reach/endpoint.ts', ENDPOINT, [
+  ...mutantsOf('src/upstream/reach/endpoint.ts', ENDPOINT, [
     {
       slip: 'an answer does not end the silence',
       text: 'this.#silence = undefined;',
@@ -144,7 +144,7 @@ export const reachMutants: readonly Mutant[] = [
       becomes: 'return isSilent;',
     },
   ]),
-  ...mutantsOf('src/relay/upstream/reach/endpoints.ts', ENDPOINT, [
+  ...mutantsOf('src/upstream/reach/endpoints.ts', ENDPOINT, [
     {
       slip: 'one probe more at once than may be',
       text: 'if (this.#probeCount >= limits.originProbesMax) return false;',
@@ -182,7 +182,7 @@ export const reachMutants: readonly Mutant[] = [
       becomes: 'if (map.size <= sizeMax) return undefined;',
     },
   ]),
-  ...mutantsOf('src/relay/upstream/reach/silence-ledger.ts', ENDPOINT, [
+  ...mutantsOf('src/upstream/reach/silence-ledger.ts', ENDPOINT, [
     {
       slip: "one subject's silence shuts an endpoint for others",
       text: 'const WITNESSES_MIN = 2;',

@@ -3,7 +3,7 @@ import { mutantsOf, type Mutant } from '../mutant.js';
 
 const ROWS = 'spec/prompts-resources';
 const ASKING = ['relay/backend-requests'];
-const RECONNECTING = ['relay/upstream/backend-stream', 'relay/upstream/resumption'];
+const RECONNECTING = ['upstream/backend-stream', 'upstream/resumption'];
 const STREAMS = ['relay/session-stream'];
 
 export const relayMutants: readonly Mutant[] = [
@@ -418,7 +418,7 @@ export const relayMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('src/relay/upstream/reconnection.ts', RECONNECTING, [
+  ...mutantsOf('src/upstream/reconnection.ts', RECONNECTING, [
     {
       slip: 'the delay does not grow',
       text: 'this.#delayMs = Math.min(delayMs * 2, limits.backendStreamDelayMsMax);',
@@ -466,7 +466,7 @@ export const relayMutants: readonly Mutant[] = [
       becomes: 'lastEventId',
     },
   ]),
-  ...mutantsOf('src/relay/upstream/backend-stream.ts', RECONNECTING, [
+  ...mutantsOf('src/upstream/backend-stream.ts', RECONNECTING, [
     {
       slip: 'a stream begins anew where it left off',
       text: 'this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);',

@@ -3,8 +3,8 @@ import { mutantsOf, type Mutant } from '../mutant.js';
 
 export const configMutants: readonly Mutant[] = [
   ...mutantsOf(
-    'src/store/compile-config.ts',
-    ['store/compile-config'],
+    'src/user-config/compile-config.ts',
+    ['user-config/compile-config'],
     [
       {
         slip: 'the shorter of two names that fit wins',
@@ -36,8 +36,8 @@ export const configMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/store/user-configs.ts',
-    ['store/user-configs'],
+    'src/user-config/user-configs.ts',
+    ['user-config/user-configs'],
     [
       { slip: 'an empty value is a broken config', text: 'if (value.length === 0) return missing;', becomes: '' },
       {
@@ -59,8 +59,8 @@ export const configMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/store/user-config-schema.ts',
-    ['store/user-config-schema'],
+    'src/user-config/user-config-schema.ts',
+    ['user-config/user-config-schema'],
     [
       {
         slip: 'a config may not be as large as it may be',

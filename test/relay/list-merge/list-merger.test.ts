@@ -10,12 +10,12 @@ import type { MergedList } from '../../../src/relay/list-merge/merged-list.js';
 import type { Accounts } from '../../../src/shared/accounts.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
-import type { CompiledVirtualHost } from '../../../src/store/compiled-config.js';
+import type { CompiledVirtualHost } from '../../../src/user-config/compiled-config.js';
 import { logInto } from '../../support/log-lines.js';
 import { Random } from '../../support/random.js';
 import { createAccounts, createListAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
-import { RecordedExchange } from '../../worker/affinity/recorded-exchange.js';
+import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
 import { LIST_ID, onLoop } from './merge-ways.js';
 

@@ -3,7 +3,7 @@ import type { Test } from 'tap';
 import { listKinds, type ListKindName } from '../../../src/protocol/list-kinds.js';
 import { readListAnswer } from '../../../src/protocol/list-page.js';
 import { ListPool, type ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
-import { encodeRules, type ListRules, type RuledBackend } from '../../../src/relay/list-merge/list-rules.js';
+import { encodeRules, type ListRules, type RuledBackend } from '../../../src/user-config/list-rules.js';
 import { mergeLists, type AnswerFrame, type MergeResult } from '../../../src/relay/list-merge/merge.js';
 import { handOver, type Handover, type ThreadTasks } from '../../../src/relay/list-merge/thread-tasks.js';
 import type { UnavailableBackend } from '../../../src/relay/unavailable.js';

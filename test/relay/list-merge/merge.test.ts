@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import type { AnswerFrame, MergeResult } from '../../../src/relay/list-merge/merge.js';
 import type { UnavailableBackend } from '../../../src/relay/unavailable.js';
-import type { BackendConfig } from '../../../src/store/user-config-schema.js';
+import type { BackendConfig } from '../../../src/user-config/user-config-schema.js';
 import { printable } from '../../support/printable.js';
 import { Random } from '../../support/random.js';
 import { escapedToken, randomJson } from '../../support/random-json.js';

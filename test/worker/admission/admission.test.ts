@@ -5,7 +5,7 @@ import { TokenVerifier } from '../../../src/auth/token-verifier.js';
 import { subjectHash } from '../../../src/shared/logger.js';
 import { refusals, type Refusal } from '../../../src/shared/refusals.js';
 import type { Store, StoreRead } from '../../../src/store/store.js';
-import { UserConfigs } from '../../../src/store/user-configs.js';
+import { UserConfigs } from '../../../src/user-config/user-configs.js';
 import { Admission, type AdmissionOutcome } from '../../../src/worker/admission/admission.js';
 import { tokenOptions } from '../../auth/token-options.js';
 import { logInto } from '../../support/log-lines.js';

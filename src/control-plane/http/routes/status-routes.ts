@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Overload } from '../../../process/overload.js';
 import { PROGRAM_VERSION } from '../../../shared/program-version.js';
-import { LATEST_PROTOCOL_VERSION } from '../../../shared/protocol-versions.js';
+import { LATEST_PROTOCOL_VERSION } from '../../../protocol/protocol-versions.js';
 import type { RecordStore } from '../../../store/record-store.js';
 import type { Compositions } from '../../compositions/compositions.js';
 import type { Registry } from '../../registry/registry.js';

@@ -1,0 +1,203 @@
+// All pages of one of a backend's lists, one after the other, under one deadline for the whole (decisions 2.5, 2.6). Of that
+// time only a part may go by before the upstream session is open.
+import type { BackendMessage } from '../../protocol/json-rpc.js';
+import type { ListKind } from '../../protocol/list-kinds.js';
+import { readListAnswer } from '../../protocol/list-page.js';
+import type { Deadline } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from './answer-reading.js';
+import type { ListMerger } from './list-merger.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import { listRefusedFault, upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
+import type { RequestHandler, UpstreamRequest } from '../../upstream/upstream-request.js';
+import type { UpstreamSession, UpstreamSessionRecord } from '../../upstream/upstream-session.js';
+
+/** Called once. */
+export type ListPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined) => void;
+
+export class ListPages implements RequestHandler {
+  readonly #context: UpstreamContext;
+  readonly #merger: ListMerger;
+  readonly #kind: ListKind;
+  readonly #upstream: UpstreamSession;
+  readonly #passthrough: readonly string[];
+  readonly #done: ListPagesReader;
+  readonly #dueMs: number;
+  #pages: ReadPage[] = [];
+  /** What of them may still stay on the event loop: there they count in no share. */
+  #inlineBytesLeft: number = limits.listBytesInlineMax;
+  #request: UpstreamRequest | undefined;
+  #reading: AnswerReading | undefined;
+  #cursor: string | undefined;
+  /** Of the page that is asked for: each has its own (S32), since a server may still be at work on another list. */
+  #id: Buffer = Buffer.alloc(0);
+  #sentIn: UpstreamSessionRecord | undefined;
+  #isSecondTry = false;
+  /** Runs while the upstream session is being opened. */
+  #patience: Deadline | undefined;
+  #isOver = false;
+
+  constructor(
+    context: UpstreamContext,
+    merger: ListMerger,
+    kind: ListKind,
+    upstream: UpstreamSession,
+    passthrough: readonly string[],
+    done: ListPagesReader,
+  ) {
+    this.#context = context;
+    this.#merger = merger;
+    this.#kind = kind;
+    this.#upstream = upstream;
+    this.#passthrough = passthrough;
+    this.#done = done;
+    this.#dueMs = context.nowMs() + context.options.listTimeoutMs;
+  }
+
+  /** Opens the upstream session if need be, and reads the first page. */
+  start(): void {
+    let isWaiting = true;
+    this.#upstream.whenOpen(this.#passthrough, (fault) => {
+      isWaiting = false;
+      this.#patience?.cancel();
+      if (this.#isOver) return;
+      if (fault !== undefined) this.#fail(fault);
+      else if (this.#isAsked) this.#readPage();
+      else this.#finish([], undefined);
+    });
+    if (!isWaiting) return;
+    const { deadlines, options } = this.#context;
+    const { isTrial } = this.#upstream;
+    const patienceMs = options.initializePatienceMs * (isTrial ? 1 : limits.listPatienceTimes);
+    this.#patience = deadlines.after(patienceMs, () => this.#fail(upstreamFault('not-ready')));
+  }
+
+  /** Nobody wants the pages any more. The reader is told, as of every end. */
+  abort(): void {
+    if (this.#isOver) return;
+    this.#request?.abort();
+    this.#reading?.drop();
+    this.#reading = undefined;
+    this.#fail(upstreamFault('session-ended'));
+  }
+
+  onMessage(bytes: Buffer, message: BackendMessage): void {
+    this.#upstream.answer(bytes, message, this.#passthrough);
+  }
+
+  onAnswer(bytes: Buffer): void {
+    if (bytes.length <= this.#inlineBytesLeft) this.#onRead(readListAnswer(bytes, this.#id, this.#kind));
+    else this.onUnread([bytes], true);
+  }
+
+  onUnread(pieces: readonly Buffer[], isLast: boolean): void {
+    const reading = (this.#reading ??= this.#merger.startReading(this.#upstream.subject, this.#kind));
+    if (!isLast) {
+      // So the event loop reads a part of each list in turn, and serves others in between.
+      const request = this.#request;
+      request?.pause();
+      reading.push(pieces, () => request?.resume());
+      return;
+    }
+    this.#reading = undefined;
+    reading.end(pieces, this.#id, this.#inlineBytesLeft, this.#remainingMs, (answer) => this.#onRead(answer));
+  }
+
+  onFault(fault: UpstreamFault): void {
+    this.#reading?.drop();
+    this.#reading = undefined;
+    if (fault.kind === 'session-lost') this.#upstream.lose(this.#sentIn);
+    if (fault.kind !== 'session-lost' || this.#isSecondTry) {
+      this.#fail(fault);
+      return;
+    }
+    // From the first page again: cursors were the lost session's.
+    this.#isSecondTry = true;
+    this.#dropPages();
+    this.#cursor = undefined;
+    this.start();
+  }
+
+  get #remainingMs(): number {
+    return this.#dueMs - this.#context.nowMs();
+  }
+
+  #onRead(answer: ReadAnswer | ReadFailure): void {
+    if (this.#isOver) this.#dropRead(answer);
+    else if (answer === 'overdue') this.#fail(upstreamFault('answer-timeout'));
+    else if (answer === 'failed') this.#fail(upstreamFault('answer-unread'));
+    else if (answer === 'subjectMax') this.#fail(upstreamFault('lists-share-used'));
+    else if (answer === 'totalMax') this.#fail(upstreamFault('lists-full'));
+    else if (answer.kind === 'invalid') this.#fail(upstreamFault('answer-invalid'));
+    else if (answer.kind === 'error') this.#onError(answer.code);
+    else this.#onPage(answer.page, answer.nextCursor);
+  }
+
+  #onPage(page: ReadPage, nextCursor: string | undefined): void {
+    const isEndless =
+      this.#pages.length >= limits.listPagesMax || (nextCursor !== undefined && nextCursor === this.#cursor);
+    this.#pages.push(page);
+    if (!('key' in page)) this.#inlineBytesLeft -= page.bytes.length;
+    if (isEndless) {
+      this.#fail(upstreamFault('answer-invalid'));
+      return;
+    }
+    this.#cursor = nextCursor;
+    if (nextCursor === undefined) this.#finish(this.#pages, undefined);
+    else this.#readPage();
+  }
+
+  /** Tools are asked for whatever is declared: there are servers that have them and do not say so. */
+  get #isAsked(): boolean {
+    return this.#kind.name === 'tools' || this.#isDeclared;
+  }
+
+  get #isDeclared(): boolean {
+    return this.#upstream.record !== undefined && this.#upstream.declares(this.#kind.capability);
+  }
+
+  /** A backend that declares no tools, and says so again when asked, has none; one with resources need have no templates. */
+  #onError(code: unknown): void {
+    const mayHaveNone = this.#kind.name === 'templates' || !this.#isDeclared;
+    const hasNone = code === rpcCodes.methodNotFound && mayHaveNone;
+    if (hasNone) this.#finish([], undefined);
+    else this.#fail(listRefusedFault(this.#kind.method));
+  }
+
+  #fail(fault: UpstreamFault): void {
+    this.#dropPages();
+    this.#finish([], fault);
+  }
+
+  #finish(pages: readonly ReadPage[], fault: UpstreamFault | undefined): void {
+    this.#isOver = true;
+    this.#patience?.cancel();
+    this.#done(pages, fault);
+  }
+
+  /** The list thread was still reading when nobody wanted it any more. */
+  #dropRead(answer: ReadAnswer | ReadFailure): void {
+    if (typeof answer === 'object' && answer.kind === 'page')
+      this.#merger.dropPages(this.#upstream.subject, [answer.page]);
+  }
+
+  #dropPages(): void {
+    this.#merger.dropPages(this.#upstream.subject, this.#pages);
+    this.#pages = [];
+    this.#inlineBytesLeft = limits.listBytesInlineMax;
+  }
+
+  #readPage(): void {
+    if (this.#upstream.state === 'closed') {
+      this.#fail(upstreamFault('session-ended'));
+      return;
+    }
+    const params = this.#cursor === undefined ? '' : `,"params":{"cursor":${JSON.stringify(this.#cursor)}}`;
+    this.#id = this.#context.ids.next();
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":${this.#id.toString()},"method":"${this.#kind.method}"${params}}`);
+    const id = { bytes: this.#id, start: 0, end: this.#id.length };
+    this.#sentIn = this.#upstream.record;
+    this.#request = this.#upstream.request({ body }, id, this.#passthrough, this.#remainingMs, false, this);
+  }
+}

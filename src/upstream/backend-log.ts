@@ -1,0 +1,46 @@
+// Says in the log, once per change and backend, that a backend is unavailable or back; with thousands of sessions on
+// one backend a line for each would bury everything else.
+import type { Logger } from '../shared/logger.js';
+import { limits } from '../shared/limits.js';
+import type { CompiledBackend } from '../user-config/compiled-config.js';
+import { loggedReason, type UpstreamFault } from './upstream-fault.js';
+
+export class LoggedUpstreams {
+  readonly #logger: Logger;
+  /** Backends last heard of as unavailable, with the reason that was logged. */
+  readonly #reasons = new WeakMap<CompiledBackend, string>();
+
+  /** When a failed request was last logged of a backend, and how many have failed since. */
+  readonly #failures = new WeakMap<CompiledBackend, { loggedAtMs: number; unloggedCount: number }>();
+  readonly #nowMs: () => number;
+
+  constructor(logger: Logger, nowMs: () => number = () => performance.now()) {
+    this.#logger = logger;
+    this.#nowMs = nowMs;
+  }
+
+  /** One line per backend and interval: the first failure at once, the others as a count on the next line. */
+  onFailure(backend: CompiledBackend, fault: UpstreamFault): void {
+    const nowMs = this.#nowMs();
+    const last = this.#failures.get(backend);
+    if (last !== undefined && nowMs - last.loggedAtMs < limits.failureLogIntervalMs) {
+      last.unloggedCount += 1;
+      return;
+    }
+    this.#failures.set(backend, { loggedAtMs: nowMs, unloggedCount: 0 });
+    const others = last === undefined || last.unloggedCount === 0 ? {} : { notLogged: last.unloggedCount };
+    this.#logger.warn({ backend: backend.name, reason: loggedReason(fault), ...others }, 'request to backend failed');
+  }
+
+  onAvailable(backend: CompiledBackend): void {
+    if (!this.#reasons.delete(backend)) return;
+    this.#logger.info({ backend: backend.name }, 'backend available again');
+  }
+
+  onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void {
+    const reason = loggedReason(fault);
+    if (this.#reasons.get(backend) === reason) return;
+    this.#reasons.set(backend, reason);
+    this.#logger.warn({ backend: backend.name, reason }, 'backend unavailable');
+  }
+}

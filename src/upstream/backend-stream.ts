@@ -1,0 +1,134 @@
+// The event stream that a backend offers to GET, for one upstream session: what it says without being asked. Opened again
+// whenever it ends, after the backend's own `retry` or with a growing delay, where it left off (C13, C14); a backend that
+// has none says so (C04). Cold: a few events a session.
+//
+//   asking ──200──> streaming ──end, fault──> waiting ──delay──> asking
+//     ├────5xx, 429, fault──> waiting
+//     └────405, any other refusal──> over
+//   any ──close──> over
+import { EventStreamParser } from '../protocol/event-stream.js';
+import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
+import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
+import { limits } from '../shared/limits.js';
+import type { UpstreamCall, UpstreamHandler } from './http-upstream.js';
+import { Reconnection } from './reconnection.js';
+import type { SessionShare } from './session-share.js';
+
+export interface BackendStreamPlan {
+  readonly deadlines: DeadlineWheel;
+  /** In which an event counts whose end has not come. */
+  readonly memory: SessionShare;
+  /** Sends the GET. @param lastEventId `''` for none. */
+  ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
+  /** A request or a notification; `bytes` is valid until the callback returns. */
+  onMessage(bytes: Buffer, message: BackendMessage): void;
+  /** The backend no longer knows the session (C11). */
+  onSessionLost(): void;
+}
+
+type State = 'asking' | 'streaming' | 'waiting' | 'over';
+
+export class BackendStream implements UpstreamHandler {
+  readonly #plan: BackendStreamPlan;
+  #state: State = 'asking';
+  #call: UpstreamCall;
+  #parser: EventStreamParser;
+  readonly #reconnection = new Reconnection();
+  #delay: Deadline | undefined;
+  #isOffered = false;
+  /** Of an event that has begun, in the share. */
+  #countedBytes = 0;
+
+  constructor(plan: BackendStreamPlan) {
+    this.#plan = plan;
+    this.#parser = this.#newParser();
+    this.#call = plan.ask('', this);
+  }
+
+  /** Closed, or refused for good. Within a message the stream may be closed. */
+  get isOver(): boolean {
+    return this.#state === 'over';
+  }
+
+  /** Whether the backend has ever answered with a stream. */
+  get isOffered(): boolean {
+    return this.#isOffered;
+  }
+
+  /** Nobody wants to hear it any more. */
+  close(): void {
+    if (this.#state === 'over') return;
+    this.#state = 'over';
+    this.#delay?.cancel();
+    this.#call.abort();
+    this.#count(0);
+  }
+
+  onHead(status: number, contentType: string): void {
+    if (this.#state !== 'asking') return;
+    if (status === 200 && contentType === 'text/event-stream') {
+      this.#state = 'streaming';
+      this.#isOffered = true;
+    } else if (status >= 500 || status === 429) {
+      this.#call.abort();
+      this.#wait();
+    } else {
+      this.close();
+      if (status === 404) this.#plan.onSessionLost();
+    }
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#state !== 'streaming') return;
+    const isSound = this.#parser.push(chunk);
+    if (this.isOver) return;
+    if (isSound && this.#count(this.#parser.keptBytes)) return;
+    // What follows an event that is too large comes with the next stream; one for which there is no room now comes again.
+    this.#call.abort();
+    this.#wait();
+  }
+
+  /** @returns false when there is no room for an event that has begun. */
+  #count(bytes: number): boolean {
+    const more = bytes - this.#countedBytes;
+    const { memory } = this.#plan;
+    if (more > 0 && !memory.hasRoomFor(more)) return false;
+    if (more > 0) memory.keep(more);
+    else if (more < 0) memory.drop(-more);
+    this.#countedBytes = bytes;
+    return true;
+  }
+
+  onEnd(): void {
+    this.#wait();
+  }
+
+  onFault(): void {
+    this.#wait();
+  }
+
+  #onEvent(data: Buffer): void {
+    if (this.#state !== 'streaming') return;
+    this.#reconnection.noteProgress();
+    const message = readBackendMessage(data);
+    // Answers belong on the streams of their requests (S14).
+    if (message !== undefined && message.kind !== 'response') this.#plan.onMessage(data, message);
+  }
+
+  #wait(): void {
+    if (this.#state === 'over' || this.#state === 'waiting') return;
+    const hasEnded = this.#state === 'streaming';
+    this.#state = 'waiting';
+    this.#count(0);
+    this.#reconnection.takeOver(this.#parser);
+    this.#delay = this.#plan.deadlines.after(this.#reconnection.nextDelayMs(hasEnded), () => {
+      this.#state = 'asking';
+      this.#parser = this.#newParser();
+      this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);
+    });
+  }
+
+  #newParser(): EventStreamParser {
+    return new EventStreamParser((data) => this.#onEvent(data), limits.backendStreamEventBytesMax);
+  }
+}

@@ -1,0 +1,197 @@
+// The opening of an upstream session: `initialize`, then `notifications/initialized` (C05, C06). Only when both were
+// taken is the session usable; everything together has one deadline. Cold: twice per session and backend.
+import { readInitializeResult } from '../protocol/initialize-result.js';
+import type { BackendMessage } from '../protocol/json-rpc.js';
+import type { Deadline } from '../shared/deadline-wheel.js';
+import { limits } from '../shared/limits.js';
+import type { UpstreamTarget } from '../user-config/upstream-target.js';
+import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
+import type { ClientIntroduction } from './client-introduction.js';
+import { plainRequest, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
+import { CONTENT_HEADERS, type Endpoint } from './reach/endpoint.js';
+import type { UpstreamContext } from './upstream-context.js';
+import {
+  httpStatusFault,
+  initializeFault,
+  redirectFault,
+  upstreamFault,
+  type UpstreamFault,
+} from './upstream-fault.js';
+import { UpstreamRequest, type RequestHandler } from './upstream-request.js';
+import type { UpstreamSessionRecord } from './upstream-session.js';
+
+export interface HandshakeResult {
+  readonly record: UpstreamSessionRecord;
+  /** Headers of every later request in the session: name, value, … */
+  readonly headers: readonly string[];
+}
+
+export interface HandshakeHandler {
+  onOpen(result: HandshakeResult): void;
+  onFault(fault: UpstreamFault): void;
+}
+
+/** A handshake under way. */
+export interface Handshake {
+  /** Gives up without a word; a session that the backend made already is ended. */
+  abort(): void;
+}
+
+const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
+
+// Around the id, and around what the caller says of itself. Every backend is offered the latest version.
+const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
+const BEFORE_CAPABILITIES = Buffer.from(
+  `,"method":"initialize","params":{"protocolVersion":"${LATEST_PROTOCOL_VERSION}","capabilities":`,
+);
+const BEFORE_CLIENT_INFO = Buffer.from(',"clientInfo":');
+const BEHIND_CLIENT_INFO = Buffer.from('}}');
+
+export interface HandshakePlan {
+  readonly subject: string;
+  readonly target: UpstreamTarget;
+  readonly endpoint: Endpoint;
+  /** Headers of the caller for this backend: name, value, … */
+  readonly passthrough: readonly string[];
+  readonly introduction: ClientIntroduction;
+}
+
+/** Starts a handshake; the handler is never called from within. */
+export function openHandshake(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler): Handshake {
+  return new Opening(context, plan, handler);
+}
+
+class Opening implements Handshake, RequestHandler {
+  readonly #context: UpstreamContext;
+  readonly #plan: HandshakePlan;
+  readonly #handler: HandshakeHandler;
+  readonly #startedAtMs: number;
+  #request: UpstreamRequest | undefined;
+  #notice: UpstreamCall | undefined;
+  #noticeDeadline: Deadline | undefined;
+  #result: HandshakeResult | undefined;
+
+  constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
+    this.#context = context;
+    this.#plan = plan;
+    this.#handler = handler;
+    this.#startedAtMs = context.nowMs();
+    const id = context.ids.next();
+    const deadlineMs = context.options.initializeTimeoutMs;
+    this.#request = new UpstreamRequest(
+      context.http,
+      context.deadlines,
+      {
+        subject: plan.subject,
+        target: plan.target,
+        endpoint: plan.endpoint,
+        headers: withPassthrough(plan.endpoint.contentHeaders, plan.passthrough),
+        body: initializeBody(id, plan.introduction),
+        id: { bytes: id, start: 0, end: id.length },
+        deadlineMs,
+        isSilenceDeadline: false,
+        carriesSession: false,
+        answerBytesMax: limits.initializeAnswerBytesMax,
+      },
+      this,
+    );
+  }
+
+  abort(): void {
+    this.#request?.abort();
+    this.#notice?.abort();
+    this.#noticeDeadline?.cancel();
+    const record = this.#result?.record;
+    if (record !== undefined) this.#endSession(record.sessionId, record.protocolVersion);
+  }
+
+  onMessage(): void {
+    // Nothing that comes before the answer to `initialize` concerns a session that is not open yet (C07).
+  }
+
+  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void {
+    this.#request = undefined;
+    const record = readRecord(bytes, message, sessionId);
+    if ('kind' in record) {
+      this.#endSession(sessionId, LATEST_PROTOCOL_VERSION);
+      this.#handler.onFault(record);
+      return;
+    }
+    const headers = sessionHeaders(sessionId, record.protocolVersion);
+    this.#result = { record, headers };
+    this.#confirm(this.#result);
+  }
+
+  onFault(fault: UpstreamFault): void {
+    this.#request = undefined;
+    this.#handler.onFault(fault);
+  }
+
+  faultOfError(error: Buffer): UpstreamFault | undefined {
+    const fault = initializeFault(error);
+    return fault.kind === 'initialize-refused' ? undefined : fault;
+  }
+
+  #confirm(result: HandshakeResult): void {
+    const remainingMs = this.#context.options.initializeTimeoutMs - (this.#context.nowMs() - this.#startedAtMs);
+    const settle = (fault: UpstreamFault | undefined): void => {
+      this.#noticeDeadline?.cancel();
+      this.#notice = undefined;
+      if (fault === undefined) {
+        this.#handler.onOpen(result);
+      } else {
+        this.#endSession(result.record.sessionId, result.record.protocolVersion);
+        this.#handler.onFault(fault);
+      }
+    };
+    this.#noticeDeadline = this.#context.deadlines.after(remainingMs, () => {
+      this.#notice?.abort();
+      settle(upstreamFault('answer-timeout'));
+    });
+    let refusal: UpstreamFault | undefined;
+    const { subject, target, passthrough } = this.#plan;
+    const handler: UpstreamHandler = {
+      onHead: (status, _contentType, _sessionId, _bodyBytes, location) => {
+        if (status >= 400) refusal = httpStatusFault(status);
+        else if (status >= 300) refusal = redirectFault(status, location, target);
+      },
+      onData: () => {},
+      onEnd: () => settle(refusal),
+      onFault: settle,
+    };
+    const headers = withPassthrough(result.headers, passthrough);
+    this.#notice = this.#context.http.dispatch(plainRequest(subject, target, 'POST', headers, INITIALIZED), handler);
+  }
+
+  /** A backend that made a session for a handshake that came to nothing is told so (C12). */
+  #endSession(sessionId: string, protocolVersion: string): void {
+    if (sessionId === '') return;
+    const headers = [...sessionHeaders(sessionId, protocolVersion), ...this.#plan.passthrough];
+    this.#context.notices.send(this.#plan.subject, this.#plan.target, 'DELETE', headers, undefined);
+  }
+}
+
+function initializeBody(id: Buffer, { capabilities, clientInfo }: ClientIntroduction): Buffer {
+  const before = [BEFORE_ID, id, BEFORE_CAPABILITIES, capabilities, BEFORE_CLIENT_INFO];
+  return Buffer.concat([...before, clientInfo, BEHIND_CLIENT_INFO]);
+}
+
+/** What every request in a session carries (C09, C10). */
+function sessionHeaders(sessionId: string, protocolVersion: string): readonly string[] {
+  const headers = [...CONTENT_HEADERS, 'mcp-protocol-version', protocolVersion];
+  if (sessionId !== '') headers.push('mcp-session-id', sessionId);
+  return headers;
+}
+
+/** The same array when there is nothing to add: heads are remembered with it. */
+function withPassthrough(headers: readonly string[], passthrough: readonly string[]): readonly string[] {
+  return passthrough.length === 0 ? headers : [...headers, ...passthrough];
+}
+
+function readRecord(bytes: Buffer, message: BackendMessage, sessionId: string): UpstreamSessionRecord | UpstreamFault {
+  if (message.isError) return initializeFault(bytes.subarray(message.bodyStart, message.bodyEnd));
+  const result = readInitializeResult(bytes.subarray(message.bodyStart, message.bodyEnd));
+  if (result === undefined) return upstreamFault('answer-invalid');
+  if (!PROTOCOL_VERSIONS.has(result.protocolVersion)) return upstreamFault('version-unsupported');
+  return { sessionId, ...result };
+}

@@ -1,0 +1,51 @@
+// Where the connections of one origin go, and how a socket is opened there. Cold.
+import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from 'node:net';
+import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import type { Names } from '../../names/names.js';
+import type { TlsSessions } from './tls-sessions.js';
+
+/** What all origins share. */
+export interface ConnectionMeans {
+  /** For all of connecting: look-up, addresses and TLS. */
+  readonly connectTimeoutMs: number;
+  readonly names: Names;
+  readonly tlsSessions: TlsSessions;
+}
+
+export class ConnectionTarget {
+  /** The origin as requests write it. */
+  readonly name: string;
+  readonly means: ConnectionMeans;
+  readonly isTls: boolean;
+  /** A name, or an address without brackets. */
+  readonly host: string;
+  readonly #port: number;
+
+  constructor(name: string, means: ConnectionMeans) {
+    const { hostname, protocol, port } = new URL(name);
+    this.name = name;
+    this.means = means;
+    this.isTls = protocol === 'https:';
+    this.host = hostname.replace(/^\[(.*)\]$/, '$1');
+    this.#port = Number(port) || (this.isTls ? 443 : 80);
+  }
+
+  get isNamed(): boolean {
+    return isIP(this.host) === 0;
+  }
+
+  /** Begins to connect to one of the host's addresses. */
+  open(address: string, onread: OnReadOpts): Socket {
+    const common = { host: address, port: this.#port, noDelay: true, onread };
+    if (!this.isTls) return connectPlain(common);
+    const options: ConnectionOptions & { onread: OnReadOpts } = { ...common, ALPNProtocols: ['http/1.1'] };
+    const { tlsSessions } = this.means;
+    const session = tlsSessions.find(this.name);
+    if (session !== undefined) options.session = session;
+    // The certificate must be that of the name, not of the address that it was found at.
+    if (this.isNamed) options.servername = this.host.replace(/\.$/, '');
+    const socket = connectTls(options);
+    socket.on('session', (next: Buffer) => tlsSessions.keep(this.name, next));
+    return socket;
+  }
+}

@@ -1,0 +1,350 @@
+// One kept connection to a backend, with one request at a time on it. Reads go into a buffer that all connections share,
+// and are parsed before the next read; a request is one write. Hot.
+//
+//   state       connected      send     written   answered        ended, fault, given up
+//   connecting  free, sending  (kept)   -         -               lost; given up: goes on
+//   free        -              sending  -         -               lost
+//   sending     -              -        busy      -               lost; given up: free
+//   busy        -              -        -         free, or lost   lost
+//   lost        -              -        -         -               -
+import type { OnReadOpts, Socket } from 'node:net';
+import { limits } from '../../shared/limits.js';
+import type { UpstreamFaultKind } from '../upstream-fault.js';
+import { connectFaultKindOf } from './connect-fault.js';
+import type { ConnectionTarget } from './connection-target.js';
+import { Dial } from './dial.js';
+import type { Http1Call } from './http1-call.js';
+import { INVALID, ResponseParser, type ResponseEvents } from './response-parser.js';
+import type { BatchedWriter, WriteBatch } from './write-batch.js';
+
+export interface ConnectionOwner {
+  /** The call on it is over, and it can take the next one. */
+  onFree(connection: Http1Connection): void;
+  /** The call that it is being opened for was given up: it can take another one. */
+  onSpare(connection: Http1Connection): void;
+  /** It can be written on. */
+  onConnected(): void;
+  /** The call needs no connection any more. Comes before `onFree`, `onSpare` and `onLost`. */
+  onOver(call: Http1Call): void;
+  /**
+   * It is gone.
+   * @param unsent a call that the backend cannot have received whole, to be sent on another connection
+   * @param refusal why it could not be opened, when it never was
+   */
+  onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void;
+}
+
+type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
+
+/** Every read of every connection: it is used up before the callback returns. */
+const readBuffer = Buffer.allocUnsafe(limits.upstreamReadBytes);
+
+export class Http1Connection implements ResponseEvents, BatchedWriter {
+  /** What the pool has heard: the host no longer has the address that this goes to. */
+  isOutdated = false;
+  readonly #owner: ConnectionOwner;
+  readonly #target: ConnectionTarget;
+  readonly #batch: WriteBatch;
+  readonly #parser = new ResponseParser(this);
+  readonly #connectTimer: NodeJS.Timeout;
+  readonly #onLostListeners: (() => void)[] = [];
+  /** While there is no socket. */
+  #dial: Dial | undefined;
+  #socket: Socket | undefined;
+  #address: string | undefined;
+  #state: State = 'connecting';
+  #call: Http1Call | undefined;
+  #answersCount = 0;
+  /** Why it was lost, where that is known before its socket closes. */
+  #faultKind: UpstreamFaultKind | undefined;
+  /** Whether any byte has come since the request was written. */
+  #hasAnswerBegun = false;
+  /** Whether it broke before the kernel had taken all of the request: then the backend cannot have it whole. */
+  #isCutOff = false;
+  #isEndedByBackend = false;
+  /** What it may still take of this answer before the other connections have their turn. */
+  #turnBytesLeft = 0;
+  /** It is not read from until they have had it. */
+  #isResting = false;
+  /** How many more sweeps a free connection may see before it is too old to trust, and how many it has seen. */
+  #sweepsLeft = 0;
+  #sweepsSeen = 0;
+  #freedAtTurn = -1;
+
+  /** @param subject for whose call it is opened: the look-up is part of that subject's share */
+  constructor(target: ConnectionTarget, subject: string, batch: WriteBatch, owner: ConnectionOwner) {
+    this.#owner = owner;
+    this.#target = target;
+    this.#batch = batch;
+    const { isTls, host, means } = target;
+    const onread: OnReadOpts = { buffer: readBuffer, callback: (length) => this.#onRead(length) };
+    this.#connectTimer = setTimeout(() => this.#onConnectTimeout(), means.connectTimeoutMs);
+    this.#dial = new Dial(
+      means.names,
+      { host, subject, isTls, open: (address) => target.open(address, onread) },
+      {
+        onSocket: (socket, address) => this.#onSocket(socket, address),
+        onFault: (kind) => this.#fail(kind),
+      },
+    );
+  }
+
+  /** Whether the backend keeps it open still, as far as can be told. */
+  get isUsable(): boolean {
+    return this.#state === 'free' && this.#sweepsLeft > 0 && !this.isOutdated && this.#socket?.writable === true;
+  }
+
+  /** Where it goes to; `undefined` before that is known. */
+  get address(): string | undefined {
+    return this.#address;
+  }
+
+  get answersCount(): number {
+    return this.#answersCount;
+  }
+
+  /** Of one that was lost: whether the backend closed it soon after the first answer, so as to keep none. */
+  get isClosedAfterAnswer(): boolean {
+    return this.#isEndedByBackend && this.#answersCount === 1 && this.#sweepsSeen <= 1;
+  }
+
+  /** Whether it was free for long enough to tell that the backend keeps it. */
+  get hasRested(): boolean {
+    return this.#sweepsSeen > 1;
+  }
+
+  /** Ages a free connection by one sweep, and closes one that is too old. */
+  sweep(): void {
+    if (this.#state !== 'free') return;
+    this.#sweepsLeft -= 1;
+    this.#sweepsSeen += 1;
+    if (this.#sweepsLeft <= 0 || this.isOutdated) this.#cut();
+  }
+
+  /** Puts a call on it; it is written when it is connected, and the turn's reads are done. */
+  send(call: Http1Call): void {
+    this.#call = call;
+    call.connection = this;
+    if (this.#state === 'connecting') return;
+    this.#state = 'sending';
+    this.#batch.add(this, this.#freedAtTurn);
+  }
+
+  writeNow(): void {
+    const call = this.#call;
+    const socket = this.#socket;
+    if (this.#state !== 'sending' || call?.bytes === undefined || socket === undefined || socket.destroyed) return;
+    this.#state = 'busy';
+    this.#hasAnswerBegun = false;
+    this.#turnBytesLeft = limits.upstreamTurnBytesMax;
+    this.#parser.begin();
+    const { first, rest } = call.bytes;
+    if (rest === undefined) {
+      socket.write(first);
+    } else {
+      socket.cork();
+      socket.write(first);
+      for (const part of rest) socket.write(part);
+      socket.uncork();
+    }
+    if (call.isPaused) socket.pause();
+  }
+
+  /** Nobody waits for the answer any more: the rest of it is not worth a connection. */
+  giveUp(): void {
+    switch (this.#state) {
+      case 'connecting':
+        this.#takeCall();
+        this.#owner.onSpare(this);
+        break;
+      case 'sending':
+        this.#takeCall();
+        this.#onFree();
+        break;
+      case 'free':
+      case 'busy':
+      case 'lost':
+        this.#cut();
+    }
+  }
+
+  pause(): void {
+    if (this.#state === 'busy') this.#socket?.pause();
+  }
+
+  resume(): void {
+    if (this.#state === 'busy' && !this.#isResting) this.#socket?.resume();
+  }
+
+  /** Resolved when the socket is closed. */
+  destroy(): Promise<void> {
+    if (this.#state === 'lost') return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onLostListeners.push(resolve);
+      this.#cut();
+    });
+  }
+
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void {
+    this.#call?.handler?.onHead(status, contentType, sessionId, bodyBytes, location);
+  }
+
+  onBody(chunk: Buffer): void {
+    this.#call?.handler?.onData(chunk);
+  }
+
+  #onSocket(socket: Socket, address: string): void {
+    this.#dial = undefined;
+    this.#socket = socket;
+    this.#address = address;
+    socket.on('error', (error) => this.#onError(error));
+    socket.on('end', () => this.#onEnd());
+    socket.on('close', () => this.#onClose());
+    if (this.#target.isTls) socket.once('secureConnect', () => this.#onConnected());
+    else this.#onConnected();
+  }
+
+  #onConnected(): void {
+    clearTimeout(this.#connectTimer);
+    const call = this.#call;
+    this.#state = 'free';
+    if (call === undefined) this.#onFree();
+    else this.send(call);
+    this.#owner.onConnected();
+  }
+
+  #onConnectTimeout(): void {
+    this.#fail(this.#dial?.timeoutKind ?? 'connect-timeout');
+  }
+
+  #onRead(length: number): boolean {
+    this.#hasAnswerBegun = true;
+    const taken = this.#parser.push(readBuffer.subarray(0, length));
+    if (taken === INVALID) this.#fail('answer-invalid');
+    else if (this.#state === 'busy' && this.#parser.isDone) this.#onAnswered(taken === length);
+    // Bytes that answer no request: nothing on this connection can be trusted any more.
+    else if (taken < length) this.#fail('connection-lost');
+    else if ((this.#turnBytesLeft -= length) <= 0) this.#rest();
+    // False stops the reads, which costs less than `pause` does.
+    return !this.#isResting;
+  }
+
+  /** Of a connection that always has more to read, libuv would read many times before it looks at any other. */
+  #rest(): void {
+    this.#turnBytesLeft = limits.upstreamTurnBytesMax;
+    if (this.#isResting) return;
+    this.#isResting = true;
+    setImmediate(() => {
+      this.#isResting = false;
+      // The answer may be over by now, and another call on the connection.
+      if (this.#state !== 'busy' || this.#call?.isPaused !== true) this.#socket?.resume();
+    });
+  }
+
+  #onAnswered(isClean: boolean): void {
+    const socket = this.#socket;
+    const call = this.#takeCall();
+    this.#answersCount += 1;
+    if (call?.isPaused === true) socket?.resume();
+    // A connection that is still sending what the backend did not wait for would hold the next request up.
+    const isSent = socket?.writableLength === 0;
+    const canReuse = isClean && isSent && this.#parser.canReuse && socket.writable;
+    // First, so that a request that follows from the answer finds this connection free.
+    if (canReuse) this.#onFree();
+    else this.#cut();
+    if (call === undefined) return;
+    const { handler } = call;
+    call.handler = undefined;
+    call.isSent = isSent;
+    handler?.onEnd();
+  }
+
+  #onFree(): void {
+    this.#state = 'free';
+    this.#freedAtTurn = this.#batch.noteFree();
+    // Counted in sweeps, because looking at the clock for each call costs more than the count is worth.
+    this.#sweepsLeft = Math.floor(keptMsOf(this.#parser.keepAliveMs) / limits.upstreamSweepMs);
+    this.#sweepsSeen = 0;
+    this.#owner.onFree(this);
+  }
+
+  #fail(kind: UpstreamFaultKind): void {
+    this.#faultKind ??= kind;
+    this.#cut();
+  }
+
+  /** Closes it; that it is lost is heard later. */
+  #cut(): void {
+    const dial = this.#dial;
+    if (dial === undefined) {
+      this.#socket?.destroy();
+      return;
+    }
+    this.#dial = undefined;
+    dial.abandon();
+    process.nextTick(() => this.#onClose());
+  }
+
+  #onError(error: NodeJS.ErrnoException): void {
+    if (this.#state === 'connecting') {
+      this.#faultKind ??= connectFaultKindOf(error, this.#target.isTls);
+      // It may have been the session's fault.
+      this.#target.means.tlsSessions.drop(this.#target.name);
+    }
+    this.#onBroken(error.syscall === 'write');
+  }
+
+  #onEnd(): void {
+    if (this.#state === 'busy' && this.#parser.end()) {
+      this.#onAnswered(true);
+      return;
+    }
+    this.#onBroken(false);
+    this.#socket?.destroy();
+  }
+
+  /** The backend has ended the connection. @param isRefused whether the system said so to a write */
+  #onBroken(isRefused: boolean): void {
+    this.#isEndedByBackend = true;
+    if (isRefused || this.#socket?.writableLength !== 0) this.#isCutOff = true;
+  }
+
+  #onClose(): void {
+    clearTimeout(this.#connectTimer);
+    const wasConnecting = this.#state === 'connecting';
+    const isUnsent = this.#isUnsent();
+    const kind = this.#faultKind ?? 'connection-lost';
+    const call = this.#takeCall();
+    this.#state = 'lost';
+    this.#owner.onLost(this, isUnsent ? call : undefined, wasConnecting ? kind : undefined);
+    if (!isUnsent) call?.fail(kind, wasConnecting);
+    for (const listener of this.#onLostListeners) listener();
+  }
+
+  /**
+   * Whether the call may be sent again: none of it was written; or a kept connection broke while it was, as one does that
+   * the backend had given up, before anything was answered. A new connection that breaks is the backend's word on this
+   * request, and once anything was answered the backend has looked at it.
+   */
+  #isUnsent(): boolean {
+    if (this.#call?.handler === undefined) return false;
+    if (this.#state === 'sending') return true;
+    return this.#state === 'busy' && this.#answersCount > 0 && this.#isCutOff && !this.#hasAnswerBegun;
+  }
+
+  /** The call leaves this connection. */
+  #takeCall(): Http1Call | undefined {
+    const call = this.#call;
+    if (call === undefined) return undefined;
+    this.#call = undefined;
+    call.connection = undefined;
+    this.#owner.onOver(call);
+    return call;
+  }
+}
+
+/** How long a free connection is kept: by what the backend says of it, else less than common servers keep theirs. */
+function keptMsOf(announcedMs: number): number {
+  if (announcedMs === Infinity) return limits.upstreamConnectionIdleMs;
+  return Math.min(limits.upstreamConnectionIdleMsMax, announcedMs - limits.upstreamKeepAliveMarginMs);
+}

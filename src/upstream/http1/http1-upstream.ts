@@ -1,0 +1,124 @@
+// The upstream HTTP client: HTTP/1.1 over connections that are kept, one request on each at a time. A request that could
+// not be written is written again on a new connection; one that was written never is, for it may have been executed.
+import { Names } from '../../names/names.js';
+import { isHostRefused } from '../../names/address-guard.js';
+import { limits } from '../../shared/limits.js';
+import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
+import type { UpstreamFaultKind } from '../upstream-fault.js';
+import { BackendShares, type ShareBounds, type SubjectUse } from './backend-shares.js';
+import { ConnectionTarget, type ConnectionMeans } from './connection-target.js';
+import { Http1Call } from './http1-call.js';
+import { OriginPool, type PoolBounds, type PoolOwner } from './origin-pool.js';
+import { TlsSessions } from './tls-sessions.js';
+import { WriteBatch } from './write-batch.js';
+
+export interface Http1UpstreamOptions {
+  readonly connectTimeoutMs: number;
+  /** To one origin; the shares of one subject are smaller. */
+  readonly pool?: Partial<PoolBounds>;
+  /** To all origins together. */
+  readonly shares?: Partial<ShareBounds>;
+  /** Finds the addresses of hosts that are names, and is closed with this; one of its own when not given. */
+  readonly names?: Names;
+}
+
+const POOL_BOUNDS: PoolBounds = {
+  connectionsMax: limits.upstreamConnectionsTotalMax,
+  connectionsPerSubjectMax: Math.ceil(limits.upstreamConnectionsTotalMax / limits.upstreamShareDivisor),
+  connectingMax: limits.upstreamConnectingMax,
+  waitingMax: limits.upstreamRequestsWaitingMax,
+  waitingPerSubjectMax: Math.ceil(limits.upstreamRequestsWaitingMax / limits.upstreamShareDivisor),
+};
+
+export class Http1Upstream implements HttpUpstream, PoolOwner {
+  readonly shares: BackendShares;
+  readonly #means: ConnectionMeans;
+  readonly #poolBounds: PoolBounds;
+  readonly #pools = new Map<string, OriginPool>();
+  readonly #batch = new WriteBatch();
+  readonly #sweep: NodeJS.Timeout;
+  #isClosed = false;
+
+  constructor(options: Http1UpstreamOptions) {
+    const { connectTimeoutMs, names = new Names() } = options;
+    this.#means = { connectTimeoutMs, names, tlsSessions: new TlsSessions() };
+    this.#poolBounds = { ...POOL_BOUNDS, ...options.pool };
+    this.shares = new BackendShares(options.shares);
+    this.#sweep = setInterval(() => this.#closeUnused(), limits.upstreamSweepMs).unref();
+  }
+
+  dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {
+    const call = new Http1Call(request, handler);
+    const pool = this.#poolOf(request.target.origin, request.subject);
+    if (this.#isClosed) call.failLater('connection-lost');
+    else if (call.bytes === undefined) call.failLater('request-invalid');
+    else if (typeof pool === 'string') call.failLater(pool);
+    else pool.send(call);
+    return call;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#sweep);
+    await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
+    this.#pools.clear();
+    this.#means.names.close();
+  }
+
+  /** Closes the connection that has been free for the longest, of the first origin that has one. */
+  tryMakeRoom(): boolean {
+    for (const pool of this.#pools.values()) if (pool.tryCloseFree()) return true;
+    return false;
+  }
+
+  #poolOf(origin: string, subject: string): OriginPool | UpstreamFaultKind {
+    const known = this.#pools.get(origin);
+    if (known !== undefined) return known;
+    if (this.#isClosed || !/^https?:\/\/[^/]+$/.test(origin) || !URL.canParse(origin)) return 'connect-failed';
+    if (isHostRefused(new URL(origin).hostname)) return 'address-refused';
+    const use = this.shares.use(subject);
+    const { poolsMax, poolsPerSubjectMax } = this.shares.bounds;
+    // As many origins at once as there may be, each with a call under way.
+    if (use.poolCount >= poolsPerSubjectMax && !this.#closeIdleOf(use)) return 'connections-share-used';
+    if (this.#pools.size >= poolsMax && !this.#closeIdleOf(use) && !this.#closeOneIdle()) return 'connections-used';
+    const target = new ConnectionTarget(origin, this.#means);
+    const pool = new OriginPool(target, use, this, this.#batch, this.#poolBounds);
+    this.#pools.set(origin, pool);
+    use.pools.append(pool);
+    use.poolCount += 1;
+    return pool;
+  }
+
+  #closeUnused(): void {
+    for (const pool of this.#pools.values()) {
+      pool.sweep();
+      if (pool.isEmpty) this.#forget(pool);
+    }
+    this.shares.sweep();
+  }
+
+  /** Lets the oldest idle origin go of those that were made for a subject. */
+  #closeIdleOf(use: SubjectUse): boolean {
+    for (let pool = use.pools.next; pool instanceof OriginPool; pool = pool.next) {
+      if (pool.isIdle) return this.#letGo(pool);
+    }
+    return false;
+  }
+
+  #closeOneIdle(): boolean {
+    for (const pool of this.#pools.values()) if (pool.isIdle) return this.#letGo(pool);
+    return false;
+  }
+
+  #letGo(pool: OriginPool): true {
+    this.#forget(pool);
+    void pool.close();
+    return true;
+  }
+
+  #forget(pool: OriginPool): void {
+    this.#pools.delete(pool.name);
+    pool.unlink();
+    pool.madeFor.poolCount -= 1;
+  }
+}

@@ -1,0 +1,304 @@
+// The connections to one backend origin, and the calls that wait for one. A subject has its share of them; who waits has
+// turns with the other subjects that wait, whoever sends more. A backend that closes each connection after its answer,
+// without saying so, is met with a new connection for each call: no call is then lost on one that is about to close. Hot:
+// taking a free connection is a pop.
+//
+//   call ──share left, connection free or to be had──> on a connection ──over──> released: the next of the queue
+//     └──> waits: in its turn, or, when its share is used up, until one of its subject's own calls is over
+import { FairPlace, FairQueue } from '../../shared/fair-queue.js';
+import { limits } from '../../shared/limits.js';
+import { Link } from '../../shared/link.js';
+import type { UpstreamFaultKind } from '../upstream-fault.js';
+import type { BackendShares, SubjectUse } from './backend-shares.js';
+import type { Http1Call } from './http1-call.js';
+import type { ConnectionTarget } from './connection-target.js';
+import { Http1Connection, type ConnectionOwner } from './http1-connection.js';
+import type { WriteBatch } from './write-batch.js';
+
+export interface PoolBounds {
+  readonly connectionsMax: number;
+  readonly connectionsPerSubjectMax: number;
+  /** Connections that are being opened at once. */
+  readonly connectingMax: number;
+  readonly waitingMax: number;
+  readonly waitingPerSubjectMax: number;
+}
+
+/** One subject's requests on this pool's connections. */
+export class PoolUse {
+  readonly whole: SubjectUse;
+  connections = 0;
+  /** Whether its waiting calls are kept from having turns. */
+  isHeld = false;
+
+  constructor(whole: SubjectUse) {
+    this.whole = whole;
+  }
+}
+
+/** What a pool asks of those who know the other pools. */
+export interface PoolOwner {
+  readonly shares: BackendShares;
+  /** Called when all connections of the process are taken. @returns whether one of another origin could be closed. */
+  tryMakeRoom(): boolean;
+}
+
+export class OriginPool extends Link implements ConnectionOwner {
+  /** Whose request it was made for. */
+  readonly madeFor: SubjectUse;
+  readonly #owner: PoolOwner;
+  readonly #target: ConnectionTarget;
+  readonly #batch: WriteBatch;
+  readonly #bounds: PoolBounds;
+  readonly #all = new Set<Http1Connection>();
+  /** The one used last is the last, and the next to be used: the others may grow old and close. */
+  #free: Http1Connection[] = [];
+  #connectingCount = 0;
+  /** The host's addresses as last heard of. */
+  #addresses: readonly string[] | undefined;
+  /** Connections in a row that the backend closed after their first answer. */
+  #closedCount = 0;
+  /** While the backend is taken for one that keeps no connection: one that is watched, whether it does after all. */
+  #watched: Http1Connection | undefined;
+  readonly #waiting: FairQueue<Http1Call>;
+  readonly #uses = new Map<string, PoolUse>();
+  #isClosed = false;
+
+  constructor(target: ConnectionTarget, madeFor: SubjectUse, owner: PoolOwner, batch: WriteBatch, bounds: PoolBounds) {
+    super();
+    this.madeFor = madeFor;
+    this.#target = target;
+    this.#owner = owner;
+    this.#bounds = bounds;
+    this.#batch = batch;
+    this.#waiting = new FairQueue({ itemsMax: bounds.waitingMax, itemsPerKeyMax: bounds.waitingPerSubjectMax });
+  }
+
+  /** The origin, as it was asked for. */
+  get name(): string {
+    return this.#target.name;
+  }
+
+  /** Whether no connection is left, busy or free. */
+  get isEmpty(): boolean {
+    return this.#all.size === 0;
+  }
+
+  /** Whether no call is under way. */
+  get isIdle(): boolean {
+    const unusedCount = this.#free.length + (this.#watched === undefined ? 0 : 1);
+    return this.#all.size === unusedCount && this.#waiting.count === 0;
+  }
+
+  send(call: Http1Call): void {
+    const use = this.#useOf(call.subject);
+    if (use.connections >= this.#bounds.connectionsPerSubjectMax) {
+      this.#wait(call, use);
+      return;
+    }
+    const { shares } = this.#owner;
+    if (use.whole.connections >= shares.bounds.connectionsPerSubjectMax) {
+      call.failLater('connections-share-used');
+      return;
+    }
+    const connection = this.#takeFree() ?? (this.#tryMakeRoom() ? this.#open(call.subject) : undefined);
+    if (connection !== undefined) this.#put(call, use, connection);
+    else if (this.#all.size > 0) this.#wait(call, use);
+    // With no connection of this origin there would be nothing to wait for.
+    else call.failLater('connections-used');
+  }
+
+  /** Closes what has been free for too long, and forgets the subjects that have gone. */
+  sweep(): void {
+    if (this.#target.isNamed && !this.isEmpty) this.#hearAddresses();
+    for (const connection of this.#free) connection.sweep();
+    this.#watched?.sweep();
+    if (this.#watched?.hasRested === true) this.#trust(this.#watched);
+    for (const [subject, use] of this.#uses) {
+      if (use.connections === 0 && !use.isHeld) this.#uses.delete(subject);
+    }
+  }
+
+  /** Closes the free connection that has been unused for the longest. */
+  tryCloseFree(): boolean {
+    const connection = this.#free.shift();
+    if (connection === undefined) return this.#tryCloseWatched();
+    this.#forget(connection);
+    void connection.destroy();
+    return true;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#failWaiting('connection-lost');
+    await Promise.all(Array.from(this.#all, (connection) => connection.destroy()));
+  }
+
+  onConnected(): void {
+    this.#connectingCount -= 1;
+    this.#serveWaiting();
+  }
+
+  onOver(call: Http1Call): void {
+    const { use } = call;
+    if (use === undefined) return;
+    call.use = undefined;
+    use.connections -= 1;
+    use.whole.connections -= 1;
+    if (!use.isHeld) return;
+    use.isHeld = false;
+    this.#waiting.letGo(call.subject);
+  }
+
+  onFree(connection: Http1Connection): void {
+    if (connection.answersCount > 1) this.#closedCount = 0;
+    if (this.#closedCount < limits.upstreamClosedInRowMax) {
+      this.#free.push(connection);
+    } else if (this.#watched === undefined) {
+      this.#watched = connection;
+    } else {
+      this.#forget(connection);
+      void connection.destroy();
+    }
+    this.#serveWaiting();
+  }
+
+  onSpare(connection: Http1Connection): void {
+    this.#serveWaiting(connection);
+  }
+
+  onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void {
+    const index = this.#free.indexOf(connection);
+    if (index !== -1) this.#free.splice(index, 1);
+    if (this.#watched === connection) this.#watched = undefined;
+    if (connection.isClosedAfterAnswer) this.#closedCount += 1;
+    this.#forget(connection);
+    if (refusal !== undefined) {
+      this.#connectingCount -= 1;
+      // Those who wait would meet the same: there is no connection whose end could be waited for.
+      const isTheirsToo = refusal !== 'connections-share-used' && refusal !== 'connections-used';
+      if (isTheirsToo && this.#connectingCount === this.#all.size) this.#failWaiting(refusal);
+    }
+    if (unsent !== undefined) this.#sendAgain(unsent);
+    this.#serveWaiting();
+    if (this.#all.size === 0) this.#failWaiting('connections-used');
+  }
+
+  /** Connections to an address that the host no longer has are used no more. */
+  #hearAddresses(): void {
+    const { means, host } = this.#target;
+    const addresses = means.names.refreshed(host, this.madeFor.subject);
+    if (addresses === undefined || addresses === this.#addresses) return;
+    this.#addresses = addresses;
+    for (const connection of this.#all) {
+      connection.isOutdated = connection.address !== undefined && !addresses.includes(connection.address);
+    }
+  }
+
+  /** The backend keeps its connections again. */
+  #trust(connection: Http1Connection): void {
+    this.#closedCount = 0;
+    this.#watched = undefined;
+    this.#free.push(connection);
+    this.#serveWaiting();
+  }
+
+  #useOf(subject: string): PoolUse {
+    let use = this.#uses.get(subject);
+    if (use === undefined) {
+      use = new PoolUse(this.#owner.shares.use(subject));
+      this.#uses.set(subject, use);
+    }
+    return use;
+  }
+
+  #put(call: Http1Call, use: PoolUse, connection: Http1Connection): void {
+    call.use = use;
+    use.connections += 1;
+    use.whole.connections += 1;
+    connection.send(call);
+  }
+
+  /** On a connection of its own: kept ones may have been closed for the same reason. */
+  #sendAgain(call: Http1Call): void {
+    call.unsentCount += 1;
+    if (this.#isClosed || call.unsentCount > limits.upstreamUnsentTriesMax) call.fail('connection-lost', true);
+    else this.#put(call, this.#useOf(call.subject), this.#open(call.subject));
+  }
+
+  #takeFree(): Http1Connection | undefined {
+    for (let connection = this.#free.pop(); connection !== undefined; connection = this.#free.pop()) {
+      if (connection.isUsable) return connection;
+      void connection.destroy();
+    }
+    return undefined;
+  }
+
+  /** Gives those who wait what connections there are. @param spare one that is being opened, and has lost its call. */
+  #serveWaiting(spare?: Http1Connection): void {
+    let connection = spare;
+    while (this.#waiting.hasTurn && !this.#isClosed) {
+      connection ??= this.#takeFree();
+      if (connection === undefined && !this.#tryMakeRoom()) return;
+      const call = this.#waiting.take();
+      if (call === undefined) return;
+      call.place = undefined;
+      const use = this.#useOf(call.subject);
+      this.#put(call, use, connection ?? this.#open(call.subject));
+      if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#hold(call.subject, use);
+      connection = undefined;
+    }
+  }
+
+  #wait(call: Http1Call, use: PoolUse): void {
+    const place = this.#waiting.add(call.subject, call);
+    if (!(place instanceof FairPlace)) {
+      call.failLater(place === 'key-full' ? 'backend-share-used' : 'backend-busy');
+      return;
+    }
+    call.place = place;
+    if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#hold(call.subject, use);
+  }
+
+  #hold(subject: string, use: PoolUse): void {
+    if (use.isHeld || this.#waiting.countOf(subject) === 0) return;
+    use.isHeld = true;
+    this.#waiting.hold(subject);
+  }
+
+  #failWaiting(kind: UpstreamFaultKind): void {
+    for (const call of this.#waiting.takeAll()) {
+      call.place = undefined;
+      call.failLater(kind);
+    }
+  }
+
+  /** Whether one more connection may be opened. */
+  #tryMakeRoom(): boolean {
+    if (this.#connectingCount >= this.#bounds.connectingMax) return false;
+    if (this.#all.size >= this.#bounds.connectionsMax && !this.#tryCloseWatched()) return false;
+    return !this.#owner.shares.isFull || this.#owner.tryMakeRoom();
+  }
+
+  /** A connection that is only watched is in nobody's way. */
+  #tryCloseWatched(): boolean {
+    const connection = this.#watched;
+    if (connection === undefined) return false;
+    this.#watched = undefined;
+    this.#forget(connection);
+    void connection.destroy();
+    return true;
+  }
+
+  #open(subject: string): Http1Connection {
+    const connection = new Http1Connection(this.#target, subject, this.#batch, this);
+    this.#all.add(connection);
+    this.#connectingCount += 1;
+    this.#owner.shares.onOpened();
+    return connection;
+  }
+
+  #forget(connection: Http1Connection): void {
+    if (this.#all.delete(connection)) this.#owner.shares.onClosed();
+  }
+}

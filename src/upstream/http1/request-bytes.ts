@@ -1,0 +1,80 @@
+// The head of a request as bytes. Requests of one session share one array of headers, so all of the head but the length is
+// written once and remembered with that array. Hot.
+import { limits } from '../../shared/limits.js';
+import type { UpstreamRequest } from '../http-upstream.js';
+
+interface RememberedHead {
+  readonly method: string;
+  readonly path: string;
+  readonly origin: string;
+  readonly hasBody: boolean;
+  /** Up to the value of `content-length`; all of it for a request without a body. */
+  readonly bytes: Buffer;
+}
+
+const remembered = new WeakMap<readonly string[], RememberedHead>();
+
+export interface RequestBytes {
+  /** The head, and the body when it is small: one write. Of a large one as much as is copied, when that is enough. */
+  readonly first: Buffer;
+  /** The other parts of a large body, which cost less to write by themselves than to copy behind the head. */
+  readonly rest: readonly Buffer[] | undefined;
+}
+
+/** @returns `undefined` when a header cannot be sent. */
+export function requestBytes(request: UpstreamRequest): RequestBytes | undefined {
+  const head = headOf(request);
+  if (head === undefined) return undefined;
+  const { body, leftOut, putIn = NOTHING } = request;
+  if (body === undefined) return { first: head, rest: undefined };
+  const { start, end } = leftOut ?? NOTHING_LEFT_OUT;
+  const bodyBytes = body.length - (end - start) + putIn.length;
+  const length = String(bodyBytes);
+  const isLarge = bodyBytes > limits.upstreamCopiedBodyBytesMax;
+  // What stands before the change is short in most messages, and then goes with the head.
+  const beginningBytes = start + putIn.length;
+  const isBeginningLarge = beginningBytes > limits.upstreamCopiedBodyBytesMax;
+  const copiedBytes = !isLarge ? bodyBytes : isBeginningLarge ? 0 : beginningBytes;
+  const first = Buffer.allocUnsafe(head.length + length.length + 4 + copiedBytes);
+  let at = head.copy(first);
+  at += first.write(length, at, 'latin1');
+  at += first.write('\r\n\r\n', at, 'latin1');
+  if (isLarge && isBeginningLarge) return { first, rest: [body.subarray(0, start), putIn, body.subarray(end)] };
+  at += body.copy(first, at, 0, start);
+  at += putIn.copy(first, at);
+  if (isLarge) return { first, rest: [body.subarray(end)] };
+  body.copy(first, at, end);
+  return { first, rest: undefined };
+}
+
+const NOTHING = Buffer.alloc(0);
+
+const NOTHING_LEFT_OUT = { start: 0, end: 0 };
+
+function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | undefined {
+  const known = remembered.get(headers);
+  const hasBody = body !== undefined;
+  if (
+    known?.method === method &&
+    known.path === target.path &&
+    known.origin === target.origin &&
+    known.hasBody === hasBody
+  ) {
+    return known.bytes;
+  }
+  const host = target.origin.slice(target.origin.indexOf('//') + 2);
+  let text = `${method} ${target.path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i] ?? '';
+    const value = headers[i + 1] ?? '';
+    // A value that could end its line would be a request of somebody else's making.
+    if (!NAME.test(name) || !VALUE.test(value)) return undefined;
+    text += `${name}: ${value}\r\n`;
+  }
+  const bytes = Buffer.from(hasBody ? `${text}content-length: ` : `${text}\r\n`, 'latin1');
+  remembered.set(headers, { method, path: target.path, origin: target.origin, hasBody, bytes });
+  return bytes;
+}
+
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

@@ -1,0 +1,388 @@
+// HTTP/1.1 answers, parsed strictly from any pieces of a connection's bytes (RFC 9112). Whatever two readers could
+// understand differently is refused: a wrong guess about where an answer ends hands one caller's answer to another.
+// Hot: the head is read in place, and the few headers that matter are told apart by length before anything is decoded.
+//
+//   status-line → header* → body by length | by chunks | until the connection ends | none → done
+//   (1xx: back to status-line)
+import { limits } from '../../shared/limits.js';
+
+export interface ResponseEvents {
+  /**
+   * @param contentType lower-case, without parameters; `''` when absent, as is `sessionId`.
+   * @param bodyBytes -1 when that is not known yet.
+   * @param location of a redirect; `''` when absent.
+   */
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void;
+  /** A piece of the body; valid until the callback returns. */
+  onBody(chunk: Buffer): void;
+}
+
+type State = 'head' | 'length' | 'chunk-size' | 'chunk-data' | 'chunk-end' | 'trailer' | 'until-close' | 'done';
+
+/** What `push` answers to bytes that cannot be an answer. */
+export const INVALID = -1;
+
+const CR = 0x0d;
+const LF = 0x0a;
+const SPACE = 0x20;
+const TAB = 0x09;
+const COLON = 0x3a;
+
+export class ResponseParser {
+  readonly #events: ResponseEvents;
+  #state: State = 'done';
+  /** What came of a head, a chunk's size or a trailer line before its end did. */
+  #partial: Buffer | undefined;
+  #remainingBytes = 0;
+  #trailerBytes = 0;
+  #canReuse = true;
+  /** The header that `#keepAliveMs` was read from: every answer of a connection has the same one. */
+  #keepAliveValue = '';
+  #keepAliveMs = Infinity;
+
+  // Of the head under way.
+  #status = 0;
+  #contentType = '';
+  #sessionId = '';
+  #location = '';
+  #lengthBytes = -1;
+  #isChunked = false;
+
+  constructor(events: ResponseEvents) {
+    this.#events = events;
+  }
+
+  /** Whether the connection may carry another request after this answer. */
+  get canReuse(): boolean {
+    return this.#canReuse;
+  }
+
+  /** Makes ready for the answer to a request that is about to be written. */
+  begin(): void {
+    this.#state = 'head';
+    this.#canReuse = true;
+    this.#partial = undefined;
+  }
+
+  /** Whether the answer is complete; so it is before the first `begin`. */
+  get isDone(): boolean {
+    return this.#state === 'done';
+  }
+
+  /** How long the backend says that it keeps an idle connection, ms; `Infinity` when it does not say. */
+  get keepAliveMs(): number {
+    return this.#keepAliveMs;
+  }
+
+  /**
+   * Takes bytes up to the end of the answer.
+   * @returns how many were taken: fewer than given when the answer ended before them; `INVALID` when this cannot be an
+   *   answer, and then nothing more may be given to the parser.
+   */
+  push(chunk: Buffer): number {
+    let at = 0;
+    while (at < chunk.length && this.#state !== 'done') {
+      at = this.#step(chunk, at);
+      if (at === INVALID) return INVALID;
+    }
+    return at;
+  }
+
+  /** The connection has ended. @returns whether that completed the answer. */
+  end(): boolean {
+    if (this.#state !== 'until-close') return false;
+    this.#state = 'done';
+    return true;
+  }
+
+  /** Takes what it can use from `at` on. @returns where it stopped, or `INVALID`. */
+  #step(chunk: Buffer, at: number): number {
+    switch (this.#state) {
+      case 'head':
+        return this.#onHeadBytes(chunk, at);
+      case 'length':
+      case 'chunk-data':
+        return this.#onBodyBytes(chunk, at);
+      case 'chunk-size':
+        return this.#onLine(chunk, at, limits.upstreamChunkLineBytesMax);
+      case 'chunk-end':
+        return this.#onLine(chunk, at, 0);
+      case 'trailer':
+        return this.#onLine(chunk, at, limits.upstreamHeaderBytesMax);
+      case 'until-close':
+        this.#events.onBody(at === 0 ? chunk : chunk.subarray(at));
+        return chunk.length;
+      case 'done':
+        return at;
+    }
+  }
+
+  #onHeadBytes(chunk: Buffer, at: number): number {
+    const partial = this.#partial;
+    if (partial === undefined) {
+      const end = chunk.indexOf(HEAD_END, at);
+      if (end !== -1) return this.#readHead(chunk, at, end + 2) ? end + 4 : INVALID;
+      return this.#keepHead(Buffer.from(chunk.subarray(at)), 0) ? chunk.length : INVALID;
+    }
+    const joined = Buffer.concat([partial, chunk.subarray(at)]);
+    const end = joined.indexOf(HEAD_END, Math.max(0, partial.length - 3));
+    if (end === -1) return this.#keepHead(joined, partial.length) ? chunk.length : INVALID;
+    this.#partial = undefined;
+    return this.#readHead(joined, 0, end + 2) ? at + end + 4 - partial.length : INVALID;
+  }
+
+  /**
+   * @param seenBytes of these, those that were kept before.
+   * @returns false when what there is cannot become a head.
+   */
+  #keepHead(bytes: Buffer, seenBytes: number): boolean {
+    this.#partial = bytes;
+    const known = Math.min(bytes.length, PROTOCOL.length);
+    if (bytes.length > limits.upstreamHeaderBytesMax || bytes.compare(PROTOCOL, 0, known, 0, known) !== 0) return false;
+    // Lines that end without a CR would be waited for until the call is given up.
+    for (let lf = bytes.indexOf(LF, seenBytes); lf !== -1; lf = bytes.indexOf(LF, lf + 1))
+      if (bytes[lf - 1] !== CR) return false;
+    return true;
+  }
+
+  /** @param end behind the line end of the last line before the empty one. */
+  #readHead(bytes: Buffer, start: number, end: number): boolean {
+    if (end - start > limits.upstreamHeaderBytesMax) return false;
+    const lineEnd = bytes.indexOf(CR, start);
+    if (!this.#readStatusLine(bytes, start, lineEnd)) return false;
+    for (let at = lineEnd + 2; at < end;) {
+      const next = this.#readHeader(bytes, at, end);
+      if (next === INVALID) return false;
+      at = next;
+    }
+    return this.#onHead();
+  }
+
+  #readStatusLine(bytes: Buffer, start: number, end: number): boolean {
+    // HTTP/1.x SP 3DIGIT [SP reason]
+    if (end - start < 12 || bytes[end + 1] !== LF) return false;
+    const version = bytes.toString('latin1', start, start + 9);
+    if (version !== 'HTTP/1.1 ' && version !== 'HTTP/1.0 ') return false;
+    const hundreds = digit(bytes[start + 9]);
+    const tens = digit(bytes[start + 10]);
+    const ones = digit(bytes[start + 11]);
+    if (hundreds < 1 || tens === -1 || ones === -1) return false;
+    if (end - start > 12 && bytes[start + 12] !== SPACE) return false;
+    if (!isFieldText(bytes, start + 12, end)) return false;
+    this.#status = hundreds * 100 + tens * 10 + ones;
+    this.#contentType = '';
+    this.#sessionId = '';
+    this.#location = '';
+    this.#lengthBytes = -1;
+    this.#isChunked = false;
+    this.#canReuse = version === 'HTTP/1.1 ';
+    return true;
+  }
+
+  /** @returns where the next line begins, or `INVALID`. */
+  #readHeader(bytes: Buffer, start: number, end: number): number {
+    let colon = start;
+    while (colon < end && isTokenByte(bytes[colon]!)) colon += 1;
+    // No name, white space before the colon, or a folded line.
+    if (colon === start || bytes[colon] !== COLON) return INVALID;
+    let lineEnd = bytes.indexOf(CR, colon);
+    if (lineEnd === -1 || bytes[lineEnd + 1] !== LF) return INVALID;
+    const next = lineEnd + 2;
+    let valueStart = colon + 1;
+    while (valueStart < lineEnd && isBlank(bytes[valueStart])) valueStart += 1;
+    while (lineEnd > valueStart && isBlank(bytes[lineEnd - 1])) lineEnd -= 1;
+    if (!isFieldText(bytes, valueStart, lineEnd)) return INVALID;
+    return this.#takeHeader(bytes, start, colon, valueStart, lineEnd) ? next : INVALID;
+  }
+
+  #takeHeader(bytes: Buffer, nameStart: number, nameEnd: number, start: number, end: number): boolean {
+    switch (nameEnd - nameStart) {
+      case 8:
+        if (this.#status >= 300 && this.#status < 400 && isName(bytes, nameStart, 'location'))
+          this.#location = bytes.toString('latin1', start, end);
+        break;
+      case 10:
+        if (isName(bytes, nameStart, 'connection')) this.#onConnection(bytes.toString('latin1', start, end));
+        else if (isName(bytes, nameStart, 'keep-alive')) this.#onKeepAlive(bytes.toString('latin1', start, end));
+        break;
+      case 12:
+        if (isName(bytes, nameStart, 'content-type'))
+          this.#contentType = mediaType(bytes.toString('latin1', start, end));
+        break;
+      case 14:
+        if (isName(bytes, nameStart, 'content-length')) return this.#onLength(bytes.toString('latin1', start, end));
+        if (isName(bytes, nameStart, 'mcp-session-id')) this.#sessionId = bytes.toString('latin1', start, end);
+        break;
+      case 16:
+        // None was asked for, so none can be undone.
+        if (isName(bytes, nameStart, 'content-encoding')) {
+          return bytes.toString('latin1', start, end).toLowerCase() === 'identity';
+        }
+        break;
+      case 17:
+        if (isName(bytes, nameStart, 'transfer-encoding')) return this.#onCoding(bytes.toString('latin1', start, end));
+        break;
+      default:
+    }
+    return true;
+  }
+
+  #onConnection(value: string): void {
+    if (value !== 'keep-alive' && /(^|,)\s*close\s*(,|$)/i.test(value)) this.#canReuse = false;
+  }
+
+  #onKeepAlive(value: string): void {
+    if (value === this.#keepAliveValue) return;
+    this.#keepAliveValue = value;
+    const seconds = /(?:^|[,\s])timeout=(\d{1,6})/i.exec(value)?.[1];
+    this.#keepAliveMs = seconds === undefined ? Infinity : Number(seconds) * 1_000;
+  }
+
+  #onLength(value: string): boolean {
+    // Digits only, and once: a second length, even the same one, is the mark of a smuggled answer.
+    if (this.#lengthBytes !== -1 || !/^\d{1,15}$/.test(value)) return false;
+    this.#lengthBytes = Number(value);
+    return true;
+  }
+
+  #onCoding(value: string): boolean {
+    if (this.#isChunked || value.toLowerCase() !== 'chunked') return false;
+    this.#isChunked = true;
+    return true;
+  }
+
+  #onHead(): boolean {
+    const status = this.#status;
+    if (status < 200) {
+      // An interim answer is followed by the real one; nobody asked to switch protocols.
+      return status !== 101 && !this.#isChunked && this.#lengthBytes <= 0;
+    }
+    if (this.#isChunked && this.#lengthBytes !== -1) return false;
+    const hasBody = status !== 204 && status !== 304;
+    if (!hasBody || this.#lengthBytes === 0) this.#state = 'done';
+    else if (this.#isChunked) this.#state = 'chunk-size';
+    else if (this.#lengthBytes > 0) {
+      this.#state = 'length';
+      this.#remainingBytes = this.#lengthBytes;
+    } else {
+      this.#state = 'until-close';
+      this.#canReuse = false;
+    }
+    this.#events.onHead(status, this.#contentType, this.#sessionId, hasBody ? this.#lengthBytes : 0, this.#location);
+    return true;
+  }
+
+  #onBodyBytes(chunk: Buffer, at: number): number {
+    const end = Math.min(chunk.length, at + this.#remainingBytes);
+    this.#remainingBytes -= end - at;
+    if (this.#remainingBytes === 0) this.#state = this.#state === 'chunk-data' ? 'chunk-end' : 'done';
+    this.#events.onBody(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end));
+    return end;
+  }
+
+  /** A short line: a chunk's size, the end of its data, a trailer field. */
+  #onLine(chunk: Buffer, at: number, lineBytesMax: number): number {
+    const lf = chunk.indexOf(LF, at);
+    const end = lf === -1 ? chunk.length : lf + 1;
+    const partial = this.#partial;
+    const line = partial === undefined ? chunk.subarray(at, end) : Buffer.concat([partial, chunk.subarray(at, end)]);
+    if (line.length > lineBytesMax + 2) return INVALID;
+    if (lf === -1) {
+      this.#partial = partial === undefined ? Buffer.from(line) : line;
+      return end;
+    }
+    this.#partial = undefined;
+    if (line.length < 2 || line[line.length - 2] !== CR) return INVALID;
+    return this.#onLineText(line.toString('latin1', 0, line.length - 2)) ? end : INVALID;
+  }
+
+  #onLineText(text: string): boolean {
+    if (this.#state === 'chunk-end') {
+      this.#state = 'chunk-size';
+      return text === '';
+    }
+    if (this.#state === 'chunk-size') return this.#onChunkSize(text);
+    this.#trailerBytes += text.length;
+    if (text !== '')
+      return (
+        this.#trailerBytes <= limits.upstreamHeaderBytesMax &&
+        /^[!#$%&'*+.^_`|~0-9a-z-]+:[\t\x20-\x7e\x80-\xff]*$/i.test(text)
+      );
+    this.#state = 'done';
+    return true;
+  }
+
+  #onChunkSize(text: string): boolean {
+    const size = CHUNK_SIZE.exec(text)?.[1];
+    if (size === undefined) return false;
+    this.#remainingBytes = Number.parseInt(size, 16);
+    this.#state = this.#remainingBytes === 0 ? 'trailer' : 'chunk-data';
+    this.#trailerBytes = 0;
+    return true;
+  }
+}
+
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const QUOTED = '"(?:[\\t \\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
+/** RFC 9112, 7.1.1: extensions are allowed and mean nothing here, but what is none could be something else to others. */
+const CHUNK_SIZE = new RegExp(
+  `^([0-9a-fA-F]{1,8})(?:[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*(?:${TOKEN}|${QUOTED}))?)*$`,
+);
+
+const PROTOCOL = Buffer.from('HTTP/1.');
+const HEAD_END = Buffer.from('\r\n\r\n');
+
+function digit(byte: number | undefined): number {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39 ? byte - 0x30 : -1;
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === SPACE || byte === TAB;
+}
+
+/** Bytes of a header name (RFC 9110, 5.6.2). */
+const tokenBytes = new Uint8Array(256);
+for (const char of "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") {
+  tokenBytes[char.charCodeAt(0)] = 1;
+}
+
+function isTokenByte(byte: number): boolean {
+  return tokenBytes[byte] === 1;
+}
+
+/** No control characters: a lone CR, LF or NUL is where readers differ. */
+function isFieldText(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at]!;
+    if ((byte < SPACE && byte !== TAB) || byte === 0x7f) return false;
+  }
+  return true;
+}
+
+function isName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
+  for (let index = 0; index < lowerCaseName.length; index += 1) {
+    const expected = lowerCaseName.charCodeAt(index);
+    const byte = bytes[start + index]!;
+    // Letters differ from their capitals in one bit; `-` has it set already.
+    if ((byte | 0x20) !== expected) return false;
+  }
+  return true;
+}
+
+/** Answers repeat a few media types; their readings are remembered, so that most cost one look-up. */
+const mediaTypes = new Map<string, string>();
+
+function mediaType(value: string): string {
+  if (value.length > limits.rememberedHeaderCharsMax) return readMediaType(value);
+  const known = mediaTypes.get(value);
+  if (known !== undefined) return known;
+  const type = readMediaType(value);
+  if (mediaTypes.size >= limits.mediaTypesMax) mediaTypes.clear();
+  mediaTypes.set(value, type);
+  return type;
+}
+
+function readMediaType(value: string): string {
+  const end = value.indexOf(';');
+  return (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
+}

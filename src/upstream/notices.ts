@@ -1,0 +1,76 @@
+// Messages to backends that nobody waits for: notifications, responses, the DELETE of a session. An answer is read to
+// its end, so that the connection can be used again, and means nothing.
+import type { DeadlineWheel } from '../shared/deadline-wheel.js';
+import { limits } from '../shared/limits.js';
+import type { UpstreamTarget } from '../user-config/upstream-target.js';
+import type { HttpUpstream, OutgoingMessage } from './http-upstream.js';
+
+export class Notices {
+  readonly #http: HttpUpstream;
+  readonly #otherHttp: HttpUpstream | undefined;
+  readonly #deadlines: DeadlineWheel;
+  #underWayCount = 0;
+  #onSettled: (() => void) | undefined;
+
+  /** @param otherHttp takes what cannot be sent. */
+  constructor(http: HttpUpstream, deadlines: DeadlineWheel, otherHttp?: HttpUpstream) {
+    this.#http = http;
+    this.#otherHttp = otherHttp;
+    this.#deadlines = deadlines;
+  }
+
+  /** @param onDone called once: with true when the backend has answered, whatever it said. */
+  send(
+    subject: string,
+    target: UpstreamTarget,
+    method: 'POST' | 'DELETE',
+    headers: readonly string[],
+    message: OutgoingMessage | undefined,
+    onDone?: (isTaken: boolean) => void,
+  ): void {
+    this.#underWayCount += 1;
+    const deadline = this.#deadlines.after(limits.noticeMsMax, () => {
+      call.abort();
+      finish(false);
+    });
+    const finish = (isTaken: boolean): void => {
+      deadline.cancel();
+      onDone?.(isTaken);
+      this.#finish();
+    };
+    const body = message?.body;
+    const leftOut = message?.leftOut;
+    const putIn = message?.putIn;
+    const request = { subject, target, method, headers, body, leftOut, putIn };
+    const handler = { onHead: ignore, onData: ignore, onEnd: () => finish(true), onFault: () => finish(false) };
+    let call = this.#http.dispatch(request, {
+      ...handler,
+      onFault: ({ isUnsent }) => {
+        if (isUnsent && this.#otherHttp !== undefined) call = this.#otherHttp.dispatch(request, handler);
+        else finish(false);
+      },
+    });
+  }
+
+  /** Resolves when no notice is under way, or `withinMs` is over. For a process that stops. */
+  settled(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#underWayCount === 0) {
+        resolve();
+        return;
+      }
+      const deadline = this.#deadlines.after(withinMs, resolve);
+      this.#onSettled = () => {
+        deadline.cancel();
+        resolve();
+      };
+    });
+  }
+
+  #finish(): void {
+    this.#underWayCount -= 1;
+    if (this.#underWayCount === 0) this.#onSettled?.();
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,78 @@
+// All endpoints that a relay knows, and the circuits of their origins, both bounded. Found once per upstream session.
+import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { HttpUpstream } from '../http-upstream.js';
+import { Endpoint } from './endpoint.js';
+import { OriginCircuit, type CircuitContext } from './origin-circuit.js';
+
+export interface EndpointsOptions {
+  readonly http: HttpUpstream;
+  readonly deadlines: DeadlineWheel;
+  readonly connectTimeoutMs: number;
+  readonly nowMs: () => number;
+  readonly random?: () => number;
+}
+
+export class Endpoints {
+  readonly #context: CircuitContext;
+  /** Oldest first, both. */
+  readonly #circuits = new Map<string, OriginCircuit>();
+  readonly #endpoints = new Map<string, Endpoint>();
+  #probeCount = 0;
+
+  constructor({ http, deadlines, connectTimeoutMs, nowMs, random = Math.random }: EndpointsOptions) {
+    this.#context = {
+      http,
+      deadlines,
+      connectTimeoutMs,
+      nowMs,
+      random,
+      tryBeginProbe: () => {
+        if (this.#probeCount >= limits.originProbesMax) return false;
+        this.#probeCount += 1;
+        return true;
+      },
+      endProbe: () => {
+        this.#probeCount -= 1;
+      },
+    };
+  }
+
+  of({ origin, path }: UpstreamTarget): Endpoint {
+    const key = origin + path;
+    let endpoint = this.#endpoints.get(key);
+    if (endpoint === undefined) {
+      // Whoever has the dropped one goes on with it; others learn anew.
+      dropOldest(this.#endpoints, limits.endpointsMax);
+      endpoint = new Endpoint(this.#circuitOf(origin));
+      this.#endpoints.set(key, endpoint);
+    }
+    return endpoint;
+  }
+
+  /** Ends every probe. */
+  stop(): void {
+    for (const circuit of this.#circuits.values()) circuit.forget();
+  }
+
+  #circuitOf(origin: string): OriginCircuit {
+    let circuit = this.#circuits.get(origin);
+    if (circuit === undefined) {
+      dropOldest(this.#circuits, limits.upstreamOriginsMax)?.forget();
+      circuit = new OriginCircuit(this.#context, origin);
+      this.#circuits.set(origin, circuit);
+    }
+    return circuit;
+  }
+}
+
+/** Makes room for one more. */
+function dropOldest<Value>(map: Map<string, Value>, sizeMax: number): Value | undefined {
+  if (map.size < sizeMax) return undefined;
+  for (const [key, value] of map) {
+    map.delete(key);
+    return value;
+  }
+  return undefined;
+}

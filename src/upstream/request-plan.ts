@@ -1,0 +1,62 @@
+// What a JSON-RPC request to a backend is made of, and who hears of its answer (upstream-request.ts).
+import { sameId, type BackendMessage } from '../protocol/json-rpc.js';
+import type { MessageMemory } from '../shared/message-memory.js';
+import type { UpstreamTarget } from '../user-config/upstream-target.js';
+import type { HttpUpstream, OutgoingMessage } from './http-upstream.js';
+import type { Endpoint } from './reach/endpoint.js';
+import type { UpstreamFault } from './upstream-fault.js';
+
+/** A JSON-RPC id where it stands in a message. */
+export interface IdSpan {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
+
+export function isAnswerTo(id: IdSpan, bytes: Buffer, { kind, idStart, idEnd }: BackendMessage): boolean {
+  return kind === 'response' && idStart !== -1 && sameId(bytes, idStart, idEnd, id.bytes, id.start, id.end);
+}
+
+export interface RequestHandler {
+  /**
+   * The answer, a result or an error; `bytes` is the whole message, as the backend sent it, and may be kept.
+   * @param sessionId the `mcp-session-id` header of the answer, `''` when absent.
+   */
+  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void;
+  /**
+   * A notification, or a request of the backend's own, that came before the answer on its event stream; `bytes` is
+   * valid until the callback returns, and may be kept when it is longer than `limits.readAtOnceBytesMax`.
+   */
+  onMessage(bytes: Buffer, message: BackendMessage): void;
+  onFault(fault: UpstreamFault): void;
+  /** What an error means that came with an HTTP error, and belongs to no request: nothing more than its status, without this. */
+  faultOfError?(error: Buffer): UpstreamFault | undefined;
+  /**
+   * In place of `onAnswer`, for who reads large answers elsewhere: what is the answer, or nothing that could be one. It is
+   * for the handler to find out.
+   * @param pieces of the message, which may be kept. Large messages come in several calls, and a fault may come between.
+   */
+  onUnread?(pieces: readonly Buffer[], isLast: boolean): void;
+}
+
+export interface RequestPlan extends OutgoingMessage {
+  readonly subject: string;
+  readonly target: UpstreamTarget;
+  /** Learns whether the target answers. */
+  readonly endpoint: Endpoint;
+  readonly headers: readonly string[];
+  readonly id: IdSpan;
+  readonly deadlineMs: number;
+  /** True: the deadline counts silence, every byte puts it off. False: it counts the whole request. */
+  readonly isSilenceDeadline: boolean;
+  /** Whether the request carries a session id of the backend's: only then does 404 mean that it lost the session. */
+  readonly carriesSession: boolean;
+  /** In which a large answer counts; without it the answer is known to be small. */
+  readonly memory?: MessageMemory;
+  /** Whether the backend has tasks, so that their ids are looked for in large messages of its. */
+  readonly hasTasks?: boolean;
+  /** Bytes of a JSON answer or of one event, at most. Without it the limit is that of any message. */
+  readonly answerBytesMax?: number;
+  /** Where the rest of an event stream is asked for that has ended before the answer; without it the request has failed. */
+  readonly streams?: HttpUpstream;
+}

@@ -1,0 +1,34 @@
+// What every upstream session of a relay shares.
+import type { CompiledBackend } from '../user-config/compiled-config.js';
+import type { UpstreamOptions } from '../config/dataplane-options.js';
+import type { DeadlineWheel } from '../shared/deadline-wheel.js';
+import type { MessageMemory } from '../shared/message-memory.js';
+import type { HttpUpstream } from './http-upstream.js';
+import type { Notices } from './notices.js';
+import type { OwnIds } from './own-ids.js';
+import type { Endpoints } from './reach/endpoints.js';
+import type { UpstreamFault } from './upstream-fault.js';
+
+export interface UpstreamContext {
+  readonly http: HttpUpstream;
+  /** For streams that stay open: apart from the calls, which would wait for their connections. */
+  readonly streams: HttpUpstream;
+  readonly deadlines: DeadlineWheel;
+  readonly options: UpstreamOptions;
+  readonly notices: Notices;
+  /** Those that a call may wait for: apart from the calls, whose connections would have to be free first. */
+  readonly replies: Notices;
+  /** What is known of reaching backends. */
+  readonly endpoints: Endpoints;
+  /** Of every request that the gateway makes by itself. */
+  readonly ids: OwnIds;
+  /** What large answers take. */
+  readonly answerMemory: MessageMemory;
+  /** Milliseconds of a clock that never goes back. */
+  nowMs(): number;
+  /** For the log: a backend could be opened, or could not. */
+  onAvailable(backend: CompiledBackend): void;
+  onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void;
+  /** For the log: a request to an open session has failed. */
+  onFailure(backend: CompiledBackend, fault: UpstreamFault): void;
+}

@@ -1,0 +1,119 @@
+// The closed list of ways in which a backend can fail, and their words for callers. No URL, host or port is ever in
+// them (decisions 2.6).
+import { readVersionRefusal, type VersionRefusal } from '../protocol/version-refusal.js';
+import { limits } from '../shared/limits.js';
+import { redirectPath, redirectPlace } from './redirect-place.js';
+import type { UpstreamTarget } from '../user-config/upstream-target.js';
+
+/** Words for callers: in error messages and in `_meta["switchyard/unavailable"]`. */
+const FAULT_REASONS = {
+  'connection-refused': 'connection refused',
+  'connect-timeout': 'connecting took too long',
+  'name-not-resolved': 'host name not resolved',
+  'address-refused': 'link-local and cloud metadata addresses are refused',
+  'connect-failed': 'connection failed',
+  'tls-failed': 'TLS handshake failed',
+  'connection-lost': 'connection lost',
+  'request-invalid': 'a passed-on header cannot be sent',
+  'answer-timeout': 'no answer in time',
+  'not-ready': 'not ready yet',
+  'answer-invalid': 'invalid answer',
+  'answer-too-large': 'answer too large',
+  'answer-incomplete': 'stream ended without an answer',
+  'stream-not-resumed': 'stream ended without an answer, and going on with it was refused with HTTP status',
+  'answers-share-used': 'no room for its answer: too many bytes of large answers of yours in flight',
+  'answers-full': 'no room for its answer: too many bytes of large answers in flight',
+  'lists-share-used': 'no room for its list: too many bytes of large lists of yours at once',
+  'lists-full': 'no room for its list: too many bytes of large lists at once',
+  'answer-unread': 'its answer could not be read: too much at once',
+  'http-status': 'refused with HTTP status',
+  redirected: 'redirects, which is not followed, to',
+  'session-lost': 'session lost',
+  'initialize-refused': 'initialize refused',
+  'initialize-unknown': 'does not know initialize, as servers that speak only later versions of MCP',
+  'version-unsupported': 'protocol version not supported',
+  'version-later': 'speaks only later versions of MCP',
+  'plain-text-refused': 'plain-text HTTP needs --upstream-connection-mode plain-text-or-tls',
+  'transport-unsupported': 'transport not supported: only STREAMABLEHTTP is',
+  'list-refused': 'list refused',
+  'backend-busy': 'too many requests in flight to it',
+  'backend-share-used': 'too many requests of yours in flight to it',
+  'connections-used': 'too many connections to backends',
+  'connections-share-used': 'too many requests of yours in flight to backends',
+  'task-unreachable': 'a longer backend name takes the id of its task: one of the two needs another name',
+  'session-ended': 'session ended',
+} as const;
+
+export type UpstreamFaultKind = keyof typeof FAULT_REASONS;
+
+/** A failure of one exchange with a backend. */
+export interface UpstreamFault {
+  readonly kind: UpstreamFaultKind;
+  /** True when no byte of the request was written to a connection: it can safely be sent again. */
+  readonly isUnsent: boolean;
+  /** More words, of some kinds: the backend's HTTP status, the place that it redirects to, the versions that it names, the list. */
+  readonly detail?: string;
+  /** In place of these in the log: what callers should not see. */
+  readonly logDetail?: string;
+}
+
+/** @param isUnsent whether the request certainly never left. */
+export function upstreamFault(kind: UpstreamFaultKind, isUnsent = false): UpstreamFault {
+  return { kind, isUnsent };
+}
+
+/** @param method that asks for the list. */
+export function listRefusedFault(method: string): UpstreamFault {
+  return { kind: 'list-refused', isUnsent: false, detail: method };
+}
+
+export function httpStatusFault(status: number): UpstreamFault {
+  return { kind: 'http-status', isUnsent: false, detail: String(status) };
+}
+
+/** @param location the header, `''` when there is none. @param from what was asked. */
+export function redirectFault(status: number, location: string, from: UpstreamTarget): UpstreamFault {
+  const detail = redirectPlace(location, from);
+  const logDetail = redirectPath(location, from);
+  return detail === '' ? httpStatusFault(status) : { kind: 'redirected', isUnsent: false, detail, logDetail };
+}
+
+/** What an error in answer to `initialize` says. @param error as JSON. */
+export function initializeFault(error: Buffer): UpstreamFault {
+  const refusal =
+    error.length <= limits.upstreamRefusalBytesMax ? readVersionRefusal(JSON.parse(error.toString())) : undefined;
+  if (refusal === undefined) return upstreamFault('initialize-refused');
+  const kind = VERSION_FAULTS[refusal.kind];
+  return refusal.versions === '' ? upstreamFault(kind) : { kind, isUnsent: false, detail: `(${refusal.versions})` };
+}
+
+const VERSION_FAULTS = {
+  later: 'version-later',
+  other: 'version-unsupported',
+  'initialize-unknown': 'initialize-unknown',
+} as const satisfies Readonly<Record<VersionRefusal['kind'], UpstreamFaultKind>>;
+
+const REACH_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
+  'connection-refused',
+  'connect-timeout',
+  'name-not-resolved',
+  'connect-failed',
+  'tls-failed',
+]);
+
+/** Whether there was no connection to be had: a fault of the place, whoever's request it was. */
+export function isReachFault({ kind }: UpstreamFault): boolean {
+  return REACH_FAULTS.has(kind);
+}
+
+/** What a caller is told of a fault; names no address. */
+export function faultReason({ kind, detail }: UpstreamFault): string {
+  const reason = FAULT_REASONS[kind];
+  if (detail === undefined) return reason;
+  return kind === 'list-refused' ? `${detail} refused` : `${reason} ${detail}`;
+}
+
+/** What the log says of it. */
+export function loggedReason(fault: UpstreamFault): string {
+  return faultReason(fault.logDetail === undefined ? fault : { ...fault, detail: fault.logDetail });
+}

@@ -1,0 +1,398 @@
+// One MCP session with one backend, on behalf of one downstream session. It opens itself when first needed, tells
+// whoever waits, tries again after a failure with a growing delay, and forgets what the backend has forgotten. Whether
+// the backend can be reached is known by all sessions together: see `reach/endpoint.ts`.
+//
+//   state        open asked      handshake done   handshake failed   lost by backend   close
+//   idle         opening         -                -                  -                 closed
+//   opening      (joins)         open             unavailable        -                 closed
+//   open         (at once)       -                -                  idle              closed
+//   unavailable  opening, when   -                -                  -                 closed
+//                the delay is over
+//   closed       (refused)       -                -                  -                 -
+import type { CompiledBackend } from '../user-config/compiled-config.js';
+import { mayHaveTasks } from '../user-config/list-rules.js';
+import { capability, TASK_CAPABILITIES } from '../protocol/capabilities.js';
+import type { BackendMessage } from '../protocol/json-rpc.js';
+import { limits } from '../shared/limits.js';
+import { rpcCodes } from '../shared/refusals.js';
+import type { ClientIntroduction } from './client-introduction.js';
+import { openHandshake, type Handshake, type HandshakeResult } from './handshake.js';
+import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
+import type { Endpoint } from './reach/endpoint.js';
+import type { UpstreamContext } from './upstream-context.js';
+import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
+import { UpstreamRequest, type IdSpan, type RequestHandler } from './upstream-request.js';
+
+export type UpstreamSessionState = 'idle' | 'opening' | 'open' | 'unavailable' | 'closed';
+
+const TRANSITIONS: Readonly<Record<UpstreamSessionState, readonly UpstreamSessionState[]>> = {
+  idle: ['opening', 'closed'],
+  opening: ['open', 'unavailable', 'closed'],
+  open: ['idle', 'closed'],
+  unavailable: ['opening', 'closed'],
+  closed: [],
+};
+
+/** What is written down of an open upstream session, and all that is needed to go on with it elsewhere. */
+export interface UpstreamSessionRecord {
+  /** The backend's session id; `''` when it gave none (C09). */
+  readonly sessionId: string;
+  /** The version that the backend answered (decisions 2.4). */
+  readonly protocolVersion: string;
+  /** What the backend declared, as bits of `capability`. */
+  readonly capabilities: number;
+  readonly instructions: string | undefined;
+}
+
+/** An answer to a backend's request. */
+export interface AnswerError {
+  readonly code: number;
+  readonly message: string;
+}
+
+/** Where the words weigh that a backend says of itself: a session's memory. */
+export interface WordMemory {
+  /** @returns their weight, to be dropped with them; `undefined` when there is no room for them. */
+  tryKeepText(text: string): number | undefined;
+  drop(bytes: number): void;
+}
+
+/** Called once: with nothing when the session is open, with the fault when it cannot be opened now. */
+export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
+
+const NOT_OFFERED: AnswerError = { code: rpcCodes.methodNotFound, message: 'Method not offered' };
+const NO_ANSWER = upstreamFault('answer-timeout', true);
+
+export class UpstreamSession {
+  /** Called each time it was opened, before those who wait for it. */
+  onOpened: ((upstream: UpstreamSession, passthrough: readonly string[]) => void) | undefined;
+  /** Called each time it was lost, or closed. */
+  onDropped: ((upstream: UpstreamSession) => void) | undefined;
+  readonly #context: UpstreamContext;
+  /** On whose behalf. */
+  readonly subject: string;
+  /** The caller's own words of its `initialize` (decisions 2.4). */
+  readonly #introduction: ClientIntroduction;
+  readonly #memory: WordMemory;
+  /** What the record's words weigh there. */
+  #recordBytes = 0;
+  #backend: CompiledBackend;
+  readonly #endpoint: Endpoint;
+  #state: UpstreamSessionState = 'idle';
+  #record: UpstreamSessionRecord | undefined;
+  #knownCapabilities: number | undefined;
+  #headers: readonly string[] = [];
+  #waiters: OpenWaiter[] = [];
+  #answersUnderWay = 0;
+  #isTellingRoots = false;
+  #tellRootsAgain: (() => void) | undefined;
+  #handshake: Handshake | undefined;
+  #openedAtMs = 0;
+  #isTrial = false;
+  #lastFault: UpstreamFault = upstreamFault('session-ended');
+  #retryDelayMs: number = limits.upstreamRetryDelayMsMin;
+  #retryAtMs = 0;
+
+  constructor(
+    context: UpstreamContext,
+    subject: string,
+    backend: CompiledBackend,
+    introduction: ClientIntroduction,
+    memory: WordMemory,
+  ) {
+    this.#context = context;
+    this.subject = subject;
+    this.#backend = backend;
+    this.#endpoint = context.endpoints.of(backend.target);
+    this.#introduction = introduction;
+    this.#memory = memory;
+  }
+
+  get backend(): CompiledBackend {
+    return this.#backend;
+  }
+
+  get state(): UpstreamSessionState {
+    return this.#state;
+  }
+
+  /** Whether it is being opened although the backend has answered nobody of late: nobody should wait for it for long. */
+  get isTrial(): boolean {
+    return this.#isTrial && this.#state === 'opening';
+  }
+
+  /** What the backend said of itself; `undefined` unless the session is open. */
+  get record(): UpstreamSessionRecord | undefined {
+    return this.#record;
+  }
+
+  /** What the backend declared when it was last opened, as bits of `capability`; no tasks where callers can have none. */
+  get knownCapabilities(): number | undefined {
+    const known = this.#knownCapabilities;
+    return known === undefined || mayHaveTasks(this.#backend) ? known : known & ~TASK_CAPABILITIES;
+  }
+
+  /** Whether a bit of `capability` is among these. */
+  declares(bit: number): boolean {
+    return ((this.knownCapabilities ?? 0) & bit) !== 0;
+  }
+
+  /** Whether its backend keeps a session that only a word of ours ends. */
+  get hasToBeTold(): boolean {
+    return this.#record !== undefined && this.#record.sessionId !== '';
+  }
+
+  /** A newer config of the same backend at the same address: lists may have changed, the session goes on. */
+  reconfigure(backend: CompiledBackend): void {
+    this.#backend = backend;
+  }
+
+  /**
+   * Opens the session unless it is open. `waiter` is called from within when the outcome is known already.
+   * @param passthrough headers of the caller for this backend, here and below: name, value, …
+   */
+  whenOpen(passthrough: readonly string[], waiter: OpenWaiter): void {
+    const fault = this.#tryFault();
+    if (fault !== undefined) waiter(fault);
+    else if (this.#state === 'open') waiter(undefined);
+    else {
+      this.#waiters.push(waiter);
+      if (this.#state !== 'opening') this.#open(passthrough);
+    }
+  }
+
+  /**
+   * Sends a JSON-RPC request in the open session.
+   * @param message the whole of it; `id` stands in it or in what it was made of.
+   */
+  request(
+    { body, leftOut, putIn }: OutgoingMessage,
+    id: IdSpan,
+    passthrough: readonly string[],
+    deadlineMs: number,
+    isSilenceDeadline: boolean,
+    handler: RequestHandler,
+  ): UpstreamRequest {
+    const headers = this.#headersWith(passthrough);
+    const carriesSession = this.#record !== undefined && this.#record.sessionId !== '';
+    const { target } = this.#backend;
+    return new UpstreamRequest(
+      this.#context.http,
+      this.#context.deadlines,
+      {
+        subject: this.subject,
+        memory: this.#context.answerMemory,
+        target,
+        endpoint: this.#endpoint,
+        headers,
+        body,
+        leftOut,
+        putIn,
+        id,
+        deadlineMs,
+        isSilenceDeadline,
+        carriesSession,
+        streams: this.#context.streams,
+        hasTasks: this.declares(capability.tasks),
+      },
+      handler,
+    );
+  }
+
+  /** Sends a notification or a response; nobody waits for how that goes. @param onDone called once. */
+  send(message: OutgoingMessage, passthrough: readonly string[], onDone?: () => void): void {
+    if (this.#state !== 'open') {
+      onDone?.();
+      return;
+    }
+    const headers = this.#headersWith(passthrough);
+    this.#context.replies.send(this.subject, this.#backend.target, 'POST', headers, message, onDone);
+  }
+
+  /**
+   * Asks for what the backend says unasked (C04): in the open session.
+   * @param lastEventId where to go on; `''` for nowhere.
+   */
+  listen(lastEventId: string, passthrough: readonly string[], handler: UpstreamHandler): UpstreamCall {
+    const { sessionId = '', protocolVersion = '' } = this.#record ?? {};
+    const headers = ['accept', 'text/event-stream', 'mcp-protocol-version', protocolVersion];
+    if (sessionId !== '') headers.push('mcp-session-id', sessionId);
+    if (lastEventId !== '') headers.push('last-event-id', lastEventId);
+    headers.push(...passthrough);
+    const { target } = this.#backend;
+    const { streams } = this.#context;
+    return streams.dispatch(plainRequest(this.subject, target, 'GET', headers), handler);
+  }
+
+  /** Tells that the client's roots have changed: once more if that is being told already, however often it comes. */
+  tellRootsChanged(body: Buffer, passthrough: readonly string[]): void {
+    const tell = (): void => this.tellRootsChanged(body, passthrough);
+    if (this.#isTellingRoots) {
+      this.#tellRootsAgain = tell;
+      return;
+    }
+    this.#isTellingRoots = true;
+    this.send({ body }, passthrough, () => {
+      this.#isTellingRoots = false;
+      const again = this.#tellRootsAgain;
+      this.#tellRootsAgain = undefined;
+      again?.();
+    });
+  }
+
+  /** Tells the backend that nobody waits for a request any more (S36, C16). */
+  cancel(id: IdSpan, reason: string, passthrough: readonly string[]): void {
+    const head = Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":');
+    const tail = Buffer.from(`,"reason":${JSON.stringify(reason)}}}`);
+    this.send({ body: Buffer.concat([head, id.bytes.subarray(id.start, id.end), tail]) }, passthrough);
+  }
+
+  /** Answers a request of the backend's own where nobody can be asked: `ping` (C18), and that no other is offered (C19). */
+  answer(bytes: Buffer, message: BackendMessage, passthrough: readonly string[]): void {
+    if (message.kind !== 'request') return;
+    const id = bytes.subarray(message.idStart, message.idEnd);
+    this.answerInstead(id, message.method === 'ping' ? undefined : NOT_OFFERED, passthrough);
+  }
+
+  /**
+   * Answers a request of the backend's own in place of the client.
+   * @param id as JSON.
+   * @param error `undefined` answers an empty result.
+   */
+  answerInstead(id: Buffer, error: AnswerError | undefined, passthrough: readonly string[]): void {
+    // A backend that asks without end must not have a connection for each of its requests.
+    if (this.#answersUnderWay >= limits.backendRequestsUnderWayMax) return;
+    const body = error === undefined ? '"result":{}' : `"error":${JSON.stringify(error)}`;
+    this.#answersUnderWay += 1;
+    this.send({ body: Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},${body}}`) }, passthrough, () => {
+      this.#answersUnderWay -= 1;
+    });
+  }
+
+  /** The backend no longer knows the session: the next need opens a new one (C11). */
+  lose(lost: UpstreamSessionRecord | undefined): void {
+    // Several calls may hear of one loss; only the session they were sent in is given up, not its successor.
+    if (this.#record !== lost || !this.#transition('idle')) return;
+    this.#dropRecord();
+  }
+
+  /** A request in the session has failed; for the log. */
+  reportFailure(fault: UpstreamFault): void {
+    this.#context.onFailure(this.#backend, fault);
+  }
+
+  /**
+   * Ends the session for good and tells the backend (C12). Who waits hears `session-ended`.
+   * @param onTold called once, later, if the session is one that `hasToBeTold`.
+   */
+  close(passthrough: readonly string[], onTold?: (isTold: boolean) => void): void {
+    const { target } = this.#backend;
+    const { hasToBeTold } = this;
+    const isTrial = this.isTrial;
+    if (!this.#transition('closed')) return;
+    if (isTrial) this.#endpoint.onTrialOver(this.subject);
+    this.#handshake?.abort();
+    if (hasToBeTold) {
+      const headers = this.#headersWith(passthrough);
+      this.#context.notices.send(this.subject, target, 'DELETE', headers, undefined, onTold);
+    }
+    this.#dropRecord();
+    this.#tell(upstreamFault('session-ended', true));
+  }
+
+  /** Why the session cannot be opened or used now, if so. One that can be opened must be. */
+  #tryFault(): UpstreamFault | undefined {
+    if (this.#backend.obstacle !== undefined) return upstreamFault(this.#backend.obstacle, true);
+    if (this.#state === 'closed') return upstreamFault('session-ended', true);
+    const { circuit } = this.#endpoint;
+    if (circuit.fault !== undefined) {
+      circuit.onNeeded();
+      return this.#refused(circuit.fault);
+    }
+    if (this.#state === 'open' || this.#state === 'opening') return undefined;
+    const nowMs = this.#context.nowMs();
+    if (this.#state === 'unavailable' && nowMs < this.#retryAtMs) return this.#lastFault;
+    const admission = this.#endpoint.admit(this.subject, nowMs);
+    this.#isTrial = admission === 'trial';
+    return admission === 'refused' ? this.#refused(NO_ANSWER) : undefined;
+  }
+
+  #refused(fault: UpstreamFault): UpstreamFault {
+    if (this.#state !== 'open') this.#context.onUnavailable(this.#backend, fault);
+    return fault;
+  }
+
+  #headersWith(passthrough: readonly string[]): readonly string[] {
+    return passthrough.length === 0 ? this.#headers : [...this.#headers, ...passthrough];
+  }
+
+  #open(passthrough: readonly string[]): void {
+    this.#transition('opening');
+    this.#openedAtMs = this.#context.nowMs();
+    const { target } = this.#backend;
+    this.#handshake = openHandshake(
+      this.#context,
+      { subject: this.subject, target, endpoint: this.#endpoint, passthrough, introduction: this.#introduction },
+      {
+        onOpen: (result) => this.#onOpen(result, passthrough),
+        onFault: (fault) => this.#onOpenFault(fault),
+      },
+    );
+  }
+
+  #onOpen(result: HandshakeResult, passthrough: readonly string[]): void {
+    if (!this.#transition('open')) return;
+    this.#handshake = undefined;
+    this.#record = this.#keptRecord(result.record);
+    this.#knownCapabilities = result.record.capabilities;
+    this.#headers = result.headers;
+    this.#retryDelayMs = limits.upstreamRetryDelayMsMin;
+    this.#context.onAvailable(this.#backend);
+    this.onOpened?.(this, passthrough);
+    this.#tell(undefined);
+  }
+
+  /** Without the instructions when the memory of sessions has no room for them. */
+  #keptRecord(record: UpstreamSessionRecord): UpstreamSessionRecord {
+    const { instructions } = record;
+    if (instructions === undefined) return record;
+    const bytes = this.#memory.tryKeepText(instructions);
+    this.#recordBytes = bytes ?? 0;
+    return bytes === undefined ? { ...record, instructions: undefined } : record;
+  }
+
+  #dropRecord(): void {
+    this.onDropped?.(this);
+    this.#record = undefined;
+    this.#memory.drop(this.#recordBytes);
+    this.#recordBytes = 0;
+  }
+
+  #onOpenFault(fault: UpstreamFault): void {
+    if (!this.#transition('unavailable')) return;
+    this.#handshake = undefined;
+    this.#lastFault = fault;
+    const nowMs = this.#context.nowMs();
+    if (this.#endpoint.onOpenFault(this.subject, fault, this.#openedAtMs, nowMs)) {
+      // The endpoint says when the next try may be.
+      this.#retryAtMs = nowMs;
+    } else {
+      this.#retryAtMs = nowMs + this.#retryDelayMs;
+      this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, limits.upstreamRetryDelayMsMax);
+    }
+    this.#context.onUnavailable(this.#backend, fault);
+    this.#tell(fault);
+  }
+
+  #tell(fault: UpstreamFault | undefined): void {
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter(fault);
+  }
+
+  #transition(to: UpstreamSessionState): boolean {
+    if (!TRANSITIONS[this.#state].includes(to)) return false;
+    this.#state = to;
+    return true;
+  }
+}

@@ -1,0 +1,104 @@
+// From a checked user config to the shape that requests look things up in. Runs once when a config's bytes change.
+import type { UpstreamOptions } from '../config/dataplane-options.js';
+import { uriNames, type UriName } from './uri-name.js';
+import type {
+  AllowedNames,
+  BackendObstacle,
+  CompiledBackend,
+  CompiledUserConfig,
+  CompiledVirtualHost,
+} from './compiled-config.js';
+import type { BackendConfig, UserConfig } from './user-config-schema.js';
+
+export function compileUserConfig(config: UserConfig, upstreamMode: UpstreamOptions['mode']): CompiledUserConfig {
+  const virtualHosts = new Map<string, CompiledVirtualHost>();
+  for (const [id, { backends }] of config.virtual_hosts) {
+    virtualHosts.set(id, compileVirtualHost(id, backends, upstreamMode));
+  }
+  return { virtualHosts };
+}
+
+function compileVirtualHost(
+  id: string,
+  configs: ReadonlyMap<string, BackendConfig>,
+  upstreamMode: UpstreamOptions['mode'],
+): CompiledVirtualHost {
+  const backends = new Map<string, CompiledBackend>();
+  const passthroughHeaders = new Set<string>();
+  const inUris = uriNames(configs.keys());
+  for (const [name, config] of configs) {
+    const backend = compileBackend(name, inUris.get(name)!, config, upstreamMode);
+    backends.set(name, backend);
+    for (const header of backend.passthroughHeaders) passthroughHeaders.add(header);
+  }
+  // Sorting is stable: names of one length stay in the config's order.
+  const backendsByNameLength = [...backends.values()].sort(
+    (a, b) => Buffer.byteLength(b.name) - Buffer.byteLength(a.name),
+  );
+  const backendsByUriName = new Map(backendsByNameLength.map((backend) => [backend.uriName, backend]));
+  return { id, backends, backendsByNameLength, backendsByUriName, passthroughHeaders };
+}
+
+function compileBackend(
+  name: string,
+  { uriName, hasTwin }: UriName,
+  config: BackendConfig,
+  upstreamMode: UpstreamOptions['mode'],
+): CompiledBackend {
+  const url = new URL(config.url);
+  return {
+    name,
+    uriName,
+    hasTwin,
+    target: { origin: url.origin, path: url.pathname + url.search },
+    obstacle: findObstacle(config, url, upstreamMode),
+    passthroughHeaders: new Set(config.passthrough_headers.filter(isHeaderName).map(toLowerCase).filter(mayBeCopied)),
+    allowedNames: {
+      tools: allowList(config, 'tools', config.allowed_tool_names),
+      prompts: allowList(config, 'prompts', config.allowed_prompt_names),
+      resources: allowList(config, 'resources', config.allowed_resource_names),
+    },
+  };
+}
+
+/** An empty one allows all, unless nothing of the kind is exposed. */
+function allowList(
+  { exposes }: BackendConfig,
+  kind: keyof AllowedNames,
+  names: readonly string[],
+): ReadonlySet<string> | undefined {
+  if (exposes?.includes(kind) === false) return new Set();
+  return names.length > 0 ? new Set(names) : undefined;
+}
+
+function findObstacle(
+  config: BackendConfig,
+  url: URL,
+  upstreamMode: UpstreamOptions['mode'],
+): BackendObstacle | undefined {
+  if (config.transport !== 'STREAMABLEHTTP') return 'transport-unsupported';
+  if (url.protocol === 'http:' && upstreamMode === 'tls-only') return 'plain-text-refused';
+  return undefined;
+}
+
+/** A field name as RFC 9110, section 5.6.2 has it. */
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/**
+ * Belong to one connection or to one message of the gateway's own, so they are never copied, listed or not (decisions
+ * 2.6). `expect` is among them because the gateway has the whole body when it asks.
+ */
+const OWN_HEADERS =
+  /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|expect|last-event-id)$|^(?:proxy-|content-|accept|mcp-)/;
+
+function isHeaderName(name: string): boolean {
+  return HEADER_NAME.test(name);
+}
+
+function toLowerCase(name: string): string {
+  return name.toLowerCase();
+}
+
+function mayBeCopied(lowerCaseName: string): boolean {
+  return !OWN_HEADERS.test(lowerCaseName);
+}

@@ -1,0 +1,100 @@
+// A worker's user configs, compiled. Answers from what was compiled before for as long as the stored bytes are the same,
+// so that the identity of a compiled virtual host says whether its config changed. Hot.
+import type { UpstreamOptions } from '../config/dataplane-options.js';
+import { limits } from '../shared/limits.js';
+import type { UserConfigRead } from './compiled-config.js';
+import { ConfigCompiler } from './config-compiler.js';
+import { RecentMap } from '../shared/recent-map.js';
+import type { Store, StoreRead } from '../store/store.js';
+
+interface Compiled {
+  readonly value: Buffer;
+  readonly read: UserConfigRead;
+}
+
+/** A large config that is being compiled, for everybody who asks meanwhile. */
+interface Compiling {
+  readonly value: Buffer;
+  readonly read: Promise<UserConfigRead>;
+}
+
+const missing: UserConfigRead = Object.freeze({ kind: 'missing' });
+
+export class UserConfigs {
+  readonly #store: Store;
+  readonly #compiler: ConfigCompiler;
+  /** The newest of each subject. */
+  readonly #compiling = new Map<string, Compiling>();
+  readonly #compiled = new RecentMap<Compiled>(
+    limits.userConfigCacheEntriesMax,
+    limits.userConfigCacheBytesMax,
+    ({ value }) => value.length,
+  );
+
+  constructor(store: Store, upstreamMode: UpstreamOptions['mode']) {
+    this.#store = store;
+    this.#compiler = new ConfigCompiler(upstreamMode);
+  }
+
+  /**
+   * The config under a subject; without a promise whenever the store needs none, but for a large config that is new. Never
+   * throws or rejects.
+   */
+  read(subject: string): UserConfigRead | Promise<UserConfigRead> {
+    const stored = this.#store.read(subject);
+    return stored instanceof Promise
+      ? stored.then((settled) => this.#compile(subject, settled))
+      : this.#compile(subject, stored);
+  }
+
+  /** The next read sees what was written before this call. What was compiled stays: the bytes decide. */
+  forget(subject: string): void {
+    this.#store.forget(subject);
+  }
+
+  async close(): Promise<void> {
+    await this.#compiler.close();
+  }
+
+  #compile(subject: string, stored: StoreRead): UserConfigRead | Promise<UserConfigRead> {
+    if (stored.kind !== 'found') return stored;
+    const { value } = stored;
+    const known = this.#compiled.get(subject);
+    if (known !== undefined) {
+      if (known.value === value) return known.read;
+      if (known.value.equals(value)) {
+        this.#compiled.set(subject, { value, read: known.read });
+        return known.read;
+      }
+    }
+    if (value.length === 0) return missing;
+    // What cannot be decoded is remembered too: asking again must not cost a parse each time.
+    const under = this.#compiling.get(subject);
+    if (under?.value.equals(value) === true) return under.read;
+    const read = this.#compiler.compile(value);
+    if (read instanceof Promise) return this.#await(subject, value, read);
+    this.#compiled.set(subject, { value, read });
+    return read;
+  }
+
+  #await(subject: string, value: Buffer, compiled: Promise<UserConfigRead>): Promise<UserConfigRead> {
+    const read = compiled.then(
+      (settled) => {
+        // What was written meanwhile is the newer one.
+        if (this.#settle(subject, read)) this.#compiled.set(subject, { value, read: settled });
+        return settled;
+      },
+      (error: unknown): UserConfigRead => {
+        this.#settle(subject, read);
+        return { kind: 'failed', reason: `the user config could not be compiled: ${String(error)}` };
+      },
+    );
+    this.#compiling.set(subject, { value, read });
+    return read;
+  }
+
+  /** False when a newer one is being compiled. */
+  #settle(subject: string, read: Promise<UserConfigRead>): boolean {
+    return this.#compiling.get(subject)?.read === read && this.#compiling.delete(subject);
+  }
+}

@@ -1,0 +1,275 @@
+// The caller's end of one hop: sends a request to its owner and gives the answer to the exchange that it came by.
+//
+//   asked ── respond ──> gathering ── body complete ──> done
+//   asked ── open-stream, open-body ──> streaming ── end ──> ending ── all written ──> done
+//   asked, gathering, streaming ── cut, or the link is lost ──> done
+//   asked, gathering, streaming, leaving ── reset, or a frame that cannot be ──> done
+//   asked, gathering, streaming ── the caller went away ──> leaving ── request sent ──> done
+//   ending ── the caller went away ──> done
+import type { Exchange } from '../../relay/exchange.js';
+import { limits } from '../../shared/limits.js';
+import type { RoomWaiter } from '../../shared/message-memory.js';
+import { HopBody } from './body.js';
+import { HopFault, StreamFault, type FrameKind } from './frames.js';
+import { Inflow, Outflow } from './flow.js';
+import {
+  readCredit,
+  readOpenBody,
+  readOpenStream,
+  readRespondHead,
+  trySendRequestHead,
+  type Hop,
+  type RespondHead,
+} from './heads.js';
+import type { HopSocket } from './socket.js';
+
+/**
+ * Why there is no answer. `owner-absent`: nothing was sent, for there is no process to send it to, so its sessions are
+ * lost too. `owner-lost`: the request was sent, and it is not known what became of it. `hop-failed`: the two workers did
+ * not understand each other about this one request; the owner and its sessions are there.
+ */
+export type HopFailure = 'owner-absent' | 'owner-lost' | 'hop-failed' | 'answer-bytes-full';
+
+type State = 'asked' | 'gathering' | 'streaming' | 'ending' | 'leaving' | 'done';
+
+export class HopCall implements RoomWaiter {
+  readonly #socket: HopSocket;
+  readonly stream: number;
+  readonly #exchange: Exchange;
+  readonly #onFailure: (failure: HopFailure) => void;
+  readonly #forget: (stream: number) => void;
+  readonly #outflow: Outflow;
+  #state: State = 'asked';
+
+  /** An answer given as a whole, while it is gathered. */
+  #answer: { readonly head: RespondHead; readonly body: HopBody } | undefined;
+
+  readonly #inflow: Inflow;
+  /** What is still to come of a body of a known length; `undefined` in an event stream. */
+  #bodyLeftBytes: number | undefined;
+  /** Data of a stream is held from a `write` that answered false until `onDrain`: a window of it at most. */
+  #held: Buffer[] = [];
+  #isBlocked = false;
+  /** The size of the write that answered false: its credit is returned with `onDrain`. */
+  #blockedBytes = 0;
+
+  /** @param forget is called once, when no frame of the stream is of interest any more. */
+  constructor(
+    socket: HopSocket,
+    stream: number,
+    exchange: Exchange,
+    onFailure: (failure: HopFailure) => void,
+    forget: (stream: number) => void,
+  ) {
+    this.#socket = socket;
+    this.stream = stream;
+    this.#exchange = exchange;
+    this.#onFailure = onFailure;
+    this.#forget = forget;
+    this.#outflow = new Outflow(socket, stream);
+    this.#inflow = new Inflow(socket, stream);
+  }
+
+  start(hop: Hop): void {
+    if (!trySendRequestHead(this.#socket, this.stream, hop, this.#exchange.request)) {
+      this.#socket.logger.error('a request does not fit into a hop');
+      this.#fail();
+      return;
+    }
+    this.#outflow.write(this.#exchange.request.body);
+    this.#exchange.onAbort = (): void => this.#onAbort();
+    this.#exchange.onDrain = (): void => this.#onDrain();
+    this.#releaseSent();
+    if (this.#exchange.isAborted) this.#onAbort();
+  }
+
+  /** Nothing reads the request's body here once all of it is in frames. */
+  #releaseSent(): void {
+    if (this.#outflow.isEmpty) this.#exchange.releaseBody?.();
+  }
+
+  /**
+   * @throws {StreamFault} for a frame that cannot be: `onFault` ends the hop.
+   * @throws {HopFault} for a frame that an owner never sends.
+   */
+  onFrame(kind: FrameKind, payload: Buffer): void {
+    if (kind === 'reset') return this.#fail();
+    if (kind === 'credit') return this.#onCredit(readCredit(payload));
+    // The caller is gone and the owner does not know yet: what it still sends is dropped.
+    if (this.#state === 'leaving') return;
+    switch (kind) {
+      case 'respond':
+        return this.#onRespond(readRespondHead(payload));
+      case 'open-stream':
+        this.#expect(['asked'], 'streaming', kind);
+        return this.#exchange.openStream(readOpenStream(payload));
+      case 'open-body': {
+        const { contentType, bodyBytes } = readOpenBody(payload);
+        this.#expect(['asked'], 'streaming', kind);
+        this.#bodyLeftBytes = bodyBytes;
+        return this.#exchange.openBody(contentType, bodyBytes);
+      }
+      case 'data':
+        return this.#onData(payload);
+      case 'end':
+        if ((this.#bodyLeftBytes ?? 0) > 0) throw new StreamFault('body shorter than its head says');
+        this.#expect(['streaming'], 'ending', kind);
+        this.#forget(this.stream);
+        return this.#writeHeld();
+      case 'cut':
+        return this.#onCut();
+      case 'hello':
+      case 'request':
+      case 'abort':
+        throw new HopFault(`${kind} frame at the caller`);
+    }
+  }
+
+  /** The link is gone. Not called once the answer has arrived completely. */
+  onLost(failure: HopFailure): void {
+    const hasBegun = this.#state === 'streaming';
+    if (!this.#finish(['asked', 'gathering', 'streaming'])) return;
+    if (hasBegun) this.#exchange.cut();
+    else this.#onFailure(failure);
+  }
+
+  /** A frame of the owner's cannot be: the hop ends, and the owner is told. */
+  onFault(): void {
+    this.#socket.reserve('reset', this.stream, 0);
+    this.#fail();
+  }
+
+  /** The stream is over for both ends; the caller is answered, or cut off where its answer has begun. */
+  #fail(failure: HopFailure = 'hop-failed'): void {
+    const hasBegun = this.#state === 'streaming';
+    const isWaiting = this.#state === 'asked' || this.#state === 'gathering';
+    if (!this.#finish(['asked', 'gathering', 'streaming', 'leaving'])) return;
+    this.#outflow.drop();
+    this.#forget(this.stream);
+    if (hasBegun) this.#exchange.cut();
+    else if (isWaiting) this.#onFailure(failure);
+  }
+
+  #onRespond(head: RespondHead): void {
+    if (head.bodyBytes > limits.hopAnswerBytesMax) throw new StreamFault(`answer of ${head.bodyBytes} bytes`);
+    this.#expect(['asked'], 'gathering', 'respond');
+    const body = new HopBody(this.#socket, this.stream, head.bodyBytes);
+    this.#answer = { head, body };
+    if (head.bodyBytes >= limits.countedFromBytes) {
+      const outcome = this.#exchange.makeRoom?.(head.bodyBytes, this) ?? 'room';
+      if (outcome === 'wait') body.hold();
+      else if (outcome !== 'room') this.onNoRoom();
+    }
+    this.#tryRespond();
+  }
+
+  /** For `MessageHold`. */
+  onRoom(): void {
+    if (this.#state === 'gathering') this.#answer?.body.letGo();
+  }
+
+  /** For `MessageHold`: the caller is told, the owner drops the rest. */
+  onNoRoom(): void {
+    if (this.#state !== 'gathering') return;
+    this.#socket.reserve('reset', this.stream, 0);
+    this.#fail('answer-bytes-full');
+  }
+
+  #onData(payload: Buffer): void {
+    if (this.#answer !== undefined) {
+      this.#answer.body.add(payload);
+      this.#tryRespond();
+      return;
+    }
+    if (this.#state !== 'streaming') throw new StreamFault(`data frame while ${this.#state}`);
+    this.#inflow.arrive(payload.length);
+    if (this.#bodyLeftBytes !== undefined) {
+      if (payload.length > this.#bodyLeftBytes) throw new StreamFault('body longer than its head says');
+      this.#bodyLeftBytes -= payload.length;
+    }
+    // What is held is a copy: a small event must not keep the whole piece that it came in with others.
+    if (this.#isBlocked) this.#held.push(Buffer.from(payload));
+    else this.#write(payload);
+  }
+
+  #tryRespond(): void {
+    if (this.#answer?.body.isComplete !== true || !this.#finish(['gathering'])) return;
+    const { head, body } = this.#answer;
+    this.#forget(this.stream);
+    this.#exchange.respond(head.status, head.contentType, body.bytes, head.sessionId, head.headers);
+  }
+
+  #onCut(): void {
+    if (!this.#finish(['asked', 'gathering', 'streaming'])) return;
+    this.#forget(this.stream);
+    this.#exchange.cut();
+  }
+
+  #onCredit(creditBytes: number): void {
+    this.#outflow.grant(creditBytes);
+    this.#releaseSent();
+    if (this.#state === 'leaving' && this.#outflow.isEmpty) this.#leave();
+  }
+
+  #onDrain(): void {
+    if (!this.#isBlocked) return;
+    this.#isBlocked = false;
+    this.#release(this.#blockedBytes);
+    this.#writeHeld();
+  }
+
+  /** Stops when the exchange takes no more, and goes on in `#onDrain`. */
+  #writeHeld(): void {
+    while (!this.#isBlocked && (this.#state === 'streaming' || this.#state === 'ending')) {
+      const bytes = this.#held.shift();
+      if (bytes === undefined) {
+        if (this.#finish(['ending'])) this.#exchange.end();
+        return;
+      }
+      this.#write(bytes);
+    }
+  }
+
+  #write(bytes: Buffer): void {
+    this.#isBlocked = !this.#exchange.write(bytes);
+    if (this.#isBlocked) this.#blockedBytes = bytes.length;
+    else this.#release(bytes.length);
+  }
+
+  /** The owner has sent everything once the stream is ending: it needs no credit. */
+  #release(bytes: number): void {
+    if (this.#state === 'streaming') this.#inflow.release(bytes);
+  }
+
+  #onAbort(): void {
+    this.#held = [];
+    if (this.#finish(['ending'])) return;
+    if (!this.#transition(['asked', 'gathering', 'streaming'], 'leaving')) return;
+    this.#socket.reserve('abort', this.stream, 0);
+    // A request is sent to its end even so: the owner carries it out (S12).
+    if (this.#outflow.isEmpty) this.#leave();
+  }
+
+  #leave(): void {
+    this.#finish(['leaving']);
+    this.#forget(this.stream);
+  }
+
+  #expect(from: readonly State[], to: State, kind: FrameKind): void {
+    if (!this.#transition(from, to)) throw new StreamFault(`${kind} frame while ${this.#state}`);
+  }
+
+  /** Lets go of the exchange: what happens to it from here on is no longer the hop's concern. */
+  #finish(from: readonly State[]): boolean {
+    if (!this.#transition(from, 'done')) return false;
+    this.#exchange.onAbort = undefined;
+    this.#exchange.onDrain = undefined;
+    return true;
+  }
+
+  #transition(from: readonly State[], to: State): boolean {
+    if (!from.includes(this.#state)) return false;
+    this.#state = to;
+    return true;
+  }
+}

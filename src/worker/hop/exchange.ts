@@ -1,0 +1,191 @@
+// The owner's end of one hop: an exchange whose answer goes over the link, to be given by the other worker's exchange.
+//
+//   unanswered ── respond ────> responding ── all sent ──> complete
+//   unanswered ── openStream, openBody ─> streaming ── end ──> ending ── all sent ──> complete
+//   unanswered, streaming ── cut ──> complete
+//   responding ── the answer does not fit into a hop ──> complete
+//   anything but complete ── abort ──> aborted
+import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import { AnswerRoom } from '../../shared/answer-room.js';
+import { largeMemory } from '../../shared/large-memory.js';
+import { limits } from '../../shared/limits.js';
+import type { MessageMemory } from '../../shared/message-memory.js';
+import { Outflow } from './flow.js';
+import { sendOpenBody, sendOpenStream, trySendRespondHead } from './heads.js';
+import type { HopSocket } from './socket.js';
+
+const NO_BODY = Buffer.alloc(0);
+
+type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' | 'aborted';
+
+export class HopExchange implements Exchange {
+  readonly stream: number;
+  onDrain: (() => void) | undefined;
+  onAbort: (() => void) | undefined;
+
+  readonly #socket: HopSocket;
+  readonly #forget: (stream: number) => void;
+  readonly #outflow: Outflow;
+  #request: ExchangeRequest;
+  #state: State = 'unanswered';
+  /** An answer given as a whole: it is sent from where it is. */
+  #body: Uint8Array = NO_BODY;
+  /** A `write` answered false. Ends in `onCredit`, or with the exchange. */
+  #isDrainDue = false;
+  #onSettled: ((isWhole: boolean) => void) | undefined;
+  readonly #answerMemory: MessageMemory | undefined;
+  readonly #subject: string;
+  /** What waits for credit is what is not read. */
+  #room: AnswerRoom | undefined;
+
+  /**
+   * @param forget is called once, when no frame of the stream is of interest any more.
+   * @param answerMemory in which the subject's large answers count while they wait for credit.
+   */
+  constructor(
+    socket: HopSocket,
+    stream: number,
+    request: ExchangeRequest,
+    forget: (stream: number) => void,
+    answerMemory?: MessageMemory,
+    subject = '',
+  ) {
+    this.#socket = socket;
+    this.stream = stream;
+    this.#request = request;
+    this.#forget = forget;
+    this.#answerMemory = answerMemory;
+    this.#subject = subject;
+    this.#outflow = new Outflow(socket, stream);
+  }
+
+  get request(): ExchangeRequest {
+    return this.#request;
+  }
+
+  get isAborted(): boolean {
+    return this.#state === 'aborted';
+  }
+
+  respond(
+    status: number,
+    contentType: string,
+    body: Uint8Array | string,
+    sessionId?: string,
+    headers: readonly string[] = [],
+  ): void {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    if (!this.#transition(['unanswered'], 'responding')) return;
+    const head = { status, contentType, sessionId, headers, bodyBytes: bytes.length };
+    if (!trySendRespondHead(this.#socket, this.stream, head)) {
+      this.#socket.logger.error({ bytes: bytes.length }, 'an answer does not fit into a hop');
+      this.#reset();
+      return;
+    }
+    this.#body = bytes;
+    this.#outflow.write(bytes);
+    this.#countWaiting(bytes);
+    this.#tryComplete();
+  }
+
+  whenSettled(onSettled: (isWhole: boolean) => void): void {
+    this.#onSettled = onSettled;
+  }
+
+  releaseBody(): void {
+    if (this.#request.body.length < limits.largeMemoryFromBytes) return;
+    largeMemory.giveBack(this.#request.body);
+    this.#request = { ...this.#request, body: NO_BODY };
+  }
+
+  openStream(sessionId?: string): void {
+    if (this.#transition(['unanswered'], 'streaming')) sendOpenStream(this.#socket, this.stream, sessionId);
+  }
+
+  openBody(contentType: BodyType, bodyBytes: number): void {
+    if (!this.#transition(['unanswered'], 'streaming')) return;
+    sendOpenBody(this.#socket, this.stream, { contentType, bodyBytes });
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (this.#state !== 'streaming') return true;
+    this.#outflow.write(bytes);
+    this.#countWaiting(bytes);
+    this.#isDrainDue = !this.#outflow.hasCredit;
+    return this.#outflow.hasCredit;
+  }
+
+  end(): void {
+    if (this.#transition(['streaming'], 'ending')) this.#tryComplete();
+  }
+
+  cut(): void {
+    if (!this.#transition(['unanswered', 'streaming'], 'complete')) return;
+    this.#socket.reserve('cut', this.stream, 0);
+    this.#settle(false);
+  }
+
+  countInPieces(bytes: number): void {
+    if (this.#state === 'streaming') this.#roomOfAnswer()?.countInPieces(bytes);
+  }
+
+  /** The other worker has got rid of bytes. */
+  onCredit(creditBytes: number): void {
+    this.#outflow.grant(creditBytes);
+    if (this.#state !== 'streaming') {
+      this.#tryComplete();
+    } else if (this.#isDrainDue && this.#outflow.hasCredit) {
+      this.#isDrainDue = false;
+      this.#room?.releaseUnread();
+      this.onDrain?.();
+    }
+  }
+
+  /** The caller went away, or the other worker did. */
+  abort(): void {
+    const isAnswered = this.#state === 'responding' || this.#state === 'ending';
+    if (!this.#transition(['unanswered', 'responding', 'streaming', 'ending'], 'aborted')) return;
+    this.#outflow.drop();
+    this.#settle(false);
+    // What the relay has answered completely is no longer its concern.
+    if (!isAnswered) this.onAbort?.();
+  }
+
+  #countWaiting({ length }: Uint8Array): void {
+    if (!this.#outflow.isEmpty) this.#roomOfAnswer()?.countUnread(length);
+  }
+
+  #roomOfAnswer(): AnswerRoom | undefined {
+    if (this.#answerMemory === undefined) return undefined;
+    return (this.#room ??= new AnswerRoom(this.#answerMemory, this.#subject));
+  }
+
+  /** There will be no answer over this hop. */
+  #reset(): void {
+    this.#transition(['responding'], 'complete');
+    this.#socket.reserve('reset', this.stream, 0);
+    this.#settle(false);
+  }
+
+  /** Does nothing while bytes wait for credit: `onCredit` comes here again. */
+  #tryComplete(): void {
+    if (!this.#outflow.isEmpty) return;
+    const isStream = this.#state === 'ending';
+    if (!this.#transition(['responding', 'ending'], 'complete')) return;
+    if (isStream) this.#socket.reserve('end', this.stream, 0);
+    else largeMemory.giveBack(this.#body);
+    this.#settle(true);
+  }
+
+  #settle(isWhole: boolean): void {
+    this.#room?.release();
+    this.#forget(this.stream);
+    this.#onSettled?.(isWhole);
+  }
+
+  #transition(from: readonly State[], to: State): boolean {
+    if (!from.includes(this.#state)) return false;
+    this.#state = to;
+    return true;
+  }
+}

@@ -1,0 +1,93 @@
+// The credit of one stream in one direction: at most `hopWindowBytes` are under way or waiting at the receiver. The
+// receiver returns credit for bytes it has got rid of. So a large body leaves room on the link for the other hops, and a
+// slow reader costs both workers a bounded amount of memory.
+import { limits } from '../../shared/limits.js';
+import { StreamFault } from './frames.js';
+import { sendCredit } from './heads.js';
+import type { HopSocket } from './socket.js';
+
+/** Credit is returned in quarters of the window: often enough that the sender goes on, without a frame for each piece. */
+const CREDIT_BYTES_MIN = limits.hopWindowBytes / 4;
+
+/** The sender's side. */
+export class Outflow {
+  readonly #socket: HopSocket;
+  readonly #stream: number;
+  #creditBytes: number = limits.hopWindowBytes;
+  /** What was written beyond the credit; goes on in `grant`. Empty while there is credit. */
+  #waiting: Uint8Array[] = [];
+
+  constructor(socket: HopSocket, stream: number) {
+    this.#socket = socket;
+    this.#stream = stream;
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+
+  get hasCredit(): boolean {
+    return this.#creditBytes > 0;
+  }
+
+  /** Takes all bytes. What has to wait is sent from where it is, and must stay as it is until then: see `isEmpty`. */
+  write(bytes: Uint8Array): void {
+    const sentBytes = this.#send(bytes);
+    if (sentBytes < bytes.length) this.#waiting.push(bytes.subarray(sentBytes));
+  }
+
+  /** @throws {StreamFault} when more is returned than was sent. */
+  grant(creditBytes: number): void {
+    this.#creditBytes += creditBytes;
+    if (this.#creditBytes > limits.hopWindowBytes) throw new StreamFault('more credit than the window holds');
+    for (let next = this.#waiting[0]; next !== undefined && this.hasCredit; next = this.#waiting[0]) {
+      const sentBytes = this.#send(next);
+      if (sentBytes === next.length) this.#waiting.shift();
+      else this.#waiting[0] = next.subarray(sentBytes);
+    }
+  }
+
+  /** Nobody wants the rest. */
+  drop(): void {
+    this.#waiting = [];
+  }
+
+  #send(bytes: Uint8Array): number {
+    const sentBytes = Math.min(bytes.length, this.#creditBytes);
+    for (let at = 0; at < sentBytes; at += limits.hopPartBytesMax) {
+      const part = bytes.subarray(at, Math.min(at + limits.hopPartBytesMax, sentBytes));
+      this.#socket.reserve('data', this.#stream, part.length).set(part);
+    }
+    this.#creditBytes -= sentBytes;
+    return sentBytes;
+  }
+}
+
+/** The receiver's side. */
+export class Inflow {
+  readonly #socket: HopSocket;
+  readonly #stream: number;
+  /** What the sender may still send. */
+  #openBytes: number = limits.hopWindowBytes;
+  /** Got rid of, but not yet returned as credit. */
+  #releasedBytes = 0;
+
+  constructor(socket: HopSocket, stream: number) {
+    this.#socket = socket;
+    this.#stream = stream;
+  }
+
+  /** @throws {StreamFault} when the sender had no credit for the bytes. */
+  arrive(bytes: number): void {
+    this.#openBytes -= bytes;
+    if (this.#openBytes < 0) throw new StreamFault('data beyond the window');
+  }
+
+  release(bytes: number): void {
+    this.#releasedBytes += bytes;
+    if (this.#releasedBytes < CREDIT_BYTES_MIN) return;
+    sendCredit(this.#socket, this.#stream, this.#releasedBytes);
+    this.#openBytes += this.#releasedBytes;
+    this.#releasedBytes = 0;
+  }
+}

@@ -1,0 +1,155 @@
+// What a hop's frames say, as bytes: the heads of requests and answers, and credit. Strings travel as UTF-16, so that
+// every string arrives as it was sent (a subject too that UTF-8 could not hold) and its length need not be counted.
+import type { AnswerForms, BodyType, ExchangeRequest } from '../../relay/exchange.js';
+import { limits } from '../../shared/limits.js';
+import { StreamFault } from './frames.js';
+import type { HopSocket } from './socket.js';
+
+/** What admission found out about a request, beyond the request itself. */
+export interface Hop {
+  readonly subject: string;
+  readonly virtualHostId: string;
+}
+
+export interface RequestHead extends Omit<ExchangeRequest, 'body'> {
+  readonly hop: Hop;
+  readonly bodyBytes: number;
+}
+
+export interface RespondHead {
+  readonly status: number;
+  readonly contentType: string;
+  readonly sessionId: string | undefined;
+  readonly headers: readonly string[];
+  readonly bodyBytes: number;
+}
+
+/** Of an answer that comes in parts. */
+export interface BodyHead {
+  readonly contentType: BodyType;
+  readonly bodyBytes: number;
+}
+
+const METHODS: readonly ExchangeRequest['method'][] = ['POST', 'DELETE', 'GET'];
+const ANSWER_FORMS: readonly AnswerForms[] = ['json', 'event-stream', 'both'];
+const BODY_TYPES: readonly BodyType[] = ['application/json', 'text/event-stream'];
+
+/**
+ * body bytes (u32) · method (u8) · answer forms (u8) · subject, virtual host, session, last event, header name, value, …
+ * @returns false, and sends nothing, when the owner would not take it.
+ */
+export function trySendRequestHead(socket: HopSocket, stream: number, hop: Hop, request: ExchangeRequest): boolean {
+  const { sessionId, lastEventId, passthroughHeaders } = request;
+  const strings = [hop.subject, hop.virtualHostId, sessionId, lastEventId, ...passthroughHeaders];
+  const payloadBytes = 6 + stringsBytes(strings);
+  const method = METHODS.indexOf(request.method);
+  const answerForms = ANSWER_FORMS.indexOf(request.answerForms);
+  if (method < 0 || answerForms < 0 || payloadBytes > limits.hopFrameBytesMax) return false;
+  const payload = socket.reserve('request', stream, payloadBytes);
+  payload.writeUInt32LE(request.body.length, 0);
+  payload[4] = method;
+  payload[5] = answerForms;
+  writeStrings(payload, 6, strings);
+  return true;
+}
+
+export function readRequestHead(payload: Buffer): RequestHead {
+  if (payload.length < 6) throw new StreamFault('request head too short');
+  const method = METHODS[payload[4] as number];
+  const answerForms = ANSWER_FORMS[payload[5] as number];
+  const [subject, virtualHostId, sessionId, lastEventId, ...passthroughHeaders] = readStrings(payload, 6);
+  if (method === undefined || answerForms === undefined) throw new StreamFault('request head with unknown codes');
+  if (subject === undefined || virtualHostId === undefined) throw new StreamFault('request head incomplete');
+  if (sessionId === undefined || lastEventId === undefined) throw new StreamFault('request head incomplete');
+  const bodyBytes = payload.readUInt32LE(0);
+  const hop = { subject, virtualHostId };
+  return { hop, bodyBytes, method, sessionId, lastEventId, answerForms, passthroughHeaders };
+}
+
+/**
+ * body bytes (u32) · status (u16) · content type, session (empty: none), header name, value, …
+ * @returns false, and sends nothing, when the other worker would not take it.
+ */
+export function trySendRespondHead(socket: HopSocket, stream: number, head: RespondHead): boolean {
+  const strings = [head.contentType, head.sessionId ?? '', ...head.headers];
+  const payloadBytes = 6 + stringsBytes(strings);
+  if (head.bodyBytes > limits.hopAnswerBytesMax || payloadBytes > limits.hopFrameBytesMax) return false;
+  const payload = socket.reserve('respond', stream, payloadBytes);
+  payload.writeUInt32LE(head.bodyBytes, 0);
+  payload.writeUInt16LE(head.status, 4);
+  writeStrings(payload, 6, strings);
+  return true;
+}
+
+export function readRespondHead(payload: Buffer): RespondHead {
+  if (payload.length < 6) throw new StreamFault('answer head too short');
+  const [contentType, sessionId, ...headers] = readStrings(payload, 6);
+  if (contentType === undefined || sessionId === undefined) throw new StreamFault('answer head incomplete');
+  return {
+    status: payload.readUInt16LE(4),
+    contentType,
+    sessionId: sessionId === '' ? undefined : sessionId,
+    headers,
+    bodyBytes: payload.readUInt32LE(0),
+  };
+}
+
+export function sendOpenStream(socket: HopSocket, stream: number, sessionId: string | undefined): void {
+  const strings = sessionId === undefined ? [] : [sessionId];
+  writeStrings(socket.reserve('open-stream', stream, stringsBytes(strings)), 0, strings);
+}
+
+/** @returns the session id, if the stream was opened with one. */
+export function readOpenStream(payload: Buffer): string | undefined {
+  return readStrings(payload, 0)[0];
+}
+
+export function sendOpenBody(socket: HopSocket, stream: number, { contentType, bodyBytes }: BodyHead): void {
+  const payload = socket.reserve('open-body', stream, 5);
+  payload.writeUInt32LE(bodyBytes, 0);
+  payload[4] = BODY_TYPES.indexOf(contentType);
+}
+
+export function readOpenBody(payload: Buffer): BodyHead {
+  const contentType = BODY_TYPES[payload[4] ?? BODY_TYPES.length];
+  if (payload.length !== 5 || contentType === undefined) throw new StreamFault('head of a body malformed');
+  return { contentType, bodyBytes: payload.readUInt32LE(0) };
+}
+
+export function sendCredit(socket: HopSocket, stream: number, creditBytes: number): void {
+  socket.reserve('credit', stream, 4).writeUInt32LE(creditBytes, 0);
+}
+
+export function readCredit(payload: Buffer): number {
+  if (payload.length !== 4) throw new StreamFault('credit is four bytes');
+  return payload.readUInt32LE(0);
+}
+
+function stringsBytes(strings: readonly string[]): number {
+  let bytes = 0;
+  for (const text of strings) bytes += 4 + text.length * 2;
+  return bytes;
+}
+
+/** Each string as its bytes (u32) and UTF-16; there are as many as fill the payload. */
+function writeStrings(payload: Buffer, from: number, strings: readonly string[]): void {
+  let at = from;
+  for (const text of strings) {
+    at = payload.writeUInt32LE(text.length * 2, at);
+    at += payload.write(text, at, 'utf16le');
+  }
+}
+
+function readStrings(payload: Buffer, from: number): string[] {
+  const strings: string[] = [];
+  let at = from;
+  while (at < payload.length) {
+    if (payload.length - at < 4) throw new StreamFault('string without its length');
+    const bytes = payload.readUInt32LE(at);
+    at += 4;
+    if (bytes > payload.length - at || bytes % 2 !== 0) throw new StreamFault('string of a wrong length');
+    strings.push(payload.toString('utf16le', at, at + bytes));
+    at += bytes;
+  }
+  return strings;
+}

@@ -1,0 +1,175 @@
+// The owner's end of one link: checks the secret, puts the requests together and hands each to the relay as an exchange.
+import { timingSafeEqual } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { Exchange } from '../../relay/exchange.js';
+import { limits } from '../../shared/limits.js';
+import type { Logger } from '../../shared/logger.js';
+import type { MessageMemory } from '../../shared/message-memory.js';
+import { HopBody } from './body.js';
+import { HopExchange } from './exchange.js';
+import { HopFault, StreamFault, type FrameKind } from './frames.js';
+import { readCredit, readRequestHead, type Hop, type RequestHead } from './heads.js';
+import { HopSocket, type HopSocketHandler } from './socket.js';
+import { StreamTable } from './streams.js';
+
+export interface HopIntakeOptions {
+  /** A request with a longer body is not taken: the other worker has the same limit. */
+  readonly bodyBytesMax: number;
+  /** In which answers count that wait for their receiver. */
+  readonly answerMemory?: MessageMemory;
+  readonly logger: Logger;
+}
+
+export type OnHopExchange = (hop: Hop, exchange: Exchange) => void;
+
+/** A request whose body is not complete yet. */
+interface ArrivingRequest {
+  readonly stream: number;
+  readonly head: RequestHead;
+  readonly body: HopBody;
+  isAborted: boolean;
+}
+
+export class HopIntake implements HopSocketHandler {
+  readonly #socket: HopSocket;
+  readonly #secret: Uint8Array;
+  readonly #bodyBytesMax: number;
+  readonly #answerMemory: MessageMemory | undefined;
+  readonly #onExchange: OnHopExchange;
+  readonly #onClosed: (intake: HopIntake) => void;
+  readonly #helloTimer: NodeJS.Timeout;
+  #isTrusted = false;
+
+  readonly #arriving = new StreamTable<ArrivingRequest>();
+  readonly #exchanges = new StreamTable<HopExchange>();
+  readonly #forget = (stream: number): void => {
+    this.#exchanges.delete(stream);
+  };
+
+  constructor(
+    socket: Socket,
+    secret: Uint8Array,
+    options: HopIntakeOptions,
+    onExchange: OnHopExchange,
+    onClosed: (intake: HopIntake) => void,
+  ) {
+    this.#secret = secret;
+    this.#bodyBytesMax = options.bodyBytesMax;
+    this.#answerMemory = options.answerMemory;
+    this.#onExchange = onExchange;
+    this.#onClosed = onClosed;
+    this.#socket = new HopSocket(socket, options.logger, this);
+    this.#helloTimer = setTimeout(() => this.#socket.destroy(), limits.hopConnectMsMax);
+  }
+
+  /** Ends the link; the exchanges on it are aborted when this returns. */
+  close(): void {
+    this.#socket.destroy();
+    this.#abortAll();
+  }
+
+  onFrame(kind: FrameKind, stream: number, payload: Buffer): void {
+    if (!this.#isTrusted) {
+      this.#checkSecret(kind, payload);
+      return;
+    }
+    try {
+      this.#take(kind, stream, payload);
+    } catch (fault) {
+      if (!(fault instanceof StreamFault)) throw fault;
+      this.#reset(stream, fault);
+    }
+  }
+
+  #take(kind: FrameKind, stream: number, payload: Buffer): void {
+    switch (kind) {
+      case 'request':
+        return this.#onRequest(stream, payload);
+      case 'data':
+        return this.#onBodyPart(stream, payload);
+      // Credit and an abort may cross the end of the answer: nobody is there to take them, and nothing is amiss.
+      case 'credit':
+        return this.#exchanges.get(stream)?.onCredit(readCredit(payload));
+      case 'abort':
+        return this.#onAbort(stream);
+      case 'reset':
+        return this.#drop(stream);
+      case 'hello':
+      case 'respond':
+      case 'open-stream':
+      case 'open-body':
+      case 'end':
+      case 'cut':
+        throw new HopFault(`${kind} frame at the owner`);
+    }
+  }
+
+  /** The fault is one stream's: the other worker answers its caller, and the hops of the others go on. */
+  #reset(stream: number, fault: StreamFault): void {
+    this.#socket.logger.error({ fault: fault.message }, 'hop ended over what its peer sent');
+    this.#drop(stream);
+    this.#socket.reserve('reset', stream, 0);
+  }
+
+  #drop(stream: number): void {
+    this.#arriving.delete(stream);
+    this.#exchanges.get(stream)?.abort();
+  }
+
+  onClose(): void {
+    clearTimeout(this.#helloTimer);
+    this.#abortAll();
+    this.#onClosed(this);
+  }
+
+  #abortAll(): void {
+    this.#arriving.clear();
+    for (const exchange of this.#exchanges.values()) exchange.abort();
+  }
+
+  #checkSecret(kind: FrameKind, payload: Buffer): void {
+    const isTrusted =
+      kind === 'hello' && payload.length === this.#secret.length && timingSafeEqual(payload, this.#secret);
+    if (!isTrusted) throw new HopFault('the first frame is not the secret');
+    this.#isTrusted = true;
+    clearTimeout(this.#helloTimer);
+  }
+
+  #onRequest(stream: number, payload: Buffer): void {
+    // The link's fault and not the stream's: whose the next frames are, and the answers, could not be told any more.
+    if (this.#arriving.get(stream) ?? this.#exchanges.get(stream)) throw new HopFault('stream in use');
+    const head = readRequestHead(payload);
+    if (this.#arriving.size + this.#exchanges.size >= limits.hopsPerLinkMax) throw new StreamFault('too many hops');
+    if (head.bodyBytes > this.#bodyBytesMax) throw new StreamFault(`request body of ${head.bodyBytes} bytes`);
+    const request = { stream, head, body: new HopBody(this.#socket, stream, head.bodyBytes), isAborted: false };
+    if (head.bodyBytes === 0) this.#deliver(request);
+    else if (!this.#arriving.add(request)) throw new HopFault('stream in use');
+  }
+
+  #onBodyPart(stream: number, part: Buffer): void {
+    const request = this.#arriving.get(stream);
+    // The rest of a request that was not taken may be under way still.
+    if (request === undefined) return;
+    request.body.add(part);
+    if (!request.body.isComplete) return;
+    this.#arriving.delete(stream);
+    this.#deliver(request);
+  }
+
+  /** A caller that is gone before its body was here is delivered all the same: being gone is not a cancellation (S12). */
+  #deliver({ stream, head, body, isAborted }: ArrivingRequest): void {
+    const { subject } = head.hop;
+    const { method, sessionId, lastEventId, answerForms, passthroughHeaders } = head;
+    const request = { method, sessionId, lastEventId, answerForms, passthroughHeaders, body: body.bytes };
+    const exchange = new HopExchange(this.#socket, stream, request, this.#forget, this.#answerMemory, subject);
+    if (!this.#exchanges.add(exchange)) throw new HopFault('stream in use');
+    this.#onExchange(head.hop, exchange);
+    if (isAborted) exchange.abort();
+  }
+
+  #onAbort(stream: number): void {
+    const request = this.#arriving.get(stream);
+    if (request === undefined) this.#exchanges.get(stream)?.abort();
+    else request.isAborted = true;
+  }
+}

@@ -1,0 +1,87 @@
+// The caller's end of the one connection to an owner, with all the hops on it. It stays open while idle.
+//
+//   connecting ──> open ──> closed          A closed link is replaced when the next hop needs it (hops.ts).
+//   connecting ──> closed
+import { connect } from 'node:net';
+import type { Exchange } from '../../relay/exchange.js';
+import { limits } from '../../shared/limits.js';
+import type { Logger } from '../../shared/logger.js';
+import { HopCall, type HopFailure } from './call.js';
+import { StreamFault, type FrameKind } from './frames.js';
+import type { Hop } from './heads.js';
+import { HopSocket, type HopSocketHandler } from './socket.js';
+import { StreamNumbers, StreamTable } from './streams.js';
+
+/** Frames of the link itself carry this. */
+const LINK_STREAM = 0;
+
+/** Every read of every link: what came is copied out of it, which costs less than memory of its own for each read. */
+const readBuffer = Buffer.allocUnsafeSlow(limits.hopReadBytes);
+
+export class HopLink implements HopSocketHandler {
+  readonly #socket: HopSocket;
+  readonly #connectTimer: NodeJS.Timeout;
+  #isConnected = false;
+
+  readonly #calls = new StreamTable<HopCall>();
+  readonly #numbers = new StreamNumbers();
+  readonly #forget = (stream: number): void => {
+    this.#calls.delete(stream);
+    this.#numbers.giveBack(stream);
+  };
+
+  constructor(path: string, secret: Uint8Array, logger: Logger) {
+    const callback = (length: number): boolean => {
+      this.#socket.onPiece(Buffer.from(readBuffer.subarray(0, length)));
+      return true;
+    };
+    const socket = connect({ path, onread: { buffer: readBuffer, callback } });
+    this.#socket = new HopSocket(socket, logger, this);
+    this.#connectTimer = setTimeout(() => socket.destroy(), limits.hopConnectMsMax);
+    socket.once('connect', () => {
+      this.#isConnected = true;
+      clearTimeout(this.#connectTimer);
+    });
+    // The socket keeps what is sent before it is connected, and drops it when it cannot connect.
+    this.#socket.reserve('hello', LINK_STREAM, secret.length).set(secret);
+  }
+
+  get isClosed(): boolean {
+    return this.#socket.isDestroyed;
+  }
+
+  forward(hop: Hop, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
+    if (this.#calls.size >= limits.hopsPerLinkMax) {
+      onFailure('owner-lost');
+      return;
+    }
+    const call = new HopCall(this.#socket, this.#numbers.take(), exchange, onFailure, this.#forget);
+    this.#calls.add(call);
+    call.start(hop);
+  }
+
+  /** The hops on it fail as if the owner were lost. */
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  onFrame(kind: FrameKind, stream: number, payload: Buffer): void {
+    // A frame may cross the end of its hop, as when the caller went away: nobody is there to take it.
+    const call = this.#calls.get(stream);
+    if (call === undefined) return;
+    try {
+      call.onFrame(kind, payload);
+    } catch (fault) {
+      if (!(fault instanceof StreamFault)) throw fault;
+      this.#socket.logger.error({ fault: fault.message }, 'hop ended over what its owner sent');
+      call.onFault();
+    }
+  }
+
+  onClose(): void {
+    clearTimeout(this.#connectTimer);
+    const failure = this.#isConnected ? 'owner-lost' : 'owner-absent';
+    for (const call of this.#calls.values()) call.onLost(failure);
+    this.#calls.clear();
+  }
+}

@@ -1,0 +1,109 @@
+// A socket that carries frames, the same at both ends of a link: gathers what is sent in one turn of the event loop into
+// one write, cuts what arrives, and closes when it is malformed. Hot.
+//
+// The socket's own backpressure is not looked at, for it is bounded by what the streams may have under way: a window of
+// bytes for each hop and direction (hop-flow.ts), and their heads.
+import assert from 'node:assert';
+import type { Socket } from 'node:net';
+import { limits } from '../../shared/limits.js';
+import type { Logger } from '../../shared/logger.js';
+import { FRAME_HEADER_BYTES, FrameDecoder, HopFault, writeFrameHeader, type FrameKind } from './frames.js';
+
+export interface HopSocketHandler {
+  /** @throws {HopFault} when the peer cannot be followed any more: the socket is closed. */
+  onFrame(kind: FrameKind, stream: number, payload: Buffer): void;
+  /** Called once, last, whichever side closed. */
+  onClose(): void;
+}
+
+export class HopSocket {
+  readonly logger: Logger;
+  readonly #socket: Socket;
+
+  /** Frames are written one behind the other into `#batch`; what lies before `#batchSent` was given to the socket. */
+  #batch = Buffer.allocUnsafeSlow(limits.hopBatchBytes);
+  #batchSent = 0;
+  #batchFilled = 0;
+  /** Batches that were filled up in this turn, to be sent before `#batch`. */
+  #filledBatches: Buffer[] = [];
+  #isFlushDue = false;
+
+  readonly #decoder: FrameDecoder;
+
+  /** @param socket read by its `data` events, unless it has an `onread` that calls `onPiece`. */
+  constructor(socket: Socket, logger: Logger, handler: HopSocketHandler) {
+    this.logger = logger;
+    this.#socket = socket;
+    this.#decoder = new FrameDecoder((kind, stream, payload) => {
+      // The handler may have closed the socket over a frame before this one in the same piece.
+      if (!socket.destroyed) handler.onFrame(kind, stream, payload);
+    });
+    socket.on('data', (piece) => this.onPiece(piece));
+    socket.on('error', (error) => logger.debug({ err: error }, 'hop link failed'));
+    socket.on('close', () => handler.onClose());
+  }
+
+  get isDestroyed(): boolean {
+    return this.#socket.destroyed;
+  }
+
+  /**
+   * Adds a frame to this turn's batch.
+   * @returns the place of its payload, which must be filled completely before anything else is sent.
+   */
+  reserve(kind: FrameKind, stream: number, payloadBytes: number): Buffer {
+    assert(payloadBytes <= limits.hopFrameBytesMax, 'a frame is within its limit');
+    const frameBytes = FRAME_HEADER_BYTES + payloadBytes;
+    if (this.#batch.length - this.#batchFilled < frameBytes) this.#startBatch(frameBytes);
+    const at = this.#batchFilled;
+    this.#batchFilled += frameBytes;
+    writeFrameHeader(this.#batch, at, kind, stream, payloadBytes);
+    if (!this.#isFlushDue) {
+      this.#isFlushDue = true;
+      setImmediate(() => this.#flush());
+    }
+    return this.#batch.subarray(at + FRAME_HEADER_BYTES, this.#batchFilled);
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  /** The bytes of a batch may still be on their way when the next turn begins, so its memory is never used again. */
+  #startBatch(frameBytes: number): void {
+    if (this.#batchFilled > this.#batchSent) {
+      this.#filledBatches.push(this.#batch.subarray(this.#batchSent, this.#batchFilled));
+    }
+    this.#batch = Buffer.allocUnsafeSlow(Math.max(limits.hopBatchBytes, frameBytes));
+    this.#batchSent = 0;
+    this.#batchFilled = 0;
+  }
+
+  #flush(): void {
+    this.#isFlushDue = false;
+    const last = this.#batch.subarray(this.#batchSent, this.#batchFilled);
+    const filled = this.#filledBatches;
+    this.#batchSent = this.#batchFilled;
+    if (filled.length > 0) this.#filledBatches = [];
+    if (this.#socket.destroyed) return;
+    if (filled.length === 0) {
+      this.#socket.write(last);
+      return;
+    }
+    this.#socket.cork();
+    for (const batch of filled) this.#socket.write(batch);
+    this.#socket.write(last);
+    this.#socket.uncork();
+  }
+
+  /** @param piece of what came: the frames' payloads are parts of it. */
+  onPiece(piece: Buffer): void {
+    try {
+      this.#decoder.push(piece);
+    } catch (fault) {
+      if (!(fault instanceof HopFault)) throw fault;
+      this.logger.error({ fault: fault.message }, 'hop link closed over what its peer sent');
+      this.#socket.destroy();
+    }
+  }
+}

@@ -1,0 +1,63 @@
+// What the log says of backends: enough to act on, and no more than a line per change or interval.
+import t from 'tap';
+import { LoggedUpstreams } from '../../src/upstream/backend-log.js';
+import { faultReason, redirectFault, upstreamFault } from '../../src/upstream/upstream-fault.js';
+import { limits } from '../../src/shared/limits.js';
+import { logInto } from '../support/log-lines.js';
+import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
+
+function parse(line: string): unknown {
+  return JSON.parse(line);
+}
+
+t.test('failed requests: the first at once, the rest as a count', async (t) => {
+  const lines: string[] = [];
+  let nowMs = 0;
+  const log = new LoggedUpstreams(logInto(lines), () => nowMs);
+  const virtualHost = virtualHostOf({ a: {}, b: {} });
+  for (let count = 0; count < 4; count += 1)
+    log.onFailure(backendOf(virtualHost, 'a'), upstreamFault('answer-invalid'));
+  log.onFailure(backendOf(virtualHost, 'b'), upstreamFault('connection-lost'));
+  t.match(lines.map(parse), [
+    { backend: 'a', reason: 'invalid answer' },
+    { backend: 'b', reason: 'connection lost' },
+  ]);
+  nowMs += limits.failureLogIntervalMs;
+  log.onFailure(backendOf(virtualHost, 'a'), upstreamFault('answer-timeout'));
+  t.match(parse(lines[2] ?? ''), { backend: 'a', reason: 'no answer in time', notLogged: 3 });
+  t.equal(lines.length, 3);
+});
+
+t.test('where a backend redirects to: the path is in the log alone', async (t) => {
+  const lines: string[] = [];
+  const log = new LoggedUpstreams(logInto(lines));
+  const backend = backendOf(virtualHostOf({ a: {} }), 'a');
+  const from = { origin: 'http://a.example', path: '/s/s3cret/mcp' };
+  for (const [location, told, logged] of [
+    ['/s/s3cret/mcp/', 'another path of the same server', 'the path /s/s3cret/mcp/'],
+    ['https://a.example/s/s3cret/mcp', 'https', 'https, path /s/s3cret/mcp'],
+    ['https://b.example/s/s3cret/mcp', 'another origin', 'another origin'],
+    [`/${'x'.repeat(2_000)}`, 'another path of the same server', `the path /${'x'.repeat(255)}…`],
+  ] as const) {
+    const fault = redirectFault(308, location, from);
+    t.equal(faultReason(fault), `redirects, which is not followed, to ${told}`);
+    log.onUnavailable(backend, fault);
+    t.match(parse(lines.at(-1) ?? ''), { reason: `redirects, which is not followed, to ${logged}` });
+  }
+  t.equal(faultReason(redirectFault(308, '', from)), 'refused with HTTP status 308');
+});
+
+t.test('a backend that is unavailable, and back', async (t) => {
+  const lines: string[] = [];
+  const log = new LoggedUpstreams(logInto(lines));
+  const backend = backendOf(virtualHostOf({ a: {} }), 'a');
+  log.onAvailable(backend);
+  log.onUnavailable(backend, upstreamFault('connection-refused'));
+  log.onUnavailable(backend, upstreamFault('connection-refused'));
+  log.onAvailable(backend);
+  t.match(lines.map(parse), [
+    { msg: 'backend unavailable', reason: 'connection refused' },
+    { msg: 'backend available again' },
+  ]);
+  t.equal(lines.length, 2);
+});

@@ -1,0 +1,257 @@
+// How a host becomes a socket: names over a real name server, addresses in turn, and which of them are never connected to.
+// Sockets that neither connect nor fail are made by hand: no address of this machine behaves so.
+import { plainRequest } from '../../../src/upstream/http-upstream.js';
+import { Socket } from 'node:net';
+import t, { type Test } from 'tap';
+import { Names } from '../../../src/names/names.js';
+import { Dial } from '../../../src/upstream/http1/dial.js';
+import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
+import { limits } from '../../../src/shared/limits.js';
+import { startNameServer, type NameRecord, type NameServer } from '../../support/name-server.js';
+import { startRawBackend, type RawBackend } from '../../support/raw-backend.js';
+import { until } from '../../support/until.js';
+
+interface Scene {
+  readonly nameServer: NameServer;
+  readonly names: Names;
+  readonly upstream: Http1Upstream;
+  readonly backend: RawBackend;
+  /** The backend's origin under another host. */
+  originAt(host: string): string;
+  /** A status, or the kind of the fault. */
+  outcomeOf(origin: string, subject?: string): Promise<number | string>;
+}
+
+async function start(t: Test, records: Record<string, NameRecord>, connectTimeoutMs = 10_000): Promise<Scene> {
+  const backend = await startRawBackend((request) => request.json('{}'));
+  const nameServer = await startNameServer(records);
+  const names = new Names({ nameServers: [nameServer.address] });
+  const upstream = new Http1Upstream({ connectTimeoutMs, names });
+  t.teardown(async () => {
+    await upstream.close();
+    names.close();
+    nameServer.close();
+    await backend.close();
+  });
+  return {
+    nameServer,
+    names,
+    upstream,
+    backend,
+    originAt: (host) => backend.origin.replace('127.0.0.1', host),
+    outcomeOf: (origin, subject = 'alice') =>
+      new Promise((resolve) => {
+        const target = { origin, path: '/mcp' };
+        const request = plainRequest(subject, target, 'DELETE', []);
+        upstream.dispatch(request, {
+          onHead: resolve,
+          onData: () => {},
+          onEnd: () => {},
+          onFault: ({ kind }) => resolve(kind),
+        });
+      }),
+  };
+}
+
+t.test('a backend whose name server is silent keeps nobody from the others', async (t) => {
+  const scene = await start(t, {
+    'silent.test': 'silent',
+    ...Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`b${index}.test`, { addresses: ['127.0.0.1'] }])),
+  });
+  let isSilenceOver = false;
+  const silent = Promise.all(
+    Array.from({ length: 50 }, async () => {
+      const outcome = await scene.outcomeOf(scene.originAt('silent.test'), 'mallory');
+      isSilenceOver = true;
+      return outcome;
+    }),
+  );
+  for (let index = 0; index < 5; index += 1) {
+    t.equal(await scene.outcomeOf(scene.originAt(`b${index}.test`)), 200);
+  }
+  t.equal(isSilenceOver, false, 'while the other name was still waited for');
+  t.same(new Set(await silent), new Set(['name-not-resolved']));
+});
+
+t.test('a look-up ends with the time for connecting', async (t) => {
+  const scene = await start(t, { 'silent.test': 'silent' }, 200);
+  t.equal(await scene.outcomeOf(scene.originAt('silent.test')), 'name-not-resolved');
+  t.equal(scene.names.known('silent.test'), undefined, 'though the name server is still waited for');
+});
+
+t.test('a look-up that only waited for its turn says nothing of the host', async (t) => {
+  const nameServer = await startNameServer({ 'silent.test': 'silent', 'good.test': { addresses: ['127.0.0.1'] } });
+  const names = new Names({ nameServers: [nameServer.address], lookUpsPerSubjectMax: 1 });
+  const upstream = new Http1Upstream({ connectTimeoutMs: 300, names });
+  t.teardown(async () => {
+    await upstream.close();
+    nameServer.close();
+  });
+  const kindOf = (host: string): Promise<string> =>
+    new Promise((resolve) => {
+      const target = { origin: `http://${host}`, path: '/mcp' };
+      const request = plainRequest('mallory', target, 'GET', []);
+      const onFault = ({ kind }: { kind: string }): void => resolve(kind);
+      upstream.dispatch(request, { onHead: () => {}, onData: () => {}, onEnd: () => resolve('end'), onFault });
+    });
+  t.same(await Promise.all([kindOf('silent.test'), kindOf('good.test')]), ['name-not-resolved', 'connections-used']);
+});
+
+t.test('addresses are looked at before they are connected to, however they are written', async (t) => {
+  const scene = await start(t, {
+    'metadata.test': { addresses: ['169.254.169.254'] },
+    'two-faced.test': { addresses: ['127.0.0.1', 'fe80::1'] },
+    'honest.test': { addresses: ['127.0.0.1'] },
+  });
+  const refused = [
+    'http://169.254.169.254',
+    'https://[fe80::1]:8443',
+    'http://[::ffff:169.254.1.1]',
+    'http://0.0.0.0:1',
+    'http://0xa9fea9fe',
+    scene.originAt('metadata.test'),
+    scene.originAt('two-faced.test'),
+    scene.originAt('two-faced.test').replace('http:', 'https:'),
+  ];
+  for (const origin of refused) t.equal(await scene.outcomeOf(origin), 'address-refused', origin);
+  t.equal(scene.backend.connections, 0);
+  t.equal(await scene.outcomeOf(scene.originAt('honest.test')), 200);
+  t.equal(await scene.outcomeOf(scene.originAt('localhost')), 200);
+});
+
+t.test('a name that comes to mean a refused address is refused at its next connection', async (t) => {
+  const scene = await start(t, { 'rebound.test': { addresses: ['127.0.0.1'], ttl: 0 } });
+  const origin = scene.originAt('rebound.test');
+  t.equal(await scene.outcomeOf(origin), 200);
+  scene.nameServer.records['rebound.test'] = { addresses: ['169.254.169.254'], ttl: 0 };
+  await until(async () => {
+    scene.backend.closeConnections();
+    return (await scene.outcomeOf(origin)) === 'address-refused';
+  }, 'the next connection after the name was looked up again');
+});
+
+t.test('a kept connection is left when its host moves away, though it is never idle for long', async (t) => {
+  const scene = await start(t, { 'moving.test': { addresses: ['127.0.0.1'], ttl: 0 } });
+  const origin = scene.originAt('moving.test');
+  t.equal(await scene.outcomeOf(origin), 200);
+  scene.nameServer.records['moving.test'] = { addresses: ['127.0.0.2'], ttl: 0 };
+  // Nobody listens there.
+  await until(async () => (await scene.outcomeOf(origin)) === 'connection-refused', 'a connection to the new address');
+  t.equal(scene.backend.connections, 1, 'the old one served until then');
+  await until(() => scene.backend.openConnections === 0, 'its end');
+});
+
+t.test('while the name server is silent kept connections and known addresses serve', async (t) => {
+  const scene = await start(t, { 'known.test': { addresses: ['127.0.0.1'], ttl: 0 } });
+  const origin = scene.originAt('known.test');
+  t.equal(await scene.outcomeOf(origin), 200);
+  scene.nameServer.isSilent = true;
+  scene.nameServer.records['known.test'] = 'silent';
+  await until(() => scene.names.known('known.test') === undefined, 'the end of what the records say');
+  scene.backend.closeConnections();
+  t.equal(await scene.outcomeOf(origin), 200);
+});
+
+/** Sockets of a dial, by address: they connect and fail when the test says so. */
+class Sockets {
+  readonly opened: string[] = [];
+  readonly #sockets = new Map<string, Socket>();
+
+  open(address: string): Socket {
+    const socket = new Socket();
+    this.opened.push(address);
+    this.#sockets.set(address, socket);
+    return socket;
+  }
+
+  socket(address: string): Socket {
+    return this.#sockets.get(address)!;
+  }
+
+  fail(address: string, code: string): void {
+    this.socket(address).destroy(Object.assign(new Error(code), { code, syscall: 'connect' }));
+  }
+}
+
+interface DialScene {
+  readonly sockets: Sockets;
+  readonly dial: Dial;
+  readonly outcomes: string[];
+}
+
+/** A dial of a name that has these addresses, in an order of its own. */
+async function dialTo(t: Test, addresses: readonly string[]): Promise<DialScene> {
+  const nameServer = await startNameServer({ 'several.test': { addresses } });
+  const names = new Names({ nameServers: [nameServer.address] });
+  t.teardown(() => {
+    dial.abandon();
+    names.close();
+    nameServer.close();
+  });
+  const sockets = new Sockets();
+  const outcomes: string[] = [];
+  const dial = new Dial(
+    names,
+    { host: 'several.test', subject: 'alice', isTls: false, open: (address) => sockets.open(address) },
+    {
+      onSocket: (_socket, address) => outcomes.push(address),
+      onFault: (kind) => outcomes.push(kind),
+    },
+  );
+  await until(() => sockets.opened.length > 0, 'the first attempt');
+  return { sockets, dial, outcomes };
+}
+
+const ADDRESSES = ['192.0.2.1', '192.0.2.2', '2001:db8::1'];
+
+t.test('an address that takes long has the next tried beside it, and the first that connects is taken', async (t) => {
+  const { sockets, outcomes } = await dialTo(t, ADDRESSES);
+  t.equal(sockets.opened[0], '2001:db8::1', 'IPv6 first');
+  t.equal(sockets.opened.length, 1);
+  const startedAtMs = performance.now();
+  await until(() => sockets.opened.length === 2, 'the second attempt');
+  t.ok(performance.now() - startedAtMs > limits.nextAddressMs / 2, 'not at once');
+  t.equal(sockets.socket('2001:db8::1').destroyed, false, 'the first goes on');
+  sockets.socket('2001:db8::1').emit('connect');
+  t.same(outcomes, ['2001:db8::1']);
+  t.equal(sockets.socket('2001:db8::1').destroyed, false);
+  t.equal(sockets.socket(sockets.opened[1]!).destroyed, true, 'the other is closed');
+  sockets.socket(sockets.opened[1]!).emit('connect');
+  t.same(outcomes, ['2001:db8::1']);
+});
+
+t.test('an address that fails has the next tried at once, and the last failure is the end', async (t) => {
+  const { sockets, outcomes } = await dialTo(t, ADDRESSES);
+  sockets.fail('2001:db8::1', 'ENETUNREACH');
+  await until(() => sockets.opened.length === 2, 'the second attempt');
+  sockets.fail(sockets.opened[1]!, 'ECONNREFUSED');
+  await until(() => sockets.opened.length === 3, 'the third attempt');
+  t.same(outcomes, []);
+  sockets.fail(sockets.opened[2]!, 'EHOSTUNREACH');
+  await until(() => outcomes.length > 0, 'the fault');
+  t.same(outcomes, ['connection-refused'], 'who was reached says more');
+  t.equal(new Set(sockets.opened).size, 3, 'each was tried once');
+});
+
+t.test('a late failure of an earlier address is not the end', async (t) => {
+  const { sockets, outcomes } = await dialTo(t, ['192.0.2.1', '2001:db8::1']);
+  await until(() => sockets.opened.length === 2, 'the second attempt');
+  sockets.fail('2001:db8::1', 'ETIMEDOUT');
+  await new Promise(setImmediate);
+  t.same(outcomes, []);
+  sockets.socket('192.0.2.1').emit('connect');
+  t.same(outcomes, ['192.0.2.1']);
+});
+
+t.test('an abandoned dial closes what it began, and says nothing', async (t) => {
+  const { sockets, dial, outcomes } = await dialTo(t, ADDRESSES);
+  await until(() => sockets.opened.length === 2, 'the second attempt');
+  dial.abandon();
+  dial.abandon();
+  for (const address of sockets.opened) {
+    t.equal(sockets.socket(address).destroyed, true);
+    sockets.socket(address).emit('error', new Error('late'));
+    sockets.socket(address).emit('connect');
+  }
+  t.same(outcomes, []);
+});

@@ -1,0 +1,56 @@
+// The ids of the gateway's own requests: none is used twice in an upstream session, and a real server, which tells its
+// answers apart by them, answers lists that are asked for at once.
+import t from 'tap';
+import { startDemoBackend } from '../../demo/demo-backend.js';
+import { createCalculator } from '../../demo/demo-servers.js';
+import { OwnIds } from '../../src/upstream/own-ids.js';
+import { RelayScene } from '../relay/relay-scene.js';
+import { REQUEST_ID } from './scripted-upstream.js';
+import { virtualHostOf } from '../relay/virtual-host.js';
+import { WiredRelay } from '../relay/wired-relay.js';
+
+const LISTS_AT_ONCE = 5;
+const PAGE = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: { tools: [], nextCursor: 'more' } });
+const LAST_PAGE = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: { tools: [] } });
+
+t.test('every handshake, list and page has an id of its own', async (t) => {
+  const scene = new RelayScene(t, virtualHostOf({ a: {} })).open();
+  scene.post('tools/list', {}, 1);
+  scene.post('tools/list', {}, 2);
+  const [first, second] = [scene.http.call(-2), scene.http.call(-1)];
+  first.json(PAGE);
+  scene.http.last.json(LAST_PAGE);
+  second.empty(404);
+  t.equal(scene.http.last.summary, 'initialize', 'the session is opened again');
+  scene.http.last.json(
+    JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: { protocolVersion: '2025-11-25', capabilities: {} } }),
+    'second',
+  );
+  scene.http.last.empty();
+  t.equal(scene.http.last.summary, 'tools/list');
+  scene.http.last.json(LAST_PAGE);
+  const requests = scene.http.calls.filter(({ summary }) => summary !== 'notifications/initialized');
+  const ids = requests.map(({ idText }) => idText);
+  t.equal(ids.length, 6, 'two handshakes, the first list with two pages, the second list twice');
+  t.equal(new Set(ids).size, ids.length);
+});
+
+t.test('another process has other ids: it may go on with the same upstream session', async (t) => {
+  const [one, other] = [new OwnIds(), new OwnIds()];
+  t.not(one.next().toString(), other.next().toString());
+  t.type(JSON.parse(one.next().toString()), 'string');
+});
+
+for (const answerAs of ['json', 'event-stream'] as const) {
+  t.test(`a server of the SDK answers lists that are asked for at once, as ${answerAs}`, async (t) => {
+    const backend = await startDemoBackend({ createMcpServer: createCalculator, answerAs });
+    t.teardown(() => backend.close());
+    const caller = new WiredRelay(t).caller({ calc: backend.url });
+    t.notHas((await caller.open()).result, { _meta: {} });
+    const lists = await Promise.all(Array.from({ length: LISTS_AT_ONCE }, (_, id) => caller.list(id)));
+    for (const { result } of lists) {
+      t.equal(result?.['_meta'], undefined, 'the backend is there');
+      t.same(result, lists[0]?.result);
+    }
+  });
+}

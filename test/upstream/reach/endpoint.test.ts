@@ -1,0 +1,162 @@
+// Silence at one endpoint, as the sessions of several subjects meet it: each is kept back by its own experience only.
+import t, { type Test } from 'tap';
+import type { Endpoint } from '../../../src/upstream/reach/endpoint.js';
+import { upstreamFault } from '../../../src/upstream/upstream-fault.js';
+import { limits } from '../../../src/shared/limits.js';
+import { ScriptedContext } from '../scripted-context.js';
+
+const TIMEOUT_MS = 10_000;
+
+class Scene {
+  readonly context: ScriptedContext;
+  readonly endpoint: Endpoint;
+
+  constructor(t: Test) {
+    this.context = new ScriptedContext(t);
+    this.endpoint = this.context.endpoints.of({ origin: 'https://b.example', path: '/mcp' });
+  }
+
+  admit(subject: string): string {
+    return this.endpoint.admit(subject, this.context.nowMs());
+  }
+
+  answer(): void {
+    this.endpoint.onAnswer(this.context.nowMs());
+  }
+
+  /** The subject waits for as long as it may. */
+  waitInVain(subject: string): boolean {
+    const startedAtMs = this.context.nowMs();
+    this.context.advance(TIMEOUT_MS);
+    return this.endpoint.onOpenFault(subject, upstreamFault('answer-timeout'), startedAtMs, this.context.nowMs());
+  }
+}
+
+t.test('who waited in vain is refused for a while, then has one try at a time; nobody else is', async (t) => {
+  const scene = new Scene(t);
+  t.equal(scene.admit('alice'), 'free');
+  t.ok(scene.waitInVain('alice'), 'it is known here when to try again');
+  t.equal(scene.admit('alice'), 'refused');
+  t.equal(scene.admit('bob'), 'free', "alice's silence may be of her own making");
+  scene.context.advance(limits.probeDelayMsMin);
+  t.equal(scene.admit('alice'), 'trial');
+  t.equal(scene.admit('alice'), 'refused', 'one at a time');
+  t.equal(scene.admit('bob'), 'free');
+});
+
+t.test('one subject cannot make it look silent, however often it tries', async (t) => {
+  const scene = new Scene(t);
+  for (let tries = 0; tries < 20; tries += 1) {
+    t.not(scene.admit('mallory'), 'refused');
+    scene.waitInVain('mallory');
+    scene.context.advance(limits.probeDelayMsMax);
+    t.equal(scene.admit('bob'), 'free');
+  }
+});
+
+t.test('what two found silent the third tries too, without waiting for it', async (t) => {
+  const scene = new Scene(t);
+  scene.waitInVain('alice');
+  scene.waitInVain('bob');
+  t.equal(scene.admit('carol'), 'trial', 'never refused before it has tried itself');
+  t.equal(scene.admit('carol'), 'refused');
+  t.equal(scene.admit('dave'), 'trial');
+  t.equal(scene.admit('erin'), 'trial', 'a trial under way is no third witness, and holds nobody up');
+});
+
+t.test('any answer to anybody ends the silence for all', async (t) => {
+  const scene = new Scene(t);
+  for (const subject of ['alice', 'bob']) scene.waitInVain(subject);
+  scene.answer();
+  for (const subject of ['alice', 'bob', 'carol']) t.equal(scene.admit(subject), 'free');
+});
+
+t.test('an answer to another while one waits: its silence is not the endpoint', async (t) => {
+  const scene = new Scene(t);
+  const startedAtMs = scene.context.nowMs();
+  scene.context.advance(TIMEOUT_MS / 2);
+  scene.answer();
+  scene.context.advance(TIMEOUT_MS / 2);
+  const fault = upstreamFault('answer-timeout');
+  t.notOk(scene.endpoint.onOpenFault('alice', fault, startedAtMs, scene.context.nowMs()));
+  t.equal(scene.admit('alice'), 'free');
+});
+
+t.test('an answer at one URL closes the circuit of its origin, whose fault is known until then', async (t) => {
+  const scene = new Scene(t);
+  const fault = upstreamFault('connection-refused');
+  scene.endpoint.onFault(fault);
+  t.ok(scene.endpoint.onOpenFault('alice', fault, 0, scene.context.nowMs()), 'it is known here when to try again');
+  t.equal(scene.admit('alice'), 'free', 'which is for the circuit to say');
+  scene.answer();
+  t.equal(scene.endpoint.circuit.state, 'closed');
+  t.notOk(scene.endpoint.onOpenFault('alice', fault, 0, scene.context.nowMs()));
+});
+
+t.test('what it answered to one subject is not known to others, nor here', async (t) => {
+  const scene = new Scene(t);
+  for (const kind of ['http-status', 'answer-invalid', 'initialize-refused', 'connection-lost'] as const) {
+    t.notOk(scene.endpoint.onOpenFault('alice', upstreamFault(kind), 0, scene.context.nowMs()), kind);
+    t.equal(scene.admit('alice'), 'free');
+    t.equal(scene.endpoint.circuit.state, 'closed');
+  }
+});
+
+t.test('the delay between trials doubles up to its bound', async (t) => {
+  const scene = new Scene(t);
+  scene.waitInVain('alice');
+  for (let delayMs: number = limits.probeDelayMsMin, tries = 0; tries < 8; tries += 1) {
+    scene.context.advance(delayMs - 1);
+    t.equal(scene.admit('alice'), 'refused', `not before ${delayMs} ms`);
+    scene.context.advance(1);
+    t.equal(scene.admit('alice'), 'trial');
+    scene.waitInVain('alice');
+    delayMs = Math.min(delayMs * 2, limits.probeDelayMsMax);
+  }
+});
+
+t.test('a trial that was given up, or came to another fault, makes room for the next', async (t) => {
+  for (const end of ['given up', 'another fault'] as const) {
+    const scene = new Scene(t);
+    for (const subject of ['alice', 'bob']) scene.waitInVain(subject);
+    const over = (subject: string): void => {
+      if (end === 'given up') scene.endpoint.onTrialOver(subject);
+      else scene.endpoint.onOpenFault(subject, upstreamFault('connection-lost'), 0, scene.context.nowMs());
+    };
+    scene.context.advance(limits.probeDelayMsMin);
+    t.equal(scene.admit('alice'), 'trial');
+    over('alice');
+    t.equal(scene.admit('alice'), 'trial', end);
+    t.equal(scene.admit('carol'), 'trial');
+    over('carol');
+    t.equal(scene.admit('carol'), 'trial', 'and it is no witness');
+  }
+});
+
+t.test('who has tried and not met it itself is no witness, when those who have are forgotten', async (t) => {
+  const scene = new Scene(t);
+  for (const subject of ['alice', 'bob']) scene.waitInVain(subject);
+  scene.context.advance(limits.originForgottenMs - TIMEOUT_MS);
+  for (const subject of ['carol', 'dave']) {
+    t.equal(scene.admit(subject), 'trial');
+    scene.endpoint.onTrialOver(subject);
+  }
+  scene.context.advance(TIMEOUT_MS + limits.probeDelayMsMin + 1);
+  t.equal(scene.admit('erin'), 'free');
+});
+
+t.test('a silence that nobody met again is forgotten', async (t) => {
+  const scene = new Scene(t);
+  for (const subject of ['alice', 'bob']) scene.waitInVain(subject);
+  scene.context.advance(limits.originForgottenMs + limits.probeDelayMsMin + 1);
+  for (const subject of ['alice', 'bob', 'carol']) t.equal(scene.admit(subject), 'free');
+});
+
+t.test('of too many subjects the oldest is forgotten', async (t) => {
+  const scene = new Scene(t);
+  const subjects = Array.from({ length: limits.silenceSubjectsMax + 1 }, (_, index) => `s${index}`);
+  const nowMs = scene.context.nowMs();
+  for (const subject of subjects) scene.endpoint.onOpenFault(subject, upstreamFault('answer-timeout'), 0, nowMs);
+  t.equal(scene.admit('s1'), 'refused');
+  t.equal(scene.admit('s0'), 'trial', 'as somebody who has not met it yet');
+});

@@ -1,0 +1,85 @@
+// The context of upstream sessions in a test: a scripted HTTP client, and a clock that goes on when the test says so.
+import type { AnswerOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
+import { Notices } from '../../src/upstream/notices.js';
+import { OwnIds } from '../../src/upstream/own-ids.js';
+import { Endpoints } from '../../src/upstream/reach/endpoints.js';
+import type { UpstreamContext } from '../../src/upstream/upstream-context.js';
+import type { UpstreamFault, UpstreamFaultKind } from '../../src/upstream/upstream-fault.js';
+import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
+import { createMessageMemories, type MessageMemory } from '../../src/shared/message-memory.js';
+import { createAccounts } from '../support/shares.js';
+import type { CompiledBackend } from '../../src/user-config/compiled-config.js';
+import { ScriptedUpstream } from './scripted-upstream.js';
+
+const TICK_MS = 10;
+
+export class ScriptedContext implements UpstreamContext {
+  readonly http = new ScriptedUpstream();
+  readonly streams = this.http;
+  readonly options: UpstreamOptions = {
+    mode: 'plain-text-or-tls',
+    connectTimeoutMs: 5_000,
+    initializeTimeoutMs: 10_000,
+    initializePatienceMs: 1_000,
+    listTimeoutMs: 30_000,
+    callIdleTimeoutMs: 300_000,
+    clientAnswerTimeoutMs: 600_000,
+  };
+  readonly answers: AnswerOptions = {
+    slowAnswerMs: 5_000,
+    streamKeepAliveMs: 14_000,
+    resumptionTimeMs: 300_000,
+    resumptionBytesMax: 4 * 1024 * 1024,
+  };
+  /** What was said for the log, in order: a fault's kind, or `available`. */
+  readonly reports: (UpstreamFaultKind | 'available')[] = [];
+  /** Kinds of requests' failures. */
+  readonly failures: string[] = [];
+  readonly deadlines: DeadlineWheel;
+  readonly notices: Notices;
+  readonly replies: Notices;
+  readonly endpoints: Endpoints;
+  /** What chance says next: delays with a jitter are as long as they can be. */
+  random = 0;
+  readonly ids = new OwnIds();
+  readonly answerMemory: MessageMemory;
+  #nowMs = 1_000;
+
+  /** @param t the wheel ends with the test. */
+  constructor(t: { teardown(end: () => void): unknown }) {
+    this.deadlines = new DeadlineWheel(TICK_MS, () => this.#nowMs);
+    this.answerMemory = createMessageMemories(createAccounts(), this.deadlines).answers;
+    this.notices = new Notices(this.http, this.deadlines);
+    this.replies = this.notices;
+    this.endpoints = new Endpoints({
+      http: this.http,
+      deadlines: this.deadlines,
+      connectTimeoutMs: this.options.connectTimeoutMs,
+      nowMs: () => this.#nowMs,
+      random: () => this.random,
+    });
+    t.teardown(() => this.deadlines.stop());
+  }
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  /** Lets time pass; whatever is due is called back. */
+  advance(ms: number): void {
+    this.#nowMs += ms;
+    this.deadlines.tick();
+  }
+
+  onAvailable(_backend: CompiledBackend): void {
+    this.reports.push('available');
+  }
+
+  onUnavailable(_backend: CompiledBackend, fault: UpstreamFault): void {
+    this.reports.push(fault.kind);
+  }
+
+  onFailure(_backend: CompiledBackend, fault: UpstreamFault): void {
+    this.failures.push(fault.kind);
+  }
+}

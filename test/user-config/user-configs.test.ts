@@ -1,0 +1,222 @@
+import t, { type Test } from 'tap';
+import { dearestTurnMs, slownessNow } from '../support/turn-cost.js';
+import { compileUserConfig } from '../../src/user-config/compile-config.js';
+import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
+import { limits } from '../../src/shared/limits.js';
+import type { CompiledUserConfig, UserConfigRead } from '../../src/user-config/compiled-config.js';
+import { EmbeddedStore } from '../../src/store/embedded-store.js';
+import type { Store, StoreRead } from '../../src/store/store.js';
+import { UserConfigs } from '../../src/user-config/user-configs.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+const url = 'https://b.example/mcp';
+const oneBackend = configBytes({ b: { url } });
+
+function configBytes(backends: Record<string, unknown>): Buffer {
+  return Buffer.from(JSON.stringify({ virtual_hosts: { vh: { backends } } }));
+}
+
+function found(read: UserConfigRead | Promise<UserConfigRead>): CompiledUserConfig {
+  if (read instanceof Promise || read.kind !== 'found') throw new Error('not found at once');
+  return read.config;
+}
+
+/** A store that answers whatever the test sets, at once or later. */
+class ScriptedStore implements Store {
+  readonly kind = 'redis';
+  answer: StoreRead | Promise<StoreRead> = { kind: 'missing' };
+  readonly forgotten: string[] = [];
+
+  read(_subject: string): StoreRead | Promise<StoreRead> {
+    return this.answer;
+  }
+
+  write(_subject: string, _value: Buffer): Promise<void> {
+    return Promise.reject(new Error('not written to'));
+  }
+
+  forget(subject: string): void {
+    this.forgotten.push(subject);
+  }
+
+  async close(): Promise<void> {}
+}
+
+t.test('on a real store: compiled once per change of the bytes', async (t) => {
+  const store = new EmbeddedStore(createScratchDirectory(t));
+  t.teardown(() => store.close());
+  const configs = new UserConfigs(store, 'tls-only');
+  t.same(configs.read('alice'), { kind: 'missing' });
+
+  await store.write('alice', oneBackend);
+  const first = found(configs.read('alice'));
+  t.ok(first.virtualHosts.get('vh')?.backends.has('b'));
+  t.equal(found(configs.read('alice')), first);
+
+  await store.write('alice', configBytes({ c: { url } }));
+  const second = found(configs.read('alice'));
+  t.not(second, first);
+  t.ok(second.virtualHosts.get('vh')?.backends.has('c'));
+
+  await store.write('alice', Buffer.alloc(0));
+  t.same(configs.read('alice'), { kind: 'missing' }, 'an empty value');
+  await store.write('alice', Buffer.from('{'));
+  t.match(configs.read('alice'), { kind: 'failed', reason: /cannot be decoded: not JSON/ });
+  t.match(configs.read('\ud800'), { kind: 'failed', reason: /cannot be encoded/ });
+});
+
+t.test('equal bytes in another buffer keep what was compiled', async (t) => {
+  const store = new ScriptedStore();
+  const configs = new UserConfigs(store, 'tls-only');
+  store.answer = { kind: 'found', value: oneBackend };
+  const first = found(configs.read('alice'));
+  store.answer = { kind: 'found', value: Buffer.from(oneBackend) };
+  t.equal(found(configs.read('alice')), first);
+  store.answer = { kind: 'missing' };
+  t.same(configs.read('alice'), { kind: 'missing' });
+  store.answer = { kind: 'found', value: Buffer.from(oneBackend) };
+  t.equal(found(configs.read('alice')), first, 'also after it was away');
+});
+
+t.test('a store that needs time is waited for', async (t) => {
+  const store = new ScriptedStore();
+  const configs = new UserConfigs(store, 'tls-only');
+  store.answer = Promise.resolve({ kind: 'found', value: oneBackend } as const);
+  const reads = [configs.read('alice'), configs.read('alice')];
+  t.ok(reads.every((read) => read instanceof Promise));
+  const [one, other] = await Promise.all(reads.map((read) => Promise.resolve(read)));
+  t.equal(found(one!), found(other!), 'two at once share what is compiled');
+  store.answer = Promise.resolve({ kind: 'failed', reason: 'lost' } as const);
+  t.same(await configs.read('alice'), { kind: 'failed', reason: 'lost' });
+});
+
+t.test('what cannot be decoded is decoded once', async (t) => {
+  const store = new ScriptedStore();
+  const configs = new UserConfigs(store, 'tls-only');
+  store.answer = { kind: 'found', value: Buffer.from('{}') };
+  const read = configs.read('alice');
+  t.match(read, { kind: 'failed', reason: /virtual_hosts: must be an object/ });
+  t.equal(configs.read('alice'), read);
+});
+
+t.test('a value over the limit fails', async (t) => {
+  const store = new ScriptedStore();
+  store.answer = { kind: 'found', value: Buffer.alloc(limits.userConfigBytesMax + 1, ' ') };
+  t.match(new UserConfigs(store, 'tls-only').read('alice'), { kind: 'failed', reason: /larger than/ });
+});
+
+t.test('the upstream mode reaches the backends', async (t) => {
+  const store = new ScriptedStore();
+  store.answer = { kind: 'found', value: configBytes({ b: { url: 'http://b.example/' } }) };
+  for (const [mode, obstacle] of [
+    ['tls-only', 'plain-text-refused'],
+    ['plain-text-or-tls', undefined],
+  ] as const) {
+    const config = found(new UserConfigs(store, mode).read('alice'));
+    t.equal(config.virtualHosts.get('vh')?.backends.get('b')?.obstacle, obstacle);
+  }
+});
+
+t.test('to forget is the work of the store', async (t) => {
+  const store = new ScriptedStore();
+  new UserConfigs(store, 'tls-only').forget('alice');
+  t.same(store.forgotten, ['alice']);
+});
+
+/** Names that JSON writes with escapes, and all that a backend may have. */
+const colourful = configBytes({
+  'é"\n\u2028': {
+    url: 'http://b.example/mcp?x=1',
+    allowed_tool_names: ['a', '"', 'é'],
+    passthrough_headers: ['X-A', 'x-b'],
+  },
+  long: { url, transport: 'SSE', allowed_tool_names: Array.from({ length: 3_000 }, (_, index) => `tool-${index}`) },
+  ...Object.fromEntries(
+    Array.from({ length: 700 }, (_, index) => [`b${index}`.padEnd(1 + (index % 40), 'x'), { url }]),
+  ),
+});
+
+function configsOf(t: Test): { store: ScriptedStore; configs: UserConfigs } {
+  const store = new ScriptedStore();
+  const configs = new UserConfigs(store, 'tls-only');
+  t.teardown(() => configs.close());
+  return { store, configs };
+}
+
+t.test('a large config comes to the same as if it were small', async (t) => {
+  t.ok(colourful.length > limits.userConfigInlineBytesMax);
+  const { store, configs } = configsOf(t);
+  store.answer = { kind: 'found', value: colourful };
+  const reading = configs.read('alice');
+  t.ok(reading instanceof Promise, 'in its own time');
+  t.equal(await configs.read('alice'), await reading, 'once for all who ask meanwhile');
+  const decoding = decodeUserConfig(colourful);
+  if (!decoding.ok) throw new Error(decoding.issues);
+  const read = configs.read('alice');
+  const expected = compileUserConfig(decoding.config, 'tls-only');
+  t.strictSame(found(read), expected);
+  const names = (config: CompiledUserConfig): unknown =>
+    [...config.virtualHosts.values()].map(({ backends, backendsByNameLength }) => [
+      [...backends.keys()],
+      backendsByNameLength.map(({ name }) => name),
+    ]);
+  t.strictSame(names(found(read)), names(expected), 'in the same order');
+  t.equal(configs.read('alice'), read, 'and is remembered');
+});
+
+t.test('of two large configs the one that was written last is remembered', async (t) => {
+  const { store, configs } = configsOf(t);
+  store.answer = { kind: 'found', value: colourful };
+  const first = configs.read('alice');
+  const newer = Buffer.from(colourful.toString().replace('tool-1"', 'other"'));
+  store.answer = { kind: 'found', value: newer };
+  const second = configs.read('alice');
+  t.not(await first, await second);
+  t.equal(configs.read('alice'), await second);
+});
+
+t.test('a large config at fault is told as a small one is, and remembered', async (t) => {
+  const { store, configs } = configsOf(t);
+  const faulty = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`b${index}`, { url: 'none' }]));
+  store.answer = { kind: 'found', value: configBytes(faulty) };
+  const read = await configs.read('alice');
+  t.match(read, { kind: 'failed', reason: /b0\.url: must be an http.*and 4990 more/ });
+  t.equal(configs.read('alice'), read);
+});
+
+t.test('a config of nothing but faults is refused', async (t) => {
+  const members = Array.from({ length: 200_000 }, (_, index) => `"b${index}":0`).join();
+  const bytes = Buffer.from(`{"virtual_hosts":{"vh":{"backends":{${members}}}}}`);
+  t.ok(bytes.length <= limits.userConfigBytesMax);
+  t.strictSame(decodeUserConfig(bytes), { ok: false, issues: 'too many members at fault to be told' });
+});
+
+t.test('a config as large as may be does not hold up the event loop', async (t) => {
+  const fill = (member: (index: number) => string): string => {
+    const list: string[] = [];
+    for (let chars = 0; chars < limits.userConfigBytesMax - 200; chars += list.at(-1)!.length + 1) {
+      list.push(member(list.length));
+    }
+    return list.slice(0, -1).join();
+  };
+  const kinds = {
+    'virtual hosts': `{"virtual_hosts":{${fill((index) => `"h${index}":{"backends":{"b":{"url":"${url}"}}}`)}}}`,
+    backends: `{"virtual_hosts":{"vh":{"backends":{${fill((index) => `"b${index}":{"url":"${url}"}`)}}}}}`,
+    tools: `{"virtual_hosts":{"vh":{"backends":{"b":{"url":"${url}","allowed_tool_names":[${fill((index) => `"t${index}"`)}]}}}}}`,
+  };
+  const { store, configs } = configsOf(t);
+  for (const [what, text] of Object.entries(kinds)) {
+    store.answer = { kind: 'found', value: Buffer.from(text) };
+    let read: UserConfigRead | undefined;
+    const dearestMs = await dearestTurnMs(
+      () => void Promise.resolve(configs.read('alice')).then((settled) => (read = settled)),
+      () => read !== undefined,
+    );
+    t.match(read, { kind: 'found' }, what);
+    const boundMs = dearestMs < 50 ? 50 : 50 * slownessNow();
+    t.ok(
+      dearestMs < boundMs,
+      `${what}: the dearest turn cost ${Math.round(dearestMs)} ms of ${Math.round(boundMs)} at most`,
+    );
+  }
+});

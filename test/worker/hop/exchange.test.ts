@@ -1,0 +1,126 @@
+// Walks the table of states that src/worker/hop/exchange.ts draws, and looks at what goes over the link.
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import t from 'tap';
+import type { Exchange } from '../../../src/relay/exchange.js';
+import { answerInParts } from '../../../src/relay/answers.js';
+import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { limits } from '../../../src/shared/limits.js';
+import { createMessageMemories } from '../../../src/shared/message-memory.js';
+import { createAccounts } from '../../support/shares.js';
+import { until } from '../../support/until.js';
+import { startHopPair, type HopPair } from './pair.js';
+import { RawPeer, requestHead } from './raw-peer.js';
+import { RecordedExchange } from '../../support/recorded-exchange.js';
+
+const TOO_MUCH = Buffer.alloc(limits.hopWindowBytes + 1);
+
+const states: Record<string, (exchange: Exchange, abort: () => Promise<void>) => void | Promise<void>> = {
+  unanswered: () => {},
+  responding: (exchange) => exchange.respond(200, 'text/plain', TOO_MUCH),
+  streaming: (exchange) => exchange.openStream(),
+  ending: (exchange) => {
+    exchange.openStream();
+    exchange.write(TOO_MUCH);
+    exchange.end();
+  },
+  complete: (exchange) => exchange.respond(200, 'text/plain', 'x'),
+  aborted: (_exchange, abort) => abort(),
+};
+
+const calls: Record<string, (exchange: Exchange) => void> = {
+  respond: (exchange) => exchange.respond(200, 'text/plain', 'x'),
+  openStream: (exchange) => exchange.openStream(),
+  openBody: (exchange) => exchange.openBody('application/json', 1),
+  write: (exchange) => void exchange.write(Buffer.from('x')),
+  end: (exchange) => exchange.end(),
+  cut: (exchange) => exchange.cut(),
+};
+
+/** What a call sends in a state; nothing, where nothing is said. */
+const sent: Record<string, Record<string, string[]>> = {
+  unanswered: { respond: ['respond', 'data 1'], openStream: ['open-stream'], openBody: ['open-body'], cut: ['cut'] },
+  streaming: { write: ['data 1'], end: ['end'], cut: ['cut'] },
+};
+
+t.test('each call in each state sends what the table says, and an abort is told once', async (t) => {
+  const pair = await startHopPair(t);
+  const socket = connect(pair.ownerPath);
+  t.teardown(() => socket.destroy());
+  await once(socket, 'connect');
+  const peer = new RawPeer(socket);
+  peer.send('hello', 0, pair.secret);
+  let lastStream = 0;
+
+  /** A new stream, at the owner. */
+  const open = async (): Promise<Exchange> => {
+    peer.send('request', ++lastStream, requestHead(0));
+    await until(() => pair.arrivals.length === lastStream, 'the request');
+    return pair.arrivals.at(-1)?.exchange as Exchange;
+  };
+  /** Whatever was sent before has arrived when this has: frames keep their order, both ways. */
+  const settle = async (): Promise<void> => {
+    (await open()).respond(200, 'text/plain', '');
+    await until(() => peer.told(lastStream).length === 1, 'the marker');
+  };
+  const abort = async (stream: number): Promise<void> => {
+    peer.send('abort', stream);
+    await settle();
+  };
+
+  for (const [state, reach] of Object.entries(states)) {
+    for (const [name, call] of Object.entries(calls)) {
+      const exchange = await open();
+      const stream = lastStream;
+      await reach(exchange, () => abort(stream));
+      await settle();
+      const toldBefore = peer.told(stream).length;
+      call(exchange);
+      await settle();
+      t.same(peer.told(stream).slice(toldBefore), sent[state]?.[name] ?? [], `${name} while ${state}`);
+    }
+
+    const exchange = await open();
+    const stream = lastStream;
+    let aborts = 0;
+    exchange.onAbort = () => aborts++;
+    await reach(exchange, () => abort(stream));
+    await abort(stream);
+    t.equal(exchange.isAborted, state !== 'complete', `isAborted after an abort while ${state}`);
+    t.equal(aborts, ['unanswered', 'streaming', 'aborted'].includes(state) ? 1 : 0, `onAbort while ${state}`);
+  }
+});
+
+/** How a hop comes to its end whose caller has not read the answer. */
+const endings: Record<string, (downstream: RecordedExchange, exchange: Exchange, pair: HopPair) => unknown> = {
+  'is read': async (downstream) => {
+    downstream.isSlow = false;
+    await until(() => {
+      downstream.drain();
+      return downstream.outcome === 'ended';
+    }, 'the whole answer');
+  },
+  'is left by its caller': (downstream) => downstream.abort(),
+  'is cut': (_downstream, exchange) => exchange.cut(),
+  'loses its link': (_downstream, _exchange, pair) => pair.stopOwner(),
+};
+
+t.test('a message that is handed over in pieces counts in the share of answers until its hop is over', async (t) => {
+  const bytes = 16 * limits.hopWindowBytes;
+  for (const answerForms of ['json', 'event-stream'] as const) {
+    for (const [ending, end] of Object.entries(endings)) {
+      const accounts = createAccounts();
+      const deadlines = new DeadlineWheel();
+      t.teardown(() => deadlines.stop());
+      const pair = await startHopPair(t, createMessageMemories(accounts, deadlines).answers);
+      const downstream = new RecordedExchange({ answerForms });
+      downstream.isSlow = true;
+      const exchange = await pair.arrive(downstream);
+      answerInParts(exchange, [Buffer.alloc(100, 'a'), Buffer.alloc(bytes - 100, 'b')]);
+      await until(() => downstream.writtenBytes > 0, 'the first piece');
+      t.equal(accounts.held('answerBytes'), bytes, `${answerForms}: all of it, before it ${ending}`);
+      await end(downstream, exchange, pair);
+      await until(() => accounts.held('answerBytes') === 0, `${answerForms}: nothing, once it ${ending}`);
+    }
+  }
+});

@@ -1,0 +1,61 @@
+import t from 'tap';
+import { StreamFault } from '../../../src/worker/hop/frames.js';
+import {
+  readCredit,
+  readOpenBody,
+  readOpenStream,
+  readRequestHead,
+  readRespondHead,
+} from '../../../src/worker/hop/heads.js';
+import { Random } from '../../support/random.js';
+import { head, requestHead, respondHead, u32 } from './raw-peer.js';
+
+// That heads come out as they went in is tested over real sockets, in hops.test.ts.
+
+t.test('heads that are cut short anywhere, or go on, are refused', async (t) => {
+  const request = requestHead(7);
+  const respond = respondHead(7);
+  for (let length = 0; length < request.length; length++) {
+    t.throws(() => readRequestHead(request.subarray(0, length)), StreamFault);
+  }
+  for (let length = 0; length < respond.length; length++) {
+    t.throws(() => readRespondHead(respond.subarray(0, length)), StreamFault);
+  }
+  t.throws(() => readRequestHead(Buffer.concat([request, Buffer.from('x')])), StreamFault);
+  t.equal(readRequestHead(request).bodyBytes, 7);
+  t.equal(readRespondHead(respond).bodyBytes, 7);
+});
+
+t.test('unknown codes, odd string lengths and wrong credits are refused', async (t) => {
+  const strings = ['a-subject', 'a-host', 'a-session', ''];
+  t.throws(() => readRequestHead(head([0, 0, 0, 0, 3, 0], strings)), StreamFault, 'method');
+  t.throws(() => readRequestHead(head([0, 0, 0, 0, 0, 3], strings)), StreamFault, 'answer forms');
+  t.throws(() => readOpenStream(Buffer.concat([u32(3), Buffer.from('abc')])), StreamFault);
+  t.throws(() => readOpenStream(Buffer.concat([u32(0xfffffffe), Buffer.from('ab')])), StreamFault);
+  for (const payload of [Buffer.alloc(0), Buffer.alloc(3), Buffer.alloc(5)])
+    t.throws(() => readCredit(payload), StreamFault);
+  t.equal(readCredit(u32(99)), 99);
+  const openBody = Buffer.concat([u32(99), Buffer.of(1)]);
+  t.same(readOpenBody(openBody), { contentType: 'text/event-stream', bodyBytes: 99 });
+  for (const payload of [u32(99), Buffer.concat([openBody, Buffer.of(0)]), Buffer.concat([u32(99), Buffer.of(2)])])
+    t.throws(() => readOpenBody(payload), StreamFault);
+});
+
+t.test('whatever the bytes are, a head is read or refused with a StreamFault', async (t) => {
+  const random = new Random(4_711);
+  const valid = requestHead(0);
+  let refused = 0;
+  for (let round = 0; round < 5_000; round++) {
+    const bytes = Buffer.from(valid);
+    for (let change = 0; change <= random.below(4); change++) bytes[random.below(bytes.length)] = random.below(256);
+    for (const read of [readRequestHead, readRespondHead, readOpenStream]) {
+      try {
+        read(bytes);
+      } catch (fault) {
+        if (!(fault instanceof StreamFault)) throw fault;
+        refused++;
+      }
+    }
+  }
+  t.ok(refused > 1_000);
+});

@@ -1,0 +1,92 @@
+// Two workers as far as a hop goes: slot 0 hops to slot 1 over a real socket.
+import { randomBytes } from 'node:crypto';
+import type { Test } from 'tap';
+import type { Exchange } from '../../../src/relay/exchange.js';
+import { createLogger } from '../../../src/shared/logger.js';
+import type { MessageMemory } from '../../../src/shared/message-memory.js';
+import type { Hop } from '../../../src/worker/hop/heads.js';
+import { HopListener } from '../../../src/worker/hop/listener.js';
+import { Hops, hopSocketPath } from '../../../src/worker/hop/hops.js';
+import { createScratchDirectory } from '../../support/scratch-directory.js';
+import { until } from '../../support/until.js';
+import { RecordedExchange } from '../../support/recorded-exchange.js';
+
+export const CALLER_SLOT = 0;
+export const OWNER_SLOT = 1;
+export const BODY_BYTES_MAX = 16 * 1024 * 1024;
+export const HOP: Hop = { subject: 'a-subject', virtualHostId: 'a-host' };
+export const logger = createLogger('silent', {});
+
+export interface Arrival {
+  readonly hop: Hop;
+  readonly exchange: Exchange;
+}
+
+export class HopPair {
+  readonly directory: string;
+  readonly secret = randomBytes(32);
+  readonly hops: Hops;
+  /** What reached the owner, in order. */
+  readonly arrivals: Arrival[] = [];
+  /** Told of each arrival, at once. */
+  onArrival: (arrival: Arrival) => void = () => {};
+  #listener: HopListener | undefined;
+  readonly #answerMemory: MessageMemory | undefined;
+
+  constructor(t: Test, answerMemory?: MessageMemory) {
+    this.#answerMemory = answerMemory;
+    this.directory = createScratchDirectory(t);
+    this.hops = new Hops(this.directory, CALLER_SLOT, this.secret, logger);
+    t.teardown(async () => {
+      this.hops.close();
+      await this.stopOwner();
+    });
+  }
+
+  get ownerPath(): string {
+    return hopSocketPath(this.directory, OWNER_SLOT);
+  }
+
+  async startOwner(): Promise<void> {
+    const answerMemory = this.#answerMemory;
+    const options = { bodyBytesMax: BODY_BYTES_MAX, logger, ...(answerMemory !== undefined && { answerMemory }) };
+    this.#listener = new HopListener(this.ownerPath, this.secret, options, (hop, exchange) => {
+      this.arrivals.push({ hop, exchange });
+      this.onArrival({ hop, exchange });
+    });
+    await this.#listener.listen();
+  }
+
+  async stopOwner(): Promise<void> {
+    await this.#listener?.close();
+    this.#listener = undefined;
+  }
+
+  forward(exchange: RecordedExchange, hop: Hop = HOP): RecordedExchange {
+    this.hops.forward(OWNER_SLOT, hop, exchange, exchange.onFailure);
+    return exchange;
+  }
+
+  /** Forwards and waits until the owner has the exchange. */
+  async arrive(exchange: RecordedExchange, hop: Hop = HOP): Promise<Exchange> {
+    const arrivedBefore = this.arrivals.length;
+    this.forward(exchange, hop);
+    await until(() => this.arrivals.length > arrivedBefore, 'the request at its owner');
+    return (this.arrivals[arrivedBefore] as Arrival).exchange;
+  }
+
+  /** A whole hop from request to answer. */
+  async roundTrip(): Promise<RecordedExchange['outcome']> {
+    const downstream = new RecordedExchange();
+    const exchange = await this.arrive(downstream);
+    exchange.respond(200, 'text/plain', 'alive');
+    await until(() => downstream.outcome !== 'none', 'the answer of a new hop');
+    return downstream.outcome;
+  }
+}
+
+export async function startHopPair(t: Test, answerMemory?: MessageMemory): Promise<HopPair> {
+  const pair = new HopPair(t, answerMemory);
+  await pair.startOwner();
+  return pair;
+}

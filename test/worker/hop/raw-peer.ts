@@ -1,0 +1,73 @@
+// One end of a hop's link by hand, for what a real worker never does: wrong secrets, malformed frames, half an answer.
+import type { Socket } from 'node:net';
+import {
+  FRAME_HEADER_BYTES,
+  FrameDecoder,
+  writeFrameHeader,
+  type FrameKind,
+} from '../../../src/worker/hop/frames.js';
+
+export interface Frame {
+  readonly kind: FrameKind;
+  readonly stream: number;
+  readonly payload: Buffer;
+}
+
+export function encodeFrame({ kind, stream, payload }: Frame): Buffer {
+  const bytes = Buffer.alloc(FRAME_HEADER_BYTES + payload.length);
+  writeFrameHeader(bytes, 0, kind, stream, payload.length);
+  payload.copy(bytes, FRAME_HEADER_BYTES);
+  return bytes;
+}
+
+export class RawPeer {
+  readonly socket: Socket;
+  readonly frames: Frame[] = [];
+  isClosed = false;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    const decoder = new FrameDecoder((kind, stream, payload) => this.frames.push({ kind, stream, payload }));
+    socket.on('data', (piece) => decoder.push(piece));
+    socket.on('error', () => {});
+    socket.on('close', () => (this.isClosed = true));
+  }
+
+  send(kind: FrameKind, stream: number, payload: Buffer | string = ''): void {
+    this.socket.write(encodeFrame({ kind, stream, payload: Buffer.from(payload) }));
+  }
+
+  /** The frames of one stream, as words: `data` with its bytes' count. */
+  told(stream: number): string[] {
+    return this.frames
+      .filter((frame) => frame.stream === stream)
+      .map(({ kind, payload }) => (kind === 'data' ? `data ${payload.length}` : kind));
+  }
+}
+
+/** u32 · u8 or u16 and so on are the caller's; the strings follow as the heads have them. */
+export function head(fixed: readonly number[], strings: readonly string[]): Buffer {
+  const encoded = strings.map((text) => {
+    const bytes = Buffer.from(text, 'utf16le');
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(bytes.length);
+    return Buffer.concat([length, bytes]);
+  });
+  return Buffer.concat([Buffer.from(fixed), ...encoded]);
+}
+
+export function u32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
+/** A request's head: POST, both forms of answer. */
+export function requestHead(bodyBytes: number): Buffer {
+  return head([...u32(bodyBytes), 0, 2], ['a-subject', 'a-host', 'a-session', '']);
+}
+
+/** An answer's head: status 200, JSON. */
+export function respondHead(bodyBytes: number): Buffer {
+  return head([...u32(bodyBytes), 200, 0], ['application/json', '']);
+}
