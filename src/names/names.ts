@@ -10,7 +10,7 @@
 import { Resolver } from 'node:dns';
 import { FairPlace, FairQueue } from '../shared/fair-queue.js';
 import { limits } from '../shared/limits.js';
-import { Link } from '../shared/link.js';
+import { ListNode } from '../shared/list-node.js';
 import { orderAddresses } from './address-order.js';
 import { parseHosts } from './hosts-file.js';
 import { queryName, type NameAnswer } from './name-query.js';
@@ -41,7 +41,7 @@ export interface NamesOptions {
 }
 
 /** Who waits for a look-up. */
-export class NameWait extends Link {
+export class NameWait extends ListNode {
   readonly onDone: (outcome: NameOutcome) => void;
 
   constructor(onDone: (outcome: NameOutcome) => void) {
@@ -62,7 +62,7 @@ class Entry {
   freshUntilMs = 0;
   /** Until when its addresses serve when nothing newer is to be had. */
   staleUntilMs = 0;
-  readonly waits = new Link();
+  readonly waits = new ListNode();
   /** Whose look-ups of it are waiting for their turn. */
   readonly queuedFor = new Set<string>();
   isAsking = false;
@@ -122,7 +122,7 @@ export class Names {
     const wait = new NameWait(onDone);
     const known = this.known(name);
     if (known !== undefined) {
-      new Link().append(wait);
+      new ListNode().append(wait);
       process.nextTick(() => this.#tell(wait, known));
       return wait;
     }
@@ -270,7 +270,7 @@ export class Names {
   }
 
   #tellAll(entry: Entry, outcome: NameOutcome): void {
-    const told = new Link();
+    const told = new ListNode();
     told.takeAll(entry.waits);
     for (let wait = told.next; wait instanceof NameWait; wait = told.next) this.#tell(wait, outcome);
   }

@@ -8,7 +8,7 @@ import type { AnswerFrame } from './list-merge/merge.js';
 import { EventPieces, PartPieces } from './piece-source.js';
 import { Sending } from './sending.js';
 import { faultReason, type UpstreamFault } from '../upstream/upstream-fault.js';
-import type { IdSpan } from '../upstream/upstream-request.js';
+import type { IdSpan } from '../upstream/rpc-request.js';
 
 const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
 

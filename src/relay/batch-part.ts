@@ -12,7 +12,7 @@ import { requestIdIn } from '../protocol/request-id.js';
 import { errorMessage, type RpcError } from './answers.js';
 import type { Batch } from './batch.js';
 import type { BodyType, Exchange, ExchangeRequest } from './exchange.js';
-import type { IdSpan } from '../upstream/upstream-request.js';
+import type { IdSpan } from '../upstream/rpc-request.js';
 
 const TOO_LARGE: RpcError = {
   code: rpcCodes.refused,
@@ -86,11 +86,11 @@ export class BatchPart implements Exchange {
     else if (this.#state === 'streaming') this.#over();
   }
 
-  cut(): void {
+  reset(): void {
     if (this.#state === 'over') return;
     // Before its batch tells the others: whoever cuts does not hear of it.
     this.#state = 'over';
-    this.#batch.cut();
+    this.#batch.reset();
     this.#batch.onOver();
   }
 

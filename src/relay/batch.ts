@@ -181,10 +181,10 @@ export class Batch {
   }
 
   /** A member's answer broke half-way, and with it all of the batch. */
-  cut(): void {
+  reset(): void {
     if (this.#isCut) return;
     this.#isCut = true;
-    this.#exchange.cut();
+    this.#exchange.reset();
     this.#tellAborted();
   }
 

@@ -14,14 +14,14 @@ import {
 } from '../protocol/event-stream.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
-import { Link } from '../shared/link.js';
+import { ListNode } from '../shared/list-node.js';
 import { errorMessage, type RpcError } from './answers.js';
 import type { Exchange } from './exchange.js';
 import { EventPieces } from './piece-source.js';
 import { Sending } from './sending.js';
 import { LARGE_BYTES_FROM, KeptEvent, lossNotification, LOST, type Kept } from './kept-event.js';
 import type { StreamKeeper } from './stream-keeper.js';
-import type { IdSpan } from '../upstream/upstream-request.js';
+import type { IdSpan } from '../upstream/rpc-request.js';
 
 /** What a stream takes of the keeper's room at once. */
 const TAKEN_BYTES_LEAST = 2_048;
@@ -39,7 +39,7 @@ const ANSWER_LOST: RpcError = {
   message: 'The answer came while the connection was broken, and is too large to be kept',
 };
 
-export class CallerStream extends Link {
+export class CallerStream extends ListNode {
   /** For `StreamKeeper`. */
   keptSinceMs = 0;
   isDelivered = false;
@@ -180,7 +180,7 @@ export class CallerStream extends Link {
     const isOlderBlocked = this.#isBlocked;
     this.#forgetExchange();
     // One that does not read would never come to its end.
-    if (isOlderBlocked) older?.cut();
+    if (isOlderBlocked) older?.reset();
     else older?.end();
     this.#countAll();
     this.#exchange = exchange;

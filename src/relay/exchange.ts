@@ -69,7 +69,7 @@ export interface Exchange {
    * Ends the caller's connection without completing the answer, so that the caller notices: for an answer that broke
    * half-way. The exchange is complete after it; `onAbort` is not called.
    */
-  cut(): void;
+  reset(): void;
 
   /**
    * Says what the request turned out to be, for the access log. Present only where one is kept.

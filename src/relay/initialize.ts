@@ -106,7 +106,7 @@ export function openUpstreams(
   backendTurns.visitAll(session.identity.subject, virtualHost.backends, {
     visit: (backend) => {
       // Of the later ones: whoever needs it opens it.
-      if (!session.obeys(virtualHost)) return settle(backend, NOT_READY);
+      if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);
       const upstream = session.upstream(backend);
       upstream.whenOpen(passthroughHeadersFor(backend, exchange.request), (fault) => settle(backend, fault));
       if (upstream.isTrial) settle(backend, NO_ANSWER);

@@ -19,7 +19,7 @@ import type { UnavailableBackend } from './unavailable.js';
 import { ListPages } from './list-merge/list-pages.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import { faultReason, upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
-import type { IdSpan } from '../upstream/upstream-request.js';
+import type { IdSpan } from '../upstream/rpc-request.js';
 
 const NOT_READY = upstreamFault('not-ready');
 export const SESSION_ENDED: RpcError = {
@@ -130,7 +130,7 @@ export function listAll(
   settle();
   backendTurns.visitAll(subject, virtualHost.backends, {
     visit: (backend) => {
-      if (!session.obeys(virtualHost)) return leaveOut(backend, NOT_READY);
+      if (!session.hasConfig(virtualHost)) return leaveOut(backend, NOT_READY);
       const passthrough = passthroughHeadersFor(backend, exchange.request);
       const reader = new ListPages(context, merger, kind, session.upstream(backend), passthrough, (pages, fault) => {
         if (fault !== undefined) return leaveOut(backend, fault);

@@ -14,7 +14,7 @@ import { passthroughHeadersFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { Session } from './session.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
-import type { IdSpan, RequestHandler } from '../upstream/upstream-request.js';
+import type { IdSpan, RequestHandler } from '../upstream/rpc-request.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 
 const LEVELS: ReadonlySet<string> = new Set([
@@ -70,7 +70,7 @@ export function sendLogLevel(
     onMessage: (bytes, received) => upstream.answer(bytes, received, passthrough),
     onFault: (fault) => {
       // The level is set when it is opened again.
-      if (fault.kind === 'session-lost') upstream.lose(sentIn);
+      if (fault.kind === 'session-lost') upstream.markLost(sentIn);
       done();
     },
   };

@@ -27,7 +27,7 @@ import { Gate } from './gate.js';
 import { ListInFlight, listAll, SESSION_ENDED } from './listing.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import { trySetLogLevel } from './log-level.js';
-import { OnlyExchange } from './only-exchange.js';
+import { SessionlessExchange } from './sessionless-exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { RelayedRequest } from './relayed-request.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
@@ -39,12 +39,12 @@ import { parseEventId } from './stream-keeper.js';
 import { isTargetMethod, readTarget, silenceMsMax, type TargetMethod } from './targets.js';
 import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
 import type { HttpUpstream } from '../upstream/http-upstream.js';
-import { LoggedUpstreams } from '../upstream/backend-log.js';
+import { BackendLog } from '../upstream/backend-log.js';
 import { Notices } from '../upstream/notices.js';
 import { OwnIds } from '../upstream/own-ids.js';
 import { Endpoints } from '../upstream/reach/endpoints.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
-import type { IdSpan } from '../upstream/upstream-request.js';
+import type { IdSpan } from '../upstream/rpc-request.js';
 
 /** Who asks, and for which of their virtual hosts, as admission found it in the config of this moment. */
 export interface Caller {
@@ -86,7 +86,7 @@ export class Relay {
 
   constructor(options: RelayOptions) {
     const { http, deadlines, upstream, logger } = options;
-    const log = new LoggedUpstreams(logger);
+    const log = new BackendLog(logger);
     const nowMs = (): number => deadlines.nowMs();
     this.#context = {
       http,
@@ -185,8 +185,8 @@ export class Relay {
       refuse(exchange, session);
       return;
     }
-    session.obey(caller.virtualHost, exchange.request);
-    const only = new OnlyExchange(exchange, () => this.#sessions.end(session, exchange.request));
+    session.applyConfig(caller.virtualHost, exchange.request);
+    const only = new SessionlessExchange(exchange, () => this.#sessions.end(session, exchange.request));
     this.#request(caller, session, only, message);
   }
 
@@ -194,13 +194,13 @@ export class Relay {
     const { body } = exchange.request;
     if (body.length > limits.readAtOnceBytesMax) return this.#postLarge(caller, session, exchange);
     const message = readClientMessage(body);
-    if (typeof message !== 'string') session.obey(caller.virtualHost, exchange.request);
+    if (typeof message !== 'string') session.applyConfig(caller.virtualHost, exchange.request);
     this.#onMessage(caller, session, exchange, message);
   }
 
   /** Other messages of the session are served while this one is read, and may change its config or end it. */
   #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
-    session.obey(virtualHost, exchange.request);
+    session.applyConfig(virtualHost, exchange.request);
     const number = session.readings.begin(exchange.isPart);
     readLargeClientMessage(exchange.request.body, (message) => {
       exchange.onRead?.(message);
@@ -280,7 +280,7 @@ export class Relay {
       refuse(exchange, session);
       return;
     }
-    session.obey(caller.virtualHost, exchange.request);
+    session.applyConfig(caller.virtualHost, exchange.request);
     account.requests.take(1);
     openUpstreams(this.#context, session, caller.virtualHost, exchange, protocolVersion, (result) => {
       account.requests.give(1);
@@ -313,7 +313,7 @@ export class Relay {
       this.#reportUnreachable(virtualHost, list.unreachable);
       // With the session's end the caller has been told.
       if (session.isEnded) list.drop();
-      else list.giveTo(exchange, work.isStreaming);
+      else list.respondTo(exchange, work.isStreaming);
     });
   }
 
@@ -363,7 +363,7 @@ export class Relay {
       refuse(exchange, refusals.draining);
       return;
     }
-    session.obey(caller.virtualHost, exchange.request);
+    session.applyConfig(caller.virtualHost, exchange.request);
     const id = parseEventId(exchange.request.lastEventId);
     const outcome = id === undefined ? 'other' : session.resumeStream(exchange, id);
     if (outcome === 'gone') refuse(exchange, refusals.streamUnknown);

@@ -18,7 +18,7 @@ import { callersParts } from './rewriting.js';
 import type { Session } from './session.js';
 import { bareTaskEdit } from './task-ids.js';
 import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
-import type { IdSpan, RequestHandler, UpstreamRequest } from '../upstream/upstream-request.js';
+import type { IdSpan, RequestHandler, RpcRequest } from '../upstream/rpc-request.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import type { UpstreamSession, UpstreamSessionRecord } from '../upstream/upstream-session.js';
 
@@ -55,7 +55,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   readonly id: IdSpan;
   readonly isCancellable = true;
   readonly #plan: RelayedRequestPlan;
-  #request: UpstreamRequest | undefined;
+  #request: RpcRequest | undefined;
   /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
@@ -168,7 +168,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     const { upstream, passthrough } = this.#plan;
     this.#request = undefined;
     if (fault.kind === 'session-lost') {
-      upstream.lose(this.#sentIn);
+      upstream.markLost(this.#sentIn);
       if (!this.#isSecondTry && this.#cancelDeadline === undefined) {
         // The request was refused, so it was not executed: once more, in a new upstream session (R04), if still wanted.
         this.#isSecondTry = true;

@@ -1,11 +1,11 @@
 // A request of the caller's that its session is working on: in the session's list, so that it can be found by the
 // caller's id for it, and ended with the session.
 import { idKey, type ClientMessage } from '../protocol/json-rpc.js';
-import { Link } from '../shared/link.js';
+import { ListNode } from '../shared/list-node.js';
 import type { Exchange } from './exchange.js';
-import type { IdSpan } from '../upstream/upstream-request.js';
+import type { IdSpan } from '../upstream/rpc-request.js';
 
-export abstract class RequestInFlight extends Link {
+export abstract class RequestInFlight extends ListNode {
   /** The caller's own. */
   abstract readonly id: IdSpan;
   #idKey: string | undefined;

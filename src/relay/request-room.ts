@@ -4,7 +4,7 @@ import { refusals, rpcCodes, type Refusal } from '../shared/refusals.js';
 import { answerError, refuse } from './answers.js';
 import type { Exchange } from './exchange.js';
 import type { Session } from './session.js';
-import type { IdSpan } from '../upstream/upstream-request.js';
+import type { IdSpan } from '../upstream/rpc-request.js';
 
 const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in flight in this session' };
 

@@ -2,14 +2,14 @@
 // a few stores a request.
 import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
-import { Link } from '../shared/link.js';
+import { ListNode } from '../shared/list-node.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { SlowRequests } from './slow-requests.js';
 
-export class RequestsInFlight extends Link {
+export class RequestsInFlight extends ListNode {
   readonly #account: Account;
   readonly #slow: SlowRequests;
-  readonly #head = new Link();
+  readonly #head = new ListNode();
   #count = 0;
 
   constructor(account: Account, slow: SlowRequests) {
@@ -75,7 +75,7 @@ export class RequestsInFlight extends Link {
 
   /** The session was ended under them. */
   endAll(): void {
-    const ended = new Link();
+    const ended = new ListNode();
     ended.takeAll(this.#head);
     for (let work = ended.next; work instanceof RequestInFlight; work = ended.next) {
       this.finish(work);

@@ -265,7 +265,7 @@ export class SessionStream implements AskingStream {
     exchange.onAbort = undefined;
     exchange.onDrain = undefined;
     this.#lifeDeadline?.cancel();
-    if (this.#isBlocked) exchange.cut();
+    if (this.#isBlocked) exchange.reset();
     else exchange.end();
     this.#isBlocked = false;
   }

@@ -175,7 +175,7 @@ export class Session {
    * Obeys the config as it is now (decisions 2.3): what was removed or has moved is closed; what is new is opened when
    * first needed. Hot: one comparison unless the config changed.
    */
-  obey(virtualHost: CompiledVirtualHost, request: ExchangeRequest): void {
+  applyConfig(virtualHost: CompiledVirtualHost, request: ExchangeRequest): void {
     if (this.#virtualHost === virtualHost) return;
     this.#virtualHost = virtualHost;
     for (const [name, upstream] of this.#upstreams) {
@@ -194,7 +194,7 @@ export class Session {
   }
 
   /** Whether it lives, and this is still the config that it obeyed last: for what takes several turns of the event loop. */
-  obeys(virtualHost: CompiledVirtualHost): boolean {
+  hasConfig(virtualHost: CompiledVirtualHost): boolean {
     return !this.#isEnded && this.#virtualHost === virtualHost;
   }
 

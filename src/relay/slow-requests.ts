@@ -2,7 +2,7 @@
 // hears something before giving up. It counts turns of its own: for a request no clock is looked at and no timer made. Hot:
 // a few stores a request.
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
-import { Link } from '../shared/link.js';
+import { ListNode } from '../shared/list-node.js';
 import { RequestsInFlight } from './requests-in-flight.js';
 
 /** A request is told when it has seen so many whole turns: after the time that was set, or a quarter of it later. */
@@ -10,7 +10,7 @@ const TURNS = 4;
 
 export class SlowRequests {
   /** The head of those that have something in flight, a member for each session. */
-  readonly #busy = new Link();
+  readonly #busy = new ListNode();
   readonly #turnOver: Deadline;
   #isTurning = false;
   #turn = 0;
@@ -38,7 +38,7 @@ export class SlowRequests {
     this.#turn += 1;
     const turn = this.#turn - TURNS - 1;
     // Whoever is told may unlink itself and others, and have new ones added: those are told next time.
-    const untold = new Link();
+    const untold = new ListNode();
     untold.takeAll(this.#busy);
     for (let requests = untold.next; requests instanceof RequestsInFlight; requests = untold.next) {
       requests.unlink();

@@ -9,7 +9,7 @@ import type { AnswerOptions } from '../config/dataplane-options.js';
 import type { Account } from '../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
-import { Link } from '../shared/link.js';
+import { ListNode } from '../shared/list-node.js';
 import { CallerStream } from './caller-stream.js';
 
 /** An event's id as it is given out: which stream of the session, and which event of it. */
@@ -36,9 +36,9 @@ export class StreamKeeper {
   readonly #account: Account;
   readonly #deadlines: DeadlineWheel;
   readonly #options: AnswerOptions;
-  readonly #running = new Link();
-  readonly #delivered = new Link();
-  readonly #undelivered = new Link();
+  readonly #running = new ListNode();
+  readonly #delivered = new ListNode();
+  readonly #undelivered = new ListNode();
   #deliveredCount = 0;
   #lastNumber = this.sessionStreamNumber;
   #heldBytes = 0;
@@ -142,7 +142,7 @@ export class StreamKeeper {
     if (++this.#deliveredCount > limits.deliveredStreamsKept) this.#releaseFirst(this.#delivered);
   }
 
-  #file(stream: CallerStream, list: Link): void {
+  #file(stream: CallerStream, list: ListNode): void {
     stream.keptSinceMs = this.#deadlines.recentMs;
     list.append(stream);
   }
@@ -154,7 +154,7 @@ export class StreamKeeper {
   }
 
   /** @param spared is not released. */
-  #releaseFirst(list: Link, spared?: CallerStream): boolean {
+  #releaseFirst(list: ListNode, spared?: CallerStream): boolean {
     const stream = list.next === spared ? spared.next : list.next;
     if (!(stream instanceof CallerStream)) return false;
     stream.unlink();
@@ -186,7 +186,7 @@ export class StreamKeeper {
     else this.#expiry?.restart();
   }
 
-  #releaseUntil(list: Link, sinceMs: number): void {
+  #releaseUntil(list: ListNode, sinceMs: number): void {
     for (let stream = list.next; stream instanceof CallerStream; stream = list.next) {
       if (stream.keptSinceMs > sinceMs) return;
       this.#releaseFirst(list);

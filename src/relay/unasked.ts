@@ -65,7 +65,7 @@ export class Unasked {
     backendTurns.visitAll(identity.subject, virtualHost.backends, {
       visit: (backend) => {
         // It may have ended since, or obey another config.
-        if (this.#isOver || !this.#session.obeys(virtualHost)) return;
+        if (this.#isOver || !this.#session.hasConfig(virtualHost)) return;
         const passthrough = passthroughHeadersFor(backend, exchange.request);
         const upstream = this.#session.upstream(backend);
         if (upstream.state === 'open') this.onOpened(upstream, passthrough);
@@ -95,7 +95,7 @@ export class Unasked {
       onMessage: (bytes, message) => this.#onMessage(upstream, passthroughNow(), bytes, message),
       // Without an id of a session there is none to lose: the backend has no such stream.
       onSessionLost: () => {
-        if (record?.sessionId !== '') upstream.lose(record);
+        if (record?.sessionId !== '') upstream.markLost(record);
       },
     });
     this.#heard.set(upstream, { stream, passthrough });

@@ -1,6 +1,6 @@
 // Many deadlines on one coarse timer: a hashed wheel of linked lists. Hot: `restart` runs for every received chunk, so
 // it only notes the new due time, and the deadline is moved when its old slot comes up.
-import { Link } from './link.js';
+import { ListNode } from './list-node.js';
 
 /** Slots of the wheel. A deadline further away than a whole turn waits in the last slot and is placed again from there. */
 const SLOT_COUNT = 512;
@@ -22,9 +22,9 @@ export interface Deadline {
 export class DeadlineWheel {
   readonly #tickMs: number;
   readonly #clock: () => number;
-  readonly #slots = Array.from({ length: SLOT_COUNT }, () => new Link());
+  readonly #slots = Array.from({ length: SLOT_COUNT }, () => new ListNode());
   /** Taken from the slots that came up and not yet looked at. A callback may cancel or restart what is in here. */
-  readonly #candidates = new Link();
+  readonly #candidates = new ListNode();
   /** The tick up to which slots came up. Its own slot comes up once more: deadlines late in that tick were not due. */
   #lastTick = 0;
   #armedCount = 0;
@@ -118,12 +118,12 @@ export class DeadlineWheel {
     this.#slotOf(Math.min(dueTick, this.#lastTick + SLOT_COUNT - 1)).append(entry);
   }
 
-  #slotOf(tick: number): Link {
+  #slotOf(tick: number): ListNode {
     return this.#slots[tick % SLOT_COUNT]!;
   }
 }
 
-class Entry extends Link implements Deadline {
+class Entry extends ListNode implements Deadline {
   readonly #wheel: DeadlineWheel;
   delayMs: number;
   readonly callback: () => void;

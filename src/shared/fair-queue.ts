@@ -5,7 +5,7 @@
 //   round ⇄ line of "a" ⇄ line of "b" ⇄ …       lines that have their turn; the one served goes to the end
 //              │              └ place ⇄ place
 //              └ place                            a line that is held back is in no round until it is let go
-import { Link } from './link.js';
+import { ListNode } from './list-node.js';
 
 export interface FairQueueBounds {
   /** Items of all keys together. */
@@ -17,7 +17,7 @@ export interface FairQueueBounds {
 export type QueueFullness = 'key-full' | 'full';
 
 /** Where an item waits. */
-export class FairPlace<Item> extends Link {
+export class FairPlace<Item> extends ListNode {
   readonly item: Item;
   readonly #leave: (place: FairPlace<Item>) => void;
 
@@ -34,9 +34,9 @@ export class FairPlace<Item> extends Link {
 }
 
 /** Those who wait of one key. Linked into the round while it has its turns. */
-class Line extends Link {
+class Line extends ListNode {
   readonly key: string;
-  readonly places = new Link();
+  readonly places = new ListNode();
   count = 0;
   isHeld = false;
 
@@ -49,7 +49,7 @@ class Line extends Link {
 export class FairQueue<Item> {
   readonly #bounds: FairQueueBounds;
   readonly #lines = new Map<string, Line>();
-  readonly #round = new Link();
+  readonly #round = new ListNode();
   #count = 0;
 
   constructor(bounds: FairQueueBounds) {

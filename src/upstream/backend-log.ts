@@ -5,7 +5,7 @@ import { limits } from '../shared/limits.js';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { loggedReason, type UpstreamFault } from './upstream-fault.js';
 
-export class LoggedUpstreams {
+export class BackendLog {
   readonly #logger: Logger;
   /** Backends last heard of as unavailable, with the reason that was logged. */
   readonly #reasons = new WeakMap<CompiledBackend, string>();

@@ -17,7 +17,7 @@ import {
   upstreamFault,
   type UpstreamFault,
 } from './upstream-fault.js';
-import { UpstreamRequest, type RequestHandler } from './upstream-request.js';
+import { RpcRequest, type RequestHandler } from './rpc-request.js';
 import type { UpstreamSessionRecord } from './upstream-session.js';
 
 export interface HandshakeResult {
@@ -66,7 +66,7 @@ class Opening implements Handshake, RequestHandler {
   readonly #plan: HandshakePlan;
   readonly #handler: HandshakeHandler;
   readonly #startedAtMs: number;
-  #request: UpstreamRequest | undefined;
+  #request: RpcRequest | undefined;
   #notice: UpstreamCall | undefined;
   #noticeDeadline: Deadline | undefined;
   #result: HandshakeResult | undefined;
@@ -78,7 +78,7 @@ class Opening implements Handshake, RequestHandler {
     this.#startedAtMs = context.nowMs();
     const id = context.ids.next();
     const deadlineMs = context.options.initializeTimeoutMs;
-    this.#request = new UpstreamRequest(
+    this.#request = new RpcRequest(
       context.http,
       context.deadlines,
       {

@@ -1,4 +1,4 @@
-// What a JSON-RPC request to a backend is made of, and who hears of its answer (upstream-request.ts).
+// What a JSON-RPC request to a backend is made of, and who hears of its answer (rpc-request.ts).
 import { sameId, type BackendMessage } from '../protocol/json-rpc.js';
 import type { MessageMemory } from '../shared/message-memory.js';
 import type { UpstreamTarget } from '../user-config/upstream-target.js';

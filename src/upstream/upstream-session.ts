@@ -21,7 +21,7 @@ import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHan
 import type { Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
-import { UpstreamRequest, type IdSpan, type RequestHandler } from './upstream-request.js';
+import { RpcRequest, type IdSpan, type RequestHandler } from './rpc-request.js';
 
 export type UpstreamSessionState = 'idle' | 'opening' | 'open' | 'unavailable' | 'closed';
 
@@ -172,11 +172,11 @@ export class UpstreamSession {
     deadlineMs: number,
     isSilenceDeadline: boolean,
     handler: RequestHandler,
-  ): UpstreamRequest {
+  ): RpcRequest {
     const headers = this.#headersWith(passthrough);
     const carriesSession = this.#record !== undefined && this.#record.sessionId !== '';
     const { target } = this.#backend;
-    return new UpstreamRequest(
+    return new RpcRequest(
       this.#context.http,
       this.#context.deadlines,
       {
@@ -270,7 +270,7 @@ export class UpstreamSession {
   }
 
   /** The backend no longer knows the session: the next need opens a new one (C11). */
-  lose(lost: UpstreamSessionRecord | undefined): void {
+  markLost(lost: UpstreamSessionRecord | undefined): void {
     // Several calls may hear of one loss; only the session they were sent in is given up, not its successor.
     if (this.#record !== lost || !this.#transition('idle')) return;
     this.#dropRecord();

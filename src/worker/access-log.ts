@@ -130,8 +130,8 @@ class WatchedExchange implements Exchange {
     this.#logUnlessAwaited(true);
   }
 
-  cut(): void {
-    this.#exchange.cut();
+  reset(): void {
+    this.#exchange.reset();
     this.#logUnlessAwaited(false);
   }
 

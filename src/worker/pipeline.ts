@@ -22,7 +22,7 @@ import type { Logger } from '../shared/logger.js';
 import type { AccessLog } from './access-log.js';
 import type { Admission, AdmissionOutcome } from './admission/admission.js';
 import type { HopFailure } from './hop/call.js';
-import type { Hop } from './hop/heads.js';
+import type { ForwardedIdentity } from './hop/heads.js';
 import type { Hops } from './hop/hops.js';
 import { ownerOf } from './session-id.js';
 import type { EdgeExchange } from './edge/edge-exchange.js';
@@ -96,7 +96,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   /** A request that another worker let in, because this one owns its session. */
-  onHop(address: Hop, exchange: Exchange): void {
+  onHop(address: ForwardedIdentity, exchange: Exchange): void {
     const outcome = this.#parts.admission.admitSubject(address.subject, address.virtualHostId);
     if (outcome instanceof Promise) void outcome.then((late) => this.#onHopAdmission(address, exchange, late));
     else this.#onHopAdmission(address, exchange, outcome);
@@ -167,7 +167,7 @@ export class Pipeline implements EdgeHandler {
     });
   }
 
-  #onHopAdmission(address: Hop, exchange: Exchange, outcome: AdmissionOutcome): void {
+  #onHopAdmission(address: ForwardedIdentity, exchange: Exchange, outcome: AdmissionOutcome): void {
     const { method, sessionId } = exchange.request;
     const refusal = outcome.kind === 'refused' ? outcome.refusal : this.#parts.overload.refusalOf(method, sessionId);
     if (refusal !== undefined) {

@@ -37,7 +37,7 @@ function hearing(t: Test, backends: Backends): (name: string, method: string, pa
   const means = { slow: new SlowRequests(deadlines, answers.slowAnswerMs), answers };
   const session = new Session(context, identity, createAccounts().of('alice'), means);
   const virtualHost = virtualHostOf(backends);
-  session.obey(virtualHost, new RecordedExchange({}).request);
+  session.applyConfig(virtualHost, new RecordedExchange({}).request);
   return (name, method, params) => {
     const upstream = session.upstream(backendOf(virtualHost, name));
     if (upstream.state !== 'open') {

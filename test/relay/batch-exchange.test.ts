@@ -74,7 +74,7 @@ t.test('an answer that breaks half-way cuts the batch: the others hear it, and w
   other?.respond(200, 'application/json', Buffer.alloc(MIB));
   t.equal(accounts.held('answerBytes'), MIB);
   broken?.openBody('application/json', 100);
-  broken?.cut();
+  broken?.reset();
   t.equal(exchange.outcome, 'cut');
   t.same(told, ['streaming'], 'neither who cut, nor who was over');
   t.ok(streaming?.isAborted);
@@ -89,7 +89,7 @@ t.test('an answer that breaks half-way cuts the batch: the others hear it, and w
 t.test('who answers after the cut holds no room', (t) => {
   const { accounts, exchange, parts } = run(t, 2);
   parts[0]?.openBody('application/json', 100);
-  parts[0]?.cut();
+  parts[0]?.reset();
   parts[1]?.respond(200, 'application/json', Buffer.alloc(MIB));
   t.equal(accounts.held('answerBytes'), 0);
   t.equal(exchange.outcome, 'cut');

@@ -5,7 +5,7 @@ import { RequestInFlight } from '../../src/relay/request-in-flight.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/client-introduction.js';
 import { Session } from '../../src/relay/session.js';
 import { SlowRequests } from '../../src/relay/slow-requests.js';
-import type { IdSpan } from '../../src/upstream/upstream-request.js';
+import type { IdSpan } from '../../src/upstream/rpc-request.js';
 import type { UpstreamSession } from '../../src/upstream/upstream-session.js';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
@@ -87,7 +87,7 @@ t.test('belongs to one subject at one virtual host', async (t) => {
 t.test('one upstream session a backend, made on first use and not yet opened', async (t) => {
   const { context, session } = start(t);
   const virtualHost = virtualHostOf({ a: {}, b: {} });
-  session.obey(virtualHost, REQUEST);
+  session.applyConfig(virtualHost, REQUEST);
   const upstream = session.upstream(backendOf(virtualHost, 'a'));
   t.equal(session.upstream(backendOf(virtualHost, 'a')), upstream);
   t.not(session.upstream(backendOf(virtualHost, 'b')), upstream);
@@ -98,12 +98,12 @@ t.test('one upstream session a backend, made on first use and not yet opened', a
 t.test('obey: what was removed is closed, with the headers of the request that found it out', async (t) => {
   const { context, session } = start(t);
   const before = virtualHostOf({ a: { passthrough_headers: ['x-tenant'] }, b: {} });
-  session.obey(before, REQUEST);
+  session.applyConfig(before, REQUEST);
   const a = open(context, session, before, 'a');
   const b = open(context, session, before, 'b');
   const sentCount = context.http.calls.length;
   const after = virtualHostOf({ b: {} });
-  session.obey(after, REQUEST);
+  session.applyConfig(after, REQUEST);
   t.equal(a.state, 'closed');
   t.same(context.http.summary.slice(sentCount), ['DELETE']);
   t.equal(context.http.last.header('mcp-session-id'), 'a');
@@ -125,10 +125,10 @@ t.test('obey: what has moved is closed, and opened anew at its new place when ne
   for (const [what, config] of Object.entries(moves)) {
     const { context, session } = start(t);
     const before = virtualHostOf({ b: { url } });
-    session.obey(before, REQUEST);
+    session.applyConfig(before, REQUEST);
     const old = open(context, session, before, 'b');
     const after = virtualHostOf(config);
-    session.obey(after, REQUEST);
+    session.applyConfig(after, REQUEST);
     t.equal(old.state, 'closed', what);
     t.equal(context.http.last.request.method, 'DELETE');
     t.equal(context.http.last.request.target.origin, 'https://b.example', 'the old place is told');
@@ -143,11 +143,11 @@ t.test('obey: a change of lists alone keeps the session, and counts from now on'
   const { context, session } = start(t);
   const url = 'https://b.example/mcp';
   const before = virtualHostOf({ b: { url } });
-  session.obey(before, REQUEST);
+  session.applyConfig(before, REQUEST);
   const upstream = open(context, session, before, 'b');
   const sentCount = context.http.calls.length;
   const after = virtualHostOf({ b: { url, allowed_tool_names: ['x'], passthrough_headers: ['x-tenant'] } });
-  session.obey(after, REQUEST);
+  session.applyConfig(after, REQUEST);
   t.equal(upstream.state, 'open');
   t.equal(upstream.backend, backendOf(after, 'b'));
   t.equal(session.upstream(backendOf(after, 'b')), upstream);
@@ -157,15 +157,15 @@ t.test('obey: a change of lists alone keeps the session, and counts from now on'
 t.test('obey: a new backend is not opened before it is needed; one that comes back is a new one', async (t) => {
   const { context, session } = start(t);
   const one = virtualHostOf({ a: {} });
-  session.obey(one, REQUEST);
+  session.applyConfig(one, REQUEST);
   const a = open(context, session, one, 'a');
   const sentCount = context.http.calls.length;
   const both = virtualHostOf({ a: {}, b: {} });
-  session.obey(both, REQUEST);
+  session.applyConfig(both, REQUEST);
   t.equal(context.http.calls.length, sentCount);
   t.equal(session.upstream(backendOf(both, 'b')).state, 'idle');
-  session.obey(virtualHostOf({ b: {} }), REQUEST);
-  session.obey(both, REQUEST);
+  session.applyConfig(virtualHostOf({ b: {} }), REQUEST);
+  session.applyConfig(both, REQUEST);
   t.not(session.upstream(backendOf(both, 'a')), a);
 });
 
@@ -173,7 +173,7 @@ t.test('end: every upstream session is closed, every call is ended, once', async
   for (const request of [REQUEST, undefined]) {
     const { context, session } = start(t);
     const virtualHost = virtualHostOf({ a: { passthrough_headers: ['x-tenant'] }, b: {} });
-    session.obey(virtualHost, REQUEST);
+    session.applyConfig(virtualHost, REQUEST);
     const upstreams = ['a', 'b'].map((name) => open(context, session, virtualHost, name));
     const calls = [new CountedRequest('1'), new CountedRequest('1')];
     // Under one id, which a caller should not do: both are ended all the same.
@@ -220,7 +220,7 @@ t.test('requests are counted and found by their id, up to the limit', async (t) 
 t.test('a session is busy while a backend is being opened: it does not idle out', async (t) => {
   const { context, session } = start(t);
   const virtualHost = virtualHostOf({ a: {}, b: {} });
-  session.obey(virtualHost, REQUEST);
+  session.applyConfig(virtualHost, REQUEST);
   open(context, session, virtualHost, 'a');
   t.notOk(session.isBusy);
   session.upstream(backendOf(virtualHost, 'b')).whenOpen([], () => undefined);

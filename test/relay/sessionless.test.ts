@@ -67,7 +67,7 @@ class KeptExchange implements Exchange {
     this.isOver = true;
   }
 
-  cut(): void {
+  reset(): void {
     this.isOver = true;
   }
 

@@ -92,7 +92,7 @@ export class RecordedExchange implements Exchange {
     if (this.#isDrainDue) throw new Error('ended before it drained');
   }
 
-  cut(): void {
+  reset(): void {
     if (this.outcome !== 'none') this.#move('streaming', 'cut');
     this.outcome = 'cut';
   }

@@ -1,6 +1,6 @@
 // What the log says of backends: enough to act on, and no more than a line per change or interval.
 import t from 'tap';
-import { LoggedUpstreams } from '../../src/upstream/backend-log.js';
+import { BackendLog } from '../../src/upstream/backend-log.js';
 import { faultReason, redirectFault, upstreamFault } from '../../src/upstream/upstream-fault.js';
 import { limits } from '../../src/shared/limits.js';
 import { logInto } from '../support/log-lines.js';
@@ -13,7 +13,7 @@ function parse(line: string): unknown {
 t.test('failed requests: the first at once, the rest as a count', async (t) => {
   const lines: string[] = [];
   let nowMs = 0;
-  const log = new LoggedUpstreams(logInto(lines), () => nowMs);
+  const log = new BackendLog(logInto(lines), () => nowMs);
   const virtualHost = virtualHostOf({ a: {}, b: {} });
   for (let count = 0; count < 4; count += 1)
     log.onFailure(backendOf(virtualHost, 'a'), upstreamFault('answer-invalid'));
@@ -30,7 +30,7 @@ t.test('failed requests: the first at once, the rest as a count', async (t) => {
 
 t.test('where a backend redirects to: the path is in the log alone', async (t) => {
   const lines: string[] = [];
-  const log = new LoggedUpstreams(logInto(lines));
+  const log = new BackendLog(logInto(lines));
   const backend = backendOf(virtualHostOf({ a: {} }), 'a');
   const from = { origin: 'http://a.example', path: '/s/s3cret/mcp' };
   for (const [location, told, logged] of [
@@ -49,7 +49,7 @@ t.test('where a backend redirects to: the path is in the log alone', async (t) =
 
 t.test('a backend that is unavailable, and back', async (t) => {
   const lines: string[] = [];
-  const log = new LoggedUpstreams(logInto(lines));
+  const log = new BackendLog(logInto(lines));
   const backend = backendOf(virtualHostOf({ a: {} }), 'a');
   log.onAvailable(backend);
   log.onUnavailable(backend, upstreamFault('connection-refused'));

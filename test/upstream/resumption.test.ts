@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap';
 import type { BackendMessage } from '../../src/protocol/json-rpc.js';
 import { upstreamFault, type UpstreamFault } from '../../src/upstream/upstream-fault.js';
-import { UpstreamRequest, type RequestPlan } from '../../src/upstream/upstream-request.js';
+import { RpcRequest, type RequestPlan } from '../../src/upstream/rpc-request.js';
 import { limits } from '../../src/shared/limits.js';
 import { MessageMemory, noWaiter } from '../../src/shared/message-memory.js';
 import { createAccounts } from '../support/shares.js';
@@ -18,7 +18,7 @@ const RETRY_MS = 500;
 
 class Scene {
   readonly context: ScriptedContext;
-  readonly request: UpstreamRequest;
+  readonly request: RpcRequest;
   readonly heard: string[] = [];
   readonly faults: UpstreamFault[] = [];
   /** After each message. */
@@ -31,7 +31,7 @@ class Scene {
       this.heard.push(bytes.toString());
       this.onNext?.();
     };
-    this.request = new UpstreamRequest(
+    this.request = new RpcRequest(
       this.context.http,
       this.context.deadlines,
       {
@@ -321,7 +321,7 @@ t.test('an answer of which a part was passed on cannot come again from its begin
   const context = new ScriptedContext(t);
   const target = { origin: 'https://b.example', path: '/mcp' };
   const faults: string[] = [];
-  new UpstreamRequest(
+  new RpcRequest(
     context.http,
     context.deadlines,
     {

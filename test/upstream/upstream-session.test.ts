@@ -3,11 +3,7 @@
 import t, { type Test } from 'tap';
 import { readBackendMessage } from '../../src/protocol/json-rpc.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../src/upstream/upstream-fault.js';
-import {
-  UpstreamSession,
-  type WordMemory,
-  type UpstreamSessionState,
-} from '../../src/upstream/upstream-session.js';
+import { UpstreamSession, type WordMemory, type UpstreamSessionState } from '../../src/upstream/upstream-session.js';
 import { limits } from '../../src/shared/limits.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
 import { ScriptedContext } from './scripted-context.js';
@@ -257,7 +253,7 @@ t.test('the delay doubles with each failure up to its bound, and begins anew aft
   }
   scene.wait();
   scene.handshake();
-  scene.session.lose(scene.session.record);
+  scene.session.markLost(scene.session.record);
   failOnce();
   passDelay(limits.upstreamRetryDelayMsMin);
   failOnce();
@@ -266,7 +262,7 @@ t.test('the delay doubles with each failure up to its bound, and begins anew aft
 t.test('open, lost by backend: idle; the next need opens a new session without the lost id', async (t) => {
   const scene = sceneIn(t, 'open');
   const lost = scene.session.record;
-  scene.session.lose(lost);
+  scene.session.markLost(lost);
   t.equal(scene.session.state, 'idle');
   t.equal(scene.session.record, undefined);
   t.equal(scene.sent.length, 2, 'what the backend has lost needs no DELETE');
@@ -276,7 +272,7 @@ t.test('open, lost by backend: idle; the next need opens a new session without t
   t.same(scene.told, ['open']);
   t.equal(scene.session.record?.sessionId, 'S-2');
 
-  scene.session.lose(lost);
+  scene.session.markLost(lost);
   t.equal(scene.session.state, 'open', 'a late word of the old loss does not lose the successor');
   t.equal(scene.session.record?.sessionId, 'S-2');
 });
@@ -284,7 +280,7 @@ t.test('open, lost by backend: idle; the next need opens a new session without t
 t.test('lost by backend, in a state in which there is nothing to lose', async (t) => {
   for (const state of ['idle', 'opening', 'unavailable', 'closed'] as const) {
     const scene = sceneIn(t, state);
-    scene.session.lose(scene.session.record);
+    scene.session.markLost(scene.session.record);
     t.equal(scene.session.state, state);
   }
 });
@@ -484,7 +480,7 @@ t.test('instructions weigh in the session, and are left out where there is no ro
   scene.handshake('S-1', { instructions: 'use with care' });
   t.equal(scene.session.record?.instructions, 'use with care');
   t.same([...kept], ['use with care'.length]);
-  scene.session.lose(scene.session.record);
+  scene.session.markLost(scene.session.record);
   t.equal(kept.size, 0, 'what is forgotten weighs nothing');
   hasRoom = false;
   scene.wait();

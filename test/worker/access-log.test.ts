@@ -223,7 +223,7 @@ t.test('the watched exchange is the same exchange', async (t) => {
   inner.isSlow = true;
   t.notOk(watched.write(Buffer.from('two')), 'the caller is slow');
   t.equal(inner.written.toString(), 'onetwo');
-  watched.cut();
+  watched.reset();
   t.equal(inner.outcome, 'cut');
   const whole = new RecordedExchange();
   const headers = ['retry-after', '30'];
@@ -238,7 +238,7 @@ t.test('a stream that is cut has a line too', async (t) => {
   const exchange = new RecordedExchange();
   const watched = new AccessLog(logInto(lines)).watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, exchange);
   watched.openStream();
-  watched.cut();
+  watched.reset();
   t.equal(lines.length, 1);
   t.equal((JSON.parse(lines[0] ?? '{}') as Line)['cut'], true, 'which says so');
 });
@@ -251,7 +251,7 @@ t.test('an exchange that is completed twice over has one line', async (t) => {
   const watched = new AccessLog(logInto(lines)).watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, exchange);
   watched.respond(404, '', '');
   watched.end();
-  watched.cut();
+  watched.reset();
   t.equal(lines.length, 1);
   t.match(JSON.parse(lines[0] ?? '{}'), { status: 404 });
 });

@@ -43,18 +43,18 @@ export class Admission {
   }
 
   /** @returns the subject, `''` where none is needed. Throws when the request is refused. */
-  async checkCaller(request: FastifyRequest, doors: FastifyContextConfig): Promise<string> {
+  async checkCaller(request: FastifyRequest, routeConfig: FastifyContextConfig): Promise<string> {
     const verified: Verified | undefined =
-      doors.isOpen === true ? undefined : await this.#tokens.verify(request.headers.authorization ?? '');
+      routeConfig.isOpen === true ? undefined : await this.#tokens.verify(request.headers.authorization ?? '');
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
-    if (doors.isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
+    if (routeConfig.isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
     if (verified?.kind === 'refused') throw refusedBy(REFUSED_TOKENS[verified.reason]);
     return subject ?? '';
   }
 
   /** Throws when there is no time or memory for it. What monitors and readers of the documentation ask costs next to nothing. */
-  checkLoad({ method }: FastifyRequest, doors: FastifyContextConfig): void {
-    const refusal = doors.isOpen === true ? undefined : this.#overload.requestRefusalOf(method);
+  checkLoad({ method }: FastifyRequest, routeConfig: FastifyContextConfig): void {
+    const refusal = routeConfig.isOpen === true ? undefined : this.#overload.requestRefusalOf(method);
     if (refusal !== undefined) throw refusedBy(refusal);
   }
 

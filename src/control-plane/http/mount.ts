@@ -1,4 +1,4 @@
-// Makes a route of an operation: its doors, its schemas and its status are the operation's.
+// Makes a route of an operation: its routeConfig, its schemas and its status are the operation's.
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { routePath, type Operation } from './operation.js';

@@ -119,7 +119,7 @@ export class NodeExchange implements Exchange {
     this.#response.end();
   }
 
-  cut(): void {
+  reset(): void {
     if (this.#state === 'done') return;
     this.#isAborted = true;
     this.#finish();

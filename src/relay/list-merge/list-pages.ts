@@ -10,7 +10,7 @@ import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from './answer-
 import type { ListMerger } from './list-merger.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { listRefusedFault, upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
-import type { RequestHandler, UpstreamRequest } from '../../upstream/upstream-request.js';
+import type { RequestHandler, RpcRequest } from '../../upstream/rpc-request.js';
 import type { UpstreamSession, UpstreamSessionRecord } from '../../upstream/upstream-session.js';
 
 /** Called once. */
@@ -27,7 +27,7 @@ export class ListPages implements RequestHandler {
   #pages: ReadPage[] = [];
   /** What of them may still stay on the event loop: there they count in no share. */
   #inlineBytesLeft: number = limits.listBytesInlineMax;
-  #request: UpstreamRequest | undefined;
+  #request: RpcRequest | undefined;
   #reading: AnswerReading | undefined;
   #cursor: string | undefined;
   /** Of the page that is asked for: each has its own (S32), since a server may still be at work on another list. */
@@ -107,7 +107,7 @@ export class ListPages implements RequestHandler {
   onFault(fault: UpstreamFault): void {
     this.#reading?.drop();
     this.#reading = undefined;
-    if (fault.kind === 'session-lost') this.#upstream.lose(this.#sentIn);
+    if (fault.kind === 'session-lost') this.#upstream.markLost(this.#sentIn);
     if (fault.kind !== 'session-lost' || this.#isSecondTry) {
       this.#fail(fault);
       return;

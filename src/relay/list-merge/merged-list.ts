@@ -16,7 +16,7 @@ export interface MergedList {
    * Answers the exchange that the list was made for.
    * @param isStreaming whether its event stream is open already.
    */
-  giveTo(exchange: Exchange, isStreaming?: boolean): void;
+  respondTo(exchange: Exchange, isStreaming?: boolean): void;
   /** Nobody wants it any more. */
   drop(): void;
 }
@@ -46,7 +46,7 @@ export class SmallList implements MergedList {
     this.unreachable = unreachable;
   }
 
-  giveTo(exchange: Exchange, isStreaming = false): void {
+  respondTo(exchange: Exchange, isStreaming = false): void {
     answerInForm(exchange, this.#bytes, undefined, isStreaming);
   }
 
@@ -82,7 +82,7 @@ export class LargeList implements MergedList {
     return this.#list.unreachable;
   }
 
-  giveTo(exchange: Exchange, isStreaming = false): void {
+  respondTo(exchange: Exchange, isStreaming = false): void {
     if (exchange.isAborted) {
       this.drop();
       return;
@@ -119,7 +119,7 @@ export class LargeList implements MergedList {
       }
       if (typeof outcome === 'string') {
         this.drop();
-        this.#exchange.cut();
+        this.#exchange.reset();
       } else {
         this.#write(this.#exchange, outcome);
       }

@@ -1,7 +1,7 @@
 // How many connections to backends a process may have, and each subject of them. A subject's requests are counted where
 // they have a connection, so what it has kept open and does not use is nobody's. Hot: two counters per request.
 import { readFileSync } from 'node:fs';
-import { Link } from '../../shared/link.js';
+import { ListNode } from '../../shared/list-node.js';
 import { limits } from '../../shared/limits.js';
 
 /** What one subject has of a process's connections and origins. */
@@ -10,7 +10,7 @@ export class SubjectUse {
   /** Connections that carry its requests, to any backend. */
   connections = 0;
   /** The pools that were made for it, the oldest first. */
-  readonly pools = new Link();
+  readonly pools = new ListNode();
   poolCount = 0;
 
   constructor(subject: string) {

@@ -7,7 +7,7 @@
 //     └──> waits: in its turn, or, when its share is used up, until one of its subject's own calls is over
 import { FairPlace, FairQueue } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
-import { Link } from '../../shared/link.js';
+import { ListNode } from '../../shared/list-node.js';
 import type { UpstreamFaultKind } from '../upstream-fault.js';
 import type { BackendShares, SubjectUse } from './backend-shares.js';
 import type { Http1Call } from './http1-call.js';
@@ -43,7 +43,7 @@ export interface PoolOwner {
   tryMakeRoom(): boolean;
 }
 
-export class OriginPool extends Link implements ConnectionOwner {
+export class OriginPool extends ListNode implements ConnectionOwner {
   /** Whose request it was made for. */
   readonly madeFor: SubjectUse;
   readonly #owner: PoolOwner;

@@ -231,7 +231,7 @@ export class EdgeExchange implements Exchange {
     if (this.#stream.writtenBytes <= FLUSHED_BYTES_MAX || this.#watched(this.#stream.writeComment())) this.#endStream();
   }
 
-  cut(): void {
+  reset(): void {
     if (this.#state === 'done') return;
     // Done before the close, because closing calls back `onAborted`.
     this.#finish(false);
@@ -378,7 +378,7 @@ export class EdgeExchange implements Exchange {
     logger.warn({ virtualHostId, slowReaderTimeoutMs }, 'caller cut off: it took nothing of its answer for too long');
     const { onAbort } = this;
     const isAnswered = this.#state === 'flushing';
-    this.cut();
+    this.reset();
     if (!isAnswered) onAbort?.();
   }
 

@@ -18,7 +18,7 @@ import {
   readOpenStream,
   readRespondHead,
   trySendRequestHead,
-  type Hop,
+  type ForwardedIdentity,
   type RespondHead,
 } from './heads.js';
 import type { HopSocket } from './socket.js';
@@ -70,7 +70,7 @@ export class HopCall implements RoomWaiter {
     this.#inflow = new Inflow(socket, stream);
   }
 
-  start(hop: Hop): void {
+  start(hop: ForwardedIdentity): void {
     if (!trySendRequestHead(this.#socket, this.stream, hop, this.#exchange.request)) {
       this.#socket.logger.error('a request does not fit into a hop');
       this.#fail();
@@ -129,7 +129,7 @@ export class HopCall implements RoomWaiter {
   onLost(failure: HopFailure): void {
     const hasBegun = this.#state === 'streaming';
     if (!this.#finish(['asked', 'gathering', 'streaming'])) return;
-    if (hasBegun) this.#exchange.cut();
+    if (hasBegun) this.#exchange.reset();
     else this.#onFailure(failure);
   }
 
@@ -146,7 +146,7 @@ export class HopCall implements RoomWaiter {
     if (!this.#finish(['asked', 'gathering', 'streaming', 'leaving'])) return;
     this.#outflow.drop();
     this.#forget(this.stream);
-    if (hasBegun) this.#exchange.cut();
+    if (hasBegun) this.#exchange.reset();
     else if (isWaiting) this.#onFailure(failure);
   }
 
@@ -202,7 +202,7 @@ export class HopCall implements RoomWaiter {
   #onCut(): void {
     if (!this.#finish(['asked', 'gathering', 'streaming'])) return;
     this.#forget(this.stream);
-    this.#exchange.cut();
+    this.#exchange.reset();
   }
 
   #onCredit(creditBytes: number): void {

@@ -119,7 +119,7 @@ export class HopExchange implements Exchange {
     if (this.#transition(['streaming'], 'ending')) this.#tryComplete();
   }
 
-  cut(): void {
+  reset(): void {
     if (!this.#transition(['unanswered', 'streaming'], 'complete')) return;
     this.#socket.reserve('cut', this.stream, 0);
     this.#settle(false);

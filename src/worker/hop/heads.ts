@@ -6,13 +6,13 @@ import { StreamFault } from './frames.js';
 import type { HopSocket } from './socket.js';
 
 /** What admission found out about a request, beyond the request itself. */
-export interface Hop {
+export interface ForwardedIdentity {
   readonly subject: string;
   readonly virtualHostId: string;
 }
 
 export interface RequestHead extends Omit<ExchangeRequest, 'body'> {
-  readonly hop: Hop;
+  readonly hop: ForwardedIdentity;
   readonly bodyBytes: number;
 }
 
@@ -38,7 +38,12 @@ const BODY_TYPES: readonly BodyType[] = ['application/json', 'text/event-stream'
  * body bytes (u32) · method (u8) · answer forms (u8) · subject, virtual host, session, last event, header name, value, …
  * @returns false, and sends nothing, when the owner would not take it.
  */
-export function trySendRequestHead(socket: HopSocket, stream: number, hop: Hop, request: ExchangeRequest): boolean {
+export function trySendRequestHead(
+  socket: HopSocket,
+  stream: number,
+  hop: ForwardedIdentity,
+  request: ExchangeRequest,
+): boolean {
   const { sessionId, lastEventId, passthroughHeaders } = request;
   const strings = [hop.subject, hop.virtualHostId, sessionId, lastEventId, ...passthroughHeaders];
   const payloadBytes = 6 + stringsBytes(strings);

@@ -6,7 +6,7 @@ import type { Exchange } from '../../relay/exchange.js';
 import type { Logger } from '../../shared/logger.js';
 import { isPrivateFolder } from '../../shared/standing-socket.js';
 import type { HopFailure } from './call.js';
-import type { Hop } from './heads.js';
+import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';
 
 /** Where a slot's hop listener is found. */
@@ -36,7 +36,7 @@ export class Hops {
    * @param onFailure is called when there will be no answer and none has begun: the exchange is still to be answered.
    *   An answer that breaks after it began is cut off.
    */
-  forward(owner: number, hop: Hop, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
+  forward(owner: number, hop: ForwardedIdentity, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
     assert(owner !== this.#ownSlot, 'a worker does not hop to itself');
     if (this.#isClosed) onFailure('owner-absent');
     else {

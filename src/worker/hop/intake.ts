@@ -8,7 +8,7 @@ import type { MessageMemory } from '../../shared/message-memory.js';
 import { HopBody } from './body.js';
 import { HopExchange } from './exchange.js';
 import { HopFault, StreamFault, type FrameKind } from './frames.js';
-import { readCredit, readRequestHead, type Hop, type RequestHead } from './heads.js';
+import { readCredit, readRequestHead, type ForwardedIdentity, type RequestHead } from './heads.js';
 import { HopSocket, type HopSocketHandler } from './socket.js';
 import { StreamTable } from './streams.js';
 
@@ -20,7 +20,7 @@ export interface HopIntakeOptions {
   readonly logger: Logger;
 }
 
-export type OnHopExchange = (hop: Hop, exchange: Exchange) => void;
+export type OnHopExchange = (hop: ForwardedIdentity, exchange: Exchange) => void;
 
 /** A request whose body is not complete yet. */
 interface ArrivingRequest {

@@ -8,7 +8,7 @@ import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { HopCall, type HopFailure } from './call.js';
 import { StreamFault, type FrameKind } from './frames.js';
-import type { Hop } from './heads.js';
+import type { ForwardedIdentity } from './heads.js';
 import { HopSocket, type HopSocketHandler } from './socket.js';
 import { StreamNumbers, StreamTable } from './streams.js';
 
@@ -50,7 +50,7 @@ export class HopLink implements HopSocketHandler {
     return this.#socket.isDestroyed;
   }
 
-  forward(hop: Hop, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
+  forward(hop: ForwardedIdentity, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
     if (this.#calls.size >= limits.hopsPerLinkMax) {
       onFailure('owner-lost');
       return;

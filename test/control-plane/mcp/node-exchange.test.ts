@@ -190,7 +190,7 @@ t.test('a caller that goes away is told once, before the answer and within it', 
     exchange.openStream();
     t.equal(exchange.write(CHUNK), true);
     exchange.end();
-    exchange.cut();
+    exchange.reset();
     t.equal(aborts, 1);
   }
 });
@@ -231,7 +231,7 @@ t.test('an answer that is cut is seen to be incomplete', async (t) => {
   exchange.write(Buffer.from('data: half'));
   await connection.readHead();
   await connection.readChunk();
-  exchange.cut();
+  exchange.reset();
   t.equal(exchange.isAborted, true);
   await t.rejects(connection.readChunk(), /ended/);
 });

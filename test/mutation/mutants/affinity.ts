@@ -62,7 +62,7 @@ export const affinityMutants: readonly Mutant[] = [
     {
       slip: 'an answer that has begun is answered again',
       after: '#fail(failure: HopFailure',
-      text: 'if (hasBegun) this.#exchange.cut();',
+      text: 'if (hasBegun) this.#exchange.reset();',
       becomes: 'if (hasBegun) this.#onFailure(failure);',
     },
     {

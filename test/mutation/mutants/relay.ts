@@ -352,7 +352,7 @@ export const relayMutants: readonly Mutant[] = [
     { slip: 'a stream lasts for ever', text: '() => this.#onOld(exchange));', becomes: '() => undefined);' },
     {
       slip: 'a stream that is blocked is ended in order, which never comes',
-      text: 'if (this.#isBlocked) exchange.cut();',
+      text: 'if (this.#isBlocked) exchange.reset();',
       becomes: 'if (this.#isBlocked) exchange.end();',
     },
     {
@@ -632,7 +632,7 @@ export const relayedMutants: readonly Mutant[] = [
       },
       {
         slip: 'a lost session is not noticed',
-        text: "        if (record?.sessionId !== '') upstream.lose(record);",
+        text: "        if (record?.sessionId !== '') upstream.markLost(record);",
         becomes: '',
       },
       {

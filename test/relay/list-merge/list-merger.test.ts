@@ -114,7 +114,7 @@ t.test('a small list is read and merged from within the calls, without a thread'
       });
     });
   const exchange = new RecordedExchange();
-  list?.giveTo(exchange);
+  list?.respondTo(exchange);
   t.same(exchange.answer?.body, await expectedBytes(rules, [answer]));
   t.same(threads, []);
 });
@@ -134,7 +134,7 @@ for (const [what, pageBytes] of Object.entries(sizes)) {
     const expected = await expectedBytes(rules, answers);
     const list = await mergeAnswers(merger, rules, answers);
     const exchange = new RecordedExchange();
-    list.giveTo(exchange);
+    list.respondTo(exchange);
     await until(() => exchange.outcome === 'ended', 'the whole list');
     t.same(exchange.body, { contentType: 'application/json', bodyBytes: expected.length });
     t.ok(exchange.written.equals(expected));
@@ -148,7 +148,7 @@ t.test('for a caller of event streams it is an event', async (t) => {
   const frame = { head: MESSAGE.head, form: 'event' } as const;
   const list = await mergeAnswers(merger, rules, answers, frame);
   const exchange = new RecordedExchange({ answerForms: 'event-stream' });
-  list.giveTo(exchange);
+  list.respondTo(exchange);
   await until(() => exchange.outcome === 'ended', 'the whole list');
   const expected = await expectedBytes(rules, answers, frame);
   t.same(exchange.body, { contentType: 'text/event-stream', bodyBytes: expected.length });
@@ -162,7 +162,7 @@ t.test('a slow caller is given a part at a time', async (t) => {
   const list = await mergeAnswers(merger, rules, answers);
   const exchange = new RecordedExchange();
   exchange.isSlow = true;
-  list.giveTo(exchange);
+  list.respondTo(exchange);
   const partCount = Math.ceil((exchange.body?.bodyBytes ?? 0) / limits.listPartBytes);
   t.ok(partCount >= 3);
   for (let part = 1; part < partCount; part += 1) {
@@ -192,12 +192,12 @@ t.test('what a slow caller has not taken yet stays as it is, whoever is given a 
   const rules = virtualHostOf({ b: {} });
   const bytes = 1.5 * limits.listBytesInlineMax;
   const slow = new KeepingExchange();
-  (await mergeAnswers(merger, rules, [answerOf(bytes, 'slow')])).giveTo(slow);
+  (await mergeAnswers(merger, rules, [answerOf(bytes, 'slow')])).respondTo(slow);
   await until(() => slow.outcome === 'ended', 'its only part');
   for (let other = 0; other < 3; other += 1) {
     const exchange = new RecordedExchange();
     const answers = [answerOf(bytes, `other${other}`)];
-    (await mergeAnswers(merger, rules, answers)).giveTo(exchange);
+    (await mergeAnswers(merger, rules, answers)).respondTo(exchange);
     await until(() => exchange.outcome === 'ended', 'a list for somebody else');
     t.ok(exchange.written.equals(await expectedBytes(rules, answers)));
   }
@@ -210,13 +210,13 @@ t.test('a caller that goes away is given nothing more', async (t) => {
   const answers = [answerOf(3 * limits.listPartBytes)];
   const exchange = new RecordedExchange();
   exchange.isSlow = true;
-  (await mergeAnswers(merger, rules, answers)).giveTo(exchange);
+  (await mergeAnswers(merger, rules, answers)).respondTo(exchange);
   await until(() => exchange.writtenBytes > 0, 'a part');
   exchange.abort();
   exchange.drain();
   const gone = new RecordedExchange();
   gone.isAborted = true;
-  (await mergeAnswers(merger, rules, answers)).giveTo(gone);
+  (await mergeAnswers(merger, rules, answers)).respondTo(gone);
   t.equal(exchange.writtenBytes, limits.listPartBytes);
   t.equal(gone.outcome, 'none');
 });
@@ -231,14 +231,14 @@ t.test('a caller is cut off when the thread dies in the middle of its list', asy
   const answers = [answerOf(3 * limits.listPartBytes)];
   const exchange = new RecordedExchange();
   exchange.isSlow = true;
-  (await mergeAnswers(merger, rules, answers)).giveTo(exchange);
+  (await mergeAnswers(merger, rules, answers)).respondTo(exchange);
   await until(() => exchange.writtenBytes > 0, 'a part');
   await threads[0]?.terminate();
   exchange.drain();
   await until(() => exchange.outcome === 'cut', 'the cut');
   const list = await mergeAnswers(merger, rules, answers);
   const later = new RecordedExchange();
-  list.giveTo(later);
+  list.respondTo(later);
   await until(() => later.outcome === 'ended', 'a later list');
 });
 
@@ -316,11 +316,11 @@ t.test('a merged list counts until its caller has read it or is gone', async (t)
   slow.isSlow = true;
   const gone = new RecordedExchange();
   gone.isSlow = true;
-  (await mergeAnswers(merger, rules, [answerOf(3 * limits.listPartBytes)])).giveTo(slow);
+  (await mergeAnswers(merger, rules, [answerOf(3 * limits.listPartBytes)])).respondTo(slow);
   const bytes = slow.body?.bodyBytes ?? 0;
   t.ok(bytes > limits.listPartBytes);
   t.equal(accounts.of(ADA).listBytes.held, bytes, 'the list, and its pages no more');
-  (await mergeAnswers(merger, rules, [answerOf(3 * limits.listPartBytes)])).giveTo(gone);
+  (await mergeAnswers(merger, rules, [answerOf(3 * limits.listPartBytes)])).respondTo(gone);
   t.equal(accounts.of(ADA).listBytes.held, 2 * bytes);
   await until(() => gone.writtenBytes > 0, 'a part');
   gone.abort();

@@ -178,7 +178,7 @@ t.test('a body shorter than was said is a broken invariant', async (t) => {
     } catch (error) {
       fault = error;
     }
-    exchange.cut();
+    exchange.reset();
   });
   ask(t, edge);
   await until(() => fault !== undefined, 'the assertion');
@@ -350,7 +350,7 @@ t.test('a caller that takes nothing for too long is cut off, once', async (t) =>
 const endings: Record<string, (socket: Socket, exchange: EdgeExchange) => void> = {
   'is read': (socket) => void socket.resume(),
   'is left by its caller': (socket) => void socket.destroy(),
-  'is cut': (_socket, exchange) => exchange.cut(),
+  'is cut': (_socket, exchange) => exchange.reset(),
   'is not read for too long': () => {},
 };
 

@@ -34,7 +34,7 @@ const calls: Record<string, (exchange: Exchange) => void> = {
   openBody: (exchange) => exchange.openBody('application/json', 1),
   write: (exchange) => void exchange.write(Buffer.from('x')),
   end: (exchange) => exchange.end(),
-  cut: (exchange) => exchange.cut(),
+  cut: (exchange) => exchange.reset(),
 };
 
 /** What a call sends in a state; nothing, where nothing is said. */
@@ -101,7 +101,7 @@ const endings: Record<string, (downstream: RecordedExchange, exchange: Exchange,
     }, 'the whole answer');
   },
   'is left by its caller': (downstream) => downstream.abort(),
-  'is cut': (_downstream, exchange) => exchange.cut(),
+  'is cut': (_downstream, exchange) => exchange.reset(),
   'loses its link': (_downstream, _exchange, pair) => pair.stopOwner(),
 };
 

@@ -1,11 +1,6 @@
 import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
-import {
-  FRAME_HEADER_BYTES,
-  FrameDecoder,
-  HopFault,
-  writeFrameHeader,
-} from '../../../src/worker/hop/frames.js';
+import { FRAME_HEADER_BYTES, FrameDecoder, HopFault, writeFrameHeader } from '../../../src/worker/hop/frames.js';
 import { Random } from '../../support/random.js';
 import { encodeFrame, type Frame } from './raw-peer.js';
 

@@ -230,7 +230,7 @@ t.test('a caller that goes away is gone at the owner too, once, and its link goe
     t.equal(exchange.write(Buffer.from('later')), true);
     exchange.end();
     exchange.respond(200, 'text/plain', 'later');
-    exchange.cut();
+    exchange.reset();
     t.equal(await pair.roundTrip(), 'responded', 'calls after the abort do nothing');
   }
 });
@@ -437,7 +437,7 @@ t.test('an owner can cut its answer off', async (t) => {
     const downstream = new RecordedExchange();
     const exchange = await pair.arrive(downstream);
     if (isStreaming) exchange.openStream();
-    exchange.cut();
+    exchange.reset();
     await until(() => downstream.outcome === 'cut', 'the cut');
     t.equal(exchange.isAborted, false);
   }

@@ -4,7 +4,7 @@ import type { Test } from 'tap';
 import type { Exchange } from '../../../src/relay/exchange.js';
 import { createLogger } from '../../../src/shared/logger.js';
 import type { MessageMemory } from '../../../src/shared/message-memory.js';
-import type { Hop } from '../../../src/worker/hop/heads.js';
+import type { ForwardedIdentity } from '../../../src/worker/hop/heads.js';
 import { HopListener } from '../../../src/worker/hop/listener.js';
 import { Hops, hopSocketPath } from '../../../src/worker/hop/hops.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
@@ -14,11 +14,11 @@ import { RecordedExchange } from '../../support/recorded-exchange.js';
 export const CALLER_SLOT = 0;
 export const OWNER_SLOT = 1;
 export const BODY_BYTES_MAX = 16 * 1024 * 1024;
-export const HOP: Hop = { subject: 'a-subject', virtualHostId: 'a-host' };
+export const HOP: ForwardedIdentity = { subject: 'a-subject', virtualHostId: 'a-host' };
 export const logger = createLogger('silent', {});
 
 export interface Arrival {
-  readonly hop: Hop;
+  readonly hop: ForwardedIdentity;
   readonly exchange: Exchange;
 }
 
@@ -62,13 +62,13 @@ export class HopPair {
     this.#listener = undefined;
   }
 
-  forward(exchange: RecordedExchange, hop: Hop = HOP): RecordedExchange {
+  forward(exchange: RecordedExchange, hop: ForwardedIdentity = HOP): RecordedExchange {
     this.hops.forward(OWNER_SLOT, hop, exchange, exchange.onFailure);
     return exchange;
   }
 
   /** Forwards and waits until the owner has the exchange. */
-  async arrive(exchange: RecordedExchange, hop: Hop = HOP): Promise<Exchange> {
+  async arrive(exchange: RecordedExchange, hop: ForwardedIdentity = HOP): Promise<Exchange> {
     const arrivedBefore = this.arrivals.length;
     this.forward(exchange, hop);
     await until(() => this.arrivals.length > arrivedBefore, 'the request at its owner');

@@ -1,11 +1,6 @@
 // One end of a hop's link by hand, for what a real worker never does: wrong secrets, malformed frames, half an answer.
 import type { Socket } from 'node:net';
-import {
-  FRAME_HEADER_BYTES,
-  FrameDecoder,
-  writeFrameHeader,
-  type FrameKind,
-} from '../../../src/worker/hop/frames.js';
+import { FRAME_HEADER_BYTES, FrameDecoder, writeFrameHeader, type FrameKind } from '../../../src/worker/hop/frames.js';
 
 export interface Frame {
   readonly kind: FrameKind;

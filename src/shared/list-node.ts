@@ -2,10 +2,10 @@
 // not in a `Map` or `Set`: those make a new table every few changes, and the engine lets every old table hold the next
 // one. Once one of them has grown old, all after it, with all that they held, live until the next full collection.
 
-/** A place in a circular list. A bare `Link` is the head of one; a link that points to itself is in none. */
-export class Link {
-  next: Link;
-  previous: Link;
+/** A place in a circular list. A bare `ListNode` is the head of one; a node that points to itself is in none. */
+export class ListNode {
+  next: ListNode;
+  previous: ListNode;
 
   /** Written here and not where they are declared: to define a field costs a microsecond once many classes have it. */
   constructor() {
@@ -19,7 +19,7 @@ export class Link {
   }
 
   /** On the head: `link` becomes the last of the list. */
-  append(link: Link): void {
+  append(link: ListNode): void {
     link.previous = this.previous;
     link.next = this;
     this.previous.next = link;
@@ -27,7 +27,7 @@ export class Link {
   }
 
   /** On the head: everything in the other head's list is appended to this one. */
-  takeAll(head: Link): void {
+  takeAll(head: ListNode): void {
     if (!head.isLinked) return;
     head.next.previous = this.previous;
     this.previous.next = head.next;

@@ -29,7 +29,7 @@ export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 
 type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'resuming' | 'refused' | 'answered' | 'done';
 
-export class UpstreamRequest implements UpstreamHandler, ResumptionReader, RoomWaiter {
+export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter {
   readonly #plan: RequestPlan;
   readonly #handler: RequestHandler;
   readonly #answerBytesMax: number;

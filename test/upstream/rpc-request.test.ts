@@ -2,11 +2,7 @@
 import t, { type Test } from 'tap';
 import type { BackendMessage } from '../../src/protocol/json-rpc.js';
 import { upstreamFault, type UpstreamFault } from '../../src/upstream/upstream-fault.js';
-import {
-  UpstreamRequest,
-  type RequestHandler,
-  type RequestPlan,
-} from '../../src/upstream/upstream-request.js';
+import { RpcRequest, type RequestHandler, type RequestPlan } from '../../src/upstream/rpc-request.js';
 import { limits } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
 import { ScriptedContext } from './scripted-context.js';
@@ -55,7 +51,7 @@ class Listener implements RequestHandler {
 interface Started<Its extends Listener = Listener> {
   readonly context: ScriptedContext;
   readonly call: ScriptedCall;
-  readonly request: UpstreamRequest;
+  readonly request: RpcRequest;
   readonly listener: Its;
 }
 
@@ -64,7 +60,7 @@ function start<Its extends Listener>(t: Test, plan: Partial<RequestPlan>, listen
 function start(t: Test, plan: Partial<RequestPlan> = {}, listener = new Listener()): Started {
   const context = new ScriptedContext(t);
   const target = { origin: 'https://b.example', path: '/mcp' };
-  const request = new UpstreamRequest(
+  const request = new RpcRequest(
     context.http,
     context.deadlines,
     {
@@ -571,7 +567,7 @@ t.test('a large answer that did not begin like one goes on a part a turn, none w
     }
   }
   const late = `{"x":"${'x'.repeat(5.5 * limits.listPartBytes)}",${RESULT.slice(1)}`;
-  const begin = (): { listener: Reader; request: UpstreamRequest } => {
+  const begin = (): { listener: Reader; request: RpcRequest } => {
     const listener = new Reader();
     const { call, request } = start(t, {}, listener);
     call.head(200, STREAM_TYPE).data(`data: ${late}\n\n`).end();

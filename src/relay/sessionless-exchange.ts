@@ -2,7 +2,7 @@
 // which ends with it. Tells, once, when the answer is complete or the caller is gone.
 import type { BodyType, Exchange, ExchangeRequest } from './exchange.js';
 
-export class OnlyExchange implements Exchange {
+export class SessionlessExchange implements Exchange {
   onAbort: (() => void) | undefined;
   readonly #exchange: Exchange;
   readonly #onOver: () => void;
@@ -69,8 +69,8 @@ export class OnlyExchange implements Exchange {
     this.#finish();
   }
 
-  cut(): void {
-    this.#exchange.cut();
+  reset(): void {
+    this.#exchange.reset();
     this.#finish();
   }
 
