@@ -57,7 +57,6 @@ const roomsMayImport: Readonly<Record<string, readonly string[]>> = {
   'worker/admission': ['relay'],
   'worker/hop': ['relay'],
   'worker/edge': ['relay'],
-  upstream: ['relay/list-merge'],
   'relay/list-merge': ['relay'],
 };
 

@@ -1,16 +1,16 @@
 import t from 'tap';
-import type { ForwardedIdentity } from '../../bench/scenario.js';
+import type { Hop } from '../../bench/scenario.js';
 import { longListScript, scenarios } from '../../bench/scenarios.js';
 import { backendPath } from '../../bench/virtual-hosts.js';
 
-const gateway: ForwardedIdentity = {
+const gateway: Hop = {
   kind: 'gateway',
   answers: 'exact',
   path: (virtualHost) => `/gateway/${virtualHost}`,
   toolName: (backend, tool) => `${backend}-${tool}`,
   uri: (backend, uri) => `${backend}+${uri}`,
 };
-const plain: ForwardedIdentity = { kind: 'plain', path: backendPath };
+const plain: Hop = { kind: 'plain', path: backendPath };
 
 t.test('a session is 13 requests to a gateway, and the 16 plain hops that it makes upstream', async (t) => {
   const { createScript } = scenarios.session;

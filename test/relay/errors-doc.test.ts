@@ -28,8 +28,10 @@ function shapeOf(message: string): string {
 }
 
 t.test('every JSON-RPC error that the relay makes has a row, and every row an error', async (t) => {
-  const folder = join(root, 'src/relay');
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const folder = join(root, 'src');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /^(?:relay|upstream)\b.*\.ts$/.test(file),
+  );
   const source = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
   const codes: Readonly<Record<string, number>> = rpcCodes;
   // In the sources an error of our own is always written `code: rpcCodes.…, message: …`.
