@@ -28,8 +28,12 @@ export function onClientNotice(session: Session, exchange: Exchange, message: Cl
     case 'notifications/roots/list_changed':
       onRootsChanged(session, exchange);
       break;
+    // It has gone to each backend with its own handshake.
+    case 'notifications/initialized':
+      session.expectStream(exchange.request);
+      break;
     default:
-    // `notifications/initialized` has gone to each backend with its own handshake. Others have no receiver.
+    // Others have no receiver.
   }
 }
 

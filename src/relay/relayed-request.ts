@@ -82,7 +82,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     this.#plan.exchange.onAbort = () => this.#onCallerGone();
     // A large message takes a while to be read, and its caller may be gone by then.
     if (this.#plan.exchange.isAborted) this.#onCallerGone();
-    this.#plan.upstream.whenOpen(this.#plan.passthrough, (fault) => this.#onOpen(fault));
+    this.#plan.upstream.whenReady(this.#plan.passthrough, (fault) => this.#onOpen(fault));
   }
 
   /**
@@ -172,7 +172,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
       if (!this.#isSecondTry && this.#cancelDeadline === undefined) {
         // The request was refused, so it was not executed: once more, in a new upstream session (R04), if still wanted.
         this.#isSecondTry = true;
-        upstream.whenOpen(passthrough, (openFault) => this.#onOpen(openFault));
+        upstream.whenReady(passthrough, (openFault) => this.#onOpen(openFault));
         return;
       }
     }

@@ -4,6 +4,8 @@
 // back for what was said meanwhile, and for the last that was written. Cold.
 //
 //   closed ──GET──> open ──newer GET──> open
+//     └──expected──> expected ──GET──> open
+//                       └──not opened in time──> closed: what waits is lost
 //                    ├──the client goes away, or has listened for long──> lingering, or closed: what waits is lost
 //                    └──session or process ends──> over
 //   lingering ──GET──> open
@@ -55,6 +57,8 @@ export class SessionStream implements AskingStream {
   readonly #written: WrittenEvent[] = [];
   #writtenBytes = 0;
   #arrivedThrough = 0;
+  /** The client is about to open it: what is said waits. */
+  #isExpected = false;
   /** The client may come back: what is said waits. */
   #isLingering = false;
   #lingerDeadline: Deadline | undefined;
@@ -71,15 +75,33 @@ export class SessionStream implements AskingStream {
     return this.#exchange !== undefined;
   }
 
+  /** Whether the client hears what is said, or is about to open the stream for the first time. */
+  get isOpenOrExpected(): boolean {
+    return this.isOpen || this.#isExpected;
+  }
+
   /** Whether what is said is heard, now or later. */
   get isHeard(): boolean {
-    return this.isOpen || this.#isLingering;
+    return this.isOpenOrExpected || this.#isLingering;
+  }
+
+  /** The client is about to open it: until then, or until `expectNoMore`, what is said waits. */
+  expect(): void {
+    this.#isExpected = !this.isOpen;
+  }
+
+  /** The client has not come: what waits is lost. */
+  expectNoMore(): void {
+    if (!this.#isExpected) return;
+    this.#isExpected = false;
+    if (!this.isHeard) this.#dropAll();
   }
 
   /** @param position of the last event that the client got; `undefined` when it begins anew. */
   open(exchange: Exchange, position?: number): void {
     if (exchange.isAborted) return;
     this.#letGo();
+    this.#isExpected = false;
     this.#isLingering = false;
     this.#lingerDeadline?.cancel();
     this.#exchange = exchange;
@@ -100,12 +122,13 @@ export class SessionStream implements AskingStream {
     this.#changeDeadline?.cancel();
     this.#changes.clear();
     this.#letGo();
+    this.#isExpected = false;
     this.#stopLingering();
   }
 
   /** For `BackendRequests`. */
   get askingObstacle(): RpcError | undefined {
-    return this.isOpen ? undefined : NO_STREAM;
+    return this.isOpenOrExpected ? undefined : NO_STREAM;
   }
 
   /** For `BackendRequests`: no call waits for it. */

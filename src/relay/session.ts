@@ -54,7 +54,7 @@ export class Session {
   /** Made for the first stream that can be gone on with. */
   #streamKeeper: StreamKeeper | undefined;
   readonly #means: SessionMeans;
-  /** Made for the client's first GET. */
+  /** Made for the client's first GET, or when that is expected. */
   #unasked: Unasked | undefined;
   /** Made for the first request of a backend's. */
   #backendRequests: BackendRequests | undefined;
@@ -257,14 +257,25 @@ export class Session {
    * @returns which bound has no room for its stream, if so.
    */
   tryOpenStream(exchange: Exchange, position: number | undefined): ShareBound | undefined {
+    const bound =
+      this.#unasked === undefined ? this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) : undefined;
+    if (bound === undefined) this.#madeUnasked.open(exchange, position);
+    return bound;
+  }
+
+  /** The client has said that it is ready. One that can be asked is about to open its stream. */
+  expectStream(request: ExchangeRequest): void {
+    if (this.#unasked !== undefined || !this.backendRequests.offersAnything) return;
+    if (this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) === undefined)
+      this.#madeUnasked.expect(request);
+  }
+
+  get #madeUnasked(): Unasked {
     if (this.#unasked === undefined) {
-      const bound = this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach);
-      if (bound !== undefined) return bound;
       this.#memory.keep(limits.sessionStreamBytesEach);
       this.#unasked = new Unasked(this.#context, this, this.#memory);
     }
-    this.#unasked.open(exchange, position);
-    return undefined;
+    return this.#unasked;
   }
 
   /** The process is about to end: streams that nothing else would end are. */

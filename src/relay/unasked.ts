@@ -6,7 +6,7 @@ import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { clientsNotification } from './backend-notifications.js';
 import { backendTurns } from './backend-turns.js';
-import type { Exchange } from './exchange.js';
+import type { Exchange, ExchangeRequest } from './exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { Reopening } from './reopening.js';
 import type { SessionShare } from '../upstream/session-share.js';
@@ -51,8 +51,19 @@ export class Unasked {
     this.#context = context;
     this.#session = session;
     this.#memory = memory;
-    const onClosed = (): void => this.#onClosed();
+    const onClosed = (): void => this.#linger();
     this.stream = new SessionStream(session.account, context.deadlines, onClosed, session.streamKeeper);
+  }
+
+  /**
+   * The client is about to open its stream. Backends are listened to from now on, so that what the first call makes one of
+   * them ask is heard, also when the call comes here before the GET does.
+   */
+  expect(request: ExchangeRequest): void {
+    if (this.#isOver || this.stream.isHeard) return;
+    this.stream.expect();
+    this.#listenToAll(request);
+    this.#linger();
   }
 
   /** The client's GET. @param position of the last event that it got; `undefined` when it begins anew. */
@@ -60,13 +71,17 @@ export class Unasked {
     if (exchange.isAborted) return;
     this.#lingering?.cancel();
     this.stream.open(exchange, position);
+    if (this.stream.isOpen) this.#listenToAll(exchange.request);
+  }
+
+  #listenToAll(request: ExchangeRequest): void {
     const { virtualHost, identity } = this.#session;
-    if (virtualHost === undefined || !this.stream.isOpen) return;
+    if (virtualHost === undefined) return;
     backendTurns.visitAll(identity.subject, virtualHost.backends, {
       visit: (backend) => {
         // It may have ended since, or obey another config.
         if (this.#isOver || !this.#session.hasConfig(virtualHost)) return;
-        const passthrough = passthroughHeadersFor(backend, exchange.request);
+        const passthrough = passthroughHeadersFor(backend, request);
         const upstream = this.#session.upstream(backend);
         if (upstream.state === 'open') this.onOpened(upstream, passthrough);
         // When it is open, this hears of it.
@@ -78,7 +93,7 @@ export class Unasked {
 
   /** An upstream session is open. */
   onOpened(upstream: UpstreamSession, passthrough: readonly string[]): void {
-    if (this.#isOver || !this.stream.isOpen) return;
+    if (this.#isOver || !this.stream.isOpenOrExpected) return;
     const before = this.#heard.get(upstream);
     // One that was refused may be let in by the credentials of the new GET; another asks with them from now on.
     if (before?.stream.isOver === false) {
@@ -92,6 +107,7 @@ export class Unasked {
       deadlines: this.#context.deadlines,
       memory: this.#memory,
       ask: (lastEventId, handler) => upstream.listen(lastEventId, passthroughNow(), handler),
+      onAnswered: () => upstream.endHold(),
       onMessage: (bytes, message) => this.#onMessage(upstream, passthroughNow(), bytes, message),
       // Without an id of a session there is none to lose: the backend has no such stream.
       onSessionLost: () => {
@@ -99,6 +115,7 @@ export class Unasked {
       },
     });
     this.#heard.set(upstream, { stream, passthrough });
+    upstream.hold();
     this.#reopenings.get(upstream)?.onOpened();
   }
 
@@ -108,10 +125,11 @@ export class Unasked {
     if (heard === undefined) return;
     heard.stream.close();
     this.#heard.delete(upstream);
+    upstream.endHold();
     if (upstream.state === 'closed') {
       this.#reopenings.get(upstream)?.stop();
       this.#reopenings.delete(upstream);
-    } else if (heard.stream.isOffered && this.stream.isOpen && !this.#isOver) {
+    } else if (heard.stream.isOffered && this.stream.isOpenOrExpected && !this.#isOver) {
       this.#reopeningOf(upstream).onLost(heard.passthrough);
     }
   }
@@ -133,15 +151,20 @@ export class Unasked {
     this.stream.end();
   }
 
-  #onClosed(): void {
+  /** Nobody hears it just now: backends are listened to for a little while more. */
+  #linger(): void {
     this.#lingering ??= this.#context.deadlines.after(limits.backendStreamsLingerMs, () => {
+      this.stream.expectNoMore();
       if (!this.stream.isOpen) this.#closeAll();
     });
     this.#lingering.restart();
   }
 
   #closeAll(): void {
-    for (const { stream } of this.#heard.values()) stream.close();
+    for (const [upstream, { stream }] of this.#heard) {
+      stream.close();
+      upstream.endHold();
+    }
     this.#heard.clear();
     for (const reopening of this.#reopenings.values()) reopening.stop();
     this.#reopenings.clear();

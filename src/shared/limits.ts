@@ -263,7 +263,9 @@ export const limits = {
   /** What a backend's `retry` may say, ms; less or more is taken for this. */
   backendRetryMsMin: 100,
   backendRetryMsMax: 3_600_000,
-  /** How long backends' streams stay open when the client's is gone, ms: it may come back. */
+  /** How long a backend's stream may take to open, ms, before requests no longer wait for it. */
+  backendStreamPatienceMs: 500,
+  /** How long backends' streams stay open while the client's is not, ms: it may come back, or come at all. */
   backendStreamsLingerMs: 10_000,
   /** Bytes of the params of `logging/setLevel`, which each session keeps; longer ones are refused as invalid params. */
   logLevelParamsBytesMax: KIB,

@@ -20,6 +20,8 @@ export interface BackendStreamPlan {
   readonly memory: SessionShare;
   /** Sends the GET. @param lastEventId `''` for none. */
   ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
+  /** What became of a GET is known: the backend listens, refuses, or cannot be reached now. */
+  onAnswered(): void;
   /** A request or a notification; `bytes` is valid until the callback returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   /** The backend no longer knows the session (C11). */
@@ -66,6 +68,7 @@ export class BackendStream implements UpstreamHandler {
 
   onHead(status: number, contentType: string): void {
     if (this.#state !== 'asking') return;
+    this.#plan.onAnswered();
     if (status === 200 && contentType === 'text/event-stream') {
       this.#state = 'streaming';
       this.#isOffered = true;
@@ -104,6 +107,7 @@ export class BackendStream implements UpstreamHandler {
   }
 
   onFault(): void {
+    if (this.#state === 'asking') this.#plan.onAnswered();
     this.#wait();
   }
 

@@ -16,6 +16,7 @@ import type { BackendMessage } from '../protocol/json-rpc.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { ClientIntroduction } from './client-introduction.js';
+import { Hold } from './hold.js';
 import { openHandshake, type Handshake, type HandshakeResult } from './handshake.js';
 import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
 import type { Endpoint } from './reach/endpoint.js';
@@ -83,6 +84,8 @@ export class UpstreamSession {
   #knownCapabilities: number | undefined;
   #headers: readonly string[] = [];
   #waiters: OpenWaiter[] = [];
+  /** Until the backend's stream is open; `undefined` unless that is being opened. */
+  #hold: Hold | undefined;
   #answersUnderWay = 0;
   #isTellingRoots = false;
   #tellRootsAgain: (() => void) | undefined;
@@ -159,6 +162,30 @@ export class UpstreamSession {
       this.#waiters.push(waiter);
       if (this.#state !== 'opening') this.#open(passthrough);
     }
+  }
+
+  /**
+   * The same for a request during which the backend may ask something on its own stream: waits also until that stream is
+   * open, where it is being opened, since many servers lose what they say before. Not for long. Hot.
+   */
+  whenReady(passthrough: readonly string[], waiter: OpenWaiter): void {
+    if (this.#state === 'open' && this.#hold === undefined) this.whenOpen(passthrough, waiter);
+    else this.whenOpen(passthrough, (fault) => this.#holdBack(passthrough, waiter, fault));
+  }
+
+  #holdBack(passthrough: readonly string[], waiter: OpenWaiter, fault: UpstreamFault | undefined): void {
+    if (fault === undefined && this.#hold !== undefined) this.#hold.wait(() => this.whenOpen(passthrough, waiter));
+    else waiter(fault);
+  }
+
+  /** The backend's own stream is being opened: whoever asks `whenReady` waits until `endHold`, or a little while. */
+  hold(): void {
+    const { deadlines } = this.#context;
+    this.#hold ??= new Hold(deadlines, limits.backendStreamPatienceMs, () => (this.#hold = undefined));
+  }
+
+  endHold(): void {
+    this.#hold?.end();
   }
 
   /**

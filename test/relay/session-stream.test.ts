@@ -49,6 +49,36 @@ class Scene {
   }
 }
 
+t.test('what is said before the client opens its stream waits for it, where that is expected', async (t) => {
+  const scene = new Scene(t);
+  const lost: string[] = [];
+  scene.tell('1', lost);
+  t.same(lost, ['1'], 'nobody is expected');
+  t.ok(scene.stream.askingObstacle, 'or can be asked');
+  scene.stream.expect();
+  t.equal(scene.stream.askingObstacle, undefined);
+  scene.tell('2', lost);
+  scene.tell('3', lost);
+  const exchange = scene.open();
+  t.same(readEvents(exchange.written), ['2', '3']);
+  t.same(lost, ['1']);
+  scene.stream.expectNoMore();
+  scene.tell('4', lost);
+  t.same(readEvents(exchange.written), ['2', '3', '4'], 'it has come');
+});
+
+t.test('a client that is expected and does not come loses what was said', async (t) => {
+  const scene = new Scene(t);
+  const lost: string[] = [];
+  scene.stream.expect();
+  scene.tell('1', lost);
+  t.ok(scene.waitingBytes > 0, 'it counts in the share of its subject');
+  scene.stream.expectNoMore();
+  t.same(lost, ['1']);
+  t.equal(scene.waitingBytes, 0);
+  t.ok(scene.stream.askingObstacle);
+});
+
 t.test('a slow reader gets everything in order when it reads on', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.open(true);

@@ -94,7 +94,6 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const one = await SpeakingBackend.start(t);
     const session = await openSession(deployment, { one: one.backend });
     t.match(rpc(session.opening).result, { capabilities: { tools: { listChanged: true }, logging: {} } });
-    t.equal(one.gets.length, 0, 'nobody is listened to for nobody');
     const reader = await listen(session);
     t.equal(reader.status, 200);
     t.match(new Map(reader.headers).get('content-type'), /^text\/event-stream/);
@@ -123,6 +122,44 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(await reader.rest(), [], 'the stream ends with its session');
     await until(() => one.gets[0]?.connection.destroyed === true, "the backend's stream to be closed");
   });
+
+  await t.test('backends are listened to for clients that listen, or can be asked and are about to', async (t) => {
+    const one = await SpeakingBackend.start(t);
+    const caller = await deployment.caller({ one: { url: one.backend.url } });
+    const silent = await caller.openSession();
+    t.equal((await silent.call('one-echo')).status, 200);
+    t.equal(one.gets.length, 0, 'nobody is listened to for nobody');
+    await caller.openSession({ params: OFFERS });
+    await one.stream();
+  });
+
+  await t.test(
+    'what the first call makes a backend ask is heard, though the client opens its stream later',
+    async (t) => {
+      const calls: ReceivedRequest[] = [];
+      const one: SpeakingBackend = await SpeakingBackend.start(t, CAPABILITIES, (request) => {
+        const isCall = request.text.includes('"tools/call"');
+        const answer = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
+        if (isCall) {
+          // As servers do that have nobody who listens: what they ask goes nowhere.
+          if (one.streams.length === 0) request.json(answer.replace('[]', '["asked nobody"]'));
+          else void one.streams.at(-1)?.event('{"jsonrpc":"2.0","id":0,"method":"roots/list"}');
+          if (one.streams.length > 0) calls.push(request);
+        } else if (request.text.includes('"result":{"roots"')) {
+          request.empty(202);
+          calls.shift()?.json(answer);
+        }
+        return isCall || request.text.includes('"result":{"roots"');
+      });
+      const session = await openSession(deployment, { one: one.backend });
+      const call = session.call('one-echo');
+      await until(() => calls.length === 1, 'the call at the backend');
+      const reader = await listen(session);
+      const id = memberText((await reader.next()) ?? '', 'id') ?? '';
+      t.equal((await session.send(`{"jsonrpc":"2.0","result":{"roots":[]},"id":${id}}`)).status, 202);
+      t.equal((await call).text, '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}');
+    },
+  );
 
   await t.test(
     'subscriptions reach their backend, its updates the client, also after it lost its session',

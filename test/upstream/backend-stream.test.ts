@@ -28,10 +28,11 @@ class Memory {
 function listen(
   t: Test,
   memory = new Memory(),
-): { context: ScriptedContext; stream: BackendStream; heard: string[]; lost: () => number } {
+): { context: ScriptedContext; stream: BackendStream; heard: string[]; lost: () => number; answered: () => number } {
   const context = new ScriptedContext(t);
   const heard: string[] = [];
   let lostCount = 0;
+  let answeredCount = 0;
   const target = { origin: 'https://b.example', path: '/mcp' };
   const stream = new BackendStream({
     deadlines: context.deadlines,
@@ -40,11 +41,25 @@ function listen(
       const headers = ['last-event-id', lastEventId];
       return context.http.dispatch(plainRequest('ada', target, 'GET', headers), handler);
     },
+    onAnswered: () => (answeredCount += 1),
     onMessage: (bytes) => heard.push(bytes.toString()),
     onSessionLost: () => (lostCount += 1),
   });
-  return { context, stream, heard, lost: () => lostCount };
+  return { context, stream, heard, lost: () => lostCount, answered: () => answeredCount };
 }
+
+t.test('it tells when it is known what became of its GET', async (t) => {
+  for (const answer of ['stream', 'refusal', 'trouble', 'fault']) {
+    const { context, answered } = listen(t);
+    t.equal(answered(), 0, answer);
+    const { last } = context.http;
+    if (answer === 'stream') last.head(200, 'text/event-stream');
+    else if (answer === 'refusal') last.empty(405);
+    else if (answer === 'trouble') last.empty(503);
+    else last.fault('connection-refused');
+    t.equal(answered(), 1, answer);
+  }
+});
 
 t.test('what is no stream is not asked for again', async (t) => {
   for (const status of [202, 301, 400, 404, 405]) {

@@ -44,6 +44,10 @@ class Scene {
     this.session.whenOpen(passthrough, (fault?: UpstreamFault) => this.told.push(fault?.kind ?? 'open'));
   }
 
+  waitReady(): void {
+    this.session.whenReady([], (fault?: UpstreamFault) => this.told.push(fault?.kind ?? 'open'));
+  }
+
   /** From opening to open. */
   handshake(sessionId = 'S-1', parts: ResultParts = {}): void {
     this.context.http.last.json(initializeResult(parts), sessionId);
@@ -146,6 +150,48 @@ t.test('open, open asked: told at once, and nothing is sent', async (t) => {
   scene.wait();
   t.same(scene.told, ['open']);
   t.equal(scene.sent.length, 2);
+});
+
+t.test(
+  "while the backend's own stream is being opened, only requests that it may ask for wait, and not for long",
+  async (t) => {
+    const scene = sceneIn(t, 'open');
+    scene.waitReady();
+    t.same(scene.told, ['open'], 'nothing is being opened');
+    scene.session.hold();
+    scene.waitReady();
+    t.same(scene.told, ['open'], 'waits');
+    scene.wait();
+    t.same(scene.told, ['open', 'open'], 'who does not care is told at once');
+    scene.session.endHold();
+    t.same(scene.told, ['open', 'open', 'open']);
+    scene.waitReady();
+    t.equal(scene.told.length, 4, 'it is over for all');
+
+    scene.session.hold();
+    scene.waitReady();
+    scene.context.advance(limits.backendStreamPatienceMs - 10);
+    t.equal(scene.told.length, 4);
+    scene.context.advance(20);
+    t.same(scene.told.slice(4), ['open'], 'its patience is over');
+  },
+);
+
+t.test('who waited for the stream and finds the session lost waits for the next one', async (t) => {
+  const scene = sceneIn(t, 'open');
+  scene.session.hold();
+  scene.waitReady();
+  scene.session.markLost(scene.session.record);
+  scene.session.endHold();
+  t.same(scene.told, []);
+  t.equal(scene.session.state, 'opening');
+  // As its stream is opened anew once the session is open.
+  scene.session.onOpened = () => scene.session.hold();
+  scene.waitReady();
+  scene.handshake('S-2');
+  t.same(scene.told, ['open'], 'the first has waited once');
+  scene.session.endHold();
+  t.same(scene.told, ['open', 'open']);
 });
 
 t.test('opening, handshake failed: unavailable, and everybody hears why', async (t) => {
