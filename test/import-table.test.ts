@@ -15,7 +15,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   store: ['shared', 'config'],
   'user-config': ['store', 'protocol', 'config', 'shared'],
   auth: ['shared', 'config'],
-  ipc: ['config'],
+  ipc: ['config', 'shared'],
   upstream: ['user-config', 'protocol', 'names', 'config', 'shared'],
   relay: ['upstream', 'user-config', 'protocol', 'config', 'shared'],
   process: ['config', 'shared'],

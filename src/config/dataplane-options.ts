@@ -123,6 +123,8 @@ export interface DataplaneOptions {
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
   readonly accessLog: boolean;
   readonly drainTimeoutMs: number;
+  /** Silence of a worker's event loop after which it is replaced; 0 for never. */
+  readonly workerHangTimeoutMs: number;
   /** How long a caller may take nothing of its answer. */
   readonly slowReaderTimeoutMs: number;
 }

@@ -73,6 +73,7 @@ function arrange(values: Values): DataplaneOptions {
     logLevel: values['log-level'],
     accessLog: values['access-log'],
     drainTimeoutMs: values['drain-timeout'],
+    workerHangTimeoutMs: values['worker-hang-timeout'],
   };
 }
 

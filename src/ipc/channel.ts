@@ -75,6 +75,7 @@ const fromWorkerChecks: Checks<FromWorker['kind']> = {
   listening: () => true,
   'start-failed': (fields) => typeof fields.reason === 'string',
   drained: () => true,
+  heartbeat: () => true,
   written: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
   forgotten: (fields) => typeof fields.ticket === 'number',
 };

@@ -36,6 +36,8 @@ export type FromWorker =
   /** The worker cannot start; it exits by itself after this. One line, for a person. */
   | { readonly kind: 'start-failed'; readonly reason: string }
   | { readonly kind: 'drained' }
+  /** The event loop turns: a worker that listens and does not say so for too long hangs (heartbeat.ts). */
+  | { readonly kind: 'heartbeat' }
   /** This worker wrote a subject's config: have every worker forget it, then answer `all-forgotten`. */
   | { readonly kind: 'written'; readonly subject: string; readonly ticket: number }
   | { readonly kind: 'forgotten'; readonly ticket: number };

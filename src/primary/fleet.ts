@@ -5,6 +5,7 @@ import { sendToWorker } from '../ipc/channel.js';
 import type { FromWorker } from '../ipc/messages.js';
 import type { Logger } from '../shared/logger.js';
 import { ForgetRounds } from './forget-rounds.js';
+import { HangWatch } from './hang-watch.js';
 import type { SlotState } from './slot-state.js';
 import { Slot, type FleetBounds, type WorkerPlan } from './slot.js';
 import { StartTurns } from './start-turns.js';
@@ -20,6 +21,7 @@ export class Fleet {
 
   readonly #slots: readonly Slot[];
   readonly #forgetRounds: ForgetRounds<ChildProcess>;
+  readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
   readonly #bounds: FleetBounds;
   /** Called after each change of a slot's state. At most three: the ones of `ready` and `drain`. */
@@ -29,12 +31,20 @@ export class Fleet {
     this.#logger = logger;
     this.#bounds = plan.bounds;
     this.#forgetRounds = new ForgetRounds(sendToWorker, plan.bounds.forgetRoundMsMax, logger);
+    this.#hangWatch = new HangWatch({
+      hangTimeoutMs: plan.start.options.workerHangTimeoutMs,
+      atOnceMax: plan.bounds.workerStartsAtOnceMax,
+      onHung: (worker, silentMs) => this.#killHung(worker, silentMs),
+    });
     let fail: (reason: string) => void;
     this.failure = new Promise((resolve) => (fail = resolve));
     const observer = {
       onState: () => this.#onStateChange.forEach((check) => check()),
       onMessage: (worker: ChildProcess, message: FromWorker) => this.#onMessage(worker, message),
-      onExit: (worker: ChildProcess) => this.#forgetRounds.gone(worker),
+      onExit: (worker: ChildProcess) => {
+        this.#hangWatch.leave(worker);
+        this.#forgetRounds.gone(worker);
+      },
     };
     const { slotCount } = plan.start;
     const turnsMax = Math.min(slotCount, plan.bounds.workerStartsAtOnceMax);
@@ -46,6 +56,7 @@ export class Fleet {
 
   start(): void {
     for (const slot of this.#slots) slot.start();
+    this.#hangWatch.start();
   }
 
   /**
@@ -63,6 +74,8 @@ export class Fleet {
     );
     await Promise.race([this.#untilAllAre('drained', 'stopping', 'stopped'), timeIsUp]);
     timer.abort();
+    // Whoever stops is killed when its own time is up, and may have very many sessions to end.
+    this.#hangWatch.stop();
     const stopWithinMs = Math.max(Math.round(endMs - performance.now()), this.#bounds.workerStopMs);
     const farewellsMs = stopWithinMs - exitMsOf(timeoutMs, stopWithinMs, this.#bounds);
     for (const slot of this.#slots) slot.stop(stopWithinMs, farewellsMs);
@@ -75,12 +88,26 @@ export class Fleet {
   }
 
   #onMessage(worker: ChildProcess, message: FromWorker): void {
-    if (message.kind === 'written') {
-      const workers = this.#slots.flatMap((slot) => slot.servingWorker ?? []);
-      this.#forgetRounds.begin(worker, message.ticket, message.subject, workers);
-    } else if (message.kind === 'forgotten') {
-      this.#forgetRounds.forgotten(worker, message.ticket);
+    switch (message.kind) {
+      case 'listening':
+        return this.#hangWatch.watch(worker);
+      case 'heartbeat':
+        return this.#hangWatch.heard(worker);
+      case 'written': {
+        const workers = this.#slots.flatMap((slot) => slot.servingWorker ?? []);
+        return this.#forgetRounds.begin(worker, message.ticket, message.subject, workers);
+      }
+      case 'forgotten':
+        return this.#forgetRounds.forgotten(worker, message.ticket);
+      case 'start-failed':
+      case 'drained': // the slot's own
     }
+  }
+
+  /** It may hold half of the callers, and nothing in it will ever answer them. */
+  #killHung(worker: ChildProcess, silentMs: number): void {
+    this.#logger.error({ workerPid: worker.pid, silentMs }, 'worker hangs: killed');
+    worker.kill('SIGKILL');
   }
 
   async #untilReady(): Promise<number> {

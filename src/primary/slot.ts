@@ -30,7 +30,7 @@ export interface WorkerPlan {
 export interface SlotObserver {
   /** Called after each change of the slot's state. */
   onState(): void;
-  /** What concerns more than this slot: the rounds of forgetting. */
+  /** What concerns more than this slot: that it listens, its heartbeats, the rounds of forgetting. */
   onMessage(worker: ChildProcess, message: FromWorker): void;
   /** The process is gone, after all its messages. */
   onExit(worker: ChildProcess): void;
@@ -180,6 +180,7 @@ export class Slot {
         this.#isStoreSuspect = false;
         this.#failedStartsInARow = 0;
         this.#logger[this.#restartsInARow === 0 ? 'debug' : 'info']({ workerPid: worker.pid }, 'worker listening');
+        this.#observer.onMessage(worker, message);
         return;
       case 'start-failed':
         this.#startFailure = message.reason;
@@ -187,6 +188,7 @@ export class Slot {
       case 'drained':
         this.#advance('drained');
         return;
+      case 'heartbeat':
       case 'written':
       case 'forgotten':
         this.#observer.onMessage(worker, message);

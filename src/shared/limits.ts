@@ -545,6 +545,10 @@ export const limits = {
   workerExitDivisor: 10,
   /** How long workers may take to forget a changed config, ms. Then its writer is answered, and the log says so. */
   forgetRoundMsMax: 2_000,
+  /** Heartbeats of a worker in the time after which a silent one counts as hung: a late one alone is no reason. */
+  heartbeatsPerHangTimeout: 4,
+  /** Longest time between two heartbeats of a worker, ms. */
+  heartbeatMsMax: 2_500,
   /** Changed configs that workers are forgetting at once; one more ends the oldest round as if its time were up. */
   forgetRoundsMax: 1_024,
   /** Stop signals this soon after the first are the same wish, ms: npm repeats a Ctrl-C that the group already got. */

@@ -1,5 +1,6 @@
 // A worker process: does what the primary says, and ends when the primary is gone.
 import { connectToPrimary } from '../ipc/channel.js';
+import { sendHeartbeats } from '../ipc/heartbeat.js';
 import { flushLog } from '../shared/logger.js';
 import type { StartMessage, ToWorker } from '../ipc/messages.js';
 import { Worker } from './worker.js';
@@ -45,6 +46,7 @@ async function start(message: StartMessage): Promise<void> {
   try {
     worker = await Worker.start(message, primary);
     primary.send({ kind: 'listening' });
+    sendHeartbeats(primary, message.options.workerHangTimeoutMs);
   } catch (error) {
     primary.send({ kind: 'start-failed', reason: error instanceof Error ? error.message : String(error) });
     process.exitCode = EXIT_UNAVAILABLE;

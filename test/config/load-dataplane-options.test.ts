@@ -65,6 +65,7 @@ const plainOptions: readonly (readonly [string, string, (options: DataplaneOptio
   ['log-level', 'trace', (options) => options.logLevel, 'trace'],
   ['access-log', 'true', (options) => options.accessLog, true],
   ['drain-timeout', '0s', (options) => options.drainTimeoutMs, 0],
+  ['worker-hang-timeout', '0s', (options) => options.workerHangTimeoutMs, 0],
 ];
 
 for (const [name, text, pick, expected] of plainOptions) {

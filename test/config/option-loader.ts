@@ -85,5 +85,6 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
     logLevel: 'info',
     accessLog: false,
     drainTimeoutMs: 10_000,
+    workerHangTimeoutMs: 10_000,
   };
 }

@@ -211,3 +211,21 @@ t.test('workers that are killed one after the other leave a gateway that serves 
     return owners.size === WORKERS;
   }, 'sessions of all four workers');
 });
+
+t.test('a worker that hangs is replaced, and its slot serves again', async (t) => {
+  const backend = await backendFor(t);
+  const options = ['--worker-hang-timeout', '2s', '--log-level', 'debug'];
+  const deployment = await startDeployment(t, { workerCount: 2, options });
+  const { gateway } = deployment;
+  const caller = await deployment.caller({ one: { url: backend.url } });
+  const hung = (await gateway.waitForLog(isListening(1)))['workerPid'] as number;
+  process.kill(hung, 'SIGSTOP');
+  t.match(await gateway.waitForLog(({ msg }) => msg === 'worker hangs: killed'), { workerPid: hung });
+  await until(() => gateway.logs.filter(isListening(1)).length === 2, 'the worker that takes its place');
+  await until(async () => {
+    const session = await caller.openSession();
+    t.ok(isOwnAnswer(await session.call('one-echo', '{"id":1}', { id: '1' }), 1));
+    return ownerOf(session.id, 2) === 1;
+  }, 'a session of the new worker');
+  t.equal(gateway.logs.filter(({ msg }) => msg === 'worker hangs: killed').length, 1, 'the other one was left alone');
+});

@@ -34,6 +34,7 @@ const fromWorker = [
   { kind: 'listening' },
   { kind: 'start-failed', reason: '' },
   { kind: 'drained' },
+  { kind: 'heartbeat' },
   { kind: 'written', subject: 's', ticket: 1 },
   { kind: 'forgotten', ticket: 1 },
 ];

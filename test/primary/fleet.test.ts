@@ -1,6 +1,7 @@
 // The fleet in this process with real stub workers, for what needs shorter bounds than the program has.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { Fleet } from '../../src/primary/fleet.js';
 import { restartDelayMs, startRetryDelayMs, type FleetBounds } from '../../src/primary/slot.js';
@@ -8,18 +9,19 @@ import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, Journal, stubOptions, until } from './stub-fleet.js';
-import { announceSignal, stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
+import { announceSignal, loopSignal, stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
 
 function createFleet(
   t: Test,
   stubs: readonly StubPlan[],
   bounds: Partial<FleetBounds> = {},
   checkStore = async (): Promise<void> => {},
+  options = stubOptions(),
 ): { fleet: Fleet; journal: Journal } {
   const journal = new Journal(t);
   const start = {
     slotCount: stubs.length,
-    options: stubOptions(),
+    options,
     hopDirectory: 'unused',
     hopSecret: new Uint8Array(32),
     bootstrapModule: undefined,
@@ -147,6 +149,32 @@ t.test('a slot that waits for its restart does not start during a drain', async 
   await until('the second worker is gone', () => !isAlive(second.pid));
   await fleet.drain(1_000);
   t.equal(journal.entries('start', 1).length, 2, 'the third would have come after a minute');
+});
+
+t.test('a worker that hangs is killed and replaced, and the others are left alone', async (t) => {
+  const options = stubOptions({ workerHangTimeoutMs: 1_000 });
+  const { fleet, journal } = createFleet(t, [{}, {}, {}], {}, undefined, options);
+  fleet.start();
+  await fleet.ready;
+  const { pid: stopped } = await journal.entry('listening', 0);
+  const { pid: looping } = await journal.entry('listening', 1);
+  const { pid: other } = await journal.entry('listening', 2);
+  process.kill(stopped, 'SIGSTOP');
+  process.kill(looping, loopSignal);
+  for (const slot of [0, 1]) await journal.entry('listening', slot, 2);
+  t.notOk(isAlive(stopped) || isAlive(looping));
+  t.ok(isAlive(other));
+});
+
+t.test('a hang timeout of 0 is none', async (t) => {
+  const { fleet, journal } = createFleet(t, [{}, {}], {}, undefined, stubOptions({ workerHangTimeoutMs: 0 }));
+  fleet.start();
+  await fleet.ready;
+  const { pid } = await journal.entry('listening', 0);
+  process.kill(pid, 'SIGSTOP');
+  await sleep(100); // no condition to wait for: with a timeout of 0 a watch would have looked a hundred times
+  t.ok(isAlive(pid));
+  process.kill(pid, 'SIGCONT');
 });
 
 t.test('kill ends a drain under way', async (t) => {

@@ -65,6 +65,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     logLevel: 'debug',
     accessLog: false,
     drainTimeoutMs: 10_000,
+    workerHangTimeoutMs: 0,
     ...changes,
   };
 }

@@ -2,6 +2,7 @@
 // tests read for its process id and for the order of events among workers.
 import { appendFileSync, existsSync } from 'node:fs';
 import { connectToPrimary } from '../../src/ipc/channel.js';
+import { sendHeartbeats } from '../../src/ipc/heartbeat.js';
 import type { StartMessage, ToWorker } from '../../src/ipc/messages.js';
 
 export interface StubPlan {
@@ -30,6 +31,8 @@ export function stubEnvironment(journal: string, plans: readonly StubPlan[]): No
 export const stubModule = new URL(import.meta.url);
 /** On this signal a stub announces that it wrote the config of `stubSubject`, with `stubTicket`. */
 export const announceSignal = 'SIGUSR2';
+/** On this signal a stub never returns to its event loop. */
+export const loopSignal = 'SIGWINCH';
 export const stubSubject = 'alice@example.com';
 export const stubTicket = 1;
 
@@ -37,6 +40,7 @@ function main(journal: string): void {
   const primary = connectToPrimary();
   let slot = -1;
   let plan: StubPlan = {};
+  let hangTimeoutMs = 0;
 
   function note(event: JournalEntry['event'], message?: ToWorker): void {
     appendFileSync(journal, `${JSON.stringify({ slot, pid: process.pid, event, message })}\n`);
@@ -48,6 +52,7 @@ function main(journal: string): void {
       return;
     }
     primary.send({ kind: 'listening' });
+    sendHeartbeats(primary, hangTimeoutMs);
     note('listening'); // after it is on its way: whoever reads this may kill the stub
   }
 
@@ -58,6 +63,7 @@ function main(journal: string): void {
 
   function start(message: StartMessage): void {
     slot = message.slot;
+    hangTimeoutMs = message.options.workerHangTimeoutMs;
     plan = (JSON.parse(process.env.STUB_PLANS ?? '[]') as StubPlan[])[slot] ?? {};
     note('start', message);
     if (plan.obstacle !== undefined && existsSync(plan.obstacle)) {
@@ -97,6 +103,9 @@ function main(journal: string): void {
   primary.onDisconnect(() => {
     note('disconnected');
     process.exit(0);
+  });
+  process.on(loopSignal, () => {
+    for (;;);
   });
   process.on(announceSignal, () => primary.send({ kind: 'written', subject: stubSubject, ticket: stubTicket }));
   process.on('SIGINT', () => {});

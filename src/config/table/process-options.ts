@@ -19,6 +19,12 @@ export const workerOptions = {
     fallbackText: "the machine's available parallelism",
     parse: values.wholeNumber({ min: 1, max: limits.workersMax }),
   },
+  'worker-hang-timeout': {
+    placeholder: '<duration>',
+    meaning: 'a worker whose event loop stands still for so long is killed and replaced; 0 for never',
+    fallback: '10s',
+    parse: values.duration({ minMs: 0 }),
+  },
 } as const satisfies OptionTable;
 
 export const processOptions = {
