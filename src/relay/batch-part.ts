@@ -12,6 +12,7 @@ import { requestIdIn } from '../protocol/request-id.js';
 import { errorMessage, type RpcError } from './answers.js';
 import type { Batch } from './batch.js';
 import type { BodyType, Exchange, ExchangeRequest } from './exchange.js';
+import { ExchangeHooks } from './exchange-hooks.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
 
 const TOO_LARGE: RpcError = {
@@ -20,15 +21,17 @@ const TOO_LARGE: RpcError = {
 };
 const LINE_FEED = 0x0a;
 
-export class BatchPart implements Exchange {
+export class BatchPart extends ExchangeHooks implements Exchange {
   readonly isPart = true;
   readonly request: ExchangeRequest;
-  onDrain: (() => void) | undefined;
-  onAbort: (() => void) | undefined;
   readonly #batch: Batch;
   readonly #place: number;
   #state: 'open' | 'body' | 'streaming' | 'over' = 'open';
   #isRefused = false;
+  /** Of the answer's head, as it would be without the batch. */
+  #status = 0;
+  /** Of the events that were handed to the batch. */
+  #eventBytes = 0;
   /** Of a message that is too large to be read for it again. */
   #id: IdSpan | undefined;
   /** Of a message, or of an event, whose end has not come. */
@@ -36,6 +39,7 @@ export class BatchPart implements Exchange {
   #pieceBytes = 0;
 
   constructor(batch: Batch, place: number, request: ExchangeRequest) {
+    super();
     this.#batch = batch;
     this.#place = place;
     this.request = request;
@@ -52,6 +56,7 @@ export class BatchPart implements Exchange {
 
   respond(status: number, _contentType: string, body: Uint8Array | string): void {
     if (this.#state !== 'open') return;
+    this.#begin(status);
     if (body.length === 0) this.#over();
     else this.#answer(status === 200 ? Buffer.from(body as Uint8Array) : this.#refusedMessage(String(body)));
   }
@@ -59,12 +64,14 @@ export class BatchPart implements Exchange {
   openStream(): void {
     if (this.#state !== 'open') return;
     this.#state = 'streaming';
+    this.#begin(200);
     this.#batch.openStream();
   }
 
   openBody(_contentType: BodyType, bodyBytes: number): void {
     if (this.#state !== 'open') return;
     this.#state = 'body';
+    this.#begin(200);
     if (bodyBytes > limits.batchAnswerBytesMax) this.#refuse();
   }
 
@@ -78,7 +85,10 @@ export class BatchPart implements Exchange {
     // The memory is the writer's again.
     this.#pieces.push(Buffer.from(bytes));
     // Others write to the same stream: half an event of this one would break theirs.
-    return this.#state === 'body' || !endsEvent(bytes) || this.#batch.write(this.#takePieces());
+    if (this.#state === 'body' || !endsEvent(bytes)) return true;
+    const events = this.#takePieces();
+    this.#eventBytes += events.length;
+    return this.#batch.write(events);
   }
 
   end(): void {
@@ -87,26 +97,43 @@ export class BatchPart implements Exchange {
   }
 
   reset(): void {
+    if (this.isAborted) this.tellDone(0, 0, 'unheard');
     if (this.#state === 'over') return;
     // Before its batch tells the others: whoever cuts does not hear of it.
     this.#state = 'over';
+    this.tellDone(this.#status, this.#eventBytes, 'cut');
     this.#batch.reset();
     this.#batch.onOver();
   }
 
+  /** The whole batch has the room that its answers may take. */
+  makeRoom(): 'room' {
+    return 'room';
+  }
+
+  /** What is kept of an answer counts with the batch. */
+  countInPieces(): void {}
+
+  /** The copy of one message is nobody else's. */
+  releaseBody(): void {}
+
   /** The batch's caller is gone. */
   tellAborted(): void {
-    if (this.#state !== 'over') this.onAbort?.();
+    if (this.#state === 'over') return;
+    if (this.#status !== 0) this.tellDone(this.#status, this.#eventBytes, 'cut');
+    this.onAbort?.();
   }
 
   #answer(message: Buffer): void {
     const hasRoom = this.#batch.hasRoomFor(message.length);
     this.#state = 'over';
+    this.tellDone(this.#status, hasRoom ? message.length : 0, hasRoom ? 'whole' : 'cut');
     this.#batch.onAnswer(this.#place, hasRoom ? message : this.#errorMessage(TOO_LARGE));
   }
 
   #over(): void {
     this.#state = 'over';
+    this.tellDone(this.#status, this.#eventBytes, 'whole');
     this.#batch.onOver();
   }
 
@@ -115,8 +142,15 @@ export class BatchPart implements Exchange {
     this.#takePieces();
     this.#state = 'over';
     this.#isRefused = true;
+    this.tellDone(this.#status, 0, 'cut');
     this.#batch.onAnswer(this.#place, this.#errorMessage(TOO_LARGE));
     this.onAbort?.();
+  }
+
+  /** The answer's head is there. For a caller that is gone, that is the end of what it asked for. */
+  #begin(status: number): void {
+    this.#status = status;
+    if (this.isAborted) this.tellDone(status, 0, 'unheard');
   }
 
   #takePieces(): Buffer {

@@ -40,7 +40,7 @@ export function answerBatch(
   batch: ClientBatch,
   handle: HandlePart,
 ): void {
-  exchange.annotate?.('batch', '', '');
+  exchange.onIdentified?.('batch', '', '');
   const refusal = refusalOf(session, exchange, batch);
   if (refusal !== undefined) refuse(exchange, refusal);
   else new Batch(answerMemory, session, exchange).run(batch, handle);
@@ -48,8 +48,7 @@ export function answerBatch(
 
 function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatch): Refusal | undefined {
   // A batch in a batch is one more thing that no version knows.
-  if (!BATCH_PROTOCOL_VERSIONS.has(session.identity.protocolVersion) || exchange.isPart === true)
-    return refusals.batchRefused;
+  if (!BATCH_PROTOCOL_VERSIONS.has(session.identity.protocolVersion) || exchange.isPart) return refusals.batchRefused;
   if (members.length === 0) return refusals.notJsonRpc;
   const isTooLarge = members.length > limits.batchMembersMax || exchange.request.body.length > limits.batchBytesMax;
   return isTooLarge ? refusals.batchTooLarge : undefined;
@@ -99,7 +98,7 @@ export class Batch {
           body: Buffer.from(body.subarray(start, end)),
         }),
     );
-    this.#exchange.releaseBody?.();
+    this.#exchange.releaseBody();
     this.#leftCount = this.#parts.length;
     this.#exchange.onAbort = () => this.#tellAborted();
     this.#begin(0, handle);
@@ -113,9 +112,9 @@ export class Batch {
         this.#beginLater(first + index, handle);
         return;
       }
-      const exchange = this.#exchange.watchPart?.(part) ?? part;
-      if (this.#session.isEnded) refuseMessage(exchange, refusals.sessionUnknown);
-      else handle(exchange, this.#session.virtualHost);
+      this.#exchange.onPart?.(part);
+      if (this.#session.isEnded) refuseMessage(part, refusals.sessionUnknown);
+      else handle(part, this.#session.virtualHost);
     }
   }
 

@@ -175,7 +175,10 @@ export class CallerStream extends ListNode {
    * @param exchange not answered yet.
    */
   attach(exchange: Exchange, position: number): void {
-    if (exchange.isAborted || this.#keeper === undefined) return;
+    if (exchange.isAborted || this.#keeper === undefined) {
+      exchange.reset();
+      return;
+    }
     const older = this.#exchange;
     const isOlderBlocked = this.#isBlocked;
     this.#forgetExchange();

@@ -11,6 +11,12 @@ export type AnswerForms = 'json' | 'event-stream' | 'both';
 /** What a body that is given in parts is: one message, or one event with it. */
 export type BodyType = 'application/json' | 'text/event-stream';
 
+/**
+ * How an exchange ended. `whole`: all of its answer was handed over. `cut`: a part of it at most. `unheard`: the caller had
+ * gone before there was an answer; what it asked for has come to its end since, as being gone does not end it (S12).
+ */
+export type ExchangeEnding = 'whole' | 'cut' | 'unheard';
+
 /** What the relay needs to know of a request. Values are copies: they stay valid after the handler returned. */
 export interface ExchangeRequest {
   readonly method: 'POST' | 'DELETE' | 'GET';
@@ -35,7 +41,7 @@ export interface ExchangeRequest {
  */
 export interface Exchange {
   readonly request: ExchangeRequest;
-  /** True once the caller went away. Being gone is not a cancellation (S12): the relay lets the call end by itself. */
+  /** True once nothing reaches the caller any more: it went away, or the answer was reset. Being gone is not a cancellation (S12): the relay lets the call end by itself. */
   readonly isAborted: boolean;
 
   /**
@@ -67,47 +73,46 @@ export interface Exchange {
   end(): void;
   /**
    * Ends the caller's connection without completing the answer, so that the caller notices: for an answer that broke
-   * half-way. The exchange is complete after it; `onAbort` is not called.
+   * half-way, or will never be given to a caller that is gone. The exchange is over after it; `onAbort` is not called.
    */
   reset(): void;
 
-  /**
-   * Says what the request turned out to be, for the access log. Present only where one is kept.
-   * @param backend and `tool` are `''` where the method has none.
-   */
-  annotate?(method: string, backend: string, tool: string): void;
-
-  /** True for one message of a batch: its exchange is a part of another. */
-  readonly isPart?: boolean;
-  /** Hears what the body of a part has been read as, if that took several turns of the event loop. */
-  onRead?(message: ClientReading): void;
-  /** The exchange of a message of this one's batch, as the access log sees it. Present only where one is kept. */
-  watchPart?(part: Exchange): Exchange;
+  /** Whether this is one message of a batch: its exchange is a part of another. */
+  readonly isPart: boolean;
+  /** Tells what the body has been read as, if that took several turns of the event loop. Of interest to parts only. */
+  onRead(message: ClientReading): void;
 
   /**
-   * Calls back once, when the whole answer was handed over (`isWhole`) or never will be. Over a hop it is handed over to
-   * the other worker. For the access log; optional to do.
-   */
-  whenSettled?(onSettled: (isWhole: boolean) => void): void;
-
-  /**
-   * Makes room for a large answer that is put together before it is given. Without it there is room.
+   * Makes room for a large answer that is put together before it is given.
    * @param waiter hears later when the answer is `wait`.
    */
-  makeRoom?(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound;
+  makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound;
 
   /**
-   * Has a message count that is in memory and handed over in pieces, until it says 0 or the exchange is over. Without it
-   * nothing counts.
+   * Has a message count that is in memory and handed over in pieces, until it says 0 or the exchange is over.
    * @param bytes of one more message; 0 when the last piece of all was handed over.
    */
-  countInPieces?(bytes: number): void;
+  countInPieces(bytes: number): void;
 
-  /** Says that nothing will read the request's body any more: its memory may be used for another. Optional to do. */
-  releaseBody?(): void;
+  /** Nothing will read the request's body any more: its memory may be used for another. */
+  releaseBody(): void;
 
   /** Called when a `write` that answered false has drained, at other times too. Set by the relay. */
   onDrain: (() => void) | undefined;
   /** Called once when the caller goes away before the answer is complete. Set by the relay. */
   onAbort: (() => void) | undefined;
+
+  /**
+   * Called once it is known what the request is. Set by whoever keeps logs or figures, as the next two.
+   * @param backend and `tool` are `''` where the method has none.
+   */
+  onIdentified: ((method: string, backend: string, tool: string) => void) | undefined;
+  /** Called with the exchange of each message of this one's batch, before that is handled. */
+  onPart: ((part: Exchange) => void) | undefined;
+  /**
+   * Called once, when the exchange is over.
+   * @param status as in the answer's head; 0 when there was none.
+   * @param bytes of the answer's body that were handed over: to the kernel, or by a hop to the other worker.
+   */
+  onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined;
 }

@@ -27,7 +27,6 @@ import { Gate } from './gate.js';
 import { ListInFlight, listAll, SESSION_ENDED } from './listing.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import { trySetLogLevel } from './log-level.js';
-import { SessionlessExchange } from './sessionless-exchange.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { RelayedRequest } from './relayed-request.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
@@ -167,7 +166,7 @@ export class Relay {
     else if (message.method === 'initialize') this.#initialize(caller, exchange, message);
     else if (!isClientMethod(message.method)) {
       // Clients of later revisions begin with a method that is not known here, and go on with `initialize`.
-      exchange.annotate?.(message.method, '', '');
+      exchange.onIdentified?.(message.method, '', '');
       refuseMessage(exchange, methodUnknown(message.method), message);
     } else if (this.#isSessionOptional) this.#requestAlone(caller, exchange, message);
     else refuseMessage(exchange, refusals.sessionMissing, message);
@@ -186,8 +185,19 @@ export class Relay {
       return;
     }
     session.applyConfig(caller.virtualHost, exchange.request);
-    const only = new SessionlessExchange(exchange, () => this.#sessions.end(session, exchange.request));
-    this.#request(caller, session, only, message);
+    const end = (): void => this.#sessions.end(session, exchange.request);
+    const { onDone } = exchange;
+    exchange.onDone = (status, bytes, ending) => {
+      onDone?.(status, bytes, ending);
+      end();
+    };
+    this.#request(caller, session, exchange, message);
+    // Before there is an answer; a caller that goes away within it has ended the exchange.
+    const { onAbort } = exchange;
+    exchange.onAbort = () => {
+      onAbort?.();
+      end();
+    };
   }
 
   #postInSession(caller: Caller, session: Session, exchange: Exchange): void {
@@ -203,7 +213,7 @@ export class Relay {
     session.applyConfig(virtualHost, exchange.request);
     const number = session.readings.begin(exchange.isPart);
     readLargeClientMessage(exchange.request.body, (message) => {
-      exchange.onRead?.(message);
+      exchange.onRead(message);
       if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
       else this.#onMessage({ subject, virtualHost: session.virtualHost ?? virtualHost }, session, exchange, message);
       session.readings.end(number);
@@ -233,7 +243,7 @@ export class Relay {
     }
     switch (method) {
       case 'ping':
-        exchange.annotate?.('ping', '', '');
+        exchange.onIdentified?.('ping', '', '');
         answer(exchange, resultMessage(idOf(exchange, message), '{}'));
         break;
       case 'initialize':
@@ -243,13 +253,13 @@ export class Relay {
         this.#setLogLevel(caller, session, exchange, message);
         break;
       default:
-        exchange.annotate?.(message.method, '', '');
+        exchange.onIdentified?.(message.method, '', '');
         answerError(exchange, idOf(exchange, message), methodNotFound(message.method));
     }
   }
 
   #setLogLevel({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    exchange.annotate?.(message.method, '', '');
+    exchange.onIdentified?.(message.method, '', '');
     const id = idOf(exchange, message);
     if (!hasRoom(session, exchange, id)) return;
     const plan = { session, virtualHost, exchange, id, message };
@@ -257,13 +267,13 @@ export class Relay {
   }
 
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
-    exchange.annotate?.(message.method, '', '');
+    exchange.onIdentified?.(message.method, '', '');
     onClientNotice(session, exchange, message);
     accept(exchange);
   }
 
   #initialize(caller: Caller, exchange: Exchange, message: ClientMessage): void {
-    exchange.annotate?.('initialize', '', '');
+    exchange.onIdentified?.('initialize', '', '');
     const params = readInitializeParams(exchange.request.body, message);
     if (typeof params === 'string') {
       answerError(exchange, idOf(exchange, message), {
@@ -292,7 +302,7 @@ export class Relay {
   }
 
   #list(kind: ListKind, caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    exchange.annotate?.(kind.method, '', '');
+    exchange.onIdentified?.(kind.method, '', '');
     const id = idOf(exchange, message);
     if (message.cursorStart !== -1) {
       // The list is complete, so no cursor is ever given out (S35).
@@ -328,13 +338,13 @@ export class Relay {
     const id = idOf(exchange, message);
     const { target, tool } = readTarget(method, caller.virtualHost, body, message);
     if ('error' in target) {
-      exchange.annotate?.(method, '', tool);
+      exchange.onIdentified?.(method, '', tool);
       const isUndeclared = target.capability !== 0 && session.declares(target.capability) === 'no';
       answerError(exchange, id, isUndeclared ? methodNotFound(method) : target.error);
       return;
     }
     const { backend, outgoing, gate, uriPlaces, taskPlaces } = target;
-    exchange.annotate?.(method, backend.name, tool);
+    exchange.onIdentified?.(method, backend.name, tool);
     if (!hasRoom(session, exchange, id)) return;
     const upstream = session.upstream(backend);
     const passthrough = passthroughHeadersFor(backend, exchange.request);
@@ -358,7 +368,7 @@ export class Relay {
   }
 
   #openStream(caller: Caller, session: Session, exchange: Exchange): void {
-    exchange.annotate?.('GET', '', '');
+    exchange.onIdentified?.('GET', '', '');
     if (this.#isDraining) {
       refuse(exchange, refusals.draining);
       return;
@@ -374,7 +384,7 @@ export class Relay {
   }
 
   #delete(session: Session, exchange: Exchange): void {
-    exchange.annotate?.('DELETE', '', '');
+    exchange.onIdentified?.('DELETE', '', '');
     this.#sessions.end(session, exchange.request);
     // Not 202: SDKs report that as a session that could not be ended.
     exchange.respond(200, '', '');

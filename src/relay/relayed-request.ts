@@ -124,7 +124,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     const parts = callersParts(bytes, message, this.id, uriName, uriPlaces, taskPlaces, tasks);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else this.#finish(bytes, parts);
-    if (this.#request?.isSent === true) this.#plan.exchange.releaseBody?.();
+    if (this.#request?.isSent === true) this.#plan.exchange.releaseBody();
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {

@@ -29,7 +29,7 @@ export class Sending {
       this.#isWaiting = false;
       this.#send();
     };
-    this.#exchange.countInPieces?.(source.bytes);
+    this.#exchange.countInPieces(source.bytes);
     this.#sources.push(source);
     if (this.#sources.length === 1) this.#send();
   }
@@ -45,7 +45,7 @@ export class Sending {
   /** Nobody wants the rest on this exchange. Nothing is called back any more. */
   cancel(): void {
     this.#sources.length = 0;
-    this.#exchange.countInPieces?.(0);
+    this.#exchange.countInPieces(0);
   }
 
   #send(): void {
@@ -74,7 +74,7 @@ export class Sending {
   }
 
   #finish(): void {
-    this.#exchange.countInPieces?.(0);
+    this.#exchange.countInPieces(0);
     this.#exchange.onDrain = undefined;
     if (this.#isEnding) this.#exchange.end();
     else this.#onIdle();

@@ -99,7 +99,10 @@ export class SessionStream implements AskingStream {
 
   /** @param position of the last event that the client got; `undefined` when it begins anew. */
   open(exchange: Exchange, position?: number): void {
-    if (exchange.isAborted) return;
+    if (exchange.isAborted) {
+      exchange.reset();
+      return;
+    }
     this.#letGo();
     this.#isExpected = false;
     this.#isLingering = false;

@@ -180,7 +180,8 @@ export class Pipeline implements EdgeHandler {
 
   #toRelay(caller: Caller, exchange: Exchange): void {
     const { relay, accessLog } = this.#parts;
-    relay.handle(caller, accessLog === undefined ? exchange : accessLog.watch(caller, exchange));
+    accessLog?.watch(caller, exchange);
+    relay.handle(caller, exchange);
   }
 
   async #answerFrom(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): Promise<void> {

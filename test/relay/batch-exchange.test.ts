@@ -23,7 +23,7 @@ const identity = {
 
 /** Its body's memory is used for another as soon as it may be. */
 class Forgetful extends RecordedExchange {
-  releaseBody(): void {
+  override releaseBody(): void {
     this.request.body.fill(0);
   }
 }

@@ -2,6 +2,7 @@
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { Exchange, ExchangeRequest } from '../../src/relay/exchange.js';
+import { ExchangeHooks } from '../../src/relay/exchange-hooks.js';
 import { Relay, type Caller } from '../../src/relay/relay.js';
 import { Http1Upstream } from '../../src/upstream/http1/http1-upstream.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
@@ -15,10 +16,10 @@ import { until } from '../support/until.js';
 import { createAccounts } from '../support/shares.js';
 
 /** Takes one answer; once the caller is gone it takes nothing, as the contract of `Exchange` has it. */
-class KeptExchange implements Exchange {
+class KeptExchange extends ExchangeHooks implements Exchange {
   readonly request: ExchangeRequest;
-  onDrain: (() => void) | undefined;
-  onAbort: (() => void) | undefined;
+  readonly isPart = false;
+  bodyReleases = 0;
   isAborted = false;
   isOver = false;
   status = 0;
@@ -27,6 +28,7 @@ class KeptExchange implements Exchange {
   readonly #chunks: Buffer[] = [];
 
   constructor(body: string) {
+    super();
     const head = {
       method: 'POST',
       sessionId: '',
@@ -48,6 +50,7 @@ class KeptExchange implements Exchange {
     if (this.isAborted || this.isOver) return;
     Object.assign(this, { status, contentType, sessionId, isOver: true });
     this.#chunks.push(Buffer.from(body as Uint8Array));
+    this.tellDone(status, body.length, 'whole');
   }
 
   openStream(sessionId?: string): void {
@@ -65,10 +68,24 @@ class KeptExchange implements Exchange {
 
   end(): void {
     this.isOver = true;
+    this.tellDone(200, 0, 'whole');
   }
 
   reset(): void {
     this.isOver = true;
+    this.tellDone(200, 0, 'cut');
+  }
+
+  onRead(): void {}
+
+  makeRoom(): 'room' {
+    return 'room';
+  }
+
+  countInPieces(): void {}
+
+  releaseBody(): void {
+    this.bodyReleases += 1;
   }
 
   abort(): void {

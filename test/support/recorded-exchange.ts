@@ -2,6 +2,7 @@
 // Exchange rules out throws.
 import type { HopFailure } from '../../src/worker/hop/call.js';
 import type { BodyType, Exchange, ExchangeRequest } from '../../src/relay/exchange.js';
+import { ExchangeHooks } from '../../src/relay/exchange-hooks.js';
 
 export interface RecordedAnswer {
   readonly status: number;
@@ -11,11 +12,12 @@ export interface RecordedAnswer {
   readonly headers: readonly string[];
 }
 
-export class RecordedExchange implements Exchange {
+export class RecordedExchange extends ExchangeHooks implements Exchange {
   readonly request: ExchangeRequest;
+  readonly isPart = false;
   isAborted = false;
-  onDrain: (() => void) | undefined;
-  onAbort: (() => void) | undefined;
+  /** Like those of the program; without it a call after the abort throws. */
+  isForgiving = false;
 
   /** While true each `write` answers false. */
   isSlow = false;
@@ -38,6 +40,7 @@ export class RecordedExchange implements Exchange {
   #isDrainDue = false;
 
   constructor(request: Partial<ExchangeRequest> = {}) {
+    super();
     this.request = {
       method: 'POST',
       sessionId: 'a-session',
@@ -64,21 +67,26 @@ export class RecordedExchange implements Exchange {
     sessionId?: string,
     headers: readonly string[] = [],
   ): void {
+    if (this.#isUnheard(status)) return;
     this.#move('none', 'responded');
     this.answer = { status, contentType, body: Buffer.from(body as Uint8Array), sessionId, headers };
+    this.tellDone(status, body.length, 'whole');
   }
 
   openStream(sessionId?: string): void {
+    if (this.#isUnheard(200)) return;
     this.#move('none', 'streaming');
     this.streamSessionId = sessionId;
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {
+    if (this.#isUnheard(200)) return;
     this.#move('none', 'streaming');
     this.body = { contentType, bodyBytes };
   }
 
   write(bytes: Uint8Array): boolean {
+    if (this.#isUnheard(200)) return true;
     this.#move('streaming', 'streaming');
     if (this.#isDrainDue) throw new Error('written to before it drained');
     this.#written.push(Buffer.from(bytes));
@@ -88,14 +96,29 @@ export class RecordedExchange implements Exchange {
   }
 
   end(): void {
+    if (this.#isUnheard(200)) return;
     this.#move('streaming', 'ended');
     if (this.#isDrainDue) throw new Error('ended before it drained');
+    this.tellDone(200, this.writtenBytes, 'whole');
   }
 
   reset(): void {
+    if (this.isAborted) return;
+    const status = this.outcome === 'none' ? 0 : 200;
     if (this.outcome !== 'none') this.#move('streaming', 'cut');
     this.outcome = 'cut';
+    this.tellDone(status, this.writtenBytes, 'cut');
   }
+
+  onRead(): void {}
+
+  makeRoom(): 'room' {
+    return 'room';
+  }
+
+  countInPieces(): void {}
+
+  releaseBody(): void {}
 
   /** The reader has caught up; with `isSlow` still set the next write makes it wait again. */
   drain(): void {
@@ -106,7 +129,14 @@ export class RecordedExchange implements Exchange {
 
   abort(): void {
     this.isAborted = true;
+    if (this.outcome === 'streaming') this.tellDone(200, this.writtenBytes, 'cut');
     this.onAbort?.();
+  }
+
+  #isUnheard(status: number): boolean {
+    if (!this.isAborted || !this.isForgiving) return false;
+    this.tellDone(status, 0, 'unheard');
+    return true;
   }
 
   #move(from: RecordedExchange['outcome'], to: RecordedExchange['outcome']): void {

@@ -1,7 +1,7 @@
 // The access log, written through a real relay to scripted backends: one line a request, and nothing in it that is
 // somebody's secret.
 import t, { type Test } from 'tap';
-import type { AnswerForms, Exchange, ExchangeRequest } from '../../src/relay/exchange.js';
+import type { AnswerForms, ExchangeRequest } from '../../src/relay/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
 import { limits } from '../../src/shared/limits.js';
 import { subjectHash } from '../../src/shared/logger.js';
@@ -53,7 +53,8 @@ class Scene {
       ...request,
     });
     const caller = { subject: SUBJECT, virtualHost: VIRTUAL_HOST };
-    this.#relay.handle(caller, this.#accessLog.watch(caller, exchange));
+    this.#accessLog.watch(caller, exchange);
+    this.#relay.handle(caller, exchange);
     return exchange;
   }
 
@@ -118,8 +119,7 @@ t.test('a call that is streamed has one line, at its end', async (t) => {
 t.test('a caller that went away is said to be gone, once its call is over', async (t) => {
   const scene = Scene.inSession(t);
   const exchange = scene.post('tools/call', { name: 'b-add' });
-  // The exchange of the test insists that nobody answers it any more, and the real one does not mind.
-  exchange.respond = () => undefined;
+  exchange.isForgiving = true;
   exchange.abort();
   scene.http.last.json(RESULT);
   t.match(scene.only(t), { tool: 'add', callerGone: true });
@@ -161,7 +161,7 @@ t.test('initialize, a notification and a DELETE', async (t) => {
 t.test('an initialize whose caller went away has a line, and leaves no session', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.initialize((opening) => {
-    opening.respond = () => undefined;
+    opening.isForgiving = true;
     opening.abort();
   });
   t.ok(exchange.isAborted);
@@ -204,119 +204,54 @@ t.test('what never reaches the relay has a line with the code of the refusal', a
   t.match(JSON.parse(lines[0] ?? '{}'), { virtualHost: 'vh', method: 'POST', status: 401, refusal: 'token-expired' });
 });
 
-t.test('the watched exchange is the same exchange', async (t) => {
-  const inner = new RecordedExchange();
-  const watched = new AccessLog(logInto([])).watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, inner);
-  t.equal(watched.request, inner.request);
-  const onDrain = (): void => undefined;
-  const onAbort = (): void => undefined;
-  watched.onDrain = onDrain;
-  watched.onAbort = onAbort;
-  t.equal(inner.onDrain, onDrain);
-  t.equal(inner.onAbort, onAbort);
-  t.equal(watched.onDrain, onDrain);
-  t.equal(watched.onAbort, onAbort);
-  t.notOk(watched.isAborted);
-  watched.openStream('S-1');
-  t.equal(inner.streamSessionId, 'S-1');
-  t.ok(watched.write(Buffer.from('one')));
-  inner.isSlow = true;
-  t.notOk(watched.write(Buffer.from('two')), 'the caller is slow');
-  t.equal(inner.written.toString(), 'onetwo');
-  watched.reset();
-  t.equal(inner.outcome, 'cut');
-  const whole = new RecordedExchange();
-  const headers = ['retry-after', '30'];
-  new AccessLog(logInto([]))
-    .watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, whole)
-    .respond(503, 'application/json', '{}', 'S-2', headers);
-  t.match(whole.answer, { status: 503, contentType: 'application/json', sessionId: 'S-2', headers });
-});
-
-t.test('a stream that is cut has a line too', async (t) => {
+/** An exchange that is watched, and what is logged of it. */
+function watched(): { exchange: RecordedExchange; told: () => Line[] } {
   const lines: string[] = [];
   const exchange = new RecordedExchange();
-  const watched = new AccessLog(logInto(lines)).watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, exchange);
-  watched.openStream();
-  watched.reset();
-  t.equal(lines.length, 1);
-  t.equal((JSON.parse(lines[0] ?? '{}') as Line)['cut'], true, 'which says so');
-});
-
-t.test('an exchange that is completed twice over has one line', async (t) => {
-  const lines: string[] = [];
-  const exchange = new RecordedExchange();
-  // The contract has the later ones do nothing; the exchange of the test would throw.
-  Object.assign(exchange, { respond: () => undefined, end: () => undefined, cut: () => undefined });
-  const watched = new AccessLog(logInto(lines)).watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, exchange);
-  watched.respond(404, '', '');
-  watched.end();
-  watched.reset();
-  t.equal(lines.length, 1);
-  t.match(JSON.parse(lines[0] ?? '{}'), { status: 404 });
-});
-
-/** An exchange that says when its whole answer has left, as those of the edge do. */
-class SettledExchange extends RecordedExchange {
-  settle: (isWhole: boolean) => void = () => {};
-  releases = 0;
-
-  whenSettled(onSettled: (isWhole: boolean) => void): void {
-    this.settle = onSettled;
-  }
-
-  releaseBody(): void {
-    this.releases += 1;
-  }
-
-  /** As at the edge: nothing is done for a caller that is gone. */
-  override respond(...answer: Parameters<Exchange['respond']>): void {
-    if (!this.isAborted) super.respond(...answer);
-  }
+  new AccessLog(logInto(lines)).watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, exchange);
+  return { exchange, told: () => lines.map((line) => JSON.parse(line) as Line) };
 }
 
-function watchSettled(): { exchange: SettledExchange; watched: Exchange; told: () => Line[] } {
-  const lines: string[] = [];
-  const exchange = new SettledExchange();
-  const watched = new AccessLog(logInto(lines)).watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, exchange);
-  return { exchange, watched, told: () => lines.map((line) => JSON.parse(line) as Line) };
-}
-
-t.test('the line waits for the end of the answer, and says whether the caller has all of it', async (t) => {
-  for (const isWhole of [true, false]) {
-    const { exchange, watched, told } = watchSettled();
-    watched.releaseBody?.();
-    t.equal(exchange.releases, 1, 'the memory of the body is given back');
-    watched.respond(404, 'application/json', '{}', undefined, ['x-name', 'value']);
-    t.same(exchange.answer?.headers, ['x-name', 'value']);
-    t.same(told(), []);
-    exchange.settle(isWhole);
-    exchange.settle(isWhole);
+t.test('the line says how much of the answer the caller has', async (t) => {
+  for (const [ending, end] of Object.entries({
+    whole: (exchange: RecordedExchange) => exchange.end(),
+    cut: (exchange: RecordedExchange) => exchange.reset(),
+    left: (exchange: RecordedExchange) => exchange.abort(),
+  })) {
+    const { exchange, told } = watched();
+    exchange.openStream();
+    exchange.write(Buffer.from('data: {}\n\n'));
+    t.same(told(), [], 'not before its end');
+    end(exchange);
     const [line, ...more] = told();
     t.same(more, []);
-    t.equal(line?.['status'], 404);
-    t.equal(line?.['cut'], isWhole ? undefined : true);
+    t.match(line, { status: 200, bytes: 10, callerGone: ending === 'left' }, ending);
+    t.equal(line?.['cut'], ending === 'whole' ? undefined : true, ending);
   }
+});
+
+t.test('what is cut before there is an answer has a line without a status', async (t) => {
+  const { exchange, told } = watched();
+  exchange.reset();
+  t.match(told(), [{ cut: true, bytes: 0 }]);
+  t.notOk('status' in (told()[0] ?? {}));
 });
 
 t.test('of a caller that is gone the line is written when what it asked for is over', async (t) => {
-  const { exchange, watched, told } = watchSettled();
-  exchange.isAborted = true;
-  exchange.settle(false);
+  const { exchange, told } = watched();
+  exchange.isForgiving = true;
+  exchange.abort();
   t.same(told(), [], 'it is still worked on');
-  watched.respond(200, 'application/json', '{}');
-  t.match(told(), [{ status: 200, callerGone: true }]);
+  exchange.respond(200, 'application/json', '{}');
+  t.match(told(), [{ status: 200, callerGone: true, bytes: 0 }]);
+  t.notOk('cut' in (told()[0] ?? {}), 'there was nothing to be cut');
 });
 
-t.test('the status is that of the answer that went out', async (t) => {
-  const lines: string[] = [];
-  const exchange = { isAborted: false, request: { method: 'POST' }, respond: () => {}, whenSettled: () => {} };
-  const watched = new AccessLog(logInto(lines)).watch(
-    { subject: SUBJECT, virtualHost: VIRTUAL_HOST },
-    exchange as unknown as Exchange,
-  );
-  watched.respond(200, 'application/json', '{}');
-  exchange.isAborted = true;
-  watched.respond(500, 'application/json', '{}');
-  t.equal((JSON.parse(lines[0] ?? '{}') as Line)['status'], 200);
+t.test('each message of a batch has a line of its own', async (t) => {
+  const { exchange, told } = watched();
+  const part = new RecordedExchange();
+  exchange.onPart?.(part);
+  part.onIdentified?.('tools/call', 'b', 'add');
+  part.respond(200, 'application/json', '{}');
+  t.match(told(), [{ method: 'tools/call', backend: 'b', tool: 'add', status: 200, bytes: 2 }]);
 });

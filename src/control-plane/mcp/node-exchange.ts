@@ -1,12 +1,13 @@
 // One HTTP request and its answer over Node's own server objects. Of the request nothing but its head has been read when
 // it comes here; what was set on the response before goes out with the answer.
 //
-//   open ──respond──────────────────> done
-//    └────openStream, openBody──> streaming ──end──> done
-//   open, streaming ──the caller went away, or cut──> done (aborted)
+//   open ──respond───────────────────────────────> flushing ──Node has handed it all over──> done
+//    └────openStream, openBody──> streaming ──end────┘ └──the caller went away──> done
+//   open, streaming ──the caller went away, or reset──> done (aborted)
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { keepAliveComment } from '../../protocol/event-stream.js';
-import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import type { BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange.js';
+import { ExchangeHooks } from '../../relay/exchange-hooks.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 
 /** What exchanges share. */
@@ -17,11 +18,10 @@ export interface NodeExchangeContext {
   readonly streamKeepAliveMs: number;
 }
 
-type State = 'open' | 'streaming' | 'done';
+type State = 'open' | 'streaming' | 'flushing' | 'done';
 
-export class NodeExchange implements Exchange {
-  onDrain: (() => void) | undefined;
-  onAbort: (() => void) | undefined;
+export class NodeExchange extends ExchangeHooks implements Exchange {
+  readonly isPart = false;
   readonly #context: NodeExchangeContext;
   readonly #message: IncomingMessage;
   readonly #response: ServerResponse;
@@ -29,14 +29,18 @@ export class NodeExchange implements Exchange {
   #isAborted = false;
   #request: ExchangeRequest | undefined;
   #keepAlive: Deadline | undefined;
+  /** Of the answer: as in its head, and what was given of its body. */
+  #status = 0;
+  #answerBytes = 0;
 
   constructor(context: NodeExchangeContext, message: IncomingMessage, response: ServerResponse) {
+    super();
     this.#context = context;
     this.#message = message;
     this.#response = response;
-    response.on('close', () => this.#abort());
+    response.on('close', () => this.#onClose());
     // The caller may have gone while its token was looked at; then there is no `close` to come.
-    if (response.destroyed) this.#abort();
+    if (response.destroyed) this.#onClose();
   }
 
   get isAborted(): boolean {
@@ -81,14 +85,15 @@ export class NodeExchange implements Exchange {
     sessionId?: string,
     headers: readonly string[] = [],
   ): void {
-    if (this.#state !== 'open') return;
-    this.#finish();
+    if (!this.#begin(status)) return;
+    this.#state = 'flushing';
+    this.#answerBytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     this.#setHead(status, contentType, sessionId, headers);
     this.#response.end(body);
   }
 
   openStream(sessionId?: string): void {
-    if (this.#state !== 'open') return;
+    if (!this.#begin(200)) return;
     this.#state = 'streaming';
     this.#setHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
     this.#response.flushHeaders();
@@ -98,7 +103,7 @@ export class NodeExchange implements Exchange {
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {
-    if (this.#state !== 'open') return;
+    if (!this.#begin(200)) return;
     this.#state = 'streaming';
     const headers = contentType === 'text/event-stream' ? STREAM_HEADERS : [];
     this.#setHead(200, contentType, undefined, [...headers, 'content-length', String(bodyBytes)]);
@@ -108,6 +113,7 @@ export class NodeExchange implements Exchange {
   write(bytes: Uint8Array): boolean {
     if (this.#state !== 'streaming') return true;
     this.#keepAlive?.restart();
+    this.#answerBytes += bytes.length;
     // What Node takes with room for more it may hold back all the same, but its memory is the writer's again.
     const isSmall = bytes.length < this.#response.writableHighWaterMark;
     return this.#response.write(isSmall ? Buffer.from(bytes) : bytes);
@@ -115,16 +121,31 @@ export class NodeExchange implements Exchange {
 
   end(): void {
     if (this.#state !== 'streaming') return;
-    this.#finish();
+    this.#state = 'flushing';
+    this.#keepAlive?.cancel();
     this.#response.end();
   }
 
   reset(): void {
-    if (this.#state === 'done') return;
+    if (this.#state === 'done') this.tellDone(0, 0, 'unheard');
+    if (this.#state === 'flushing' || this.#state === 'done') return;
     this.#isAborted = true;
-    this.#finish();
+    this.#finish('cut');
     this.#response.destroy();
   }
+
+  /** A request that comes by itself is read by the relay alone. */
+  onRead(): void {}
+
+  /** Answers to the few callers of the control plane are not counted, as their requests are not. */
+  makeRoom(): 'room' {
+    return 'room';
+  }
+
+  countInPieces(): void {}
+
+  /** The body's memory is Node's. */
+  releaseBody(): void {}
 
   #setHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
     this.#response.statusCode = status;
@@ -133,17 +154,33 @@ export class NodeExchange implements Exchange {
     for (let i = 0; i + 1 < headers.length; i += 2) this.#response.setHeader(headers[i] ?? '', headers[i + 1] ?? '');
   }
 
-  /** After a complete answer the connection's end is nobody's loss. */
-  #abort(): void {
-    if (this.#state === 'done') return;
-    this.#isAborted = true;
-    this.#finish();
-    this.onAbort?.();
+  /** The answer's head is there. For a caller that is gone, that is the end of what it asked for. */
+  #begin(status: number): boolean {
+    if (this.#state !== 'open') {
+      if (this.#isAborted) this.tellDone(status, 0, 'unheard');
+      return false;
+    }
+    this.#status = status;
+    return true;
   }
 
-  #finish(): void {
+  /** The answer has left, or its connection is gone. After a complete answer that is nobody's loss. */
+  #onClose(): void {
+    if (this.#state === 'flushing') {
+      this.#finish(this.#response.writableFinished ? 'whole' : 'cut');
+    } else if (this.#state !== 'done') {
+      this.#isAborted = true;
+      const hasBegun = this.#state === 'streaming';
+      this.#finish(hasBegun ? 'cut' : undefined);
+      this.onAbort?.();
+    }
+  }
+
+  /** @param ending `undefined` while what was asked for goes on without its caller. */
+  #finish(ending: ExchangeEnding | undefined): void {
     this.#state = 'done';
     this.#keepAlive?.cancel();
+    if (ending !== undefined) this.tellDone(this.#status, this.#answerBytes, ending);
   }
 }
 

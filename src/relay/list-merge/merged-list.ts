@@ -85,6 +85,7 @@ export class LargeList implements MergedList {
   respondTo(exchange: Exchange, isStreaming = false): void {
     if (exchange.isAborted) {
       this.drop();
+      exchange.reset();
       return;
     }
     this.#exchange = exchange;

@@ -10,6 +10,7 @@
 import assert from 'node:assert';
 import type { HttpResponse } from 'uWebSockets.js';
 import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import { ExchangeHooks } from '../../relay/exchange-hooks.js';
 import { AnswerRoom } from '../../shared/answer-room.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { largeMemory } from '../../shared/large-memory.js';
@@ -34,12 +35,11 @@ const FLUSHED_BYTES_MAX = 14 * 1024;
 const CLOSE_HEADERS = ['connection', 'close'];
 const STREAM_HEADERS = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
 
-export class EdgeExchange implements Exchange {
+export class EdgeExchange extends ExchangeHooks implements Exchange {
   readonly head: RequestHead;
   readonly method: ExchangeRequest['method'];
   readonly isTls: boolean;
-  onDrain: (() => void) | undefined;
-  onAbort: (() => void) | undefined;
+  readonly isPart = false;
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
   readonly #isHead: boolean;
@@ -56,8 +56,11 @@ export class EdgeExchange implements Exchange {
   #answerBytes = 0;
   #part: Uint8Array = NO_BODY;
   #partStart = 0;
+  /** Of what the library had taken of it. */
+  #offset = 0;
   #watch: ReaderWatch | undefined;
-  #onSettled: ((isWhole: boolean) => void) | undefined;
+  /** As in the answer's head; 0 before there is one. */
+  #status = 0;
 
   /** @param isHead the answer has the headers that it would have, and no body (RFC 9110, 9.3.2). */
   constructor(
@@ -68,6 +71,7 @@ export class EdgeExchange implements Exchange {
     head: RequestHead,
     isHead = false,
   ) {
+    super();
     this.#context = context;
     this.#res = res;
     this.#isHead = isHead;
@@ -110,10 +114,8 @@ export class EdgeExchange implements Exchange {
     this.#body.letIn(this.#context.requestMemory, subject);
   }
 
-  /** Calls back once, when the whole answer was handed to the kernel or never will be. */
-  whenSettled(onSettled: (isWhole: boolean) => void): void {
-    this.#onSettled = onSettled;
-  }
+  /** A request that comes by itself is read by the relay alone. */
+  onRead(): void {}
 
   /** What the relay gets to see, set when the head was checked and the body is complete. */
   complete(request: ExchangeRequest): void {
@@ -139,7 +141,8 @@ export class EdgeExchange implements Exchange {
     sessionId?: string,
     headers: readonly string[] = [],
   ): void {
-    if (this.#state !== 'open') return;
+    if (!this.#begin(status)) return;
+    this.#answerBytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     this.#body.drop();
     if (this.head.isAmbiguous) this.#respondBehind(status, contentType, body, headers);
     else this.#respondNow(status, contentType, body, sessionId, headers);
@@ -186,7 +189,7 @@ export class EdgeExchange implements Exchange {
   }
 
   openStream(sessionId?: string): void {
-    if (this.#state !== 'open') return;
+    if (!this.#begin(200)) return;
     this.#state = 'streaming';
     this.#stream = new StreamWriter(this.#res);
     this.#res.onWritable(() => {
@@ -201,7 +204,7 @@ export class EdgeExchange implements Exchange {
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {
-    if (this.#state !== 'open') return;
+    if (!this.#begin(200)) return;
     this.#state = 'body';
     this.#answerBytes = bodyBytes;
     this.#res.onWritable((offset) => this.#onBodyWritable(offset));
@@ -232,9 +235,13 @@ export class EdgeExchange implements Exchange {
   }
 
   reset(): void {
-    if (this.#state === 'done') return;
+    if (this.#state === 'done') {
+      this.tellDone(0, 0, 'unheard');
+      return;
+    }
     // Done before the close, because closing calls back `onAborted`.
     this.#finish(false);
+    this.tellDone(0, 0, 'cut');
     this.#isAborted = true;
     this.#res.close();
   }
@@ -266,7 +273,6 @@ export class EdgeExchange implements Exchange {
     headers: readonly string[],
   ): void {
     this.#state = 'flushing';
-    this.#answerBytes = body.length;
     this.#part = body;
     this.#res.onWritable((offset) => this.#onBodyWritable(offset));
     this.#res.cork(() => {
@@ -303,6 +309,7 @@ export class EdgeExchange implements Exchange {
    * @param offset in the answer.
    */
   #handOver(offset: number): boolean {
+    this.#offset = offset;
     const [hasRoom, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);
     if (isComplete) {
       largeMemory.giveBack(this.#part);
@@ -414,6 +421,22 @@ export class EdgeExchange implements Exchange {
     if (!isAnswered) this.onAbort?.();
   }
 
+  /** The answer's head is there. For a caller that is gone, that is the end of what it asked for. */
+  #begin(status: number): boolean {
+    if (this.#state !== 'open') {
+      if (this.#isAborted) this.tellDone(status, 0, 'unheard');
+      return false;
+    }
+    this.#status = status;
+    return true;
+  }
+
+  #handedBytes(isWhole: boolean): number {
+    if (this.#stream !== undefined) return this.#stream.writtenBytes;
+    if (this.#isHead) return 0;
+    return isWhole ? this.#answerBytes : this.#offset;
+  }
+
   #finish(isWhole: boolean): void {
     this.#state = 'done';
     this.#part = NO_BODY;
@@ -422,7 +445,7 @@ export class EdgeExchange implements Exchange {
     this.#keepAlive?.cancel();
     this.#watch?.stop();
     this.#context.openCount -= 1;
-    this.#onSettled?.(isWhole);
+    if (this.#status !== 0) this.tellDone(this.#status, this.#handedBytes(isWhole), isWhole ? 'whole' : 'cut');
     if (this.#context.openCount === 0) this.#context.onIdle?.();
   }
 }

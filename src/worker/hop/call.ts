@@ -85,7 +85,7 @@ export class HopCall implements RoomWaiter {
 
   /** Nothing reads the request's body here once all of it is in frames. */
   #releaseSent(): void {
-    if (this.#outflow.isEmpty) this.#exchange.releaseBody?.();
+    if (this.#outflow.isEmpty) this.#exchange.releaseBody();
   }
 
   /**
@@ -156,7 +156,7 @@ export class HopCall implements RoomWaiter {
     const body = new HopBody(this.#socket, this.stream, head.bodyBytes);
     this.#answer = { head, body };
     if (head.bodyBytes >= limits.countedFromBytes) {
-      const outcome = this.#exchange.makeRoom?.(head.bodyBytes, this) ?? 'room';
+      const outcome = this.#exchange.makeRoom(head.bodyBytes, this);
       if (outcome === 'wait') body.hold();
       else if (outcome !== 'room') this.onNoRoom();
     }

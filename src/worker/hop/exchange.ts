@@ -2,10 +2,11 @@
 //
 //   unanswered ── respond ────> responding ── all sent ──> complete
 //   unanswered ── openStream, openBody ─> streaming ── end ──> ending ── all sent ──> complete
-//   unanswered, streaming ── cut ──> complete
-//   responding ── the answer does not fit into a hop ──> complete
+//   unanswered, streaming ── reset ──> aborted
+//   responding ── the answer does not fit into a hop ──> aborted
 //   anything but complete ── abort ──> aborted
 import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import { ExchangeHooks } from '../../relay/exchange-hooks.js';
 import { AnswerRoom } from '../../shared/answer-room.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
@@ -18,11 +19,9 @@ const NO_BODY = Buffer.alloc(0);
 
 type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' | 'aborted';
 
-export class HopExchange implements Exchange {
+export class HopExchange extends ExchangeHooks implements Exchange {
   readonly stream: number;
-  onDrain: (() => void) | undefined;
-  onAbort: (() => void) | undefined;
-
+  readonly isPart = false;
   readonly #socket: HopSocket;
   readonly #forget: (stream: number) => void;
   readonly #outflow: Outflow;
@@ -32,7 +31,9 @@ export class HopExchange implements Exchange {
   #body: Uint8Array = NO_BODY;
   /** A `write` answered false. Ends in `onCredit`, or with the exchange. */
   #isDrainDue = false;
-  #onSettled: ((isWhole: boolean) => void) | undefined;
+  /** Of the answer: as in its head, and what was given of its body. */
+  #status = 0;
+  #answerBytes = 0;
   readonly #answerMemory: MessageMemory | undefined;
   readonly #subject: string;
   /** What waits for credit is what is not read. */
@@ -50,6 +51,7 @@ export class HopExchange implements Exchange {
     answerMemory?: MessageMemory,
     subject = '',
   ) {
+    super();
     this.#socket = socket;
     this.stream = stream;
     this.#request = request;
@@ -75,7 +77,7 @@ export class HopExchange implements Exchange {
     headers: readonly string[] = [],
   ): void {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-    if (!this.#transition(['unanswered'], 'responding')) return;
+    if (!this.#begin('responding', status)) return;
     const head = { status, contentType, sessionId, headers, bodyBytes: bytes.length };
     if (!trySendRespondHead(this.#socket, this.stream, head)) {
       this.#socket.logger.error({ bytes: bytes.length }, 'an answer does not fit into a hop');
@@ -83,13 +85,18 @@ export class HopExchange implements Exchange {
       return;
     }
     this.#body = bytes;
+    this.#answerBytes = bytes.length;
     this.#outflow.write(bytes);
     this.#countWaiting(bytes);
     this.#tryComplete();
   }
 
-  whenSettled(onSettled: (isWhole: boolean) => void): void {
-    this.#onSettled = onSettled;
+  /** A hop begins with what one worker has read. */
+  onRead(): void {}
+
+  /** What waits is counted as it is given. */
+  makeRoom(): 'room' {
+    return 'room';
   }
 
   releaseBody(): void {
@@ -99,17 +106,18 @@ export class HopExchange implements Exchange {
   }
 
   openStream(sessionId?: string): void {
-    if (this.#transition(['unanswered'], 'streaming')) sendOpenStream(this.#socket, this.stream, sessionId);
+    if (this.#begin('streaming', 200)) sendOpenStream(this.#socket, this.stream, sessionId);
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {
-    if (!this.#transition(['unanswered'], 'streaming')) return;
+    if (!this.#begin('streaming', 200)) return;
     sendOpenBody(this.#socket, this.stream, { contentType, bodyBytes });
   }
 
   write(bytes: Uint8Array): boolean {
     if (this.#state !== 'streaming') return true;
     this.#outflow.write(bytes);
+    this.#answerBytes += bytes.length;
     this.#countWaiting(bytes);
     this.#isDrainDue = !this.#outflow.hasCredit;
     return this.#outflow.hasCredit;
@@ -120,9 +128,12 @@ export class HopExchange implements Exchange {
   }
 
   reset(): void {
-    if (!this.#transition(['unanswered', 'streaming'], 'complete')) return;
+    if (this.#state === 'aborted') this.tellDone(0, 0, 'unheard');
+    if (!this.#transition(['unanswered', 'streaming'], 'aborted')) return;
     this.#socket.reserve('cut', this.stream, 0);
-    this.#settle(false);
+    this.#outflow.drop();
+    this.#settle();
+    this.tellDone(this.#status, this.#answerBytes, 'cut');
   }
 
   countInPieces(bytes: number): void {
@@ -146,7 +157,8 @@ export class HopExchange implements Exchange {
     const isAnswered = this.#state === 'responding' || this.#state === 'ending';
     if (!this.#transition(['unanswered', 'responding', 'streaming', 'ending'], 'aborted')) return;
     this.#outflow.drop();
-    this.#settle(false);
+    this.#settle();
+    if (this.#status !== 0) this.tellDone(this.#status, this.#answerBytes, 'cut');
     // What the relay has answered completely is no longer its concern.
     if (!isAnswered) this.onAbort?.();
   }
@@ -162,9 +174,10 @@ export class HopExchange implements Exchange {
 
   /** There will be no answer over this hop. */
   #reset(): void {
-    this.#transition(['responding'], 'complete');
+    this.#transition(['responding'], 'aborted');
     this.#socket.reserve('reset', this.stream, 0);
-    this.#settle(false);
+    this.#settle();
+    this.tellDone(this.#status, 0, 'cut');
   }
 
   /** Does nothing while bytes wait for credit: `onCredit` comes here again. */
@@ -174,13 +187,23 @@ export class HopExchange implements Exchange {
     if (!this.#transition(['responding', 'ending'], 'complete')) return;
     if (isStream) this.#socket.reserve('end', this.stream, 0);
     else largeMemory.giveBack(this.#body);
-    this.#settle(true);
+    this.#settle();
+    this.tellDone(this.#status, this.#answerBytes, 'whole');
   }
 
-  #settle(isWhole: boolean): void {
+  #settle(): void {
     this.#room?.release();
     this.#forget(this.stream);
-    this.#onSettled?.(isWhole);
+  }
+
+  /** The answer's head is there. For a caller that is gone, that is the end of what it asked for. */
+  #begin(to: State, status: number): boolean {
+    if (this.#transition(['unanswered'], to)) {
+      this.#status = status;
+      return true;
+    }
+    if (this.#state === 'aborted') this.tellDone(status, 0, 'unheard');
+    return false;
   }
 
   #transition(from: readonly State[], to: State): boolean {

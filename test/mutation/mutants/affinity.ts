@@ -112,13 +112,13 @@ export const affinityMutants: readonly Mutant[] = [
     },
     {
       slip: 'a body that was sent keeps its memory',
-      text: 'if (this.#outflow.isEmpty) this.#exchange.releaseBody?.();',
+      text: 'if (this.#outflow.isEmpty) this.#exchange.releaseBody();',
       becomes: '',
     },
     {
       slip: 'a body that is being sent gives its memory away',
-      text: 'if (this.#outflow.isEmpty) this.#exchange.releaseBody?.();',
-      becomes: 'this.#exchange.releaseBody?.();',
+      text: 'if (this.#outflow.isEmpty) this.#exchange.releaseBody();',
+      becomes: 'this.#exchange.releaseBody();',
     },
   ]),
   ...mutantsOf(
@@ -138,8 +138,8 @@ export const affinityMutants: readonly Mutant[] = [
       },
       {
         slip: 'an answer that was sent goes on counting',
-        text: '  #settle(isWhole: boolean): void {',
-        becomes: '  #settle(isWhole: boolean): void { this.#room = undefined;',
+        text: '  #settle(): void {',
+        becomes: '  #settle(): void { this.#room = undefined;',
         noticedBy: ['worker/hop/exchange', ...HOPS, 'integration/memory-shares'],
       },
       {

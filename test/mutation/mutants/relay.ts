@@ -294,7 +294,7 @@ export const relayMutants: readonly Mutant[] = [
     {
       slip: 'a newer GET leaves the older open',
       text: '    this.#letGo();',
-      after: 'if (exchange.isAborted) return;',
+      after: 'open(exchange: Exchange, position?: number): void {',
       becomes: '',
     },
     {

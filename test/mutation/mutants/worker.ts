@@ -83,7 +83,6 @@ export const workerMutants: readonly Mutant[] = [
     'src/worker/access-log.ts',
     ['worker/access-log', 'spec/access-log'],
     [
-      { slip: 'a request has two lines', text: 'if (this.#isLogged) return;', becomes: '' },
       {
         slip: 'a subject is told',
         text: 'subject: subjectHash(subject), virtualHost: virtualHost.id };',
@@ -100,32 +99,25 @@ export const workerMutants: readonly Mutant[] = [
         text: 'virtualHost: bounded(virtualHost), method,',
         becomes: 'virtualHost, method,',
       },
-      { slip: 'an answer that was cut off looks whole', text: '...(!isWhole && { cut: true }) };', becomes: '};' },
       {
-        slip: 'the line does not wait for the end of the answer',
-        text: 'if (this.#exchange.whenSettled === undefined || this.isAborted) this.#log(isWhole);',
-        becomes: 'this.#log(isWhole);',
+        slip: 'an answer that was cut off looks whole',
+        text: "...(ending === 'cut' && { cut: true }) };",
+        becomes: '};',
       },
       {
-        slip: 'of a caller that is gone there is no line',
-        text: 'if (this.#exchange.whenSettled === undefined || this.isAborted) this.#log(isWhole);',
-        becomes: 'if (this.#exchange.whenSettled === undefined) this.#log(isWhole);',
+        slip: 'what nobody heard looks cut',
+        text: "...(ending === 'cut' && { cut: true }) };",
+        becomes: "...(ending !== 'whole' && { cut: true }) };",
       },
       {
-        slip: 'a caller that is gone has its line before its call is over',
-        text: 'if (this.#status === undefined && this.isAborted && !isWhole) return;',
+        slip: 'a batch has one line for all of its messages',
+        text: 'exchange.onPart = (part) => this.watch(caller, part);',
         becomes: '',
       },
       {
-        slip: 'the status is the one of the last answer',
-        text: '    this.#status ??= status;',
-        becomes: '    this.#status = status;',
-      },
-      { slip: 'memory of a body is never given back', text: 'this.#exchange.releaseBody?.();', becomes: '' },
-      {
-        slip: 'headers of an answer are lost',
-        text: 'this.#exchange.respond(status, contentType, body, sessionId, headers);',
-        becomes: 'this.#exchange.respond(status, contentType, body, sessionId);',
+        slip: 'an answer that never began has a status',
+        text: '...(status !== 0 && { status }),',
+        becomes: 'status,',
       },
       {
         slip: 'a refused request has no line',

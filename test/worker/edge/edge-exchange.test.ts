@@ -329,18 +329,18 @@ t.test('an event in parts is not broken by comment lines, however slow its calle
 
 t.test('a caller that takes nothing for too long is cut off, once', async (t) => {
   const lines: string[] = [];
-  const settled: boolean[] = [];
+  const ends: unknown[] = [];
   let aborts = 0;
   const onRequest = (exchange: EdgeExchange): void => {
-    exchange.whenSettled((isWhole) => settled.push(isWhole));
+    exchange.onDone = (...end) => ends.push(end);
     exchange.onAbort = () => (aborts += 1);
     exchange.openStream();
     exchange.write(large);
   };
   const edge = await startEdge(t, onRequest, { slowReaderTimeoutMs: 200, logger: logInto(lines) });
   ask(t, edge);
-  await until(() => settled.length === 1, 'the cut');
-  t.same(settled, [false]);
+  await until(() => ends.length === 1, 'the cut');
+  t.match(ends, [[200, Number, 'cut']]);
   t.equal(aborts, 1, 'the relay learns of it as of a caller that went away');
   t.equal(edge.context.openCount, 0);
   t.match(lines, [/took nothing of its answer/]);
