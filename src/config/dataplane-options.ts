@@ -122,6 +122,8 @@ export interface DataplaneOptions {
   readonly sessionIdleTimeoutMs: number;
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
   readonly accessLog: boolean;
+  /** How long the health check says so before a drain begins. */
+  readonly drainNoticeMs: number;
   readonly drainTimeoutMs: number;
   /** Silence of a worker's event loop after which it is replaced; 0 for never. */
   readonly workerHangTimeoutMs: number;

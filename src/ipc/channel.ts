@@ -90,6 +90,7 @@ const toWorkerChecks: Checks<ToWorker['kind']> = {
     typeof fields.hopDirectory === 'string' &&
     fields.hopSecret instanceof Uint8Array &&
     (fields.bootstrapModule === undefined || typeof fields.bootstrapModule === 'string'),
+  'announce-drain': () => true,
   drain: () => true,
   stop: (fields) => typeof fields.withinMs === 'number' && typeof fields.farewellsMs === 'number',
   forget: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',

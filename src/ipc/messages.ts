@@ -18,6 +18,8 @@ export interface StartMessage {
 
 export type ToWorker =
   | StartMessage
+  /** A drain will come: the health check says so from now on, and everything is served as before. */
+  | { readonly kind: 'announce-drain' }
   /** Stop accepting, finish what is in flight, answer `drained`. The worker goes on serving hops of the others. */
   | { readonly kind: 'drain' }
   /**

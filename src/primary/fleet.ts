@@ -26,6 +26,7 @@ export class Fleet {
   readonly #bounds: FleetBounds;
   /** Called after each change of a slot's state. At most three: the ones of `ready` and `drain`. */
   readonly #onStateChange = new Set<() => void>();
+  #isDrainAnnounced = false;
 
   constructor(plan: WorkerPlan, logger: Logger) {
     this.#logger = logger;
@@ -59,6 +60,13 @@ export class Fleet {
     this.#hangWatch.start();
   }
 
+  /** Every worker's health check says that a drain comes, those included that begin to listen later. */
+  announceDrain(): void {
+    this.#isDrainAnnounced = true;
+    for (const slot of this.#slots)
+      if (slot.servingWorker) sendToWorker(slot.servingWorker, { kind: 'announce-drain' });
+  }
+
   /**
    * Drains every worker, then stops them all: a drained worker still serves the others' hops. Both together have
    * `timeoutMs`; stopping has what the drain left of it, and never less than it needs to tell backends that are well.
@@ -90,7 +98,9 @@ export class Fleet {
   #onMessage(worker: ChildProcess, message: FromWorker): void {
     switch (message.kind) {
       case 'listening':
-        return this.#hangWatch.watch(worker);
+        this.#hangWatch.watch(worker);
+        if (this.#isDrainAnnounced) sendToWorker(worker, { kind: 'announce-drain' });
+        return;
       case 'heartbeat':
         return this.#hangWatch.heard(worker);
       case 'written': {

@@ -4,6 +4,7 @@
 // hop sockets, or a damaged store; 129, 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short and killed the workers.
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions, StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { formatAddress } from '../process/listen-fault.js';
@@ -109,6 +110,10 @@ async function superviseFleet(
     logger.warn({ signal }, 'second signal: workers are killed');
     fleet.kill();
   });
+  if (!hasFailed && options.drainNoticeMs > 0) {
+    fleet.announceDrain();
+    await Promise.race([sleep(options.drainNoticeMs), signals.second]);
+  }
   await fleet.drain(options.drainTimeoutMs);
   if (hasFailed) return exitStatus.software;
   logger.info('stopped');

@@ -23,6 +23,9 @@ async function onMessage(message: ToWorker): Promise<void> {
     case 'start':
       await start(message);
       break;
+    case 'announce-drain':
+      worker?.announceDrain();
+      break;
     case 'drain':
       await worker?.drain();
       primary.send({ kind: 'drained' });

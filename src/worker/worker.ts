@@ -108,6 +108,11 @@ export class Worker {
     return new Worker({ overloadWatch, edge, hopListener, hops, relay, backends, configs, store, announcer });
   }
 
+  /** From now on the health check says that this gateway will drain. */
+  announceDrain(): void {
+    this.#parts.edge.announceDrain();
+  }
+
   /** Takes no more connections; resolves when every request has its answer. Hops of the others are still served. */
   drain(): Promise<void> {
     // What is not the answer to anything would never end by itself.

@@ -84,6 +84,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
     sessionIdleTimeoutMs: 3_600_000,
     logLevel: 'info',
     accessLog: false,
+    drainNoticeMs: 0,
     drainTimeoutMs: 10_000,
     workerHangTimeoutMs: 10_000,
   };

@@ -64,6 +64,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     slowReaderTimeoutMs: 60_000,
     logLevel: 'debug',
     accessLog: false,
+    drainNoticeMs: 0,
     drainTimeoutMs: 10_000,
     workerHangTimeoutMs: 0,
     ...changes,

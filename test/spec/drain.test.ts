@@ -48,6 +48,32 @@ for (const workerCount of [1, 4]) {
     t.equal(backend.deletedSessions.length, 1, 'its upstream sessions were ended');
   });
 
+  await t.test(`--drain-notice: /health is 503, and everything is served; ${workerCount} worker(s)`, async (t) => {
+    const backend = await backendFor(t);
+    // Ended by the second signal: nothing here waits for the notice to be over.
+    const deployment = await startDeployment(t, { workerCount, options: ['--drain-notice', '10m'] });
+    const { gateway } = deployment;
+    const caller = await deployment.caller({ one: { url: backend.url } });
+    const session = await caller.openSession();
+    t.equal((await send(gateway.origin, HEALTH)).status, 200);
+    gateway.signal('SIGTERM');
+    // New connections, one after the other: they reach each of the workers.
+    let refusedInARow = 0;
+    await until(async () => {
+      const { status, text } = await send(gateway.origin, HEALTH);
+      if (status === 503) t.equal(text, '{"status":"draining"}');
+      refusedInARow = status === 503 ? refusedInARow + 1 : 0;
+      return refusedInARow === 20;
+    }, 'every worker to announce the drain');
+    t.match(rpc(await session.call('one-echo', '{"n":1}')), { result: { structuredContent: { n: 1 } } });
+    t.match(rpc(await (await caller.openSession()).call('one-echo')), { result: {} }, 'new sessions too');
+    await until(() => {
+      gateway.signal('SIGTERM');
+      return gateway.logs.some(({ msg }) => msg === 'second signal: workers are killed');
+    }, 'the second signal to count');
+    t.same(await gateway.exit, { code: 143, signal: null });
+  });
+
   await t.test(`--drain-timeout: and no longer; ${workerCount} worker(s)`, async (t) => {
     const backend = await backendFor(t, { onCall: () => new Promise<void>(() => undefined) });
     const deployment = await startDeployment(t, { workerCount, options: ['--drain-timeout', '700ms'] });

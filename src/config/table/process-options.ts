@@ -25,6 +25,12 @@ export const workerOptions = {
     fallback: '10s',
     parse: values.duration({ minMs: 0 }),
   },
+  'drain-notice': {
+    placeholder: '<duration>',
+    meaning: 'how long after SIGTERM everything is still served while /health answers 503, before the drain begins',
+    fallback: '0s',
+    parse: values.duration({ minMs: 0 }),
+  },
 } as const satisfies OptionTable;
 
 export const processOptions = {

@@ -34,6 +34,7 @@ export class Edge {
   readonly #endpoints: readonly Endpoint[];
   readonly #context: EdgeContext;
   #listenSockets: us_listen_socket[] = [];
+  #isDrainAnnounced = false;
   #isDrained = false;
 
   constructor(
@@ -70,6 +71,11 @@ export class Edge {
     if (tls === undefined) return;
     const app = this.#uws.SSLApp({ cert_file_name: tls.certificatePath, key_file_name: tls.privateKeyPath });
     await this.#listenOn(app, true, tls.address);
+  }
+
+  /** Balancers that ask for the health take this process out; until they have, everything is served as before. */
+  announceDrain(): void {
+    this.#isDrainAnnounced = true;
   }
 
   /**
@@ -149,7 +155,8 @@ export class Edge {
 
   #onHealth(res: HttpResponse, isHead: boolean): void {
     const { isDraining } = this.#context;
-    const refusal = isDraining ? refusals.draining : this.#handler.healthRefusal;
+    const isRefusing = isDraining || this.#isDrainAnnounced;
+    const refusal = isRefusing ? refusals.draining : this.#handler.healthRefusal;
     const body = refusal?.body ?? '{"status":"healthy"}';
     if (refusal !== undefined) res.writeStatus(`${refusal.status} Service Unavailable`);
     res.writeHeader('content-type', 'application/json');
