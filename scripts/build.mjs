@@ -5,7 +5,7 @@
 // The two programs differ in the presence of src/bootstrap alone: main.ts looks for it when it starts. They are built from
 // nothing each time; build/ is kept up to date, and rid of what has no source any more, so that no test outlives its file.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
@@ -35,11 +35,20 @@ function removeOrphans() {
   }
 }
 
+/** The production build is the other one without its optional feature: what tsc would write, byte for byte. */
+function copyProduction() {
+  const from = join(root, trees.bootstrap.output);
+  const to = join(root, trees.production.output);
+  rmSync(to, { recursive: true, force: true });
+  cpSync(from, to, { recursive: true, filter: (path) => path !== join(from, 'bootstrap') });
+}
+
 const name = process.argv[2];
 if (name === 'all') {
   build(trees.test);
   // The types of these sources have just been checked, as a part of the tests' tree.
-  for (const tree of [trees.production, trees.bootstrap]) build(tree, ['--noCheck']);
+  build(trees.bootstrap, ['--noCheck']);
+  copyProduction();
 } else if (name !== undefined && Object.hasOwn(trees, name)) {
   build(trees[name]);
 } else {

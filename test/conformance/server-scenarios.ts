@@ -2,6 +2,7 @@
 import type { Scope } from '../attack/scope.js';
 import { newName, startControlPlane } from '../support/control-plane.js';
 import { startDeployment } from '../support/deployment.js';
+import { inParallel } from '../support/in-parallel.js';
 import { send } from '../support/raw-http.js';
 import { startFixture } from './fixture.js';
 import { runSuite } from './official-suite.js';
@@ -17,6 +18,8 @@ interface Target {
 }
 
 const BACKEND = 'backend';
+/** Scenarios at once: each is a program that is mostly waited for, with sessions of its own. */
+const LANES = 2;
 /** What the revision requires, by the suite's own list; what is wanted beside it, which it does not score. */
 const REVISION = '2025-11-25';
 const UNSCORED = ['server-session-lifecycle', 'json-schema-2020-12', 'server-sse-polling'];
@@ -25,10 +28,10 @@ export async function runServerScenarios(scope: Scope, subject: Subject, options
   const tally = new Tally(options);
   const url = await startSubject(scope, subject, options.workers);
   const names = options.scenarios.length > 0 ? options.scenarios : await scenarioNames();
-  for (const name of names) {
+  await inParallel(names, LANES, async (name) => {
     const words = ['server', '--url', url, '--scenario', name, '--spec-version', REVISION];
     tally.add(name, !UNSCORED.includes(name), await runSuite(words));
-  }
+  });
   return tally;
 }
 
