@@ -9,12 +9,9 @@ import { loadControlPlaneOptions } from './config/load-control-plane-options.js'
 import { loadDataplaneOptions } from './config/load-dataplane-options.js';
 import { loadTokenRequest } from './config/load-token-request.js';
 import { runPrimary } from './primary/run-primary.js';
+import { exitStatus } from './shared/exit-status.js';
 import { flushLog } from './shared/logger.js';
 import { checkEmbedded } from './store/check-embedded.js';
-
-/** sysexits(3): the command line was wrong, the program was. */
-const EXIT_USAGE = 64;
-const EXIT_SOFTWARE = 70;
 
 async function main(args: readonly string[]): Promise<number> {
   const commandLine = readCommandLine(args);
@@ -80,12 +77,12 @@ async function mintToken(words: CommandWords): Promise<number> {
 function fail(error: unknown): never {
   if (error instanceof OptionFaults) {
     process.stderr.write(`switchyard: ${error.message}\n`);
-    process.exit(EXIT_USAGE);
+    process.exit(exitStatus.usage);
   }
   const { message, stack = '' } = error instanceof Error ? error : new Error(String(error));
   const frame = /^ +(at .*)$/m.exec(stack)?.[1] ?? '';
   process.stderr.write(`switchyard: internal error: ${message.replaceAll('\n', ' ')} ${frame}\n`);
-  process.exit(EXIT_SOFTWARE);
+  process.exit(exitStatus.software);
 }
 
 process.on('uncaughtException', fail);

@@ -1,21 +1,8 @@
-// What keeps a command for people from its end, with the exit status (sysexits.h) that it ends the program with.
+// What keeps a command for people from its end.
+import type { exitStatus, ExitStatus } from '../shared/exit-status.js';
 
-export const cliExitStatus = {
-  done: 0,
-  /** `servers refresh`: the server could not be read; the report says why. */
-  serverUnread: 1,
-  /** The control plane refuses what was said: a member is wrong, or a name is taken. */
-  refused: 65,
-  notFound: 66,
-  /** The control plane cannot be reached, or fails. */
-  unavailable: 69,
-  /** Not now: too many requests, the store is away, or a refresh is running. */
-  tryAgain: 75,
-  /** The token is missing, wrong or expired, or not let in from here. */
-  notAllowed: 77,
-} as const;
-
-export type CliExitStatus = (typeof cliExitStatus)[keyof typeof cliExitStatus];
+/** Those that a command for people ends with. */
+export type CliExitStatus = Exclude<ExitStatus, typeof exitStatus.software | typeof exitStatus.cannotCreate>;
 
 /** The message is one line for a person: what cannot be done, and what to do about it. */
 export class CliFault extends Error {

@@ -1,7 +1,8 @@
 // Requests to a running control plane, and its refusals in words for people.
 import { z } from 'zod';
 import { limits } from '../shared/limits.js';
-import { cliExitStatus, CliFault, type CliExitStatus } from './cli-fault.js';
+import { exitStatus } from '../shared/exit-status.js';
+import { CliFault, type CliExitStatus } from './cli-fault.js';
 
 export type RequestMethod = 'GET' | 'POST' | 'DELETE';
 
@@ -81,7 +82,7 @@ export class ControlPlaneConnection {
 
   #unavailable(words: string, cause: unknown): CliFault {
     const advice = 'start it with `switchyard control-plane`, or name another with --control-plane-url';
-    return new CliFault(cliExitStatus.unavailable, `the control plane at ${this.#url} ${words}; ${advice}`, cause);
+    return new CliFault(exitStatus.unavailable, `the control plane at ${this.#url} ${words}; ${advice}`, cause);
   }
 }
 
@@ -100,14 +101,14 @@ function exitStatusOf(status: number): CliExitStatus {
   switch (status) {
     case 401:
     case 403:
-      return cliExitStatus.notAllowed;
+      return exitStatus.notAllowed;
     case 404:
-      return cliExitStatus.notFound;
+      return exitStatus.notFound;
     case 429:
     case 503:
-      return cliExitStatus.tryAgain;
+      return exitStatus.tryAgain;
     default:
-      return status >= 500 ? cliExitStatus.unavailable : cliExitStatus.refused;
+      return status >= 500 ? exitStatus.unavailable : exitStatus.refused;
   }
 }
 

@@ -1,7 +1,8 @@
 // The commands for people: each asks a running control plane for something and prints the answer, as a table or as JSON.
 // Exit statuses: cli-fault.ts.
 import type { CliAction, CliRequest } from '../config/cli-request.js';
-import { cliExitStatus, CliFault } from './cli-fault.js';
+import { exitStatus } from '../shared/exit-status.js';
+import { CliFault } from './cli-fault.js';
 import { ControlPlaneConnection, pathOf } from './control-plane-connection.js';
 import { printable } from './text-table.js';
 import {
@@ -27,14 +28,14 @@ export async function runCli({ controlPlaneUrl, token, isJson, action }: CliRequ
   try {
     const connection = new ControlPlaneConnection(controlPlaneUrl, token);
     const terminal = { columns: process.stdout.isTTY ? process.stdout.columns : undefined };
-    const { answer, text, exitStatus = cliExitStatus.done } = await perform(action, connection, terminal);
+    const { answer, text, exitStatus: status = exitStatus.ok } = await perform(action, connection, terminal);
     await print(process.stdout, isJson ? jsonOf(answer) : text);
     const { unpublishedCount } = connection;
     if (unpublishedCount > 0) {
       const words = `done, but ${unpublishedCount} user configs do not have it yet; they are still being written`;
       await print(process.stderr, `switchyard: ${words}\n`);
     }
-    return exitStatus;
+    return status;
   } catch (error) {
     if (!(error instanceof CliFault)) throw error;
     await print(process.stderr, `switchyard: ${printable(error.message)}\n`);
@@ -85,11 +86,11 @@ async function perform(action: CliAction, connection: ControlPlaneConnection, te
 async function refresh(server: string, connection: ControlPlaneConnection): Promise<Outcome> {
   const answer = await connection.request('POST', pathOf('servers', server, 'refresh')).catch((error: unknown) => {
     // The one thing that a refresh can meet with is another one.
-    if (!(error instanceof CliFault) || error.exitStatus !== cliExitStatus.refused) throw error;
-    throw new CliFault(cliExitStatus.tryAgain, error.message, error);
+    if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
+    throw new CliFault(exitStatus.tryAgain, error.message, error);
   });
   const { text, isRead } = refreshView(answer);
-  return { answer, text, exitStatus: isRead ? cliExitStatus.done : cliExitStatus.serverUnread };
+  return { answer, text, exitStatus: isRead ? exitStatus.ok : exitStatus.serverUnread };
 }
 
 function queryOf({ tags, status }: Extract<CliAction, { command: 'servers list' }>): string {

@@ -1,7 +1,8 @@
 // The control plane's answers as people read them. Only what is shown is looked at, so that a control plane of another
 // version can be talked to.
 import { z } from 'zod';
-import { cliExitStatus, CliFault } from './cli-fault.js';
+import { exitStatus } from '../shared/exit-status.js';
+import { CliFault } from './cli-fault.js';
 import { textLines, textTable } from './text-table.js';
 
 const serverShape = z.object({
@@ -160,9 +161,5 @@ function read<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<S
   const parsed = shape.safeParse(answer);
   if (parsed.success) return parsed.data;
   const advice = 'is it a Switchyard of another version? --json prints it as it is';
-  throw new CliFault(
-    cliExitStatus.unavailable,
-    `the control plane's answer is not understood; ${advice}`,
-    parsed.error,
-  );
+  throw new CliFault(exitStatus.unavailable, `the control plane's answer is not understood; ${advice}`, parsed.error);
 }

@@ -7,7 +7,8 @@ import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js
 import { listenFault } from '../process/listen-fault.js';
 import { Overload } from '../process/overload.js';
 import { OverloadWatch, ProcessGauges } from '../process/overload-watch.js';
-import { exitStatus, StartFault } from '../process/start-fault.js';
+import { StartFault } from '../process/start-fault.js';
+import { exitStatus } from '../shared/exit-status.js';
 import { Names } from '../names/names.js';
 import { HostPolicy } from '../shared/host-policy.js';
 import type { Logger } from '../shared/logger.js';

@@ -9,7 +9,8 @@ import type { DataplaneOptions, StoreOptions } from '../config/dataplane-options
 import { limits } from '../shared/limits.js';
 import { formatAddress } from '../process/listen-fault.js';
 import { ServiceNotice } from '../process/service-notice.js';
-import { exitStatus, StartFault } from '../process/start-fault.js';
+import { StartFault } from '../process/start-fault.js';
+import { exitStatus } from '../shared/exit-status.js';
 import { StopSignals } from '../process/stop-signals.js';
 import { createLogger, type Logger } from '../shared/logger.js';
 import { Fleet } from './fleet.js';

@@ -1,6 +1,7 @@
 // Why a listen address cannot be had, in words for whoever starts the program. Cold.
 import type { ListenAddress } from '../config/dataplane-options.js';
-import { exitStatus, StartFault } from './start-fault.js';
+import { StartFault } from './start-fault.js';
+import { exitStatus } from '../shared/exit-status.js';
 
 export function formatAddress({ host, port }: ListenAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;

@@ -5,6 +5,7 @@
 //                     └<───────────failed───┘
 //   any ──stop──> idle
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
+import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 
@@ -12,7 +13,7 @@ export class Reopening {
   readonly #deadlines: DeadlineWheel;
   readonly #upstream: UpstreamSession;
   #passthrough: readonly string[] = [];
-  #delayMs: number = limits.backendStreamDelayMsMin;
+  readonly #backoff = new Backoff(limits.backendStreamDelayMsMin, limits.backendStreamDelayMsMax);
   #openedAtMs = 0;
   #delay: Deadline | undefined;
   #isWanted = false;
@@ -30,8 +31,7 @@ export class Reopening {
   onLost(passthrough: readonly string[]): void {
     this.#passthrough = passthrough;
     this.#isWanted = true;
-    if (this.#deadlines.nowMs() - this.#openedAtMs >= limits.backendStreamDelayMsMax)
-      this.#delayMs = limits.backendStreamDelayMsMin;
+    if (this.#deadlines.nowMs() - this.#openedAtMs >= limits.backendStreamDelayMsMax) this.#backoff.reset();
     this.#wait();
   }
 
@@ -42,8 +42,7 @@ export class Reopening {
 
   #wait(): void {
     this.#delay?.cancel();
-    this.#delay = this.#deadlines.after(this.#delayMs, () => this.#open());
-    this.#delayMs = Math.min(this.#delayMs * 2, limits.backendStreamDelayMsMax);
+    this.#delay = this.#deadlines.after(this.#backoff.next(), () => this.#open());
   }
 
   #open(): void {

@@ -6,6 +6,7 @@
 //      └──────────────── failed, or took too long ───────────────────────▶        close() ends it in any state
 import { randomBytes } from 'node:crypto';
 import { ReplyError, type Cluster, type Redis } from 'ioredis';
+import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import {
@@ -35,7 +36,7 @@ export class RedisRecords implements RecordStore {
   #connection: RecordConnection | undefined;
   /** While opening, the deadline; while lost, the next try. */
   #timer: NodeJS.Timeout | undefined;
-  #retryDelayMs: number = limits.redisRetryDelayMsMin;
+  readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
   #lostReason: string | undefined;
 
   private constructor(connectionOf: () => RecordConnection, logger: Logger) {
@@ -156,7 +157,7 @@ export class RedisRecords implements RecordStore {
     }
     if (this.#connection !== connection) return;
     this.#state = 'live';
-    this.#retryDelayMs = limits.redisRetryDelayMsMin;
+    this.#backoff.reset();
     this.#lostReason = undefined;
     this.#logger.info('Redis is connected for records');
   }
@@ -170,8 +171,7 @@ export class RedisRecords implements RecordStore {
     if (reason !== this.#lostReason) this.#logger.warn({ reason }, 'Redis cannot be reached for records');
     this.#lostReason = reason;
     // Up to a half less, so that the processes do not come back all at once.
-    const delayMs = this.#retryDelayMs * (1 - Math.random() / 2);
-    this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, limits.redisRetryDelayMsMax);
+    const delayMs = this.#backoff.nextSpread(Math.random());
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#connect(), delayMs).unref();
   }

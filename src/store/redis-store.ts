@@ -5,6 +5,7 @@
 // While live, a value read in this term is fresh and is answered at once; any other is read anew. While lost, links are
 // tried for ever, and what was read in a term that ended less than the grace ago serves as last known. close() ends it.
 import { ReplyError } from 'ioredis';
+import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { RecentMap } from '../shared/recent-map.js';
@@ -46,7 +47,7 @@ export class RedisStore implements Store {
   #isLive = false;
   #term: Term = { endedAtMs: undefined };
   #retryTimer: NodeJS.Timeout | undefined;
-  #retryDelayMs: number = limits.redisRetryDelayMsMin;
+  readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
   #lostReason: string | undefined;
   #isClosed = false;
 
@@ -167,7 +168,7 @@ export class RedisStore implements Store {
   #onLive(): void {
     this.#term = { endedAtMs: undefined };
     this.#isLive = true;
-    this.#retryDelayMs = limits.redisRetryDelayMsMin;
+    this.#backoff.reset();
     this.#lostReason = undefined;
     this.#logger.info('Redis is connected');
   }
@@ -192,8 +193,7 @@ export class RedisStore implements Store {
 
   #scheduleRetry(): void {
     // Up to a half less, so that the workers do not come back all at once.
-    const delayMs = this.#retryDelayMs * (1 - Math.random() / 2);
-    this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, limits.redisRetryDelayMsMax);
+    const delayMs = this.#backoff.nextSpread(Math.random());
     this.#retryTimer = setTimeout(() => {
       if (this.#isClosed) return;
       this.#link = this.#createLink();

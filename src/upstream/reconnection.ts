@@ -1,13 +1,14 @@
 // When and from where a backend's stream is asked for again after it has ended (C13, C14): after the backend's own `retry`, or
 // else with a growing delay, and behind the last event that has come whole. Cold.
 import type { EventStreamParser } from '../protocol/event-stream.js';
+import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 
 export class Reconnection {
   #lastEventId = '';
   #retryMs: number | undefined;
   /** Grows from one try to the next, until something is heard. */
-  #delayMs: number = limits.backendStreamDelayMsMin;
+  readonly #backoff = new Backoff(limits.backendStreamDelayMsMin, limits.backendStreamDelayMsMax);
 
   /** Behind which event to go on; `''` when there is none. */
   get lastEventId(): string {
@@ -16,7 +17,7 @@ export class Reconnection {
 
   /** The backend has said something: a failure that follows is the first one again. */
   noteProgress(): void {
-    this.#delayMs = limits.backendStreamDelayMsMin;
+    this.#backoff.reset();
   }
 
   /** @param parser of the stream that has ended. */
@@ -30,8 +31,7 @@ export class Reconnection {
    * had is not asked for all the time.
    */
   nextDelayMs(hasEnded: boolean): number {
-    const delayMs = this.#delayMs;
-    this.#delayMs = Math.min(delayMs * 2, limits.backendStreamDelayMsMax);
+    const delayMs = this.#backoff.next();
     if (this.#retryMs === undefined) return delayMs;
     const retryMs = Math.min(Math.max(this.#retryMs, limits.backendRetryMsMin), limits.backendRetryMsMax);
     return hasEnded ? retryMs : Math.max(retryMs, delayMs);

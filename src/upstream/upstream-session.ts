@@ -13,6 +13,7 @@ import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { mayHaveTasks } from '../user-config/list-rules.js';
 import { capability, TASK_CAPABILITIES } from '../protocol/capabilities.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
+import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { ClientIntroduction } from './client-introduction.js';
@@ -93,7 +94,8 @@ export class UpstreamSession {
   #openedAtMs = 0;
   #isTrial = false;
   #lastFault: UpstreamFault = upstreamFault('session-ended');
-  #retryDelayMs: number = limits.upstreamRetryDelayMsMin;
+  /** Made for the first failure. */
+  #backoff: Backoff | undefined;
   #retryAtMs = 0;
 
   constructor(
@@ -373,7 +375,7 @@ export class UpstreamSession {
     this.#record = this.#keptRecord(result.record);
     this.#knownCapabilities = result.record.capabilities;
     this.#headers = result.headers;
-    this.#retryDelayMs = limits.upstreamRetryDelayMsMin;
+    this.#backoff?.reset();
     this.#context.onAvailable(this.#backend);
     this.onOpened?.(this, passthrough);
     this.#tell(undefined);
@@ -404,8 +406,8 @@ export class UpstreamSession {
       // The endpoint says when the next try may be.
       this.#retryAtMs = nowMs;
     } else {
-      this.#retryAtMs = nowMs + this.#retryDelayMs;
-      this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, limits.upstreamRetryDelayMsMax);
+      this.#backoff ??= new Backoff(limits.upstreamRetryDelayMsMin, limits.upstreamRetryDelayMsMax);
+      this.#retryAtMs = nowMs + this.#backoff.next();
     }
     this.#context.onUnavailable(this.#backend, fault);
     this.#tell(fault);

@@ -1,12 +1,10 @@
 // A worker process: does what the primary says, and ends when the primary is gone.
 import { connectToPrimary } from '../ipc/channel.js';
 import { sendHeartbeats } from '../ipc/heartbeat.js';
+import { exitStatus } from '../shared/exit-status.js';
 import { flushLog } from '../shared/logger.js';
 import type { StartMessage, ToWorker } from '../ipc/messages.js';
 import { Worker } from './worker.js';
-
-/** sysexits(3): the worker cannot start. */
-const EXIT_UNAVAILABLE = 69;
 
 const primary = connectToPrimary();
 let worker: Worker | undefined;
@@ -52,7 +50,7 @@ async function start(message: StartMessage): Promise<void> {
     sendHeartbeats(primary, message.options.workerHangTimeoutMs);
   } catch (error) {
     primary.send({ kind: 'start-failed', reason: error instanceof Error ? error.message : String(error) });
-    process.exitCode = EXIT_UNAVAILABLE;
+    process.exitCode = exitStatus.unavailable;
     process.disconnect();
   }
 }

@@ -5,6 +5,7 @@
 // plays a part in; and not while the origin answers anybody. What closes it is the probe, which carries nothing of a
 // caller's, or any answer to anybody.
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { Backoff } from '../../shared/backoff.js';
 import { limits } from '../../shared/limits.js';
 import { plainRequest, type HttpUpstream, type UpstreamCall } from '../http-upstream.js';
 import { isReachFault, upstreamFault, type UpstreamFault } from '../upstream-fault.js';
@@ -36,7 +37,7 @@ export class OriginCircuit {
   #answeredAtMs = -Infinity;
   #openedAtMs = -Infinity;
   #neededAtMs = -Infinity;
-  #delayMs: number = limits.probeDelayMsMin;
+  readonly #backoff = new Backoff(limits.probeDelayMsMin, limits.probeDelayMsMax);
   /** `open`: the wait for the next probe; `half-open`: the probe's own time. */
   #deadline: Deadline | undefined;
   #probe: UpstreamCall | undefined;
@@ -75,7 +76,7 @@ export class OriginCircuit {
     if (!this.#advance('fault')) return;
     this.#fault = upstreamFault(fault.kind, true);
     // The delay grows over openings that follow each other without an answer to anybody between them.
-    if (this.#answeredAtMs > this.#openedAtMs) this.#delayMs = limits.probeDelayMsMin;
+    if (this.#answeredAtMs > this.#openedAtMs) this.#backoff.reset();
     this.#openedAtMs = nowMs;
     this.#neededAtMs = nowMs;
     this.#probeLater();
@@ -87,9 +88,7 @@ export class OriginCircuit {
   }
 
   #probeLater(): void {
-    // Between half of the delay and all of it.
-    const delayMs = this.#delayMs * (1 - this.#context.random() / 2);
-    this.#delayMs = Math.min(this.#delayMs * 2, limits.probeDelayMsMax);
+    const delayMs = this.#backoff.nextSpread(this.#context.random());
     this.#deadline = this.#context.deadlines.after(delayMs, () => this.#onProbeDue());
   }
 

@@ -18,23 +18,18 @@ export const reachMutants: readonly Mutant[] = [
     },
     {
       slip: 'the delay of probes never falls again',
-      text: 'if (this.#answeredAtMs > this.#openedAtMs) this.#delayMs = limits.probeDelayMsMin;',
+      text: 'if (this.#answeredAtMs > this.#openedAtMs) this.#backoff.reset();',
       becomes: '',
     },
     {
       slip: 'the delay of probes falls with every opening',
-      text: 'if (this.#answeredAtMs > this.#openedAtMs) this.#delayMs = limits.probeDelayMsMin;',
-      becomes: 'this.#delayMs = limits.probeDelayMsMin;',
-    },
-    {
-      slip: 'the delay of probes grows without bound',
-      text: 'this.#delayMs = Math.min(this.#delayMs * 2, limits.probeDelayMsMax);',
-      becomes: 'this.#delayMs = this.#delayMs * 2;',
+      text: 'if (this.#answeredAtMs > this.#openedAtMs) this.#backoff.reset();',
+      becomes: 'this.#backoff.reset();',
     },
     {
       slip: 'probes of many origins go out together',
-      text: 'const delayMs = this.#delayMs * (1 - this.#context.random() / 2);',
-      becomes: 'const delayMs = this.#delayMs;',
+      text: 'const delayMs = this.#backoff.nextSpread(this.#context.random());',
+      becomes: 'const delayMs = this.#backoff.next();',
     },
     {
       slip: 'an origin that nobody needs is probed for ever',

@@ -418,20 +418,36 @@ export const relayMutants: readonly Mutant[] = [
       },
     ],
   ),
+  ...mutantsOf(
+    'src/shared/backoff.ts',
+    ['shared/backoff'],
+    [
+      {
+        slip: 'the delay does not grow',
+        text: 'this.#delayMs = Math.min(delayMs * 2, this.#delayMsMax);',
+        becomes: '',
+      },
+      {
+        slip: 'the delay grows without end',
+        text: 'this.#delayMs = Math.min(delayMs * 2, this.#delayMsMax);',
+        becomes: 'this.#delayMs = delayMs * 2;',
+      },
+      {
+        slip: 'the delay never falls again',
+        text: '    this.#delayMs = this.#delayMsMin;',
+        becomes: '',
+      },
+      {
+        slip: 'those who failed together come back together',
+        text: 'return this.next() * (1 - random / 2);',
+        becomes: 'return this.next();',
+      },
+    ],
+  ),
   ...mutantsOf('src/upstream/reconnection.ts', RECONNECTING, [
     {
-      slip: 'the delay does not grow',
-      text: 'this.#delayMs = Math.min(delayMs * 2, limits.backendStreamDelayMsMax);',
-      becomes: '',
-    },
-    {
-      slip: 'the delay grows without end',
-      text: 'this.#delayMs = Math.min(delayMs * 2, limits.backendStreamDelayMsMax);',
-      becomes: 'this.#delayMs = delayMs * 2;',
-    },
-    {
       slip: 'the delay stays long when all is well',
-      text: '    this.#delayMs = limits.backendStreamDelayMsMin;',
+      text: '    this.#backoff.reset();',
       after: 'noteProgress(): void {',
       becomes: '',
     },
