@@ -109,11 +109,6 @@ export const redisStoreMutants: readonly Mutant[] = [
         becomes: "return { kind: 'found', value };",
       },
       {
-        slip: 'tries grow rarer without bound',
-        text: 'this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, limits.redisRetryDelayMsMax);',
-        becomes: 'this.#retryDelayMs = this.#retryDelayMs * 2;',
-      },
-      {
         slip: 'the same reason is told at each try',
         text: 'else if (reason !== this.#lostReason) this.#logger',
         becomes: 'else this.#logger',
