@@ -28,6 +28,8 @@ export interface ChildSetup {
   readonly core: Core;
   readonly command: string;
   readonly words: readonly string[];
+  /** More variables of its environment. */
+  readonly environment?: Readonly<Record<string, string>>;
   readonly hasChannel?: boolean;
 }
 
@@ -51,12 +53,14 @@ export class ChildProcesses {
   }
 
   /** Throws when there is no such command. */
-  async start({ name, core, command, words, hasChannel = false }: ChildSetup): Promise<ChildProcess & { pid: number }> {
+  async start(setup: ChildSetup): Promise<ChildProcess & { pid: number }> {
+    const { name, core, command, words, environment, hasChannel = false } = setup;
     const logPath = join(this.#logDirectory, `${name}.log`);
     const log = openSync(logPath, 'a');
     const pinning = this.isPinned ? ['taskset', '-c', coreNumbers[core]] : [];
     const [file, ...rest] = [...pinning, command, ...words];
     const child = spawn(file ?? command, rest, {
+      env: { ...process.env, ...environment },
       stdio: hasChannel ? ['ignore', log, log, 'ipc'] : ['ignore', log, log],
       // A process group of its own: killed whole, workers included, and not hit by the terminal's Ctrl-C.
       detached: true,

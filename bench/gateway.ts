@@ -63,6 +63,8 @@ export class Gateways {
         ...['--store-path', this.#storePath, '--token-verification-public-key', this.#keyPath],
         ...['--upstream-connection-mode', 'plain-text-or-tls', '--log-level', 'warn'],
       ],
+      // Not on the command line, where an earlier build would refuse it.
+      environment: { SWITCHYARD_ADMIN_ADDRESS: 'off' },
     });
     await waitUntilAnswering(name, `http://${address}/gw-rs/health`);
     return {

@@ -26,7 +26,9 @@ async function main(): Promise<void> {
   };
   const backendUrls = { calculator: backends.calculator.url, wordsmith: backends.wordsmith.url };
 
-  const gateway = new Program('gateway', SCRIPT, ['dataplane', '--address', gatewayAddress, ...optionWords(keys)]);
+  const gateway = new Program('gateway', SCRIPT, [
+    ...['dataplane', '--address', gatewayAddress, '--admin-address', 'off', ...optionWords(keys)],
+  ]);
   const controlPlaneWords = ['control-plane', '--address', controlPlaneAddress, ...optionWords(keys)];
   const controlPlane = new Program('control plane', SCRIPT, controlPlaneWords);
   const programs = [gateway, controlPlane];

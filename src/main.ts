@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { loadCliRequest, type CliCommandName } from './config/cli-request.js';
 import { readCommandLine, type CommandWords } from './config/command-line.js';
-import { childEnvironment, notifySocket, workerEnvironment } from './config/environment.js';
+import { childEnvironment, serviceManager, workerEnvironment } from './config/environment.js';
 import { OptionFaults } from './config/faults.js';
 import { loadControlPlaneOptions } from './config/load-control-plane-options.js';
 import { loadDataplaneOptions } from './config/load-dataplane-options.js';
@@ -38,7 +38,7 @@ async function runDataplane(words: CommandWords): Promise<number> {
     checkStore: async (store) => {
       if (store.kind === 'embedded') await checkEmbedded(store.path);
     },
-    notifySocket: notifySocket(),
+    serviceManager: serviceManager(),
   });
 }
 
@@ -47,7 +47,7 @@ async function runControlPlane(words: CommandWords): Promise<number> {
   const options = loadControlPlaneOptions(words);
   const controlPlane = await import('./control-plane/run-control-plane.js');
   return controlPlane.runControlPlane(options, {
-    notifySocket: notifySocket(),
+    serviceManager: serviceManager(),
     childEnvironment: childEnvironment(),
   });
 }

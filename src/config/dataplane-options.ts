@@ -103,6 +103,8 @@ export interface DataplaneOptions {
   readonly address: ListenAddress;
   readonly tls:
     { readonly address: ListenAddress; readonly certificatePath: string; readonly privateKeyPath: string } | undefined;
+  /** For operators; never one of the other addresses. */
+  readonly adminAddress: ListenAddress | undefined;
   /** Begins with `/`, does not end with one; may be empty. */
   readonly pathPrefix: string;
   readonly workerCount: number;

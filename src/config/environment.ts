@@ -2,15 +2,25 @@
 // and nowhere else.
 import { limits } from '../shared/limits.js';
 
-/** Where systemd wants to be told that the service is ready; `undefined` when it did not start us. */
-export function notifySocket(environment: NodeJS.ProcessEnv = process.env): string | undefined {
-  return environment['NOTIFY_SOCKET'] || undefined;
+/** What systemd wants to be told, and where; nothing when it did not start us. */
+export function serviceManager(environment: NodeJS.ProcessEnv = process.env): {
+  readonly notifySocket: string | undefined;
+  /** Within so long after each other it wants signs of life. */
+  readonly watchdogMs: number | undefined;
+} {
+  const { NOTIFY_SOCKET: socket = '', WATCHDOG_USEC: micros = '', WATCHDOG_PID: pid = '' } = environment;
+  // Where it is somebody else's, we have inherited it.
+  const isOurs = pid === '' || Number(pid) === process.pid;
+  const watchdogMs = isOurs && /^[1-9]\d{0,14}$/.test(micros) ? Number(micros) / 1_000 : undefined;
+  return { notifySocket: socket === '' ? undefined : socket, watchdogMs };
 }
+
+const SYSTEMD_VARIABLES: ReadonlySet<string> = new Set(['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']);
 
 /** The environment of a child process: nothing of ours is left in it, and it has nothing to say to systemd. */
 export function childEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   const kept = Object.entries(environment).filter(
-    ([name]) => !name.startsWith('SWITCHYARD_') && name !== 'NOTIFY_SOCKET',
+    ([name]) => !name.startsWith('SWITCHYARD_') && !SYSTEMD_VARIABLES.has(name),
   );
   return Object.fromEntries(kept);
 }

@@ -30,6 +30,7 @@ export function loadDataplaneOptions(
 ): DataplaneOptions {
   const reader = new OptionReader(dataplaneOptionTable, words, environment);
   checkTlsListener(reader);
+  checkAdminListener(reader);
   checkStore(reader);
   checkConnections(reader);
   return deepFreeze(arrange(reader.finish()));
@@ -50,12 +51,25 @@ function checkTlsListener(reader: OptionReader<Table>): void {
   }
 }
 
+/** What operators are told is never told on an address that callers reach. */
+function checkAdminListener(reader: OptionReader<Table>): void {
+  const admin = reader.value('admin-address');
+  for (const name of ['address', 'tls-address'] as const) {
+    const other = reader.value(name);
+    if (admin === undefined || other === undefined || other.port === 0 || other.port !== admin.port) continue;
+    const isOne =
+      [admin.host, other.host].some((host) => host === '0.0.0.0' || host === '::') || admin.host === other.host;
+    if (isOne) reader.fault('admin-address', `is the same as --${name}; give it a port of its own, or off`);
+  }
+}
+
 function arrange(values: Values): DataplaneOptions {
   const workerCount = values['number-of-cpus'];
   const workerMemoryBytes = values['worker-memory'] ?? defaultWorkerMemoryBytes(workerCount);
   return {
     address: values.address,
     tls: arrangeTls(values),
+    adminAddress: values['admin-address'],
     pathPrefix: values['path-prefix'],
     workerCount,
     workerMemoryBytes,

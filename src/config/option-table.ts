@@ -4,7 +4,13 @@ import { limits } from '../shared/limits.js';
 import type { OptionTable } from './option.js';
 import { upstreamModeOption, upstreamOptions } from './table/backend-options.js';
 import { answerOptions } from './table/answer-options.js';
-import { addressOptions, callerOptions, requestOptions, tlsListenerOptions } from './table/listener-options.js';
+import {
+  addressOptions,
+  adminOptions,
+  callerOptions,
+  requestOptions,
+  tlsListenerOptions,
+} from './table/listener-options.js';
 import { controlPlaneMemoryOptions, processOptions, registryOptions, workerOptions } from './table/process-options.js';
 import { composerOptions, shareOptions } from './table/share-options.js';
 import { storeOptions } from './table/store-options.js';
@@ -24,6 +30,7 @@ export const planeOptionTable = {
 export const dataplaneOptionTable = {
   ...addressOptions,
   ...tlsListenerOptions,
+  ...adminOptions,
   ...planeOptionTable,
   ...callerOptions,
   ...workerOptions,

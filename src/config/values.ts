@@ -72,6 +72,17 @@ export function parseListenAddress(text: string): ListenAddress {
   throw new InvalidValue('expects host:port, as in 127.0.0.1:8001 or [::1]:8001; port 0 takes any free port');
 }
 
+/** A listen address, or `off` for no listener: `undefined`. */
+export function parseListenAddressOrOff(text: string): ListenAddress | undefined {
+  if (text === 'off') return undefined;
+  try {
+    return parseListenAddress(text);
+  } catch (error) {
+    if (!(error instanceof InvalidValue)) throw error;
+    throw new InvalidValue(`${error.message}; off for none`);
+  }
+}
+
 /** A host without a port; an IPv6 address with or without brackets. */
 export function parseHost(text: string): string {
   const host = /^\[(.+)\]$/.exec(text)?.[1] ?? text;

@@ -5,7 +5,7 @@
 import { constants } from 'node:os';
 import type { ControlPlaneOptions } from '../config/control-plane-options.js';
 import { formatAddress } from '../process/listen-fault.js';
-import { ServiceNotice } from '../process/service-notice.js';
+import { ServiceNotice, type ServiceManager } from '../process/service-notice.js';
 import { StartFault } from '../process/start-fault.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { StopSignals } from '../process/stop-signals.js';
@@ -13,15 +13,14 @@ import { createLogger } from '../shared/logger.js';
 import { ControlPlane } from './control-plane.js';
 
 export interface ControlPlaneEntry {
-  /** systemd's NOTIFY_SOCKET, when there is one. */
-  readonly notifySocket: string | undefined;
+  readonly serviceManager: ServiceManager;
   readonly childEnvironment: NodeJS.ProcessEnv;
 }
 
 /** Resolves with the program's exit status, when nothing is left under way. */
 export async function runControlPlane(options: ControlPlaneOptions, entry: ControlPlaneEntry): Promise<number> {
   const logger = createLogger(options.logLevel, { role: 'control-plane' });
-  const notice = new ServiceNotice(entry.notifySocket, entry.childEnvironment, logger);
+  const notice = new ServiceNotice(entry.serviceManager, entry.childEnvironment, logger);
   const signals = new StopSignals();
   if (options.token.publicKey === undefined && options.token.secret === undefined) {
     logger.warn('no token verification key or secret is configured: every request that needs a token is answered 401');

@@ -76,6 +76,7 @@ const fromWorkerChecks: Checks<FromWorker['kind']> = {
   'start-failed': (fields) => typeof fields.reason === 'string',
   drained: () => true,
   heartbeat: () => true,
+  store: (fields) => typeof fields.obstacle === 'string',
   written: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
   forgotten: (fields) => typeof fields.ticket === 'number',
 };
@@ -95,6 +96,7 @@ const toWorkerChecks: Checks<ToWorker['kind']> = {
   stop: (fields) => typeof fields.withinMs === 'number' && typeof fields.farewellsMs === 'number',
   forget: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
   'all-forgotten': (fields) => typeof fields.ticket === 'number',
+  readiness: (fields) => typeof fields.isReady === 'boolean',
 };
 
 function isOneOf<Kind extends string>(checks: Checks<Kind>, value: unknown): boolean {

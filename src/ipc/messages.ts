@@ -30,7 +30,9 @@ export type ToWorker =
   /** Another worker wrote this subject's config: forget what is cached of it and answer `forgotten`. */
   | { readonly kind: 'forget'; readonly subject: string; readonly ticket: number }
   /** Every worker has forgotten the subject that this worker announced. */
-  | { readonly kind: 'all-forgotten'; readonly ticket: number };
+  | { readonly kind: 'all-forgotten'; readonly ticket: number }
+  /** Whether the gateway as a whole can serve, for the health check on the public address. */
+  | { readonly kind: 'readiness'; readonly isReady: boolean };
 
 export type FromWorker =
   /** Every listener is open. */
@@ -40,6 +42,8 @@ export type FromWorker =
   | { readonly kind: 'drained' }
   /** The event loop turns: a worker that listens and does not say so for too long hangs (heartbeat.ts). */
   | { readonly kind: 'heartbeat' }
+  /** Why this worker cannot read user configs from here on; `''` when it can. Until told otherwise it can. */
+  | { readonly kind: 'store'; readonly obstacle: string }
   /** This worker wrote a subject's config: have every worker forget it, then answer `all-forgotten`. */
   | { readonly kind: 'written'; readonly subject: string; readonly ticket: number }
   | { readonly kind: 'forgotten'; readonly ticket: number };

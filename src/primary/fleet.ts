@@ -6,6 +6,7 @@ import type { FromWorker } from '../ipc/messages.js';
 import type { Logger } from '../shared/logger.js';
 import { ForgetRounds } from './forget-rounds.js';
 import { HangWatch } from './hang-watch.js';
+import type { SlotStanding } from './readiness.js';
 import type { SlotState } from './slot-state.js';
 import { Slot, type FleetBounds, type WorkerPlan } from './slot.js';
 import { StartTurns } from './start-turns.js';
@@ -24,7 +25,7 @@ export class Fleet {
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
   readonly #bounds: FleetBounds;
-  /** Called after each change of a slot's state. At most three: the ones of `ready` and `drain`. */
+  /** Called after each change of a slot's state. At most four: the ones of `ready`, `drain` and `onChange`. */
   readonly #onStateChange = new Set<() => void>();
   #isDrainAnnounced = false;
 
@@ -53,6 +54,20 @@ export class Fleet {
     const turns = new StartTurns({ turnsMax, failuresMax }, (reason) => fail(reason));
     this.#slots = Array.from({ length: slotCount }, (_, n) => new Slot(n, plan, turns, observer, logger));
     this.ready = this.#untilReady();
+  }
+
+  get standings(): readonly SlotStanding[] {
+    return this.#slots.map((slot) => slot.standing);
+  }
+
+  /** Calls back after each change of a slot's state, or of what its worker says of the store. */
+  onChange(handler: () => void): void {
+    this.#onStateChange.add(handler);
+  }
+
+  /** Tells every worker that listens, unless it knows. */
+  tellReadiness(isReady: boolean): void {
+    for (const slot of this.#slots) slot.tellReadiness(isReady);
   }
 
   start(): void {
@@ -110,7 +125,8 @@ export class Fleet {
       case 'forgotten':
         return this.#forgetRounds.forgotten(worker, message.ticket);
       case 'start-failed':
-      case 'drained': // the slot's own
+      case 'drained':
+      case 'store': // the slot's own
     }
   }
 

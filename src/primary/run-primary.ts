@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions, StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { formatAddress } from '../process/listen-fault.js';
-import { ServiceNotice } from '../process/service-notice.js';
+import { ServiceNotice, type ServiceManager } from '../process/service-notice.js';
 import { StartFault } from '../process/start-fault.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { StopSignals } from '../process/stop-signals.js';
@@ -16,6 +16,8 @@ import { createLogger, type Logger } from '../shared/logger.js';
 import { Fleet } from './fleet.js';
 import { HopDirectory } from './hop-directory.js';
 import { SharedCheck } from './shared-check.js';
+import { AdminServer, jsonPage, readyPage } from './admin-server.js';
+import { isServing, Readiness, readinessInWords } from './readiness.js';
 import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
 
 export interface PrimaryEntry {
@@ -25,8 +27,7 @@ export interface PrimaryEntry {
   readonly workerEnvironment: NodeJS.ProcessEnv;
   /** Rejects, in words for a person, when workers should not open the store. */
   readonly checkStore: (store: StoreOptions) => Promise<void>;
-  /** systemd's NOTIFY_SOCKET, when there is one. */
-  readonly notifySocket: string | undefined;
+  readonly serviceManager: ServiceManager;
 }
 
 /** Resolves with the program's exit status, when no worker is left. */
@@ -67,7 +68,7 @@ async function superviseFleet(
   signals: StopSignals,
   logger: Logger,
 ): Promise<number> {
-  const notice = new ServiceNotice(entry.notifySocket, entry.workerEnvironment, logger);
+  const notice = new ServiceNotice(entry.serviceManager, entry.workerEnvironment, logger);
   const start = {
     slotCount: options.workerCount,
     options,
@@ -86,11 +87,23 @@ async function superviseFleet(
     },
     logger,
   );
+  let hasStarted = false;
+  const hasKeys = options.token.publicKey !== undefined || options.token.secret !== undefined;
+  const sources = { hasKeys, slots: () => fleet.standings };
+  const readiness = new Readiness(sources, logger, (report) => {
+    fleet.tellReadiness(isServing(report));
+    notice.status(readinessInWords(report));
+    if (report.isReady) notice.ready();
+    if (hasStarted) readiness.log(report);
+  });
+  fleet.onChange(() => readiness.check());
+  const admin = await listenForOperators(options, readiness, logger);
   void fleet.ready.then((workers) => {
     const absentWorkers = options.workerCount - workers;
     if (absentWorkers > 0) logger.error({ absentWorkers }, 'some workers cannot start; the others serve without them');
     logger.info({ ...listeningFields(options), workers }, 'listening');
-    notice.ready();
+    hasStarted = true;
+    readiness.log(readiness.report);
   });
   fleet.start();
 
@@ -104,6 +117,7 @@ async function superviseFleet(
   });
   const hasFailed = await Promise.race([failed, signalled]);
   notice.stopping();
+  readiness.drain();
 
   let cutShortBy: keyof typeof constants.signals | undefined;
   void signals.second.then((signal) => {
@@ -116,9 +130,24 @@ async function superviseFleet(
     await Promise.race([sleep(options.drainNoticeMs), signals.second]);
   }
   await fleet.drain(options.drainTimeoutMs);
+  await admin?.close();
   if (hasFailed) return exitStatus.software;
   logger.info('stopped');
   return cutShortBy === undefined ? exitStatus.ok : 128 + constants.signals[cutShortBy];
+}
+
+async function listenForOperators(
+  { adminAddress }: DataplaneOptions,
+  readiness: Readiness,
+  logger: Logger,
+): Promise<AdminServer | undefined> {
+  if (adminAddress === undefined) return undefined;
+  const admin = await AdminServer.listen(adminAddress, {
+    '/live': () => jsonPage(200, { status: 'live' }),
+    '/ready': () => readyPage(readiness.report),
+  });
+  logger.info({ address: formatAddress(admin.address) }, 'admin listener');
+  return admin;
 }
 
 function listeningFields(options: DataplaneOptions): Record<string, string> {

@@ -5,6 +5,7 @@ import { receiveFromWorker, sendToWorker } from '../ipc/channel.js';
 import type { FromWorker, StartMessage } from '../ipc/messages.js';
 import type { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
+import type { SlotStanding } from './readiness.js';
 import { slotStateAfter, type SlotEvent, type SlotState } from './slot-state.js';
 import type { StartEnding, StartTurns } from './start-turns.js';
 
@@ -65,6 +66,10 @@ export class Slot {
   #startFailure: string | undefined;
   #failedStartsInARow = 0;
   #restartsInARow = 0;
+  /** As the worker has said of itself. */
+  #storeObstacle = '';
+  /** What it was last told of the gateway's readiness. */
+  #toldReady: boolean | undefined;
   /** A worker died as one does that reads a damaged store. */
   #isStoreSuspect = false;
 
@@ -90,6 +95,18 @@ export class Slot {
     return this.#failedStartsInARow >= this.#plan.bounds.workerStartTriesMax;
   }
 
+  get standing(): SlotStanding {
+    const isListening = this.#state === 'listening';
+    return { slot: this.#number, isListening, isFailing: this.isFailing, storeObstacle: this.#storeObstacle };
+  }
+
+  /** For a worker that listens and has not been told the same. */
+  tellReadiness(isReady: boolean): void {
+    if (this.#state !== 'listening' || this.#worker === undefined || this.#toldReady === isReady) return;
+    this.#toldReady = isReady;
+    sendToWorker(this.#worker, { kind: 'readiness', isReady });
+  }
+
   /** Starts a worker when it is this slot's turn. */
   start(): void {
     this.#turns.ask(() => this.#begin());
@@ -100,6 +117,8 @@ export class Slot {
     if (!this.#advance('fork')) return false;
     const { module, environment, start, bounds } = this.#plan;
     this.#startFailure = undefined;
+    this.#storeObstacle = '';
+    this.#toldReady = undefined;
     this.#timer = setTimeout(() => {
       this.#startFailure ??= `not listening after ${bounds.workerStartMsMax} ms`;
       this.#worker?.kill('SIGKILL');
@@ -187,6 +206,10 @@ export class Slot {
         return;
       case 'drained':
         this.#advance('drained');
+        return;
+      case 'store':
+        this.#storeObstacle = message.obstacle;
+        this.#observer.onState();
         return;
       case 'heartbeat':
       case 'written':

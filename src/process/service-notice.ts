@@ -1,39 +1,76 @@
 // Tells systemd how the service stands. Node.js has no datagram Unix sockets, so systemd's own systemd-notify sends the
-// notice; it comes from a child therefore, and the unit needs NotifyAccess=all. Cold.
+// notice; it comes from a child therefore, and the unit needs NotifyAccess=all. One notice at a time, so that they arrive
+// in their order; what changes meanwhile goes with the next one. Cold.
 import { spawn } from 'node:child_process';
 import type { Logger } from '../shared/logger.js';
+import { RepeatedLog } from '../shared/repeated-log.js';
+
+/** How systemd can be told, as the environment says. */
+export interface ServiceManager {
+  /** systemd's NOTIFY_SOCKET; `undefined` outside of a systemd service, where nothing is sent. */
+  readonly notifySocket: string | undefined;
+  /** Within so long it wants a sign of life; `undefined` when it wants none. */
+  readonly watchdogMs: number | undefined;
+}
 
 export class ServiceNotice {
-  readonly #socket: string | undefined;
+  readonly #manager: ServiceManager;
   readonly #environment: NodeJS.ProcessEnv;
   readonly #logger: Logger;
+  /** Variable → value, not sent yet. */
+  readonly #waiting = new Map<string, string>();
+  #isSending = false;
+  readonly #repeated = new RepeatedLog();
 
-  /** @param socket systemd's NOTIFY_SOCKET; `undefined` outside of a systemd service, where nothing is sent. */
-  constructor(socket: string | undefined, environment: NodeJS.ProcessEnv, logger: Logger) {
-    this.#socket = socket;
+  constructor(manager: ServiceManager, environment: NodeJS.ProcessEnv, logger: Logger) {
+    this.#manager = manager;
     this.#environment = environment;
     this.#logger = logger;
+    const { watchdogMs } = manager;
+    // Twice as often as asked for, as sd_watchdog_enabled(3) advises.
+    if (watchdogMs !== undefined) setInterval(() => this.#send('WATCHDOG', '1'), watchdogMs / 2).unref();
   }
 
   ready(): void {
-    this.#send('READY=1');
+    this.#send('READY', '1');
   }
 
   stopping(): void {
-    this.#send('STOPPING=1');
+    this.#send('STOPPING', '1');
   }
 
-  /** As an assignment, because `systemd-notify --stopping` is younger (systemd 253) than the systems in use. */
-  #send(assignment: string): void {
-    if (this.#socket === undefined) return;
-    const environment = { ...this.#environment, NOTIFY_SOCKET: this.#socket };
-    const child = spawn('systemd-notify', [assignment], { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
-    const warn = (reason: string): void => {
-      this.#logger.warn({ assignment, reason }, 'systemd was not told how the service stands');
+  /** @param words one line, shown by `systemctl status`. */
+  status(words: string): void {
+    this.#send('STATUS', words);
+  }
+
+  #send(variable: string, value: string): void {
+    if (this.#manager.notifySocket === undefined) return;
+    this.#waiting.set(variable, value);
+    if (!this.#isSending) this.#sendWaiting(this.#manager.notifySocket);
+  }
+
+  /** As assignments, because `systemd-notify --stopping` is younger (systemd 253) than the systems in use. */
+  #sendWaiting(socket: string): void {
+    if (this.#waiting.size === 0) return;
+    const assignments = Array.from(this.#waiting, ([variable, value]) => `${variable}=${value}`);
+    this.#waiting.clear();
+    this.#isSending = true;
+    const environment = { ...this.#environment, NOTIFY_SOCKET: socket };
+    const child = spawn('systemd-notify', assignments, { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
+    let isOver = false;
+    const onEnd = (fault: string | undefined): void => {
+      if (isOver) return;
+      isOver = true;
+      this.#isSending = false;
+      if (fault !== undefined) this.#warn(assignments, fault);
+      this.#sendWaiting(socket);
     };
-    child.once('error', (error) => warn(`systemd-notify cannot be run: ${error.message}`));
-    child.once('exit', (status) => {
-      if (status !== 0) warn(`systemd-notify ended with status ${status}`);
-    });
+    child.once('error', (error) => onEnd(`systemd-notify cannot be run: ${error.message}`));
+    child.once('exit', (status) => onEnd(status === 0 ? undefined : `systemd-notify ended with status ${status}`));
+  }
+
+  #warn(assignments: readonly string[], reason: string): void {
+    this.#repeated.warn(this.#logger, reason, { assignments, reason }, 'systemd was not told how the service stands');
   }
 }

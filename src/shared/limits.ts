@@ -73,6 +73,10 @@ export const limits = {
   logLineScratchBytes: 16 * KIB,
   /** Characters of a caller's own words (a tool, a method, a path) in one line of the access log; the rest is cut off. */
   accessLogNameCharsMax: 256,
+  /** Connections to the admin listener; one more is closed. A monitor needs one, and several may look at once. */
+  adminConnectionsMax: 64,
+  /** A request to the admin listener, ms: it has a head and nothing else. Above it the connection is closed. */
+  adminRequestMsMax: 10_000,
   /** Different `host` headers whose verdict is remembered per worker; then all are forgotten and judged again. */
   hostVerdictsMax: 1_024,
   /** Different `accept` headers whose reading is remembered per worker; then all are forgotten and read again. */

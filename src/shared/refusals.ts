@@ -58,6 +58,7 @@ export type RefusalCode =
   | 'owner-lost'
   | 'hop-failed'
   | 'store-failed'
+  | 'not-ready'
   | 'draining';
 
 export interface Refusal {
@@ -227,6 +228,13 @@ export const refusals = Object.freeze({
   ownerLost: detail('owner-lost', 503, 'The process that held this session ended before it answered'),
   hopFailed: detail('hop-failed', 500, 'The request could not be passed on to the process that holds this session'),
   storeFailed: detail('store-failed', 503, 'The store cannot be read: try again', ['retry-after', '2']),
+  notReady: Object.freeze({
+    code: 'not-ready',
+    status: 503,
+    contentType: JSON_TYPE,
+    body: '{"status":"not ready"}',
+    headers: [],
+  }) satisfies Refusal,
   draining: Object.freeze({
     code: 'draining',
     status: 503,

@@ -7,13 +7,18 @@ import type { Store } from './store.js';
 /**
  * Opens the store that the options name. Rejects when an embedded store cannot be used. A Redis that cannot be reached
  * is waited for no longer than one attempt to connect: the store opens, its reads fail, and it heals.
+ * @param onObstacle hears why nothing can be read from then on, and `''` when it can again.
  */
-export async function openStore(options: StoreOptions, logger: Logger): Promise<Store> {
+export async function openStore(
+  options: StoreOptions,
+  logger: Logger,
+  onObstacle?: (obstacle: string) => void,
+): Promise<Store> {
   switch (options.kind) {
     case 'embedded':
       return openEmbedded(options.path);
     case 'redis':
-      return (await import('./redis-store.js')).RedisStore.open(options, logger);
+      return (await import('./redis-store.js')).RedisStore.open(options, logger, onObstacle);
   }
 }
 

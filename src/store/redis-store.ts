@@ -49,17 +49,28 @@ export class RedisStore implements Store {
   #retryTimer: NodeJS.Timeout | undefined;
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
   #lostReason: string | undefined;
+  readonly #onObstacle: (obstacle: string) => void;
+  /** While it runs, what is known serves. */
+  #graceTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  private constructor(options: RedisStoreOptions, logger: Logger) {
+  private constructor(options: RedisStoreOptions, logger: Logger, onObstacle: (obstacle: string) => void) {
+    this.#onObstacle = onObstacle;
     this.#options = options;
     this.#logger = logger;
     this.#link = this.#createLink();
   }
 
-  /** Resolved after the first attempt to connect, however it ended: a store that starts lost heals like any other. */
-  static async open(options: RedisStoreOptions, logger: Logger): Promise<RedisStore> {
-    const store = new RedisStore(options, logger);
+  /**
+   * Resolved after the first attempt to connect, however it ended: a store that starts lost heals like any other.
+   * @param onObstacle hears why nothing can be read any more, and `''` when it can again.
+   */
+  static async open(
+    options: RedisStoreOptions,
+    logger: Logger,
+    onObstacle: (obstacle: string) => void = () => {},
+  ): Promise<RedisStore> {
+    const store = new RedisStore(options, logger, onObstacle);
     await store.#link.open();
     return store;
   }
@@ -93,6 +104,7 @@ export class RedisStore implements Store {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#retryTimer);
+    clearTimeout(this.#graceTimer);
     this.#link.end();
     this.#endTerm();
     this.#known.clear();
@@ -170,6 +182,9 @@ export class RedisStore implements Store {
     this.#isLive = true;
     this.#backoff.reset();
     this.#lostReason = undefined;
+    clearTimeout(this.#graceTimer);
+    this.#graceTimer = undefined;
+    this.#onObstacle('');
     this.#logger.info('Redis is connected');
   }
 
@@ -179,6 +194,8 @@ export class RedisStore implements Store {
     // Told once, not at each of the tries that follow.
     else if (reason !== this.#lostReason) this.#logger.warn({ reason }, 'Redis cannot be connected to');
     this.#lostReason = reason;
+    if (this.#isLive) this.#graceTimer = setTimeout(() => this.#onGraceOver(), staleGraceMs).unref();
+    else if (this.#graceTimer === undefined) this.#onObstacle(obstacleOf(reason));
     this.#endTerm();
     this.#scheduleRetry();
   }
@@ -191,6 +208,11 @@ export class RedisStore implements Store {
     this.#pending.clear();
   }
 
+  #onGraceOver(): void {
+    this.#graceTimer = undefined;
+    this.#onObstacle(obstacleOf(this.#lostReason ?? 'it is lost'));
+  }
+
   #scheduleRetry(): void {
     // Up to a half less, so that the workers do not come back all at once.
     const delayMs = this.#backoff.nextSpread(Math.random());
@@ -201,4 +223,8 @@ export class RedisStore implements Store {
     }, delayMs);
     this.#retryTimer.unref();
   }
+}
+
+function obstacleOf(reason: string): string {
+  return `user configs cannot be read: Redis is not reachable: ${reason}`;
 }

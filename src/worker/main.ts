@@ -40,6 +40,9 @@ async function onMessage(message: ToWorker): Promise<void> {
     case 'all-forgotten':
       worker?.onAllForgotten(message.ticket);
       break;
+    case 'readiness':
+      worker?.onReadiness(message.isReady);
+      break;
   }
 }
 

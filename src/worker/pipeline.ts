@@ -47,6 +47,8 @@ export interface PipelineParts {
 }
 
 export class Pipeline implements EdgeHandler {
+  /** As the primary says; not before it has said so. */
+  isGatewayReady = false;
   readonly #parts: PipelineParts;
 
   constructor(parts: PipelineParts) {
@@ -54,7 +56,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   get healthRefusal(): Refusal | undefined {
-    return this.#parts.overload.healthRefusal;
+    return this.#parts.overload.healthRefusal ?? (this.isGatewayReady ? undefined : refusals.notReady);
   }
 
   onRequest(exchange: EdgeExchange): void {

@@ -31,6 +31,7 @@ import { Pipeline } from './pipeline.js';
 
 interface WorkerParts {
   readonly edge: Edge;
+  readonly pipeline: Pipeline;
   readonly hopListener: HopListener;
   readonly hops: Hops;
   readonly relay: Relay;
@@ -53,7 +54,7 @@ export class Worker {
     const { slot, slotCount, options, hopDirectory, hopSecret } = start;
     const logger = createLogger(options.logLevel, { role: 'worker', slot });
     const uws = await loadUws();
-    const store = await openStore(options.store, logger);
+    const store = await openStore(options.store, logger, (obstacle) => primary.send({ kind: 'store', obstacle }));
     const deadlines = new DeadlineWheel();
     const configs = new UserConfigs(store, options.upstream.mode);
     const accounts = new Accounts(shareTable(options.shares));
@@ -105,7 +106,7 @@ export class Worker {
     await edge.listen();
     const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes);
     overloadWatch.start();
-    return new Worker({ overloadWatch, edge, hopListener, hops, relay, backends, configs, store, announcer });
+    return new Worker({ overloadWatch, edge, pipeline, hopListener, hops, relay, backends, configs, store, announcer });
   }
 
   /** From now on the health check says that this gateway will drain. */
@@ -134,6 +135,11 @@ export class Worker {
 
   forget(subject: string): void {
     this.#parts.configs.forget(subject);
+  }
+
+  /** What the health check is told of the gateway as a whole. */
+  onReadiness(isReady: boolean): void {
+    this.#parts.pipeline.isGatewayReady = isReady;
   }
 
   onAllForgotten(ticket: number): void {

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { notifySocket, workerEnvironment } from '../../src/config/environment.js';
+import { serviceManager, workerEnvironment } from '../../src/config/environment.js';
 import { limits } from '../../src/shared/limits.js';
 
 t.test('a worker gets the environment without what is only for the primary', async (t) => {
-  const environment = { PATH: '/bin', NOTIFY_SOCKET: '/run/notify', SWITCHYARD_TOKEN_VERIFICATION_SECRET_FILE: '/s' };
+  const environment = { PATH: '/bin', NOTIFY_SOCKET: '/run/notify', WATCHDOG_USEC: '1', SWITCHYARD_TOKEN: 's' };
   t.strictSame(workerEnvironment(environment), {
     PATH: '/bin',
     MALLOC_MMAP_THRESHOLD_: '12288',
@@ -20,7 +20,16 @@ t.test('from how many bytes on memory is given back, an operator may say', async
 });
 
 t.test('the notify socket is absent, or a path', async (t) => {
-  t.equal(notifySocket({}), undefined);
-  t.equal(notifySocket({ NOTIFY_SOCKET: '' }), undefined);
-  t.equal(notifySocket({ NOTIFY_SOCKET: '/run/notify' }), '/run/notify');
+  t.equal(serviceManager({}).notifySocket, undefined);
+  t.equal(serviceManager({ NOTIFY_SOCKET: '' }).notifySocket, undefined);
+  t.equal(serviceManager({ NOTIFY_SOCKET: '/run/notify' }).notifySocket, '/run/notify');
+});
+
+t.test('the watchdog is ours unless the environment names another process', async (t) => {
+  const pid = String(process.pid);
+  t.equal(serviceManager({ WATCHDOG_USEC: '30000000' }).watchdogMs, 30_000);
+  t.equal(serviceManager({ WATCHDOG_USEC: '30000000', WATCHDOG_PID: pid }).watchdogMs, 30_000);
+  t.equal(serviceManager({ WATCHDOG_USEC: '30000000', WATCHDOG_PID: `${pid}0` }).watchdogMs, undefined);
+  for (const micros of ['', '0', '-1', 'soon'])
+    t.equal(serviceManager({ WATCHDOG_USEC: micros }).watchdogMs, undefined);
 });

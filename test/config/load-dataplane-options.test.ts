@@ -31,6 +31,7 @@ t.test('the defaults are those of the decisions', async (t) => {
     ...commonDefaults(workerMemoryBytes, 'tls-only'),
     address: { host: '127.0.0.1', port: 8001 },
     tls: undefined,
+    adminAddress: { host: '127.0.0.1', port: 8002 },
     pathPrefix: '/gw-rs',
     workerCount: availableParallelism(),
     workerMemoryBytes,
@@ -41,6 +42,8 @@ t.test('the defaults are those of the decisions', async (t) => {
 /** Option, text, and what of the options it must change to what. */
 const plainOptions: readonly (readonly [string, string, (options: DataplaneOptions) => unknown, unknown])[] = [
   ['address', '[::1]:0', (options) => options.address, { host: '::1', port: 0 }],
+  ['admin-address', '[::1]:0', (options) => options.adminAddress, { host: '::1', port: 0 }],
+  ['admin-address', 'off', (options) => options.adminAddress, undefined],
   ['path-prefix', '/other', (options) => options.pathPrefix, '/other'],
   ['allowed-origins', 'https://a.example', (options) => options.allowedOrigins, ['https://a.example']],
   ['allowed-hosts', 'a.example:1', (options) => options.allowedHosts, ['a.example:1']],
@@ -140,6 +143,8 @@ t.test('options that contradict each other', async (t) => {
   const { certificate, privateKey } = createCertificate(t);
   const redis = ['--redis-address', 'redis'];
   const cases: readonly (readonly [readonly string[], readonly RegExp[]])[] = [
+    [['--admin-address', '127.0.0.1:8001'], [/^--admin-address: is the same as --address/]],
+    [['--address', '0.0.0.0:8002'], [/^--admin-address: is the same as --address/]],
     [
       ['--tls-address', '[::]:1'],
       [/^--server-certificate: is needed/, /^--server-private-key: is needed/],

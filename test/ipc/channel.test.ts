@@ -30,12 +30,14 @@ const toWorker = [
   { kind: 'stop', withinMs: 5_000, farewellsMs: 4_000 },
   { kind: 'forget', subject: '', ticket: 0 },
   { kind: 'all-forgotten', ticket: 1 },
+  { kind: 'readiness', isReady: true },
 ];
 const fromWorker = [
   { kind: 'listening' },
   { kind: 'start-failed', reason: '' },
   { kind: 'drained' },
   { kind: 'heartbeat' },
+  { kind: 'store', obstacle: '' },
   { kind: 'written', subject: 's', ticket: 1 },
   { kind: 'forgotten', ticket: 1 },
 ];

@@ -9,13 +9,14 @@ export interface ProgramPlan {
   readonly stubs: readonly StubPlan[];
   readonly bootstrapModule?: string;
   readonly notifySocket?: string;
+  readonly watchdogMs?: number;
   /** The PATH to look for programs in. */
   readonly path?: string;
   /** What is wrong with the store. */
   readonly storeDamage?: string;
 }
 
-const { options, journal, stubs, bootstrapModule, notifySocket, path, storeDamage } = JSON.parse(
+const { options, journal, stubs, bootstrapModule, notifySocket, watchdogMs, path, storeDamage } = JSON.parse(
   process.argv[2] ?? '',
 ) as ProgramPlan;
 const workerEnvironment = stubEnvironment(journal, stubs);
@@ -23,7 +24,7 @@ process.exitCode = await runPrimary(options, {
   workerModule: stubModule,
   bootstrapModule,
   workerEnvironment: path === undefined ? workerEnvironment : { ...workerEnvironment, PATH: path },
-  notifySocket,
+  serviceManager: { notifySocket, watchdogMs },
   checkStore: async () => {
     if (storeDamage !== undefined) throw new Error(storeDamage);
   },

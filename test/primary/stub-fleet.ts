@@ -31,6 +31,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
   return {
     address: { host: '127.0.0.1', port: 0 },
     tls: undefined,
+    adminAddress: undefined,
     pathPrefix: '/gw-rs',
     workerCount: 2,
     workerMemoryBytes: 1024 * 1024 * 1024,

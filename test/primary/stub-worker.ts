@@ -11,6 +11,9 @@ export interface StubPlan {
   readonly gate?: string;
   /** Cannot start while this file exists. */
   readonly obstacle?: string;
+  /** What it says of the store, until the file `storeGate` exists. */
+  readonly storeObstacle?: string;
+  readonly storeGate?: string;
   readonly drain?: 'answer' | 'ignore';
   readonly stop?: 'exit' | 'ignore';
   readonly forget?: 'answer' | 'ignore';
@@ -51,9 +54,16 @@ function main(journal: string): void {
       setTimeout(listen, 10);
       return;
     }
+    if (plan.storeObstacle !== undefined) tellOfStore(plan.storeObstacle, plan.storeGate);
     primary.send({ kind: 'listening' });
     sendHeartbeats(primary, hangTimeoutMs);
     note('listening'); // after it is on its way: whoever reads this may kill the stub
+  }
+
+  function tellOfStore(obstacle: string, gate = ''): void {
+    const isOpen = existsSync(gate);
+    primary.send({ kind: 'store', obstacle: isOpen ? '' : obstacle });
+    if (!isOpen) setTimeout(() => tellOfStore(obstacle, gate), 10);
   }
 
   function fail(): void {

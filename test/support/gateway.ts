@@ -53,9 +53,10 @@ export function programPath(build: GatewayBuild = 'production'): string {
   return path;
 }
 
-/** The variables that a child of a test sees: enough to run Node, none of the program's own. */
+/** The variables that a child of a test sees: enough to run Node, and that it leaves the port of the admin listener alone. */
 export function childEnvironment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
-  return { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...more };
+  const { PATH = '', HOME = '/' } = process.env;
+  return { PATH, HOME, SWITCHYARD_ADMIN_ADDRESS: 'off', ...more };
 }
 
 /** Options that have tokens verified with a public key. */

@@ -13,6 +13,15 @@ export const addressOptions = {
   },
 } as const satisfies OptionTable;
 
+export const adminOptions = {
+  'admin-address': {
+    placeholder: '<host:port|off>',
+    meaning: 'plain HTTP listener for operators, without a token: /live, /ready and /metrics; off for none',
+    fallback: '127.0.0.1:8002',
+    parse: values.parseListenAddressOrOff,
+  },
+} as const satisfies OptionTable;
+
 export const tlsListenerOptions = {
   'tls-address': {
     placeholder: '<host:port>',

@@ -1,0 +1,47 @@
+// A gateway that says how it stands: started before its Redis, ready when that comes, and not any more when it is lost
+// for longer than the grace. On the admin listener, and in the health check on the public address.
+import t from 'tap';
+import { startGateway, verifyWith } from '../support/gateway.js';
+import { createKeyPair } from '../support/keys.js';
+import { send } from '../support/raw-http.js';
+import { startRedis } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+const GRACE_MS = 4_000;
+
+t.test(
+  'without a Redis the gateway listens and is not ready; with it it is, for the grace after it is lost',
+  async (t) => {
+    const redis = await startRedis(t);
+    await redis.stop();
+    const gateway = await startGateway(t, {
+      workerCount: 2,
+      storeOptions: redis.storeOptions,
+      keyOptions: verifyWith(createKeyPair(t)),
+      options: ['--admin-address', '127.0.0.1:0', '--redis-stale-grace', `${GRACE_MS}ms`],
+    });
+    const { address } = await gateway.waitForLog(({ msg }) => msg === 'admin listener');
+    const admin = `http://${String(address)}`;
+    const statusOf = async (origin: string, path: string): Promise<number> =>
+      (await send(origin, { method: 'GET', path, headers: [] })).status;
+    const readiness = async (): Promise<readonly number[]> =>
+      Promise.all([statusOf(admin, '/ready'), statusOf(gateway.origin, '/gw-rs/health')]);
+
+    await gateway.waitForLog(({ msg }) => msg === 'not ready');
+    t.same(await readiness(), [503, 503]);
+    const page = await send(admin, { method: 'GET', path: '/ready', headers: [] });
+    t.match(page.json(), { obstacles: [{ code: 'store-unreachable', message: /Redis is not reachable/ }] });
+    t.equal(await statusOf(admin, '/live'), 200, 'it lives all the same');
+
+    await redis.start();
+    await gateway.waitForLog(({ msg }) => msg === 'ready');
+    await until(async () => (await readiness()).join() === '200,200', 'the gateway to be ready');
+
+    const killedAtMs = performance.now();
+    await redis.kill();
+    await gateway.waitForLog(({ reason, staleGraceMs }) => reason !== undefined && staleGraceMs === GRACE_MS);
+    const meanwhile = await readiness();
+    if (performance.now() - killedAtMs < GRACE_MS) t.same(meanwhile, [200, 200], 'the grace runs');
+    await until(async () => (await readiness()).join() === '503,503', 'the grace to be over');
+  },
+);

@@ -1,0 +1,94 @@
+import t from 'tap';
+import { isServing, Readiness, readinessInWords, type SlotStanding } from '../../src/primary/readiness.js';
+import type { Logger } from '../../src/shared/logger.js';
+
+const silent = { info: () => {}, warn: () => {} } as unknown as Logger;
+
+function readinessOf(slots: readonly Partial<SlotStanding>[], hasKeys = true): Readiness {
+  const standings = slots.map((changes, slot) => {
+    return { slot, isListening: true, isFailing: false, storeObstacle: '', ...changes };
+  });
+  return new Readiness({ hasKeys, slots: () => standings }, silent, () => {});
+}
+
+/** Codes with their slots. */
+function codesOf(obstacles: readonly { readonly code: string; readonly slots?: readonly number[] }[]): string[] {
+  return obstacles.map(({ code, slots }) => [code, ...(slots ?? [])].join(' '));
+}
+
+const absent = { isListening: false };
+const failing = { isListening: false, isFailing: true };
+const storeless = { storeObstacle: 'no Redis' };
+
+const rows: readonly (readonly [
+  what: string,
+  slots: readonly Partial<SlotStanding>[],
+  hasKeys: boolean,
+  obstacles: readonly string[],
+  degraded: readonly string[],
+  isServing: boolean,
+])[] = [
+  ['all is well', [{}, {}], true, [], [], true],
+  ['one worker is not there', [{}, absent, {}], true, ['worker-absent 1'], [], false],
+  ['one cannot be started, the others serve', [{}, failing], true, [], ['worker-absent 1'], true],
+  ['none can be started', [failing, failing], true, ['worker-absent 0 1'], [], false],
+  ['the store is lost to all', [storeless, storeless], true, ['store-unreachable 0 1'], [], false],
+  [
+    'what an absent worker said of the store is over',
+    [{}, { ...absent, ...storeless }],
+    true,
+    ['worker-absent 1'],
+    [],
+    false,
+  ],
+  ['without keys callers are answered, 401', [{}], false, ['keys-missing'], [], true],
+  [
+    'everything at once',
+    [absent, storeless],
+    false,
+    ['worker-absent 0', 'store-unreachable 1', 'keys-missing'],
+    [],
+    false,
+  ],
+];
+
+for (const [what, slots, hasKeys, obstacles, degraded, serving] of rows) {
+  t.test(what, async (t) => {
+    const { report } = readinessOf(slots, hasKeys);
+    t.same(codesOf(report.obstacles), obstacles);
+    t.same(codesOf(report.degraded), degraded);
+    t.equal(report.isReady, obstacles.length === 0);
+    t.equal(isServing(report), serving);
+    t.match(readinessInWords(report), obstacles.length === 0 ? /^ready/ : /^not ready: ./);
+  });
+}
+
+t.test('while draining that alone is told', async (t) => {
+  const readiness = readinessOf([absent, storeless], false);
+  readiness.drain();
+  t.same(codesOf(readiness.report.obstacles), ['draining']);
+  t.notOk(readiness.report.isReady);
+});
+
+t.test('a change is told once, and logged when something else is in the way', async (t) => {
+  const lines: string[] = [];
+  const note = (level: string) => (fields: unknown, message?: string) =>
+    void lines.push(`${level} ${message ?? String(fields)}`);
+  const logger = { info: note('info'), warn: note('warn') } as unknown as Logger;
+  let standing: SlotStanding = { slot: 0, isListening: true, isFailing: false, storeObstacle: '' };
+  const told: boolean[] = [];
+  const readiness = new Readiness({ hasKeys: true, slots: () => [standing] }, logger, (report) => {
+    told.push(report.isReady);
+    readiness.log(report);
+  });
+  readiness.check();
+  readiness.check();
+  t.same(told, [true]);
+  t.same(lines, [], 'that nothing was ever missing is no news');
+  for (const storeObstacle of ['refused', 'closed', '']) {
+    standing = { ...standing, storeObstacle };
+    readiness.check();
+  }
+  t.same(told, [true, false, false, true]);
+  t.same(lines, ['warn not ready', 'info ready']);
+});
