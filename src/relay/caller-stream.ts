@@ -100,6 +100,11 @@ export class CallerStream extends ListNode {
     return position <= this.#position;
   }
 
+  /** Whether the event of this position is the last there will ever be. */
+  isCompleteAt(position: number): boolean {
+    return this.#isEnding && position === this.#position;
+  }
+
   /** Sends the head, and what a client needs to go on from there, before there is an event. */
   prime(): void {
     if (this.#isPrimed || this.#exchange === undefined) return;

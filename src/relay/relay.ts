@@ -377,6 +377,8 @@ export class Relay {
     const id = parseEventId(exchange.request.lastEventId);
     const outcome = id === undefined ? 'other' : session.resumeStream(exchange, id);
     if (outcome === 'gone') refuse(exchange, refusals.streamUnknown);
+    // An event stream without another event would have clients come again, for ever; this is what stops them.
+    if (outcome === 'complete') exchange.respond(204, '', '');
     if (outcome !== 'other') return;
     const bound = session.tryOpenStream(exchange, id?.position);
     if (bound === 'subjectMax') refuse(exchange, refusals.subjectSessionBytesFull);

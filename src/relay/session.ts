@@ -223,13 +223,15 @@ export class Session {
 
   /**
    * The client's GET with the id of the last event that it got.
-   * @returns `gone` when that names a stream of a call that is not kept; `other` when it names none.
+   * @returns `gone` when that names a stream of a call that is not kept; `complete` when nothing follows that event, which is
+   *   the answer; `other` when it names none.
    */
-  resumeStream(exchange: Exchange, id: EventId): 'resumed' | 'gone' | 'other' {
+  resumeStream(exchange: Exchange, id: EventId): 'resumed' | 'gone' | 'complete' | 'other' {
     const keeper = this.streamKeeper;
     if (keeper === undefined || id.stream === keeper.sessionStreamNumber) return 'other';
     const stream = keeper.find(id.stream);
     if (stream?.hasSaid(id.position) !== true) return 'gone';
+    if (stream.isCompleteAt(id.position)) return 'complete';
     stream.attach(exchange, id.position);
     return 'resumed';
   }

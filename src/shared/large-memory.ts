@@ -2,6 +2,7 @@
 // dozen bodies, and each new stretch costs a page fault every 4 KiB.
 import { Buffer } from 'node:buffer';
 import { limits } from './limits.js';
+import { noteReturned } from './returned-memory.js';
 
 export class LargeMemory {
   readonly #spareBytesMax: number;
@@ -31,13 +32,16 @@ export class LargeMemory {
    */
   giveBack({ buffer }: Uint8Array): void {
     const size = buffer.byteLength;
+    if (!this.#lent.delete(buffer)) return;
+    const memory = Buffer.from(buffer);
+    noteReturned(memory);
     // One body of a rare size must not take the room of many.
-    if (!this.#lent.delete(buffer) || size > this.#spareBytesMax / 4) return;
+    if (size > this.#spareBytesMax / 4) return;
     const spares = this.#spares.get(size) ?? [];
     // Last in its order is the size that came back last.
     this.#spares.delete(size);
     this.#spares.set(size, spares);
-    spares.push(Buffer.from(buffer));
+    spares.push(memory);
     this.#spareBytes += size;
     this.#dropOldest();
   }

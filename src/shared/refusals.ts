@@ -65,6 +65,8 @@ export interface Refusal {
   readonly code: RefusalCode;
   /** HTTP status. */
   readonly status: number;
+  /** What the body says, for those that say it in another form. */
+  readonly message: string;
   readonly contentType: string;
   readonly body: string;
   /** Name, value, name, value, … */
@@ -73,18 +75,19 @@ export interface Refusal {
 
 const JSON_TYPE = 'application/json';
 
-function text(code: RefusalCode, status: number, body: string): Refusal {
-  return Object.freeze({ code, status, contentType: 'text/plain', body, headers: [] });
+function text(code: RefusalCode, status: number, message: string): Refusal {
+  return Object.freeze({ code, status, message, contentType: 'text/plain', body: message, headers: [] });
 }
 
-function detail(code: RefusalCode, status: number, words: string, headers: readonly string[] = []): Refusal {
-  return Object.freeze({ code, status, contentType: JSON_TYPE, body: JSON.stringify({ detail: words }), headers });
+function detail(code: RefusalCode, status: number, message: string, headers: readonly string[] = []): Refusal {
+  const body = JSON.stringify({ detail: message });
+  return Object.freeze({ code, status, message, contentType: JSON_TYPE, body, headers });
 }
 
 /** A JSON-RPC error without an `id` member: the request could not be attributed to one (S33: never `"id":null`). */
 function rpc(code: RefusalCode, status: number, rpcCode: number, message: string): Refusal {
   const body = JSON.stringify({ jsonrpc: '2.0', error: { code: rpcCode, message } });
-  return Object.freeze({ code, status, contentType: JSON_TYPE, body, headers: [] });
+  return Object.freeze({ code, status, message, contentType: JSON_TYPE, body, headers: [] });
 }
 
 function unauthorized(code: RefusalCode, words: string, challenge: string): Refusal {
@@ -231,6 +234,7 @@ export const refusals = Object.freeze({
   notReady: Object.freeze({
     code: 'not-ready',
     status: 503,
+    message: 'Not ready',
     contentType: JSON_TYPE,
     body: '{"status":"not ready"}',
     headers: [],
@@ -238,6 +242,7 @@ export const refusals = Object.freeze({
   draining: Object.freeze({
     code: 'draining',
     status: 503,
+    message: 'Draining',
     contentType: JSON_TYPE,
     body: '{"status":"draining"}',
     headers: [],
@@ -247,11 +252,19 @@ export const refusals = Object.freeze({
 /** @param name of the header, as a user config has it. */
 export function headerUnreadable(name: string): Refusal {
   const { headerUnreadable: refusal } = refusals;
-  return { ...refusal, body: refusal.body.replace('<name>', () => JSON.stringify(name).slice(1, -1)) };
+  return withWord(refusal, '<name>', name);
 }
 
 /** @param method as the request has it. */
 export function methodUnknown(method: string): Refusal {
   const { methodUnknown: refusal } = refusals;
-  return { ...refusal, body: refusal.body.replace('<method>', () => JSON.stringify(method).slice(1, -1)) };
+  return withWord(refusal, '<method>', method);
+}
+
+function withWord(refusal: Refusal, place: string, word: string): Refusal {
+  return {
+    ...refusal,
+    message: refusal.message.replace(place, () => word),
+    body: refusal.body.replace(place, () => JSON.stringify(word).slice(1, -1)),
+  };
 }

@@ -126,3 +126,17 @@ t.test('nothing turns while nothing is in flight', async (t) => {
   wait(scene, 0.5 * scene.context.answers.slowAnswerMs);
   t.equal(late.outcome, 'streaming');
 });
+
+t.test('a GET behind the answer is told that nothing follows, however often it comes', async (t) => {
+  const scene = open(t);
+  const slow = call(scene, 'event-stream');
+  scene.http.last.head(200, 'text/event-stream').data(`data: ${RESULT}\n\n`).end();
+  t.equal(slow.outcome, 'ended');
+  const [first = '', last = ''] = [...slow.written.toString().matchAll(/^id: (.*)$/gm)].map(([, id]) => id ?? '');
+  const get = (lastEventId: string): RecordedExchange =>
+    scene.request({ method: 'GET', lastEventId, answerForms: 'event-stream', body: Buffer.alloc(0) });
+  for (let times = 0; times < 2; times += 1) {
+    t.match(get(last).answer, { status: 204, contentType: '', body: Buffer.alloc(0) });
+    t.same(readEvents(get(first).written), [RESULT], 'who does not have it gets it');
+  }
+});

@@ -1,5 +1,6 @@
 // One test file as a process of plain Node: without loader hooks, as those of `tap run`. They would follow into every program
-// that the test starts, handle its signals, give it a thread more, and have it start two or three times as long.
+// that the test starts, handle its signals, give it a thread more, and have it start two or three times as long. What does
+// follow is the poison for memory that is used again.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -14,6 +15,8 @@ const FILE_S_MAX = 600;
 const PROCESS_MS_MAX = 900_000;
 /** Then one that does not hear the signal is killed. */
 const SIGNAL_MS_MAX = 10_000;
+
+const NODE_OPTIONS = `${process.env['NODE_OPTIONS'] ?? ''} --import ${new URL('../support/poison.js', import.meta.url).href}`;
 
 export interface TestFileSetup {
   /** Working directory of the test. */
@@ -41,7 +44,7 @@ export async function runTestFile(name: string, setup: TestFileSetup): Promise<T
   const output = openSync(setup.outputPath, 'w');
   const child = spawn(process.execPath, [name], {
     cwd: setup.root,
-    env: { ...process.env, TAP: '1', TAP_TIMEOUT: String(FILE_S_MAX) },
+    env: { ...process.env, NODE_OPTIONS, TAP: '1', TAP_TIMEOUT: String(FILE_S_MAX) },
     stdio: ['ignore', output, output],
   });
   closeSync(output);

@@ -41,6 +41,15 @@ t.test('good files', async (t) => {
   t.same(results, { 'a.mjs': true, 'b.mjs': true, 'c.mjs': true });
 });
 
+t.test('every file runs with memory that is poisoned when it comes back', async (t) => {
+  const text = `
+    import { channel } from 'node:diagnostics_channel';
+    const memory = Buffer.alloc(10);
+    channel('switchyard:memory:returned').publish(memory);
+    console.log((memory.every((byte) => byte === 0xdd) ? 'ok' : 'not ok') + ' 1 - poisoned\\n1..1');`;
+  t.equal((await run(t, { 'poisoned.mjs': text })).isPassed, true);
+});
+
 const bad: Readonly<Record<string, string>> = {
   'an assertion fails': "console.log('not ok 1 - does not hold\\n1..1'); process.exitCode = 1;",
   'an assertion fails and the exit status does not say so': "console.log('not ok 1 - does not hold\\n1..1');",

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
 import t from 'tap';
-import { refusals, rpcCodes, type Refusal } from '../../src/shared/refusals.js';
+import { headerUnreadable, methodUnknown, refusals, rpcCodes, type Refusal } from '../../src/shared/refusals.js';
 
 const documentation = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
 const all: readonly Refusal[] = Object.values(refusals);
@@ -92,4 +92,12 @@ t.test('what the specification fixes is fixed', async (t) => {
   }
   t.equal(refusals.configMissing.status, 400);
   t.equal(refusals.configFailed.status, 500);
+});
+
+t.test('the message of a refusal is what its body says', async (t) => {
+  for (const { code, message, contentType, body } of [...all, methodUnknown('a"b'), headerUnreadable('a\\b')]) {
+    if (code === 'draining' || code === 'not-ready') continue; // for health checks, which look at the status
+    const said = contentType === 'text/plain' ? { detail: body } : (JSON.parse(body) as Record<string, unknown>);
+    t.match(said, 'error' in said ? { error: { message } } : { detail: message }, code);
+  }
 });

@@ -22,6 +22,7 @@ export class EventLog {
   private constructor(connection: RawConnection, status: number) {
     this.#connection = connection;
     this.status = status;
+    this.isEnded = status === 204;
   }
 
   static async open(caller: McpCaller, parts: RequestParts): Promise<EventLog> {

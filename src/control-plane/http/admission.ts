@@ -37,7 +37,7 @@ export class Admission {
   checkOrigin(request: FastifyRequest): void {
     const { host = '', origin = '' } = request.headers;
     const refusal = this.#hosts.check(host, origin);
-    if (refusal !== undefined) throw new Refused(refusal.status, messageOf(refusal));
+    if (refusal !== undefined) throw refusedBy(refusal);
     const repeated = repeatedHeader(request.raw.rawHeaders);
     if (repeated !== undefined) throw new Refused(400, `Send ${repeated} once`);
   }
@@ -87,13 +87,8 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
   return undefined;
 }
 
+/** The refusals are the dataplane's too, which tells some of them as JSON-RPC errors. */
 function refusedBy(refusal: Refusal): Refused {
   const [name = '', value = ''] = refusal.headers;
-  return new Refused(refusal.status, messageOf(refusal), { [name]: value });
-}
-
-/** The refusals are the dataplane's too, which tells some of them as JSON-RPC errors. */
-function messageOf({ body }: Refusal): string {
-  const parsed = JSON.parse(body) as { detail?: string; error?: { message: string } };
-  return parsed.detail ?? parsed.error?.message ?? '';
+  return new Refused(refusal.status, refusal.message, name === '' ? {} : { [name]: value });
 }

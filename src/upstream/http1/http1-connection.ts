@@ -9,6 +9,7 @@
 //   lost        -              -        -         -               -
 import type { OnReadOpts, Socket } from 'node:net';
 import { limits } from '../../shared/limits.js';
+import { noteReturned } from '../../shared/returned-memory.js';
 import type { UpstreamFaultKind } from '../upstream-fault.js';
 import { connectFaultKindOf } from './connect-fault.js';
 import type { ConnectionTarget } from './connection-target.js';
@@ -219,7 +220,9 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
 
   #onRead(length: number): boolean {
     this.#hasAnswerBegun = true;
-    const taken = this.#parser.push(readBuffer.subarray(0, length));
+    const read = readBuffer.subarray(0, length);
+    const taken = this.#parser.push(read);
+    noteReturned(read);
     if (taken === INVALID) this.#fail('answer-invalid');
     else if (this.#state === 'busy' && this.#parser.isDone) this.#onAnswered(taken === length);
     // Bytes that answer no request: nothing on this connection can be trusted any more.

@@ -1,0 +1,60 @@
+// Memory that is used again is filled with nonsense as soon as it comes back, in tests: here by loading what `npm test` loads
+// into every process.
+import t from 'tap';
+import { PartMemory } from '../../src/relay/list-merge/part-memory.js';
+import { LargeMemory } from '../../src/shared/large-memory.js';
+import { limits } from '../../src/shared/limits.js';
+import { plainRequest } from '../../src/upstream/http-upstream.js';
+import { Http1Upstream } from '../../src/upstream/http1/http1-upstream.js';
+import { POISON } from '../support/poison.js';
+import { startRawBackend } from '../support/raw-backend.js';
+
+const MIB = 1024 * 1024;
+
+function isPoisoned(memory: Uint8Array): boolean {
+  return memory.every((byte) => byte === POISON);
+}
+
+t.test('large memory, whether it is kept or not, and what was not lent stays as it is', async (t) => {
+  for (const spareBytesMax of [8 * MIB, 0]) {
+    const memory = new LargeMemory(spareBytesMax);
+    const body = memory.take(MIB).fill(1);
+    const kept = body.subarray(10, 20);
+    memory.giveBack(body);
+    t.ok(isPoisoned(body));
+    t.ok(isPoisoned(kept), 'whoever still reads a part of it reads nonsense');
+    const foreign = Buffer.alloc(MIB, 1);
+    memory.giveBack(foreign);
+    t.notOk(foreign.includes(POISON));
+  }
+});
+
+t.test('parts of lists', async (t) => {
+  const memory = new PartMemory();
+  const part = memory.take().fill(1);
+  t.equal(part.length, limits.listPartBytes);
+  memory.giveBack(part);
+  t.ok(isPoisoned(part));
+});
+
+t.test('what was read from a backend, once it was handed on', async (t) => {
+  const backend = await startRawBackend((request) => request.json({ large: 'x'.repeat(1_000) }));
+  t.teardown(() => backend.close());
+  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000 });
+  t.teardown(() => upstream.close());
+  const chunks: Buffer[] = [];
+  await new Promise<void>((resolve, reject) => {
+    const { url, origin } = backend;
+    const { hostname, port } = new URL(url);
+    const target = { origin, hostname, port: Number(port), path: '/mcp', isTls: false };
+    upstream.dispatch(plainRequest('alice', target, 'POST', [], Buffer.from('{}')), {
+      onHead: () => undefined,
+      onData: (chunk) => void chunks.push(chunk),
+      onEnd: resolve,
+      onFault: reject,
+    });
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  t.not(chunks.length, 0);
+  for (const chunk of chunks) t.ok(isPoisoned(chunk), 'a chunk that is kept without being copied');
+});
