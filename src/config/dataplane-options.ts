@@ -121,6 +121,8 @@ export interface DataplaneOptions {
   /** `host` or `host:port`, lower-case; empty: decided by the listen address (decisions 2.2). */
   readonly allowedHosts: readonly string[];
   readonly bodyBytesMax: number;
+  /** Where sessions are written down: `process` outlives a worker, `store` the gateway as well. */
+  readonly sessionDirectory: 'process' | 'store' | 'none';
   readonly sessionIdleTimeoutMs: number;
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
   readonly accessLog: boolean;

@@ -82,6 +82,7 @@ function arrange(values: Values): DataplaneOptions {
     allowedOrigins: values['allowed-origins'] ?? [],
     allowedHosts: values['allowed-hosts'] ?? [],
     bodyBytesMax: values['max-body-bytes'],
+    sessionDirectory: values['session-directory'],
     sessionIdleTimeoutMs: values['session-idle-timeout'],
     slowReaderTimeoutMs: values['slow-reader-timeout'],
     logLevel: values['log-level'],

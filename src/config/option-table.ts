@@ -11,7 +11,13 @@ import {
   requestOptions,
   tlsListenerOptions,
 } from './table/listener-options.js';
-import { controlPlaneMemoryOptions, processOptions, registryOptions, workerOptions } from './table/process-options.js';
+import {
+  controlPlaneMemoryOptions,
+  processOptions,
+  registryOptions,
+  sessionDirectoryOptions,
+  workerOptions,
+} from './table/process-options.js';
 import { composerOptions, shareOptions } from './table/share-options.js';
 import { storeOptions } from './table/store-options.js';
 import { tokenMintingOptions, tokenVerificationOptions } from './table/token-options.js';
@@ -35,6 +41,7 @@ export const dataplaneOptionTable = {
   ...callerOptions,
   ...workerOptions,
   ...shareOptions,
+  ...sessionDirectoryOptions,
   ...processOptions,
 } as const satisfies OptionTable;
 

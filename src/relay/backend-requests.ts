@@ -33,7 +33,8 @@ import { passthroughHeadersFor } from './passthrough.js';
 import type { SessionShare } from '../upstream/session-share.js';
 import { bareTaskEdit, callersTaskEdits, type TaskForm } from './task-ids.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
-import type { UpstreamSession, UpstreamSessionRecord } from '../upstream/upstream-session.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
+import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
 
 /** A stream to the client on which it can be asked: that of a call, or the session's own. */
 export interface AskingStream {

@@ -21,20 +21,22 @@ import { answerBatch } from './batch.js';
 import { isClientMethod } from './client-methods.js';
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
-import { openUpstreams, readInitializeParams } from './initialize.js';
 import { onClientNotice } from './client-notices.js';
 import { Gate } from './gate.js';
 import { ListInFlight, listAll, SESSION_ENDED } from './listing.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import { trySetLogLevel } from './log-level.js';
+import { openSession, type OpeningMeans } from './open-session.js';
+import { openStream } from './open-stream.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import { RelayedRequest } from './relayed-request.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
-import { fullRequestShare, hasRoom } from './request-room.js';
+import { hasRoom } from './request-room.js';
+import type { SessionDirectory } from '../session-directory/session-directory.js';
+import { Adoption } from './adoption.js';
 import { Sessions } from './sessions.js';
 import { Session } from './session.js';
 import { SlowRequests } from './slow-requests.js';
-import { parseEventId } from './stream-keeper.js';
 import { isTargetMethod, readTarget, silenceMsMax, type TargetMethod } from './targets.js';
 import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
 import type { HttpUpstream } from '../upstream/http-upstream.js';
@@ -65,6 +67,8 @@ export interface RelayOptions {
   /** Of large answers, where others count in it too; made of the accounts unless given. */
   readonly answerMemory?: MessageMemory;
   readonly sessionIdleTimeoutMs: number;
+  /** Where sessions are written down and those of other processes are found; without it they end with this process. */
+  readonly directory?: SessionDirectory | undefined;
   /** A new session id that this process owns. */
   mintSessionId(): string;
   /** Whether a request without a session is served in one of its own, which ends with it; otherwise it is refused. */
@@ -76,7 +80,10 @@ export class Relay {
   readonly #context: UpstreamContext;
   readonly #accounts: Accounts;
   readonly #sessions: Sessions;
+  readonly #means: OpeningMeans;
   readonly #merger: ListMerger;
+  readonly #directory: SessionDirectory | undefined;
+  readonly #adoption: Adoption | undefined;
   readonly #isSessionOptional: boolean;
   #isDraining = false;
   readonly #logger: Logger;
@@ -105,9 +112,13 @@ export class Relay {
     this.#accounts = options.accounts;
     this.#sessions = new Sessions(this.#context, {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
+      directory: options.directory,
       means: { slow: new SlowRequests(deadlines, options.answers.slowAnswerMs), answers: options.answers },
       mintId: () => options.mintSessionId(),
     });
+    this.#means = { accounts: options.accounts, sessions: this.#sessions };
+    this.#directory = options.directory;
+    this.#adoption = options.directory && new Adoption(options.directory, this.#sessions, options.accounts);
     this.#merger = new ListMerger(deadlines, options.accounts, logger);
     this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#logger = logger;
@@ -122,10 +133,18 @@ export class Relay {
       return;
     }
     const session = this.#sessions.find(sessionId, caller.subject, caller.virtualHost.id);
-    if (session === undefined) {
-      refuseMessage(exchange, refusals.sessionUnknown);
-      return;
+    if (session !== undefined) this.#inSession(caller, session, exchange);
+    else if (this.#adoption === undefined) refuseMessage(exchange, refusals.sessionUnknown);
+    else {
+      this.#adoption.find(sessionId, caller, (found) => {
+        if (found instanceof Session) this.#inSession(caller, found, exchange);
+        else refuseMessage(exchange, found);
+      });
     }
+  }
+
+  #inSession(caller: Caller, session: Session, exchange: Exchange): void {
+    const { method } = exchange.request;
     if (method === 'POST') this.#postInSession(caller, session, exchange);
     else if (method === 'GET') this.#openStream(caller, session, exchange);
     else this.#delete(session, exchange);
@@ -140,12 +159,16 @@ export class Relay {
   /**
    * Ends every session, and answers what is in flight at once.
    * @param withinMs how long telling the backends may take. What could not be told by then is counted and logged.
+   * @param isKept whether the sessions that are written down go on without this process.
    */
-  async stop(withinMs: number = limits.farewellsMsMax): Promise<FarewellCount> {
+  async stop(
+    withinMs: number = limits.farewellsMsMax,
+    isKept = this.#directory?.outlivesGateway ?? false,
+  ): Promise<FarewellCount> {
     const { deadlines, endpoints, notices, replies } = this.#context;
     const endMs = deadlines.nowMs() + withinMs;
     // Ending very many sessions takes a part of the time.
-    const farewells = new Farewells(this.#sessions.releaseAll());
+    const farewells = new Farewells(this.#sessions.releaseAll(isKept));
     const count = await farewells.say(deadlines, Math.max(0, endMs - deadlines.nowMs()));
     if (count.untold > 0) this.#logger.warn(count, 'not every backend could be told that its sessions have ended');
     endpoints.stop();
@@ -163,7 +186,7 @@ export class Relay {
   #onFirst(caller: Caller, exchange: Exchange, message: ClientReading): void {
     if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
-    else if (message.method === 'initialize') this.#initialize(caller, exchange, message);
+    else if (message.method === 'initialize') openSession(this.#context, this.#means, caller, exchange, message);
     else if (!isClientMethod(message.method)) {
       // Clients of later revisions begin with a method that is not known here, and go on with `initialize`.
       exchange.onIdentified?.(message.method, '', '');
@@ -179,7 +202,12 @@ export class Relay {
       return;
     }
     const account = this.#accounts.of(caller.subject);
-    const session = this.#sessions.create(account, caller.virtualHost, LATEST_PROTOCOL_VERSION, OWN_INTRODUCTION);
+    const session = this.#sessions.create({
+      account,
+      virtualHost: caller.virtualHost,
+      protocolVersion: LATEST_PROTOCOL_VERSION,
+      introduction: OWN_INTRODUCTION,
+    });
     if (!(session instanceof Session)) {
       refuse(exchange, session);
       return;
@@ -272,35 +300,6 @@ export class Relay {
     accept(exchange);
   }
 
-  #initialize(caller: Caller, exchange: Exchange, message: ClientMessage): void {
-    exchange.onIdentified?.('initialize', '', '');
-    const params = readInitializeParams(exchange.request.body, message);
-    if (typeof params === 'string') {
-      answerError(exchange, idOf(exchange, message), {
-        code: rpcCodes.invalidParams,
-        message: `Invalid params of initialize: ${params}`,
-      });
-      return;
-    }
-    const { protocolVersion } = params;
-    const account = this.#accounts.of(caller.subject);
-    const refusal = fullRequestShare(account);
-    const session = refusal ?? this.#sessions.create(account, caller.virtualHost, protocolVersion, params.introduction);
-    if (!(session instanceof Session)) {
-      refuse(exchange, session);
-      return;
-    }
-    session.applyConfig(caller.virtualHost, exchange.request);
-    account.requests.take(1);
-    openUpstreams(this.#context, session, caller.virtualHost, exchange, protocolVersion, (result) => {
-      account.requests.give(1);
-      // A caller that went away never learns the id: nobody could use or end the session.
-      if (exchange.isAborted) this.#sessions.end(session, exchange.request);
-      // Also when nobody hears it: an answer completes the exchange, and the access log has a line for each.
-      answer(exchange, resultMessage(idOf(exchange, message), result), session.identity.id);
-    });
-  }
-
   #list(kind: ListKind, caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.onIdentified?.(kind.method, '', '');
     const id = idOf(exchange, message);
@@ -374,15 +373,7 @@ export class Relay {
       return;
     }
     session.applyConfig(caller.virtualHost, exchange.request);
-    const id = parseEventId(exchange.request.lastEventId);
-    const outcome = id === undefined ? 'other' : session.resumeStream(exchange, id);
-    if (outcome === 'gone') refuse(exchange, refusals.streamUnknown);
-    // An event stream without another event would have clients come again, for ever; this is what stops them.
-    if (outcome === 'complete') exchange.respond(204, '', '');
-    if (outcome !== 'other') return;
-    const bound = session.tryOpenStream(exchange, id?.position);
-    if (bound === 'subjectMax') refuse(exchange, refusals.subjectSessionBytesFull);
-    else if (bound === 'totalMax') refuse(exchange, refusals.sessionBytesFull);
+    openStream(session, exchange);
   }
 
   #delete(session: Session, exchange: Exchange): void {

@@ -20,7 +20,8 @@ import { bareTaskEdit } from './task-ids.js';
 import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
 import type { IdSpan, RequestHandler, RpcRequest } from '../upstream/rpc-request.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
-import type { UpstreamSession, UpstreamSessionRecord } from '../upstream/upstream-session.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
+import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
 
 const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client is gone' };
 const JSON_ALONE: RpcError = {

@@ -8,7 +8,9 @@ import { limits } from '../shared/limits.js';
 import { canResume } from '../protocol/protocol-versions.js';
 import type { ShareBound } from '../shared/share.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
+import type { SessionRecord } from '../session-directory/session-record.js';
 import { BackendRequests } from './backend-requests.js';
+import type { DirectoryEntry } from './directory-entry.js';
 import { OWN_INTRODUCTION, type ClientIntroduction } from '../upstream/client-introduction.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
 import { sendLogLevel } from './log-level.js';
@@ -24,7 +26,9 @@ import { Subscriptions } from './subscriptions.js';
 import type { TaskForm } from './task-ids.js';
 import { Unasked } from './unasked.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
+import { endElsewhere } from '../upstream/end-elsewhere.js';
 import { UpstreamSession } from '../upstream/upstream-session.js';
+import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
 
 export interface SessionIdentity {
   readonly id: string;
@@ -61,18 +65,25 @@ export class Session {
   readonly #upstreams = new Map<string, UpstreamSession>();
   readonly #inFlight: RequestsInFlight;
   #virtualHost: CompiledVirtualHost | undefined;
-  /** The params of the client's last `logging/setLevel`, as JSON. */
-  logLevel: Buffer | undefined;
+  #logLevel: Buffer | undefined;
+  /** For `Sessions`: what other processes know of it; `undefined` without a directory. */
+  entry: DirectoryEntry | undefined;
+  /** For `Sessions`: since its entry was last renewed. */
+  isUsed = true;
   /** For `Sessions`: until it has idled for too long. */
   idleDeadline: Deadline | undefined;
   #isEnded = false;
-  readonly #onUpstreamDropped = (upstream: UpstreamSession): void => this.#unasked?.onDropped(upstream);
+  readonly #onUpstreamDropped = (upstream: UpstreamSession): void => {
+    this.#unasked?.onDropped(upstream);
+    this.#onChanged();
+  };
   /** What the backend forgot, or never heard, it is told again. */
   readonly #onUpstreamOpened = (upstream: UpstreamSession, passthrough: readonly string[]): void => {
     this.#unasked?.onOpened(upstream, passthrough);
     this.#subscriptions?.replay(this.#context, upstream, passthrough);
-    if (this.logLevel === undefined || !upstream.declares(capability.logging)) return;
-    sendLogLevel(this.#context, upstream, this.logLevel, passthrough, () => undefined);
+    this.#onChanged();
+    if (this.#logLevel === undefined || !upstream.declares(capability.logging)) return;
+    sendLogLevel(this.#context, upstream, this.#logLevel, passthrough, () => undefined);
   };
 
   constructor(context: UpstreamContext, identity: SessionIdentity, account: Account, means: SessionMeans) {
@@ -96,13 +107,23 @@ export class Session {
     return false;
   }
 
+  /** The params of the client's last `logging/setLevel`, as JSON. */
+  get logLevel(): Buffer | undefined {
+    return this.#logLevel;
+  }
+
+  set logLevel(params: Buffer | undefined) {
+    this.#logLevel = params;
+    this.#onChanged();
+  }
+
   /** Large messages that are not read yet. */
   get readings(): ReadingsUnderWay {
     return (this.#readings ??= new ReadingsUnderWay());
   }
 
   get subscriptions(): Subscriptions {
-    return (this.#subscriptions ??= new Subscriptions(this.#memory));
+    return (this.#subscriptions ??= new Subscriptions(this.#memory, () => this.#onChanged()));
   }
 
   /**
@@ -169,6 +190,42 @@ export class Session {
   /** Whether this caller may use the session here; who may not learns nothing of it (X02, X03). */
   belongsTo(subject: string, virtualHostId: string): boolean {
     return this.identity.subject === subject && this.identity.virtualHostId === virtualHostId;
+  }
+
+  /** Something has changed that is in the record. */
+  #onChanged(): void {
+    this.entry?.onChanged();
+  }
+
+  /** As it is now: what another process needs to go on with it. */
+  record(): SessionRecord {
+    const { protocolVersion, introduction } = this.identity;
+    const open = [...this.#upstreams.values()].flatMap(({ record, backend: { name, target } }) =>
+      record === undefined ? [] : [{ ...recordedUpstream(record), backendName: name, ...target }],
+    );
+    const subscriptions = this.#subscriptions?.all() ?? {};
+    return { protocolVersion, ...introduction, logLevel: this.#logLevel, upstreams: open, subscriptions };
+  }
+
+  /**
+   * Goes on with what another process has begun.
+   * @param virtualHost as the config is now: what it has not, or elsewhere, is closed there.
+   */
+  restore({ logLevel, upstreams, subscriptions }: SessionRecord, virtualHost: CompiledVirtualHost): void {
+    this.#logLevel = logLevel;
+    const moved = new Set<string>();
+    for (const { backendName, origin, path, ...record } of upstreams) {
+      const backend = virtualHost.backends.get(backendName);
+      if (backend?.target.origin === origin && backend.target.path === path) {
+        this.upstream(backend).restore({ ...record, instructions: undefined });
+      } else {
+        moved.add(backendName);
+        endElsewhere(this.#context, this.identity.subject, { origin, path }, record);
+      }
+    }
+    for (const [name, uris] of Object.entries(subscriptions)) {
+      if (virtualHost.backends.has(name) && !moved.has(name)) for (const uri of uris) this.subscriptions.add(name, uri);
+    }
   }
 
   /**
@@ -328,6 +385,11 @@ export class Session {
     this.#memory.dropAll();
     return upstreams;
   }
+}
+
+/** Instructions are told once, with `initialize`. */
+function recordedUpstream({ sessionId, protocolVersion, capabilities }: UpstreamSessionRecord) {
+  return { sessionId, protocolVersion, capabilities };
 }
 
 function isSamePlace(one: CompiledBackend, other: CompiledBackend): boolean {

@@ -1,11 +1,14 @@
 // The sessions that this worker owns, by id. It mints ids, ends what is idle, and keeps to the shares of sessions and of
-// their memory. No session is ended to make room for another: an idle one has a client behind it, which would lose its
+// their memory. Where there is a directory, each has an entry there, which is renewed while the session is used. No session is ended to make room for another: an idle one has a client behind it, which would lose its
 // place to a client of the same subject that opens sessions without end.
 import type { Account } from '../shared/accounts.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import type { ClientIntroduction } from '../upstream/client-introduction.js';
 import type { ExchangeRequest } from './exchange.js';
+import type { SessionDirectory } from '../session-directory/session-directory.js';
+import { limits } from '../shared/limits.js';
+import { DirectoryEntry } from './directory-entry.js';
 import { sessionBytesBound } from './session-memory.js';
 import { Session, type SessionMeans } from './session.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
@@ -14,32 +17,48 @@ import type { UpstreamSession } from '../upstream/upstream-session.js';
 export interface SessionsOptions {
   readonly idleTimeoutMs: number;
   readonly means: SessionMeans;
+  /** `undefined`: sessions end with this process. */
+  readonly directory: SessionDirectory | undefined;
   /** A new id, unique for the life of the gateway (S19, S20), that this worker owns. */
   mintId(): string;
+}
+
+export interface SessionPlan {
+  readonly account: Account;
+  readonly virtualHost: CompiledVirtualHost;
+  readonly protocolVersion: string;
+  readonly introduction: ClientIntroduction;
+  /** Of a session that another process began: its id, and the version of its record. */
+  readonly begun?: { readonly id: string; readonly version: number };
 }
 
 export class Sessions {
   readonly #context: UpstreamContext;
   readonly #options: SessionsOptions;
   readonly #sessions = new Map<string, Session>();
+  /** Where the renewing of entries goes on. */
+  #renewing: Iterator<Session> = this.#sessions.values();
 
   constructor(context: UpstreamContext, options: SessionsOptions) {
     this.#context = context;
     this.#options = options;
+    if (options.directory === undefined) return;
+    const roundMs = options.idleTimeoutMs / limits.sessionRenewalsPerIdleTimeout;
+    const renewal = context.deadlines.after(roundMs / limits.sessionRenewalSteps, () => {
+      this.#renewSome();
+      renewal.restart();
+    });
   }
 
   /** @returns why there is no session, when a share of the subject's or of all has no room for it. */
-  create(
-    account: Account,
-    virtualHost: CompiledVirtualHost,
-    protocolVersion: string,
-    introduction: ClientIntroduction,
-  ): Session | Refusal {
+  create({ account, virtualHost, protocolVersion, introduction, begun }: SessionPlan): Session | Refusal {
     const refusal = fullShare(account, virtualHost, introduction);
     if (refusal !== undefined) return refusal;
-    const id = this.#options.mintId();
+    const id = begun?.id ?? this.#options.mintId();
     const identity = { id, subject: account.subject, virtualHostId: virtualHost.id, protocolVersion, introduction };
     const session = new Session(this.#context, identity, account, this.#options.means);
+    const { directory } = this.#options;
+    if (directory !== undefined) session.entry = new DirectoryEntry(directory, session, begun?.version ?? 0);
     account.sessions.take(1);
     session.idleDeadline = this.#context.deadlines.after(this.#options.idleTimeoutMs, () => {
       if (session.isBusy) session.idleDeadline?.restart();
@@ -49,11 +68,17 @@ export class Sessions {
     return session;
   }
 
+  /** Whether it is here, whoever's it is. */
+  has(id: string): boolean {
+    return this.#sessions.has(id);
+  }
+
   /** The caller's session of this id, and a sign of life for it; `undefined` when it is not there or not theirs. */
   find(id: string, subject: string, virtualHostId: string): Session | undefined {
     const session = this.#sessions.get(id);
     if (session?.belongsTo(subject, virtualHostId) !== true) return undefined;
     session.idleDeadline?.restart();
+    session.isUsed = true;
     return session;
   }
 
@@ -62,6 +87,7 @@ export class Sessions {
     const { id } = session.identity;
     session.idleDeadline?.cancel();
     if (this.#sessions.delete(id)) session.account.sessions.give(1);
+    session.entry?.remove();
     session.end(request);
   }
 
@@ -70,15 +96,35 @@ export class Sessions {
     for (const session of this.#sessions.values()) session.endStream();
   }
 
-  /** Ends every session but for its upstream sessions. @returns these, those of the oldest session first. */
-  releaseAll(): readonly UpstreamSession[] {
+  /**
+   * Ends every session but for its upstream sessions.
+   * @param isKept whether those go on that are written down: their upstream sessions stay as they are.
+   * @returns the others, those of the oldest session first.
+   */
+  releaseAll(isKept: boolean): readonly UpstreamSession[] {
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
     return sessions.flatMap((session) => {
+      const goesOn = isKept && session.entry?.isWritten === true;
+      session.entry?.letGo();
       session.idleDeadline?.cancel();
       session.account.sessions.give(1);
-      return session.release();
+      const upstreams = session.release();
+      return goesOn ? upstreams.filter(({ state }) => state !== 'open') : upstreams;
     });
+  }
+
+  /** A part of the sessions, so that not all of them are renewed at one time. */
+  #renewSome(): void {
+    for (let left = Math.ceil(this.#sessions.size / limits.sessionRenewalSteps); left > 0; left -= 1) {
+      const { value: session, done } = this.#renewing.next() as IteratorResult<Session, undefined>;
+      if (done === true) {
+        this.#renewing = this.#sessions.values();
+        return;
+      }
+      if (session.isUsed || session.isBusy) session.entry?.renew();
+      session.isUsed = false;
+    }
   }
 }
 

@@ -9,12 +9,19 @@ import type { UpstreamSession } from '../upstream/upstream-session.js';
 
 export class Subscriptions {
   readonly #memory: SessionShare;
+  readonly #onChanged: () => void;
   /** The backends' own URIs, by the backends' names. */
   readonly #uris = new Map<string, Set<string>>();
   #count = 0;
 
-  constructor(memory: SessionShare) {
+  constructor(memory: SessionShare, onChanged: () => void = () => undefined) {
     this.#memory = memory;
+    this.#onChanged = onChanged;
+  }
+
+  /** By the backends' names. */
+  all(): Readonly<Record<string, readonly string[]>> {
+    return Object.fromEntries([...this.#uris].map(([name, uris]) => [name, [...uris]]));
   }
 
   /** Whether one more may be kept: there is a bound for their number, and the subject's share for their bytes. */
@@ -51,12 +58,14 @@ export class Subscriptions {
     this.#uris.set(backendName, uris);
     this.#count += 1;
     this.#memory.keep(bytesOf(uri));
+    this.#onChanged();
   }
 
   delete(backendName: string, uri: string): void {
     if (this.#uris.get(backendName)?.delete(uri) !== true) return;
     this.#count -= 1;
     this.#memory.drop(bytesOf(uri));
+    this.#onChanged();
   }
 
   /** The backend has gone, or another has come in its place. */

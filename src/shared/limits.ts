@@ -102,6 +102,24 @@ export const limits = {
   messagesWaitingPerSubjectMax: 1_024,
   /** What a session counts for in its subject's share of session bytes, without what its caller and backends say of themselves: an estimate. */
   sessionBytesEach: 3 * KIB,
+  /** Bytes of a session's record in the directory; above it its subscriptions are left out, and a longer one is not written. */
+  sessionRecordBytesMax: 256 * KIB,
+  /** How long an `initialize` waits for its session to be written down, ms; then it is answered all the same. */
+  sessionWriteWaitMsMax: 1_000,
+  /** Records of sessions that a worker is writing at once; one more is not written. */
+  sessionWritesMax: 10_000,
+  /** Look-ups of unknown sessions that a worker has under way at once; further ones wait for their turn. */
+  sessionLookUpsMax: 256,
+  /** Look-ups that wait for their turn, of all subjects and of one; one more is refused. */
+  sessionLookUpsWaitingMax: 10_000,
+  sessionLookUpsWaitingPerSubjectMax: 1_000,
+  /** How often the record of a session in use is renewed within the idle timeout: each time it is a write. */
+  sessionRenewalsPerIdleTimeout: 4,
+  /** Parts of all sessions that have their turns between two renewals of one. */
+  sessionRenewalSteps: 64,
+  /** Between two looks for expired records in an embedded directory, ms, and how many records one look takes in. */
+  sessionRecordSweepMs: 10_000,
+  sessionRecordsPerSweep: 256,
   /** What each of its upstream sessions counts for on top, open or not. */
   upstreamSessionBytesEach: 1_664,
   /** Backends of a virtual host that are opened or asked at once, a millisecond together; those beyond have turns. */
@@ -436,6 +454,12 @@ export const limits = {
   hopConnectMsMax: 2_000,
   /** Links that an owner accepts: one for each other worker, twice, as a restarted one may still have its old link. */
   hopLinksMax: 2_048,
+  /** How long a request waits for an owner that is being started again, ms, and between two tries to pass it on. */
+  ownerWaitMsMax: 10_000,
+  ownerRetryMs: 50,
+  /** Requests of a worker that wait so, of all subjects and of one; one more is refused. */
+  ownerWaitsMax: 10_000,
+  ownerWaitsPerSubjectMax: 1_000,
   /** Hops on one link at once; one more fails as if the owner were lost, and at the owner it is not taken. */
   hopsPerLinkMax: 65_536,
   /**

@@ -56,9 +56,11 @@ export type RefusalCode =
   | 'sessions-paused'
   | 'overloaded'
   | 'owner-lost'
+  | 'owner-starting'
   | 'hop-failed'
   | 'store-failed'
   | 'not-ready'
+  | 'directory-failed'
   | 'draining';
 
 export interface Refusal {
@@ -229,6 +231,12 @@ export const refusals = Object.freeze({
   sessionsPaused: detail('sessions-paused', 503, 'Overloaded: no new sessions for now', OVERLOAD_RETRY),
   overloaded: detail('overloaded', 503, 'Overloaded: no new requests for now', OVERLOAD_RETRY),
   ownerLost: detail('owner-lost', 503, 'The process that held this session ended before it answered'),
+  ownerStarting: detail(
+    'owner-starting',
+    503,
+    'The process that holds this session is being started again: try again',
+    REQUESTS_RETRY,
+  ),
   hopFailed: detail('hop-failed', 500, 'The request could not be passed on to the process that holds this session'),
   storeFailed: detail('store-failed', 503, 'The store cannot be read: try again', ['retry-after', '2']),
   notReady: Object.freeze({
@@ -239,6 +247,9 @@ export const refusals = Object.freeze({
     body: '{"status":"not ready"}',
     headers: [],
   }) satisfies Refusal,
+  directoryFailed: detail('directory-failed', 503, 'The session cannot be looked for at the moment: try again', [
+    ...['retry-after', '2'],
+  ]),
   draining: Object.freeze({
     code: 'draining',
     status: 503,

@@ -18,7 +18,7 @@ import {
   type UpstreamFault,
 } from './upstream-fault.js';
 import { RpcRequest, type RequestHandler } from './rpc-request.js';
-import type { UpstreamSessionRecord } from './upstream-session.js';
+import type { UpstreamSessionRecord } from './upstream-session-record.js';
 
 export interface HandshakeResult {
   readonly record: UpstreamSessionRecord;
@@ -177,7 +177,7 @@ function initializeBody(id: Buffer, { capabilities, clientInfo }: ClientIntroduc
 }
 
 /** What every request in a session carries (C09, C10). */
-function sessionHeaders(sessionId: string, protocolVersion: string): readonly string[] {
+export function sessionHeaders(sessionId: string, protocolVersion: string): readonly string[] {
   const headers = [...CONTENT_HEADERS, 'mcp-protocol-version', protocolVersion];
   if (sessionId !== '') headers.push('mcp-session-id', sessionId);
   return headers;

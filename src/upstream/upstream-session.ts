@@ -2,13 +2,13 @@
 // whoever waits, tries again after a failure with a growing delay, and forgets what the backend has forgotten. Whether
 // the backend can be reached is known by all sessions together: see `reach/endpoint.ts`.
 //
-//   state        open asked      handshake done   handshake failed   lost by backend   close
-//   idle         opening         -                -                  -                 closed
-//   opening      (joins)         open             unavailable        -                 closed
-//   open         (at once)       -                -                  idle              closed
-//   unavailable  opening, when   -                -                  -                 closed
+//   state        open asked      handshake done   handshake failed   lost by backend   restored   close
+//   idle         opening         -                -                  -                 open       closed
+//   opening      (joins)         open             unavailable        -                 -          closed
+//   open         (at once)       -                -                  idle              -          closed
+//   unavailable  opening, when   -                -                  -                 -          closed
 //                the delay is over
-//   closed       (refused)       -                -                  -                 -
+//   closed       (refused)       -                -                  -                 -          -
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { mayHaveTasks } from '../user-config/list-rules.js';
 import { capability, TASK_CAPABILITIES } from '../protocol/capabilities.js';
@@ -18,45 +18,28 @@ import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { Hold } from './hold.js';
-import { openHandshake, type Handshake, type HandshakeResult } from './handshake.js';
+import { openHandshake, sessionHeaders, type Handshake, type HandshakeResult } from './handshake.js';
 import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
 import type { Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import { RpcRequest, type IdSpan, type RequestHandler } from './rpc-request.js';
+import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
 
 export type UpstreamSessionState = 'idle' | 'opening' | 'open' | 'unavailable' | 'closed';
 
 const TRANSITIONS: Readonly<Record<UpstreamSessionState, readonly UpstreamSessionState[]>> = {
-  idle: ['opening', 'closed'],
+  idle: ['opening', 'open', 'closed'],
   opening: ['open', 'unavailable', 'closed'],
   open: ['idle', 'closed'],
   unavailable: ['opening', 'closed'],
   closed: [],
 };
 
-/** What is written down of an open upstream session, and all that is needed to go on with it elsewhere. */
-export interface UpstreamSessionRecord {
-  /** The backend's session id; `''` when it gave none (C09). */
-  readonly sessionId: string;
-  /** The version that the backend answered (decisions 2.4). */
-  readonly protocolVersion: string;
-  /** What the backend declared, as bits of `capability`. */
-  readonly capabilities: number;
-  readonly instructions: string | undefined;
-}
-
 /** An answer to a backend's request. */
 export interface AnswerError {
   readonly code: number;
   readonly message: string;
-}
-
-/** Where the words weigh that a backend says of itself: a session's memory. */
-export interface WordMemory {
-  /** @returns their weight, to be dropped with them; `undefined` when there is no room for them. */
-  tryKeepText(text: string): number | undefined;
-  drop(bytes: number): void;
 }
 
 /** Called once: with nothing when the session is open, with the fault when it cannot be opened now. */
@@ -296,6 +279,14 @@ export class UpstreamSession {
     this.send({ body: Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},${body}}`) }, passthrough, () => {
       this.#answersUnderWay -= 1;
     });
+  }
+
+  /** Goes on with a session that another process has opened. Nobody is told: the backend's side of it is as it was. */
+  restore(record: UpstreamSessionRecord): void {
+    if (this.#state !== 'idle' || !this.#transition('open')) return;
+    this.#record = record;
+    this.#knownCapabilities = record.capabilities;
+    this.#headers = sessionHeaders(record.sessionId, record.protocolVersion);
   }
 
   /** The backend no longer knows the session: the next need opens a new one (C11). */

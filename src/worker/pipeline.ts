@@ -24,6 +24,7 @@ import type { Admission, AdmissionOutcome } from './admission/admission.js';
 import type { HopFailure } from './hop/call.js';
 import type { ForwardedIdentity } from './hop/heads.js';
 import type { Hops } from './hop/hops.js';
+import type { OwnerWaits } from './hop/owner-waits.js';
 import { ownerOf } from './session-id.js';
 import type { EdgeExchange } from './edge/edge-exchange.js';
 import type { EdgeHandler } from './edge/edge.js';
@@ -41,6 +42,8 @@ export interface PipelineParts {
   readonly overload: Overload;
   readonly relay: Relay;
   readonly hops: Hops;
+  /** `undefined` where sessions end with their worker: there is nothing to wait for. */
+  readonly ownerWaits: OwnerWaits | undefined;
   /** `undefined` unless the option is on. */
   readonly accessLog: AccessLog | undefined;
   readonly logger: Logger;
@@ -164,9 +167,24 @@ export class Pipeline implements EdgeHandler {
       return;
     }
     const address = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
-    hops.forward(owner, address, exchange, (failure) => {
-      this.#refuse(exchange, withRequestId(REFUSED_BY_FAILURE[failure], exchange.request.body));
-    });
+    hops.forward(owner, address, exchange, (failure) => this.#onHopFailure(owner, address, exchange, failure));
+  }
+
+  /** @param sinceMs when it was first passed on. */
+  #onHopFailure(
+    owner: number,
+    address: ForwardedIdentity,
+    exchange: EdgeExchange,
+    failure: HopFailure,
+    sinceMs = performance.now(),
+  ): void {
+    const { hops, ownerWaits } = this.#parts;
+    const isToCome = failure === 'owner-absent' && ownerWaits !== undefined && !hops.isClosed;
+    const again = (): void =>
+      hops.forward(owner, address, exchange, (next) => this.#onHopFailure(owner, address, exchange, next, sinceMs));
+    if (isToCome && ownerWaits.tryWait(address.subject, sinceMs, again)) return;
+    const refusal = isToCome ? refusals.ownerStarting : REFUSED_BY_FAILURE[failure];
+    this.#refuse(exchange, withRequestId(refusal, exchange.request.body));
   }
 
   #onHopAdmission(address: ForwardedIdentity, exchange: Exchange, outcome: AdmissionOutcome): void {

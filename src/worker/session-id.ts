@@ -13,8 +13,15 @@ const IDS_PER_DRAW = 256;
 /** Three characters of suffix: 2^18 tries, each landing on the wanted slot with a chance of 1 in `slotCount`. */
 const SUFFIX_TRIES = ALPHABET.length ** 3;
 
+const FORM = new RegExp(`^[\\w-]{${(RANDOM_BYTES / 3) * 4 + 3}}$`);
+
 const randomPool = Buffer.alloc(RANDOM_BYTES * IDS_PER_DRAW);
 let randomPoolUsed = randomPool.length;
+
+/** Whether it has the form of those that are minted, here or by another process. */
+export function isMintedForm(sessionId: string): boolean {
+  return FORM.test(sessionId);
+}
 
 /** The slot that owns a session. Any string has an owner; only the owner knows whether the session exists. */
 export function ownerOf(sessionId: string, slotCount: number): number {

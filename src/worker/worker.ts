@@ -14,6 +14,8 @@ import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
 import { HostPolicy } from '../shared/host-policy.js';
 import { createMessageMemories } from '../shared/message-memory.js';
 import { createLogger, type Logger } from '../shared/logger.js';
+import { SessionDirectory } from '../session-directory/session-directory.js';
+import { openSealedSessions } from '../store/open-sealed-sessions.js';
 import { openStore } from '../store/open-store.js';
 import type { Store } from '../store/store.js';
 import { UserConfigs } from '../user-config/user-configs.js';
@@ -21,7 +23,8 @@ import { AccessLog } from './access-log.js';
 import { Admission } from './admission/admission.js';
 import { HopListener } from './hop/listener.js';
 import { hopSocketPath, Hops } from './hop/hops.js';
-import { mintSessionId } from './session-id.js';
+import { OwnerWaits } from './hop/owner-waits.js';
+import { isMintedForm, mintSessionId } from './session-id.js';
 import { Edge } from './edge/edge.js';
 import { loadUws } from './edge/uws.js';
 import { ForgetAnnouncer } from './forget-announcer.js';
@@ -38,6 +41,7 @@ interface WorkerParts {
   readonly backends: BackendConnections;
   readonly configs: UserConfigs;
   readonly store: Store;
+  readonly directory: SessionDirectory | undefined;
   readonly announcer: ForgetAnnouncer;
   readonly overloadWatch: OverloadWatch;
 }
@@ -65,6 +69,15 @@ export class Worker {
       pool: options.connections,
       names,
     });
+    const sealedSessions = await openSealedSessions(options, hopDirectory, logger);
+    const directory =
+      sealedSessions &&
+      new SessionDirectory(sealedSessions, {
+        idleTimeoutMs: options.sessionIdleTimeoutMs,
+        outlivesGateway: options.sessionDirectory === 'store',
+        isPossibleId: isMintedForm,
+        logger,
+      });
     const relay = new Relay({
       http: backends.calls,
       streams: backends.streams,
@@ -75,6 +88,7 @@ export class Worker {
       accounts,
       answerMemory: memories.answers,
       sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
+      directory,
       mintSessionId: () => mintSessionId(slot, slotCount),
       logger,
     });
@@ -90,6 +104,7 @@ export class Worker {
       admission: new Admission(new TokenVerifier(options.token), configs, logger),
       relay,
       hops,
+      ownerWaits: directory && new OwnerWaits(),
       accessLog: options.accessLog ? new AccessLog(logger) : undefined,
       logger,
     });
@@ -106,7 +121,19 @@ export class Worker {
     await edge.listen();
     const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes);
     overloadWatch.start();
-    return new Worker({ overloadWatch, edge, pipeline, hopListener, hops, relay, backends, configs, store, announcer });
+    return new Worker({
+      overloadWatch,
+      edge,
+      pipeline,
+      hopListener,
+      hops,
+      relay,
+      backends,
+      configs,
+      store,
+      directory,
+      announcer,
+    });
   }
 
   /** From now on the health check says that this gateway will drain. */
@@ -123,13 +150,14 @@ export class Worker {
 
   /** Ends every session and tells the backends, for so long at most. */
   async stop(farewellsMs: number): Promise<void> {
-    const { overloadWatch, relay, hops, hopListener, backends, configs, store } = this.#parts;
+    const { overloadWatch, relay, hops, hopListener, backends, configs, store, directory } = this.#parts;
     overloadWatch.stop();
     await relay.stop(farewellsMs);
     hops.close();
     await hopListener.close();
     await backends.close();
     await configs.close();
+    await directory?.close();
     await store.close();
   }
 

@@ -1,4 +1,4 @@
-// A worker is killed under load. Who loses something is who had to: callers whose connection ended at it, and sessions
+// A worker is killed under load, and sessions are written down nowhere. Who loses something is who had to: callers whose connection ended at it, and sessions
 // that it owned. Callers keep their connections here, so that it is known which worker each of them talks to.
 import t, { type Test } from 'tap';
 import { ownerOf } from '../../src/worker/session-id.js';
@@ -9,6 +9,7 @@ import { answerText, rpc, type McpSession } from '../support/mcp-caller.js';
 import type { HttpAnswer } from '../support/raw-http.js';
 import { until } from '../support/until.js';
 
+const OPTIONS = ['--log-level', 'debug', '--session-directory', 'none'];
 const WORKERS = 4;
 const VICTIM = 2;
 const LINES_PER_SLOT = 3;
@@ -85,7 +86,7 @@ function isListening(slot: number): (line: LogLine) => boolean {
 t.test('a killed worker is replaced, and the sessions of the others lose nothing', async (t) => {
   const backend = await backendFor(t, { withSessions: true });
   const startedAtMs = performance.now();
-  const deployment = await startDeployment(t, { workerCount: WORKERS, options: ['--log-level', 'debug'] });
+  const deployment = await startDeployment(t, { workerCount: WORKERS, options: OPTIONS });
   const startMs = performance.now() - startedAtMs;
   const { gateway } = deployment;
   const caller = await deployment.caller({ one: { url: backend.url } });

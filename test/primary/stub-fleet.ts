@@ -58,6 +58,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
       resumptionBytesMax: 4 * 1024 * 1024,
     },
     shares: shareOptions(),
+    sessionDirectory: 'none',
     allowedOrigins: [],
     allowedHosts: [],
     bodyBytesMax: 1024,

@@ -33,6 +33,15 @@ export const workerOptions = {
   },
 } as const satisfies OptionTable;
 
+export const sessionDirectoryOptions = {
+  'session-directory': {
+    placeholder: '<place>',
+    meaning: 'where sessions are written down: process outlives a worker, store also the gateway, none nothing',
+    fallback: 'process',
+    parse: values.oneOf('process', 'store', 'none'),
+  },
+} as const satisfies OptionTable;
+
 export const processOptions = {
   'session-idle-timeout': {
     placeholder: '<duration>',

@@ -11,7 +11,8 @@ import type { ListMerger } from './list-merger.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { listRefusedFault, upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
 import type { RequestHandler, RpcRequest } from '../../upstream/rpc-request.js';
-import type { UpstreamSession, UpstreamSessionRecord } from '../../upstream/upstream-session.js';
+import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { UpstreamSessionRecord } from '../../upstream/upstream-session-record.js';
 
 /** Called once. */
 export type ListPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined) => void;

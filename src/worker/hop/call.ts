@@ -24,8 +24,7 @@ import {
 import type { HopSocket } from './socket.js';
 
 /**
- * Why there is no answer. `owner-absent`: nothing was sent, for there is no process to send it to, so its sessions are
- * lost too. `owner-lost`: the request was sent, and it is not known what became of it. `hop-failed`: the two workers did
+ * Why there is no answer. `owner-absent`: nothing was sent, for there is no process to send it to. `owner-lost`: the request was sent, and it is not known what became of it. `hop-failed`: the two workers did
  * not understand each other about this one request; the owner and its sessions are there.
  */
 export type HopFailure = 'owner-absent' | 'owner-lost' | 'hop-failed' | 'answer-bytes-full';

@@ -47,6 +47,10 @@ export class Hops {
     }
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /** Ends every link; the hops on them fail. */
   close(): void {
     this.#isClosed = true;

@@ -1,0 +1,81 @@
+// Sessions that this process does not know and the directory does: another process began them, and this one goes on. The requests
+// of one session share a look-up and are taken up in their order. Cold: once a session and process.
+import type { FoundSession, LookUp, SessionDirectory } from '../session-directory/session-directory.js';
+import type { Accounts } from '../shared/accounts.js';
+import { refusals, type Refusal } from '../shared/refusals.js';
+import type { Caller } from './relay.js';
+import { fullRequestShare } from './request-room.js';
+import { Session } from './session.js';
+import type { Sessions } from './sessions.js';
+
+type OnFound = (found: Session | Refusal) => void;
+
+export class Adoption {
+  readonly #directory: SessionDirectory;
+  readonly #sessions: Sessions;
+  readonly #accounts: Accounts;
+  /** By session and owner: whoever asks for another's session waits with nobody. */
+  readonly #underWay = new Map<string, OnFound[]>();
+
+  constructor(directory: SessionDirectory, sessions: Sessions, accounts: Accounts) {
+    this.#directory = directory;
+    this.#sessions = sessions;
+    this.#accounts = accounts;
+  }
+
+  /** Looks for a session that is not here. @param onFound called once, perhaps from within. */
+  find(sessionId: string, caller: Caller, onFound: OnFound): void {
+    const owner = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
+    // It is here, and another's.
+    if (this.#sessions.has(sessionId)) return onFound(refusals.sessionUnknown);
+    const key = JSON.stringify([sessionId, owner.virtualHostId, owner.subject]);
+    const waiting = this.#underWay.get(key);
+    if (waiting !== undefined) return this.#wait(waiting, caller, onFound);
+    const lookUp = this.#directory.find(sessionId, owner);
+    if (!(lookUp instanceof Promise)) return onFound(this.#adopt(sessionId, caller, lookUp));
+    const begun: OnFound[] = [];
+    this.#wait(begun, caller, onFound);
+    this.#underWay.set(key, begun);
+    void lookUp.then((outcome) => {
+      this.#underWay.delete(key);
+      const found = this.#adopt(sessionId, caller, outcome);
+      for (const each of begun) each(found);
+    });
+  }
+
+  /** What waits is held in memory: it counts as a request in flight. */
+  #wait(waiting: OnFound[], { subject }: Caller, onFound: OnFound): void {
+    const account = this.#accounts.of(subject);
+    const refusal = fullRequestShare(account);
+    if (refusal !== undefined) return onFound(refusal);
+    account.requests.take(1);
+    waiting.push((found) => {
+      account.requests.give(1);
+      // One of those before may have ended it.
+      onFound(found instanceof Session && found.isEnded ? refusals.sessionUnknown : found);
+    });
+  }
+
+  #adopt(sessionId: string, caller: Caller, outcome: LookUp): Session | Refusal {
+    switch (outcome) {
+      case 'unknown':
+      case 'ended':
+        return refusals.sessionUnknown;
+      case 'failed':
+      case 'full':
+        return refusals.directoryFailed;
+      default:
+        return this.#goOn(sessionId, caller, outcome);
+    }
+  }
+
+  #goOn(sessionId: string, { subject, virtualHost }: Caller, { record, version }: FoundSession): Session | Refusal {
+    const { protocolVersion, clientInfo, capabilities } = record;
+    const account = this.#accounts.of(subject);
+    const introduction = { clientInfo, capabilities };
+    const begun = { id: sessionId, version };
+    const session = this.#sessions.create({ account, virtualHost, protocolVersion, introduction, begun });
+    if (session instanceof Session) session.restore(record, virtualHost);
+    return session;
+  }
+}

@@ -1,0 +1,59 @@
+// How a record is hidden from whoever reads the place where it is kept: nothing but the session's id, which only its client
+// has, finds and opens it, and for its subject and its virtual host alone. Cold: a few times a session.
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+
+export interface SessionOwner {
+  readonly subject: string;
+  readonly virtualHostId: string;
+}
+
+/** Names the form of what is sealed: what has another form is opened by nobody. */
+const FORM = 'switchyard session record 1';
+
+const CIPHER = 'aes-256-gcm';
+const CIPHER_KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const LENGTH_BYTES = 4;
+
+/** Under which a session's record is found. */
+export function sessionKey(sessionId: string): Buffer {
+  return createHash('sha256').update(sessionId).digest();
+}
+
+export function seal(sessionId: string, owner: SessionOwner, bytes: Buffer): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, cipherKey(sessionId), nonce);
+  cipher.setAAD(associatedData(owner));
+  const sealed = cipher.update(bytes);
+  cipher.final();
+  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
+}
+
+/** @returns `undefined` for what is another owner's, of another form, or was tampered with. */
+export function unseal(sessionId: string, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
+  if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
+  const nonce = sealed.subarray(0, NONCE_BYTES);
+  const decipher = createDecipheriv(CIPHER, cipherKey(sessionId), nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(associatedData(owner));
+  decipher.setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+  const bytes = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
+  try {
+    decipher.final();
+  } catch {
+    return undefined;
+  }
+  return bytes;
+}
+
+function cipherKey(sessionId: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', sessionId, '', FORM, CIPHER_KEY_BYTES));
+}
+
+/** The subject behind its length, or a part of it could be taken for one of the virtual host. */
+function associatedData({ subject, virtualHostId }: SessionOwner): Buffer {
+  const length = Buffer.alloc(LENGTH_BYTES);
+  const subjectBytes = Buffer.from(subject);
+  length.writeUInt32BE(subjectBytes.length);
+  return Buffer.concat([length, subjectBytes, Buffer.from(virtualHostId)]);
+}

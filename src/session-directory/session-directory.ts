@@ -1,0 +1,157 @@
+// Where the sessions of a gateway are written down, so that a process that does not know one can go on with it. What cannot be
+// written costs durability and nothing else; what cannot be read is told apart from what is not there. Cold.
+import type { SealedRead, SealedSessions } from '../store/sealed-sessions.js';
+import { FairQueue } from '../shared/fair-queue.js';
+import { limits } from '../shared/limits.js';
+import type { Logger } from '../shared/logger.js';
+import { RepeatedLog } from '../shared/repeated-log.js';
+import { seal, sessionKey, unseal, type SessionOwner } from './seal.js';
+import { decodeSessionRecord, encodeSessionRecord, type SessionRecord } from './session-record.js';
+
+export interface SessionDirectoryOptions {
+  readonly idleTimeoutMs: number;
+  /** Whether records are there when the whole gateway is gone: its sessions end with it otherwise. */
+  readonly outlivesGateway: boolean;
+  /** Whether an id can be one of a session, of this process or another: what cannot is looked for nowhere. */
+  isPossibleId(sessionId: string): boolean;
+  readonly logger: Logger;
+}
+
+export interface FoundSession {
+  readonly record: SessionRecord;
+  /** What the next write is held against. */
+  readonly version: number;
+  readonly expiresAtMs: number;
+}
+
+/** `unknown`: there is none for this owner. `failed`: the directory cannot say. `full`: too many are being looked for. */
+export type LookUp = FoundSession | 'unknown' | 'ended' | 'failed' | 'full';
+
+/** `overtaken`: somebody else has written since. */
+export type WriteOutcome = 'written' | 'overtaken' | 'failed';
+
+/** Of the idle timeout: for so long after the last renewal a record is kept, which may come late by a part of it. */
+const LIFE_FACTOR = 1.5;
+
+export class SessionDirectory {
+  readonly #sessions: SealedSessions;
+  readonly #options: SessionDirectoryOptions;
+  readonly #log = new RepeatedLog();
+  /** Look-ups that wait for their turn, by subject. */
+  readonly #waiting = new FairQueue<() => void>({
+    itemsMax: limits.sessionLookUpsWaitingMax,
+    itemsPerKeyMax: limits.sessionLookUpsWaitingPerSubjectMax,
+  });
+  #lookUpsUnderWay = 0;
+  #writesUnderWay = 0;
+  #failedCount = 0;
+
+  constructor(sessions: SealedSessions, options: SessionDirectoryOptions) {
+    this.#sessions = sessions;
+    this.#options = options;
+  }
+
+  get outlivesGateway(): boolean {
+    return this.#options.outlivesGateway;
+  }
+
+  /** What could not be written or read so far. */
+  get failedCount(): number {
+    return this.#failedCount;
+  }
+
+  get idleTimeoutMs(): number {
+    return this.#options.idleTimeoutMs;
+  }
+
+  /** Answers without a promise where the place of the records does. Never throws or rejects. */
+  find(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
+    if (!this.#options.isPossibleId(sessionId)) return 'unknown';
+    if (this.#lookUpsUnderWay < limits.sessionLookUpsMax) return this.#lookUp(sessionId, owner);
+    return new Promise((resolve) => {
+      const begin = (): void => void resolve(this.#lookUp(sessionId, owner));
+      const place = this.#waiting.add(owner.subject, begin);
+      if (typeof place === 'string') resolve('full');
+    });
+  }
+
+  /** @param version of what is there now; 0 for nothing. */
+  async write(sessionId: string, owner: SessionOwner, record: SessionRecord, version: number): Promise<WriteOutcome> {
+    if (this.#writesUnderWay >= limits.sessionWritesMax) return this.#failed('too many writes are under way');
+    const bytes = encodeSessionRecord(record);
+    if (bytes.length > limits.sessionRecordBytesMax) return this.#failed('the record of a session is too long');
+    const sealed = { version: version + 1, bytes: seal(sessionId, owner, bytes), expiresAtMs: this.#expiryMs() };
+    this.#writesUnderWay += 1;
+    try {
+      return (await this.#sessions.write(sessionKey(sessionId), sealed)) ? 'written' : 'overtaken';
+    } catch (error) {
+      return this.#failed(reasonOf(error));
+    } finally {
+      this.#writesUnderWay -= 1;
+    }
+  }
+
+  /** It was used of late. @returns whether it is there; also when that cannot be told. */
+  async renew(sessionId: string): Promise<boolean> {
+    try {
+      return await this.#sessions.renew(sessionKey(sessionId), this.#expiryMs());
+    } catch (error) {
+      this.#failed(reasonOf(error));
+      return true;
+    }
+  }
+
+  /** The session is over. */
+  remove(sessionId: string): void {
+    this.#sessions.remove(sessionKey(sessionId), this.#expiryMs()).catch((error: unknown) => {
+      this.#failed(reasonOf(error));
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#sessions.close();
+  }
+
+  #lookUp(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
+    const open = (read: SealedRead): LookUp => {
+      if (typeof read !== 'object') return read ?? 'unknown';
+      const bytes = unseal(sessionId, owner, read.bytes);
+      if (bytes === undefined) return 'unknown';
+      return { record: decodeSessionRecord(bytes), version: read.version, expiresAtMs: read.expiresAtMs };
+    };
+    let read: SealedRead | Promise<SealedRead>;
+    try {
+      read = this.#sessions.read(sessionKey(sessionId));
+    } catch (error) {
+      return this.#failed(reasonOf(error));
+    }
+    if (!(read instanceof Promise)) return open(read);
+    this.#lookUpsUnderWay += 1;
+    return read
+      .then(open, (error: unknown) => this.#failed(reasonOf(error)))
+      .finally(() => {
+        this.#lookUpsUnderWay -= 1;
+        this.#waiting.take()?.();
+      });
+  }
+
+  #expiryMs(): number {
+    return Date.now() + this.#options.idleTimeoutMs * LIFE_FACTOR;
+  }
+
+  #failed(reason: string): 'failed' {
+    this.#failedCount += 1;
+    const fields = { reason, failedCount: this.#failedCount };
+    this.#log.warn(
+      this.#options.logger,
+      reason,
+      fields,
+      'the session directory fails: sessions may end with this process',
+    );
+    return 'failed';
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,61 @@
+// All that must be known to go on with a session elsewhere, as plain data and as bytes. Whose it is stands in neither: only
+// its owner can open it (seal.ts). Instructions of backends are not in it: they are told once, with `initialize`.
+import { limits } from '../shared/limits.js';
+
+export interface SessionRecord {
+  /** The version that is spoken with the client. */
+  readonly protocolVersion: string;
+  /** The client's own words of its `initialize`: JSON, every byte as sent. */
+  readonly clientInfo: Buffer;
+  readonly capabilities: Buffer;
+  /** The params of its last `logging/setLevel`, as JSON. */
+  readonly logLevel: Buffer | undefined;
+  readonly upstreams: readonly UpstreamRecord[];
+  /** The backends' own URIs that the client has subscribed to, by the backends' names. */
+  readonly subscriptions: Readonly<Record<string, readonly string[]>>;
+}
+
+/** An open upstream session. */
+export interface UpstreamRecord {
+  readonly backendName: string;
+  /** Where it was opened. */
+  readonly origin: string;
+  readonly path: string;
+  /** `''` when the backend gave none. */
+  readonly sessionId: string;
+  readonly protocolVersion: string;
+  /** As bits of `capability`. */
+  readonly capabilities: number;
+}
+
+/** Latin-1 gives each byte a character, so that JSON brings all of them back. */
+type Written = Omit<SessionRecord, 'clientInfo' | 'capabilities' | 'logLevel'> &
+  Readonly<Record<'clientInfo' | 'capabilities', string>> & { readonly logLevel?: string };
+
+/** Subscriptions are left out where the record would be too long with them. */
+export function encodeSessionRecord(record: SessionRecord): Buffer {
+  const bytes = encode(record);
+  if (bytes.length <= limits.sessionRecordBytesMax) return bytes;
+  return encode({ ...record, subscriptions: {} });
+}
+
+function encode({ clientInfo, capabilities, logLevel, ...rest }: SessionRecord): Buffer {
+  const written: Written = {
+    ...rest,
+    clientInfo: clientInfo.toString('latin1'),
+    capabilities: capabilities.toString('latin1'),
+    ...(logLevel !== undefined && { logLevel: logLevel.toString('latin1') }),
+  };
+  return Buffer.from(JSON.stringify(written));
+}
+
+/** @param bytes as they were encoded: the seal has vouched for them, and for their form. */
+export function decodeSessionRecord(bytes: Buffer): SessionRecord {
+  const { clientInfo, capabilities, logLevel, ...rest } = JSON.parse(bytes.toString()) as Written;
+  return {
+    ...rest,
+    clientInfo: Buffer.from(clientInfo, 'latin1'),
+    capabilities: Buffer.from(capabilities, 'latin1'),
+    logLevel: logLevel === undefined ? undefined : Buffer.from(logLevel, 'latin1'),
+  };
+}

@@ -1,0 +1,112 @@
+// Records of sessions inside the machine: an LMDB folder that all workers open side by side. Each value begins with the time
+// at which it expires; what expired and nobody has asked for is swept, some entries at a time. Cold: a few times a session.
+import { randomBytes } from 'node:crypto';
+import type { Database, RootDatabase } from 'lmdb';
+import { limits } from '../shared/limits.js';
+import { hearReason, openSessionsRoot } from './embedded-databases.js';
+import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
+
+const EXPIRY_BYTES = 8;
+const KEY_BYTES = 32;
+
+export class EmbeddedSessions implements SealedSessions {
+  /** Every read looks at what all processes have written: nothing has to be told. */
+  onChanged: SealedSessions['onChanged'];
+  readonly #root: RootDatabase;
+  readonly #sessions: Database<Buffer, Buffer>;
+  readonly #sweepTimer: NodeJS.Timeout;
+  /** Where the next sweep goes on; each process begins elsewhere. */
+  #sweepFrom: Buffer = randomBytes(KEY_BYTES);
+
+  /**
+   * Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used.
+   * @param outlivesMachine whether it is written to the disk at all.
+   */
+  constructor(path: string, outlivesMachine: boolean) {
+    this.#root = openSessionsRoot(path, outlivesMachine);
+    this.#sessions = this.#root.openDB({
+      name: 'sessions',
+      encoding: 'binary',
+      keyEncoding: 'binary',
+      useVersions: true,
+    });
+    this.#sweepTimer = setInterval(() => this.#sweep(), limits.sessionRecordSweepMs).unref();
+  }
+
+  read(key: Buffer): SealedRead {
+    // Left alone, lmdb reads from one snapshot for a while; this way what another process committed is seen.
+    this.#sessions.resetReadTxn();
+    const entry = this.#sessions.getEntry(key);
+    if (entry?.version === undefined) return undefined;
+    const expiresAtMs = entry.value.readDoubleBE();
+    if (expiresAtMs <= Date.now()) return undefined;
+    return { version: entry.version, bytes: entry.value.subarray(EXPIRY_BYTES), expiresAtMs };
+  }
+
+  async write(key: Buffer, { version, bytes, expiresAtMs }: SealedSession): Promise<boolean> {
+    const value = valueOf(bytes, expiresAtMs);
+    return heard(this.#sessions.put(key, value, version, version === 1 ? undefined : version - 1));
+  }
+
+  async renew(key: Buffer, expiresAtMs: number): Promise<boolean> {
+    const present = this.read(key);
+    if (typeof present !== 'object') return false;
+    const { version, bytes } = present;
+    // Who has written meanwhile has put its end off, too.
+    await heard(this.#sessions.put(key, valueOf(bytes, expiresAtMs), version, version));
+    return true;
+  }
+
+  async remove(key: Buffer): Promise<void> {
+    await heard(this.#sessions.remove(key));
+  }
+
+  /** What was committed is in the file: nobody waits for the disk. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweepTimer);
+    let late: NodeJS.Timeout | undefined;
+    const isLate = new Promise<void>((resolve) => (late = setTimeout(resolve, limits.embeddedCloseMsMax)));
+    await Promise.race([this.#root.close(), isLate]);
+    clearTimeout(late);
+  }
+
+  #sweep(): void {
+    try {
+      this.#sessions.resetReadTxn();
+      const limit = limits.sessionRecordsPerSweep;
+      const entries = [...this.#sessions.getRange({ start: this.#sweepFrom, limit })];
+      const last = entries.at(-1);
+      this.#sweepFrom = entries.length < limit || last === undefined ? Buffer.alloc(KEY_BYTES) : last.key;
+      const expired = entries.filter(({ value }) => value.readDoubleBE() <= Date.now());
+      if (expired.length > 0) heard(this.#removeExpired(expired.map(({ key }) => key))).catch(() => {});
+    } catch {
+      // Whoever reads or writes next says so.
+    }
+  }
+
+  /** Somebody may have put one's end off since. */
+  async #removeExpired(keys: readonly Buffer[]): Promise<void> {
+    await this.#root.transaction(() => {
+      for (const key of keys) {
+        const value = this.#sessions.get(key);
+        if (value !== undefined && value.readDoubleBE() <= Date.now()) this.#sessions.removeSync(key);
+      }
+    });
+  }
+}
+
+async function heard<Answer>(write: Promise<Answer>): Promise<Answer> {
+  try {
+    return await write;
+  } catch (error) {
+    hearReason(error);
+    throw error;
+  }
+}
+
+function valueOf(bytes: Buffer, expiresAtMs: number): Buffer {
+  const value = Buffer.allocUnsafe(EXPIRY_BYTES + bytes.length);
+  value.writeDoubleBE(expiresAtMs);
+  bytes.copy(value, EXPIRY_BYTES);
+  return value;
+}

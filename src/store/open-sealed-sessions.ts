@@ -1,0 +1,34 @@
+// The place of the records of sessions, as the options name it. Like the stores, each is loaded when it is asked for.
+import { join } from 'node:path';
+import type { DataplaneOptions } from '../config/dataplane-options.js';
+import type { Logger } from '../shared/logger.js';
+import type { SealedSessions } from './sealed-sessions.js';
+
+const FOLDER = 'sessions';
+
+/**
+ * @param runDirectory private to this gateway, and gone with it.
+ * @returns `undefined` when sessions are written down nowhere: as the options say, or because the place cannot be used, which
+ *   is logged and costs the gateway nothing else.
+ */
+export async function openSealedSessions(
+  { sessionDirectory, store }: Pick<DataplaneOptions, 'sessionDirectory' | 'store'>,
+  runDirectory: string,
+  logger: Logger,
+): Promise<SealedSessions | undefined> {
+  if (sessionDirectory === 'none') return undefined;
+  if (sessionDirectory === 'process') return tryOpenEmbedded(join(runDirectory, FOLDER), false, logger);
+  if (store.kind === 'embedded') return tryOpenEmbedded(join(store.path, FOLDER), true, logger);
+  return undefined;
+}
+
+async function tryOpenEmbedded(path: string, isFlushed: boolean, logger: Logger): Promise<SealedSessions | undefined> {
+  const { EmbeddedSessions } = await import('./embedded-sessions.js');
+  try {
+    return new EmbeddedSessions(path, isFlushed);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    logger.error({ path, reason }, 'sessions cannot be written down: they end with their worker');
+    return undefined;
+  }
+}

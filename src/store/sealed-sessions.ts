@@ -1,0 +1,30 @@
+// What the gateway asks of a place where records of sessions are kept, whichever it is. Keys are hashes and values sealed:
+// the place can read neither. Records may be lost, and then so are sessions whose process is gone; nothing waits for a disk.
+
+export interface SealedSession {
+  /** Counted up by each write: what a later write is held against. */
+  readonly version: number;
+  readonly bytes: Buffer;
+  /** On the wall clock, ms: a record may outlive processes. */
+  readonly expiresAtMs: number;
+}
+
+/** `ended`: there was one, and it was removed a while ago at most. */
+export type SealedRead = SealedSession | 'ended' | undefined;
+
+export interface SealedSessions {
+  /** Without a promise when it can be told at once. Throws or rejects when it cannot be told. */
+  read(key: Buffer): SealedRead | Promise<SealedRead>;
+  /**
+   * Writes version 1 over anything that expired, or a later one over its predecessor alone.
+   * @returns false when something else is there. Rejects when it could not be written.
+   */
+  write(key: Buffer, session: SealedSession): Promise<boolean>;
+  /** Puts its end off. @returns false when there is nothing. Rejects as above. */
+  renew(key: Buffer, expiresAtMs: number): Promise<boolean>;
+  /** @param expiresAtMs until when it may be told that there was one. */
+  remove(key: Buffer, expiresAtMs: number): Promise<void>;
+  /** Called with the key of each record that somebody else has changed since it was read or written here, or with nothing for all of them. */
+  onChanged: ((key: Buffer | undefined) => void) | undefined;
+  close(): Promise<void>;
+}

@@ -1,0 +1,20 @@
+// What an open upstream session is to those who use it, and to who keeps its words: plain data.
+
+/** What is written down of an open upstream session, and all that is needed to go on with it elsewhere. */
+export interface UpstreamSessionRecord {
+  /** The backend's session id; `''` when it gave none (C09). */
+  readonly sessionId: string;
+  /** The version that the backend answered (decisions 2.4). */
+  readonly protocolVersion: string;
+  /** What the backend declared, as bits of `capability`. */
+  readonly capabilities: number;
+  /** Told to the client with the session's `initialize`; `undefined` where another process opened it. */
+  readonly instructions: string | undefined;
+}
+
+/** Where the words weigh that a backend says of itself: a session's memory. */
+export interface WordMemory {
+  /** @returns their weight, to be dropped with them; `undefined` when there is no room for them. */
+  tryKeepText(text: string): number | undefined;
+  drop(bytes: number): void;
+}

@@ -1,0 +1,66 @@
+import t from 'tap';
+import { seal, sessionKey, unseal } from '../../src/session-directory/seal.js';
+import { decodeSessionRecord, encodeSessionRecord } from '../../src/session-directory/session-record.js';
+import { limits } from '../../src/shared/limits.js';
+
+const ID = 'a-session-id-that-nobody-can-guess';
+const OWNER = { subject: 'alice', virtualHostId: 'vh' };
+const BYTES = Buffer.from('what the gateway knows of a session');
+
+t.test('its id and its owner open a record, and nothing else does', async (t) => {
+  const sealed = seal(ID, OWNER, BYTES);
+  t.same(unseal(ID, OWNER, sealed), BYTES);
+  t.equal(unseal(`${ID}x`, OWNER, sealed), undefined, 'another session');
+  t.equal(unseal(ID, { ...OWNER, subject: 'bob' }, sealed), undefined, 'another subject');
+  t.equal(unseal(ID, { ...OWNER, virtualHostId: 'other' }, sealed), undefined, 'another virtual host');
+  t.equal(
+    unseal(ID, { subject: 'alicev', virtualHostId: 'h' }, sealed),
+    undefined,
+    'the same letters, parted elsewhere',
+  );
+  for (let at = 0; at < sealed.length; at++) {
+    const changed = Buffer.from(sealed);
+    changed[at] = changed[at]! ^ 1;
+    t.equal(unseal(ID, OWNER, changed), undefined, `a bit of byte ${at} changed`);
+  }
+  for (const length of [0, 12, 27, sealed.length - 1])
+    t.equal(unseal(ID, OWNER, sealed.subarray(0, length)), undefined);
+});
+
+t.test('a record shows nothing of what is in it, and is never sealed twice alike', async (t) => {
+  const sealed = seal(ID, OWNER, BYTES);
+  for (const text of [ID, OWNER.subject, BYTES.toString()]) t.notOk(sealed.includes(text), text);
+  t.notOk(sealed.includes(sessionKey(ID)));
+  t.notOk(sessionKey(ID).includes(ID));
+  t.notSame(seal(ID, OWNER, BYTES), sealed, 'a fresh nonce each time');
+});
+
+const RECORD = {
+  protocolVersion: '2025-11-25',
+  clientInfo: Buffer.from('{"name":"ü\\u0000","version" : "1"}'),
+  capabilities: Buffer.from([0x7b, 0xff, 0x80, 0x7d]),
+  logLevel: Buffer.from('{"level":"error"}'),
+  upstreams: [
+    {
+      backendName: 'one',
+      origin: 'https://one.example',
+      path: '/mcp?tenant=7',
+      sessionId: 'an upstream id',
+      protocolVersion: '2025-06-18',
+      capabilities: 513,
+    },
+  ],
+  subscriptions: { one: ['file:///ü', 'x:\u2028'] },
+};
+
+t.test('every byte of a record comes back', async (t) => {
+  t.same(decodeSessionRecord(encodeSessionRecord(RECORD)), RECORD);
+  const small = { ...RECORD, logLevel: undefined, upstreams: [], subscriptions: {} };
+  t.same(decodeSessionRecord(encodeSessionRecord(small)), small);
+});
+
+t.test('a record that would be too long has no subscriptions', async (t) => {
+  const subscriptions = { one: ['x:'.padEnd(limits.sessionRecordBytesMax, 'x')] };
+  const decoded = decodeSessionRecord(encodeSessionRecord({ ...RECORD, subscriptions }));
+  t.same(decoded, { ...RECORD, subscriptions: {} });
+});
