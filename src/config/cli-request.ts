@@ -8,6 +8,7 @@ import {
 } from './cli-option-table.js';
 import type { CommandName, CommandWords } from './command-line.js';
 import { OptionReader } from './option-reader.js';
+import { TOKEN_VARIABLE } from './unknown-variables.js';
 import type { OptionTable, OptionValues } from './option.js';
 
 export type CliAction =
@@ -42,14 +43,12 @@ export interface CliRequest {
 
 export type CliCommandName = Exclude<CommandName, 'dataplane' | 'control-plane' | 'token'>;
 
-/** Tokens are secrets: they are never taken on the command line, where every user of the machine can read them. */
-const TOKEN_VARIABLE = 'SWITCHYARD_TOKEN';
-
 /** Throws OptionFaults with every fault. */
 export function loadCliRequest(
   words: CommandWords & { readonly command: CliCommandName },
   environment: NodeJS.ProcessEnv = process.env,
 ): CliRequest {
+  // Tokens are secrets: they are never taken on the command line, where every user of the machine can read them.
   const token = environment[TOKEN_VARIABLE] ?? '';
   const complete = token === '' ? { ...words, faults: [...words.faults, TOKEN_FAULT] } : words;
   const { values, action } = readAction(complete, environment);

@@ -3,6 +3,7 @@
 import { InvalidValue, OptionFaults } from './faults.js';
 import { environmentVariable, type OptionTable, type OptionValues } from './option.js';
 import type { CommandWords } from './command-line.js';
+import { unknownVariableFaults } from './unknown-variables.js';
 
 export class OptionReader<Table extends OptionTable> {
   readonly #table: Table;
@@ -15,7 +16,7 @@ export class OptionReader<Table extends OptionTable> {
     this.#table = table;
     this.#words = words;
     this.#environment = environment;
-    this.#faults = [...words.faults];
+    this.#faults = [...words.faults, ...unknownVariableFaults(environment)];
     const entries = Object.keys(table).map((name) => [name, this.#read(name)]);
     // Object.fromEntries cannot carry the table's types over; #read has parsed each value with its own option.
     this.#values = Object.fromEntries(entries) as Partial<OptionValues<Table>>;

@@ -44,7 +44,12 @@ export interface CompiledUserConfig {
 
 /** What a look-up of a user config comes to. */
 export type UserConfigRead =
-  | { readonly kind: 'found'; readonly config: CompiledUserConfig }
+  | {
+      readonly kind: 'found';
+      readonly config: CompiledUserConfig;
+      /** Members of it that look misspelt, in words for the log; absent when there are none. */
+      readonly oddities?: string;
+    }
   /** No value, or an empty one: 400. */
   | { readonly kind: 'missing' }
   /** Not decodable, or the store failed, and then for every subject: 500. The reason is for the log. */

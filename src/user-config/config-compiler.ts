@@ -25,7 +25,7 @@ export class ConfigCompiler {
     if (isLarge) return this.#compileLarge(value);
     const decoding = decodeUserConfig(value);
     if (!decoding.ok) return undecodable(decoding.issues);
-    return { kind: 'found', config: compileUserConfig(decoding.config, this.#upstreamMode) };
+    return found(compileUserConfig(decoding.config, this.#upstreamMode), decoding.oddities);
   }
 
   /** Ends the thread. */
@@ -37,8 +37,13 @@ export class ConfigCompiler {
     const outcome = await this.#thread.run({ value, upstreamMode: this.#upstreamMode });
     if ('issues' in outcome) return undecodable(outcome.issues);
     const { buffer, byteOffset, byteLength } = outcome.rows;
-    return { kind: 'found', config: await putTogether(new ConfigReader(Buffer.from(buffer, byteOffset, byteLength))) };
+    const config = await putTogether(new ConfigReader(Buffer.from(buffer, byteOffset, byteLength)));
+    return found(config, outcome.oddities);
   }
+}
+
+function found(config: CompiledUserConfig, oddities = ''): UserConfigRead {
+  return { kind: 'found', config, ...(oddities !== '' && { oddities }) };
 }
 
 function undecodable(issues: string): UserConfigRead {

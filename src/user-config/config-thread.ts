@@ -12,12 +12,13 @@ export interface ConfigTask {
 }
 
 /** `rows`: as `ConfigReader` takes them. */
-export type ConfigOutcome = { readonly rows: Uint8Array } | { readonly issues: string };
+export type ConfigOutcome = { readonly rows: Uint8Array; readonly oddities: string } | { readonly issues: string };
 
 export default function compile({ value, upstreamMode }: ConfigTask): unknown {
   const decoding = decodeUserConfig(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
   if (!decoding.ok) return { issues: decoding.issues } satisfies ConfigOutcome;
+  const { oddities = '' } = decoding;
   // A copy: a buffer of Node's may share its memory with others.
   const rows = Uint8Array.from(encodeConfig(compileUserConfig(decoding.config, upstreamMode)));
-  return move({ [transferableSymbol]: [rows.buffer], [valueSymbol]: { rows } satisfies ConfigOutcome });
+  return move({ [transferableSymbol]: [rows.buffer], [valueSymbol]: { rows, oddities } satisfies ConfigOutcome });
 }

@@ -2,6 +2,7 @@
 // one. Maps, not objects, hold what is keyed by names of the config: `__proto__` is a name like any other. Cold.
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
+import { nameLike } from '../shared/likeness.js';
 import { limits } from '../shared/limits.js';
 
 const text = z.string('must be a string');
@@ -46,7 +47,8 @@ export type BackendConfig = z.infer<typeof backendSchema>;
 export type UserConfig = z.infer<typeof userConfigSchema>;
 
 export type UserConfigDecoding =
-  | { readonly ok: true; readonly config: UserConfig }
+  /** `oddities`: members that nothing reads and that look as if they should mean something, in words; no values. */
+  | { readonly ok: true; readonly config: UserConfig; readonly oddities?: string }
   /** Names the members at fault and never repeats a value: it is shown to whoever wrote the config, and logged. */
   | { readonly ok: false; readonly issues: string };
 
@@ -62,7 +64,9 @@ export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
   }
   try {
     const parsed = userConfigSchema.safeParse(value);
-    return parsed.success ? { ok: true, config: parsed.data } : refuse(describe(parsed.error.issues));
+    if (!parsed.success) return refuse(describe(parsed.error.issues));
+    const oddities = describe(findOddities(value));
+    return { ok: true, config: parsed.data, ...(oddities !== '' && { oddities }) };
   } catch (error) {
     // So many members are at fault that zod's list of them passes what a call may have of arguments.
     if (error instanceof RangeError) return refuse('too many members at fault to be told');
@@ -70,11 +74,58 @@ export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
   }
 }
 
+interface Issue {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/**
+ * Members that the schema does not know are for others to use, but one that looks like a member that it knows was meant to
+ * be that: an allow-list under another name would restrict nothing. @param value fits the schema.
+ */
+function findOddities(value: unknown): Issue[] {
+  const issues: Issue[] = [];
+  /** Unknown name → the known one; a config may have very many unknown ones, and time is short. */
+  const meanings = new Map<string, string | undefined>();
+  const look = (level: keyof typeof MEMBERS, members: unknown, path: readonly string[]): void => {
+    for (const name of Object.keys(isObject(members) ? members : {})) {
+      if (MEMBERS[level].has(name)) continue;
+      if (!meanings.has(name) && meanings.size < ODDITIES_JUDGED_MAX) meanings.set(name, nameLike(name, ALL_MEMBERS));
+      const meant = meanings.get(name);
+      if (meant === undefined) continue;
+      const message = meant === name ? 'means nothing in this place' : `is not known; is it ${meant}?`;
+      issues.push({ path: [...path, name], message });
+    }
+  };
+  look('config', value, []);
+  for (const [id, host] of membersOf(value, 'virtual_hosts')) {
+    look('virtual host', host, ['virtual_hosts', id]);
+    for (const [name, backend] of membersOf(host, 'backends'))
+      look('backend', backend, ['virtual_hosts', id, 'backends', name]);
+  }
+  return issues;
+}
+
+/** Different unknown names of one config that are looked at. */
+const ODDITIES_JUDGED_MAX = 100;
+
+const MEMBERS = {
+  config: new Set(Object.keys(userConfigSchema.shape)),
+  'virtual host': new Set(Object.keys(virtualHostSchema.shape)),
+  backend: new Set(Object.keys(backendSchema.shape)),
+} as const;
+const ALL_MEMBERS: ReadonlySet<string> = new Set(Object.values(MEMBERS).flatMap((names) => [...names]));
+
+function membersOf(value: unknown, name: string): readonly (readonly [string, unknown])[] {
+  const members = isObject(value) ? value[name] : undefined;
+  return isObject(members) ? Object.entries(members) : [];
+}
+
 function refuse(issues: string): UserConfigDecoding {
   return { ok: false, issues };
 }
 
-function describe(issues: readonly z.core.$ZodIssue[]): string {
+function describe(issues: readonly Issue[]): string {
   const told = issues.slice(0, limits.userConfigIssuesMax).map(({ path, message }) => {
     const member = path.map(String).join('.').slice(0, limits.userConfigIssuePathCharsMax);
     return member === '' ? message : `${member}: ${message}`;

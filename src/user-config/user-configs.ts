@@ -23,6 +23,7 @@ const missing: UserConfigRead = Object.freeze({ kind: 'missing' });
 export class UserConfigs {
   readonly #store: Store;
   readonly #compiler: ConfigCompiler;
+  readonly #onOddities: (subject: string, oddities: string) => void;
   /** The newest of each subject. */
   readonly #compiling = new Map<string, Compiling>();
   readonly #compiled = new RecentMap<Compiled>(
@@ -31,8 +32,14 @@ export class UserConfigs {
     ({ value }) => value.length,
   );
 
-  constructor(store: Store, upstreamMode: UpstreamOptions['mode']) {
+  /** @param onOddities hears of each config that is compiled and has members that look misspelt. */
+  constructor(
+    store: Store,
+    upstreamMode: UpstreamOptions['mode'],
+    onOddities: (subject: string, oddities: string) => void = () => {},
+  ) {
     this.#store = store;
+    this.#onOddities = onOddities;
     this.#compiler = new ConfigCompiler(upstreamMode);
   }
 
@@ -73,15 +80,20 @@ export class UserConfigs {
     if (under?.value.equals(value) === true) return under.read;
     const read = this.#compiler.compile(value);
     if (read instanceof Promise) return this.#await(subject, value, read);
-    this.#compiled.set(subject, { value, read });
+    this.#remember(subject, value, read);
     return read;
+  }
+
+  #remember(subject: string, value: Buffer, read: UserConfigRead): void {
+    this.#compiled.set(subject, { value, read });
+    if (read.kind === 'found' && read.oddities !== undefined) this.#onOddities(subject, read.oddities);
   }
 
   #await(subject: string, value: Buffer, compiled: Promise<UserConfigRead>): Promise<UserConfigRead> {
     const read = compiled.then(
       (settled) => {
         // What was written meanwhile is the newer one.
-        if (this.#settle(subject, read)) this.#compiled.set(subject, { value, read: settled });
+        if (this.#settle(subject, read)) this.#remember(subject, value, settled);
         return settled;
       },
       (error: unknown): UserConfigRead => {

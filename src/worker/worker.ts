@@ -13,7 +13,8 @@ import { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
 import { HostPolicy } from '../shared/host-policy.js';
 import { createMessageMemories } from '../shared/message-memory.js';
-import { createLogger, type Logger } from '../shared/logger.js';
+import { createLogger, subjectHash, type Logger } from '../shared/logger.js';
+import { RepeatedLog } from '../shared/repeated-log.js';
 import { SessionDirectory } from '../session-directory/session-directory.js';
 import { openSealedSessions } from '../store/open-sealed-sessions.js';
 import { openStore } from '../store/open-store.js';
@@ -60,7 +61,7 @@ export class Worker {
     const uws = await loadUws();
     const store = await openStore(options.store, logger, (obstacle) => primary.send({ kind: 'store', obstacle }));
     const deadlines = new DeadlineWheel();
-    const configs = new UserConfigs(store, options.upstream.mode);
+    const configs = new UserConfigs(store, options.upstream.mode, oddityLog(logger));
     const accounts = new Accounts(shareTable(options.shares));
     const memories = createMessageMemories(accounts, deadlines);
     const names = new Names(options.connections.names);
@@ -173,6 +174,15 @@ export class Worker {
   onAllForgotten(ticket: number): void {
     this.#parts.announcer.onAllForgotten(ticket);
   }
+}
+
+/** Once for each config: what is misspelt in one may open what it was to close. */
+function oddityLog(logger: Logger): (subject: string, oddities: string) => void {
+  const repeated = new RepeatedLog();
+  return (subject, oddities) => {
+    const fields = { subject: subjectHash(subject), oddities };
+    repeated.warn(logger, `${subject} ${oddities}`, fields, 'user config has members that mean nothing');
+  };
 }
 
 function createHostPolicy({ allowedHosts, allowedOrigins }: DataplaneOptions, { host }: ListenAddress): HostPolicy {

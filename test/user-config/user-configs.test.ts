@@ -117,6 +117,31 @@ t.test('the upstream mode reaches the backends', async (t) => {
   }
 });
 
+t.test('of members that look misspelt a word is said, once for each config, small or large', async (t) => {
+  const told: string[] = [];
+  const store = new ScriptedStore();
+  const configs = new UserConfigs(store, 'tls-only', (subject, oddities) => told.push(`${subject}: ${oddities}`));
+  t.teardown(() => configs.close());
+  const odd = { b: { url, allowed_tools: ['a'], description: 'mine' } };
+  const text = configBytes(odd).toString();
+  const expected = 'alice: virtual_hosts.vh.backends.b.allowed_tools: is not known; is it allowed_tool_names?';
+  store.answer = { kind: 'found', value: Buffer.from(text) };
+  found(await configs.read('alice'));
+  found(await configs.read('alice'));
+  t.same(told, [expected]);
+  store.answer = { kind: 'found', value: Buffer.from(text.padEnd(limits.userConfigInlineBytesMax + 1)) };
+  found(await configs.read('alice'));
+  t.same(told, [expected, expected], 'the large one is another config');
+  store.answer = { kind: 'found', value: configBytes({ b: { url, allowed_tool_names: ['a'], description: 'mine' } }) };
+  found(await configs.read('alice'));
+  t.equal(told.length, 2);
+});
+
+t.test('a member that is known elsewhere means nothing where it stands', async (t) => {
+  const decoding = decodeUserConfig(Buffer.from('{"virtual_hosts":{"vh":{"backends":{},"allowed_tool_names":["a"]}}}'));
+  t.match(decoding, { ok: true, oddities: 'virtual_hosts.vh.allowed_tool_names: means nothing in this place' });
+});
+
 t.test('to forget is the work of the store', async (t) => {
   const store = new ScriptedStore();
   new UserConfigs(store, 'tls-only').forget('alice');

@@ -1,0 +1,39 @@
+// Environment variables with our prefix that nothing reads: a misspelt one would leave its option at the default, in
+// silence. One file of variables may serve several commands, so what any of them reads is known.
+import { nameLike } from '../shared/likeness.js';
+import { commands, type CommandDeclaration } from './command-line.js';
+import { environmentVariable } from './option.js';
+
+const PREFIX = 'SWITCHYARD_';
+
+/** Tokens come from the environment alone (cli-request.ts). */
+export const TOKEN_VARIABLE = `${PREFIX}TOKEN`;
+
+const declarations: readonly CommandDeclaration[] = Object.values(commands);
+const known: ReadonlySet<string> = new Set([
+  TOKEN_VARIABLE,
+  ...declarations.flatMap(({ options }) => Object.keys(options).map(environmentVariable)),
+]);
+
+/** One line each; empty variables count as not set. */
+export function unknownVariableFaults(environment: NodeJS.ProcessEnv): string[] {
+  return Object.entries(environment).flatMap(([name, value = '']) => {
+    if (!name.startsWith(PREFIX) || value === '' || known.has(name) || isOfService(name, value)) return [];
+    const meant = nameLike(name, known);
+    return [
+      `${name}: no option reads it; ${meant === undefined ? 'remove it' : `correct it to ${meant}, or remove it`}`,
+    ];
+  });
+}
+
+/**
+ * Kubernetes describes each service to the containers beside it in variables, and a service may well be named after the
+ * program: SWITCHYARD_SERVICE_HOST, SWITCHYARD_PORT=tcp://10.0.0.1:8001, SWITCHYARD_PORT_8001_TCP_ADDR.
+ */
+function isOfService(name: string, value: string): boolean {
+  if (/_SERVICE_(?:HOST|PORT(?:_\w+)?)$/.test(name)) return true;
+  return (
+    /_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name) ||
+    (/_PORT$/.test(name) && /^\w+:\/\//.test(value))
+  );
+}

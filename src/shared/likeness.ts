@@ -1,0 +1,46 @@
+// Whether a name that nobody knows was probably meant to be one that is known: for messages about misspelt names. Cold.
+
+/** Too common to mean anything by itself. */
+const COMMON: ReadonlySet<string> = new Set(['name', 'switchyard']);
+
+/** The known name that shares most words with this one, or differs from it in a slip or two; `undefined` when none does. */
+export function nameLike(name: string, known: Iterable<string>): string | undefined {
+  const words = wordsOf(name);
+  let best: string | undefined;
+  let bestScore = 0;
+  for (const candidate of known) {
+    const others = wordsOf(candidate);
+    const shared = words.filter((word) => others.includes(word));
+    const isSlip = slips(words.join(''), others.join('')) <= Math.min(2, Math.floor(name.length / 4));
+    const isAlike = isSlip || shared.some((word) => !COMMON.has(word));
+    const score = isAlike ? (isSlip ? 1 : 0) + shared.length / new Set([...words, ...others]).size : 0;
+    if (score > bestScore) [best, bestScore] = [candidate, score];
+  }
+  return best;
+}
+
+/** In small letters, without the ends that make plurals and participles: `allowedToolNames` → allow, tool, name. */
+function wordsOf(name: string): string[] {
+  const words =
+    name
+      .replace(/([a-z\d])([A-Z])/g, '$1_$2')
+      .toLowerCase()
+      .match(/[a-z\d]+/g) ?? [];
+  return words.map((word) => (word.length > 3 ? word.replace(/(?:ed|s)$/, '') : word));
+}
+
+/** How many letters have to be put in, left out or changed to make one of the other; 3 stands for more than two. */
+function slips(one: string, other: string): number {
+  if (Math.abs(one.length - other.length) > 2) return 3;
+  let above = Array.from({ length: other.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= one.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= other.length; column++) {
+      const isSame = one[row - 1] === other[column - 1];
+      const [left = 0, up = 0, corner = 0] = [current[column - 1], above[column], above[column - 1]];
+      current.push(Math.min(left + 1, up + 1, corner + (isSame ? 0 : 1)));
+    }
+    above = current;
+  }
+  return Math.min(3, above[other.length] ?? 3);
+}

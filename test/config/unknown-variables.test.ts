@@ -1,0 +1,44 @@
+import t from 'tap';
+import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
+import { unknownVariableFaults } from '../../src/config/unknown-variables.js';
+import { optionLoader } from './option-loader.js';
+
+t.test('a variable with the prefix that nothing reads is a fault, like an unknown option', async (t) => {
+  const { faults } = optionLoader('dataplane', loadDataplaneOptions);
+  const environment = { SWITCHYARD_REDIS_ADRESS: 'hunter2', SWITCHYARD_BANANA: 'hunter2', SWITCHYARD_LOG_LEVEL: 'x' };
+  const told = faults(['--no-such'], environment);
+  t.match(told, [
+    /^--no-such: unknown option/,
+    'SWITCHYARD_REDIS_ADRESS: no option reads it; correct it to SWITCHYARD_REDIS_ADDRESS, or remove it',
+    'SWITCHYARD_BANANA: no option reads it; remove it',
+    /^--log-level/,
+  ]);
+  t.notMatch(told.join(), 'hunter2', 'a value may be a secret');
+});
+
+t.test('what any command reads, what is empty and what is of others is left alone', async (t) => {
+  const environment = {
+    SWITCHYARD_TOKEN: 'x',
+    SWITCHYARD_RATE_LIMIT: '7',
+    SWITCHYARD_ADDRESS: '127.0.0.1:1',
+    SWITCHYARD_SUBJECT: 'alice',
+    SWITCHYARD_LOGLEVEL: '',
+    SWITCHYARD: 'x',
+    OTHER_SWITCHYARD_THING: 'x',
+  };
+  t.same(unknownVariableFaults(environment), []);
+});
+
+t.test('what Kubernetes says of services named after the program is no fault', async (t) => {
+  const environment = {
+    SWITCHYARD_SERVICE_HOST: '10.0.0.1',
+    SWITCHYARD_SERVICE_PORT: '8001',
+    SWITCHYARD_SERVICE_PORT_HTTP: '8001',
+    SWITCHYARD_PORT: 'tcp://10.0.0.1:8001',
+    SWITCHYARD_PORT_8001_TCP: 'tcp://10.0.0.1:8001',
+    SWITCHYARD_PORT_8001_TCP_ADDR: '10.0.0.1',
+    SWITCHYARD_CONTROL_PLANE_SERVICE_HOST: '10.0.0.2',
+  };
+  t.same(unknownVariableFaults(environment), []);
+  t.match(unknownVariableFaults({ SWITCHYARD_PORT: '8001' }), [/^SWITCHYARD_PORT: /], 'a port is meant for us');
+});
