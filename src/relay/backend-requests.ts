@@ -46,8 +46,8 @@ export interface AskingStream {
    * @param onLost called when the message will not reach the client, though the stream goes on.
    */
   tell(parts: readonly Buffer[], onLost?: () => void): void;
-  /** The first request was asked on it, or the last one is settled: meanwhile it is the client who is waited for. */
-  onAsking(isAsking: boolean): void;
+  /** The backend has asked on it, or the last that it asked is settled: meanwhile it is the client who is waited for. */
+  onAsking(isAsking: boolean, upstream: UpstreamSession): void;
 }
 
 export interface BackendRequestsPlan {
@@ -156,10 +156,9 @@ export class BackendRequests {
       bytes: bytesOf(backendId.length, tokenKey),
       deadline: this.#plan.deadlines.after(this.#plan.answerTimeoutMs, () => this.#onTimeUp(request)),
     };
-    const isFirst = this.#countOn(stream) === 0;
     this.#open.set(key, request);
     this.#plan.memory.keep(request.bytes);
-    if (isFirst) stream.onAsking(true);
+    stream.onAsking(true, upstream);
     const edits = [{ start: idStart, end: idEnd, putIn: id }, ...taskEdits];
     stream.tell(partsOf(bytes, edits), () => this.#onLost(request));
   }
@@ -279,13 +278,13 @@ export class BackendRequests {
     request.deadline.cancel();
     this.#open.delete(request.key);
     this.#plan.memory.drop(request.bytes);
-    if (this.#countOn(request.stream) === 0) request.stream.onAsking(false);
+    const { stream, upstream } = request;
+    if (!this.#isAsking(stream, upstream)) stream.onAsking(false, upstream);
   }
 
-  #countOn(stream: AskingStream): number {
-    let count = 0;
-    for (const request of this.#open.values()) if (request.stream === stream) count += 1;
-    return count;
+  #isAsking(stream: AskingStream, upstream: UpstreamSession): boolean {
+    for (const open of this.#open.values()) if (open.stream === stream && open.upstream === upstream) return true;
+    return false;
   }
 
   #newId(backendName: string, backendId: Buffer): Buffer {

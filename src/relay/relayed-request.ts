@@ -64,6 +64,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   #stream: CallerStream | undefined;
   /** The client has something to answer that its backend has asked. */
   #isAsking = false;
+  /** The same, asked on the backend's own stream, where nobody tells for which call. */
+  #isExcused = false;
   #isDone = false;
   #cancelDeadline: Deadline | undefined;
   #unheardDeadline: Deadline | undefined;
@@ -162,7 +164,29 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   /** For `BackendRequests`: people take their time, and the backend waits for them. */
   onAsking(isAsking: boolean): void {
     this.#isAsking = isAsking;
-    this.#request?.excuseSilence(isAsking);
+    this.#countSilence();
+  }
+
+  override excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
+    if (upstream !== this.#plan.upstream) return;
+    this.#isExcused = isExcused;
+    this.#countSilence();
+  }
+
+  override hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
+    const { session } = this.#plan;
+    if (upstream !== this.#plan.upstream || !this.#isOwnProgress(bytes, message)) return false;
+    this.#countSilence();
+    // Nothing holds the backend back there: what the caller does not take at once is dropped, and the next says more.
+    const parts =
+      this.#stream?.isBlocked === true ? undefined : clientsNotification(session, upstream, bytes, message, true);
+    if (parts !== undefined) this.tell(parts);
+    return true;
+  }
+
+  /** From now on, or not at all while the client is asked. */
+  #countSilence(): void {
+    this.#request?.excuseSilence(this.#isAsking || this.#isExcused);
   }
 
   onFault(fault: UpstreamFault): void {
@@ -209,6 +233,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     }
     this.#sentIn = upstream.record;
     this.#request = upstream.request(outgoing, this.id, passthrough, idleTimeoutMs, true, this);
+    if (this.#isExcused) this.#countSilence();
   }
 
   /**

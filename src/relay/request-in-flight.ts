@@ -1,9 +1,10 @@
 // A request of the caller's that its session is working on: in the session's list, so that it can be found by the
 // caller's id for it, and ended with the session.
-import { idKey, type ClientMessage } from '../protocol/json-rpc.js';
+import { idKey, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import { ListNode } from '../shared/list-node.js';
 import type { Exchange } from './exchange.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
 
 export abstract class RequestInFlight extends ListNode {
   /** The caller's own. */
@@ -41,6 +42,16 @@ export abstract class RequestInFlight extends ListNode {
    */
   onSlow(): void {
     // What is answered soon in any case.
+  }
+
+  /** Whether the backend waits for the client, as far as it has said so on a stream of its own: then its silence does not count. */
+  excuseSilence(_upstream: UpstreamSession, _isExcused: boolean): void {
+    // What has a time to be answered in whatever happens.
+  }
+
+  /** Progress that has come on the backend's own stream. @returns whether it is that of this one. */
+  hearProgress(_upstream: UpstreamSession, _bytes: Buffer, _message: BackendMessage): boolean {
+    return false;
   }
 
   /** The session was ended under it: it answers its caller. */

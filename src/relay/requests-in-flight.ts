@@ -5,6 +5,8 @@ import { limits } from '../shared/limits.js';
 import { ListNode } from '../shared/list-node.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { SlowRequests } from './slow-requests.js';
+import type { BackendMessage } from '../protocol/json-rpc.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
 
 export class RequestsInFlight extends ListNode {
   readonly #account: Account;
@@ -60,6 +62,20 @@ export class RequestsInFlight extends ListNode {
     }
     // Each may end others with it.
     for (const work of abandoned) if (work.isLinked) work.giveUp();
+  }
+
+  excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
+      work.excuseSilence(upstream, isExcused);
+    }
+  }
+
+  /** @returns whether the progress is that of one of them. */
+  hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
+      if (work.hearProgress(upstream, bytes, message)) return true;
+    }
+    return false;
   }
 
   /** For `SlowRequests`. @param turn in which the slow ones have begun, or before. */

@@ -39,6 +39,8 @@ export class SessionStream implements AskingStream {
   readonly #account: Account;
   readonly #deadlines: DeadlineWheel;
   readonly #onClosed: () => void;
+  /** For `BackendRequests`: it has no silence of its own. */
+  readonly onAsking: AskingStream['onAsking'];
   /** `undefined`: the client cannot go on with a stream. */
   readonly #keeper: StreamKeeper | undefined;
   #exchange: Exchange | undefined;
@@ -64,11 +66,18 @@ export class SessionStream implements AskingStream {
   #lingerDeadline: Deadline | undefined;
 
   /** @param onClosed called when the client went away, and not when another GET took its place. */
-  constructor(account: Account, deadlines: DeadlineWheel, onClosed: () => void, keeper?: StreamKeeper) {
+  constructor(
+    account: Account,
+    deadlines: DeadlineWheel,
+    onClosed: () => void,
+    keeper?: StreamKeeper,
+    onAsking: AskingStream['onAsking'] = () => undefined,
+  ) {
     this.#account = account;
     this.#deadlines = deadlines;
     this.#onClosed = onClosed;
     this.#keeper = keeper;
+    this.onAsking = onAsking;
   }
 
   get isOpen(): boolean {
@@ -133,9 +142,6 @@ export class SessionStream implements AskingStream {
   get askingObstacle(): RpcError | undefined {
     return this.isOpenOrExpected ? undefined : NO_STREAM;
   }
-
-  /** For `BackendRequests`: no call waits for it. */
-  onAsking(): void {}
 
   tell(parts: readonly Buffer[], onLost?: () => void): void {
     if (!this.isHeard) {

@@ -5,6 +5,7 @@ import type { AnswerOptions } from '../config/dataplane-options.js';
 import type { Account } from '../shared/accounts.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
+import type { BackendMessage } from '../protocol/json-rpc.js';
 import { canResume } from '../protocol/protocol-versions.js';
 import type { ShareBound } from '../shared/share.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
@@ -360,6 +361,16 @@ export class Session {
   /** What can be cancelled under the id of this key; of several, which a caller should not do, the latest. */
   find(idKey: string): RequestInFlight | undefined {
     return this.#inFlight.find(idKey);
+  }
+
+  /** The backend has asked the client on a stream of its own, perhaps for any of its calls, or has all answers. */
+  excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
+    this.#inFlight.excuseSilence(upstream, isExcused);
+  }
+
+  /** Progress on the backend's own stream. @returns whether it is that of a call in flight. */
+  hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
+    return this.#inFlight.hearProgress(upstream, bytes, message);
   }
 
   /**

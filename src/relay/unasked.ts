@@ -52,7 +52,8 @@ export class Unasked {
     this.#session = session;
     this.#memory = memory;
     const onClosed = (): void => this.#linger();
-    this.stream = new SessionStream(session.account, context.deadlines, onClosed, session.streamKeeper);
+    const onAsking = (isAsking: boolean, upstream: UpstreamSession): void => session.excuseSilence(upstream, isAsking);
+    this.stream = new SessionStream(session.account, context.deadlines, onClosed, session.streamKeeper, onAsking);
   }
 
   /**
@@ -175,7 +176,7 @@ export class Unasked {
     if (message.kind === 'request') backendRequests.ask(this.stream, upstream, passthrough, bytes, message);
     else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
     else if (CHANGES.has(message.method)) this.stream.tellChanged(message.method, bytes);
-    else {
+    else if (message.method !== 'notifications/progress' || !this.#session.hearProgress(upstream, bytes, message)) {
       const parts = clientsNotification(this.#session, upstream, bytes, message);
       if (parts !== undefined) this.stream.tell(parts);
     }

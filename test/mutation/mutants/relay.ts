@@ -285,10 +285,10 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'the call goes on to wait after the last answer',
-      text: 'if (this.#countOn(request.stream) === 0) request.stream.onAsking(false);',
+      text: 'if (!this.#isAsking(stream, upstream)) stream.onAsking(false, upstream);',
       becomes: '',
     },
-    { slip: 'the call does not wait for the client', text: 'if (isFirst) stream.onAsking(true);', becomes: '' },
+    { slip: 'the call does not wait for the client', text: 'stream.onAsking(true, upstream);', becomes: '' },
   ]),
   ...mutantsOf('src/relay/session-stream.ts', STREAMS, [
     {

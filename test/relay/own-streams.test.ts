@@ -1,0 +1,134 @@
+// What backends say of a call on streams of their own, as some servers do: those that answer calls with JSON, and those whose
+// tools do not say which call a message belongs to.
+import t, { type Test } from 'tap';
+import { readEvents } from '../support/event-stream.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
+import type { ScriptedCall } from '../upstream/scripted-upstream.js';
+import { RelayScene } from './relay-scene.js';
+import { virtualHostOf } from './virtual-host.js';
+
+const ANSWER = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
+const ROOTS = (id: number): string => `data: {"jsonrpc":"2.0","id":${id},"method":"roots/list"}\n\n`;
+
+/** A session of two backends that both listen to the client's own stream. */
+class Scene extends RelayScene {
+  readonly own: RecordedExchange;
+  readonly #streams: Record<string, ScriptedCall> = {};
+
+  constructor(t: Test) {
+    super(t, virtualHostOf({ b: {}, c: {} }));
+    this.open({ roots: {} });
+    this.own = this.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+    const calls = this.http.calls.filter(({ request }) => request.method === 'GET');
+    for (const name of ['b', 'c']) {
+      const call = calls.find(({ request }) => request.target === this.virtualHost.backends.get(name)?.target);
+      if (call === undefined) throw new Error(`${name} is not listened to`);
+      this.#streams[name] = call.head(200, 'text/event-stream');
+    }
+  }
+
+  /** A message of the backend on its own stream. */
+  says(backend: string, event: string): void {
+    this.#streams[backend]!.data(event);
+  }
+
+  call(backend: string, id: number, progressToken: unknown = id): RecordedExchange {
+    return this.post('tools/call', { name: `${backend}-x`, _meta: { progressToken } }, id);
+  }
+}
+
+function progress(token: unknown, count: number): string {
+  const params = { progressToken: token, progress: count };
+  return `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })}\n\n`;
+}
+
+/** What a client has got of progress: tokens with counts. */
+function heard(exchange: RecordedExchange): unknown[] {
+  const messages = readEvents(exchange.written).map((text) => JSON.parse(text) as { method?: string; params?: object });
+  return messages
+    .filter(({ method }) => method === 'notifications/progress')
+    .map(({ params }) => Object.values<unknown>(params as Record<string, unknown>));
+}
+
+/** Whether the client has its answer. */
+function isOver({ outcome }: RecordedExchange): boolean {
+  return outcome === 'responded' || outcome === 'ended';
+}
+
+t.test('progress that comes on the stream of its backend goes on that of its call', async (t) => {
+  const scene = new Scene(t);
+  const one = scene.call('b', 7, 'x');
+  const oneCall = scene.http.last;
+  const two = scene.call('c', 8, 'y');
+  const twoCall = scene.http.last;
+  scene.says('b', progress('x', 1));
+  scene.says('b', progress('y', 2));
+  scene.says('b', progress('z', 3));
+  scene.says('c', progress('y', 4));
+  oneCall.json(ANSWER);
+  scene.says('b', progress('x', 5));
+  twoCall.json(ANSWER.replace('7', '8'));
+  t.same(heard(one), [['x', 1]]);
+  t.same(heard(two), [['y', 4]], 'no other backend has a say in it');
+  t.same(heard(scene.own), []);
+  t.same(readEvents(one.written).at(-1), ANSWER);
+});
+
+t.test('such progress is a sign of life', async (t) => {
+  const scene = new Scene(t);
+  const exchange = scene.call('b', 7, 'x');
+  const { callIdleTimeoutMs } = scene.context.options;
+  for (const count of [1, 2, 3]) {
+    scene.context.advance(callIdleTimeoutMs - 1_000);
+    scene.says('b', progress('x', count));
+    t.equal(exchange.outcome, 'streaming');
+  }
+  scene.context.advance(callIdleTimeoutMs + 1_000);
+  t.equal(exchange.outcome, 'ended');
+});
+
+t.test('a caller that takes nothing misses some of it, and nothing waits', async (t) => {
+  const scene = new Scene(t);
+  const exchange = scene.exchange({
+    body: Buffer.from(
+      '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"b-x","_meta":{"progressToken":1}}}',
+    ),
+  });
+  exchange.isSlow = true;
+  scene.relay.handle({ subject: 'alice', virtualHost: scene.virtualHost }, exchange);
+  const call = scene.http.last;
+  for (let count = 1; count <= 1_000; count += 1) scene.says('b', progress(1, count));
+  exchange.drain();
+  scene.says('b', progress(1, 1_001));
+  exchange.drain();
+  call.json(ANSWER);
+  exchange.drain();
+  t.same(heard(exchange), [
+    [1, 1],
+    [1, 1_001],
+  ]);
+});
+
+t.test('while a backend asks on its own stream its silence does not count in calls; then it does again', async (t) => {
+  const scene = new Scene(t);
+  const { callIdleTimeoutMs } = scene.context.options;
+  const exchanges = [scene.call('b', 7)];
+  scene.says('b', ROOTS(1));
+  exchanges.push(scene.call('b', 8));
+  scene.says('b', ROOTS(2));
+  const other = scene.call('c', 9);
+  scene.context.advance(callIdleTimeoutMs + 1_000);
+  const overCount = (): number => exchanges.filter((exchange) => isOver(exchange)).length;
+  t.equal(overCount(), 0);
+  t.ok(isOver(other), 'what another backend asks is no excuse');
+  const ids = readEvents(scene.own.written).map((text) => (JSON.parse(text) as { id?: unknown }).id);
+  const answerTo = (id: unknown): string => JSON.stringify({ jsonrpc: '2.0', id, result: { roots: [] } });
+  scene.request({ body: Buffer.from(answerTo(ids[0])) });
+  scene.context.advance(callIdleTimeoutMs - 100_000);
+  t.equal(overCount(), 0, 'one is not answered yet');
+  scene.request({ body: Buffer.from(answerTo(ids[1])) });
+  scene.context.advance(callIdleTimeoutMs - 1_000);
+  t.equal(overCount(), 0);
+  scene.context.advance(2_000);
+  t.equal(overCount(), 2);
+});
