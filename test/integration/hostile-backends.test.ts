@@ -16,7 +16,7 @@ const MIB = 1_048_576;
 const SLOW_NAME = 'slow.test';
 const SILENT_NAME = 'silent.test';
 const LANES = 4;
-const ROUNDS = 3;
+const ROUNDS = 2;
 const HANDSHAKE = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"b","version":"1"}}`;
 
 /** Starts the backend; answers its URL. */

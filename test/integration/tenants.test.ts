@@ -1,5 +1,6 @@
 // One subject takes all that a share lets it have, at full force, beside a victim with a steady load: the attacker is told
-// which share is full and when to try again, and the victim notices nothing. Shares are small here, so that they are full at once.
+// which share is full and when to try again, and the victim notices nothing. Shares are small here, so that they are full at
+// once. Attackers of one scene are subjects of their own and come one after the other.
 import t, { type Test } from 'tap';
 import { residentBytesOf } from '../../bench/process-usage.js';
 import { checkBeside, startScene, type Scene } from '../support/beside.js';
@@ -14,6 +15,7 @@ import { until } from '../support/until.js';
 
 const LANES = 8;
 const MIB = 1_048_576;
+const BYTES_IN_FLIGHT = ['--max-bytes-in-flight', '64MiB', '--max-bytes-in-flight-per-subject', '32MiB'];
 /** Answers that nobody reads, at once. */
 const UNREAD = 32;
 
@@ -77,57 +79,157 @@ function checkRefusals(t: Test, refused: readonly HttpAnswer[], statuses: readon
   }
 }
 
-t.test('sessions: by count', async (t) => {
-  const scene = await startScene(t, ['--max-sessions', '400', '--max-sessions-per-subject', '50']);
-  const caller = await scene.deployment.caller();
-  await checkBeside(t, scene, async () => {
-    const answers = await flood(caller, 3_000, (lane) => lane.initialize());
-    const opened = answers.filter(({ status }) => status === 200).length;
-    t.equal(opened, 50, 'the attacker has as many as its share');
-    checkRefusals(
-      t,
-      answers.filter(({ status }) => status !== 200),
-      [429],
-    );
+/** Who does not read: a large answer, or a stream that has no end. How much is asked for without being read, in MiB. */
+const unread: Readonly<
+  Record<string, { readonly askedMib: number; readonly onCall: NonNullable<McpBackendOptions['onCall']> }>
+> = {
+  'large answers that nobody reads': {
+    askedMib: 12,
+    onCall: () => ({ content: [{ type: 'text', text: 'x'.repeat(12 * MIB) }] }),
+  },
+  'streams that nobody reads': {
+    askedMib: 12,
+    onCall: async (call) => {
+      const request = call.takeOver();
+      const stream = request.eventStream();
+      const params = { progressToken: 1, progress: 1, message: 'x'.repeat(65_536) };
+      for (let sent = 0; sent < 12 * MIB && !request.connection.destroyed; sent += 65_536) {
+        await stream.event({ jsonrpc: '2.0', method: 'notifications/progress', params });
+      }
+    },
+  },
+};
+
+t.test('requests, sessions and lists', async (t) => {
+  const scene = await startScene(t, [
+    ...['--max-sessions', '400', '--max-sessions-per-subject', '50'],
+    ...['--max-requests-in-flight', '300', '--max-requests-in-flight-per-subject', '40'],
+  ]);
+
+  await t.test('sessions: by count', async (t) => {
+    const caller = await scene.deployment.caller();
+    await checkBeside(t, scene, async () => {
+      const answers = await flood(caller, 800, (lane) => lane.initialize());
+      const opened = answers.filter(({ status }) => status === 200).length;
+      t.equal(opened, 50, 'the attacker has as many as its share');
+      checkRefusals(
+        t,
+        answers.filter(({ status }) => status !== 200),
+        [429],
+      );
+    });
+  });
+
+  await t.test('requests in flight', async (t) => {
+    const hung = await backendFor(t, { onCall: (call) => void call.takeOver() });
+    const session = await (await scene.deployment.caller({ hung: { url: hung.url } })).openSession();
+    await checkBeside(t, scene, async () => {
+      const calls: (() => HttpAnswer | undefined)[] = [];
+      await inParallel([...Array(400).keys()], LANES, async (id) => {
+        calls.push(await sendCall(t, session, 'hung-echo', id));
+      });
+      await until(() => calls.filter((answer) => answer() !== undefined).length >= 360, 'the refusals');
+      t.equal(hung.calls.length, 40, 'the attacker has as many in flight as its share');
+      checkRefusals(
+        t,
+        calls.flatMap((answer) => answer() ?? []),
+        [429],
+      );
+    });
+  });
+
+  await t.test('list work: lists of megabytes', async (t) => {
+    const description = 'd'.repeat(4_000);
+    const tools = Array.from({ length: 1_000 }, (_, n) => ({
+      name: `t${n}`,
+      description,
+      inputSchema: { type: 'object' },
+    }));
+    const backend = await backendFor(t, { tools });
+    const session = await (await scene.deployment.caller({ fat: { url: backend.url } })).openSession();
+    await checkBeside(t, scene, async () => {
+      await inParallel([...Array(12).keys()], 6, async () => {
+        const text = answerText(await session.list());
+        if (!text.includes('"fat-t999"') && !text.includes('switchyard/unavailable')) t.fail(text.slice(0, 200));
+      });
+    });
   });
 });
 
-t.test('sessions: by the memory that they take', async (t) => {
-  const options = ['--max-session-bytes', '8MiB', '--max-session-bytes-per-subject', '1MiB'];
-  const scene = await startScene(t, options);
-  const caller = await scene.deployment.caller();
-  const clientInfo = `{"name":"${'c'.repeat(15_000)}","version":"1"}`;
-  const params = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":${clientInfo}}`;
-  await checkBeside(t, scene, async () => {
-    const answers = await flood(caller, 2_000, (lane) => lane.initialize({ params }));
-    const opened = answers.filter(({ status }) => status === 200).length;
-    t.ok(opened > 0 && opened <= 1_048_576 / 15_000, `${opened} fat sessions in 1 MiB`);
-    checkRefusals(
-      t,
-      answers.filter(({ status }) => status !== 200),
-      [429],
-    );
+t.test('bytes', async (t) => {
+  const scene = await startScene(t, [
+    ...['--max-session-bytes', '8MiB', '--max-session-bytes-per-subject', '1MiB'],
+    ...BYTES_IN_FLIGHT,
+  ]);
+  const { gateway } = scene.deployment;
+
+  for (const [what, { askedMib, onCall }] of Object.entries(unread)) {
+    await t.test(`bytes in flight: ${what}`, async (t) => {
+      t.teardown(() => {
+        // Only now the connections are closed, and what was kept for them goes.
+        scene.alone = undefined;
+      });
+      const backend = await backendFor(t, { onCall });
+      const session = await (await scene.deployment.caller({ large: { url: backend.url } })).openSession();
+      const before = residentBytesOf(gateway.workerPids());
+      const most = await mostMemory(gateway, () =>
+        checkBeside(t, scene, async () => {
+          await inParallel([...Array(UNREAD).keys()], LANES, async (id) => {
+            const connection = await RawConnection.open(gateway.origin);
+            t.teardown(() => connection.close());
+            const params = '{"name":"large-echo","arguments":{},"_meta":{"progressToken":1}}';
+            const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
+            connection.pause();
+            connection.write(encodeRequest(gateway.origin, session.caller.request({ session: session.id, body })));
+          });
+          await until(() => backend.calls.length === UNREAD, 'all calls at the backend');
+        }),
+      );
+      const moreMib = Math.round((most - before) / MIB);
+      t.ok(moreMib < (UNREAD * askedMib) / 2, `${moreMib} MiB more, of the ${UNREAD * askedMib} that were asked for`);
+    });
+  }
+
+  await t.test('sessions: by the memory that they take', async (t) => {
+    const caller = await scene.deployment.caller();
+    const clientInfo = `{"name":"${'c'.repeat(15_000)}","version":"1"}`;
+    const params = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":${clientInfo}}`;
+    await checkBeside(t, scene, async () => {
+      const answers = await flood(caller, 600, (lane) => lane.initialize({ params }));
+      const opened = answers.filter(({ status }) => status === 200).length;
+      t.ok(opened > 0 && opened <= 1_048_576 / 15_000, `${opened} fat sessions in 1 MiB`);
+      checkRefusals(
+        t,
+        answers.filter(({ status }) => status !== 200),
+        [429],
+      );
+    });
   });
 });
 
-t.test('requests in flight', async (t) => {
-  const options = ['--max-requests-in-flight', '300', '--max-requests-in-flight-per-subject', '40'];
-  const scene = await startScene(t, options);
+t.test('bytes in flight: large requests that nobody answers', async (t) => {
+  const scene = await startScene(t, BYTES_IN_FLIGHT);
+  const { gateway } = scene.deployment;
   const hung = await backendFor(t, { onCall: (call) => void call.takeOver() });
   const session = await (await scene.deployment.caller({ hung: { url: hung.url } })).openSession();
-  await checkBeside(t, scene, async () => {
-    const calls: (() => HttpAnswer | undefined)[] = [];
-    await inParallel([...Array(400).keys()], LANES, async (id) => {
-      calls.push(await sendCall(t, session, 'hung-echo', id));
-    });
-    await until(() => calls.filter((answer) => answer() !== undefined).length >= 360, 'the refusals');
-    t.equal(hung.calls.length, 40, 'the attacker has as many in flight as its share');
-    checkRefusals(
-      t,
-      calls.flatMap((answer) => answer() ?? []),
-      [429],
-    );
-  });
+  const args = JSON.stringify({ text: 'x'.repeat(3 * MIB) });
+  const before = residentBytesOf(gateway.workerPids());
+  const most = await mostMemory(gateway, () =>
+    checkBeside(t, scene, async () => {
+      const calls: (() => HttpAnswer | undefined)[] = [];
+      await inParallel([...Array(100).keys()], LANES, async (id) => {
+        calls.push(await sendCall(t, session, 'hung-echo', id, args));
+      });
+      await until(() => calls.filter((answer) => answer() !== undefined).length >= 90, 'the refusals');
+      t.ok(hung.calls.length <= 10, `${hung.calls.length} requests of 3 MiB in 32 MiB`);
+      checkRefusals(
+        t,
+        calls.flatMap((answer) => answer() ?? []),
+        [429],
+      );
+    }),
+  );
+  t.ok(most - before < 150 * MIB, `${Math.round((most - before) / MIB)} MiB more, of the 300 that were sent`);
 });
 
 t.test('connections to a backend that both use', async (t) => {
@@ -156,95 +258,4 @@ t.test('look-ups of names', async (t) => {
     for (const answer of await flood(caller, 3 * LANES, (lane) => lane.initialize())) t.equal(answer.status, 200);
   });
   t.ok(nameServer.countOf('victim.test') > askedBefore, "the victim's name was looked up beside the others");
-});
-
-/** Who does not read: a large answer, or a stream that has no end. How much is asked for without being read, in MiB. */
-const unread: Readonly<
-  Record<string, { readonly askedMib: number; readonly onCall: NonNullable<McpBackendOptions['onCall']> }>
-> = {
-  'large answers that nobody reads': {
-    askedMib: 12,
-    onCall: () => ({ content: [{ type: 'text', text: 'x'.repeat(12 * MIB) }] }),
-  },
-  'streams that nobody reads': {
-    askedMib: 12,
-    onCall: async (call) => {
-      const request = call.takeOver();
-      const stream = request.eventStream();
-      const params = { progressToken: 1, progress: 1, message: 'x'.repeat(65_536) };
-      for (let sent = 0; sent < 12 * MIB && !request.connection.destroyed; sent += 65_536) {
-        await stream.event({ jsonrpc: '2.0', method: 'notifications/progress', params });
-      }
-    },
-  },
-};
-
-for (const [what, { askedMib, onCall }] of Object.entries(unread)) {
-  t.test(`bytes in flight: ${what}`, async (t) => {
-    const options = ['--max-bytes-in-flight', '64MiB', '--max-bytes-in-flight-per-subject', '32MiB'];
-    const scene = await startScene(t, options);
-    const { gateway } = scene.deployment;
-    const backend = await backendFor(t, { onCall });
-    const session = await (await scene.deployment.caller({ large: { url: backend.url } })).openSession();
-    const before = residentBytesOf(gateway.workerPids());
-    const most = await mostMemory(gateway, () =>
-      checkBeside(t, scene, async () => {
-        await inParallel([...Array(UNREAD).keys()], LANES, async (id) => {
-          const connection = await RawConnection.open(gateway.origin);
-          t.teardown(() => connection.close());
-          const params = '{"name":"large-echo","arguments":{},"_meta":{"progressToken":1}}';
-          const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
-          connection.pause();
-          connection.write(encodeRequest(gateway.origin, session.caller.request({ session: session.id, body })));
-        });
-        await until(() => backend.calls.length === UNREAD, 'all calls at the backend');
-      }),
-    );
-    const moreMib = Math.round((most - before) / MIB);
-    t.ok(moreMib < (UNREAD * askedMib) / 2, `${moreMib} MiB more, of the ${UNREAD * askedMib} that were asked for`);
-  });
-}
-
-t.test('bytes in flight: large requests that nobody answers', async (t) => {
-  const options = ['--max-bytes-in-flight', '64MiB', '--max-bytes-in-flight-per-subject', '32MiB'];
-  const scene = await startScene(t, options);
-  const { gateway } = scene.deployment;
-  const hung = await backendFor(t, { onCall: (call) => void call.takeOver() });
-  const session = await (await scene.deployment.caller({ hung: { url: hung.url } })).openSession();
-  const args = JSON.stringify({ text: 'x'.repeat(3 * MIB) });
-  const before = residentBytesOf(gateway.workerPids());
-  const most = await mostMemory(gateway, () =>
-    checkBeside(t, scene, async () => {
-      const calls: (() => HttpAnswer | undefined)[] = [];
-      await inParallel([...Array(100).keys()], LANES, async (id) => {
-        calls.push(await sendCall(t, session, 'hung-echo', id, args));
-      });
-      await until(() => calls.filter((answer) => answer() !== undefined).length >= 90, 'the refusals');
-      t.ok(hung.calls.length <= 10, `${hung.calls.length} requests of 3 MiB in 32 MiB`);
-      checkRefusals(
-        t,
-        calls.flatMap((answer) => answer() ?? []),
-        [429],
-      );
-    }),
-  );
-  t.ok(most - before < 150 * MIB, `${Math.round((most - before) / MIB)} MiB more, of the 300 that were sent`);
-});
-
-t.test('list work: lists of megabytes', async (t) => {
-  const scene = await startScene(t);
-  const description = 'd'.repeat(4_000);
-  const tools = Array.from({ length: 1_000 }, (_, n) => ({
-    name: `t${n}`,
-    description,
-    inputSchema: { type: 'object' },
-  }));
-  const backend = await backendFor(t, { tools });
-  const session = await (await scene.deployment.caller({ fat: { url: backend.url } })).openSession();
-  await checkBeside(t, scene, async () => {
-    await inParallel([...Array(24).keys()], 6, async () => {
-      const text = answerText(await session.list());
-      if (!text.includes('"fat-t999"') && !text.includes('switchyard/unavailable')) t.fail(text.slice(0, 200));
-    });
-  });
 });

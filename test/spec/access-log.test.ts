@@ -6,7 +6,9 @@ import { until } from '../support/until.js';
 
 const SECRETS = { argument: 'top-secret-argument', result: 'top-secret-result', header: 'top-secret-header' };
 
-await forEachDeployment(t, { options: ['--access-log', '--log-level', 'trace'] }, async (t, deployment) => {
+const setup = { options: ['--access-log', '--log-level', 'trace'], spread: 'two' } as const;
+
+await forEachDeployment(t, setup, async (t, deployment) => {
   const { gateway } = deployment;
   const linesOf = (virtualHostId: string): LogLine[] =>
     gateway.logs.filter((line) => line['virtualHost'] === virtualHostId && line['status'] !== undefined);

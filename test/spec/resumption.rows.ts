@@ -331,7 +331,9 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     for (const rest of [await (await goOn(session, log.lastId)).end()]) t.same(rest.messages, []);
   });
 
-  await t.test('a client that breaks and goes on a thousand times gets each event once', async (t) => {
+  // A thousand times where a connection may land on any of four workers; what a single one does shows sooner.
+  const turns = deployment.name === '4 workers, Redis' ? 1_000 : 100;
+  await t.test(`a client that breaks and goes on ${turns} times gets each event once`, async (t) => {
     const talk = await Talk.start(t);
     const session = await openTalk(deployment, talk);
     const begun = beginLogged(session);
@@ -339,7 +341,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     await stream.event(progress(0));
     let log = await (await begun).until(1);
     const seen = [...log.messages];
-    for (let number = 1; number <= 1_000; number += 1) {
+    for (let number = 1; number <= turns; number += 1) {
       log.close();
       const [next] = await Promise.all([goOn(session, log.lastId), stream.event(progress(number))]);
       log = await next.until(1);
@@ -347,7 +349,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
     t.same(
       seen,
-      Array.from({ length: 1_001 }, (_, number) => progress(number)),
+      Array.from({ length: turns + 1 }, (_, number) => progress(number)),
     );
     await stream.event(answerTo('7'));
     t.same((await log.end()).messages.at(-1), answerTo('7'));
@@ -369,8 +371,10 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       lastIds.push(log.lastId);
       log.close();
     }
-    // Ten times what a session may keep.
-    for (let number = 0; number < 16; number += 1) for (const stream of talk.streams) await stream.event(long(number));
+    // Several times what a session may keep.
+    const rounds = 8;
+    for (let number = 0; number < rounds; number += 1)
+      for (const stream of talk.streams) await stream.event(long(number));
     for (const [call, stream] of talk.streams.entries()) await stream.event(answerTo(String(call)));
     const begun = beginLogged(bystander, '7');
     const stream = await talk.stream(calls);
@@ -380,11 +384,13 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     await stream.event(progress(2));
     await stream.event(answerTo('7'));
     t.same((await (await goOn(bystander, log.lastId)).end()).messages, [progress(2), answerTo('7')]);
+    let kept = 0;
     for (const [call, lastId] of lastIds.entries()) {
       const rest = await (await goOn(session, lastId)).end();
       t.equal(rest.messages.at(-1), answerTo(String(call)), 'answers go last');
-      t.ok(rest.messages.length < 18);
+      kept += rest.messages.length - 1;
     }
+    t.ok(kept < (calls * rounds) / 2, `${kept} of ${calls * rounds} long messages were kept`);
   });
 
   await t.test(

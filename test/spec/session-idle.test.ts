@@ -7,7 +7,9 @@ import { until } from '../support/until.js';
 const IDLE_TIMEOUT_MS = 2_000;
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
-await forEachDeployment(t, { options: ['--session-idle-timeout', `${IDLE_TIMEOUT_MS}ms`] }, async (t, deployment) => {
+const setup = { options: ['--session-idle-timeout', `${IDLE_TIMEOUT_MS}ms`], spread: 'two' } as const;
+
+await forEachDeployment(t, setup, async (t, deployment) => {
   await t.test('an idle session ends: 404, and its upstream sessions are ended', async (t) => {
     const backend = await backendFor(t, { withSessions: true });
     const caller = await deployment.caller({ one: { url: backend.url } });

@@ -317,7 +317,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const stream = await one.stream();
     reader.pause();
     const data = 'x'.repeat(100_000);
-    const count = 400;
+    const count = 240;
     for (let number = 0; number < count; number += 1) {
       const params = `{"level":"info","logger":"${number}","data":"${data}"}`;
       await stream.event(`{"jsonrpc":"2.0","method":"notifications/message","params":${params}}`);

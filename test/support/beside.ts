@@ -6,15 +6,18 @@ import { judgeBeside } from './beside-bounds.js';
 import { startDeployment, type Deployment } from './deployment.js';
 import { startVictim, type Victim, type VictimReport, type VictimSetup } from './victim.js';
 
-/** Before each attack, and again after it: a machine that has become busier meanwhile is seen. */
+/** Before each attack, and again after it, which is before the next one: a machine that has become busier meanwhile is seen. */
 const ALONE_MS = 1_500;
 /** An attack that is over sooner is watched for as long, so that there are enough requests to tell. */
 const BESIDE_MS_MIN = 2_500;
 /** The victim's p99 beside an attack against that alone. */
 const SLOWER_MAX = 3;
+
 export interface Scene {
   readonly deployment: Deployment;
   readonly victim: Victim;
+  /** After the latest attack, unless something of that was still to be cleared up. */
+  alone: VictimReport | undefined;
 }
 
 /** One worker, so that attacker and victim share it. */
@@ -24,7 +27,7 @@ export async function startScene(
   victimSetup: VictimSetup = {},
 ): Promise<Scene> {
   const deployment = await startDeployment(t, { workerCount: 1, options });
-  return { deployment, victim: await startVictim(t, deployment, victimSetup) };
+  return { deployment, victim: await startVictim(t, deployment, victimSetup), alone: undefined };
 }
 
 /** The attack ends by itself; what it holds open then, it may let go of afterwards. */
@@ -32,9 +35,10 @@ export async function checkBeside(t: Test, scene: Scene, attack: () => Promise<v
   const { gateway } = scene.deployment;
   const { victim } = scene;
   const pids = gateway.workerPids();
-  const before = await victim.during(() => sleep(ALONE_MS));
+  const before = scene.alone ?? (await victim.during(() => sleep(ALONE_MS)));
   const beside = await victim.during(() => Promise.all([attack(), sleep(BESIDE_MS_MIN)]));
   const after = await victim.during(() => sleep(ALONE_MS));
+  scene.alone = after;
   t.comment(`alone ${describe(before)}; beside the attack ${describe(beside)}; alone again ${describe(after)}`);
   t.ok(beside.requests.count > 0 && beside.openings.count > 0, 'the victim was at work');
   const { faults, seen } = judgeBeside([before, after], beside, SLOWER_MAX);

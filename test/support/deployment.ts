@@ -19,6 +19,11 @@ export interface DeploymentSetup {
   readonly options?: readonly string[];
   /** `undefined` takes the program's default, `tls-only`. */
   readonly upstreamConnectionMode?: 'plain-text-or-tls' | undefined;
+  /**
+   * All four unless given; or two, in which each store and each number of workers is: for rows about what has nothing to do
+   * with where configs come from together with who serves.
+   */
+  readonly spread?: 'all' | 'two';
 }
 
 /** A deployment on its own, for tests that do something to it. */
@@ -183,13 +188,16 @@ export async function startDeployment(
 /** One after the other: a gateway's workers start together and use all there is, and none may take too long over it. */
 async function startDeployments(t: Test, setup: DeploymentSetup): Promise<Deployment[]> {
   const key = createKeyPair(t);
-  const redis = await startRedis(t);
+  const redis = (await startRedis(t)).storeOptions;
+  const all = [
+    { workerCount: 1, storeOptions: embeddedStore(t) },
+    { workerCount: 4, storeOptions: embeddedStore(t) },
+    { workerCount: 1, storeOptions: redis },
+    { workerCount: 4, storeOptions: redis },
+  ];
+  const wanted = setup.spread === 'two' ? [all[0]!, all[3]!] : all;
   const deployments: Deployment[] = [];
-  for (const createStore of [() => embeddedStore(t), () => redis.storeOptions]) {
-    for (const workerCount of [1, 4]) {
-      deployments.push(await startDeployment(t, { ...setup, workerCount, storeOptions: createStore(), key }));
-    }
-  }
+  for (const one of wanted) deployments.push(await startDeployment(t, { ...setup, ...one, key }));
   return deployments;
 }
 

@@ -8,12 +8,12 @@ import { createKeyPair } from '../support/keys.js';
 import { INITIALIZE_PARAMS, McpCaller } from '../support/mcp-caller.js';
 import { encodeRequest, RawConnection, send, type HttpAnswer } from '../support/raw-http.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
+import { BODY_BYTES_MAX, BOUNDED } from './bounded.js';
 
-const BODY_BYTES_MAX = 4096;
 const INITIALIZE = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${INITIALIZE_PARAMS}}`;
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
-await forEachDeployment(t, { options: ['--max-body-bytes', String(BODY_BYTES_MAX)] }, async (t, deployment) => {
+await forEachDeployment(t, BOUNDED, async (t, deployment) => {
   const { gateway } = deployment;
   const port = new URL(gateway.origin).port;
 

@@ -8,18 +8,12 @@ import { killWithProcess } from '../support/leftovers.js';
 import type { McpBackendOptions } from '../support/mcp-backend.js';
 import { rpc, type McpSession } from '../support/mcp-caller.js';
 import { until } from '../support/until.js';
+import { BOUNDED, CALL_TIMEOUT_MS } from './bounded.js';
 
-const CALL_TIMEOUT_MS = 1_000;
 /** Connections that a kernel may hold for a process that accepts none, with room to spare. */
 const QUEUE_MAX = 64;
 /** Far above any of the deadlines here and far below their defaults. */
 const IN_TIME_MS = 4_500;
-const DEADLINES = [
-  ['--connect-timeout', '600ms'],
-  ['--initialize-timeout', '900ms'],
-  ['--list-timeout', '900ms'],
-  ['--call-timeout', `${CALL_TIMEOUT_MS}ms`],
-].flat();
 
 /** Takes the requests of one JSON-RPC method and never answers them. */
 function deafTo(method: string): McpBackendOptions['onRequest'] {
@@ -43,7 +37,7 @@ async function elapsedMs(action: () => Promise<unknown>): Promise<number> {
   return performance.now() - startedAtMs;
 }
 
-await forEachDeployment(t, { options: DEADLINES }, async (t, deployment) => {
+await forEachDeployment(t, BOUNDED, async (t, deployment) => {
   await t.test('connect: a backend that never accepts is unavailable in time', async (t) => {
     const good = await backendFor(t, { tools: ['x'] });
     const full = await startFullListener(t);

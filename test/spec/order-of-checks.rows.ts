@@ -4,8 +4,8 @@ import t from 'tap';
 import { type Deployment, forEachDeployment } from '../support/deployment.js';
 import { INITIALIZE_PARAMS } from '../support/mcp-caller.js';
 import { send, type HttpAnswer } from '../support/raw-http.js';
+import { BODY_BYTES_MAX, BOUNDED } from './bounded.js';
 
-const BODY_BYTES_MAX = 1024;
 const CONFIG_PROBLEM = 'Problem occurred retrieving the configuration';
 
 /** The steps in their order; a fault belongs to one. */
@@ -118,7 +118,7 @@ const FAULTS: readonly Fault[] = [
   { name: 'not JSON', step: 'JSON-RPC', change: { body: '{' }, status: 400, code: -32700, methods: POST },
 ];
 
-await forEachDeployment(t, { options: ['--max-body-bytes', String(BODY_BYTES_MAX)] }, async (t, deployment) => {
+await forEachDeployment(t, BOUNDED, async (t, deployment) => {
   const requester = await createRequester(deployment);
 
   for (const method of ['POST', 'DELETE', 'GET', 'PUT'] as const) {
@@ -166,6 +166,16 @@ async function createRequester(deployment: Deployment): Promise<(plan: Partial<R
   await deployment.writeConfig(subjects.present, { virtual_hosts: { [virtualHosts.present]: { backends: {} } } });
   await deployment.writeRawConfig(subjects.undecodable, Buffer.from('{'));
 
+  const tokensOf = async (subject: string): Promise<{ readonly valid: string; readonly expired: string }> => ({
+    valid: await deployment.token(subject),
+    expired: await deployment.token(subject, { expiresInSeconds: -60 }),
+  });
+  const tokens = {
+    present: await tokensOf(subjects.present),
+    missing: await tokensOf(subjects.missing),
+    undecodable: await tokensOf(subjects.undecodable),
+  };
+
   return async ({ method = 'POST', token = 'valid', config = 'present', virtualHost = 'present', ...plan }) => {
     const headers: [string, string][] = [['accept', plan.accept ?? 'application/json, text/event-stream']];
     if (method === 'POST' || method === 'PUT') headers.push(['content-type', plan.contentType ?? 'application/json']);
@@ -173,10 +183,7 @@ async function createRequester(deployment: Deployment): Promise<(plan: Partial<R
     if (plan.origin !== undefined) headers.push(['origin', plan.origin]);
     if (plan.protocolVersion !== undefined) headers.push(['mcp-protocol-version', plan.protocolVersion]);
     if (plan.session !== undefined) headers.push(['mcp-session-id', plan.session]);
-    if (token !== 'missing') {
-      const minted = await deployment.token(subjects[config], token === 'expired' ? { expiresInSeconds: -60 } : {});
-      headers.push(['authorization', `Bearer ${minted}`]);
-    }
+    if (token !== 'missing') headers.push(['authorization', `Bearer ${tokens[config][token]}`]);
     const known = deployment.gateway.path(virtualHosts[virtualHost]);
     const path = plan.path === 'unknown' ? `${known}/nowhere` : known;
     const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${INITIALIZE_PARAMS}}`;

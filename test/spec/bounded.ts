@@ -1,0 +1,14 @@
+// The options of a gateway that has short patience and takes small bodies: rows about these bounds share its deployments.
+
+export const BODY_BYTES_MAX = 4_096;
+export const CALL_TIMEOUT_MS = 1_000;
+
+export const BOUNDED = {
+  options: [
+    ['--max-body-bytes', String(BODY_BYTES_MAX)],
+    ['--connect-timeout', '600ms'],
+    ['--initialize-timeout', '900ms'],
+    ['--list-timeout', '900ms'],
+    ['--call-timeout', `${CALL_TIMEOUT_MS}ms`],
+  ].flat(),
+} as const;
