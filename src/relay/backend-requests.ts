@@ -25,6 +25,7 @@ import { rpcCodes } from '../shared/refusals.js';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { unknownTask, type RpcError } from './answers.js';
 import { withEdit } from './bare-body.js';
+import { AskedIds, type AskedRequest } from './asked-ids.js';
 import { ClientTasks } from './client-tasks.js';
 import { partsOf, type Edit } from './edits.js';
 import type { ClientIntroduction } from '../upstream/client-introduction.js';
@@ -51,6 +52,7 @@ export interface AskingStream {
 }
 
 export interface BackendRequestsPlan {
+  readonly sessionId: string;
   readonly account: Account;
   readonly memory: SessionShare;
   readonly introduction: ClientIntroduction;
@@ -58,21 +60,18 @@ export interface BackendRequestsPlan {
   readonly answerTimeoutMs: number;
   /** Whether requests about the task would reach the backend. */
   isTaskReachable(backend: CompiledBackend, taskId: string): boolean;
+  /** Those that another process may have asked in; none where there is no other. */
+  openUpstreams(): readonly UpstreamSession[];
 }
 
 /** A request that the client has not answered yet. */
-interface OpenRequest {
+interface OpenRequest extends AskedRequest {
   /** Ours, as JSON, and its key. */
   readonly id: Buffer;
   readonly key: string;
-  readonly upstream: UpstreamSession;
   /** The upstream session that it was asked in: to its successor the answer would mean something else. */
   readonly askedIn: UpstreamSessionRecord | undefined;
-  /** The backend's own, as JSON, and its key. */
-  readonly backendId: Buffer;
   readonly backendIdKey: string;
-  readonly tokenKey: string | undefined;
-  readonly asksForTask: boolean;
   /** In the share of the session. */
   readonly bytes: number;
   readonly stream: AskingStream;
@@ -87,10 +86,11 @@ export class BackendRequests {
   #offers: ClientOffers | undefined;
   /** By the key of our id. */
   readonly #open = new Map<string, OpenRequest>();
-  #askedCount = 0;
+  readonly #ids: AskedIds;
 
   constructor(plan: BackendRequestsPlan) {
     this.#plan = plan;
+    this.#ids = new AskedIds(plan.sessionId);
     this.#clientTasks = new ClientTasks(plan.memory);
   }
 
@@ -148,7 +148,7 @@ export class BackendRequests {
       upstream.answerInstead(backendId, error ?? TASK_UNREACHABLE, passthrough);
       return;
     }
-    const id = this.#newId(upstream.backend.name, backendId);
+    const id = this.#ids.next({ upstream, backendId, asksForTask });
     const key = idKey(id, 0, id.length);
     const request: OpenRequest = {
       ...{ id, key, upstream, askedIn: upstream.record, backendId, tokenKey, asksForTask, stream, passthrough },
@@ -169,15 +169,28 @@ export class BackendRequests {
     return form === undefined ? [] : callersTaskEdits(bytes, message, taskPlace.related, form);
   }
 
-  /** The client has answered something. What was not asked, or is settled, goes nowhere. */
+  /**
+   * The client has answered something. What was not asked, or is settled, goes nowhere. What another process has asked, of
+   * which the session was taken over, goes to its backend if that is in the same session still.
+   */
   onAnswer(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
     const { idStart: start, idEnd: end } = message;
     const request = this.#open.get(idKey(body, start, end));
-    if (request === undefined) return;
+    if (request === undefined) {
+      const asked = this.#ids.readOthers(body.subarray(start, end), this.#plan.openUpstreams());
+      if (asked !== undefined) this.#pass(exchange, message, asked);
+      return;
+    }
     this.#settle(request);
-    const { upstream, askedIn, backendId, asksForTask, tokenKey } = request;
-    if (upstream.record !== askedIn) return;
+    if (request.upstream.record === request.askedIn) this.#pass(exchange, message, request);
+  }
+
+  /** To the backend that has asked. */
+  #pass(exchange: Exchange, message: ClientMessage, asked: AskedRequest): void {
+    const { upstream, backendId, asksForTask, tokenKey } = asked;
+    const { body } = exchange.request;
+    const { idStart: start, idEnd: end } = message;
     const taskId = asksForTask ? readCreatedTask(body) : undefined;
     if (taskId !== undefined) this.#clientTasks.note(taskId, upstream, tokenKey);
     // Of the exchange, which is over at once, nobody counts it any more.
@@ -285,11 +298,6 @@ export class BackendRequests {
   #isAsking(stream: AskingStream, upstream: UpstreamSession): boolean {
     for (const open of this.#open.values()) if (open.stream === stream && open.upstream === upstream) return true;
     return false;
-  }
-
-  #newId(backendName: string, backendId: Buffer): Buffer {
-    this.#askedCount += 1;
-    return Buffer.from(JSON.stringify(`${this.#askedCount}:${backendName}:${backendId.toString()}`));
   }
 
   /** Only what the client has declared is asked of it (C19). */

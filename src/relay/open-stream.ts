@@ -13,7 +13,7 @@ export function openStream(session: Session, exchange: Exchange): void {
   // An event stream without another event would have clients come again, for ever; this is what stops them.
   if (outcome === 'complete') exchange.respond(204, '', '');
   if (outcome !== 'other') return;
-  const bound = session.tryOpenStream(exchange, id?.position);
+  const bound = session.tryOpenStream(exchange, id);
   if (bound === 'subjectMax') refuse(exchange, refusals.subjectSessionBytesFull);
   else if (bound === 'totalMax') refuse(exchange, refusals.sessionBytesFull);
 }

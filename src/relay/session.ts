@@ -12,6 +12,7 @@ import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compil
 import type { SessionRecord } from '../session-directory/session-record.js';
 import { BackendRequests } from './backend-requests.js';
 import type { DirectoryEntry } from './directory-entry.js';
+import { recordOf, restoreUpstreams } from './recorded-upstreams.js';
 import { OWN_INTRODUCTION, type ClientIntroduction } from '../upstream/client-introduction.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
 import { sendLogLevel } from './log-level.js';
@@ -22,14 +23,12 @@ import { RequestsInFlight } from './requests-in-flight.js';
 import { isReachable, rivalsOf } from '../user-config/routing.js';
 import { SessionMemory } from './session-memory.js';
 import type { SlowRequests } from './slow-requests.js';
-import { StreamKeeper, type EventId } from './stream-keeper.js';
+import { isSessionStream, StreamKeeper, type EventId } from './stream-keeper.js';
 import { Subscriptions } from './subscriptions.js';
 import type { TaskForm } from './task-ids.js';
 import { Unasked } from './unasked.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
-import { endElsewhere } from '../upstream/end-elsewhere.js';
 import { UpstreamSession } from '../upstream/upstream-session.js';
-import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
 
 export interface SessionIdentity {
   readonly id: string;
@@ -161,18 +160,25 @@ export class Session {
   get backendRequests(): BackendRequests {
     const { deadlines, options } = this.#context;
     return (this.#backendRequests ??= new BackendRequests({
+      sessionId: this.identity.id,
       account: this.account,
       memory: this.#memory,
       introduction: this.identity.introduction,
       deadlines,
       answerTimeoutMs: options.clientAnswerTimeoutMs,
       isTaskReachable: (backend, taskId) => this.#isTaskReachable(backend, taskId),
+      openUpstreams: () => this.#sharedUpstreams(),
     }));
   }
 
   /** How ids of tasks are written that a backend has; `undefined` for one without tasks. Hot. */
   taskForm(upstream: UpstreamSession): TaskForm | undefined {
     return upstream.declares(capability.tasks) ? this.backendRequests.taskForm(upstream) : undefined;
+  }
+
+  /** Those of which another process may know. */
+  #sharedUpstreams(): readonly UpstreamSession[] {
+    return this.entry === undefined ? [] : [...this.#upstreams.values()].filter(({ state }) => state === 'open');
   }
 
   #isTaskReachable(backend: CompiledBackend, taskId: string): boolean {
@@ -201,11 +207,9 @@ export class Session {
   /** As it is now: what another process needs to go on with it. */
   record(): SessionRecord {
     const { protocolVersion, introduction } = this.identity;
-    const open = [...this.#upstreams.values()].flatMap(({ record, backend: { name, target } }) =>
-      record === undefined ? [] : [{ ...recordedUpstream(record), backendName: name, ...target }],
-    );
+    const upstreams = [...this.#upstreams.values()].flatMap(recordOf);
     const subscriptions = this.#subscriptions?.all() ?? {};
-    return { protocolVersion, ...introduction, logLevel: this.#logLevel, upstreams: open, subscriptions };
+    return { protocolVersion, ...introduction, logLevel: this.#logLevel, upstreams, subscriptions };
   }
 
   /**
@@ -214,18 +218,9 @@ export class Session {
    */
   restore({ logLevel, upstreams, subscriptions }: SessionRecord, virtualHost: CompiledVirtualHost): void {
     this.#logLevel = logLevel;
-    const moved = new Set<string>();
-    for (const { backendName, origin, path, ...record } of upstreams) {
-      const backend = virtualHost.backends.get(backendName);
-      if (backend?.target.origin === origin && backend.target.path === path) {
-        this.upstream(backend).restore({ ...record, instructions: undefined });
-      } else {
-        moved.add(backendName);
-        endElsewhere(this.#context, this.identity.subject, { origin, path }, record);
-      }
-    }
+    const isThere = restoreUpstreams(this.#context, this, upstreams, virtualHost);
     for (const [name, uris] of Object.entries(subscriptions)) {
-      if (virtualHost.backends.has(name) && !moved.has(name)) for (const uri of uris) this.subscriptions.add(name, uri);
+      if (isThere(name)) for (const uri of uris) this.subscriptions.add(name, uri);
     }
   }
 
@@ -286,7 +281,7 @@ export class Session {
    */
   resumeStream(exchange: Exchange, id: EventId): 'resumed' | 'gone' | 'complete' | 'other' {
     const keeper = this.streamKeeper;
-    if (keeper === undefined || id.stream === keeper.sessionStreamNumber) return 'other';
+    if (keeper === undefined || isSessionStream(id)) return 'other';
     const stream = keeper.find(id.stream);
     if (stream?.hasSaid(id.position) !== true) return 'gone';
     if (stream.isCompleteAt(id.position)) return 'complete';
@@ -313,13 +308,15 @@ export class Session {
 
   /**
    * The client's GET.
-   * @param position of the last event that it got of an earlier one; `undefined` when it did not say.
+   * @param id of the last event that it got; `undefined` when it did not say.
    * @returns which bound has no room for its stream, if so.
    */
-  tryOpenStream(exchange: Exchange, position: number | undefined): ShareBound | undefined {
+  tryOpenStream(exchange: Exchange, id: EventId | undefined): ShareBound | undefined {
     const bound =
       this.#unasked === undefined ? this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) : undefined;
-    if (bound === undefined) this.#madeUnasked.open(exchange, position);
+    // Of the stream that the session had in another process nothing is kept: it goes on from now.
+    const isOwn = id !== undefined && id.stream === this.#streamKeeper?.sessionStreamNumber;
+    if (bound === undefined) this.#madeUnasked.open(exchange, isOwn ? id.position : undefined);
     return bound;
   }
 
@@ -396,11 +393,6 @@ export class Session {
     this.#memory.dropAll();
     return upstreams;
   }
-}
-
-/** Instructions are told once, with `initialize`. */
-function recordedUpstream({ sessionId, protocolVersion, capabilities }: UpstreamSessionRecord) {
-  return { sessionId, protocolVersion, capabilities };
 }
 
 function isSamePlace(one: CompiledBackend, other: CompiledBackend): boolean {

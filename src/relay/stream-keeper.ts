@@ -24,6 +24,11 @@ export function parseEventId(text: string): EventId | undefined {
   return stream === undefined ? undefined : { stream: Number(stream), position: Number(position) };
 }
 
+/** Whether it is of the stream that belongs to no call, whichever process had it. */
+export function isSessionStream({ stream }: EventId): boolean {
+  return stream % 2 === 0;
+}
+
 /** Numbers begin at random, so that an id of another session, or of one before, hardly ever means a stream of this one. */
 const NUMBERS_FROM = 1_000_000_000;
 
@@ -31,8 +36,8 @@ const NUMBERS_FROM = 1_000_000_000;
 const KEPT_FRACTION_MAX = 0.5;
 
 export class StreamKeeper {
-  /** Of the stream that belongs to no call. */
-  readonly sessionStreamNumber = NUMBERS_FROM + Math.floor(Math.random() * NUMBERS_FROM);
+  /** Of the stream that belongs to no call: even, and those of calls are odd. */
+  readonly sessionStreamNumber = NUMBERS_FROM + 2 * Math.floor((Math.random() * NUMBERS_FROM) / 2);
   readonly #account: Account;
   readonly #deadlines: DeadlineWheel;
   readonly #options: AnswerOptions;
@@ -40,7 +45,7 @@ export class StreamKeeper {
   readonly #delivered = new ListNode();
   readonly #undelivered = new ListNode();
   #deliveredCount = 0;
-  #lastNumber = this.sessionStreamNumber;
+  #lastNumber = this.sessionStreamNumber - 1;
   #heldBytes = 0;
   #isOver = false;
   #expiry: Deadline | undefined;
@@ -60,7 +65,7 @@ export class StreamKeeper {
   begin(stream: CallerStream): number {
     this.#running.append(stream);
     this.#beginSweeping();
-    this.#lastNumber += 1;
+    this.#lastNumber += 2;
     return this.#lastNumber;
   }
 

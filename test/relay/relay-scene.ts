@@ -4,6 +4,7 @@ import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import type { Accounts } from '../../src/shared/accounts.js';
 import { createAccounts } from '../support/shares.js';
 import { Relay } from '../../src/relay/relay.js';
+import type { SessionDirectory } from '../../src/session-directory/session-directory.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
@@ -24,6 +25,7 @@ export class RelayScene {
     t: { teardown(end: () => void): unknown },
     virtualHost: CompiledVirtualHost,
     shares: Partial<ShareOptions> = {},
+    directory?: SessionDirectory,
   ) {
     this.accounts = createAccounts(shares);
     this.context = new ScriptedContext(t);
@@ -36,6 +38,7 @@ export class RelayScene {
       answers: this.context.answers,
       accounts: this.accounts,
       sessionIdleTimeoutMs: 60_000,
+      directory,
       mintSessionId: () => this.#mintSessionId(),
       logger: logInto([]),
     });

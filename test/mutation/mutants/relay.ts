@@ -7,6 +7,28 @@ const RECONNECTING = ['upstream/backend-stream', 'upstream/resumption'];
 const STREAMS = ['relay/session-stream'];
 
 export const relayMutants: readonly Mutant[] = [
+  ...mutantsOf('src/relay/asked-ids.ts', ASKING, [
+    {
+      slip: 'two requests with one id of two backends are one',
+      text: '`${this.#count}${asksForTask',
+      becomes: '`0${asksForTask',
+    },
+    {
+      slip: 'an answer to what was asked here and is settled is passed on',
+      text: ' || origin === this.#origin',
+      becomes: '',
+    },
+    {
+      slip: 'an answer goes to the successor of the upstream session that asked',
+      text: ' || this.#tagOf(upstream) !== tag',
+      becomes: '',
+    },
+    {
+      slip: 'whatever a client makes up goes into a message',
+      text: "return typeof value === 'string' || typeof value === 'number';",
+      becomes: 'return true;',
+    },
+  ]),
   ...mutantsOf(
     'src/relay/uris.ts',
     ['relay/uris', 'relay/rewriting'],
@@ -219,15 +241,15 @@ export const relayMutants: readonly Mutant[] = [
     {
       slip: 'an answer settles nothing: it may be given twice',
       text: '    this.#settle(request);',
-      after: 'if (request === undefined) return;',
+      after: 'this.#pass(exchange, message, asked);',
       becomes: '',
     },
     {
       slip: 'the answer goes to the session that has come after',
-      text: 'if (upstream.record !== askedIn) return;',
-      becomes: '',
+      text: 'if (request.upstream.record === request.askedIn) this.#pass(',
+      becomes: 'this.#pass(',
     },
-    { slip: 'the answer keeps our id', text: 'putIn: backendId };', becomes: 'putIn: request.id };' },
+    { slip: 'the answer keeps our id', text: 'putIn: backendId };', becomes: 'putIn: body.subarray(start, end) };' },
     {
       slip: 'a ping goes to the client',
       text: "if (message.method === 'ping') {",
@@ -247,11 +269,6 @@ export const relayMutants: readonly Mutant[] = [
       slip: 'an id has no bound',
       text: 'if (idBytes > limits.backendRequestIdBytesMax) return ID_TOO_LONG;',
       becomes: '',
-    },
-    {
-      slip: 'two requests with one id of two backends are one',
-      text: '`${this.#askedCount}:${backendName}:${backendId.toString()}`',
-      becomes: '`0:${backendId.toString()}`',
     },
     {
       slip: 'a cancellation of one backend withdraws what another has asked',

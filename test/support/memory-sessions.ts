@@ -1,0 +1,47 @@
+// Records of sessions in the test's own memory: they can be slow, silent or broken, and what others change is told.
+import type { SealedRead, SealedSession, SealedSessions } from '../../src/store/sealed-sessions.js';
+
+export class MemorySessions implements SealedSessions {
+  onChanged: SealedSessions['onChanged'];
+  readonly records = new Map<string, SealedSession>();
+  readsCount = 0;
+  writesCount = 0;
+  /** `late`: by a promise; `silent`: never; `broken`: everything fails. */
+  mood: 'prompt' | 'late' | 'silent' | 'broken' = 'prompt';
+
+  read(key: Buffer): SealedRead | Promise<SealedRead> {
+    this.readsCount += 1;
+    const found = this.records.get(key.toString('hex'));
+    if (this.mood === 'broken') throw new Error('it is broken');
+    if (this.mood === 'prompt') return found;
+    return this.mood === 'late' ? Promise.resolve(found) : new Promise(() => {});
+  }
+
+  async write(key: Buffer, session: SealedSession): Promise<boolean> {
+    this.writesCount += 1;
+    await this.#obeyMood();
+    const present = this.records.get(key.toString('hex'))?.version ?? 0;
+    if (session.version !== 1 && present !== session.version - 1) return false;
+    this.records.set(key.toString('hex'), session);
+    return true;
+  }
+
+  async renew(key: Buffer, expiresAtMs: number): Promise<boolean> {
+    await this.#obeyMood();
+    const present = this.records.get(key.toString('hex'));
+    if (present !== undefined) this.records.set(key.toString('hex'), { ...present, expiresAtMs });
+    return present !== undefined;
+  }
+
+  async remove(key: Buffer): Promise<void> {
+    await this.#obeyMood();
+    this.records.delete(key.toString('hex'));
+  }
+
+  async close(): Promise<void> {}
+
+  async #obeyMood(): Promise<void> {
+    if (this.mood === 'broken') throw new Error('it is broken');
+    if (this.mood === 'silent') await new Promise(() => {});
+  }
+}
