@@ -56,10 +56,10 @@ export function readInitializeParams(body: Buffer, message: ClientMessage): Init
   const protocolVersion = stringValue(bytes, scanner.start(version), scanner.end(version));
   return {
     protocolVersion: PROTOCOL_VERSIONS.has(protocolVersion) ? protocolVersion : LATEST_PROTOCOL_VERSION,
-    // Copies: the session keeps them long after the request's body is gone.
+    // Parts of the request's body, of which the session keeps a copy.
     introduction: {
-      clientInfo: Buffer.from(bytes.subarray(scanner.start(clientInfo), scanner.end(clientInfo))),
-      capabilities: Buffer.from(bytes.subarray(scanner.start(capabilities), scanner.end(capabilities))),
+      clientInfo: bytes.subarray(scanner.start(clientInfo), scanner.end(clientInfo)),
+      capabilities: bytes.subarray(scanner.start(capabilities), scanner.end(capabilities)),
     },
   };
 }

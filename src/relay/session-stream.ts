@@ -50,7 +50,7 @@ export class SessionStream implements AskingStream {
   #waitingBytes = 0;
   #lostCount = 0;
   /** Changes of lists that have come within the moment, by method; what one backend alone said keeps its bytes. */
-  readonly #changes = new Map<string, Buffer>();
+  #changes: Map<string, Buffer> | undefined;
   #changeDeadline: Deadline | undefined;
   #lifeDeadline: Deadline | undefined;
   /** Of the last event that was said. */
@@ -132,7 +132,7 @@ export class SessionStream implements AskingStream {
   /** Ends it for good; nothing is said any more. */
   end(): void {
     this.#changeDeadline?.cancel();
-    this.#changes.clear();
+    this.#changes = undefined;
     this.#letGo();
     this.#isExpected = false;
     this.#stopLingering();
@@ -171,13 +171,14 @@ export class SessionStream implements AskingStream {
   /** A list has changed at some backend: one notification for all that say so within a moment. */
   tellChanged(method: string, bytes: Buffer): void {
     if (!this.isHeard) return;
-    const isFirst = this.#changes.size === 0;
+    const isFirst = this.#changes === undefined;
+    this.#changes ??= new Map();
     const isPlain = this.#changes.has(method) || bytes.length > limits.countedFromBytes;
     this.#changes.set(method, isPlain ? plainNotification(method) : Buffer.from(bytes));
     if (!isFirst) return;
     this.#changeDeadline = this.#deadlines.after(limits.listChangesMs, () => {
-      const changes = [...this.#changes.values()];
-      this.#changes.clear();
+      const changes = this.#changes?.values() ?? [];
+      this.#changes = undefined;
       for (const change of changes) this.tell([change]);
     });
   }

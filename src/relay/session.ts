@@ -322,9 +322,14 @@ export class Session {
 
   /** The client has said that it is ready. One that can be asked is about to open its stream. */
   expectStream(request: ExchangeRequest): void {
-    if (this.#unasked !== undefined || !this.backendRequests.offersAnything) return;
+    if (this.#unasked !== undefined || !this.offersAnything) return;
     if (this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) === undefined)
       this.#madeUnasked.expect(request);
+  }
+
+  /** Whether the client can be asked for anything at all. */
+  get offersAnything(): boolean {
+    return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.offersAnything;
   }
 
   get #madeUnasked(): Unasked {

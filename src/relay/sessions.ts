@@ -5,6 +5,7 @@ import type { Account } from '../shared/accounts.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import type { ClientIntroduction } from '../upstream/client-introduction.js';
+import { Introductions } from '../upstream/introductions.js';
 import type { ExchangeRequest } from './exchange.js';
 import type { SessionDirectory } from '../session-directory/session-directory.js';
 import { limits } from '../shared/limits.js';
@@ -27,6 +28,7 @@ export interface SessionPlan {
   readonly account: Account;
   readonly virtualHost: CompiledVirtualHost;
   readonly protocolVersion: string;
+  /** Is copied. */
   readonly introduction: ClientIntroduction;
   /** Of a session that another process began: its id, and the version of its record. */
   readonly begun?: { readonly id: string; readonly version: number };
@@ -36,6 +38,7 @@ export class Sessions {
   readonly #context: UpstreamContext;
   readonly #options: SessionsOptions;
   readonly #sessions = new Map<string, Session>();
+  readonly #introductions = new Introductions();
   /** Where the renewing of entries goes on. */
   #renewing: Iterator<Session> = this.#sessions.values();
 
@@ -55,7 +58,10 @@ export class Sessions {
     const refusal = fullShare(account, virtualHost, introduction);
     if (refusal !== undefined) return refusal;
     const id = begun?.id ?? this.#options.mintId();
-    const identity = { id, subject: account.subject, virtualHostId: virtualHost.id, protocolVersion, introduction };
+    const identity = {
+      ...{ id, subject: account.subject, virtualHostId: virtualHost.id, protocolVersion },
+      introduction: this.#introductions.of(introduction),
+    };
     const session = new Session(this.#context, identity, account, this.#options.means);
     const { directory } = this.#options;
     if (directory !== undefined) session.entry = new DirectoryEntry(directory, session, begun?.version ?? 0);

@@ -41,8 +41,10 @@ export class Unasked {
   readonly #context: UpstreamContext;
   readonly #session: Session;
   readonly #memory: SessionShare;
-  readonly #heard = new Map<UpstreamSession, Heard>();
-  readonly #reopenings = new Map<UpstreamSession, Reopening>();
+  /** Made for the first backend that has something to say. */
+  #heard: Map<UpstreamSession, Heard> | undefined;
+  /** Made for the first backend that loses its session. */
+  #reopenings: Map<UpstreamSession, Reopening> | undefined;
   /** After the client went away: it may come back. */
   #lingering: Deadline | undefined;
   #isOver = false;
@@ -95,15 +97,15 @@ export class Unasked {
   /** An upstream session is open. */
   onOpened(upstream: UpstreamSession, passthrough: readonly string[]): void {
     if (this.#isOver || !this.stream.isOpenOrExpected) return;
-    const before = this.#heard.get(upstream);
+    const before = this.#heard?.get(upstream);
     // One that was refused may be let in by the credentials of the new GET; another asks with them from now on.
     if (before?.stream.isOver === false) {
       before.passthrough = passthrough;
       return;
     }
-    if (!upstream.declares(SPEAKING) && !this.#session.backendRequests.offersAnything) return;
+    if (!upstream.declares(SPEAKING) && !this.#session.offersAnything) return;
     const { record } = upstream;
-    const passthroughNow = (): readonly string[] => this.#heard.get(upstream)?.passthrough ?? passthrough;
+    const passthroughNow = (): readonly string[] => this.#heard?.get(upstream)?.passthrough ?? passthrough;
     const stream = new BackendStream({
       deadlines: this.#context.deadlines,
       memory: this.#memory,
@@ -115,27 +117,29 @@ export class Unasked {
         if (record?.sessionId !== '') upstream.markLost(record);
       },
     });
+    this.#heard ??= new Map();
     this.#heard.set(upstream, { stream, passthrough });
     upstream.hold();
-    this.#reopenings.get(upstream)?.onOpened();
+    this.#reopenings?.get(upstream)?.onOpened();
   }
 
   /** An upstream session is lost or closed. */
   onDropped(upstream: UpstreamSession): void {
-    const heard = this.#heard.get(upstream);
+    const heard = this.#heard?.get(upstream);
     if (heard === undefined) return;
     heard.stream.close();
-    this.#heard.delete(upstream);
+    this.#heard?.delete(upstream);
     upstream.endHold();
     if (upstream.state === 'closed') {
-      this.#reopenings.get(upstream)?.stop();
-      this.#reopenings.delete(upstream);
+      this.#reopenings?.get(upstream)?.stop();
+      this.#reopenings?.delete(upstream);
     } else if (heard.stream.isOffered && this.stream.isOpenOrExpected && !this.#isOver) {
       this.#reopeningOf(upstream).onLost(heard.passthrough);
     }
   }
 
   #reopeningOf(upstream: UpstreamSession): Reopening {
+    this.#reopenings ??= new Map();
     let reopening = this.#reopenings.get(upstream);
     if (reopening === undefined) {
       reopening = new Reopening(this.#context.deadlines, upstream);
@@ -162,13 +166,13 @@ export class Unasked {
   }
 
   #closeAll(): void {
-    for (const [upstream, { stream }] of this.#heard) {
+    for (const [upstream, { stream }] of this.#heard ?? []) {
       stream.close();
       upstream.endHold();
     }
-    this.#heard.clear();
-    for (const reopening of this.#reopenings.values()) reopening.stop();
-    this.#reopenings.clear();
+    this.#heard = undefined;
+    for (const reopening of this.#reopenings?.values() ?? []) reopening.stop();
+    this.#reopenings = undefined;
   }
 
   #onMessage(upstream: UpstreamSession, passthrough: readonly string[], bytes: Buffer, message: BackendMessage): void {

@@ -232,6 +232,10 @@ export const limits = {
   clientInfoBytesMax: 16 * KIB,
   /** Bytes of a caller's `capabilities`, which each session keeps for its backends; longer ones are refused as invalid params. */
   clientCapabilitiesBytesMax: 16 * KIB,
+  /** Introductions of clients that a worker knows, so that sessions of one program share one copy; it forgets the others. */
+  introductionsKnownMax: 256,
+  /** Bytes of an introduction that sessions may share; of a longer one each has its own. */
+  introductionSharedBytesMax: 2 * KIB,
   /** Characters of a backend's `instructions`, which each session keeps; longer ones are left out. */
   instructionsCharsMax: 32 * KIB,
   /** How long a call goes on whose caller is gone, ms; then the backend is told, and its connection freed. */

@@ -634,12 +634,12 @@ export const relayedMutants: readonly Mutant[] = [
     [
       {
         slip: 'backends that have nothing to say are listened to',
-        text: 'if (!upstream.declares(SPEAKING) && !this.#session.backendRequests.offersAnything) return;',
+        text: 'if (!upstream.declares(SPEAKING) && !this.#session.offersAnything) return;',
         becomes: '',
       },
       {
         slip: 'nobody is listened to for what a client can be asked',
-        text: ' && !this.#session.backendRequests.offersAnything) return;',
+        text: ' && !this.#session.offersAnything) return;',
         becomes: ') return;',
       },
       {
