@@ -96,8 +96,7 @@ export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): voi
 export function answerInForm(exchange: Exchange, bytes: Buffer, sessionId?: string, isStreaming = false): void {
   if (isStreaming || takesEventsOnly(exchange)) {
     if (!isStreaming) exchange.openStream(sessionId);
-    exchange.write(bytes);
-    exchange.end();
+    exchange.end(bytes);
   } else {
     exchange.respond(200, 'application/json', bytes, sessionId);
   }

@@ -91,7 +91,8 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     return this.#batch.write(events);
   }
 
-  end(): void {
+  end(last?: Uint8Array): void {
+    if (last !== undefined) this.write(last);
     if (this.#state === 'body') this.#answer(this.#takePieces());
     else if (this.#state === 'streaming') this.#over();
   }

@@ -25,6 +25,8 @@ import type { IdSpan } from '../upstream/rpc-request.js';
 
 /** What a stream takes of the keeper's room at once. */
 const TAKEN_BYTES_LEAST = 2_048;
+/** A last event of so many bytes goes out with the end: a caller that has taken all before it has room for it. */
+const JOINED_BYTES_MAX = 8 * 1024;
 
 export interface StreamOwner {
   /** The client's connection is gone, and with it what held the backend back. */
@@ -51,6 +53,8 @@ export class CallerStream extends ListNode {
   #exchange: Exchange | undefined;
   /** The exchange takes no more for now, or a large event is on its way: what is said waits. */
   #isBlocked = false;
+  /** The last event, which goes out with the end. */
+  #last: Buffer | undefined;
   /** A large event on its way. */
   #sending: Sending | undefined;
   #isPrimed = false;
@@ -131,7 +135,8 @@ export class CallerStream extends ListNode {
     this.#isPrimed = true;
     const isDue = this.#exchange !== undefined && !this.#isBlocked;
     if (isDue) {
-      this.#write(event);
+      if (this.#isEnding && event.length <= JOINED_BYTES_MAX) this.#last = event;
+      else this.#write(event);
       this.#next = this.#position + 1;
     }
     if (isDue && this.#keeper === undefined) {
@@ -329,8 +334,10 @@ export class CallerStream extends ListNode {
     if (!this.#isEnding) {
       this.#owner?.onRoom();
     } else if (exchange !== undefined) {
+      const last = this.#last;
+      this.#last = undefined;
       this.#forgetExchange();
-      exchange.end();
+      exchange.end(last);
       if (this.#isFiled) this.#keeper?.deliver(this);
       else this.isDelivered = true;
     }

@@ -36,7 +36,7 @@ export interface ExchangeRequest {
 
 /**
  * The answer is given in exactly one of two ways: `respond` once, or `openStream` or `openBody`, any number of `write`,
- * `end`.
+ * `end`. A head may wait for the first bytes behind it.
  * Every call after an abort, or after the answer is complete, does nothing (`write` answers true).
  */
 export interface Exchange {
@@ -69,8 +69,11 @@ export interface Exchange {
    *   called.
    */
   write(bytes: Uint8Array): boolean;
-  /** Ends an open stream, or a body all of which was written. */
-  end(): void;
+  /**
+   * Ends an open stream, or a body all of which was written.
+   * @param last is written before, and may go out with the end in one piece. It belongs to the exchange from here on.
+   */
+  end(last?: Uint8Array): void;
   /**
    * Ends the caller's connection without completing the answer, so that the caller notices: for an answer that broke
    * half-way, or will never be given to a caller that is gone. The exchange is over after it; `onAbort` is not called.

@@ -76,8 +76,7 @@ export class ListInFlight extends RequestInFlight {
       answerError(this.#exchange, this.id, error);
       return;
     }
-    this.#exchange.write(encodeEvent(errorMessage(this.id, error)));
-    this.#exchange.end();
+    this.#exchange.end(encodeEvent(errorMessage(this.id, error)));
   }
 
   cancel(): void {

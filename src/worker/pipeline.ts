@@ -5,14 +5,14 @@
 //                  (another method: token only        → 401, 405)
 //                  headers of the transport           → 406, 415, 400
 //                  overload                           → 503
-//   #onBody        size of the body, room for it      → 413, 429, 503
+//   #onReceived    size of the body, room for it      → 413, 429, 503
 //   #toOwner       here, or one hop to the worker that owns the session
 //   relay.handle   session, JSON-RPC, backends        (relay/relay.ts)
 //
 // Steps follow each other without a promise once token and config are known to this worker.
 import type { Endpoint } from '../shared/endpoint.js';
 import { refuse } from '../relay/answers.js';
-import type { AnswerForms, Exchange } from '../relay/exchange.js';
+import type { Exchange } from '../relay/exchange.js';
 import { withRequestId } from '../relay/refused-message.js';
 import type { Caller, Relay } from '../relay/relay.js';
 import { checkTransport } from '../relay/transport.js';
@@ -67,7 +67,7 @@ export class Pipeline implements EdgeHandler {
     if (!this.#letIn(exchange)) return;
     const outcome = this.#parts.admission.admit(head.authorization, head.virtualHostId);
     if (outcome instanceof Promise) {
-      exchange.holdBody();
+      exchange.incoming.hold();
       void outcome.then((late) => this.#onAdmission(exchange, late));
     } else {
       this.#onAdmission(exchange, outcome);
@@ -80,7 +80,7 @@ export class Pipeline implements EdgeHandler {
     const { methodNotAllowed } = refusals;
     const refusal = this.#parts.admission.refusalOfToken(exchange.head.authorization);
     if (refusal instanceof Promise) {
-      exchange.holdBody();
+      exchange.incoming.hold();
       void refusal.then((late) => this.#refuse(exchange, late ?? methodNotAllowed));
     } else {
       this.#refuse(exchange, refusal ?? methodNotAllowed);
@@ -94,7 +94,7 @@ export class Pipeline implements EdgeHandler {
 
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void {
     if (!this.#letIn(exchange)) return;
-    exchange.whenBody((outcome) => {
+    exchange.incoming.receive((outcome) => {
       if (outcome !== 'complete') this.#refuse(exchange, REFUSED_BY_OUTCOME[outcome]);
       else void this.#answerFrom(endpoint, exchange, parameter);
     });
@@ -126,35 +126,29 @@ export class Pipeline implements EdgeHandler {
       this.#refuse(exchange, outcome.refusal);
       return;
     }
-    const forms = checkTransport(exchange.method, exchange.head);
+    const { method, sessionId } = exchange.request;
+    const forms = checkTransport(method, exchange.head);
     if (typeof forms !== 'string') {
       this.#refuse(exchange, forms);
       return;
     }
-    const refusal = this.#parts.overload.refusalOf(exchange.method, exchange.head.sessionId);
+    const refusal = this.#parts.overload.refusalOf(method, sessionId);
     if (refusal !== undefined) {
       this.#refuse(exchange, refusal);
       return;
     }
     const { caller } = outcome;
-    exchange.letBodyIn(caller.subject);
-    exchange.whenBody((body) => this.#onBody(exchange, caller, forms, body));
+    const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
+    const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
+    exchange.incoming.letIn(caller.subject, forms, typeof headers === 'string' ? [] : headers);
+    exchange.incoming.receive((body) => this.#onReceived(exchange, caller, unreadable, body));
   }
 
-  #onBody(exchange: EdgeExchange, caller: Caller, answerForms: AnswerForms, outcome: BodyOutcome): void {
-    if (outcome !== 'complete') {
-      this.#refuse(exchange, REFUSED_BY_OUTCOME[outcome]);
-      return;
-    }
-    const { method, head, body } = exchange;
-    const passthroughHeaders = selectHeaders(head.headers, caller.virtualHost.passthroughHeaders);
-    if (typeof passthroughHeaders === 'string') {
-      this.#refuse(exchange, withRequestId(headerUnreadable(passthroughHeaders), body));
-      return;
-    }
-    const { sessionId, lastEventId } = head;
-    exchange.complete({ method, sessionId, lastEventId, answerForms, passthroughHeaders, body });
-    this.#toOwner(caller, exchange);
+  /** @param unreadable refuses a header, under the id that is in the body. */
+  #onReceived(exchange: EdgeExchange, caller: Caller, unreadable: Refusal | undefined, body: BodyOutcome): void {
+    if (body !== 'complete') this.#refuse(exchange, REFUSED_BY_OUTCOME[body]);
+    else if (unreadable !== undefined) this.#refuse(exchange, withRequestId(unreadable, exchange.request.body));
+    else this.#toOwner(caller, exchange);
   }
 
   #toOwner(caller: Caller, exchange: EdgeExchange): void {
@@ -207,7 +201,7 @@ export class Pipeline implements EdgeHandler {
   async #answerFrom(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): Promise<void> {
     const { contentType } = exchange.head;
     try {
-      const answer = await endpoint.handle({ parameter, contentType, body: exchange.body });
+      const answer = await endpoint.handle({ parameter, contentType, body: exchange.request.body });
       exchange.respond(answer.status, answer.contentType, answer.body);
     } catch (error) {
       this.#parts.logger.error({ err: error, path: endpoint.path }, 'endpoint failed');
@@ -216,7 +210,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   #refuse(exchange: EdgeExchange, refusal: Refusal): void {
-    this.#parts.accessLog?.refused(exchange.method, exchange.head.virtualHostId ?? '', refusal);
+    this.#parts.accessLog?.refused(exchange.request.method, exchange.head.virtualHostId ?? '', refusal);
     refuse(exchange, refusal);
   }
 }

@@ -66,7 +66,8 @@ class KeptExchange extends ExchangeHooks implements Exchange {
     return true;
   }
 
-  end(): void {
+  end(last?: Uint8Array): void {
+    if (last !== undefined) this.write(last);
     this.isOver = true;
     this.tellDone(200, 0, 'whole');
   }

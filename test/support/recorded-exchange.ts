@@ -95,7 +95,8 @@ export class RecordedExchange extends ExchangeHooks implements Exchange {
     return !this.isSlow;
   }
 
-  end(): void {
+  end(last?: Uint8Array): void {
+    if (last !== undefined && !this.write(last)) this.#isDrainDue = false;
     if (this.#isUnheard(200)) return;
     this.#move('streaming', 'ended');
     if (this.#isDrainDue) throw new Error('ended before it drained');

@@ -57,7 +57,6 @@ function createScene(): Scene {
 function createExchange(method = 'POST'): { exchange: EdgeExchange & { isAborted: boolean }; steps: string[] } {
   const steps: string[] = [];
   const exchange = {
-    method,
     isTls: false,
     isAborted: false,
     head: {
@@ -73,9 +72,11 @@ function createExchange(method = 'POST'): { exchange: EdgeExchange & { isAborted
       headers: [],
     },
     request: { method, sessionId: 'session', body: Buffer.alloc(0) },
-    holdBody: () => steps.push('held'),
-    letBodyIn: (subject: string) => steps.push(`let in for ${subject}`),
-    whenBody: () => steps.push('body awaited'),
+    incoming: {
+      hold: () => steps.push('held'),
+      letIn: (subject: string) => steps.push(`let in for ${subject}`),
+      receive: () => steps.push('body awaited'),
+    },
     respond: (status: number) => steps.push(`answered ${status}`),
   };
   return { exchange: exchange as unknown as EdgeExchange & { isAborted: boolean }, steps };

@@ -119,7 +119,8 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     return this.#response.write(isSmall ? Buffer.from(bytes) : bytes);
   }
 
-  end(): void {
+  end(last?: Uint8Array): void {
+    if (last !== undefined) this.write(last);
     if (this.#state !== 'streaming') return;
     this.#state = 'flushing';
     this.#keepAlive?.cancel();

@@ -1,27 +1,29 @@
 // One HTTP request and its answer over uWebSockets.js. It keeps that library's rules so that nobody else has to: nothing
 // is touched after an abort, every write is corked, bytes handed to a callback are copied before it returns. Hot.
 //
-//   open ──respond───────────────────────────> flushing ──the kernel has taken it all──> done
-//    ├────openStream──> streaming ──end──────────┤
-//    └────openBody────> body ──end───────────────┘
-//   open, streaming, body, flushing ──the caller went away, is too slow, or cut──> done (aborted)
+//   open ── respond, and all of it is handed over ──> done
+//   open ── respond ──> flushing ── the kernel has taken it all ──> done
+//   open ── openStream ──> streaming ── end ──> flushing
+//   open ── openBody ──> body ── end ──> flushing
+//   body ── the last part is taken at once ──> done
+//   open, streaming, body ── the caller went away, is too slow, or is reset ──> done
 //
-// A worker that drains waits for `done`: what the library still holds would be lost with the process.
+// The head of a stream, or of a body in parts, goes out with its first bytes. A worker that drains waits for `done`: what
+// the library still holds would be lost with the process.
 import assert from 'node:assert';
 import type { HttpResponse } from 'uWebSockets.js';
-import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import type { BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange.js';
 import { ExchangeHooks } from '../../relay/exchange-hooks.js';
 import { AnswerRoom } from '../../shared/answer-room.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
-import { largeMemory } from '../../shared/large-memory.js';
-import { limits } from '../../shared/limits.js';
 import type { RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
+import { NO_HEADERS, STREAM_HEADERS, writeHead, writeHeaders } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
+import { IncomingRequest } from './incoming-request.js';
+import { PartWriter, type Handover } from './part-writer.js';
 import { ReaderWatch } from './reader-watch.js';
-import { RequestBody, type BodyOutcome } from './request-body.js';
 import type { RequestHead } from './request-head.js';
-import { statusLine } from './status-line.js';
 import { StreamWriter } from './stream-writer.js';
 
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
@@ -32,35 +34,29 @@ const NO_BODY = Buffer.alloc(0);
  * watching until it is gone. A body that does not fit must go by `tryEnd`: `end` may lose it (see `StreamWriter`).
  */
 const FLUSHED_BYTES_MAX = 14 * 1024;
-const CLOSE_HEADERS = ['connection', 'close'];
-const STREAM_HEADERS = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
 
 export class EdgeExchange extends ExchangeHooks implements Exchange {
   readonly head: RequestHead;
-  readonly method: ExchangeRequest['method'];
+  readonly incoming: IncomingRequest;
   readonly isTls: boolean;
   readonly isPart = false;
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
   readonly #isHead: boolean;
+  #corsHeaders: readonly string[] = [];
   #state: State = 'open';
   #isAborted = false;
-  #request: ExchangeRequest | undefined;
-  #corsHeaders: readonly string[] = [];
-  readonly #body: RequestBody;
-  #subject = '';
-  #answerRoom: AnswerRoom | undefined;
-  #keepAlive: Deadline | undefined;
-  #stream: StreamWriter | undefined;
-  /** Of a large answer: its length, the part of it that is being handed over, and where that begins. */
-  #answerBytes = 0;
-  #part: Uint8Array = NO_BODY;
-  #partStart = 0;
-  /** Of what the library had taken of it. */
-  #offset = 0;
-  #watch: ReaderWatch | undefined;
   /** As in the answer's head; 0 before there is one. */
   #status = 0;
+  /** Of an answer whose length is known. */
+  #answerBytes = 0;
+  #answerRoom: AnswerRoom | undefined;
+  #stream: StreamWriter | undefined;
+  #keepAlive: Deadline | undefined;
+  #parts: PartWriter | undefined;
+  /** Of a body in parts, until the first of them. */
+  #headDue: BodyType | undefined;
+  #watch: ReaderWatch | undefined;
 
   /** @param isHead the answer has the headers that it would have, and no body (RFC 9110, 9.3.2). */
   constructor(
@@ -76,12 +72,10 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     this.#res = res;
     this.#isHead = isHead;
     this.isTls = isTls;
-    this.method = method;
     this.head = head;
     context.openCount += 1;
     res.onAborted(() => this.#abort());
-    // An absent length is no length: of a chunked body it is not known.
-    this.#body = new RequestBody(res, Number(head.contentLength), context.bodyBytesMax);
+    this.incoming = new IncomingRequest(context, res, method, head);
   }
 
   get isAborted(): boolean {
@@ -89,49 +83,19 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   }
 
   get request(): ExchangeRequest {
-    if (this.#request === undefined) throw new Error('the request is not complete yet');
-    return this.#request;
-  }
-
-  /** The body, once it is complete. */
-  get body(): Buffer {
-    return this.#body.bytes;
-  }
-
-  /** Calls back when the body has come to its end, at once if it has already; never after an abort or an answer. */
-  whenBody(onBody: (outcome: BodyOutcome) => void): void {
-    this.#body.whenEnded(onBody);
-  }
-
-  /** Reads no more of the body than has come until it is let in. */
-  holdBody(): void {
-    this.#body.hold();
-  }
-
-  /** @param subject in whose share a large body counts, and a large answer that is not read. */
-  letBodyIn(subject: string): void {
-    this.#subject = subject;
-    this.#body.letIn(this.#context.requestMemory, subject);
-  }
-
-  /** A request that comes by itself is read by the relay alone. */
-  onRead(): void {}
-
-  /** What the relay gets to see, set when the head was checked and the body is complete. */
-  complete(request: ExchangeRequest): void {
-    this.#request = request;
-    this.#body.clear();
-  }
-
-  releaseBody(): void {
-    if (this.#request === undefined || this.#request.body.length < limits.largeMemoryFromBytes) return;
-    largeMemory.giveBack(this.#request.body);
-    this.#request = { ...this.#request, body: NO_BODY };
+    return this.incoming.request;
   }
 
   /** Headers for an origin that may read the answer: name, value, … */
   allowOrigin(corsHeaders: readonly string[]): void {
     this.#corsHeaders = corsHeaders;
+  }
+
+  /** A request that comes by itself is read by the relay alone. */
+  onRead(): void {}
+
+  releaseBody(): void {
+    this.incoming.releaseBody();
   }
 
   respond(
@@ -143,7 +107,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   ): void {
     if (!this.#begin(status)) return;
     this.#answerBytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    this.#body.drop();
+    this.incoming.drop();
     if (this.head.isAmbiguous) this.#respondBehind(status, contentType, body, headers);
     else this.#respondNow(status, contentType, body, sessionId, headers);
   }
@@ -164,7 +128,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
       this.#respondAsRead(status, contentType, bytes, sessionId, headers);
       return;
     }
-    this.#finish(true);
+    this.#finish('open', 'whole');
     this.#res.cork(() => {
       this.#writeHead(status, contentType, sessionId, headers);
       this.#res.end(body, this.#context.isDraining);
@@ -178,8 +142,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
    */
   #respondBehind(status: number, contentType: string, body: Uint8Array | string, headers: readonly string[]): void {
     setImmediate(() => {
-      if (this.#state !== 'open') return;
-      this.#finish(true);
+      if (!this.#finish('open', 'whole')) return;
       this.#res.cork(() => {
         this.#writeHead(status, contentType, undefined, headers);
         if (this.#isHead) this.#res.endWithoutBody();
@@ -189,59 +152,55 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   }
 
   openStream(sessionId?: string): void {
-    if (!this.#begin(200)) return;
-    this.#state = 'streaming';
-    this.#stream = new StreamWriter(this.#res);
+    if (!this.#begin(200) || !this.#transition('open', 'streaming')) return;
+    this.#stream = new StreamWriter(this.#res, () => {
+      this.#writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
+      this.#writeCloseHeader();
+    });
     this.#res.onWritable(() => {
       this.#onStreamWritable();
       return true;
     });
     this.#keepAlive = this.#context.deadlines.after(this.#context.streamKeepAliveMs, () => this.#onSilence());
-    this.#res.cork(() => {
-      this.#writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
-      this.#writeCloseHeader();
-    });
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {
-    if (!this.#begin(200)) return;
-    this.#state = 'body';
+    if (!this.#begin(200) || !this.#transition('open', 'body')) return;
     this.#answerBytes = bodyBytes;
+    this.#headDue = contentType;
+    this.#parts = new PartWriter(this.#res, bodyBytes);
     this.#res.onWritable((offset) => this.#onBodyWritable(offset));
-    this.#res.cork(() => {
-      this.#writeHead(200, contentType, undefined, contentType === 'text/event-stream' ? STREAM_HEADERS : []);
-      this.#writeCloseHeader();
-    });
   }
 
   write(bytes: Uint8Array): boolean {
     if (this.#state === 'body') return this.#writePart(bytes);
     if (this.#state !== 'streaming' || this.#stream === undefined) return true;
     this.#keepAlive?.restart();
-    const hasRoom = this.#watched(this.#stream.write(bytes));
-    if (!hasRoom) this.#roomOfAnswer().countUnread(bytes.length);
-    return hasRoom;
+    if (this.#watched(this.#stream.write(bytes))) return true;
+    this.#roomOfAnswer().countUnread(bytes.length);
+    return false;
   }
 
-  end(): void {
-    if (this.#state === 'body') {
-      assert.equal(this.#partStart + this.#part.length, this.#answerBytes, 'a body is as long as was said');
-      this.#state = 'flushing';
+  end(last: Uint8Array = NO_BODY): void {
+    const isJoined = this.#stream?.canEndWith(last.length) === true;
+    if (last.length > 0 && !isJoined) this.write(last);
+    if (this.#transition('body', 'flushing')) {
+      assert.ok(this.#parts?.isGiven, 'a body is as long as was said');
+      return;
     }
-    if (this.#state !== 'streaming' || this.#stream === undefined) return;
-    this.#state = 'flushing';
+    if (this.#stream === undefined || !this.#transition('streaming', 'flushing')) return;
     this.#keepAlive?.cancel();
-    if (this.#stream.writtenBytes <= FLUSHED_BYTES_MAX || this.#watched(this.#stream.writeComment())) this.#endStream();
+    if (isJoined) this.#endStream(last);
+    // What was written last may be held back still; the library finds out with another write.
+    else if (this.#stream.writtenBytes <= FLUSHED_BYTES_MAX || this.#watched(this.#stream.writeComment()))
+      this.#endStream(NO_BODY);
   }
 
   reset(): void {
-    if (this.#state === 'done') {
-      this.tellDone(0, 0, 'unheard');
-      return;
-    }
-    // Done before the close, because closing calls back `onAborted`.
-    this.#finish(false);
-    this.tellDone(0, 0, 'cut');
+    // Finished before the close, because closing calls back `onAborted`.
+    const isReset = this.#finish(this.#state, 'cut');
+    this.tellDone(0, 0, this.#isAborted ? 'unheard' : 'cut');
+    if (!isReset) return;
     this.#isAborted = true;
     this.#res.close();
   }
@@ -254,7 +213,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     sessionId: string | undefined,
     headers: readonly string[],
   ): void {
-    this.#finish(true);
+    this.#finish('open', 'whole');
     this.#res.cork(() => {
       this.#writeHead(status, contentType, sessionId, headers);
       this.#writeCloseHeader();
@@ -272,15 +231,16 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     sessionId: string | undefined,
     headers: readonly string[],
   ): void {
-    this.#state = 'flushing';
-    this.#part = body;
+    const parts = (this.#parts = new PartWriter(this.#res, body.length));
+    this.#transition('open', 'flushing');
     this.#res.onWritable((offset) => this.#onBodyWritable(offset));
+    let isTaken = true;
     this.#res.cork(() => {
       this.#writeHead(status, contentType, sessionId, headers);
       this.#writeCloseHeader();
-      this.#handOver(0);
+      isTaken = this.#onHandover(parts.write(body));
     });
-    if (this.#part.length > 0) this.#roomOfAnswer().countUnread(body.length);
+    if (!isTaken) this.#roomOfAnswer().countUnread(body.length);
   }
 
   makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
@@ -292,40 +252,33 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   }
 
   #roomOfAnswer(): AnswerRoom {
-    return (this.#answerRoom ??= new AnswerRoom(this.#context.answerMemory, this.#subject));
+    return (this.#answerRoom ??= new AnswerRoom(this.#context.answerMemory, this.incoming.subject));
   }
 
   #writePart(part: Uint8Array): boolean {
-    this.#part = part;
     let hasRoom = true;
     this.#res.cork(() => {
-      hasRoom = this.#handOver(this.#partStart);
+      if (this.#headDue !== undefined) {
+        const headers = this.#headDue === 'text/event-stream' ? STREAM_HEADERS : NO_HEADERS;
+        this.#writeHead(200, this.#headDue, undefined, headers);
+        this.#writeCloseHeader();
+        this.#headDue = undefined;
+      }
+      hasRoom = this.#onHandover(this.#parts?.write(part) ?? 'room');
     });
     return hasRoom;
   }
 
-  /**
-   * Hands over the part from where the library left it; `onWritable` comes until all of it is taken.
-   * @param offset in the answer.
-   */
-  #handOver(offset: number): boolean {
-    this.#offset = offset;
-    const [hasRoom, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);
-    if (isComplete) {
-      largeMemory.giveBack(this.#part);
-      this.#finish(true);
-    } else if (hasRoom) {
-      // Its owner may use the memory again.
-      this.#partStart += this.#part.length;
-      this.#part = NO_BODY;
-    }
-    if (this.#state !== 'done') this.#watched(hasRoom);
-    return hasRoom;
+  /** @returns whether there is room for more, if there is more. `onWritable` comes until all of it is taken. */
+  #onHandover(handover: Handover): boolean {
+    if (handover === 'complete') this.#finish(this.#state, 'whole');
+    else this.#watched(handover === 'room');
+    return handover !== 'full';
   }
 
   #onBodyWritable(offset: number): boolean {
     this.#watch?.noteProgress();
-    const hasRoom = this.#handOver(offset);
+    const hasRoom = this.#onHandover(this.#parts?.tryMore(offset) ?? 'room');
     if (hasRoom && this.#state === 'body') this.onDrain?.();
     return hasRoom;
   }
@@ -347,7 +300,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     const hasRoom = stream.tryMore();
     if (hasRoom) this.#answerRoom?.releaseUnread();
     this.#watched(!stream.isBlocked);
-    if (hasRoom && this.#state === 'flushing') this.#endStream();
+    if (hasRoom && this.#state === 'flushing') this.#endStream(NO_BODY);
     else if (hasRoom) this.onDrain?.();
     return !stream.isBlocked;
   }
@@ -360,10 +313,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   }
 
   #watchReader(): void {
-    if (this.#watch !== undefined) {
-      this.#watch.start();
-      return;
-    }
+    if (this.#watch !== undefined) return this.#watch.start();
     const { deadlines, slowReaderTimeoutMs } = this.#context;
     const tryMore = (): boolean => (this.#stream === undefined ? this.#tryMoreOfBody() : this.#tryMoreOfStream());
     this.#watch = new ReaderWatch(deadlines, slowReaderTimeoutMs, tryMore, () => this.#onStalled());
@@ -373,7 +323,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     const offset = this.#res.getWriteOffset();
     let hasRoom = false;
     this.#res.cork(() => {
-      hasRoom = this.#handOver(offset);
+      hasRoom = this.#onHandover(this.#parts?.tryMore(offset) ?? 'room');
     });
     if (hasRoom && this.#state === 'body') this.onDrain?.();
     return hasRoom || this.#state === 'done' || this.#res.getWriteOffset() > offset;
@@ -389,63 +339,62 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     if (!isAnswered) onAbort?.();
   }
 
-  #endStream(): void {
-    this.#finish(true);
-    // Without the library's `closeConnection`: it would write a header, and here that is in the middle of the body.
-    this.#res.cork(() => this.#res.end());
+  /** @param last is small enough to go out with the end. */
+  #endStream(last: Uint8Array): void {
+    this.#stream?.end(last);
+    this.#finish('flushing', 'whole');
   }
 
   #writeHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
-    this.#res.writeStatus(statusLine(status));
-    if (contentType !== '') this.#res.writeHeader('content-type', contentType);
-    if (sessionId !== undefined) this.#res.writeHeader('mcp-session-id', sessionId);
-    this.#writeHeaders(headers);
-    this.#writeHeaders(this.#corsHeaders);
-  }
-
-  #writeHeaders(headers: readonly string[]): void {
-    for (let i = 0; i + 1 < headers.length; i += 2) this.#res.writeHeader(headers[i] ?? '', headers[i + 1] ?? '');
+    writeHead(this.#res, status, contentType, sessionId, headers);
+    writeHeaders(this.#res, this.#corsHeaders);
   }
 
   /** While draining, for the answers that the library cannot close the connection after by itself. */
   #writeCloseHeader(): void {
-    if (this.#context.isDraining) this.#writeHeaders(CLOSE_HEADERS);
+    if (this.#context.isDraining) this.#res.writeHeader('connection', 'close');
   }
 
   #abort(): void {
     if (this.#state === 'done') return;
     const isAnswered = this.#state === 'flushing';
     this.#isAborted = true;
-    this.#body.abandon();
-    this.#finish(false);
+    this.incoming.abandon();
+    this.#finish(this.#state, 'cut');
     if (!isAnswered) this.onAbort?.();
   }
 
   /** The answer's head is there. For a caller that is gone, that is the end of what it asked for. */
   #begin(status: number): boolean {
-    if (this.#state !== 'open') {
-      if (this.#isAborted) this.tellDone(status, 0, 'unheard');
-      return false;
-    }
-    this.#status = status;
-    return true;
+    if (this.#state === 'open') this.#status = status;
+    else if (this.#isAborted) this.tellDone(status, 0, 'unheard');
+    return this.#state === 'open';
   }
 
-  #handedBytes(isWhole: boolean): number {
-    if (this.#stream !== undefined) return this.#stream.writtenBytes;
-    if (this.#isHead) return 0;
-    return isWhole ? this.#answerBytes : this.#offset;
-  }
-
-  #finish(isWhole: boolean): void {
-    this.#state = 'done';
-    this.#part = NO_BODY;
-    this.#body.releaseRoom();
+  /** The only way to `done`. What goes on without its caller is told of once it is answered. */
+  #finish(from: State, ending: ExchangeEnding): boolean {
+    if (from === 'done' || !this.#transition(from, 'done')) return false;
+    this.#parts?.drop();
+    this.incoming.releaseRoom();
     this.#answerRoom?.release();
     this.#keepAlive?.cancel();
     this.#watch?.stop();
     this.#context.openCount -= 1;
-    if (this.#status !== 0) this.tellDone(this.#status, this.#handedBytes(isWhole), isWhole ? 'whole' : 'cut');
+    if (this.#status !== 0) this.tellDone(this.#status, this.#handedBytes(ending), ending);
     if (this.#context.openCount === 0) this.#context.onIdle?.();
+    return true;
+  }
+
+  #handedBytes(ending: ExchangeEnding): number {
+    if (this.#isHead) return 0;
+    if (this.#stream !== undefined) return this.#stream.writtenBytes;
+    return ending === 'whole' ? this.#answerBytes : (this.#parts?.takenBytes ?? 0);
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }

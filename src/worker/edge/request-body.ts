@@ -12,13 +12,20 @@ import type { ShareBound } from '../../shared/share.js';
  */
 export type BodyOutcome = 'complete' | 'too-large' | ShareBound;
 
+export interface BodyReceiver {
+  /** @param bytes are the receiver's from here on; nothing unless the outcome is `complete`. */
+  onBody(outcome: BodyOutcome, bytes: Buffer): void;
+}
+
 export class RequestBody implements RoomWaiter {
   readonly #res: HttpResponse;
   readonly #lengthBytes: number;
   readonly #bytesMax: number;
   readonly #received: BodyCollector;
+  readonly #receiver: BodyReceiver;
   #outcome: BodyOutcome | undefined;
-  #onEnd: ((outcome: BodyOutcome) => void) | undefined;
+  /** The receiver waits for it. */
+  #isAwaited = false;
   #isUnwanted = false;
   /** The library must not be spoken to any more. */
   #isGone = false;
@@ -31,24 +38,24 @@ export class RequestBody implements RoomWaiter {
   #subject = '';
 
   /** @param lengthBytes as the head says; `NaN` when it does not. */
-  constructor(res: HttpResponse, lengthBytes: number, bytesMax: number) {
+  constructor(res: HttpResponse, lengthBytes: number, bytesMax: number, receiver: BodyReceiver) {
     this.#res = res;
     this.#lengthBytes = lengthBytes;
     this.#bytesMax = bytesMax;
+    this.#receiver = receiver;
     this.#received = new BodyCollector(bytesMax);
     if (lengthBytes > bytesMax) this.#outcome = 'too-large';
     else res.onData((chunk, isLast) => this.#onData(chunk, isLast));
   }
 
-  /** The body, once it is complete. */
-  get bytes(): Buffer {
-    return this.#received.bytes;
+  get length(): number {
+    return this.#received.length;
   }
 
-  /** Calls back when the body has come to its end, at once if it has already; never once it is dropped. */
-  whenEnded(onEnd: (outcome: BodyOutcome) => void): void {
-    if (this.#outcome !== undefined) onEnd(this.#outcome);
-    else this.#onEnd = onEnd;
+  /** Hands the body to its receiver when it has come to its end, at once if it has already; never once it is dropped. */
+  hand(): void {
+    this.#isAwaited = true;
+    if (this.#outcome !== undefined) this.#handOver(this.#outcome);
   }
 
   /** Nobody knows yet whether the caller is let in: no more is read than came with the head. */
@@ -111,16 +118,11 @@ export class RequestBody implements RoomWaiter {
     });
   }
 
-  /** Somebody else has it, or nobody. */
-  clear(): void {
-    this.#received.clear();
-  }
-
   /** The request is about to be answered, whatever is still to come: that is read, and dropped. */
   drop(): void {
     if (this.#outcome !== undefined) return;
     this.#isUnwanted = true;
-    this.#onEnd = undefined;
+    this.#isAwaited = false;
     this.#received.clear();
     this.#room?.release();
     // Behind it may be the connection's next request.
@@ -131,7 +133,7 @@ export class RequestBody implements RoomWaiter {
   abandon(): void {
     this.#isGone = true;
     this.#isUnwanted = true;
-    this.#onEnd = undefined;
+    this.#isAwaited = false;
     this.#received.clear();
   }
 
@@ -179,8 +181,12 @@ export class RequestBody implements RoomWaiter {
   #end(outcome: BodyOutcome): void {
     this.#outcome = outcome;
     this.#isPauseDue = false;
-    const onEnd = this.#onEnd;
-    this.#onEnd = undefined;
-    onEnd?.(outcome);
+    if (this.#isAwaited) this.#handOver(outcome);
+  }
+
+  #handOver(outcome: BodyOutcome): void {
+    const { bytes } = this.#received;
+    this.#received.clear();
+    this.#receiver.onBody(outcome, bytes);
   }
 }

@@ -12,11 +12,15 @@ import { keepAliveComment } from '../../protocol/event-stream.js';
 const SLICE_BYTES = 14 * 1024;
 /** As much as it is given while it holds something back, to find out whether it still does. */
 const TRIED_BYTES = 1024;
+/** What goes into one write with the head, or with the end: a head of a few kilobytes fits beside it all the same. */
+const JOINED_BYTES_MAX = 8 * 1024;
 const NOTHING = new Uint8Array(0);
 const LINE_FEED = 10;
 
 export class StreamWriter {
   readonly #res: HttpResponse;
+  /** Writes the head of the response, which goes out with the first bytes; `undefined` once it has. */
+  #writeHead: (() => void) | undefined;
   /** What follows the bytes that the library was given. */
   #rest: Uint8Array = NOTHING;
   #isBlocked = false;
@@ -24,8 +28,10 @@ export class StreamWriter {
   #isBetweenEvents = true;
   #writtenBytes = 0;
 
-  constructor(res: HttpResponse) {
+  /** @param writeHead is called once, within a `cork`, before the first bytes. */
+  constructor(res: HttpResponse, writeHead: () => void) {
     this.#res = res;
+    this.#writeHead = writeHead;
   }
 
   /** Of everything that was given to the library. */
@@ -44,6 +50,22 @@ export class StreamWriter {
     if (this.#rest.length === 0) return this.#give(bytes);
     this.#rest = Buffer.concat([this.#rest, bytes]);
     return false;
+  }
+
+  /** Whether `end` may be given so much: it goes out at once, and nobody has to wait for a slow caller to take it. */
+  canEndWith(bytes: number): boolean {
+    return bytes <= JOINED_BYTES_MAX && !this.#isBlocked && this.#writtenBytes + bytes <= SLICE_BYTES;
+  }
+
+  /** Ends the response. @param last goes out with it. */
+  end(last: Uint8Array): void {
+    this.#writtenBytes += last.length;
+    this.#res.cork(() => {
+      this.#sendHead();
+      if (last.length > 0) this.#res.write(last);
+      // Without the library's `closeConnection`: it would write a header, and here that may be in the middle of the body.
+      this.#res.end();
+    });
   }
 
   /** Not within an event, which a comment line would break. */
@@ -75,8 +97,16 @@ export class StreamWriter {
 
   #giveSlice(slice: Uint8Array): void {
     this.#writtenBytes += slice.length;
+    if (slice.length > JOINED_BYTES_MAX && this.#writeHead !== undefined) this.#res.cork(() => this.#sendHead());
     this.#res.cork(() => {
+      this.#sendHead();
       this.#isBlocked = !this.#res.write(slice);
     });
+  }
+
+  #sendHead(): void {
+    const writeHead = this.#writeHead;
+    this.#writeHead = undefined;
+    writeHead?.();
   }
 }

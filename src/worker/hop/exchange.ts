@@ -123,7 +123,8 @@ export class HopExchange extends ExchangeHooks implements Exchange {
     return this.#outflow.hasCredit;
   }
 
-  end(): void {
+  end(last?: Uint8Array): void {
+    if (last !== undefined) this.write(last);
     if (this.#transition(['streaming'], 'ending')) this.#tryComplete();
   }
 

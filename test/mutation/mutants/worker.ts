@@ -214,7 +214,7 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'the overload is not looked at',
-        text: 'const refusal = this.#parts.overload.refusalOf(exchange.method, exchange.head.sessionId);',
+        text: 'const refusal = this.#parts.overload.refusalOf(method, sessionId);',
         becomes: 'const refusal = undefined as ReturnType<Overload["refusalOf"]>;',
         noticedBy: ['worker/pipeline'],
       },
@@ -239,13 +239,13 @@ export const workerMutants: readonly Mutant[] = [
       {
         slip: 'the body of an unknown caller is read on',
         after: 'onRequest(exchange: EdgeExchange): void {',
-        text: 'exchange.holdBody();',
+        text: 'exchange.incoming.hold();',
         becomes: '',
         noticedBy: ['worker/pipeline'],
       },
       {
         slip: 'a header that cannot be read goes on empty',
-        text: 'this.#refuse(exchange, withRequestId(headerUnreadable(passthroughHeaders), body));',
+        text: 'else if (unreadable !== undefined) this.#refuse(exchange, withRequestId(unreadable, exchange.request.body));',
         becomes: '',
         noticedBy: ['spec/passthrough-headers'],
       },

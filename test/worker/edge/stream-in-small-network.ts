@@ -19,7 +19,7 @@ function event(n: number): Buffer {
 }
 
 function stream(res: HttpResponse): void {
-  const writer = new StreamWriter(res);
+  const writer = new StreamWriter(res, () => {});
   let next = 0;
   let isOver = false;
   const fill = (hasRoom: boolean): void => {

@@ -36,7 +36,7 @@ t.test('no slice is larger than what the library gathers, and none is left out',
   const random = new Random(20_261_122);
   const response = new ScriptedResponse(random);
   // The writer uses nothing else of a response.
-  const writer = new StreamWriter(response as unknown as HttpResponse);
+  const writer = new StreamWriter(response as unknown as HttpResponse, () => {});
   const written: Buffer[] = [];
   for (let n = 0; n < 300; n += 1) {
     const event = Buffer.from(`data: ${String(n).repeat(random.below(30_000))}\n\n`);
@@ -76,4 +76,52 @@ t.test('events of any size arrive whole where sockets hold little', { skip: whyN
   const { stdout } = await promisify(execFile)('unshare', [...IN_SMALL_NETWORK, process.execPath, program]);
   t.match(stdout, /^\d+ events, \d+ times held back: whole\n$/);
   t.comment(stdout.trim());
+});
+
+/** What is written to a response, a list for each `cork`. */
+class CorkedResponse {
+  readonly corks: string[][] = [];
+
+  cork(run: () => void): this {
+    this.corks.push([]);
+    run();
+    return this;
+  }
+
+  note(what: string): true {
+    this.corks.at(-1)?.push(what);
+    return true;
+  }
+
+  readonly write = (slice: Uint8Array): boolean => this.note(String(slice.length));
+  readonly end = (): boolean => this.note('end');
+}
+
+t.test('the head goes out with the first event, and the last event with the end', async (t) => {
+  const rows: [what: string, events: readonly number[], last: number, corks: readonly (readonly string[])[]][] = [
+    ['one small event', [], 100, [['head', '100', 'end']]],
+    ['several', [100, 200], 300, [['head', '100'], ['200'], ['300', 'end']]],
+    ['a large one, which might not fit beside the head', [10_000], 100, [['head'], ['10000'], ['100', 'end']]],
+    ['no event at all', [], 0, [['head', 'end']]],
+  ];
+  for (const [what, events, last, corks] of rows) {
+    const response = new CorkedResponse();
+    const writer = new StreamWriter(response as unknown as HttpResponse, () => response.note('head'));
+    for (const bytes of events) t.ok(writer.write(Buffer.alloc(bytes)));
+    t.ok(writer.canEndWith(last), what);
+    writer.end(Buffer.alloc(last));
+    t.same(response.corks, corks, what);
+    t.equal(
+      writer.writtenBytes,
+      events.reduce((sum, bytes) => sum + bytes, last),
+    );
+  }
+});
+
+t.test('an end that a slow caller might not take does not go out unwatched', async (t) => {
+  const response = new CorkedResponse();
+  const writer = new StreamWriter(response as unknown as HttpResponse, () => {});
+  t.notOk(writer.canEndWith(9_000), 'large');
+  for (let written = 0; written <= 14_000; written += 1_000) writer.write(Buffer.alloc(1_000));
+  t.notOk(writer.canEndWith(10), 'behind much that may be held back');
 });

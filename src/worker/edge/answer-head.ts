@@ -1,0 +1,24 @@
+// Writes the head of an answer. Within a `cork`, like everything that follows. Hot.
+import type { HttpResponse } from 'uWebSockets.js';
+import { statusLine } from './status-line.js';
+
+export const NO_HEADERS: readonly string[] = Object.freeze([]);
+export const STREAM_HEADERS: readonly string[] = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
+
+/** @param contentType `''` where there is no content. @param headers name, value, name, value, … */
+export function writeHead(
+  res: HttpResponse,
+  status: number,
+  contentType: string,
+  sessionId: string | undefined,
+  headers: readonly string[],
+): void {
+  res.writeStatus(statusLine(status));
+  if (contentType !== '') res.writeHeader('content-type', contentType);
+  if (sessionId !== undefined) res.writeHeader('mcp-session-id', sessionId);
+  writeHeaders(res, headers);
+}
+
+export function writeHeaders(res: HttpResponse, headers: readonly string[]): void {
+  for (let i = 0; i + 1 < headers.length; i += 2) res.writeHeader(headers[i] ?? '', headers[i + 1] ?? '');
+}

@@ -1,0 +1,97 @@
+// The request of an exchange as it comes in: what the head says is there from the start, the rest once the caller is let in
+// and the body has come to its end. Hot: one object per request.
+import type { HttpResponse } from 'uWebSockets.js';
+import type { AnswerForms, ExchangeRequest } from '../../relay/exchange.js';
+import { largeMemory } from '../../shared/large-memory.js';
+import { limits } from '../../shared/limits.js';
+import { NO_HEADERS } from './answer-head.js';
+import type { EdgeContext } from './edge-context.js';
+import { RequestBody, type BodyOutcome, type BodyReceiver } from './request-body.js';
+import type { RequestHead } from './request-head.js';
+
+const NO_BODY = Buffer.alloc(0);
+
+export class IncomingRequest implements BodyReceiver {
+  readonly #context: EdgeContext;
+  readonly #request: { -readonly [Member in keyof ExchangeRequest]: ExchangeRequest[Member] };
+  readonly #body: RequestBody;
+  #subject = '';
+  #onReceived: ((outcome: BodyOutcome) => void) | undefined;
+
+  constructor(context: EdgeContext, res: HttpResponse, method: ExchangeRequest['method'], head: RequestHead) {
+    const { sessionId, lastEventId, contentLength } = head;
+    this.#context = context;
+    this.#request = {
+      ...{ method, sessionId, lastEventId },
+      ...{ answerForms: 'json', passthroughHeaders: NO_HEADERS, body: NO_BODY },
+    };
+    // An absent length is no length: of a chunked body it is not known.
+    this.#body = new RequestBody(res, Number(contentLength), context.bodyBytesMax, this);
+  }
+
+  /** What is not known yet is empty. */
+  get request(): ExchangeRequest {
+    return this.#request;
+  }
+
+  /** `''` until the caller is let in. */
+  get subject(): string {
+    return this.#subject;
+  }
+
+  /** How much of the body has come and is kept. */
+  get receivedBytes(): number {
+    return this.#body.length;
+  }
+
+  /** Reads no more of the body than has come: nobody knows yet whether the caller is let in. Ends with `letIn`. */
+  hold(): void {
+    this.#body.hold();
+  }
+
+  /**
+   * The caller is let in: its body is read as there is room for it.
+   * @param subject in whose share a large body counts, and a large answer that is not read.
+   * @param passthroughHeaders name, value, … as they go on the wire again.
+   */
+  letIn(subject: string, answerForms: AnswerForms, passthroughHeaders: readonly string[]): void {
+    this.#subject = subject;
+    this.#request.answerForms = answerForms;
+    this.#request.passthroughHeaders = passthroughHeaders;
+    this.#body.letIn(this.#context.requestMemory, subject);
+  }
+
+  /** Calls back when the request is complete, or its body was thrown away: at once if it is; never after an abort or an answer. */
+  receive(onReceived: (outcome: BodyOutcome) => void): void {
+    this.#onReceived = onReceived;
+    this.#body.hand();
+  }
+
+  /** For `RequestBody`. */
+  onBody(outcome: BodyOutcome, bytes: Buffer): void {
+    this.#request.body = bytes;
+    this.#onReceived?.(outcome);
+  }
+
+  /** As `Exchange.releaseBody`. */
+  releaseBody(): void {
+    if (this.#request.body.length < limits.largeMemoryFromBytes) return;
+    largeMemory.giveBack(this.#request.body);
+    this.#request.body = NO_BODY;
+  }
+
+  /** The request is about to be answered: what is still to come of it is read, and dropped. */
+  drop(): void {
+    this.#body.drop();
+  }
+
+  /** The caller is gone. */
+  abandon(): void {
+    this.#body.abandon();
+  }
+
+  /** The exchange is over. */
+  releaseRoom(): void {
+    this.#body.releaseRoom();
+  }
+}
