@@ -148,7 +148,13 @@ export class Session {
       if (!isDone || this.#upstreams.get(backend.name) !== upstream) return;
       this.subscriptions.add(backend.name, uri);
       this.subscriptions.onReconfigured(this.#context, upstream, backend, passthrough);
+      this.#unasked?.onSubscribed(upstream, passthrough);
     };
+  }
+
+  /** Whether the backend was seen to take subscriptions, and has one. */
+  hasSubscriptionAt(backendName: string): boolean {
+    return this.#subscriptions?.isAnyOf(backendName) === true;
   }
 
   /** Whether a resource, or what it is a part of, has been subscribed to. */

@@ -74,6 +74,11 @@ export class Subscriptions {
     this.#uris.delete(backendName);
   }
 
+  /** Whether the backend may have something to say of any. */
+  isAnyOf(backendName: string): boolean {
+    return (this.#uris.get(backendName)?.size ?? 0) > 0;
+  }
+
   /** Whether one of them is for the resource, or for one that it is a part of: updates may be of parts. */
   cover(backendName: string, uri: string): boolean {
     for (const subscribed of this.#uris.get(backendName) ?? []) if (uri.startsWith(subscribed)) return true;
@@ -105,7 +110,7 @@ export class Subscriptions {
 
   /** Into an upstream session that is new. What its allow-list no longer has any of stays out. */
   replay(context: UpstreamContext, upstream: UpstreamSession, passthrough: readonly string[]): void {
-    if (!upstream.declares(capability.resourcesSubscribe)) return;
+    if (!upstream.declares(capability.resources)) return;
     const { record } = upstream;
     this.#eachInTurns(
       upstream.backend.name,

@@ -90,15 +90,16 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     unknownName: unknownPrompt,
     unknownUri: resourceNotFound,
   },
+  // Many servers take subscriptions and say that they do not. One that does not says so itself.
   'resources/subscribe': {
-    capability: capability.resourcesSubscribe,
+    capability: capability.resources,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.related,
     unknownName: unknownPrompt,
     unknownUri: resourceNotFound,
   },
   'resources/unsubscribe': {
-    capability: capability.resourcesSubscribe,
+    capability: capability.resources,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.related,
     unknownName: unknownPrompt,

@@ -103,7 +103,7 @@ export class Unasked {
       before.passthrough = passthrough;
       return;
     }
-    if (!upstream.declares(SPEAKING) && !this.#session.offersAnything) return;
+    if (!this.#maySpeak(upstream)) return;
     const { record } = upstream;
     const passthroughNow = (): readonly string[] => this.#heard?.get(upstream)?.passthrough ?? passthrough;
     const stream = new BackendStream({
@@ -121,6 +121,17 @@ export class Unasked {
     this.#heard.set(upstream, { stream, passthrough });
     upstream.hold();
     this.#reopenings?.get(upstream)?.onOpened();
+  }
+
+  /** The backend has taken a subscription. One that does not say that it does is not listened to before. */
+  onSubscribed(upstream: UpstreamSession, passthrough: readonly string[]): void {
+    if (upstream.state === 'open' && this.#heard?.has(upstream) !== true) this.onOpened(upstream, passthrough);
+  }
+
+  /** Whether the backend can have anything to say. */
+  #maySpeak(upstream: UpstreamSession): boolean {
+    const { name } = upstream.backend;
+    return upstream.declares(SPEAKING) || this.#session.offersAnything || this.#session.hasSubscriptionAt(name);
   }
 
   /** An upstream session is lost or closed. */

@@ -3,6 +3,8 @@ import t from 'tap';
 import { Subscriptions } from '../../src/relay/subscriptions.js';
 import { limits } from '../../src/shared/limits.js';
 import { RelayScene } from './relay-scene.js';
+import { readEvents } from '../support/event-stream.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { until } from '../support/until.js';
 import { virtualHostOf } from './virtual-host.js';
@@ -71,7 +73,7 @@ t.test('one is one, however often it is made, and none when it has ended', async
 });
 
 /** What a backend answers to `initialize`. */
-function introduction(resources: object): string {
+function introduction(resources: object | undefined): string {
   const result = { protocolVersion: '2025-11-25', capabilities: { tools: {}, resources } };
   return JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result });
 }
@@ -81,7 +83,8 @@ const DONE = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: {} });
 t.test('a backend that has lost its session is told again, if it still takes subscriptions', async (t) => {
   for (const [resources, expected] of [
     [{ subscribe: true }, ['x:1', 'x:3']],
-    [{}, []],
+    [{}, ['x:1', 'x:3']],
+    [undefined, []],
   ] as const) {
     const scene = new RelayScene(t, virtualHostOf({ b: {}, c: {} })).open({}, introduction({ subscribe: true }));
     const { http } = scene;
@@ -180,6 +183,30 @@ t.test('one is ended without a look into the lists that its resource may have le
   answerLast(scene, 8);
   scene.post('resources/unsubscribe', { uri: 'b+a:1' }, 9);
   t.equal(http.last.summary, 'resources/list', 'it is held no more');
+});
+
+t.test('a backend takes subscriptions that says it does not, and is listened to from then on', async (t) => {
+  const scene = new RelayScene(t, virtualHostOf({ b: {}, c: {} })).open({}, introduction({ subscribe: false }));
+  const { http } = scene;
+  const get = (): RecordedExchange =>
+    scene.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+  const listened = (): number => http.summary.filter((summary) => summary === 'GET').length;
+  const first = get();
+  t.equal(listened(), 0, 'nobody says that there will be anything to hear');
+  scene.post('resources/subscribe', { uri: 'b+x:1' }, 7);
+  t.equal(http.last.summary, 'resources/subscribe');
+  answerLast(scene, 7);
+  t.equal(listened(), 1, 'to that one alone');
+  const updated = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'x:1' } });
+  http.last.head(200, 'text/event-stream').data(`data: ${updated}\n\n`);
+  t.same(readEvents(first.written), [updated.replace('x:1', 'b+x:1')]);
+  scene.post('resources/subscribe', { uri: 'b+x:2' }, 8);
+  answerLast(scene, 8);
+  t.equal(listened(), 1, 'once is enough');
+  const refused = scene.post('resources/subscribe', { uri: 'c+x:1' }, 9);
+  http.last.json('{"jsonrpc":"2.0","id":9,"error":{"code":-32601,"message":"Method not found"}}');
+  t.match(refused.answer?.body.toString(), /-32601/, 'another says itself that it does not');
+  t.equal(listened(), 1);
 });
 
 t.test('many against many templates: others have their turns in between', async (t) => {

@@ -35,8 +35,8 @@ t.test('each method: what must be declared, what the gate asks for, where the UR
   const rows: readonly (readonly [TargetMethod, string, number, string | undefined, number])[] = [
     ['prompts/get', '{"name":"b-p"}', capability.prompts, undefined, uriPlace.messages | uriPlace.error],
     ['resources/read', uri, capability.resources, 'x:1', uriPlace.contents | uriPlace.error],
-    ['resources/subscribe', uri, capability.resourcesSubscribe, 'x:1', uriPlace.error],
-    ['resources/unsubscribe', uri, capability.resourcesSubscribe, 'x:1', uriPlace.error],
+    ['resources/subscribe', uri, capability.resources, 'x:1', uriPlace.error],
+    ['resources/unsubscribe', uri, capability.resources, 'x:1', uriPlace.error],
     [
       'completion/complete',
       '{"ref":{"type":"ref/resource","uri":"b+x:1"}}',
