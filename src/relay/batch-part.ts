@@ -1,10 +1,10 @@
 // One member of a batch, as an exchange of its own. Its answer goes to the batch as one whole message; what it says before
 // that, as whole events. Cold.
 //
-//   open ──respond──> over
-//    ├────openStream──> streaming ──end──> over
-//    └────openBody────> body ──end───────> over
-//   open, streaming, body ──what it says takes too much: refused──> over (aborted)
+//   open ── respond ──> over
+//   open ── openStream ──> streaming ── end ──> over
+//   open ── openBody ──> body ── end ──> over
+//   open, streaming, body ── reset, or what it says takes too much: refused ──> over
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { ClientReading } from '../protocol/json-rpc.js';
@@ -21,12 +21,14 @@ const TOO_LARGE: RpcError = {
 };
 const LINE_FEED = 0x0a;
 
+type State = 'open' | 'body' | 'streaming' | 'over';
+
 export class BatchPart extends ExchangeHooks implements Exchange {
   readonly isPart = true;
   readonly request: ExchangeRequest;
   readonly #batch: Batch;
   readonly #place: number;
-  #state: 'open' | 'body' | 'streaming' | 'over' = 'open';
+  #state: State = 'open';
   #isRefused = false;
   /** Of the answer's head, as it would be without the batch. */
   #status = 0;
@@ -62,15 +64,13 @@ export class BatchPart extends ExchangeHooks implements Exchange {
   }
 
   openStream(): void {
-    if (this.#state !== 'open') return;
-    this.#state = 'streaming';
+    if (!this.#transition('open', 'streaming')) return;
     this.#begin(200);
     this.#batch.openStream();
   }
 
   openBody(_contentType: BodyType, bodyBytes: number): void {
-    if (this.#state !== 'open') return;
-    this.#state = 'body';
+    if (!this.#transition('open', 'body')) return;
     this.#begin(200);
     if (bodyBytes > limits.batchAnswerBytesMax) this.#refuse();
   }
@@ -101,7 +101,7 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     if (this.isAborted) this.tellDone(0, 0, 'unheard');
     if (this.#state === 'over') return;
     // Before its batch tells the others: whoever cuts does not hear of it.
-    this.#state = 'over';
+    this.#transition(this.#state, 'over');
     this.tellDone(this.#status, this.#eventBytes, 'cut');
     this.#batch.reset();
     this.#batch.onOver();
@@ -127,13 +127,13 @@ export class BatchPart extends ExchangeHooks implements Exchange {
 
   #answer(message: Buffer): void {
     const hasRoom = this.#batch.hasRoomFor(message.length);
-    this.#state = 'over';
+    this.#transition(this.#state, 'over');
     this.tellDone(this.#status, hasRoom ? message.length : 0, hasRoom ? 'whole' : 'cut');
     this.#batch.onAnswer(this.#place, hasRoom ? message : this.#errorMessage(TOO_LARGE));
   }
 
   #over(): void {
-    this.#state = 'over';
+    this.#transition(this.#state, 'over');
     this.tellDone(this.#status, this.#eventBytes, 'whole');
     this.#batch.onOver();
   }
@@ -141,7 +141,7 @@ export class BatchPart extends ExchangeHooks implements Exchange {
   /** Whoever makes the answer takes its caller for gone. */
   #refuse(): void {
     this.#takePieces();
-    this.#state = 'over';
+    this.#transition(this.#state, 'over');
     this.#isRefused = true;
     this.tellDone(this.#status, 0, 'cut');
     this.#batch.onAnswer(this.#place, this.#errorMessage(TOO_LARGE));
@@ -175,6 +175,13 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     const id = requestIdIn(body);
     if (id !== undefined) return errorMessage({ bytes: body, ...id }, error);
     return Buffer.from(JSON.stringify({ jsonrpc: '2.0', error }));
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }
 

@@ -2,8 +2,8 @@
 // changed since (client-side caching, RESP2: tracking redirected to a subscriber). They begin and end together, because
 // a change goes unheard as soon as either is lost. A link is never mended: its owner makes another one.
 //
-//   opening ── both connected, subscribed, tracking on ──▶ live ── a connection or an answer failed, or end() ──▶ lost
-//      └───────────────── any of that failed, took too long, or end() ──────────────────────────────────────────▶
+//   opening ── both connected, subscribed, tracking on ──> live
+//   opening, live ── a connection or an answer failed, or took too long, or end() ──> lost
 import { ReplyError, type Redis } from 'ioredis';
 import { limits } from '../shared/limits.js';
 import { createConnection, disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';

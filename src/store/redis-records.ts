@@ -2,8 +2,9 @@
 // Redis runs as a whole. Needs of an ACL user: +eval +get +mget +set +setnx +del +unlink +exists +incr +zadd +zrem
 // +zrangebylex +xadd +xlen +xrange +hscan +ping on all keys.
 //
-//   opening ── connected, moved ──▶ live ── a connection or an answer failed ──▶ lost ── after a while ──▶ opening
-//      └──────────────── failed, or took too long ───────────────────────▶        close() ends it in any state
+//   lost ── at the start, or after a while ──> opening ── connected, moved ──> live
+//   opening, live ── a connection or an answer failed, or took too long ──> lost
+//   opening, live, lost ── close() ──> closed
 import { randomBytes } from 'node:crypto';
 import { ReplyError, type Cluster, type Redis } from 'ioredis';
 import { Backoff } from '../shared/backoff.js';
@@ -117,7 +118,7 @@ export class RedisRecords implements RecordStore {
   }
 
   async close(): Promise<void> {
-    this.#state = 'closed';
+    this.#transition(this.#state, 'closed');
     clearTimeout(this.#timer);
     if (this.#connection !== undefined) disconnect(this.#connection);
     this.#connection = undefined;
@@ -137,9 +138,9 @@ export class RedisRecords implements RecordStore {
   }
 
   async #connect(): Promise<void> {
+    if (!this.#transition('lost', 'opening')) return;
     const connection = this.#connectionOf();
     this.#connection = connection;
-    this.#state = 'opening';
     connection.on('error', (error) => this.#lose(connection, messageOf(error)));
     connection.on('close', () => this.#lose(connection, 'Redis closed the connection'));
     const openMsMax = limits.redisConnectMsMax;
@@ -155,8 +156,7 @@ export class RedisRecords implements RecordStore {
     } catch (error) {
       this.#lose(connection, messageOf(error));
     }
-    if (this.#connection !== connection) return;
-    this.#state = 'live';
+    if (this.#connection !== connection || !this.#transition('opening', 'live')) return;
     this.#backoff.reset();
     this.#lostReason = undefined;
     this.#logger.info('Redis is connected for records');
@@ -165,7 +165,7 @@ export class RedisRecords implements RecordStore {
   #lose(connection: RecordConnection, reason: string): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
-    this.#state = 'lost';
+    if (!this.#transition('opening', 'lost')) this.#transition('live', 'lost');
     disconnect(connection);
     // Told once, not at each of the tries that follow.
     if (reason !== this.#lostReason) this.#logger.warn({ reason }, 'Redis cannot be reached for records');
@@ -174,6 +174,13 @@ export class RedisRecords implements RecordStore {
     const delayMs = this.#backoff.nextSpread(Math.random());
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#connect(), delayMs).unref();
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }
 

@@ -2,10 +2,9 @@
 // whenever it ends, after the backend's own `retry` or with a growing delay, where it left off (C13, C14); a backend that
 // has none says so (C04). Cold: a few events a session.
 //
-//   asking ──200──> streaming ──end, fault──> waiting ──delay──> asking
-//     ├────5xx, 429, fault──> waiting
-//     └────405, any other refusal──> over
-//   any ──close──> over
+//   asking ── 200 ──> streaming ── end, fault ──> waiting ── delay ──> asking
+//   asking ── 5xx, 429, fault ──> waiting
+//   asking, streaming, waiting ── 405 or any other refusal, close ──> over
 import { EventStreamParser } from '../protocol/event-stream.js';
 import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
@@ -59,8 +58,7 @@ export class BackendStream implements UpstreamHandler {
 
   /** Nobody wants to hear it any more. */
   close(): void {
-    if (this.#state === 'over') return;
-    this.#state = 'over';
+    if (!this.#transition(this.#state, 'over')) return;
     this.#delay?.cancel();
     this.#call.abort();
     this.#count(0);
@@ -70,7 +68,7 @@ export class BackendStream implements UpstreamHandler {
     if (this.#state !== 'asking') return;
     this.#plan.onAnswered();
     if (status === 200 && contentType === 'text/event-stream') {
-      this.#state = 'streaming';
+      this.#transition('asking', 'streaming');
       this.#isOffered = true;
     } else if (status >= 500 || status === 429) {
       this.#call.abort();
@@ -120,13 +118,12 @@ export class BackendStream implements UpstreamHandler {
   }
 
   #wait(): void {
-    if (this.#state === 'over' || this.#state === 'waiting') return;
-    const hasEnded = this.#state === 'streaming';
-    this.#state = 'waiting';
+    const hasEnded = this.#transition('streaming', 'waiting');
+    if (!hasEnded && !this.#transition('asking', 'waiting')) return;
     this.#count(0);
     this.#reconnection.takeOver(this.#parser);
     this.#delay = this.#plan.deadlines.after(this.#reconnection.nextDelayMs(hasEnded), () => {
-      this.#state = 'asking';
+      if (!this.#transition('waiting', 'asking')) return;
       this.#parser = this.#newParser();
       this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);
     });
@@ -134,5 +131,12 @@ export class BackendStream implements UpstreamHandler {
 
   #newParser(): EventStreamParser {
     return new EventStreamParser((data) => this.#onEvent(data), limits.backendStreamEventBytesMax);
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from || from === 'over') return false;
+    this.#state = to;
+    return true;
   }
 }

@@ -2,9 +2,9 @@
 // last event that came (C14), as often as need be. How long is the deadline's to say that the request has. To the request
 // it is the call that brings the answer, in place of the one that did. Cold.
 //
-//   waiting ──delay──> asking ──200──> streaming ──end, fault: `begin`──> waiting
-//      └────5xx, 429, fault───────┘└──405, any other refusal──> over
-//   any ──abort──> over
+//   waiting ── delay ──> asking ── 200 ──> streaming ── end, fault: `tryBegin` ──> waiting
+//   asking ── 5xx, 429, fault ──> waiting
+//   asking, streaming, waiting ── 405 or any other refusal, abort ──> over
 import type { EventStreamParser } from '../protocol/event-stream.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { plainRequest, type HttpUpstream, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
@@ -90,7 +90,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   }
 
   abort(): void {
-    this.#state = 'over';
+    this.#transition(this.#state, 'over');
     this.#delay?.cancel();
     this.#call?.abort();
   }
@@ -108,7 +108,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   onHead(status: number, contentType: string): void {
     if (this.#state !== 'asking') return;
     if (status === 200 && contentType === 'text/event-stream') {
-      this.#state = 'streaming';
+      this.#transition('asking', 'streaming');
       this.#reader.onResumed();
     } else if (status >= 500 || status === 429) {
       this.#call?.abort();
@@ -136,17 +136,24 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   }
 
   #wait(hasEnded: boolean): void {
-    this.#state = 'waiting';
+    if (!this.#transition('streaming', 'waiting')) this.#transition('asking', 'waiting');
     this.#call = undefined;
     this.#delay = this.#deadlines.after(this.#reconnection.nextDelayMs(hasEnded), () => this.#ask());
   }
 
   #ask(): void {
-    this.#state = 'asking';
+    if (!this.#transition('waiting', 'asking')) return;
     const { subject, target, headers } = this.#plan;
     const resuming = resumingHeaders(headers, this.#reconnection.lastEventId);
     this.#call = this.#http.dispatch(plainRequest(subject, target, 'GET', resuming), this);
     if (this.#isPaused) this.#call.pause();
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }
 

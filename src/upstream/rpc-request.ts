@@ -1,11 +1,11 @@
 // One JSON-RPC request to a backend, from the bytes that go out to the one answer that ends it. It knows both forms an
 // answer can have (C03) and turns whatever else a backend does into one fault. Hot: one object per relayed call.
 //
-//   waiting ──head──> json ──────end──(large: reading, a slice at a time)──> done
-//      │       └────> event-stream ──answer──> answered ──end/limit─> done
-//      │                 └───end, fault behind an event with an id──> resuming ──200──> event-stream
-//      └──────────> refused (4xx, 5xx) ──end─────────────────────────> done
-//   every state ──fault, deadline, abort──> done
+//   waiting ── head ──> json ── end of a large answer ──> reading
+//   waiting ── head ──> event-stream ── answer ──> answered
+//   event-stream ── end, or fault, behind an event with an id ──> resuming ── 200 ──> event-stream
+//   waiting ── 4xx, 5xx ──> refused
+//   waiting, json, reading, event-stream, resuming, refused, answered ── end, limit, fault, deadline, abort ──> done
 //
 // The handler hears `onAnswer` or `onFault` exactly once, unless the request is aborted. While a large event is read, and
 // while the handler wants no more, nothing is read of the stream, and what was read already waits in `#events`.
@@ -115,11 +115,11 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     this.#status = status;
     this.#sessionId = sessionId;
     if (status === 200 && contentType === 'application/json') {
-      this.#state = 'json';
+      this.#transition('waiting', 'json');
     } else if (status === 200 && contentType === 'text/event-stream') {
       this.#onStream();
     } else if (status >= 400) {
-      this.#state = 'refused';
+      this.#transition('waiting', 'refused');
     } else {
       // A redirect is not followed, and no other success can carry the answer to a request (S07).
       this.#fail(status >= 300 ? redirectFault(status, location, this.#plan.target) : upstreamFault('answer-invalid'));
@@ -193,7 +193,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   }
 
   #onStream(): void {
-    this.#state = 'event-stream';
+    if (!this.#transition('waiting', 'event-stream')) this.#transition('resuming', 'event-stream');
     const taker = this.#unread && this.#unreadTaker(this.#unread);
     this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.#answerBytesMax, taker);
   }
@@ -204,7 +204,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     const resumption = resumptionOf(this.#call, ending, this.#parser, this.#plan, this.#deadlines, this);
     if (resumption === undefined) return false;
     this.#call = this.#resumption = resumption;
-    this.#state = 'resuming';
+    this.#transition('event-stream', 'resuming');
     this.#ending = undefined;
     const isRested = this.#room?.isWaiting === true;
     this.#room?.release();
@@ -236,7 +236,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     }
     // All of it is here: how long it takes from now on is not the backend's doing.
     this.#deadline.cancel();
-    this.#state = 'reading';
+    this.#transition('json', 'reading');
     this.#reading = readLargeBackendMessage(
       bytes,
       (message) => this.#onJsonMessage(bytes, message),
@@ -331,7 +331,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
 
   /** The stream should end now (S10). It may do so in its own time, so that the connection can be used again. */
   #onStreamAnswer(): void {
-    this.#state = 'answered';
+    this.#transition('event-stream', 'answered');
     this.#deadline.restartAfter(limits.answeredStreamMsMax);
   }
 
@@ -413,14 +413,20 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   }
 
   #finish(): boolean {
-    if (this.#state === 'done') return false;
-    this.#state = 'done';
+    if (this.#state === 'done' || !this.#transition(this.#state, 'done')) return false;
     this.#deadline.cancel();
     this.#reading?.cancel();
     this.#events = undefined;
     this.#received.clear();
     this.#room?.release();
     this.#unread?.drop();
+    return true;
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
     return true;
   }
 }

@@ -1,9 +1,9 @@
 // One HTTP request and its answer over Node's own server objects. Of the request nothing but its head has been read when
 // it comes here; what was set on the response before goes out with the answer.
 //
-//   open ──respond───────────────────────────────> flushing ──Node has handed it all over──> done
-//    └────openStream, openBody──> streaming ──end────┘ └──the caller went away──> done
-//   open, streaming ──the caller went away, or reset──> done (aborted)
+//   open ── respond ──> flushing ── Node has handed it all over, or the caller went away ──> done
+//   open ── openStream, openBody ──> streaming ── end ──> flushing
+//   open, streaming ── the caller went away, or reset ──> done
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { keepAliveComment } from '../../protocol/event-stream.js';
 import type { BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange.js';
@@ -86,7 +86,7 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     headers: readonly string[] = [],
   ): void {
     if (!this.#begin(status)) return;
-    this.#state = 'flushing';
+    this.#transition('open', 'flushing');
     this.#answerBytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     this.#setHead(status, contentType, sessionId, headers);
     this.#response.end(body);
@@ -94,7 +94,7 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
 
   openStream(sessionId?: string): void {
     if (!this.#begin(200)) return;
-    this.#state = 'streaming';
+    this.#transition('open', 'streaming');
     this.#setHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
     this.#response.flushHeaders();
     this.#response.on('drain', () => this.onDrain?.());
@@ -104,7 +104,7 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
 
   openBody(contentType: BodyType, bodyBytes: number): void {
     if (!this.#begin(200)) return;
-    this.#state = 'streaming';
+    this.#transition('open', 'streaming');
     const headers = contentType === 'text/event-stream' ? STREAM_HEADERS : [];
     this.#setHead(200, contentType, undefined, [...headers, 'content-length', String(bodyBytes)]);
     this.#response.on('drain', () => this.onDrain?.());
@@ -121,8 +121,7 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
 
   end(last?: Uint8Array): void {
     if (last !== undefined) this.write(last);
-    if (this.#state !== 'streaming') return;
-    this.#state = 'flushing';
+    if (!this.#transition('streaming', 'flushing')) return;
     this.#keepAlive?.cancel();
     this.#response.end();
   }
@@ -179,9 +178,16 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
 
   /** @param ending `undefined` while what was asked for goes on without its caller. */
   #finish(ending: ExchangeEnding | undefined): void {
-    this.#state = 'done';
+    this.#transition(this.#state, 'done');
     this.#keepAlive?.cancel();
     if (ending !== undefined) this.tellDone(this.#status, this.#answerBytes, ending);
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }
 

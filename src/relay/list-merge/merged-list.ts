@@ -55,13 +55,14 @@ export class SmallList implements MergedList {
   }
 }
 
+type State = 'asking' | 'waiting' | 'over';
+
 /**
  * Asks for a part, writes it, and uses its memory for the next: one part at a time is in this thread.
  *
- *   asking ──a part──> writing ──there is room──> asking … ──the last part──> over
- *                         └──no room──> waiting ──drained──> asking
- *   asking ──the thread failed: the caller is cut──> over
- *   any ──the caller went away, or its exchange refused the list──> over
+ *   asking ── a part, and no room for more ──> waiting ── drained ──> asking
+ *   asking ── the last part, or the thread failed: the caller is cut ──> over
+ *   asking, waiting ── the caller went away, or its exchange refused the list ──> over
  */
 export class LargeList implements MergedList {
   readonly #parts: LargeListParts;
@@ -70,7 +71,7 @@ export class LargeList implements MergedList {
   /** Of the part that waits for room. */
   #memory: Uint8Array = NO_MEMORY;
   #at = 0;
-  #state: 'asking' | 'waiting' | 'over' = 'asking';
+  #state: State = 'asking';
 
   /** @param list its bytes are taken already. */
   constructor(parts: LargeListParts, list: KeptList) {
@@ -99,8 +100,7 @@ export class LargeList implements MergedList {
   }
 
   drop(): void {
-    if (this.#state === 'over') return;
-    this.#state = 'over';
+    if (this.#state === 'over' || !this.#transition(this.#state, 'over')) return;
     const { subject, key } = this.#list;
     this.#parts.pool.drop(subject, [key], () => this.#giveBytes());
   }
@@ -111,7 +111,7 @@ export class LargeList implements MergedList {
       this.#parts.partMemory.giveBack(memory);
       return;
     }
-    this.#state = 'asking';
+    if (this.#state === 'waiting') this.#transition('waiting', 'asking');
     const task = { key: this.#list.key, memory };
     this.#parts.pool.run(this.#list.subject, 'next', handOver(task, [memory]), limits.listTaskMsMax, (outcome) => {
       if (this.#state === 'over' || this.#exchange === undefined) {
@@ -135,18 +135,25 @@ export class LargeList implements MergedList {
       if (hasRoom) this.#parts.partMemory.giveBack(memory);
     } else if (this.#at === this.#list.bytes) {
       if (hasRoom) this.#parts.partMemory.giveBack(memory);
-      this.#state = 'over';
+      this.#transition('asking', 'over');
       this.#giveBytes();
       exchange.end();
     } else if (hasRoom) {
       this.#ask(memory);
     } else {
       this.#memory = memory;
-      this.#state = 'waiting';
+      this.#transition('asking', 'waiting');
     }
   }
 
   #giveBytes(): void {
     this.#parts.memory.give(this.#list.subject, this.#list.bytes);
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }

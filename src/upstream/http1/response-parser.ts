@@ -2,8 +2,13 @@
 // understand differently is refused: a wrong guess about where an answer ends hands one caller's answer to another.
 // Hot: the head is read in place, and the few headers that matter are told apart by length before anything is decoded.
 //
-//   status-line → header* → body by length | by chunks | until the connection ends | none → done
-//   (1xx: back to status-line)
+//   done ── begin ──> head ── a length ──> length ── all of it ──> done
+//   head ── chunked ──> chunk-size ── a chunk ──> chunk-data ── all of it ──> chunk-end ── its line ──> chunk-size
+//   chunk-size ── the last chunk ──> trailer ── an empty line ──> done
+//   head ── neither ──> until-close ── the connection ends ──> done
+//   head ── no body ──> done
+//
+// An interim answer (1xx) leaves it in `head`. The state is written as it is: a call for each chunk would cost.
 import { limits } from '../../shared/limits.js';
 
 export interface ResponseEvents {

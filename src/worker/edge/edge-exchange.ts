@@ -6,7 +6,7 @@
 //   open ── openStream ──> streaming ── end ──> flushing
 //   open ── openBody ──> body ── end ──> flushing
 //   body ── the last part is taken at once ──> done
-//   open, streaming, body ── the caller went away, is too slow, or is reset ──> done
+//   open, streaming, body, flushing ── the caller went away, is too slow, or is reset ──> done
 //
 // The head of a stream, or of a body in parts, goes out with its first bytes. A worker that drains waits for `done`: what
 // the library still holds would be lost with the process.

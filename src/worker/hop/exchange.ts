@@ -1,10 +1,10 @@
 // The owner's end of one hop: an exchange whose answer goes over the link, to be given by the other worker's exchange.
 //
-//   unanswered ── respond ────> responding ── all sent ──> complete
-//   unanswered ── openStream, openBody ─> streaming ── end ──> ending ── all sent ──> complete
+//   unanswered ── respond ──> responding ── all sent ──> complete
+//   unanswered ── openStream, openBody ──> streaming ── end ──> ending ── all sent ──> complete
 //   unanswered, streaming ── reset ──> aborted
 //   responding ── the answer does not fit into a hop ──> aborted
-//   anything but complete ── abort ──> aborted
+//   unanswered, responding, streaming, ending ── abort ──> aborted
 import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange.js';
 import { ExchangeHooks } from '../../relay/exchange-hooks.js';
 import { AnswerRoom } from '../../shared/answer-room.js';

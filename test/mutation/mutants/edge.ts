@@ -308,7 +308,7 @@ export const edgeMutants: readonly Mutant[] = [
       },
       {
         slip: 'a draining worker is healthy',
-        text: 'const refusal = isDraining ? refusals.draining : this.#handler.healthRefusal;',
+        text: 'const refusal = isRefusing ? refusals.draining : this.#handler.healthRefusal;',
         becomes: 'const refusal = this.#handler.healthRefusal;',
         noticedBy: ['spec/drain', 'integration/drain'],
       },

@@ -539,14 +539,14 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'a stream that has ended counts as one that could not be had',
-      text: "const hasEnded = this.#state === 'streaming';",
+      text: "const hasEnded = this.#transition('streaming', 'waiting');",
       becomes: 'const hasEnded = false;',
     },
     { slip: 'what a stream has said is no progress', text: '    this.#reconnection.noteProgress();', becomes: '' },
     {
       slip: 'an end is waited for twice',
-      text: "if (this.#state === 'over' || this.#state === 'waiting') return;",
-      becomes: "if (this.#state === 'over') return;",
+      text: "if (!hasEnded && !this.#transition('asking', 'waiting')) return;",
+      becomes: "this.#transition('asking', 'waiting');",
     },
     {
       slip: 'a stream is read on with a parser that has given up',
