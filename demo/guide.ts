@@ -4,6 +4,8 @@ export interface GuideFacts {
   /** The virtual host's MCP endpoint. */
   readonly url: string;
   readonly token: string;
+  /** Prints another one like it. */
+  readonly tokenCommand: string;
   /** Listener and path prefix. */
   readonly baseUrl: string;
   readonly subject: string;
@@ -11,8 +13,15 @@ export interface GuideFacts {
   readonly compositionId: string;
 }
 
-export function guide({ url, token, baseUrl, subject, controlPlaneUrl, compositionId }: GuideFacts): string {
+export function guide(facts: GuideFacts): string {
+  const { url, token, tokenCommand, baseUrl, subject, controlPlaneUrl, compositionId } = facts;
   const settings = { type: 'http', url, headers: { Authorization: `Bearer ${token}` } };
+  // It starts programs only, and splits what they are given at spaces.
+  const remote = {
+    command: 'npx',
+    args: ['-y', 'mcp-remote', url, '--header', 'Authorization:${AUTHORIZATION}'],
+    env: { AUTHORIZATION: `Bearer ${token}` },
+  };
   return `
 ────────────────────────────────────────────────────────────────────────────────
 Switchyard is running. Two demo backends, one endpoint:
@@ -27,17 +36,17 @@ Step by step with curl (paste into a second terminal):
   mcp() { curl -sS "$URL" -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' \\
     -H 'accept: application/json, text/event-stream' -H 'mcp-protocol-version: 2025-11-25' "$@"; echo; }
 
-  # 1. initialize, and keep the session id
+  : '1. initialize, and keep the session id'
   SESSION=$(mcp -o /dev/null -D - -d '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"curl","version":"1"}}}' \\
     | tr -d '\\r' | sed -n 's/^mcp-session-id: //p')
-  # 2. say that the client is ready
+  : '2. say that the client is ready'
   mcp -H "mcp-session-id: $SESSION" -d '{"jsonrpc":"2.0","method":"notifications/initialized"}'
-  # 3. the tools of both backends
+  : '3. the tools of both backends'
   mcp -H "mcp-session-id: $SESSION" -d '{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
-  # 4. call one that answers as JSON, and one that streams its progress
+  : '4. call one that answers as JSON, and one that streams its progress'
   mcp -H "mcp-session-id: $SESSION" -d '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"calculator-add","arguments":{"a":19,"b":23}}}'
   mcp -N -H "mcp-session-id: $SESSION" -d '{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"wordsmith-countdown","arguments":{"from":5},"_meta":{"progressToken":"p"}}}'
-  # 5. end the session
+  : '5. end the session'
   mcp -X DELETE -H "mcp-session-id: $SESSION"
 
 MCP Inspector:
@@ -49,9 +58,13 @@ Claude Code:
 
   claude mcp add --transport http switchyard '${url}' --header 'Authorization: Bearer ${token}'
 
-Cursor (~/.cursor/mcp.json), Claude Desktop and others that read "mcpServers":
+Cursor (~/.cursor/mcp.json) and others that read "mcpServers":
 
 ${indent(JSON.stringify({ mcpServers: { switchyard: settings } }, null, 2))}
+
+Claude Desktop (claude_desktop_config.json):
+
+${indent(JSON.stringify({ mcpServers: { switchyard: remote } }, null, 2))}
 
 VS Code (.vscode/mcp.json):
 
@@ -71,7 +84,7 @@ The control plane knows both backends, and has composed three of their tools for
   curl -sS '${controlPlaneUrl}/mcp' -H "authorization: Bearer $SWITCHYARD_TOKEN" \\
     -H 'content-type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
-The token lasts an hour. A new one:  curl -sS '${baseUrl}/admin/tokens/${subject}'
+The token lasts a day. A new one:  ${tokenCommand}
 Stop with Ctrl-C.
 ────────────────────────────────────────────────────────────────────────────────`;
 }

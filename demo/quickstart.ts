@@ -3,7 +3,9 @@
 //
 //   npm run quickstart -- [the gateway's host:port [the control plane's host:port]]
 import { fileURLToPath } from 'node:url';
-import { join } from 'node:path';
+import { execFile } from 'node:child_process';
+import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
 import { startDemoBackend } from './demo-backend.js';
 import { fillRegistry } from './demo-registry.js';
 import { createCalculator, createWordsmith } from './demo-servers.js';
@@ -33,7 +35,7 @@ async function main(): Promise<void> {
   const controlPlane = new Program('control plane', SCRIPT, controlPlaneWords);
   const programs = [gateway, controlPlane];
   const stop = (): void => programs.forEach((program) => program.stop());
-  for (const event of ['SIGINT', 'SIGTERM', 'exit'] as const) process.on(event, stop);
+  for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'exit'] as const) process.on(event, stop);
   // Neither is of use without the other.
   for (const program of programs) void program.exited.then(stop);
 
@@ -43,10 +45,11 @@ async function main(): Promise<void> {
   const baseUrl = `http://${gatewayListens}${PATH_PREFIX}`;
   const controlPlaneUrl = `http://${controlPlaneListens}`;
   await writeUserConfig(baseUrl, backendUrls);
-  const token = await (await fetch(`${baseUrl}/admin/tokens/${SUBJECT}`)).text();
+  const token = (await promisify(execFile)(process.execPath, [SCRIPT, ...tokenWords(keys)])).stdout.trim();
   const { compositionId } = await fillRegistry(controlPlaneUrl, token, backendUrls);
   const url = `${baseUrl}/servers/${VIRTUAL_HOST_ID}/mcp`;
-  console.log(guide({ url, token, baseUrl, subject: SUBJECT, controlPlaneUrl, compositionId }));
+  const tokenCommand = ['node', SCRIPT, ...tokenWords(keys)].map((word) => relativeWord(word)).join(' ');
+  console.log(guide({ url, token, tokenCommand, baseUrl, subject: SUBJECT, controlPlaneUrl, compositionId }));
 
   const statuses = await Promise.all(programs.map(({ exited }) => exited));
   await Promise.all(Object.values(backends).map((backend) => backend.close()));
@@ -61,6 +64,15 @@ function optionWords(keys: KeyPairPaths): string[] {
     '--token-verification-private-key': keys.privateKey,
     '--upstream-connection-mode': 'plain-text-or-tls',
   }).flat();
+}
+
+function tokenWords(keys: KeyPairPaths): string[] {
+  return ['token', '--subject', SUBJECT, '--expires-in', '24h', '--token-verification-private-key', keys.privateKey];
+}
+
+/** As somebody writes it who stands in the project's folder. */
+function relativeWord(word: string): string {
+  return word.startsWith(root) ? relative(root, word) : word;
 }
 
 async function writeUserConfig(baseUrl: string, backendUrls: Readonly<Record<string, string>>): Promise<void> {

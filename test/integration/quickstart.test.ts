@@ -19,8 +19,8 @@ const skip = hasCurl ? false : 'curl is not installed';
 interface Quickstart {
   readonly output: string;
   readonly pid: number;
-  /** Exit status after a Ctrl-C. */
-  interrupt(): Promise<number | null>;
+  /** Exit status after a Ctrl-C, or another signal. */
+  interrupt(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
 async function startQuickstart(t: Test): Promise<Quickstart> {
@@ -41,8 +41,8 @@ async function startQuickstart(t: Test): Promise<Quickstart> {
   return {
     output,
     pid: child.pid,
-    interrupt: async () => {
-      child.kill('SIGINT');
+    interrupt: async (signal = 'SIGINT') => {
+      child.kill(signal);
       return (await exited)[0];
     },
   };
@@ -59,6 +59,14 @@ function stepsOf(output: string): string {
   const steps = /Step by step with curl.*\n([^]*?)\nMCP Inspector:/.exec(output)?.[1];
   if (steps === undefined) throw new Error(`no steps in: ${output}`);
   return steps;
+}
+
+function lifeS(token: string): number {
+  const { iat, exp } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<
+    string,
+    number
+  >;
+  return (exp ?? 0) - (iat ?? 0);
 }
 
 function descendants(pid: number): number[] {
@@ -164,8 +172,14 @@ t.test('the settings that it prints for other programs are JSON with the same UR
     ([text]) => JSON.parse(text) as unknown,
   );
   const entry = { switchyard: { type: 'http', url, headers: { Authorization: `Bearer ${token}` } } };
-  t.same(settings, [{ mcpServers: entry }, { servers: entry }]);
-  const renewal = /A new one: +curl -sS '([^']+)'/.exec(quickstart.output)?.[1];
-  t.match(await (await fetch(renewal ?? '')).text(), /^[\w-]+\.[\w-]+\.[\w-]+$/, 'and the way to a new token works');
-  t.equal(await quickstart.interrupt(), 0);
+  const remote = {
+    command: 'npx',
+    args: ['-y', 'mcp-remote', url, '--header', 'Authorization:${AUTHORIZATION}'],
+    env: { AUTHORIZATION: `Bearer ${token}` },
+  };
+  t.same(settings, [{ mcpServers: entry }, { mcpServers: { switchyard: remote } }, { servers: entry }]);
+  const renewal = /A new one: +(.+)/.exec(quickstart.output)?.[1] ?? '';
+  const { stdout } = await promisify(execFile)('bash', ['-c', renewal], { cwd: projectRoot });
+  t.ok(lifeS(stdout) === 86_400 && lifeS(token) === 86_400, 'tokens outlive a working day');
+  t.equal(await quickstart.interrupt('SIGHUP'), 0, 'a terminal that is closed ends it');
 });
