@@ -175,13 +175,14 @@ export const relayMutants: readonly Mutant[] = [
       {
         slip: 'a read needs no capability',
         text: '    capability: capability.resources,',
+        after: "'resources/read': {",
         becomes: '    capability: 0,',
       },
       {
-        slip: 'a subscription needs only resources',
-        text: 'capability: capability.resourcesSubscribe,',
+        slip: 'a subscription needs no capability',
+        text: 'capability: capability.resources,',
         after: "'resources/subscribe': {",
-        becomes: 'capability: capability.resources,',
+        becomes: 'capability: 0,',
       },
       {
         slip: 'a read that is not found says otherwise',
@@ -424,8 +425,8 @@ export const relayMutants: readonly Mutant[] = [
         becomes: '',
       },
       {
-        slip: 'a backend that takes no subscriptions is asked for them',
-        text: 'if (!upstream.declares(capability.resourcesSubscribe)) return;',
+        slip: 'a backend without resources is asked for subscriptions',
+        text: 'if (!upstream.declares(capability.resources)) return;',
         becomes: '',
       },
       {
@@ -634,13 +635,13 @@ export const relayedMutants: readonly Mutant[] = [
     [
       {
         slip: 'backends that have nothing to say are listened to',
-        text: 'if (!upstream.declares(SPEAKING) && !this.#session.offersAnything) return;',
+        text: 'if (!this.#maySpeak(upstream)) return;',
         becomes: '',
       },
       {
         slip: 'nobody is listened to for what a client can be asked',
-        text: ' && !this.#session.offersAnything) return;',
-        becomes: ') return;',
+        text: ' || this.#session.offersAnything || ',
+        becomes: ' || ',
       },
       {
         slip: 'a backend is listened to twice',
