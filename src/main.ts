@@ -32,6 +32,8 @@ async function main(args: readonly string[]): Promise<number> {
 
 async function runDataplane(words: CommandWords): Promise<number> {
   return runPrimary(loadDataplaneOptions(words), {
+    readOptions: () => loadDataplaneOptions(words),
+    isOnTerminal: process.stdin.isTTY || process.stdout.isTTY,
     workerModule: new URL('./worker/main.js', import.meta.url),
     bootstrapModule: findBootstrapModule(),
     workerEnvironment: workerEnvironment(),

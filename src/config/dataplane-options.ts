@@ -126,6 +126,8 @@ export interface DataplaneOptions {
   readonly sessionIdleTimeoutMs: number;
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
   readonly accessLog: boolean;
+  /** What a worker that was replaced may take to finish what it has. */
+  readonly reloadTimeoutMs: number;
   /** How long the health check says so before a drain begins. */
   readonly drainNoticeMs: number;
   readonly drainTimeoutMs: number;

@@ -87,6 +87,7 @@ function arrange(values: Values): DataplaneOptions {
     slowReaderTimeoutMs: values['slow-reader-timeout'],
     logLevel: values['log-level'],
     accessLog: values['access-log'],
+    reloadTimeoutMs: values['reload-timeout'],
     drainNoticeMs: values['drain-notice'],
     drainTimeoutMs: values['drain-timeout'],
     workerHangTimeoutMs: values['worker-hang-timeout'],

@@ -91,6 +91,7 @@ const toWorkerChecks: Checks<ToWorker['kind']> = {
     typeof fields.hopDirectory === 'string' &&
     fields.hopSecret instanceof Uint8Array &&
     (fields.bootstrapModule === undefined || typeof fields.bootstrapModule === 'string'),
+  retire: () => true,
   'announce-drain': () => true,
   drain: () => true,
   stop: (fields) => typeof fields.withinMs === 'number' && typeof fields.farewellsMs === 'number',

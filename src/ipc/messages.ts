@@ -18,6 +18,11 @@ export interface StartMessage {
 
 export type ToWorker =
   | StartMessage
+  /**
+   * A new worker has the slot: stop accepting, finish what is in flight and pass on to it what still comes, then answer
+   * `drained`. Sessions go on there, so none is ended. `stop` follows.
+   */
+  | { readonly kind: 'retire' }
   /** A drain will come: the health check says so from now on, and everything is served as before. */
   | { readonly kind: 'announce-drain' }
   /** Stop accepting, finish what is in flight, answer `drained`. The worker goes on serving hops of the others. */

@@ -1,6 +1,7 @@
-// All slots together: started, watched, drained as one. What happens to a single worker is slot.ts. Cold.
+// All slots together: started, watched, replaced one by one, drained as one. What happens to a single worker is slot.ts. Cold.
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { DataplaneOptions } from '../config/dataplane-options.js';
 import { sendToWorker } from '../ipc/channel.js';
 import type { FromWorker } from '../ipc/messages.js';
 import type { Logger } from '../shared/logger.js';
@@ -11,6 +12,8 @@ import type { SlotState } from './slot-state.js';
 import { Slot, type FleetBounds, type WorkerPlan } from './slot.js';
 import { StartTurns } from './start-turns.js';
 
+const ENDING = 'the gateway ends';
+
 export class Fleet {
   /**
    * Resolves with the number of workers that listen, when that is every worker that can: a slot whose starts keep failing
@@ -20,16 +23,25 @@ export class Fleet {
   /** Resolves with the last reason when no worker starts and none has ever listened. */
   readonly failure: Promise<string>;
 
-  readonly #slots: readonly Slot[];
+  readonly #plan: WorkerPlan;
+  readonly #createSlot: (slot: number, plan: WorkerPlan) => Slot;
+  /** By number. */
+  readonly #slots: Slot[];
+  /** What a reload adds: the successor that starts, and predecessors that finish what they have. */
+  readonly #others = new Set<Slot>();
   readonly #forgetRounds: ForgetRounds<ChildProcess>;
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
   readonly #bounds: FleetBounds;
-  /** Called after each change of a slot's state. At most four: the ones of `ready`, `drain` and `onChange`. */
+  /** Called after each change of a slot's state: those of `ready`, `drain` and `onChange`, and two of each slot that is replaced. */
   readonly #onStateChange = new Set<() => void>();
   #isDrainAnnounced = false;
+  #isEnding = false;
+  /** As the workers were told last. */
+  #isReady = false;
 
   constructor(plan: WorkerPlan, logger: Logger) {
+    this.#plan = plan;
     this.#logger = logger;
     this.#bounds = plan.bounds;
     this.#forgetRounds = new ForgetRounds(sendToWorker, plan.bounds.forgetRoundMsMax, logger);
@@ -41,7 +53,7 @@ export class Fleet {
     let fail: (reason: string) => void;
     this.failure = new Promise((resolve) => (fail = resolve));
     const observer = {
-      onState: () => this.#onStateChange.forEach((check) => check()),
+      onState: () => this.#onState(),
       onMessage: (worker: ChildProcess, message: FromWorker) => this.#onMessage(worker, message),
       onExit: (worker: ChildProcess) => {
         this.#hangWatch.leave(worker);
@@ -52,7 +64,8 @@ export class Fleet {
     const turnsMax = Math.min(slotCount, plan.bounds.workerStartsAtOnceMax);
     const failuresMax = turnsMax * plan.bounds.workerStartTriesMax;
     const turns = new StartTurns({ turnsMax, failuresMax }, (reason) => fail(reason));
-    this.#slots = Array.from({ length: slotCount }, (_, n) => new Slot(n, plan, turns, observer, logger));
+    this.#createSlot = (slot, slotPlan) => new Slot(slot, slotPlan, turns, observer, logger);
+    this.#slots = Array.from({ length: slotCount }, (_, slot) => this.#createSlot(slot, plan));
     this.ready = this.#untilReady();
   }
 
@@ -67,7 +80,8 @@ export class Fleet {
 
   /** Tells every worker that listens, unless it knows. */
   tellReadiness(isReady: boolean): void {
-    for (const slot of this.#slots) slot.tellReadiness(isReady);
+    this.#isReady = isReady;
+    for (const slot of this.#all()) slot.tellReadiness(isReady);
   }
 
   start(): void {
@@ -83,13 +97,80 @@ export class Fleet {
   }
 
   /**
+   * Replaces every worker, one after the other, by one with these options: it starts, listens and has the slot before its
+   * predecessor is told to finish. One that cannot start leaves its predecessor where it is, and is the last one tried.
+   * One reload at a time.
+   * @returns why not all were replaced.
+   */
+  async reload(options: DataplaneOptions): Promise<string | undefined> {
+    const plan = { ...this.#plan, start: { ...this.#plan.start, options } };
+    for (const slot of this.#slots.keys()) {
+      const failure = await this.#replace(slot, plan);
+      if (failure !== undefined) return `slot ${slot}: ${failure}`;
+    }
+    return undefined;
+  }
+
+  async #replace(number: number, plan: WorkerPlan): Promise<string | undefined> {
+    // Of an earlier reload: two generations at once are enough for the memory.
+    await this.#until(() => this.#isEnding || [...this.#others].every((other) => other.number !== number));
+    if (this.#isEnding) return ENDING;
+    const successor = this.#createSlot(number, plan);
+    this.#others.add(successor);
+    successor.start();
+    const isDecided = (): boolean => successor.state === 'listening' || successor.startFailure !== undefined;
+    await this.#until(() => this.#isEnding || isDecided());
+    if (this.#isEnding) return ENDING;
+    if (successor.state !== 'listening') {
+      const { startFailure } = successor;
+      successor.kill();
+      await this.#leaveWhenStopped(successor);
+      return startFailure;
+    }
+    const predecessor = this.#slots[number];
+    this.#slots[number] = successor;
+    this.#others.delete(successor);
+    this.#onState();
+    if (predecessor !== undefined) void this.#retire(predecessor, plan.start.options.reloadTimeoutMs);
+    return undefined;
+  }
+
+  /** Lets a worker that was replaced finish what it has, and then end without ending its sessions. */
+  async #retire(predecessor: Slot, timeoutMs: number): Promise<void> {
+    this.#others.add(predecessor);
+    const worker = predecessor.servingWorker;
+    predecessor.retire();
+    const timer = new AbortController();
+    const timeIsUp = sleep(timeoutMs, undefined, { signal: timer.signal }).then(
+      () => this.#logger.warn({ workerPid: worker?.pid }, 'a worker that was replaced is cut off: its time is over'),
+      () => {},
+    );
+    await Promise.race([this.#until(() => predecessor.state !== 'draining'), timeIsUp]);
+    timer.abort();
+    if (!this.#isEnding) {
+      const { workerStopMs } = this.#bounds;
+      if (worker !== undefined) this.#hangWatch.leave(worker);
+      predecessor.stop(workerStopMs, workerStopMs - exitMsOf(0, workerStopMs, this.#bounds));
+    }
+    await this.#leaveWhenStopped(predecessor);
+  }
+
+  async #leaveWhenStopped(slot: Slot): Promise<void> {
+    await this.#until(() => slot.state === 'stopped');
+    this.#others.delete(slot);
+    this.#onState();
+  }
+
+  /**
    * Drains every worker, then stops them all: a drained worker still serves the others' hops. Both together have
    * `timeoutMs`; stopping has what the drain left of it, and never less than it needs to tell backends that are well.
    * Resolves when no process is left.
    */
   async drain(timeoutMs: number): Promise<void> {
     const endMs = performance.now() + timeoutMs;
-    for (const slot of this.#slots) slot.drain();
+    this.#isEnding = true;
+    this.#onState();
+    for (const slot of this.#all()) slot.drain();
     const timer = new AbortController();
     const timeIsUp = sleep(timeoutMs, undefined, { signal: timer.signal }).then(
       () => this.#logUndrained(),
@@ -101,26 +182,28 @@ export class Fleet {
     this.#hangWatch.stop();
     const stopWithinMs = Math.max(Math.round(endMs - performance.now()), this.#bounds.workerStopMs);
     const farewellsMs = stopWithinMs - exitMsOf(timeoutMs, stopWithinMs, this.#bounds);
-    for (const slot of this.#slots) slot.stop(stopWithinMs, farewellsMs);
+    for (const slot of this.#all()) slot.stop(stopWithinMs, farewellsMs);
     await this.#untilAllAre('stopped');
   }
 
   /** Ends every worker at once, for good. A drain under way ends with it. */
   kill(): void {
-    for (const slot of this.#slots) slot.kill();
+    this.#isEnding = true;
+    for (const slot of this.#all()) slot.kill();
   }
 
   #onMessage(worker: ChildProcess, message: FromWorker): void {
     switch (message.kind) {
       case 'listening':
         this.#hangWatch.watch(worker);
+        // The successor of a worker that is told by its place: nothing changes for the gateway.
+        if (this.#isReady) this.tellReadiness(true);
         if (this.#isDrainAnnounced) sendToWorker(worker, { kind: 'announce-drain' });
         return;
       case 'heartbeat':
         return this.#hangWatch.heard(worker);
       case 'written': {
-        const workers = this.#slots.flatMap((slot) => slot.servingWorker ?? []);
-        return this.#forgetRounds.begin(worker, message.ticket, message.subject, workers);
+        return this.#forgetRounds.begin(worker, message.ticket, message.subject, this.#servingWorkers());
       }
       case 'forgotten':
         return this.#forgetRounds.forgotten(worker, message.ticket);
@@ -144,8 +227,20 @@ export class Fleet {
     return countListening();
   }
 
+  #all(): readonly Slot[] {
+    return [...this.#slots, ...this.#others];
+  }
+
+  #servingWorkers(): readonly ChildProcess[] {
+    return this.#all().flatMap((slot) => slot.servingWorker ?? []);
+  }
+
+  #onState(): void {
+    for (const check of this.#onStateChange) check();
+  }
+
   #untilAllAre(...states: readonly SlotState[]): Promise<void> {
-    return this.#until(() => this.#slots.every((slot) => states.includes(slot.state)));
+    return this.#until(() => this.#all().every((slot) => states.includes(slot.state)));
   }
 
   #until(holds: () => boolean): Promise<void> {
@@ -161,7 +256,7 @@ export class Fleet {
   }
 
   #logUndrained(): void {
-    const workers = this.#slots.filter((slot) => slot.state === 'draining').length;
+    const workers = this.#all().filter((slot) => slot.state === 'draining').length;
     this.#logger.warn({ workers }, 'the drain timeout is over: what is in flight is cut off');
   }
 }

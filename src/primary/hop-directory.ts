@@ -10,12 +10,14 @@ import { StartFault } from '../process/start-fault.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
-import { isPrivateFolder, StandingSocket } from '../shared/standing-socket.js';
+import { isPrivateFolder, preparedSocketPath, StandingSocket } from '../shared/standing-socket.js';
 
 const PREFIX = 'switchyard-';
 /** As mkdtemp(3) makes them. */
 const NAME = /^switchyard-[A-Za-z0-9]{6}$/;
 const HOLDER_SOCKET = 'primary.sock';
+/** Of Linux, with 64 bits (proc(5), kernel.pid_max). */
+const PROCESS_ID_MAX = 4_194_304;
 const ADVICE = 'point TMPDIR to a short path that can be written';
 
 export class HopDirectory {
@@ -48,7 +50,7 @@ export class HopDirectory {
     }
     const directory = new HopDirectory(path, logger);
     try {
-      const longestPath = join(path, `slot-${slotCount - 1}.sock`);
+      const longestPath = preparedSocketPath(join(path, `slot-${slotCount - 1}.sock`), PROCESS_ID_MAX);
       if (Buffer.byteLength(longestPath) > limits.unixSocketPathBytesMax) {
         throw new StartFault(exitStatus.cannotCreate, `${longestPath} is too long for a socket: ${ADVICE}`, undefined);
       }

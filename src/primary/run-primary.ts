@@ -1,4 +1,5 @@
-// The primary's life: claim the addresses, start the fleet, wait for a signal or a fault, drain. It never sees a request.
+// The primary's life: claim the addresses, start the fleet, reload it on SIGHUP, wait for another signal or a fault, drain.
+// It never sees a request.
 //
 // Exit status: 0 drained after a signal; 69 an address cannot be had; 70 no worker starts; 73 no directory for the
 // hop sockets, or a damaged store; 129, 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short and killed the workers.
@@ -15,6 +16,7 @@ import { StopSignals } from '../process/stop-signals.js';
 import { createLogger, type Logger } from '../shared/logger.js';
 import { Fleet } from './fleet.js';
 import { HopDirectory } from './hop-directory.js';
+import { Reloads } from './reloads.js';
 import { SharedCheck } from './shared-check.js';
 import { AdminServer, jsonPage, readyPage } from './admin-server.js';
 import { isServing, Readiness, readinessInWords } from './readiness.js';
@@ -25,6 +27,10 @@ export interface PrimaryEntry {
   /** Module URL of the bootstrap feature; `undefined` in a build without it. */
   readonly bootstrapModule: string | undefined;
   readonly workerEnvironment: NodeJS.ProcessEnv;
+  /** What the options are now, for a reload: the files that they name may have changed. Throws in words for a person. */
+  readonly readOptions: () => DataplaneOptions;
+  /** Whether SIGHUP means that the terminal is closed that the program was started from: then it ends. */
+  readonly isOnTerminal: boolean;
   /** Rejects, in words for a person, when workers should not open the store. */
   readonly checkStore: (store: StoreOptions) => Promise<void>;
   readonly serviceManager: ServiceManager;
@@ -34,14 +40,16 @@ export interface PrimaryEntry {
 export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry): Promise<number> {
   const logger = createLogger(options.logLevel, { role: 'primary' });
   warnOfOpenAndClosedDoors(options, entry, logger);
-  const signals = new StopSignals();
+  let onHangup = (): void => {};
+  const signals = new StopSignals(entry.isOnTerminal ? undefined : () => onHangup());
   let claimed: ClaimedAddresses | undefined;
   let hopDirectory: HopDirectory | undefined;
   try {
     claimed = await claimAddresses(options);
     await checkStore(options, entry);
     hopDirectory = await HopDirectory.make(options.workerCount, logger);
-    return await superviseFleet(claimed.options, entry, hopDirectory.path, signals, logger);
+    const means = { entry, hopDirectory: hopDirectory.path, signals, logger };
+    return await superviseFleet(claimed.options, means, (reload) => (onHangup = reload));
   } catch (error) {
     if (!(error instanceof StartFault)) throw error;
     logger.fatal(error.message);
@@ -61,12 +69,18 @@ async function checkStore({ store }: DataplaneOptions, entry: PrimaryEntry): Pro
   }
 }
 
+interface Means {
+  readonly entry: PrimaryEntry;
+  readonly hopDirectory: string;
+  readonly signals: StopSignals;
+  readonly logger: Logger;
+}
+
+/** @param onReloadable is given what reloads, to be called on SIGHUP. */
 async function superviseFleet(
   options: DataplaneOptions,
-  entry: PrimaryEntry,
-  hopDirectory: string,
-  signals: StopSignals,
-  logger: Logger,
+  { entry, hopDirectory, signals, logger }: Means,
+  onReloadable: (reload: () => void) => void,
 ): Promise<number> {
   const notice = new ServiceNotice(entry.serviceManager, entry.workerEnvironment, logger);
   const start = {
@@ -106,6 +120,17 @@ async function superviseFleet(
     readiness.log(readiness.report);
   });
   fleet.start();
+  const reloads = new Reloads(async () => {
+    // One that is asked for while the workers start comes after that.
+    await fleet.ready;
+    notice.reloading();
+    const failure = await reload(fleet, options, entry, logger);
+    if (reloads.isOver) return;
+    const status = readinessInWords(readiness.report);
+    notice.status(failure === undefined ? status : `${status}; the last reload failed: ${failure}`);
+    notice.reloaded();
+  });
+  onReloadable(() => reloads.ask());
 
   const failed = fleet.failure.then((reason) => {
     logger.fatal({ reason }, `no worker starts: ${reason}`);
@@ -116,6 +141,7 @@ async function superviseFleet(
     return false;
   });
   const hasFailed = await Promise.race([failed, signalled]);
+  reloads.end();
   notice.stopping();
   readiness.drain();
 
@@ -148,6 +174,32 @@ async function listenForOperators(
   });
   logger.info({ address: formatAddress(admin.address) }, 'admin listener');
   return admin;
+}
+
+/** @returns why not every worker was replaced. */
+async function reload(
+  fleet: Fleet,
+  current: DataplaneOptions,
+  entry: PrimaryEntry,
+  logger: Logger,
+): Promise<string | undefined> {
+  logger.info('reloading: every worker is replaced');
+  const failure = await tryReload(fleet, current, entry);
+  if (failure === undefined) logger.info('reloaded');
+  else logger.error({ reason: failure }, 'reload failed: the workers that were not replaced serve on');
+  return failure;
+}
+
+async function tryReload(fleet: Fleet, current: DataplaneOptions, entry: PrimaryEntry): Promise<string | undefined> {
+  let read: DataplaneOptions;
+  try {
+    read = entry.readOptions();
+  } catch (error) {
+    return (error instanceof Error ? error.message : String(error)).replaceAll('\n', ' ');
+  }
+  // What a running gateway cannot change: its addresses, and the number of slots that sessions are spread over.
+  const { address, tls, workerCount } = current;
+  return fleet.reload({ ...read, address, tls: read.tls && tls && { ...read.tls, address: tls.address }, workerCount });
 }
 
 function listeningFields(options: DataplaneOptions): Record<string, string> {

@@ -107,6 +107,15 @@ export class Slot {
     sendToWorker(this.#worker, { kind: 'readiness', isReady });
   }
 
+  /** Why the last start failed; `undefined` once a worker listens. */
+  get startFailure(): string | undefined {
+    return this.#failedStartsInARow > 0 ? this.#startFailure : undefined;
+  }
+
+  get number(): number {
+    return this.#number;
+  }
+
   /** Starts a worker when it is this slot's turn. */
   start(): void {
     this.#turns.ask(() => this.#begin());
@@ -161,10 +170,21 @@ export class Slot {
 
   /** A worker that has not listened yet has nothing to finish, and is stopped. */
   drain(): void {
+    this.#finish('drain');
+  }
+
+  /** As `drain`, for a worker whose sessions go on in another that has the slot now. */
+  retire(): void {
+    this.#finish('retire');
+  }
+
+  #finish(kind: 'drain' | 'retire'): void {
     const hasListened = this.#state === 'listening';
+    // One that was retired waits for what might still come: no longer.
+    if (kind === 'drain' && this.#state === 'draining' && this.#worker) sendToWorker(this.#worker, { kind });
     if (!this.#advance('drain')) return;
     if (!hasListened) this.#tellToStop(this.#plan.bounds.workerStopMs, 0);
-    else if (this.#worker !== undefined) sendToWorker(this.#worker, { kind: 'drain' });
+    else if (this.#worker !== undefined) sendToWorker(this.#worker, { kind });
   }
 
   /**

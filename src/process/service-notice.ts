@@ -20,6 +20,7 @@ export class ServiceNotice {
   /** Variable → value, not sent yet. */
   readonly #waiting = new Map<string, string>();
   #isSending = false;
+  #isReloading = false;
   readonly #repeated = new RepeatedLog();
 
   constructor(manager: ServiceManager, environment: NodeJS.ProcessEnv, logger: Logger) {
@@ -31,12 +32,29 @@ export class ServiceNotice {
     if (watchdogMs !== undefined) setInterval(() => this.#send('WATCHDOG', '1'), watchdogMs / 2).unref();
   }
 
+  /** Not while a reload runs: systemd would take it for the end of that. */
   ready(): void {
-    this.#send('READY', '1');
+    if (!this.#isReloading) this.#send('READY', '1');
+  }
+
+  /** systemd tells by the time that this is no answer to an earlier signal. */
+  reloading(): void {
+    this.#isReloading = true;
+    this.#send('RELOADING', '1');
+    this.#send('MONOTONIC_USEC', String(process.hrtime.bigint() / 1_000n));
+  }
+
+  /** Whether it came to something or not; `status` says what. */
+  reloaded(): void {
+    this.#isReloading = false;
+    this.ready();
   }
 
   stopping(): void {
-    this.#send('STOPPING', '1');
+    if (this.#manager.notifySocket === undefined) return;
+    this.#waiting.set('STOPPING', '1');
+    // The program may end before what is under way has come to its end.
+    this.#sendWaiting(this.#manager.notifySocket);
   }
 
   /** @param words one line, shown by `systemctl status`. */

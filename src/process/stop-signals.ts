@@ -1,9 +1,10 @@
-// SIGINT, SIGTERM and SIGHUP (a terminal that is closed) as two promises: the first asks for a drain, the second no longer wants to wait for it. They keep
-// their effect until the process ends, so that one that comes late does not change its exit status. Cold.
+// SIGINT, SIGTERM and, where a terminal may be closed, SIGHUP as two promises: the first asks for a drain, the second no
+// longer wants to wait for it. They keep their effect until the process ends, so that one that comes late does not change
+// its exit status. Cold.
 import { limits } from '../shared/limits.js';
 
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
-const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+const STOP_SIGNALS: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 export class StopSignals {
   readonly first: Promise<StopSignal>;
@@ -12,10 +13,13 @@ export class StopSignals {
   #resolveSecond!: (signal: StopSignal) => void;
   #firstAtMs: number | undefined;
 
-  constructor() {
+  /** @param onHangup what SIGHUP does instead; then it stops nothing. */
+  constructor(onHangup?: () => void) {
     this.first = new Promise((resolve) => (this.#resolveFirst = resolve));
     this.second = new Promise((resolve) => (this.#resolveSecond = resolve));
-    for (const signal of stopSignals) process.on(signal, this.#onSignal);
+    for (const signal of STOP_SIGNALS) {
+      process.on(signal, signal === 'SIGHUP' && onHangup !== undefined ? onHangup : this.#onSignal);
+    }
   }
 
   readonly #onSignal = (signal: StopSignal): void => {

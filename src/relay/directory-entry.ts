@@ -42,6 +42,11 @@ export class DirectoryEntry {
     return this.#version > 0 && !this.#isDirty && !this.#isWriting;
   }
 
+  /** Whether another process could go on with the session, be it as it was a moment ago. */
+  get isKnown(): boolean {
+    return this.#version > 0;
+  }
+
   /** There is a session to be kept. @param onSettled called once: when it is written, could not be, or takes too long. */
   begin(deadlines: DeadlineWheel, onSettled: () => void): void {
     const deadline = deadlines.after(limits.sessionWriteWaitMsMax, () => this.#settle());

@@ -86,6 +86,7 @@ export class Relay {
   readonly #adoption: Adoption | undefined;
   readonly #isSessionOptional: boolean;
   #isDraining = false;
+  #isRetired = false;
   readonly #logger: Logger;
   /** Virtual hosts whose unreachable tools were logged already. */
   readonly #reported = new WeakSet<CompiledVirtualHost>();
@@ -156,6 +157,13 @@ export class Relay {
     this.#sessions.endStreams();
   }
 
+  /** As `drain`, for a process with a successor: the sessions that are written down are the successor's from now on. */
+  retire(): void {
+    this.drain();
+    this.#isRetired = true;
+    this.#sessions.retire();
+  }
+
   /**
    * Ends every session, and answers what is in flight at once.
    * @param withinMs how long telling the backends may take. What could not be told by then is counted and logged.
@@ -163,7 +171,7 @@ export class Relay {
    */
   async stop(
     withinMs: number = limits.farewellsMsMax,
-    isKept = this.#directory?.outlivesGateway ?? false,
+    isKept = this.#isRetired || (this.#directory?.outlivesGateway ?? false),
   ): Promise<FarewellCount> {
     const { deadlines, endpoints, notices, replies } = this.#context;
     const endMs = deadlines.nowMs() + withinMs;

@@ -39,6 +39,7 @@ export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new Map<string, Session>();
   readonly #introductions = new Introductions();
+  #isRetired = false;
   /** Where the renewing of entries goes on. */
   #renewing: Iterator<Session> = this.#sessions.values();
 
@@ -67,7 +68,7 @@ export class Sessions {
     if (directory !== undefined) session.entry = new DirectoryEntry(directory, session, begun?.version ?? 0);
     account.sessions.take(1);
     session.idleDeadline = this.#context.deadlines.after(this.#options.idleTimeoutMs, () => {
-      if (session.isBusy) session.idleDeadline?.restart();
+      if (session.isBusy || this.#isElsewhere(session)) session.idleDeadline?.restart();
       else this.end(session);
     });
     this.#sessions.set(id, session);
@@ -102,6 +103,11 @@ export class Sessions {
     for (const session of this.#sessions.values()) session.endStream();
   }
 
+  /** What is written down is another process's to renew and to end; here it ends without a word. */
+  retire(): void {
+    this.#isRetired = true;
+  }
+
   /**
    * Ends every session but for its upstream sessions.
    * @param isKept whether those go on that are written down: their upstream sessions stay as they are.
@@ -111,7 +117,7 @@ export class Sessions {
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
     return sessions.flatMap((session) => {
-      const goesOn = isKept && session.entry?.isWritten === true;
+      const goesOn = isKept && (session.entry?.isWritten === true || this.#isElsewhere(session));
       session.entry?.letGo();
       session.idleDeadline?.cancel();
       session.account.sessions.give(1);
@@ -120,8 +126,14 @@ export class Sessions {
     });
   }
 
+  /** Whether another process may be going on with it. */
+  #isElsewhere(session: Session): boolean {
+    return this.#isRetired && session.entry?.isKnown === true;
+  }
+
   /** A part of the sessions, so that not all of them are renewed at one time. */
   #renewSome(): void {
+    if (this.#isRetired) return;
     for (let left = Math.ceil(this.#sessions.size / limits.sessionRenewalSteps); left > 0; left -= 1) {
       const { value: session, done } = this.#renewing.next() as IteratorResult<Session, undefined>;
       if (done === true) {

@@ -577,6 +577,11 @@ export const limits = {
   workerExitDivisor: 10,
   /** How long workers may take to forget a changed config, ms. Then its writer is answered, and the log says so. */
   forgetRoundMsMax: 2_000,
+  /**
+   * How long a worker that was replaced waits for what may still come over kept connections, ms. The library closes one on
+   * which nothing has come for ten seconds, and looks every four.
+   */
+  keptConnectionMsMax: 15_000,
   /** Heartbeats of a worker in the time after which a silent one counts as hung: a late one alone is no reason. */
   heartbeatsPerHangTimeout: 4,
   /** Longest time between two heartbeats of a worker, ms. */

@@ -1,10 +1,11 @@
 // A Unix socket that others find at its path for as long as this process listens, in a folder that is private to its
 // user. Cleaners of temporary files and people remove such folders: the listener then lives on, but nobody finds it. So
-// the path is looked at from time to time, and folder and socket are made again. Cold.
+// the path is looked at from time to time, and folder and socket are made again. A successor in another process takes the
+// path over by putting its own socket there, in one step: whoever connects finds the one or the other. Cold.
 import { once } from 'node:events';
-import { lstatSync, mkdirSync } from 'node:fs';
-import { chmod, lstat, rm } from 'node:fs/promises';
-import { createServer, type Server, type Socket } from 'node:net';
+import { lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { chmod, rm } from 'node:fs/promises';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { limits } from './limits.js';
 
@@ -36,18 +37,44 @@ export class StandingSocket {
     this.#server = this.#createServer();
   }
 
-  /** Replaces the socket that a killed process may have left. Rejects when the folder or the socket cannot be made. */
+  /** Replaces what another process has at the path. Rejects when the folder or the socket cannot be made. */
   async listen(): Promise<void> {
-    await this.#open();
+    await this.prepare();
+    this.take();
+  }
+
+  /** Listens beside the path, where nobody looks. Rejects as `listen` does. */
+  async prepare(): Promise<void> {
+    const preparedPath = this.#preparedPath;
+    ensurePrivateFolder(dirname(this.#path));
+    await rm(preparedPath, { force: true });
+    this.#server.listen(preparedPath);
+    await once(this.#server, 'listening');
+    await chmod(preparedPath, 0o600);
+  }
+
+  /** Puts the prepared socket at the path: from here on others find this one. */
+  take(): void {
+    renameSync(this.#preparedPath, this.#path);
+    this.#identity = this.#readIdentity();
     this.#scheduleCheck();
   }
 
-  /** Accepts no more and removes the socket; resolves when every connection has ended. */
+  /**
+   * Accepts no more, and removes the socket unless a successor has put its own there; resolves when every connection has
+   * ended.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     if (!this.#server.listening) return;
+    if (this.#identity !== undefined && this.#readIdentity() === this.#identity) rmSync(this.#path, { force: true });
+    // What it was bound to is a name that it has left: nothing else is removed with it.
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  get #preparedPath(): string {
+    return preparedSocketPath(this.#path);
   }
 
   #createServer(): Server {
@@ -57,24 +84,17 @@ export class StandingSocket {
     return server;
   }
 
-  async #open(): Promise<void> {
-    ensurePrivateFolder(dirname(this.#path));
-    await rm(this.#path, { force: true });
-    this.#server.listen(this.#path);
-    await once(this.#server, 'listening');
-    await chmod(this.#path, 0o600);
-    this.#identity = await this.#readIdentity();
-  }
-
   #scheduleCheck(): void {
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#check(), this.#options.checkMs ?? limits.standingSocketCheckMs);
     this.#timer.unref();
   }
 
   async #check(): Promise<void> {
     try {
-      const identity = await this.#readIdentity();
-      if (identity !== this.#identity && !this.#isClosed) await this.#renew();
+      const identity = this.#readIdentity();
+      const isGone = identity !== this.#identity && !(identity !== undefined && (await isAnswered(this.#path)));
+      if (isGone && !this.#isClosed) await this.#renew();
       this.#lastFault = undefined;
     } catch (error) {
       this.#tell(error instanceof Error ? error.message : String(error));
@@ -84,12 +104,16 @@ export class StandingSocket {
 
   async #renew(): Promise<void> {
     this.#identity = undefined;
-    // The old one first: closing it removes whatever stands at the path. Its connections are not touched by that.
+    // Its connections are not touched by that.
     if (this.#server.listening) this.#server.close();
     this.#server = this.#createServer();
-    await this.#open();
-    if (this.#isClosed) this.#server.close();
-    else this.#options.onRenewed();
+    await this.prepare();
+    if (this.#isClosed) {
+      this.#server.close();
+      return;
+    }
+    this.take();
+    this.#options.onRenewed();
   }
 
   #tell(fault: string): void {
@@ -99,14 +123,27 @@ export class StandingSocket {
   }
 
   /** `undefined` when nothing is there. */
-  async #readIdentity(): Promise<string | undefined> {
-    try {
-      const { dev, ino } = await lstat(this.#path);
-      return `${dev}:${ino}`;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      throw error;
-    }
+  #readIdentity(): string | undefined {
+    const stats = lstatSync(this.#path, { throwIfNoEntry: false });
+    return stats && `${stats.dev}:${stats.ino}`;
+  }
+}
+
+/** Where this process makes a socket before it takes the path over; the longest path there is for it. */
+export function preparedSocketPath(path: string, processId: number = process.pid): string {
+  return `${path}.${processId}`;
+}
+
+/** Whether somebody listens there, as a successor does. */
+async function isAnswered(path: string): Promise<boolean> {
+  const socket = connect(path);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
   }
 }
 

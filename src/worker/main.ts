@@ -21,6 +21,10 @@ async function onMessage(message: ToWorker): Promise<void> {
     case 'start':
       await start(message);
       break;
+    case 'retire':
+      await worker?.retire();
+      primary.send({ kind: 'drained' });
+      break;
     case 'announce-drain':
       worker?.announceDrain();
       break;

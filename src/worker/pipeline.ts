@@ -53,6 +53,7 @@ export class Pipeline implements EdgeHandler {
   /** As the primary says; not before it has said so. */
   isGatewayReady = false;
   readonly #parts: PipelineParts;
+  #isRetired = false;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -60,6 +61,12 @@ export class Pipeline implements EdgeHandler {
 
   get healthRefusal(): Refusal | undefined {
     return this.#parts.overload.healthRefusal ?? (this.isGatewayReady ? undefined : refusals.notReady);
+  }
+
+  /** This worker's slot has a successor, which gets what is still to come; what has begun here ends here. */
+  retire(): void {
+    this.#isRetired = true;
+    this.#parts.hops.leaveOwnSlot();
   }
 
   onRequest(exchange: EdgeExchange): void {
@@ -151,12 +158,12 @@ export class Pipeline implements EdgeHandler {
     else this.#toOwner(caller, exchange);
   }
 
-  #toOwner(caller: Caller, exchange: EdgeExchange): void {
+  #toOwner(caller: Caller, exchange: Exchange): void {
     const { slot, slotCount, hops } = this.#parts;
     const { sessionId } = exchange.request;
     // Without a session id only `initialize` can follow, and whoever answers that mints an id of its own.
     const owner = sessionId === '' ? slot : ownerOf(sessionId, slotCount);
-    if (owner === slot) {
+    if (owner === slot && !this.#isRetired) {
       this.#toRelay(caller, exchange);
       return;
     }
@@ -168,7 +175,7 @@ export class Pipeline implements EdgeHandler {
   #onHopFailure(
     owner: number,
     address: ForwardedIdentity,
-    exchange: EdgeExchange,
+    exchange: Exchange,
     failure: HopFailure,
     sinceMs = performance.now(),
   ): void {
@@ -178,7 +185,10 @@ export class Pipeline implements EdgeHandler {
       hops.forward(owner, address, exchange, (next) => this.#onHopFailure(owner, address, exchange, next, sinceMs));
     if (isToCome && ownerWaits.tryWait(address.subject, sinceMs, again)) return;
     const refusal = isToCome ? refusals.ownerStarting : REFUSED_BY_FAILURE[failure];
-    this.#refuse(exchange, withRequestId(refusal, exchange.request.body));
+    const { method, body } = exchange.request;
+    const answer = withRequestId(refusal, body);
+    this.#parts.accessLog?.refused(method, address.virtualHostId, answer);
+    refuse(exchange, answer);
   }
 
   #onHopAdmission(address: ForwardedIdentity, exchange: Exchange, outcome: AdmissionOutcome): void {
@@ -188,7 +198,9 @@ export class Pipeline implements EdgeHandler {
       this.#parts.accessLog?.refused(method, address.virtualHostId, refusal);
       refuse(exchange, refusal);
     } else if (outcome.kind === 'admitted') {
-      this.#toRelay(outcome.caller, exchange);
+      // The other worker did not know of the successor when it sent this.
+      if (this.#isRetired) this.#toOwner(outcome.caller, exchange);
+      else this.#toRelay(outcome.caller, exchange);
     }
   }
 

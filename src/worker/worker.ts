@@ -117,9 +117,11 @@ export class Worker {
     );
     const endpoints = await loadEndpoints(start, store, announcer, logger);
     const edge = new Edge(uws, options, deadlines, memories, pipeline, endpoints, logger);
-    // The other workers may hop here as soon as a caller can have an id of this slot's.
-    await hopListener.listen();
+    await hopListener.prepare();
+    // Within one turn of the event loop: the other workers find this one as soon as a caller can have an id of its making,
+    // and one that cannot listen takes no slot from a predecessor.
     await edge.listen();
+    hopListener.take();
     const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes);
     overloadWatch.start();
     return new Worker({
@@ -147,6 +149,14 @@ export class Worker {
     // What is not the answer to anything would never end by itself.
     this.#parts.relay.drain();
     return this.#parts.edge.drain();
+  }
+
+  /** A successor has this worker's slot. Resolves when all that came here is answered, and nothing more can come. */
+  async retire(): Promise<void> {
+    const { pipeline, hopListener, relay, edge } = this.#parts;
+    pipeline.retire();
+    relay.retire();
+    await Promise.all([edge.retire(), hopListener.leave()]);
   }
 
   /** Ends every session and tells the backends, for so long at most. */

@@ -67,6 +67,7 @@ const plainOptions: readonly (readonly [string, string, (options: DataplaneOptio
   ['session-idle-timeout', '5s', (options) => options.sessionIdleTimeoutMs, 5_000],
   ['log-level', 'trace', (options) => options.logLevel, 'trace'],
   ['access-log', 'true', (options) => options.accessLog, true],
+  ['reload-timeout', '1m', (options) => options.reloadTimeoutMs, 60_000],
   ['drain-notice', '5s', (options) => options.drainNoticeMs, 5_000],
   ['drain-timeout', '0s', (options) => options.drainTimeoutMs, 0],
   ['worker-hang-timeout', '0s', (options) => options.workerHangTimeoutMs, 0],

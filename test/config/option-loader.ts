@@ -84,8 +84,10 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
     sessionIdleTimeoutMs: 3_600_000,
     logLevel: 'info',
     accessLog: false,
+    reloadTimeoutMs: 600_000,
     drainNoticeMs: 0,
     drainTimeoutMs: 10_000,
+    sessionDirectory: 'process',
     workerHangTimeoutMs: 10_000,
   };
 }

@@ -132,6 +132,7 @@ interface Notices {
   readonly socket: string;
   readonly notices: () => readonly string[];
   readonly statuses: () => readonly string[];
+  readonly reloadTimesUs: () => readonly bigint[];
   /** Signs of life. */
   readonly signs: () => number;
 }
@@ -150,7 +151,9 @@ async function listenForNotices(t: Test): Promise<Notices> {
   // systemd-notify also asks with BARRIER=1 whether its notice has been read.
   return {
     socket,
-    notices: () => lines.flatMap((line) => /\b(?:READY|STOPPING)=1/.exec(line)?.[0] ?? []),
+    notices: () => lines.flatMap((line) => /\b(?:READY|RELOADING|STOPPING)=1/.exec(line)?.[0] ?? []),
+    reloadTimesUs: () =>
+      lines.flatMap((line) => BigInt(/\bMONOTONIC_USEC=(\d+)/.exec(line)?.[1] ?? -1)).filter((us) => us >= 0),
     statuses: () => lines.flatMap((line) => /\bSTATUS=(.*?)(?: [A-Z]+=.*)?$/.exec(line)?.[1] ?? []),
     signs: () => lines.filter((line) => line.includes('WATCHDOG=1')).length,
   };
@@ -190,6 +193,23 @@ t.test('systemd is told what is missing, hears READY=1 when it is there, and sig
   await until('READY=1 comes', () => notices().includes('READY=1'));
   t.equal(statuses().at(-1), 'ready: 1 of 1 workers listen');
   await primary.logged('ready');
+});
+
+t.test('systemd hears when a reload begins, and when it is over, and what has failed', { skip }, async (t) => {
+  const { socket, notices, statuses, reloadTimesUs } = await listenForNotices(t);
+  const obstacle = `${socket}.obstacle`;
+  const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [{ obstacle }], { notifySocket: socket });
+  await until('READY=1 comes', () => notices().length === 1);
+  const signalledAtUs = process.hrtime.bigint() / 1_000n;
+  primary.process.kill('SIGHUP');
+  await until('READY=1 comes again', () => notices().length > 2);
+  t.same(notices(), ['READY=1', 'RELOADING=1', 'READY=1']);
+  t.ok(reloadTimesUs()[0]! >= signalledAtUs, 'it does not belong to an earlier signal');
+  t.equal(statuses().at(-1), 'ready: 1 of 1 workers listen');
+  writeFileSync(obstacle, '');
+  primary.process.kill('SIGHUP');
+  await until('READY=1 comes once more', () => notices().length > 4);
+  t.match(statuses().at(-1), /^ready: .*; the last reload failed: slot 0: the certificate is of wax$/);
 });
 
 t.test('systemd never hears READY=1 when one worker does not listen', { skip }, async (t) => {

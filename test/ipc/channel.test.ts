@@ -25,6 +25,7 @@ const start = {
 const toWorker = [
   start,
   { ...start, hopSecret: Buffer.alloc(32), bootstrapModule: 'file:///x' },
+  { kind: 'retire' },
   { kind: 'announce-drain' },
   { kind: 'drain' },
   { kind: 'stop', withinMs: 5_000, farewellsMs: 4_000 },

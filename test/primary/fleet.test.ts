@@ -1,5 +1,5 @@
 // The fleet in this process with real stub workers, for what needs shorter bounds than the program has.
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
@@ -164,6 +164,96 @@ t.test('a worker that hangs is killed and replaced, and the others are left alon
   for (const slot of [0, 1]) await journal.entry('listening', slot, 2);
   t.notOk(isAlive(stopped) || isAlive(looping));
   t.ok(isAlive(other));
+});
+
+t.test('a reload replaces one worker after the other, each when its successor listens', async (t) => {
+  const { fleet, journal } = createFleet(t, [{}, {}]);
+  fleet.start();
+  await fleet.ready;
+  t.equal(await fleet.reload(stubOptions()), undefined);
+  await journal.entry('stop', 1);
+  const events = journal.entries().filter(({ event }) => event !== 'disconnected');
+  const indexOf = (event: string, slot: number, nth: number): number =>
+    events.indexOf(events.filter((entry) => entry.event === event && entry.slot === slot)[nth - 1]!);
+  for (const slot of [0, 1]) {
+    const [first, second] = journal.entries('listening', slot);
+    t.not(first?.pid, second?.pid);
+    const [retired, stopped] = [journal.entries('retire', slot), journal.entries('stop', slot)];
+    t.same(
+      [...retired, ...stopped].map(({ pid }) => pid),
+      [first?.pid, first?.pid],
+      'the old one is retired and stopped',
+    );
+    t.ok(indexOf('start', slot, 2) < indexOf('retire', slot, 1));
+    await until('the old one is gone', () => !isAlive(first!.pid));
+    t.ok(isAlive(second!.pid));
+  }
+  t.ok(indexOf('listening', 0, 2) < indexOf('start', 1, 2), 'the second slot comes after the first');
+  await fleet.drain(1_000);
+  t.equal(journal.entries('drain').length, 2, 'the new ones are drained in the end');
+});
+
+t.test('a successor that cannot start leaves its predecessor serving, and those after it', async (t) => {
+  const obstacle = join(createScratchDirectory(t), 'obstacle');
+  const { fleet, journal } = createFleet(t, [{}, { obstacle }, {}]);
+  fleet.start();
+  await fleet.ready;
+  writeFileSync(obstacle, '');
+  t.equal(await fleet.reload(stubOptions()), 'slot 1: the certificate is of wax');
+  t.same(
+    [0, 1, 2].map((slot) => journal.entries('start', slot).length),
+    [2, 2, 1],
+  );
+  await journal.entry('retire', 0);
+  t.same(
+    journal.entries('retire').map(({ slot }) => slot),
+    [0],
+  );
+  t.ok(isAlive((await journal.entry('listening', 1)).pid));
+  rmSync(obstacle);
+  t.equal(await fleet.reload(stubOptions()), undefined, 'the next one can');
+  for (const [slot, nth] of [2, 1, 1].entries()) await journal.entry('retire', slot, nth);
+});
+
+t.test('a successor that dies later is replaced like any other', async (t) => {
+  const { fleet, journal } = createFleet(t, [{}]);
+  fleet.start();
+  await fleet.ready;
+  t.equal(await fleet.reload(stubOptions({ bodyBytesMax: 77 })), undefined);
+  process.kill((await journal.entry('listening', 0, 2)).pid, 'SIGKILL');
+  const { message } = await journal.entry('start', 0, 3);
+  t.match(message, { options: { bodyBytesMax: 77 } });
+  await journal.entry('listening', 0, 3);
+});
+
+t.test('a worker that was replaced has its time to finish, and no third one starts beside it', async (t) => {
+  const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }]);
+  fleet.start();
+  await fleet.ready;
+  t.equal(await fleet.reload(stubOptions({ reloadTimeoutMs: 500 })), undefined, 'nobody waits for it');
+  const { pid: first } = await journal.entry('start', 0);
+  t.ok(isAlive(first));
+  t.equal(await fleet.reload(stubOptions()), undefined);
+  t.notOk(isAlive(first), 'it was gone before the third one began');
+  t.equal(journal.entries('stop', 0)[0]?.pid, first, 'it was asked to stop');
+  t.equal(journal.entries('start', 0).length, 3);
+});
+
+t.test('a drain ends a reload, whatever it is about', async (t) => {
+  const gate = join(createScratchDirectory(t), 'gate');
+  writeFileSync(gate, '');
+  const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }, { gate }]);
+  fleet.start();
+  await fleet.ready;
+  rmSync(gate);
+  const reload = fleet.reload(stubOptions());
+  await journal.entry('start', 1, 2);
+  await fleet.drain(200);
+  t.equal(await reload, 'slot 1: the gateway ends');
+  t.notOk(
+    journal.entries('start').some(({ pid }) => isAlive(pid)),
+    'predecessor, successor and all others are gone',
+  );
 });
 
 t.test('a hang timeout of 0 is none', async (t) => {

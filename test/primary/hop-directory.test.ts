@@ -52,7 +52,7 @@ t.test('it is private, and removed with what is in it', async (t) => {
 t.test('a socket path that does not fit is refused, and nothing is left behind', async (t) => {
   // In a short place, since the path has to end exactly at the limit.
   const probe = await makeHopDirectory(t, 1);
-  const randomPart = '/switchyard-XXXXXX/slot-99.sock'.length;
+  const randomPart = '/switchyard-XXXXXX/slot-99.sock.4194304'.length;
   const parent = probe.path + '/'.padEnd(limits.unixSocketPathBytesMax - probe.path.length - randomPart, 'd');
   mkdirSync(parent);
   setTmpdir(t, parent);

@@ -185,13 +185,45 @@ void t.test('an address stays claimed while no worker listens on it, until the p
 
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
   void t.test(`${signal} drains`, async (t) => {
-    const primary = startPrimary(t, stubOptions({ workerCount: 1 }));
+    const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [], { isOnTerminal: true });
     await primary.logged('listening');
     primary.process.kill(signal);
     t.equal(await primary.ended, 0);
     t.equal(primary.journal.entries('drain').length, 1);
   });
 }
+
+void t.test('SIGHUP has every worker replaced, with the options as they are now', async (t) => {
+  const nextOptions = join(createScratchDirectory(t), 'options');
+  const options = stubOptions();
+  writeFileSync(nextOptions, JSON.stringify({ ...options, bodyBytesMax: 2_048, workerCount: 7 }));
+  const primary = startPrimary(t, options, [], { nextOptions });
+  const { address } = await primary.logged('listening');
+  primary.process.kill('SIGHUP');
+  await primary.logged('reloaded');
+  t.equal(primary.journal.entries('start').length, 4, 'as many workers as before');
+  for (const slot of [0, 1]) {
+    const { message } = await primary.journal.entry('start', slot, 2);
+    if (message?.kind !== 'start') throw new Error('no such message');
+    const { bodyBytesMax, address: kept, workerCount } = message.options;
+    t.same([bodyBytesMax, workerCount, `${kept.host}:${kept.port}`], [2_048, 2, address]);
+    const { pid } = await primary.journal.entry('retire', slot);
+    t.equal(pid, (await primary.journal.entry('start', slot)).pid, 'the first one');
+    await primary.journal.entry('stop', slot);
+  }
+  await until('the first ones are gone', () => childPids(primary.process.pid ?? 0).length === 2);
+  primary.process.kill('SIGTERM');
+  t.equal(await primary.ended, 0);
+});
+
+void t.test('options that cannot be read leave everything as it is, and the log says why', async (t) => {
+  const primary = startPrimary(t, stubOptions(), [], { nextOptions: '/nowhere/options' });
+  await primary.logged('listening');
+  primary.process.kill('SIGHUP');
+  const { reason } = await primary.logged('reload failed: the workers that were not replaced serve on');
+  t.match(reason, /nowhere/);
+  t.equal(primary.journal.entries('start').length, 2);
+});
 
 void t.test('a signal that comes while the workers start ends the program in order', async (t) => {
   const primary = startPrimary(t, stubOptions(), [{}, { start: 'hang' }]);

@@ -66,6 +66,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     slowReaderTimeoutMs: 60_000,
     logLevel: 'debug',
     accessLog: false,
+    reloadTimeoutMs: 60_000,
     drainNoticeMs: 0,
     drainTimeoutMs: 10_000,
     workerHangTimeoutMs: 0,

@@ -105,7 +105,8 @@ function main(journal: string): void {
       return;
     }
     note(message.kind, message);
-    if (message.kind === 'drain' && plan.drain !== 'ignore') primary.send({ kind: 'drained' });
+    if ((message.kind === 'drain' || message.kind === 'retire') && plan.drain !== 'ignore')
+      primary.send({ kind: 'drained' });
     if (message.kind === 'stop' && plan.stop !== 'ignore') process.exit(0);
     if (message.kind === 'forget' && plan.forget !== 'ignore')
       primary.send({ kind: 'forgotten', ticket: message.ticket });

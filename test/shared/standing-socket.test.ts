@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -82,6 +83,46 @@ t.test('a socket that was removed, or replaced by something else, is made again'
   writeFileSync(stage.path, 'not a socket');
   await until(() => stage.renewals > 1, 'the second renewal');
   await reach(t, stage.path);
+});
+
+t.test('a successor takes the path over in one step, and what it replaced leaves it alone', async (t) => {
+  const stage = await startSocket(t);
+  const before = await reach(t, stage.path);
+  await until(() => stage.accepted.length === 1, 'the first connection');
+  let reached = 0;
+  const successor = new StandingSocket(stage.path, {
+    onConnection: (socket) => {
+      reached++;
+      socket.destroy();
+    },
+    onRenewed: () => t.fail('nobody takes it back'),
+    onFault: (reason) => t.fail(reason),
+    connectionsMax: 10,
+    checkMs: 5,
+  });
+  await successor.listen();
+  t.teardown(() => successor.close());
+  await until(async () => {
+    (await reach(t, stage.path)).destroy();
+    return reached > 20;
+  }, 'many looks of both');
+  t.equal(stage.renewals, 0);
+  t.equal(stage.accepted.length, 1);
+  before.destroy();
+  await stage.socket.close();
+  await reach(t, stage.path);
+  await successor.close();
+  t.notOk(existsSync(stage.path));
+});
+
+t.test('a successor that was killed leaves the path to the one before it', async (t) => {
+  const stage = await startSocket(t);
+  const killed = `const net = require('node:net'); const fs = require('node:fs'); const path = process.argv[1];
+    net.createServer().listen(path + '.x', () => { fs.renameSync(path + '.x', path); process.kill(process.pid, 'SIGKILL'); });`;
+  t.equal(spawnSync(process.execPath, ['-e', killed, stage.path]).signal, 'SIGKILL');
+  await until(() => stage.renewals === 1, 'the renewal');
+  await reach(t, stage.path);
+  await until(() => stage.accepted.some(({ destroyed }) => !destroyed), 'a connection to the one before');
 });
 
 t.test('what cannot be made again is said once, tried on, and made in the end', async (t) => {

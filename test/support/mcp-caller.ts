@@ -30,7 +30,7 @@ export const INITIALIZE_PARAMS = `{"protocolVersion":"${PROTOCOL_VERSION}","capa
 export class McpCaller {
   readonly origin: string;
   readonly path: string;
-  readonly token: string;
+  token: string;
 
   constructor(origin: string, path: string, token: string) {
     this.origin = origin;

@@ -25,6 +25,12 @@ export const workerOptions = {
     fallback: '10s',
     parse: values.duration({ minMs: 0 }),
   },
+  'reload-timeout': {
+    placeholder: '<duration>',
+    meaning: 'how long after SIGHUP a worker that was replaced may take to finish what is in flight',
+    fallback: '10m',
+    parse: values.duration({ minMs: 0 }),
+  },
   'drain-notice': {
     placeholder: '<duration>',
     meaning: 'how long after SIGTERM everything is still served while /health answers 503, before the drain begins',

@@ -1,10 +1,12 @@
 // The listeners of one worker: routes of uWebSockets.js on the shared port, plain and TLS, and their drain. It hands
 // MCP requests to the pipeline and the optional feature's requests to their endpoints, and answers the rest itself.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import type { DataplaneOptions, ListenAddress } from '../../config/dataplane-options.js';
 import type { ExchangeRequest } from '../../relay/exchange.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Endpoint } from '../../shared/endpoint.js';
+import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { MessageMemories } from '../../shared/message-memory.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
@@ -35,6 +37,7 @@ export class Edge {
   readonly #context: EdgeContext;
   #listenSockets: us_listen_socket[] = [];
   #isDrainAnnounced = false;
+  #isRetired = false;
   #isDrained = false;
 
   constructor(
@@ -83,9 +86,7 @@ export class Edge {
    * that were kept, is refused: the process may end at any time.
    */
   drain(): Promise<void> {
-    this.#context.isDraining = true;
-    for (const socket of this.#listenSockets) this.#uws.us_listen_socket_close(socket);
-    this.#listenSockets = [];
+    this.#closeListeners();
     return new Promise((resolve) => {
       const onIdle = (): void => {
         this.#isDrained = true;
@@ -94,6 +95,23 @@ export class Edge {
       if (this.#context.openCount === 0) onIdle();
       else this.#context.onIdle = onIdle;
     });
+  }
+
+  /**
+   * Takes no more connections, and resolves when none is left: over those that were kept requests may come as long as
+   * the library keeps them. All are served.
+   */
+  async retire(): Promise<void> {
+    this.#isRetired = true;
+    this.#closeListeners();
+    await sleep(limits.keptConnectionMsMax);
+    if (this.#context.openCount > 0) await new Promise<void>((resolve) => (this.#context.onIdle = resolve));
+  }
+
+  #closeListeners(): void {
+    this.#context.isDraining = true;
+    for (const socket of this.#listenSockets) this.#uws.us_listen_socket_close(socket);
+    this.#listenSockets = [];
   }
 
   #listenOn(app: TemplatedApp, isTls: boolean, { host, port }: ListenAddress): Promise<void> {
@@ -155,7 +173,8 @@ export class Edge {
 
   #onHealth(res: HttpResponse, isHead: boolean): void {
     const { isDraining } = this.#context;
-    const isRefusing = isDraining || this.#isDrainAnnounced;
+    // A worker that has a successor speaks for the gateway, which is well.
+    const isRefusing = (isDraining && !this.#isRetired) || this.#isDrainAnnounced;
     const refusal = isRefusing ? refusals.draining : this.#handler.healthRefusal;
     const body = refusal?.body ?? '{"status":"healthy"}';
     if (refusal !== undefined) res.writeStatus(`${refusal.status} Service Unavailable`);

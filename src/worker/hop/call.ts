@@ -120,6 +120,7 @@ export class HopCall implements RoomWaiter {
       case 'hello':
       case 'request':
       case 'abort':
+      case 'leave':
         throw new HopFault(`${kind} frame at the caller`);
     }
   }

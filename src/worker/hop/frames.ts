@@ -3,9 +3,10 @@
 //   frame = payload bytes (u32) · kind (u8) · stream (u32) · payload           all little-endian
 //
 //   caller → owner   hello (the secret, first and once) · request · data (its body) · credit · abort · reset
-//   owner → caller   respond · open-stream · open-body · data (body or stream) · end · cut · credit · reset
+//   owner → caller   respond · open-stream · open-body · data (body or stream) · end · cut · credit · reset · leave
 //
-// `reset` says that its sender found a fault in the stream and knows it no more.
+// `reset` says that its sender found a fault in the stream and knows it no more, `leave` that the owner has a successor at its path: the link
+// takes no more requests, and is closed when those on it are answered.
 import { limits } from '../../shared/limits.js';
 
 const FRAME_CODES = {
@@ -20,6 +21,7 @@ const FRAME_CODES = {
   abort: 8,
   'open-body': 9,
   reset: 10,
+  leave: 11,
 } as const;
 
 export type FrameKind = keyof typeof FRAME_CODES;

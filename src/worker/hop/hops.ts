@@ -16,11 +16,13 @@ export function hopSocketPath(directory: string, slot: number): string {
 
 export class Hops {
   readonly #directory: string;
-  readonly #ownSlot: number;
+  #ownSlot: number | undefined;
   readonly #secret: Uint8Array;
   readonly #logger: Logger;
   /** By owner; as many as there are slots at most. */
   readonly #links = new Map<number, HopLink>();
+  /** To owners that have successors, until they are closed. */
+  #leftLinks: HopLink[] = [];
   #isClosed = false;
 
   constructor(directory: string, ownSlot: number, secret: Uint8Array, logger: Logger) {
@@ -51,19 +53,27 @@ export class Hops {
     return this.#isClosed;
   }
 
+  /** This worker has a successor, which owns the slot: from now on it is another's, like the others. */
+  leaveOwnSlot(): void {
+    this.#ownSlot = undefined;
+  }
+
   /** Ends every link; the hops on them fail. */
   close(): void {
     this.#isClosed = true;
+    for (const link of this.#leftLinks) link.close();
     for (const link of this.#links.values()) link.close();
   }
 
   /** `undefined` while the directory is gone. Whoever puts another in its place must not be told the secret. */
   #linkTo(owner: number): HopLink | undefined {
     const present = this.#links.get(owner);
-    if (present !== undefined && !present.isClosed) return present;
+    if (present !== undefined && !present.isLeft) return present;
     if (!isPrivateFolder(this.#directory)) return undefined;
     const link = new HopLink(hopSocketPath(this.#directory, owner), this.#secret, this.#logger);
     this.#links.set(owner, link);
+    this.#leftLinks = this.#leftLinks.filter(({ isClosed }) => !isClosed);
+    if (present?.isClosed === false) this.#leftLinks.push(present);
     return link;
   }
 }

@@ -9,7 +9,7 @@ import { HopBody } from './body.js';
 import { HopExchange } from './exchange.js';
 import { HopFault, StreamFault, type FrameKind } from './frames.js';
 import { readCredit, readRequestHead, type ForwardedIdentity, type RequestHead } from './heads.js';
-import { HopSocket, type HopSocketHandler } from './socket.js';
+import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { StreamTable } from './streams.js';
 
 export interface HopIntakeOptions {
@@ -62,6 +62,11 @@ export class HopIntake implements HopSocketHandler {
     this.#helloTimer = setTimeout(() => this.#socket.destroy(), limits.hopConnectMsMax);
   }
 
+  /** The other worker is to close the link when what is on it is answered, and to open its next one at the path. */
+  leave(): void {
+    this.#socket.reserve('leave', LINK_STREAM, 0);
+  }
+
   /** Ends the link; the exchanges on it are aborted when this returns. */
   close(): void {
     this.#socket.destroy();
@@ -100,6 +105,7 @@ export class HopIntake implements HopSocketHandler {
       case 'open-body':
       case 'end':
       case 'cut':
+      case 'leave':
         throw new HopFault(`${kind} frame at the owner`);
     }
   }

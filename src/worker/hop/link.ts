@@ -1,7 +1,8 @@
 // The caller's end of the one connection to an owner, with all the hops on it. It stays open while idle.
 //
-//   connecting ──> open ──> closed          A closed link is replaced when the next hop needs it (hops.ts).
-//   connecting ──> closed
+//   connecting ──> open ──> closed          A closed link is replaced when the next hop needs it (hops.ts),
+//   connecting ──> closed                   and so is one that is being left: its owner has a successor.
+//   open ──> leaving ──> closed
 import { connect } from 'node:net';
 import type { Exchange } from '../../relay/exchange.js';
 import { limits } from '../../shared/limits.js';
@@ -9,11 +10,8 @@ import type { Logger } from '../../shared/logger.js';
 import { HopCall, type HopFailure } from './call.js';
 import { StreamFault, type FrameKind } from './frames.js';
 import type { ForwardedIdentity } from './heads.js';
-import { HopSocket, type HopSocketHandler } from './socket.js';
+import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { StreamNumbers, StreamTable } from './streams.js';
-
-/** Frames of the link itself carry this. */
-const LINK_STREAM = 0;
 
 /** Every read of every link: what came is copied out of it, which costs less than memory of its own for each read. */
 const readBuffer = Buffer.allocUnsafeSlow(limits.hopReadBytes);
@@ -22,12 +20,14 @@ export class HopLink implements HopSocketHandler {
   readonly #socket: HopSocket;
   readonly #connectTimer: NodeJS.Timeout;
   #isConnected = false;
+  #isLeaving = false;
 
   readonly #calls = new StreamTable<HopCall>();
   readonly #numbers = new StreamNumbers();
   readonly #forget = (stream: number): void => {
     this.#calls.delete(stream);
     this.#numbers.giveBack(stream);
+    this.#endIfLeft();
   };
 
   constructor(path: string, secret: Uint8Array, logger: Logger) {
@@ -50,6 +50,11 @@ export class HopLink implements HopSocketHandler {
     return this.#socket.isDestroyed;
   }
 
+  /** Whether further requests have to go over another link. */
+  get isLeft(): boolean {
+    return this.#isLeaving || this.isClosed;
+  }
+
   forward(hop: ForwardedIdentity, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
     if (this.#calls.size >= limits.hopsPerLinkMax) {
       onFailure('owner-lost');
@@ -66,6 +71,11 @@ export class HopLink implements HopSocketHandler {
   }
 
   onFrame(kind: FrameKind, stream: number, payload: Buffer): void {
+    if (kind === 'leave') {
+      this.#isLeaving = true;
+      this.#endIfLeft();
+      return;
+    }
     // A frame may cross the end of its hop, as when the caller went away: nobody is there to take it.
     const call = this.#calls.get(stream);
     if (call === undefined) return;
@@ -83,5 +93,9 @@ export class HopLink implements HopSocketHandler {
     const failure = this.#isConnected ? 'owner-lost' : 'owner-absent';
     for (const call of this.#calls.values()) call.onLost(failure);
     this.#calls.clear();
+  }
+
+  #endIfLeft(): void {
+    if (this.#isLeaving && this.#calls.size === 0) this.#socket.end();
   }
 }

@@ -24,9 +24,20 @@ export class HopListener {
     });
   }
 
-  /** Replaces the socket that a killed worker of the same slot may have left. */
-  async listen(): Promise<void> {
-    await this.#socket.listen();
+  /** Listens where nobody looks yet. */
+  async prepare(): Promise<void> {
+    await this.#socket.prepare();
+  }
+
+  /** From here on the others find this worker, and no longer the one that had the slot before, dead or alive. */
+  take(): void {
+    this.#socket.take();
+  }
+
+  /** A successor has the slot: the others go to it. Resolves when all that came here is answered. */
+  async leave(): Promise<void> {
+    for (const intake of this.#intakes) intake.leave();
+    await this.#socket.close();
   }
 
   /** Ends every link, aborts the exchanges on them and removes the socket. */

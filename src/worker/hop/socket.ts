@@ -9,6 +9,9 @@ import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { FRAME_HEADER_BYTES, FrameDecoder, HopFault, writeFrameHeader, type FrameKind } from './frames.js';
 
+/** Frames of the link itself carry this. */
+export const LINK_STREAM = 0;
+
 export interface HopSocketHandler {
   /** @throws {HopFault} when the peer cannot be followed any more: the socket is closed. */
   onFrame(kind: FrameKind, stream: number, payload: Buffer): void;
@@ -63,6 +66,11 @@ export class HopSocket {
       setImmediate(() => this.#flush());
     }
     return this.#batch.subarray(at + FRAME_HEADER_BYTES, this.#batchFilled);
+  }
+
+  /** Closes when all that was sent before has gone out. */
+  end(): void {
+    setImmediate(() => this.#socket.end());
   }
 
   destroy(): void {

@@ -16,6 +16,7 @@ const KINDS = [
   'abort',
   'open-body',
   'reset',
+  'leave',
 ] as const;
 
 function decode(pieces: readonly Buffer[]): Frame[] {

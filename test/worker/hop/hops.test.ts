@@ -381,6 +381,24 @@ t.test('an owner that was killed leaves its socket; its successor takes the plac
   t.equal(await pair.roundTrip(), 'responded');
 });
 
+t.test('an owner with a successor answers what it has; what comes later goes to the successor', async (t) => {
+  const pair = await startHopPair(t);
+  const begun = new RecordedExchange();
+  const exchange = await pair.arrive(begun);
+  const predecessor = await pair.replaceOwner();
+  const between = await pair.arrive(new RecordedExchange());
+  let isLeft = false;
+  const left = predecessor.leave().then(() => (isLeft = true));
+  // The other worker has one link, so a new one is the successor's: what comes over it finds no predecessor.
+  t.equal(await pair.roundTrip(), 'responded');
+  between.respond(200, 'text/plain', 'sent before it was known');
+  t.notOk(isLeft, 'something is still under way');
+  exchange.respond(200, 'text/plain', 'from the predecessor');
+  await left;
+  await until(() => begun.outcome === 'responded', 'the answer of the predecessor');
+  t.equal(await pair.roundTrip(), 'responded', 'its link is gone, and nobody needs it');
+});
+
 t.test('an owner that is lost before, within and after the beginning of an answer', async (t) => {
   const pair = await startHopPair(t);
   const unanswered = new RecordedExchange();

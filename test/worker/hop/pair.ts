@@ -54,7 +54,16 @@ export class HopPair {
       this.arrivals.push({ hop, exchange });
       this.onArrival({ hop, exchange });
     });
-    await this.#listener.listen();
+    await this.#listener.prepare();
+    this.#listener.take();
+  }
+
+  /** Another owner takes the place. @returns the first one, which does not know yet. */
+  async replaceOwner(): Promise<HopListener> {
+    const predecessor = this.#listener;
+    if (predecessor === undefined) throw new Error('there is no owner');
+    await this.startOwner();
+    return predecessor;
   }
 
   async stopOwner(): Promise<void> {

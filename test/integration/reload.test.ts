@@ -1,0 +1,101 @@
+// SIGHUP: every worker is replaced by one that reads its files anew, and callers notice nothing but connections that close
+// with an answer.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:tls';
+import { once } from 'node:events';
+import t, { type Test } from 'tap';
+import { ownerOf } from '../../src/worker/session-id.js';
+import { createCertificates, type Certificate } from '../support/certificates.js';
+import { backendFor, startDeployment, type Deployment } from '../support/deployment.js';
+import type { LogLine } from '../support/gateway.js';
+import { createKeyPair } from '../support/keys.js';
+import { rpc, type McpSession } from '../support/mcp-caller.js';
+import { mint } from '../support/tokens.js';
+import { until } from '../support/until.js';
+
+const FAILED = 'reload failed: the workers that were not replaced serve on';
+
+/** Waits until one more reload has come to its end. @returns its line in the log. */
+async function reload({ gateway }: Deployment): Promise<LogLine> {
+  const ends = (): LogLine[] => gateway.logs.filter(({ msg }) => msg === 'reloaded' || msg === FAILED);
+  const before = ends().length;
+  gateway.signal('SIGHUP');
+  await until(() => ends().length > before, 'the end of the reload');
+  return ends()[before]!;
+}
+
+function replace(certificate: Certificate, by: Certificate): void {
+  writeFileSync(certificate.certificatePath, by.certificate);
+  writeFileSync(certificate.privateKeyPath, by.privateKey);
+}
+
+async function fingerprintAt(t: Test, address: string): Promise<string> {
+  const [host = '', port] = address.split(':');
+  const socket = connect({ host, port: Number(port), rejectUnauthorized: false });
+  t.teardown(() => socket.destroy());
+  await once(socket, 'secureConnect');
+  return socket.getPeerCertificate().fingerprint256;
+}
+
+t.test('certificates and keys are read anew; what is in flight is answered by whom it was asked', async (t) => {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  t.teardown(() => open());
+  const backend = await backendFor(t, {
+    withSessions: true,
+    answerAs: 'event-stream',
+    framing: 'chunked',
+    onCall: () => opened,
+  });
+  const { server } = createCertificates(t);
+  const files = ['--server-certificate', server.certificatePath, '--server-private-key', server.privateKeyPath];
+  const key = createKeyPair(t);
+  const options = ['--tls-address', '127.0.0.1:0', ...files];
+  const deployment = await startDeployment(t, { workerCount: 2, key, options });
+  const { gateway } = deployment;
+  const tlsAddress = String((await gateway.waitForLog(({ msg }) => msg === 'listening'))['tlsAddress']);
+  const caller = await deployment.caller({ one: { url: backend.url } });
+  const pidsBefore = gateway.workerPids();
+  const sessions: McpSession[] = [];
+  await until(async () => {
+    sessions.push(await caller.openSession());
+    return new Set(sessions.map(({ id }) => ownerOf(id, 2))).size === 2;
+  }, 'sessions of both workers');
+  const calls = sessions.map((session) => session.call('one-echo', '{"n":1}'));
+  await until(() => backend.calls.length === calls.length, 'the calls at the backend');
+  const certificateBefore = await fingerprintAt(t, tlsAddress);
+
+  replace(server, createCertificates(t).server);
+  const nextKey = createKeyPair(t);
+  writeFileSync(key.publicKeyPath, readFileSync(nextKey.publicKeyPath));
+  t.match(await reload(deployment), { msg: 'reloaded' });
+
+  t.not(await fingerprintAt(t, tlsAddress), certificateBefore, 'the renewed certificate');
+  t.equal((await caller.initialize()).status, 401, 'a token of the old key');
+  const request = { sub: caller.subject, key: nextKey.privateKey, algorithm: nextKey.algorithm };
+  caller.token = await mint(request);
+  await caller.openSession();
+  t.equal(gateway.workerPids().length, 4, 'the old ones still have something to do');
+  open();
+  for (const answer of await Promise.all(calls)) {
+    t.match(rpc(answer), { result: { structuredContent: { n: 1 } } });
+    t.equal(backend.calls.length, calls.length, 'nothing was called twice');
+  }
+  gateway.signal('SIGTERM');
+  t.same(await gateway.exit, { code: 0, signal: null }, 'a drain does not wait for what the old workers wait for');
+  t.notOk(pidsBefore.some((pid) => gateway.workerPids().includes(pid)));
+  t.equal(gateway.errorOutput, '');
+});
+
+t.test('files that are no good leave everything as it is', async (t) => {
+  const backend = await backendFor(t);
+  const key = createKeyPair(t);
+  const deployment = await startDeployment(t, { workerCount: 2, key });
+  const caller = await deployment.caller({ one: { url: backend.url } });
+  const session = await caller.openSession();
+  const pids = deployment.gateway.workerPids();
+  writeFileSync(key.publicKeyPath, 'of wax');
+  t.match(await reload(deployment), { msg: FAILED, reason: /token-verification-public-key/ });
+  t.same(deployment.gateway.workerPids(), pids);
+  t.match(rpc(await session.call('one-echo', '{"n":2}')), { result: { structuredContent: { n: 2 } } });
+});

@@ -1,0 +1,44 @@
+import t from 'tap';
+import { Reloads } from '../../src/primary/reloads.js';
+import { until } from '../support/until.js';
+
+/** Reloads that go on until they are let go. */
+class Held {
+  readonly #waiting: (() => void)[] = [];
+  begun = 0;
+  readonly reloads = new Reloads(() => {
+    this.begun++;
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  });
+
+  async finish(): Promise<void> {
+    await until(() => this.#waiting.length > 0, 'a reload to be under way');
+    this.#waiting.shift()?.();
+  }
+}
+
+t.test('whoever asks while one runs has one more after it, and only one', async (t) => {
+  const held = new Held();
+  held.reloads.ask();
+  t.equal(held.begun, 1);
+  for (let ask = 0; ask < 5; ask++) held.reloads.ask();
+  t.equal(held.begun, 1, 'never two at once');
+  await held.finish();
+  await until(() => held.begun === 2, 'the one after it');
+  await held.finish();
+  held.reloads.ask();
+  await until(() => held.begun === 3, 'another one, asked for later');
+  await held.finish();
+  t.equal(held.begun, 3);
+});
+
+t.test('none begins when the program ends', async (t) => {
+  const held = new Held();
+  held.reloads.ask();
+  held.reloads.ask();
+  held.reloads.end();
+  t.ok(held.reloads.isOver);
+  await held.finish();
+  held.reloads.ask();
+  t.equal(held.begun, 1);
+});
