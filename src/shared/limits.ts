@@ -297,8 +297,8 @@ export const limits = {
   logLevelParamsBytesMax: KIB,
   /** How long a backend may take to set its log level, ms; then the client is answered without it. */
   logLevelMsMax: 5_000,
-  /** Requests of one backend that the client of a session has not answered yet; one more is refused. */
-  backendRequestsOpenMax: 16,
+  /** Requests of one backend that the client of a session has not answered yet; one more is refused. Calls made at once ask at once. */
+  backendRequestsOpenMax: 64,
   /** What each counts for in its subject's share of session bytes, beside its id. */
   backendRequestBytesEach: KIB,
   /** Tasks of a session's client that backends have asked for; of one more the oldest is forgotten: it cannot be asked about. */

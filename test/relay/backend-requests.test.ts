@@ -250,6 +250,16 @@ t.test('the end of a call withdraws what was asked on its stream, and nothing el
   t.equal(answers(begun).length, 1);
 });
 
+t.test('the calls that an agent makes at once may all ask', async (t) => {
+  const { scene } = begin(t);
+  const exchanges = Array.from({ length: 48 }, (_, index) => {
+    const exchange = scene.post('tools/call', { name: 'b-x' }, 100 + index);
+    scene.http.last.head(200, 'text/event-stream').data(ask(index, 'roots/list'));
+    return exchange;
+  });
+  for (const { written } of exchanges) t.match(JSON.parse(readEvents(written)[0] ?? '{}'), { method: 'roots/list' });
+});
+
 t.test('requests and their ids have bounds', async (t) => {
   const begun = begin(t);
   const longest = 'x'.repeat(limits.backendRequestIdBytesMax - 2);
