@@ -2,15 +2,19 @@
 // that some promise rests on.
 import { affinityMutants } from './mutants/affinity.js';
 import { authMutants } from './mutants/auth.js';
+import { batchMutants } from './mutants/batches.js';
+import { callerStreamMutants } from './mutants/caller-streams.js';
 import { edgeMutants } from './mutants/edge.js';
 import { namesMutants } from './mutants/names.js';
 import { primaryMutants } from './mutants/primary.js';
 import { reachMutants } from './mutants/reach.js';
 import { relayedMutants, relayMutants } from './mutants/relay.js';
+import { resumptionMutants } from './mutants/resumption.js';
 import { sharedMutants } from './mutants/shared.js';
 import { configMutants } from './mutants/store-configs.js';
 import { embeddedStoreMutants } from './mutants/store-embedded.js';
 import { redisStoreMutants } from './mutants/store-redis.js';
+import { taskMutants } from './mutants/tasks.js';
 import { workerMutants } from './mutants/worker.js';
 import type { Mutant } from './mutant.js';
 
@@ -26,4 +30,7 @@ export const areas: Readonly<Record<string, readonly Mutant[]>> = {
   affinity: affinityMutants,
   relay: relayMutants,
   relayed: relayedMutants,
+  tasks: taskMutants,
+  batches: batchMutants,
+  resumption: [...callerStreamMutants, ...resumptionMutants],
 };

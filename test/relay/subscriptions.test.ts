@@ -6,35 +6,15 @@ import { RelayScene } from './relay-scene.js';
 import { readEvents } from '../support/event-stream.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
+import { BoundedShare } from '../support/bounded-share.js';
 import { until } from '../support/until.js';
 import { virtualHostOf } from './virtual-host.js';
 
-class Memory {
-  heldBytes = 0;
-  readonly bytesMax: number;
-
-  constructor(bytesMax: number) {
-    this.bytesMax = bytesMax;
-  }
-
-  keep(bytes: number): void {
-    this.heldBytes += bytes;
-  }
-
-  drop(bytes: number): void {
-    this.heldBytes -= bytes;
-  }
-
-  hasRoomFor(bytes: number): boolean {
-    return this.heldBytes + bytes <= this.bytesMax;
-  }
-}
-
 t.test('there is a bound for their number and one for their bytes', async (t) => {
-  const many = new Subscriptions(new Memory(Infinity));
+  const many = new Subscriptions(new BoundedShare(Infinity));
   for (let number = 0; number < limits.subscriptionsMax; number += 1) many.add('b', `a:${number}`);
   t.notOk(many.hasRoomFor('a:b'));
-  const memory = new Memory(10_000);
+  const memory = new BoundedShare(10_000);
   const few = new Subscriptions(memory);
   t.notOk(few.hasRoomFor('x'.repeat(5_000)));
   few.add('b', 'x'.repeat(5_000));
@@ -43,7 +23,7 @@ t.test('there is a bound for their number and one for their bytes', async (t) =>
 });
 
 t.test('those of a backend that has gone weigh nothing', async (t) => {
-  const memory = new Memory(10_000);
+  const memory = new BoundedShare(10_000);
   const subscriptions = new Subscriptions(memory);
   for (const uri of ['a:b', 'a:c']) subscriptions.add('one', uri);
   subscriptions.add('two', 'a:b');
@@ -55,7 +35,7 @@ t.test('those of a backend that has gone weigh nothing', async (t) => {
 });
 
 t.test('one is one, however often it is made, and none when it has ended', async (t) => {
-  const memory = new Memory(Infinity);
+  const memory = new BoundedShare(Infinity);
   const subscriptions = new Subscriptions(memory);
   subscriptions.add('b', 'a:b');
   const { heldBytes } = memory;

@@ -16,7 +16,13 @@ import { virtualHostOf } from './virtual-host.js';
 const { created, own, related } = taskPlace;
 const KEY = 'io.modelcontextprotocol/related-task';
 const NAME = 'x"ü-1';
-const FORM: TaskForm = { backendName: NAME, isClients: (id) => id === 'client', isReachable: (id) => id !== 'y-1' };
+/** Of the client's own tasks one is called as if it were the backend's. */
+const CLIENTS: readonly string[] = ['client', `${NAME}-clients`];
+const FORM: TaskForm = {
+  backendName: NAME,
+  isClients: (id) => CLIENTS.includes(id),
+  isReachable: (id) => id !== 'y-1',
+};
 const PREFIX = 'x\\"ü-1-';
 const backend = virtualHostOf({ [NAME]: {} }).backends.get(NAME)!;
 
@@ -117,7 +123,8 @@ t.test('up: the backend’s own ids, of its own tasks', async (t) => {
   t.equal(up(text('"\\u0078\\"\\u00fc-1-t\\u0041"')), text('"tA"'), 'the name as escapes');
   t.equal(up(text(`"${PREFIX}t\\u0041"`)), text('"t\\u0041"'), 'the id as it came');
   t.equal(up(text(`"${PREFIX}"`)), text('""'));
-  for (const id of ['"t"', '"client"', '"x\\"ü-1"', '7', '{}']) t.equal(up(text(id)), text(id), id);
+  for (const id of ['"t"', '"client"', `"${PREFIX}clients"`, '"x\\"ü-1"', '7', '{}'])
+    t.equal(up(text(id)), text(id), id);
 });
 
 t.test('random messages: down as marked, and up again the original', async (t) => {

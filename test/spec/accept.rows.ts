@@ -3,9 +3,8 @@ import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { readEvents } from '../support/event-stream.js';
 import { answerText, rpc } from '../support/mcp-caller.js';
-import { encodeRequest, RawConnection, type HttpAnswer } from '../support/raw-http.js';
+import type { HttpAnswer } from '../support/raw-http.js';
 
-const KEEP_ALIVE_MS_MAX = 15_000;
 const WITH_PROGRESS =
   '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"one-echo","_meta":{"progressToken":1}}}';
 
@@ -122,31 +121,6 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       t.equal(answer.header('x-accel-buffering'), 'no');
       t.equal(answer.header('content-length'), undefined);
     }
-  });
-
-  await t.test('event streams: a comment line at least every 15 s of silence (S41)', async (t) => {
-    let release: (() => void) | undefined;
-    const backend = await backendFor(t, {
-      framing: 'chunked',
-      onCall: async (call) => {
-        await call.notify('notifications/progress', { progressToken: 1, progress: 1 });
-        await new Promise<void>((resolve) => (release = resolve));
-      },
-    });
-    const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
-    const connection = await RawConnection.open(deployment.gateway.origin, 2 * KEEP_ALIVE_MS_MAX);
-    t.teardown(() => connection.close());
-    const request = session.caller.request({ session: session.id, body: WITH_PROGRESS });
-    connection.write(encodeRequest(deployment.gateway.origin, request));
-    const head = await connection.readHead();
-    t.match((await connection.readChunk())?.toString(), /progressToken/);
-    const silentSince = performance.now();
-    const comment = await connection.readChunk();
-    t.match(comment?.toString(), /^:[^\n]*\n/, 'a comment');
-    t.ok(performance.now() - silentSince <= KEEP_ALIVE_MS_MAX, 'in time');
-    release?.();
-    const rest = await connection.readBody(head);
-    t.match(JSON.parse(readEvents(rest)[0] ?? ''), { id: 7, result: {} }, 'and the answer after it');
   });
 
   await t.test('an answer says the same in either form', async (t) => {

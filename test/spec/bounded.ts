@@ -8,6 +8,8 @@ export const BOUNDED = {
     ['--max-body-bytes', String(BODY_BYTES_MAX)],
     ['--connect-timeout', '600ms'],
     ['--initialize-timeout', '900ms'],
+    // What an initialize comes to is waited for: a busy machine takes long over it.
+    ['--initialize-patience', '30s'],
     ['--list-timeout', '900ms'],
     ['--call-timeout', `${CALL_TIMEOUT_MS}ms`],
   ].flat(),

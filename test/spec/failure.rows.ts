@@ -12,8 +12,8 @@ import { BOUNDED, CALL_TIMEOUT_MS } from './bounded.js';
 
 /** Connections that a kernel may hold for a process that accepts none, with room to spare. */
 const QUEUE_MAX = 64;
-/** Far above any of the deadlines here and far below their defaults. */
-const IN_TIME_MS = 4_500;
+/** Far above any of the deadlines here, with time for a busy machine, and below the defaults of lists and calls. */
+const IN_TIME_MS = 25_000;
 
 /** Takes the requests of one JSON-RPC method and never answers them. */
 function deafTo(method: string): McpBackendOptions['onRequest'] {
@@ -55,8 +55,9 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
     const caller = await deployment.caller({ deaf: { url: deaf.url }, good: { url: good.url } });
     let session: McpSession | undefined;
     t.ok((await elapsedMs(async () => (session = await caller.openSession()))) < IN_TIME_MS);
+    // Without its own deadline it would be the client's patience that ends: not ready yet.
     t.match(rpc(session!.opening).result, {
-      _meta: { 'switchyard/unavailable': [{ backend: 'deaf', reason: String }] },
+      _meta: { 'switchyard/unavailable': [{ backend: 'deaf', reason: /^(?!not ready yet)/ }] },
     });
     const deafCall = session!.call('deaf-x');
     const goodCall = await session!.call('good-x', '{"n":1}');
@@ -112,7 +113,7 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
     });
     const session = await (await deployment.caller({ endless: { url: endless.url } })).openSession();
     let listed: ListResult | undefined;
-    t.ok((await elapsedMs(async () => (listed = await listResult(session)))) < 2 * IN_TIME_MS);
+    t.ok((await elapsedMs(async () => (listed = await listResult(session)))) < IN_TIME_MS);
     t.same(
       listed?._meta?.['switchyard/unavailable']?.map(({ backend }) => backend),
       ['endless'],

@@ -1,15 +1,23 @@
-// `--session-idle-timeout` (decisions section 1): idle sessions end, and their upstream sessions with them.
+// What time brings by itself. `--session-idle-timeout` (decisions section 1): idle sessions end, and their upstream sessions with
+// them. `--stream-keep-alive`: silence on a stream is interrupted (S41).
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
+import { readEvents } from '../support/event-stream.js';
 import { rpc } from '../support/mcp-caller.js';
+import { encodeRequest, RawConnection } from '../support/raw-http.js';
 import { until } from '../support/until.js';
 
 const IDLE_TIMEOUT_MS = 2_000;
+const KEEP_ALIVE_MS = 1_000;
+/** By default a comment comes after 14 s, and the option takes no more: here there is time for a busy machine. */
+const COMMENT_MS_MAX = 15_000;
+const WITH_PROGRESS =
+  '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"one-echo","_meta":{"progressToken":1}}}';
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
-const setup = { options: ['--session-idle-timeout', `${IDLE_TIMEOUT_MS}ms`], spread: 'two' } as const;
+const options = ['--session-idle-timeout', `${IDLE_TIMEOUT_MS}ms`, '--stream-keep-alive', `${KEEP_ALIVE_MS}ms`];
 
-await forEachDeployment(t, setup, async (t, deployment) => {
+await forEachDeployment(t, { options, spread: 'two' }, async (t, deployment) => {
   await t.test('an idle session ends: 404, and its upstream sessions are ended', async (t) => {
     const backend = await backendFor(t, { withSessions: true });
     const caller = await deployment.caller({ one: { url: backend.url } });
@@ -45,5 +53,33 @@ await forEachDeployment(t, setup, async (t, deployment) => {
     release?.();
     t.match(rpc(await pending), { result: { structuredContent: { n: 1 } } });
     t.equal((await waiting.send(PING)).status, 200, 'its time starts when the answer is given');
+  });
+
+  await t.test('event streams: a comment line at least every 15 s of silence (S41)', async (t) => {
+    let release: (() => void) | undefined;
+    const backend = await backendFor(t, {
+      framing: 'chunked',
+      onCall: async (call) => {
+        await call.notify('notifications/progress', { progressToken: 1, progress: 1 });
+        await new Promise<void>((resolve) => (release = resolve));
+      },
+    });
+    const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+    const connection = await RawConnection.open(deployment.gateway.origin, 2 * COMMENT_MS_MAX);
+    t.teardown(() => connection.close());
+    const request = session.caller.request({ session: session.id, body: WITH_PROGRESS });
+    const sentAtMs = performance.now();
+    connection.write(encodeRequest(deployment.gateway.origin, request));
+    const head = await connection.readHead();
+    t.match((await connection.readChunk())?.toString(), /progressToken/);
+    const silentSinceMs = performance.now();
+    for (const count of [1, 2]) {
+      t.match((await connection.readChunk())?.toString(), /^:[^\n]*\n/, 'a comment');
+      t.ok(performance.now() - sentAtMs >= count * KEEP_ALIVE_MS * 0.9, 'not before its time');
+    }
+    t.ok(performance.now() - silentSinceMs <= COMMENT_MS_MAX, 'in time');
+    release?.();
+    const rest = await connection.readBody(head);
+    t.match(JSON.parse(readEvents(rest)[0] ?? ''), { id: 7, result: {} }, 'and the answer after it');
   });
 });

@@ -1,0 +1,29 @@
+// Where the members of a batch stand in its bytes: of so many as it may have, and one more, which tells that there are more.
+import t from 'tap';
+import { clientBatchIn } from '../../src/protocol/client-batch.js';
+import { JsonScanner } from '../../src/protocol/json-scanner.js';
+import { limits } from '../../src/shared/limits.js';
+
+function membersOf(text: string): string[] {
+  const bytes = Buffer.from(text);
+  const tape = new JsonScanner();
+  if (!tape.scan(bytes, 1)) throw new Error(`not JSON: ${text}`);
+  const { kind, members } = clientBatchIn(tape);
+  if (kind !== 'batch') throw new Error(kind);
+  return members.map(({ start, end }) => bytes.toString('utf8', start, end));
+}
+
+t.test('members of every kind, in order, without what is between them', (t) => {
+  t.same(membersOf('[]'), []);
+  t.same(membersOf(' [ {"a":[1,{}]} ,7,"é" ,[ ],null\n]'), ['{"a":[1,{}]}', '7', '"é"', '[ ]', 'null']);
+  t.end();
+});
+
+t.test('one more than a batch may have, and none beyond', (t) => {
+  const many = (count: number): number => membersOf(`[${Array.from({ length: count }, () => '{}').join()}]`).length;
+  const { batchMembersMax } = limits;
+  t.equal(many(batchMembersMax), batchMembersMax);
+  t.equal(many(batchMembersMax + 1), batchMembersMax + 1);
+  t.equal(many(batchMembersMax + 100), batchMembersMax + 1);
+  t.end();
+});

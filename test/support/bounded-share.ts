@@ -1,0 +1,23 @@
+// A subject's share of session bytes, as parts of a session see it: so many bytes, and what is held of them.
+import type { SessionShare } from '../../src/upstream/session-share.js';
+
+export class BoundedShare implements SessionShare {
+  heldBytes = 0;
+  readonly bytesMax: number;
+
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
+
+  keep(bytes: number): void {
+    this.heldBytes += bytes;
+  }
+
+  drop(bytes: number): void {
+    this.heldBytes -= bytes;
+  }
+
+  hasRoomFor(bytes: number): boolean {
+    return this.heldBytes + bytes <= this.bytesMax;
+  }
+}
