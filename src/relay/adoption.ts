@@ -23,8 +23,13 @@ export class Adoption {
     this.#accounts = accounts;
   }
 
-  /** Looks for a session that is not here. @param onFound called once, perhaps from within. */
-  find(sessionId: string, caller: Caller, onFound: OnFound): void {
+  /**
+   * Looks for a session that is not here, or not as it is now.
+   * @param present the caller's session, if it is here.
+   * @param onFound called once, perhaps from within.
+   */
+  find(sessionId: string, caller: Caller, present: Session | undefined, onFound: OnFound): void {
+    if (present !== undefined) return this.#refresh(present, caller, onFound);
     const owner = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
     // It is here, and another's.
     if (this.#sessions.has(sessionId)) return onFound(refusals.sessionUnknown);
@@ -40,6 +45,15 @@ export class Adoption {
       this.#underWay.delete(key);
       const found = this.#adopt(sessionId, caller, outcome);
       for (const each of begun) each(found);
+    });
+  }
+
+  /** Another process has changed what is written down of a session that is here. */
+  #refresh(session: Session, caller: Caller, onFound: OnFound): void {
+    const waiting: OnFound[] = [];
+    this.#wait(waiting, caller, onFound);
+    void session.entry?.refresh().then(() => {
+      for (const each of waiting) each(session);
     });
   }
 
@@ -73,7 +87,7 @@ export class Adoption {
     const { protocolVersion, clientInfo, capabilities } = record;
     const account = this.#accounts.of(subject);
     const introduction = { clientInfo, capabilities };
-    const begun = { id: sessionId, version };
+    const begun = { id: sessionId, record, version };
     const session = this.#sessions.create({ account, virtualHost, protocolVersion, introduction, begun });
     if (session instanceof Session) session.restore(record, virtualHost);
     return session;

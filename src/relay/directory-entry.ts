@@ -1,10 +1,13 @@
 // What one session has in the directory: its record is written when `initialize` has its outcome, and again whenever what is
-// in it has changed, one write at a time. Cold: a few times a session.
+// in it has changed, one write at a time. Who finds that another process has written meanwhile takes over what that one has
+// changed, and writes its own changes behind it. Cold: a few times a session.
 //
 //   unwritten ──initialize has its outcome──> writing ──done──> written ──change, or not written at last──> writing
+//   writing ──another was first──> reading ──> writing, or written
+//   written ──another has changed it──> stale ──the next request──> reading
 //   any ──the session ends──> over
-import type { SessionDirectory, WriteOutcome } from '../session-directory/session-directory.js';
-import type { SessionRecord } from '../session-directory/session-record.js';
+import type { LookUp, SessionDirectory, WriteOutcome } from '../session-directory/session-directory.js';
+import type { SessionRecord, UpstreamRecord } from '../session-directory/session-record.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { SessionIdentity } from './session.js';
@@ -12,15 +15,26 @@ import type { SessionIdentity } from './session.js';
 /** A session, as far as it is written down. */
 export interface RecordedSession {
   readonly identity: SessionIdentity;
+  /** Another process has changed the record: the next request waits until that is known. */
+  isStale: boolean;
   /** As it is now. */
   record(): SessionRecord;
+  /**
+   * Takes over what another process has changed.
+   * @param base upstream sessions as both knew them.
+   * @param isChanged whether something has changed here, too.
+   */
+  merge(theirs: SessionRecord, base: readonly UpstreamRecord[], isChanged: boolean): void;
 }
 
 export class DirectoryEntry {
   readonly #directory: SessionDirectory;
   readonly #session: RecordedSession;
+  readonly #onEnded: () => void;
   /** Of the record as last written or read; 0 before. */
   #version: number;
+  /** Its upstream sessions, where others may change them. */
+  #base: readonly UpstreamRecord[] = [];
   #isBegun: boolean;
   #isWriting = false;
   /** Changed since the write that is under way, or last, began. */
@@ -28,13 +42,25 @@ export class DirectoryEntry {
   #isOver = false;
   #isRemoved = false;
   #onSettled: (() => void) | undefined;
+  #refreshing: Promise<void> | undefined;
 
-  /** @param version of the record that the session was made of; 0 for a new one. */
-  constructor(directory: SessionDirectory, session: RecordedSession, version: number) {
+  /**
+   * @param onEnded called when another process has ended the session.
+   * @param begun what the session was made of, unless it is new.
+   */
+  constructor(
+    directory: SessionDirectory,
+    session: RecordedSession,
+    onEnded: () => void,
+    begun?: { readonly version: number; readonly upstreams: readonly UpstreamRecord[] },
+  ) {
     this.#directory = directory;
     this.#session = session;
-    this.#version = version;
-    this.#isBegun = version > 0;
+    this.#onEnded = onEnded;
+    this.#version = begun?.version ?? 0;
+    this.#setBase(begun?.upstreams ?? []);
+    this.#isBegun = begun !== undefined;
+    directory.watch(session.identity.id, () => (session.isStale = true));
   }
 
   /** Whether another process would go on with the session as it is now. */
@@ -62,25 +88,32 @@ export class DirectoryEntry {
   onChanged(): void {
     if (this.#isOver || !this.#isBegun) return;
     this.#isDirty = true;
-    if (!this.#isWriting) this.#write();
+    this.#writeIfDirty();
   }
 
   /** The session was used of late. */
   renew(): void {
     if (this.#isOver || !this.#isBegun || this.#isWriting) return;
-    if (this.#version === 0 || this.#isDirty) this.#write();
-    else void this.#directory.renew(this.#session.identity.id).then((isThere) => isThere || this.#onMissing());
+    if (this.#version === 0) this.#isDirty = true;
+    if (this.#isDirty) this.#writeIfDirty();
+    else void this.#directory.renew(this.#session.identity.id).then((isThere) => isThere || void this.refresh());
+  }
+
+  /** Reads what is written now: another process has changed it. Resolved when the session is as it, or over; always. */
+  refresh(): Promise<void> {
+    return (this.#refreshing ??= this.#refresh());
   }
 
   /** The session lives on elsewhere, or in its record alone. */
   letGo(): void {
+    if (!this.#isOver) this.#directory.unwatch(this.#session.identity.id);
     this.#isOver = true;
   }
 
   /** The session has ended. */
   remove(): void {
     if (this.#isOver) return;
-    this.#isOver = true;
+    this.letGo();
     // What is being written would come back.
     if (this.#isWriting) this.#isRemoved = true;
     else if (this.#isBegun) this.#directory.remove(this.#session.identity.id);
@@ -92,29 +125,69 @@ export class DirectoryEntry {
     onSettled?.();
   }
 
-  #write(): void {
-    const { identity } = this.#session;
-    this.#isWriting = true;
-    this.#isDirty = false;
-    const write = this.#directory.write(identity.id, identity, this.#session.record(), this.#version);
-    void write.then((outcome) => this.#onWritten(outcome));
+  #writeIfDirty(): void {
+    if (this.#isDirty && !this.#isOver && !this.#isWriting && this.#refreshing === undefined) this.#write();
   }
 
-  #onWritten(outcome: WriteOutcome): void {
+  #write(): void {
+    const { identity } = this.#session;
+    const record = this.#session.record();
+    this.#isWriting = true;
+    this.#isDirty = false;
+    const write = this.#directory.write(identity.id, identity, record, this.#version);
+    void write.then((outcome) => this.#onWritten(outcome, record));
+  }
+
+  #onWritten(outcome: WriteOutcome, { upstreams }: SessionRecord): void {
     this.#isWriting = false;
-    if (outcome === 'written') this.#version += 1;
-    else this.#isDirty = true;
+    if (outcome === 'written') {
+      this.#version += 1;
+      this.#setBase(upstreams);
+    } else {
+      this.#isDirty = true;
+    }
     if (this.#isRemoved) this.#directory.remove(this.#session.identity.id);
+    else if (outcome === 'written') this.#writeIfDirty();
+    else if (outcome === 'overtaken') void this.refresh();
     // What failed is tried again with the next change, or renewal.
-    else if (outcome === 'written' && this.#isDirty && !this.#isOver) this.#write();
-    else if (outcome === 'overtaken') this.#onMissing();
     this.#settle();
   }
 
-  /** The record is gone although the session lives: it is written anew. */
-  #onMissing(): void {
-    if (this.#isOver || this.#isWriting) return;
-    this.#version = 0;
-    this.#write();
+  async #refresh(): Promise<void> {
+    const { identity } = this.#session;
+    this.#session.isStale = false;
+    const found = await this.#directory.find(identity.id, identity);
+    if (!this.#isOver) this.#onFound(found);
+    this.#refreshing = undefined;
+    this.#writeIfDirty();
+  }
+
+  #onFound(found: LookUp): void {
+    if (found === 'ended') {
+      this.#onEnded();
+    } else if (found === 'failed' || found === 'full') {
+      // The session goes on as it is known here.
+      this.#session.isStale = true;
+    } else {
+      // The place has lost it although the session lives.
+      if (found === 'unknown') this.#isDirty = true;
+      this.#takeOver(found);
+    }
+  }
+
+  #takeOver(found: Exclude<LookUp, 'ended' | 'failed' | 'full'>): void {
+    const version = found === 'unknown' ? 0 : found.version;
+    if (version === this.#version) return;
+    this.#version = version;
+    if (found === 'unknown') return;
+    const isChanged = this.#isDirty;
+    this.#session.merge(found.record, this.#base, isChanged);
+    // What was taken over need not be written.
+    this.#isDirty = isChanged;
+    this.#setBase(found.record.upstreams);
+  }
+
+  #setBase(upstreams: readonly UpstreamRecord[]): void {
+    if (this.#directory.isShared) this.#base = upstreams;
   }
 }

@@ -36,3 +36,20 @@ export function restoreUpstreams(
   }
   return (backendName) => virtualHost.backends.has(backendName) && !moved.has(backendName);
 }
+
+/** Takes over what another process has opened since both knew `base`. What has changed here as well stays as it is here. */
+export function mergeUpstreams(
+  session: Session,
+  theirs: readonly UpstreamRecord[],
+  base: readonly UpstreamRecord[],
+  replace: (upstream: UpstreamSession, restore: () => void) => void,
+): void {
+  for (const { backendName, origin, path, ...record } of theirs) {
+    const backend = session.virtualHost?.backends.get(backendName);
+    if (backend?.target.origin !== origin || backend.target.path !== path) continue;
+    const upstream = session.upstream(backend);
+    const { sessionId } = base.find((known) => known.backendName === backendName) ?? { sessionId: undefined };
+    if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
+    replace(upstream, () => upstream.restore({ ...record, instructions: undefined }));
+  }
+}

@@ -134,10 +134,10 @@ export class Relay {
       return;
     }
     const session = this.#sessions.find(sessionId, caller.subject, caller.virtualHost.id);
-    if (session !== undefined) this.#inSession(caller, session, exchange);
+    if (session?.isStale === false) this.#inSession(caller, session, exchange);
     else if (this.#adoption === undefined) refuseMessage(exchange, refusals.sessionUnknown);
     else {
-      this.#adoption.find(sessionId, caller, (found) => {
+      this.#adoption.find(sessionId, caller, session, (found) => {
         if (found instanceof Session) this.#inSession(caller, found, exchange);
         else refuseMessage(exchange, found);
       });

@@ -9,10 +9,10 @@ import type { BackendMessage } from '../protocol/json-rpc.js';
 import { canResume } from '../protocol/protocol-versions.js';
 import type { ShareBound } from '../shared/share.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
-import type { SessionRecord } from '../session-directory/session-record.js';
+import type { SessionRecord, UpstreamRecord } from '../session-directory/session-record.js';
 import { BackendRequests } from './backend-requests.js';
 import type { DirectoryEntry } from './directory-entry.js';
-import { recordOf, restoreUpstreams } from './recorded-upstreams.js';
+import { mergeUpstreams, recordOf, restoreUpstreams } from './recorded-upstreams.js';
 import { OWN_INTRODUCTION, type ClientIntroduction } from '../upstream/client-introduction.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
 import { sendLogLevel } from './log-level.js';
@@ -70,6 +70,7 @@ export class Session {
   entry: DirectoryEntry | undefined;
   /** For `Sessions`: since its entry was last renewed. */
   isUsed = true;
+  isStale = false;
   /** For `Sessions`: until it has idled for too long. */
   idleDeadline: Deadline | undefined;
   #isEnded = false;
@@ -225,9 +226,22 @@ export class Session {
   restore({ logLevel, upstreams, subscriptions }: SessionRecord, virtualHost: CompiledVirtualHost): void {
     this.#logLevel = logLevel;
     const isThere = restoreUpstreams(this.#context, this, upstreams, virtualHost);
-    for (const [name, uris] of Object.entries(subscriptions)) {
-      if (isThere(name)) for (const uri of uris) this.subscriptions.add(name, uri);
-    }
+    const there = Object.entries(subscriptions).filter(([name]) => isThere(name));
+    if (there.length > 0) this.subscriptions.merge(Object.fromEntries(there), false);
+  }
+
+  /** For `DirectoryEntry`. */
+  merge(
+    { logLevel, upstreams, subscriptions }: SessionRecord,
+    base: readonly UpstreamRecord[],
+    isChanged: boolean,
+  ): void {
+    if (!isChanged) this.#logLevel = logLevel;
+    mergeUpstreams(this, upstreams, base, (upstream, restore) => {
+      if (this.#unasked === undefined) restore();
+      else this.#unasked.onReplaced(upstream, restore);
+    });
+    this.subscriptions.merge(subscriptions, !isChanged);
   }
 
   /**
@@ -389,6 +403,11 @@ export class Session {
     for (const upstream of this.release()) {
       upstream.close(request === undefined ? [] : passthroughHeadersFor(upstream.backend, request));
     }
+  }
+
+  /** Ends what is in flight here; the upstream sessions may go on elsewhere, as far as they are open. */
+  abandon(): void {
+    for (const upstream of this.release()) if (upstream.state !== 'open') upstream.close([]);
   }
 
   /** Ends the session but for its upstream sessions. @returns these, to be closed; the first time only. */

@@ -7,7 +7,7 @@ import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import type { ClientIntroduction } from '../upstream/client-introduction.js';
 import { Introductions } from '../upstream/introductions.js';
 import type { ExchangeRequest } from './exchange.js';
-import type { SessionDirectory } from '../session-directory/session-directory.js';
+import type { FoundSession, SessionDirectory } from '../session-directory/session-directory.js';
 import { limits } from '../shared/limits.js';
 import { DirectoryEntry } from './directory-entry.js';
 import { sessionBytesBound } from './session-memory.js';
@@ -30,8 +30,8 @@ export interface SessionPlan {
   readonly protocolVersion: string;
   /** Is copied. */
   readonly introduction: ClientIntroduction;
-  /** Of a session that another process began: its id, and the version of its record. */
-  readonly begun?: { readonly id: string; readonly version: number };
+  /** Of a session that another process began: its id, and its record. */
+  readonly begun?: { readonly id: string } & FoundSession;
 }
 
 export class Sessions {
@@ -65,10 +65,15 @@ export class Sessions {
     };
     const session = new Session(this.#context, identity, account, this.#options.means);
     const { directory } = this.#options;
-    if (directory !== undefined) session.entry = new DirectoryEntry(directory, session, begun?.version ?? 0);
+    if (directory !== undefined) {
+      const from = begun && { version: begun.version, upstreams: begun.record.upstreams };
+      session.entry = new DirectoryEntry(directory, session, () => this.#drop(session), from);
+    }
     account.sessions.take(1);
     session.idleDeadline = this.#context.deadlines.after(this.#options.idleTimeoutMs, () => {
       if (session.isBusy || this.#isElsewhere(session)) session.idleDeadline?.restart();
+      // Somebody has renewed it: it is used on another machine.
+      else if (session.isStale) this.#drop(session);
       else this.end(session);
     });
     this.#sessions.set(id, session);
@@ -96,6 +101,14 @@ export class Sessions {
     if (this.#sessions.delete(id)) session.account.sessions.give(1);
     session.entry?.remove();
     session.end(request);
+  }
+
+  /** It is not of this process any more, and may live elsewhere: nobody is told that it has ended. */
+  #drop(session: Session): void {
+    session.idleDeadline?.cancel();
+    if (this.#sessions.delete(session.identity.id)) session.account.sessions.give(1);
+    session.entry?.letGo();
+    session.abandon();
   }
 
   /** Every stream that belongs to no request; none is opened any more that way. */

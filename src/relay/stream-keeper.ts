@@ -26,7 +26,7 @@ export function parseEventId(text: string): EventId | undefined {
 
 /** Whether it is of the stream that belongs to no call, whichever process had it. */
 export function isSessionStream({ stream }: EventId): boolean {
-  return stream % 2 === 0;
+  return stream >= NUMBERS_FROM && stream % 2 === 0;
 }
 
 /** Numbers begin at random, so that an id of another session, or of one before, hardly ever means a stream of this one. */

@@ -51,6 +51,16 @@ export class Subscriptions {
     };
   }
 
+  /** Takes over those that another process has written down. @param isComplete whether there are no others. */
+  merge(theirs: Readonly<Record<string, readonly string[]>>, isComplete: boolean): void {
+    for (const [name, uris] of Object.entries(theirs)) for (const uri of uris) this.add(name, uri);
+    if (!isComplete) return;
+    for (const [name, uris] of this.#uris) {
+      const kept = new Set(theirs[name]);
+      for (const uri of [...uris]) if (!kept.has(uri)) this.delete(name, uri);
+    }
+  }
+
   add(backendName: string, uri: string): void {
     const uris = this.#uris.get(backendName) ?? new Set();
     if (uris.has(uri) || !this.hasRoomFor(uri)) return;

@@ -134,6 +134,13 @@ export class Unasked {
     return upstream.declares(SPEAKING) || this.#session.offersAnything || this.#session.hasSubscriptionAt(name);
   }
 
+  /** Another process has opened the upstream session anew: its backend is listened to there. */
+  onReplaced(upstream: UpstreamSession, replace: () => void): void {
+    const heard = this.#heard?.get(upstream);
+    replace();
+    if (heard !== undefined) this.onOpened(upstream, heard.passthrough);
+  }
+
   /** An upstream session is lost or closed. */
   onDropped(upstream: UpstreamSession): void {
     const heard = this.#heard?.get(upstream);

@@ -21,7 +21,6 @@ export interface FoundSession {
   readonly record: SessionRecord;
   /** What the next write is held against. */
   readonly version: number;
-  readonly expiresAtMs: number;
 }
 
 /** `unknown`: there is none for this owner. `failed`: the directory cannot say. `full`: too many are being looked for. */
@@ -42,6 +41,8 @@ export class SessionDirectory {
     itemsMax: limits.sessionLookUpsWaitingMax,
     itemsPerKeyMax: limits.sessionLookUpsWaitingPerSubjectMax,
   });
+  /** By the keys of sessions that are here. */
+  readonly #watchers = new Map<string, () => void>();
   #lookUpsUnderWay = 0;
   #writesUnderWay = 0;
   #failedCount = 0;
@@ -49,6 +50,26 @@ export class SessionDirectory {
   constructor(sessions: SealedSessions, options: SessionDirectoryOptions) {
     this.#sessions = sessions;
     this.#options = options;
+    sessions.onChanged = (key) => this.#onChanged(key);
+  }
+
+  /** Whether other machines may change what is written here. */
+  get isShared(): boolean {
+    return this.#sessions.isShared;
+  }
+
+  /** Where others can: what is called when they do, until `unwatch`. */
+  watch(sessionId: string, onChanged: () => void): void {
+    if (this.isShared) this.#watchers.set(sessionKey(sessionId).toString('latin1'), onChanged);
+  }
+
+  unwatch(sessionId: string): void {
+    if (this.isShared) this.#watchers.delete(sessionKey(sessionId).toString('latin1'));
+  }
+
+  #onChanged(key: Buffer | undefined): void {
+    if (key !== undefined) this.#watchers.get(key.toString('latin1'))?.();
+    else for (const onChanged of this.#watchers.values()) onChanged();
   }
 
   get outlivesGateway(): boolean {
@@ -80,10 +101,10 @@ export class SessionDirectory {
     if (this.#writesUnderWay >= limits.sessionWritesMax) return this.#failed('too many writes are under way');
     const bytes = encodeSessionRecord(record);
     if (bytes.length > limits.sessionRecordBytesMax) return this.#failed('the record of a session is too long');
-    const sealed = { version: version + 1, bytes: seal(sessionId, owner, bytes), expiresAtMs: this.#expiryMs() };
+    const sealed = { version: version + 1, bytes: seal(sessionId, owner, bytes) };
     this.#writesUnderWay += 1;
     try {
-      return (await this.#sessions.write(sessionKey(sessionId), sealed)) ? 'written' : 'overtaken';
+      return (await this.#sessions.write(sessionKey(sessionId), sealed, this.#lifeMs)) ? 'written' : 'overtaken';
     } catch (error) {
       return this.#failed(reasonOf(error));
     } finally {
@@ -94,7 +115,7 @@ export class SessionDirectory {
   /** It was used of late. @returns whether it is there; also when that cannot be told. */
   async renew(sessionId: string): Promise<boolean> {
     try {
-      return await this.#sessions.renew(sessionKey(sessionId), this.#expiryMs());
+      return await this.#sessions.renew(sessionKey(sessionId), this.#lifeMs);
     } catch (error) {
       this.#failed(reasonOf(error));
       return true;
@@ -103,7 +124,7 @@ export class SessionDirectory {
 
   /** The session is over. */
   remove(sessionId: string): void {
-    this.#sessions.remove(sessionKey(sessionId), this.#expiryMs()).catch((error: unknown) => {
+    this.#sessions.remove(sessionKey(sessionId), this.#lifeMs).catch((error: unknown) => {
       this.#failed(reasonOf(error));
     });
   }
@@ -117,7 +138,7 @@ export class SessionDirectory {
       if (typeof read !== 'object') return read ?? 'unknown';
       const bytes = unseal(sessionId, owner, read.bytes);
       if (bytes === undefined) return 'unknown';
-      return { record: decodeSessionRecord(bytes), version: read.version, expiresAtMs: read.expiresAtMs };
+      return { record: decodeSessionRecord(bytes), version: read.version };
     };
     let read: SealedRead | Promise<SealedRead>;
     try {
@@ -135,8 +156,8 @@ export class SessionDirectory {
       });
   }
 
-  #expiryMs(): number {
-    return Date.now() + this.#options.idleTimeoutMs * LIFE_FACTOR;
+  get #lifeMs(): number {
+    return this.#options.idleTimeoutMs * LIFE_FACTOR;
   }
 
   #failed(reason: string): 'failed' {

@@ -10,6 +10,7 @@ const EXPIRY_BYTES = 8;
 const KEY_BYTES = 32;
 
 export class EmbeddedSessions implements SealedSessions {
+  readonly isShared = false;
   /** Every read looks at what all processes have written: nothing has to be told. */
   onChanged: SealedSessions['onChanged'];
   readonly #root: RootDatabase;
@@ -38,22 +39,21 @@ export class EmbeddedSessions implements SealedSessions {
     this.#sessions.resetReadTxn();
     const entry = this.#sessions.getEntry(key);
     if (entry?.version === undefined) return undefined;
-    const expiresAtMs = entry.value.readDoubleBE();
-    if (expiresAtMs <= Date.now()) return undefined;
-    return { version: entry.version, bytes: entry.value.subarray(EXPIRY_BYTES), expiresAtMs };
+    if (entry.value.readDoubleBE() <= Date.now()) return undefined;
+    return { version: entry.version, bytes: entry.value.subarray(EXPIRY_BYTES) };
   }
 
-  async write(key: Buffer, { version, bytes, expiresAtMs }: SealedSession): Promise<boolean> {
-    const value = valueOf(bytes, expiresAtMs);
-    return heard(this.#sessions.put(key, value, version, version === 1 ? undefined : version - 1));
+  /** Of the first version nobody else can know: ids are random. What had expired is written over. */
+  async write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
+    return heard(this.#sessions.put(key, valueOf(bytes, lifeMs), version, version === 1 ? undefined : version - 1));
   }
 
-  async renew(key: Buffer, expiresAtMs: number): Promise<boolean> {
+  async renew(key: Buffer, lifeMs: number): Promise<boolean> {
     const present = this.read(key);
     if (typeof present !== 'object') return false;
     const { version, bytes } = present;
     // Who has written meanwhile has put its end off, too.
-    await heard(this.#sessions.put(key, valueOf(bytes, expiresAtMs), version, version));
+    await heard(this.#sessions.put(key, valueOf(bytes, lifeMs), version, version));
     return true;
   }
 
@@ -104,9 +104,10 @@ async function heard<Answer>(write: Promise<Answer>): Promise<Answer> {
   }
 }
 
-function valueOf(bytes: Buffer, expiresAtMs: number): Buffer {
+/** The time is the wall clock's: a record may outlive processes. */
+function valueOf(bytes: Buffer, lifeMs: number): Buffer {
   const value = Buffer.allocUnsafe(EXPIRY_BYTES + bytes.length);
-  value.writeDoubleBE(expiresAtMs);
+  value.writeDoubleBE(Date.now() + lifeMs);
   bytes.copy(value, EXPIRY_BYTES);
   return value;
 }

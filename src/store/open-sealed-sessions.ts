@@ -19,7 +19,7 @@ export async function openSealedSessions(
   if (sessionDirectory === 'none') return undefined;
   if (sessionDirectory === 'process') return tryOpenEmbedded(join(runDirectory, FOLDER), false, logger);
   if (store.kind === 'embedded') return tryOpenEmbedded(join(store.path, FOLDER), true, logger);
-  return undefined;
+  return (await import('./redis-sessions.js')).RedisSessions.open(store, logger);
 }
 
 async function tryOpenEmbedded(path: string, isFlushed: boolean, logger: Logger): Promise<SealedSessions | undefined> {

@@ -25,14 +25,17 @@ const INVALIDATION_CHANNEL = '__redis__:invalidate';
 
 export class RedisLink {
   readonly #events: RedisLinkEvents;
+  readonly #hearsItself: boolean;
   readonly #data: Redis;
   readonly #changes: Redis;
   #state: State = 'opening';
   /** While opening, the deadline; while live, the next health check. */
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: RedisStoreOptions, events: RedisLinkEvents) {
+  /** @param hearsItself whether changes made over this link are told as well. */
+  constructor(options: RedisStoreOptions, events: RedisLinkEvents, hearsItself = true) {
     this.#events = events;
+    this.#hearsItself = hearsItself;
     this.#data = createConnection(options);
     this.#changes = createConnection(options);
     for (const connection of [this.#data, this.#changes]) {
@@ -50,7 +53,8 @@ export class RedisLink {
       await Promise.all([this.#data.connect(), this.#changes.connect()]);
       const id = await this.#changes.client('ID');
       await this.#changes.subscribe(INVALIDATION_CHANNEL);
-      await this.#data.client('TRACKING', 'ON', 'REDIRECT', id);
+      if (this.#hearsItself) await this.#data.client('TRACKING', 'ON', 'REDIRECT', id);
+      else await this.#data.client('TRACKING', 'ON', 'REDIRECT', id, 'NOLOOP');
       // The commands so far are answered by a Redis that is still loading its data; this one is refused.
       await this.#data.ping();
     } catch (error) {
@@ -69,6 +73,11 @@ export class RedisLink {
   /** Rejects as `get` does; a write that got no answer may have been done. */
   async set(key: Buffer, value: Buffer): Promise<void> {
     await this.#losingOnSilence(this.#data.set(key, value));
+  }
+
+  /** Any other command of the data connection; rejects as `get` does. */
+  async run<Answer>(command: (data: Redis) => Promise<Answer>): Promise<Answer> {
+    return this.#losingOnSilence(command(this.#data));
   }
 
   /** Ends both connections without an event. */

@@ -5,25 +5,26 @@ export interface SealedSession {
   /** Counted up by each write: what a later write is held against. */
   readonly version: number;
   readonly bytes: Buffer;
-  /** On the wall clock, ms: a record may outlive processes. */
-  readonly expiresAtMs: number;
 }
 
 /** `ended`: there was one, and it was removed a while ago at most. */
 export type SealedRead = SealedSession | 'ended' | undefined;
 
 export interface SealedSessions {
+  /** Whether other machines write here, too: then `onChanged` tells what they do. */
+  readonly isShared: boolean;
   /** Without a promise when it can be told at once. Throws or rejects when it cannot be told. */
   read(key: Buffer): SealedRead | Promise<SealedRead>;
   /**
-   * Writes version 1 over anything that expired, or a later one over its predecessor alone.
-   * @returns false when something else is there. Rejects when it could not be written.
+   * Writes version 1 where nothing is, or a later one over its predecessor alone.
+   * @param lifeMs for so long it is kept, unless it is renewed.
+   * @returns false when something else is there, or nothing where something should be. Rejects when it could not be written.
    */
-  write(key: Buffer, session: SealedSession): Promise<boolean>;
-  /** Puts its end off. @returns false when there is nothing. Rejects as above. */
-  renew(key: Buffer, expiresAtMs: number): Promise<boolean>;
-  /** @param expiresAtMs until when it may be told that there was one. */
-  remove(key: Buffer, expiresAtMs: number): Promise<void>;
+  write(key: Buffer, session: SealedSession, lifeMs: number): Promise<boolean>;
+  /** It is kept for so long from now on. @returns false when there is nothing. Rejects as above. */
+  renew(key: Buffer, lifeMs: number): Promise<boolean>;
+  /** @param lifeMs for so long it may be told that there was one. */
+  remove(key: Buffer, lifeMs: number): Promise<void>;
   /** Called with the key of each record that somebody else has changed since it was read or written here, or with nothing for all of them. */
   onChanged: ((key: Buffer | undefined) => void) | undefined;
   close(): Promise<void>;

@@ -5,8 +5,8 @@
 //   state        open asked      handshake done   handshake failed   lost by backend   restored   close
 //   idle         opening         -                -                  -                 open       closed
 //   opening      (joins)         open             unavailable        -                 -          closed
-//   open         (at once)       -                -                  idle              -          closed
-//   unavailable  opening, when   -                -                  -                 -          closed
+//   open         (at once)       -                -                  idle              open       closed
+//   unavailable  opening, when   -                -                  -                 open       closed
 //                the delay is over
 //   closed       (refused)       -                -                  -                 -          -
 import type { CompiledBackend } from '../user-config/compiled-config.js';
@@ -32,7 +32,7 @@ const TRANSITIONS: Readonly<Record<UpstreamSessionState, readonly UpstreamSessio
   idle: ['opening', 'open', 'closed'],
   opening: ['open', 'unavailable', 'closed'],
   open: ['idle', 'closed'],
-  unavailable: ['opening', 'closed'],
+  unavailable: ['opening', 'open', 'closed'],
   closed: [],
 };
 
@@ -281,9 +281,13 @@ export class UpstreamSession {
     });
   }
 
-  /** Goes on with a session that another process has opened. Nobody is told: the backend's side of it is as it was. */
+  /**
+   * Goes on with a session that another process has opened, in place of one that is open here. Nobody is told: the backend's side
+   * of it is as it was.
+   */
   restore(record: UpstreamSessionRecord): void {
-    if (this.#state !== 'idle' || !this.#transition('open')) return;
+    if (this.#state === 'open') this.#dropRecord();
+    else if (this.#state === 'opening' || !this.#transition('open')) return;
     this.#record = record;
     this.#knownCapabilities = record.capabilities;
     this.#headers = sessionHeaders(record.sessionId, record.protocolVersion);

@@ -314,7 +314,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     await stream.event(progress(1));
     const log = await (await begun).until(1);
     const [number = '', position = ''] = log.lastId.split('_');
-    const unknown = [`${Number(number) + 1}_1`, `${number}_${Number(position) + 1}`, `${number}_999999`, '1_1', '0_0'];
+    const unknown = [`${Number(number) + 2}_1`, `${number}_${Number(position) + 1}`, `${number}_999999`, '1_1', '0_0'];
     for (const id of unknown) t.equal((await goOn(session, id)).status, 404, id);
     t.equal((await goOn(other, log.lastId)).status, 404, "another session's");
     const stranger = (await deployment.caller()).request({

@@ -2,8 +2,9 @@
 import type { SealedRead, SealedSession, SealedSessions } from '../../src/store/sealed-sessions.js';
 
 export class MemorySessions implements SealedSessions {
+  isShared = false;
   onChanged: SealedSessions['onChanged'];
-  readonly records = new Map<string, SealedSession>();
+  readonly records = new Map<string, SealedSession & { readonly expiresAtMs: number }>();
   readsCount = 0;
   writesCount = 0;
   /** `late`: by a promise; `silent`: never; `broken`: everything fails. */
@@ -17,19 +18,20 @@ export class MemorySessions implements SealedSessions {
     return this.mood === 'late' ? Promise.resolve(found) : new Promise(() => {});
   }
 
-  async write(key: Buffer, session: SealedSession): Promise<boolean> {
+  async write(key: Buffer, session: SealedSession, lifeMs: number): Promise<boolean> {
     this.writesCount += 1;
     await this.#obeyMood();
     const present = this.records.get(key.toString('hex'))?.version ?? 0;
     if (session.version !== 1 && present !== session.version - 1) return false;
-    this.records.set(key.toString('hex'), session);
+    this.records.set(key.toString('hex'), { ...session, expiresAtMs: performance.now() + lifeMs });
     return true;
   }
 
-  async renew(key: Buffer, expiresAtMs: number): Promise<boolean> {
+  async renew(key: Buffer, lifeMs: number): Promise<boolean> {
     await this.#obeyMood();
     const present = this.records.get(key.toString('hex'));
-    if (present !== undefined) this.records.set(key.toString('hex'), { ...present, expiresAtMs });
+    if (present !== undefined)
+      this.records.set(key.toString('hex'), { ...present, expiresAtMs: performance.now() + lifeMs });
     return present !== undefined;
   }
 

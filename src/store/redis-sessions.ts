@@ -1,0 +1,154 @@
+// Records of sessions in Redis, where every machine finds them. Each is a key of its own: its version and its bytes. Redis tells which
+// of those read or written here another machine has changed since. What has ended leaves its version 0 behind for a while, so that a
+// Redis that has lost its data is not taken for one from which sessions were removed. Cold. Needs of an ACL user: +eval +get +set
+// +pexpire +ping +subscribe +client|id +client|tracking, on keys that begin with \xff, and the channel __redis__:invalidate.
+//
+//   lost ── a link is live: anything may have changed ──▶ live ── the link is lost ──▶ lost, tried for ever. close() ends it.
+import { ReplyError } from 'ioredis';
+import { Backoff } from '../shared/backoff.js';
+import { limits } from '../shared/limits.js';
+import type { Logger } from '../shared/logger.js';
+import { messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { RedisLink } from './redis-link.js';
+import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
+
+const PREFIX = Buffer.concat([Buffer.from([0xff]), Buffer.from('session/')]);
+const VERSION_BYTES = 8;
+const ENDED = versionBytes(0);
+
+/**
+ * KEYS: the record. ARGV: the version that must be there, as bytes, or '' for nothing; what is to be there; its life, ms. Read again
+ * once it is written: Redis tells of changes of what was read last.
+ */
+const WRITE_SCRIPT = `
+local present = redis.call('GET', KEYS[1])
+if (present and string.sub(present, 1, ${VERSION_BYTES}) or '') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+redis.call('GET', KEYS[1])
+return 1`;
+
+/** KEYS: the record. ARGV: its life from now on, ms. */
+const RENEW_SCRIPT = `
+local present = redis.call('GET', KEYS[1])
+if not present or #present == ${VERSION_BYTES} then return 0 end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+redis.call('GET', KEYS[1])
+return 1`;
+
+export class RedisSessions implements SealedSessions {
+  readonly isShared = true;
+  onChanged: SealedSessions['onChanged'];
+  readonly #options: RedisStoreOptions;
+  readonly #logger: Logger;
+  readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
+  /** The newest link, in whatever state. */
+  #link: RedisLink;
+  #isLive = false;
+  #retryTimer: NodeJS.Timeout | undefined;
+  #lostReason: string | undefined;
+  #isClosed = false;
+
+  private constructor(options: RedisStoreOptions, logger: Logger) {
+    this.#options = options;
+    this.#logger = logger;
+    this.#link = this.#createLink();
+  }
+
+  /** Resolved after the first attempt to connect, however it ended. */
+  static async open(options: RedisStoreOptions, logger: Logger): Promise<RedisSessions> {
+    const sessions = new RedisSessions(options, logger);
+    await sessions.#link.open();
+    return sessions;
+  }
+
+  async read(key: Buffer): Promise<SealedRead> {
+    const value = await this.#send((link) => link.get(redisKey(key)));
+    if (!Buffer.isBuffer(value) || value.length < VERSION_BYTES) return undefined;
+    if (value.length === VERSION_BYTES) return 'ended';
+    return { version: value.readDoubleBE(), bytes: value.subarray(VERSION_BYTES) };
+  }
+
+  async write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
+    const before = version === 1 ? '' : versionBytes(version - 1);
+    const value = Buffer.concat([versionBytes(version), bytes]);
+    return this.#evaluate(WRITE_SCRIPT, key, before, value, wholeMs(lifeMs));
+  }
+
+  async renew(key: Buffer, lifeMs: number): Promise<boolean> {
+    return this.#evaluate(RENEW_SCRIPT, key, wholeMs(lifeMs));
+  }
+
+  async remove(key: Buffer, lifeMs: number): Promise<void> {
+    await this.#send((link) => link.run((redis) => redis.set(redisKey(key), ENDED, 'PX', wholeMs(lifeMs))));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#isLive = false;
+    clearTimeout(this.#retryTimer);
+    this.#link.end();
+  }
+
+  async #evaluate(script: string, key: Buffer, ...words: readonly (Buffer | string)[]): Promise<boolean> {
+    const run = (link: RedisLink): Promise<unknown> =>
+      link.run((redis) => redis.call('EVAL', script, 1, redisKey(key), ...words));
+    return (await this.#send(run)) === 1;
+  }
+
+  async #send<Answer>(command: (link: RedisLink) => Promise<Answer>): Promise<Answer> {
+    if (!this.#isLive) throw new Error('Redis is not reachable');
+    try {
+      return await command(this.#link);
+    } catch (error) {
+      // Not as a cause: the error of ioredis carries what was sent.
+      const verb = error instanceof ReplyError ? 'refused' : 'did not answer';
+      throw new Error(`Redis ${verb}: ${messageOf(error)}`);
+    }
+  }
+
+  #createLink(): RedisLink {
+    const events = {
+      onLive: () => this.#onLive(),
+      onChanged: (keys: readonly Buffer[]) => {
+        for (const key of keys) this.onChanged?.(key.subarray(PREFIX.length));
+      },
+      onFlushed: () => this.onChanged?.(undefined),
+      onLost: (reason: string) => this.#onLost(reason),
+    };
+    return new RedisLink(this.#options, events, false);
+  }
+
+  #onLive(): void {
+    this.#isLive = true;
+    this.#backoff.reset();
+    this.#lostReason = undefined;
+    this.#logger.info('Redis is connected for sessions');
+    this.onChanged?.(undefined);
+  }
+
+  #onLost(reason: string): void {
+    if (this.#isClosed) return;
+    this.#isLive = false;
+    // Told once, not at each of the tries that follow.
+    if (reason !== this.#lostReason) this.#logger.warn({ reason }, 'Redis cannot be reached for sessions');
+    this.#lostReason = reason;
+    this.#retryTimer = setTimeout(() => {
+      this.#link = this.#createLink();
+      void this.#link.open();
+    }, this.#backoff.nextSpread(Math.random())).unref();
+  }
+}
+
+function redisKey(key: Buffer): Buffer {
+  return Buffer.concat([PREFIX, key]);
+}
+
+function versionBytes(version: number): Buffer {
+  const bytes = Buffer.alloc(VERSION_BYTES);
+  bytes.writeDoubleBE(version);
+  return bytes;
+}
+
+function wholeMs(ms: number): string {
+  return String(Math.max(1, Math.round(ms)));
+}
