@@ -37,6 +37,8 @@ const INVALID: Verified = Object.freeze({ kind: 'refused', reason: 'invalid' });
 const EXPIRED: Verified = Object.freeze({ kind: 'refused', reason: 'expired' });
 
 export class TokenVerifier {
+  /** Tokens looked at, by what came of it; `remembered` ones were found good before. */
+  readonly counts = { remembered: 0, verified: 0, missing: 0, invalid: 0, expired: 0 };
   readonly #keys: ReadonlyMap<string, KeyObject | Uint8Array>;
   readonly #algorithms: string[];
   readonly #issuer: string;
@@ -64,13 +66,22 @@ export class TokenVerifier {
    */
   verify(authorization: string): Verified | Promise<Verified> {
     const known = this.#recall(authorization);
-    if (known !== undefined) return known;
+    if (known !== undefined) return this.#counted(known);
     const token = bearerToken(authorization);
-    if (token === '') return MISSING;
-    if (this.#keys.size === 0 || !isCanonical(token)) return INVALID;
+    if (token === '') return this.#counted(MISSING);
+    if (this.#keys.size === 0 || !isCanonical(token)) return this.#counted(INVALID);
     // However the scheme is written, and with however many spaces: one token is remembered once.
     const spelling = `Bearer ${token}`;
-    return this.#recall(spelling) ?? this.#underWay.get(spelling) ?? this.#verifyAnew(spelling, token);
+    const recalled = this.#recall(spelling);
+    if (recalled !== undefined) return this.#counted(recalled);
+    return this.#underWay.get(spelling) ?? this.#verifyAnew(spelling, token);
+  }
+
+  /** What is known without a look at the signature. */
+  #counted(verified: Verified): Verified {
+    if (verified.kind === 'subject') this.counts.remembered += 1;
+    else this.counts[verified.reason] += 1;
+    return verified;
   }
 
   #recall(authorization: string): Verified | undefined {
@@ -85,6 +96,7 @@ export class TokenVerifier {
   #verifyAnew(authorization: string, token: string): Promise<Verified> {
     const verifying = this.#verifyToken(token).then((verification) => {
       this.#underWay.delete(authorization);
+      this.counts[verification.verified.kind === 'subject' ? 'verified' : verification.verified.reason] += 1;
       if (verification.verified.kind === 'subject') this.#remember(authorization, verification);
       return verification.verified;
     });

@@ -105,6 +105,8 @@ export interface DataplaneOptions {
     { readonly address: ListenAddress; readonly certificatePath: string; readonly privateKeyPath: string } | undefined;
   /** For operators; never one of the other addresses. */
   readonly adminAddress: ListenAddress | undefined;
+  /** Whether figures are kept. */
+  readonly metrics: boolean;
   /** Begins with `/`, does not end with one; may be empty. */
   readonly pathPrefix: string;
   readonly workerCount: number;

@@ -70,6 +70,7 @@ function arrange(values: Values): DataplaneOptions {
     address: values.address,
     tls: arrangeTls(values),
     adminAddress: values['admin-address'],
+    metrics: values.metrics && values['admin-address'] !== undefined,
     pathPrefix: values['path-prefix'],
     workerCount,
     workerMemoryBytes,

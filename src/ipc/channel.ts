@@ -5,6 +5,7 @@
 // worker drains. `stop` may come at any time after `start`, and a worker exits by itself when the channel closes.
 import assert from 'node:assert';
 import type { ChildProcess } from 'node:child_process';
+import { isSeries } from '../metrics/series.js';
 import type { FromWorker, ToWorker } from './messages.js';
 
 /** The primary's end: sends one message to a worker. */
@@ -76,6 +77,7 @@ const fromWorkerChecks: Checks<FromWorker['kind']> = {
   'start-failed': (fields) => typeof fields.reason === 'string',
   drained: () => true,
   heartbeat: () => true,
+  report: ({ ticket, series }) => typeof ticket === 'number' && Array.isArray(series) && series.every(isSeries),
   store: (fields) => typeof fields.obstacle === 'string',
   written: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
   forgotten: (fields) => typeof fields.ticket === 'number',
@@ -97,6 +99,7 @@ const toWorkerChecks: Checks<ToWorker['kind']> = {
   stop: (fields) => typeof fields.withinMs === 'number' && typeof fields.farewellsMs === 'number',
   forget: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
   'all-forgotten': (fields) => typeof fields.ticket === 'number',
+  report: ({ ticket, series }) => typeof ticket === 'number' && series === undefined,
   readiness: (fields) => typeof fields.isReady === 'boolean',
 };
 

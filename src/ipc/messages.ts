@@ -1,6 +1,7 @@
 // The closed set of messages between the primary and a worker. Plain data, sent over Node's IPC channel with the
 // `advanced` serialization.
 import type { DataplaneOptions } from '../config/dataplane-options.js';
+import type { Series } from '../metrics/series.js';
 
 /** The first message to a worker, once. */
 export interface StartMessage {
@@ -37,7 +38,9 @@ export type ToWorker =
   /** Every worker has forgotten the subject that this worker announced. */
   | { readonly kind: 'all-forgotten'; readonly ticket: number }
   /** Whether the gateway as a whole can serve, for the health check on the public address. */
-  | { readonly kind: 'readiness'; readonly isReady: boolean };
+  | { readonly kind: 'readiness'; readonly isReady: boolean }
+  /** Somebody wants to see the figures: answer `report`. */
+  | { readonly kind: 'report'; readonly ticket: number };
 
 export type FromWorker =
   /** Every listener is open. */
@@ -49,6 +52,8 @@ export type FromWorker =
   | { readonly kind: 'heartbeat' }
   /** Why this worker cannot read user configs from here on; `''` when it can. Until told otherwise it can. */
   | { readonly kind: 'store'; readonly obstacle: string }
+  /** What this worker has counted since its start, and what it has now. */
+  | { readonly kind: 'report'; readonly ticket: number; readonly series: readonly Series[] }
   /** This worker wrote a subject's config: have every worker forget it, then answer `all-forgotten`. */
   | { readonly kind: 'written'; readonly subject: string; readonly ticket: number }
   | { readonly kind: 'forgotten'; readonly ticket: number };

@@ -7,6 +7,7 @@ import type { FromWorker } from '../ipc/messages.js';
 import type { Logger } from '../shared/logger.js';
 import { ForgetRounds } from './forget-rounds.js';
 import { HangWatch } from './hang-watch.js';
+import { Figures, type GatheredFigures } from './figures.js';
 import type { SlotStanding } from './readiness.js';
 import type { SlotState } from './slot-state.js';
 import { Slot, type FleetBounds, type WorkerPlan } from './slot.js';
@@ -30,11 +31,13 @@ export class Fleet {
   /** What a reload adds: the successor that starts, and predecessors that finish what they have. */
   readonly #others = new Set<Slot>();
   readonly #forgetRounds: ForgetRounds<ChildProcess>;
+  readonly #figures: Figures;
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
   readonly #bounds: FleetBounds;
   /** Called after each change of a slot's state: those of `ready`, `drain` and `onChange`, and two of each slot that is replaced. */
   readonly #onStateChange = new Set<() => void>();
+  #deathCount = 0;
   #isDrainAnnounced = false;
   #isEnding = false;
   /** As the workers were told last. */
@@ -45,6 +48,7 @@ export class Fleet {
     this.#logger = logger;
     this.#bounds = plan.bounds;
     this.#forgetRounds = new ForgetRounds(sendToWorker, plan.bounds.forgetRoundMsMax, logger);
+    this.#figures = new Figures(sendToWorker, plan.bounds.metricReportMsMax);
     this.#hangWatch = new HangWatch({
       hangTimeoutMs: plan.start.options.workerHangTimeoutMs,
       atOnceMax: plan.bounds.workerStartsAtOnceMax,
@@ -55,9 +59,13 @@ export class Fleet {
     const observer = {
       onState: () => this.#onState(),
       onMessage: (worker: ChildProcess, message: FromWorker) => this.#onMessage(worker, message),
+      onDeath: () => {
+        this.#deathCount += 1;
+      },
       onExit: (worker: ChildProcess) => {
         this.#hangWatch.leave(worker);
         this.#forgetRounds.gone(worker);
+        this.#figures.gone(worker);
       },
     };
     const { slotCount } = plan.start;
@@ -67,6 +75,16 @@ export class Fleet {
     this.#createSlot = (slot, slotPlan) => new Slot(slot, slotPlan, turns, observer, logger);
     this.#slots = Array.from({ length: slotCount }, (_, slot) => this.#createSlot(slot, plan));
     this.ready = this.#untilReady();
+  }
+
+  /** Workers that ended unasked after they had listened. */
+  get deathCount(): number {
+    return this.#deathCount;
+  }
+
+  /** The figures of all workers that listen or drain. */
+  async figures(): Promise<GatheredFigures> {
+    return this.#figures.gather(this.#all().flatMap((slot) => slot.answeringWorker ?? []));
   }
 
   get standings(): readonly SlotStanding[] {
@@ -205,6 +223,8 @@ export class Fleet {
       case 'written': {
         return this.#forgetRounds.begin(worker, message.ticket, message.subject, this.#servingWorkers());
       }
+      case 'report':
+        return this.#figures.onReport(worker, message.ticket, message.series);
       case 'forgotten':
         return this.#forgetRounds.forgotten(worker, message.ticket);
       case 'start-failed':

@@ -13,12 +13,15 @@ import { ServiceNotice, type ServiceManager } from '../process/service-notice.js
 import { StartFault } from '../process/start-fault.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { StopSignals } from '../process/stop-signals.js';
+import type { Series } from '../metrics/series.js';
 import { createLogger, type Logger } from '../shared/logger.js';
+import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { Fleet } from './fleet.js';
 import { HopDirectory } from './hop-directory.js';
 import { Reloads } from './reloads.js';
 import { SharedCheck } from './shared-check.js';
-import { AdminServer, jsonPage, readyPage } from './admin-server.js';
+import { AdminServer, jsonPage, readyPage, type AdminPage } from './admin-server.js';
+import { MetricsPage } from './metrics-page.js';
 import { isServing, Readiness, readinessInWords } from './readiness.js';
 import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
 
@@ -111,7 +114,7 @@ async function superviseFleet(
     if (hasStarted) readiness.log(report);
   });
   fleet.onChange(() => readiness.check());
-  const admin = await listenForOperators(options, readiness, logger);
+  const admin = await listenForOperators(options, readiness, fleet, logger);
   void fleet.ready.then((workers) => {
     const absentWorkers = options.workerCount - workers;
     if (absentWorkers > 0) logger.error({ absentWorkers }, 'some workers cannot start; the others serve without them');
@@ -163,14 +166,16 @@ async function superviseFleet(
 }
 
 async function listenForOperators(
-  { adminAddress }: DataplaneOptions,
+  { adminAddress, metrics }: DataplaneOptions,
   readiness: Readiness,
+  fleet: Fleet,
   logger: Logger,
 ): Promise<AdminServer | undefined> {
   if (adminAddress === undefined) return undefined;
   const admin = await AdminServer.listen(adminAddress, {
     '/live': () => jsonPage(200, { status: 'live' }),
     '/ready': () => readyPage(readiness.report),
+    ...(metrics && { '/metrics': metricsPage(readiness, fleet) }),
   });
   logger.info({ address: formatAddress(admin.address) }, 'admin listener');
   return admin;
@@ -200,6 +205,24 @@ async function tryReload(fleet: Fleet, current: DataplaneOptions, entry: Primary
   // What a running gateway cannot change: its addresses, and the number of slots that sessions are spread over.
   const { address, tls, workerCount } = current;
   return fleet.reload({ ...read, address, tls: read.tls && tls && { ...read.tls, address: tls.address }, workerCount });
+}
+
+/** The workers' figures and the primary's own. */
+function metricsPage(readiness: Readiness, fleet: Fleet): (accept: string) => Promise<AdminPage> {
+  const page = new MetricsPage();
+  return async (accept) => {
+    const { series, silentCount } = await fleet.figures();
+    const { isReady, slotCount, listeningCount } = readiness.report;
+    const own: Series[] = [
+      { name: 'switchyard_workers', labels: ['listening'], value: listeningCount },
+      { name: 'switchyard_workers', labels: ['absent'], value: slotCount - listeningCount },
+      { name: 'switchyard_worker_deaths_total', labels: [], value: fleet.deathCount },
+      { name: 'switchyard_workers_silent', labels: [], value: silentCount },
+      { name: 'switchyard_ready', labels: [], value: isReady ? 1 : 0 },
+      { name: 'switchyard_build_info', labels: [PROGRAM_VERSION], value: 1 },
+    ];
+    return page.write([...series, ...own], accept);
+  };
 }
 
 function listeningFields(options: DataplaneOptions): Record<string, string> {

@@ -13,7 +13,8 @@ import type { StartEnding, StartTurns } from './start-turns.js';
 export type FleetBounds = Readonly<
   Record<
     | Extract<keyof typeof limits, `worker${'Start' | 'Restart' | 'Settled' | 'Stop' | 'Exit'}${string}`>
-    | 'forgetRoundMsMax',
+    | 'forgetRoundMsMax'
+    | 'metricReportMsMax',
     number
   >
 >;
@@ -33,6 +34,8 @@ export interface SlotObserver {
   onState(): void;
   /** What concerns more than this slot: that it listens, its heartbeats, the rounds of forgetting. */
   onMessage(worker: ChildProcess, message: FromWorker): void;
+  /** The worker has listened, and ended unasked. */
+  onDeath(): void;
   /** The process is gone, after all its messages. */
   onExit(worker: ChildProcess): void;
 }
@@ -98,6 +101,11 @@ export class Slot {
   get standing(): SlotStanding {
     const isListening = this.#state === 'listening';
     return { slot: this.#number, isListening, isFailing: this.isFailing, storeObstacle: this.#storeObstacle };
+  }
+
+  /** The process that can tell its figures; `undefined` when there is none. */
+  get answeringWorker(): ChildProcess | undefined {
+    return ['listening', 'draining', 'drained'].includes(this.#state) ? this.#worker : undefined;
   }
 
   /** For a worker that listens and has not been told the same. */
@@ -231,6 +239,7 @@ export class Slot {
         this.#storeObstacle = message.obstacle;
         this.#observer.onState();
         return;
+      case 'report':
       case 'heartbeat':
       case 'written':
       case 'forgotten':
@@ -266,6 +275,7 @@ export class Slot {
   }
 
   #onDeath(worker: ChildProcess, ending: string): void {
+    this.#observer.onDeath();
     const listenedMs = Math.round(performance.now() - this.#listeningSinceMs);
     if (listenedMs >= this.#plan.bounds.workerSettledMs) this.#restartsInARow = 0;
     this.#logger.error({ workerPid: worker.pid, ending, listenedMs }, 'worker died; it is replaced');

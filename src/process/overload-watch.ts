@@ -23,13 +23,20 @@ export class OverloadWatch {
   readonly #overload: Overload;
   readonly #memoryBytes: number;
   readonly #gauges: OverloadGauges;
+  readonly #onDelay: (delayMs: number) => void;
   readonly #delaysMs: number[] = [];
   #dueMs: number;
   #collectedAtMs = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param memoryBytes what the process may take. */
-  constructor(overload: Overload, memoryBytes: number, gauges: OverloadGauges = new ProcessGauges()) {
+  /** @param memoryBytes what the process may take. @param onDelay hears of each reading how late it was. */
+  constructor(
+    overload: Overload,
+    memoryBytes: number,
+    gauges: OverloadGauges = new ProcessGauges(),
+    onDelay: (delayMs: number) => void = () => {},
+  ) {
+    this.#onDelay = onDelay;
     this.#overload = overload;
     this.#memoryBytes = memoryBytes;
     this.#gauges = gauges;
@@ -50,7 +57,9 @@ export class OverloadWatch {
   /** Takes one reading. The timer does; public for tests. */
   read(): void {
     const nowMs = this.#gauges.nowMs();
-    this.#delaysMs.push(Math.max(0, nowMs - this.#dueMs));
+    const delayMs = Math.max(0, nowMs - this.#dueMs);
+    this.#onDelay(delayMs);
+    this.#delaysMs.push(delayMs);
     if (this.#delaysMs.length > DELAYS_KEPT) this.#delaysMs.shift();
     this.#dueMs = nowMs + limits.overloadReadingMs;
     let reading = this.#reading();

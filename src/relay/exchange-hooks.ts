@@ -6,6 +6,7 @@ export abstract class ExchangeHooks {
   onDrain: (() => void) | undefined;
   onAbort: (() => void) | undefined;
   onIdentified: ((method: string, backend: string, tool: string) => void) | undefined;
+  onOutcome: Exchange['onOutcome'];
   onPart: ((part: Exchange) => void) | undefined;
   onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined;
 

@@ -17,6 +17,12 @@ export type BodyType = 'application/json' | 'text/event-stream';
  */
 export type ExchangeEnding = 'whole' | 'cut' | 'unheard';
 
+/**
+ * How a request came out. `tool-error`: its result says `isError`; `rpc-error`: an error of JSON-RPC, the backend's or ours;
+ * `fault`: its backend failed; `refused`: it was no message that could be answered, or there was no room for it.
+ */
+export type RequestOutcome = 'ok' | 'tool-error' | 'rpc-error' | 'fault' | 'refused';
+
 /** What the relay needs to know of a request. Values are copies: they stay valid after the handler returned. */
 export interface ExchangeRequest {
   readonly method: 'POST' | 'DELETE' | 'GET';
@@ -106,10 +112,16 @@ export interface Exchange {
   onAbort: (() => void) | undefined;
 
   /**
-   * Called once it is known what the request is. Set by whoever keeps logs or figures, as the next two.
+   * Called once it is known what the request is. Set by whoever keeps logs or figures, as the next ones.
    * @param backend and `tool` are `''` where the method has none.
    */
   onIdentified: ((method: string, backend: string, tool: string) => void) | undefined;
+  /**
+   * Called when the answer is known, before it is given; of answers without a story of their own, as an empty list, not at all.
+   * @param detail the code of an error or a refusal, the kind of a fault; `''` when all is well.
+   * @param backendMs what the one backend that was asked took for it; -1 when there is none.
+   */
+  onOutcome: ((outcome: RequestOutcome, detail: string | number, backendMs: number) => void) | undefined;
   /** Called with the exchange of each message of this one's batch, before that is handled. */
   onPart: ((part: Exchange) => void) | undefined;
   /**

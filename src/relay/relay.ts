@@ -44,6 +44,7 @@ import { BackendLog } from '../upstream/backend-log.js';
 import { Notices } from '../upstream/notices.js';
 import { OwnIds } from '../upstream/own-ids.js';
 import { Endpoints } from '../upstream/reach/endpoints.js';
+import type { UpstreamFaultKind } from '../upstream/upstream-fault.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
 
@@ -73,6 +74,8 @@ export interface RelayOptions {
   mintSessionId(): string;
   /** Whether a request without a session is served in one of its own, which ends with it; otherwise it is refused. */
   readonly isSessionOptional?: boolean;
+  /** For figures: each failure of a backend, of a request or of opening a session. */
+  readonly onBackendFault?: (backend: string, kind: UpstreamFaultKind, during: 'request' | 'opening') => void;
   readonly logger: Logger;
 }
 
@@ -107,8 +110,14 @@ export class Relay {
       answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
       nowMs,
       onAvailable: (backend) => log.onAvailable(backend),
-      onUnavailable: (backend, fault) => log.onUnavailable(backend, fault),
-      onFailure: (backend, fault) => log.onFailure(backend, fault),
+      onUnavailable: (backend, fault) => {
+        options.onBackendFault?.(backend.name, fault.kind, 'opening');
+        log.onUnavailable(backend, fault);
+      },
+      onFailure: (backend, fault) => {
+        options.onBackendFault?.(backend.name, fault.kind, 'request');
+        log.onFailure(backend, fault);
+      },
     };
     this.#accounts = options.accounts;
     this.#sessions = new Sessions(this.#context, {
@@ -123,6 +132,10 @@ export class Relay {
     this.#merger = new ListMerger(deadlines, options.accounts, logger);
     this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#logger = logger;
+  }
+
+  get sessionCount(): number {
+    return this.#sessions.count;
   }
 
   /** Takes a complete request; the exchange gets exactly one answer, now or later. */

@@ -1,6 +1,7 @@
 // One request for a single backend on its way, as `tools/call`: there with only the name changed, and back as it came. The
 // caller's going away does not end it (S12), a cancellation does (C16). Hot: one object per call, nothing awaited.
 import { capability } from '../protocol/capabilities.js';
+import { errorCodeIn, isToolError } from '../protocol/answer-outcome.js';
 import { sameId, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
@@ -59,6 +60,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   #request: RpcRequest | undefined;
   /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
   #sentIn: UpstreamSessionRecord | undefined;
+  /** Known where somebody wants to know how long the backend took. */
+  #sentAtMs = 0;
   #isSecondTry = false;
   /** From the first event on, or before a slow answer. */
   #stream: CallerStream | undefined;
@@ -96,7 +99,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     if (this.#isDone) return;
     if (this.#request === undefined) {
       // Not sent yet: there is nothing to cancel there.
-      this.#finish(errorMessage(this.id, CANCELLED));
+      this.#refuse(CANCELLED);
       return;
     }
     const { upstream } = this.#plan;
@@ -109,7 +112,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     // A backend need not answer what was cancelled, and many never end the stream either.
     this.#cancelDeadline ??= this.#plan.deadlines.after(limits.cancelledAnswerMsMax, () => {
       this.#request?.abort();
-      this.#finish(errorMessage(this.id, CANCELLED));
+      this.#refuse(CANCELLED);
     });
   }
 
@@ -126,8 +129,22 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     const tasks = session.taskForm(upstream);
     const parts = callersParts(bytes, message, this.id, uriName, uriPlaces, taskPlaces, tasks);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
-    else this.#finish(bytes, parts);
+    else {
+      this.#tellOutcome(bytes, message);
+      this.#finish(bytes, parts);
+    }
     if (this.#request?.isSent === true) this.#plan.exchange.releaseBody();
+  }
+
+  /** For whoever listens: nobody else has to know whether a tool has failed. */
+  #tellOutcome(bytes: Buffer, { isError, bodyStart, bodyEnd }: BackendMessage): void {
+    const { exchange, message } = this.#plan;
+    if (exchange.onOutcome === undefined) return;
+    const backendMs = performance.now() - this.#sentAtMs;
+    if (isError) exchange.onOutcome('rpc-error', errorCodeIn(bytes, bodyStart, bodyEnd), backendMs);
+    else if (message.method === 'tools/call' && isToolError(bytes, bodyStart, bodyEnd))
+      exchange.onOutcome('tool-error', '', backendMs);
+    else exchange.onOutcome('ok', '', backendMs);
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
@@ -220,7 +237,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   #onPassed(obstacle: RpcError | UpstreamFault | undefined): void {
     if (this.#isDone) return;
     if (obstacle === undefined) this.#send();
-    else if ('code' in obstacle) this.#finish(errorMessage(this.id, obstacle));
+    else if ('code' in obstacle) this.#refuse(obstacle);
     else this.#fail(obstacle);
   }
 
@@ -232,6 +249,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
       return;
     }
     this.#sentIn = upstream.record;
+    if (this.#plan.exchange.onOutcome !== undefined) this.#sentAtMs = performance.now();
     this.#request = upstream.request(outgoing, this.id, passthrough, idleTimeoutMs, true, this);
     if (this.#isExcused) this.#countSilence();
   }
@@ -287,7 +305,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     if (this.#request !== undefined)
       this.#plan.upstream.cancel(this.id, 'nobody waits for the answer', this.#plan.passthrough);
     this.#request?.abort();
-    this.#finish(errorMessage(this.id, CANCELLED));
+    this.#refuse(CANCELLED);
   }
 
   /** The id of the task that the request is about, as the caller has written it. */
@@ -325,7 +343,15 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     if (stream.isBlocked) this.#request?.pause();
   }
 
+  /** Ends with an error of ours that is nobody's fault. */
+  #refuse(error: RpcError): void {
+    this.#plan.exchange.onOutcome?.('rpc-error', error.code, -1);
+    this.#finish(errorMessage(this.id, error));
+  }
+
   #fail(fault: UpstreamFault): void {
+    const { exchange } = this.#plan;
+    exchange.onOutcome?.('fault', fault.kind, this.#sentAtMs === 0 ? -1 : performance.now() - this.#sentAtMs);
     this.#finish(errorMessage(this.id, backendFailed(this.#plan.upstream.backend.name, fault)));
   }
 

@@ -54,6 +54,10 @@ export class Sessions {
     });
   }
 
+  get count(): number {
+    return this.#sessions.size;
+  }
+
   /** @returns why there is no session, when a share of the subject's or of all has no room for it. */
   create({ account, virtualHost, protocolVersion, introduction, begun }: SessionPlan): Session | Refusal {
     const refusal = fullShare(account, virtualHost, introduction);

@@ -75,6 +75,10 @@ export const limits = {
   accessLogNameCharsMax: 256,
   /** Connections to the admin listener; one more is closed. A monitor needs one, and several may look at once. */
   adminConnectionsMax: 64,
+  /** Backends that figures have names of, per worker and together; further ones are `other`: each is a set of series. */
+  metricBackendsMax: 100,
+  /** How long workers have to tell their figures, ms; of one that does not the last ones are told. */
+  metricReportMsMax: 2_000,
   /** A request to the admin listener, ms: it has a head and nothing else. Above it the connection is closed. */
   adminRequestMsMax: 10_000,
   /** Different `host` headers whose verdict is remembered per worker; then all are forgotten and judged again. */

@@ -18,6 +18,11 @@ export class RepeatedLog {
   }
 
   /** @param kind what makes two lines the same. */
+  info(logger: Logger, kind: string, fields: object, message: string): void {
+    const notLogged = this.#take(kind);
+    if (notLogged !== undefined) logger.info({ ...fields, ...(notLogged > 0 && { notLogged }) }, message);
+  }
+
   warn(logger: Logger, kind: string, fields: object, message: string): void {
     const notLogged = this.#take(kind);
     if (notLogged !== undefined) logger.warn({ ...fields, ...(notLogged > 0 && { notLogged }) }, message);

@@ -3,6 +3,7 @@
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
 import { hearReason, openDatabase, openRoot } from './embedded-databases.js';
+import { StoreCounts } from './store-counts.js';
 import type { Store, StoreRead } from './store.js';
 import { RecentMap } from '../shared/recent-map.js';
 import { encodeStoreKey, unencodable } from './store-key.js';
@@ -16,6 +17,7 @@ const missing: StoreRead = Object.freeze({ kind: 'missing' });
 
 export class EmbeddedStore implements Store {
   readonly kind = 'embedded';
+  readonly #counts: StoreCounts;
   readonly #root: RootDatabase;
   readonly #values: Database<Buffer, Buffer>;
   readonly #known = new RecentMap<Known>(
@@ -25,12 +27,20 @@ export class EmbeddedStore implements Store {
   );
 
   /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
-  constructor(path: string) {
+  constructor(path: string, counts = new StoreCounts()) {
+    this.#counts = counts;
     this.#root = openRoot(path);
     this.#values = openDatabase(this.#root, 'user-configs');
   }
 
   read(subject: string): StoreRead {
+    const read = this.#read(subject);
+    if (read.kind === 'failed') this.#counts.failed += 1;
+    else this.#counts.asked += 1;
+    return read;
+  }
+
+  #read(subject: string): StoreRead {
     const known = this.#known.get(subject);
     const key = known?.key ?? encodeStoreKey(subject);
     if (key === undefined) return unencodable;

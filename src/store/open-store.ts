@@ -2,6 +2,7 @@
 // what it takes to start a worker.
 import type { StoreOptions } from '../config/dataplane-options.js';
 import type { Logger } from '../shared/logger.js';
+import type { StoreCounts } from './store-counts.js';
 import type { Store } from './store.js';
 
 /**
@@ -13,20 +14,21 @@ export async function openStore(
   options: StoreOptions,
   logger: Logger,
   onObstacle?: (obstacle: string) => void,
+  counts?: StoreCounts,
 ): Promise<Store> {
   switch (options.kind) {
     case 'embedded':
-      return openEmbedded(options.path);
+      return openEmbedded(options.path, counts);
     case 'redis':
-      return (await import('./redis-store.js')).RedisStore.open(options, logger, onObstacle);
+      return (await import('./redis-store.js')).RedisStore.open(options, logger, onObstacle, counts);
   }
 }
 
 /** LMDB's own words name no path, and a file system that is read-only only by what LMDB was about to do. */
-async function openEmbedded(path: string): Promise<Store> {
+async function openEmbedded(path: string, counts: StoreCounts | undefined): Promise<Store> {
   const { EmbeddedStore } = await import('./embedded-store.js');
   try {
-    return new EmbeddedStore(path);
+    return new EmbeddedStore(path, counts);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const advice = 'give --store-path a directory that this user may write: readers, too, note there that they read';

@@ -11,6 +11,7 @@ import type { Logger } from '../shared/logger.js';
 import { RecentMap } from '../shared/recent-map.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisLink } from './redis-link.js';
+import { StoreCounts } from './store-counts.js';
 import type { Store, StoreRead } from './store.js';
 import { encodeStoreKey, unencodable } from './store-key.js';
 
@@ -49,13 +50,20 @@ export class RedisStore implements Store {
   #retryTimer: NodeJS.Timeout | undefined;
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
   #lostReason: string | undefined;
+  readonly #counts: StoreCounts;
   readonly #onObstacle: (obstacle: string) => void;
   /** While it runs, what is known serves. */
   #graceTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  private constructor(options: RedisStoreOptions, logger: Logger, onObstacle: (obstacle: string) => void) {
+  private constructor(
+    options: RedisStoreOptions,
+    logger: Logger,
+    onObstacle: (obstacle: string) => void,
+    counts: StoreCounts,
+  ) {
     this.#onObstacle = onObstacle;
+    this.#counts = counts;
     this.#options = options;
     this.#logger = logger;
     this.#link = this.#createLink();
@@ -69,8 +77,9 @@ export class RedisStore implements Store {
     options: RedisStoreOptions,
     logger: Logger,
     onObstacle: (obstacle: string) => void = () => {},
+    counts = new StoreCounts(),
   ): Promise<RedisStore> {
-    const store = new RedisStore(options, logger, onObstacle);
+    const store = new RedisStore(options, logger, onObstacle, counts);
     await store.#link.open();
     return store;
   }
@@ -78,7 +87,12 @@ export class RedisStore implements Store {
   read(subject: string): StoreRead | Promise<StoreRead> {
     if (!this.#isLive) return this.#lastKnown(subject);
     const known = this.#known.get(subject);
-    return known?.term === this.#term ? known.read : this.#fetch(subject);
+    if (known?.term !== this.#term) {
+      this.#counts.asked += 1;
+      return this.#fetch(subject);
+    }
+    this.#counts.remembered += 1;
+    return known.read;
   }
 
   async write(subject: string, value: Buffer): Promise<void> {
@@ -156,10 +170,14 @@ export class RedisStore implements Store {
 
   #lastKnown(subject: string): StoreRead {
     const known = this.#known.get(subject);
-    if (known === undefined) return unreachable;
-    const { endedAtMs } = known.term;
+    const endedAtMs = known?.term.endedAtMs;
     const isUsable = endedAtMs === undefined || performance.now() - endedAtMs <= this.#options.staleGraceMs;
-    return isUsable ? known.read : unreachable;
+    if (known === undefined || !isUsable) {
+      this.#counts.failed += 1;
+      return unreachable;
+    }
+    this.#counts.stale += 1;
+    return known.read;
   }
 
   #createLink(): RedisLink {
@@ -168,10 +186,12 @@ export class RedisStore implements Store {
       onChanged: (keys) => {
         // A key that is not UTF-8 is no subject's: whatever it decodes to is read once more, no harm done.
         for (const key of keys) this.forget(key.toString('utf8'));
+        this.#counts.invalidations += keys.length;
       },
       onFlushed: () => {
         this.#known.clear();
         this.#pending.clear();
+        this.#counts.invalidations += 1;
       },
       onLost: (reason) => this.#onLost(reason),
     });

@@ -50,6 +50,16 @@ export class BackendConnections {
     this.replies = new Http1Upstream({ ...shared, pool: REPLY_BOUNDS, shares: sharesOf(repliesMax) });
   }
 
+  /** By what they are for, those that are being opened too. */
+  get counts(): Readonly<Record<'calls' | 'streams' | 'replies', number>> {
+    const { calls, streams, replies } = this;
+    return {
+      calls: calls.shares.connections,
+      streams: streams.shares.connections,
+      replies: replies.shares.connections,
+    };
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.replies.close(), this.streams.close(), this.calls.close()]);
   }

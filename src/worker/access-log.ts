@@ -1,54 +1,93 @@
 // One line per request when the option is on (decisions 1): who (a hash), what and how it went; never arguments, tokens
-// or whole session ids. The owner of a session writes it, because only the owner knows what the request was.
-import type { Caller } from '../relay/relay.js';
-import type { Exchange } from '../relay/exchange.js';
+// or whole session ids. Without the option refusals and backends' failures have their lines all the same, the first of a
+// kind at once and the others counted, because whoever asks why somebody was not served looks here.
+import type { ExchangeEnding } from '../relay/exchange.js';
 import { limits } from '../shared/limits.js';
 import { subjectHash, type Logger } from '../shared/logger.js';
 import type { Refusal } from '../shared/refusals.js';
+import { RepeatedLog } from '../shared/repeated-log.js';
+import type { WatchedRequest } from './request-watch.js';
+
+/** How a request ended. */
+export interface RequestEnd {
+  readonly durationMs: number;
+  /** Of the answer's head; 0 when there was none. */
+  readonly status: number;
+  /** Of the answer's body that were handed over. */
+  readonly bytes: number;
+  readonly ending: ExchangeEnding;
+}
 
 export class AccessLog {
   readonly #logger: Logger;
+  readonly #isOfAll: boolean;
+  readonly #repeated = new RepeatedLog();
 
-  constructor(logger: Logger) {
+  /** @param isOfAll a line for each request, not for refusals and failures alone. */
+  constructor(logger: Logger, isOfAll: boolean) {
     this.#logger = logger;
+    this.#isOfAll = isOfAll;
   }
 
-  /** Has a line written when the exchange is over, and one for each message of its batch. */
-  watch(caller: Caller, exchange: Exchange): void {
-    const startedAtMs = performance.now();
-    let what: What = { method: exchange.request.method };
-    exchange.onIdentified = (method, backend, tool) => {
-      what = {
-        method: bounded(method),
-        ...(backend !== '' && { backend }),
-        ...(tool !== '' && { tool: bounded(tool) }),
-      };
-    };
-    exchange.onPart = (part) => this.watch(caller, part);
-    exchange.onDone = (status, bytes, ending) => {
-      const durationMs = Math.round((performance.now() - startedAtMs) * 10) / 10;
-      const { subject, virtualHost } = caller;
-      const who = { subject: subjectHash(subject), virtualHost: virtualHost.id };
-      const how = { bytes, durationMs, callerGone: exchange.isAborted, ...(ending === 'cut' && { cut: true }) };
-      // Where the answer was cut before it began, there is no status.
-      this.#logger.info({ ...who, ...what, ...(status !== 0 && { status }), ...how }, 'request');
-    };
+  /** A request that the relay has answered, or not. */
+  done(request: WatchedRequest, end: RequestEnd): void {
+    const { outcome } = request;
+    const isProblem = outcome === 'refused' || outcome === 'fault';
+    if (!this.#isOfAll && !isProblem) return;
+    const { backend, detail } = request;
+    this.#write(`${outcome} ${detail} ${backend}`, { ...whatOf(request), ...howOf(request, end) });
   }
 
   /** A request that was refused before it reached the relay. */
   refused(method: string, virtualHost: string, refusal: Refusal): void {
-    this.#logger.info(
-      { virtualHost: bounded(virtualHost), method, status: refusal.status, refusal: refusal.code },
-      'request',
-    );
+    const { status, code } = refusal;
+    const fields = { virtualHost: bounded(virtualHost), method, outcome: 'refused', refusal: code, status };
+    this.#write(`refused ${code}`, fields);
+  }
+
+  #write(kind: string, fields: object): void {
+    if (this.#isOfAll) this.#logger.info(fields, 'request');
+    else this.#repeated.info(this.#logger, kind, fields, 'request not served');
   }
 }
 
-/** What the request turned out to be. */
-interface What {
-  readonly method: string;
-  readonly backend?: string;
-  readonly tool?: string;
+/** Who asked for what. */
+function whatOf({ caller, method, backend, tool }: WatchedRequest): object {
+  return {
+    subject: subjectHash(caller.subject),
+    virtualHost: caller.virtualHost.id,
+    method: bounded(method),
+    ...(backend !== '' && { backend }),
+    ...(tool !== '' && { tool: bounded(tool) }),
+  };
+}
+
+function howOf({ exchange, outcome, detail, backendMs }: WatchedRequest, end: RequestEnd): object {
+  const { durationMs, status, bytes, ending } = end;
+  const detailName = DETAIL_NAMES[outcome];
+  return {
+    outcome: ending === 'unheard' && outcome === 'ok' ? 'gone' : outcome,
+    ...(detailName !== undefined && { [detailName]: detail }),
+    // Where the answer was cut before it began, there is no status.
+    ...(status !== 0 && { status }),
+    bytes,
+    durationMs: tenths(durationMs),
+    ...(backendMs >= 0 && { backendMs: tenths(backendMs) }),
+    callerGone: exchange.isAborted,
+    ...(ending === 'cut' && { cut: true }),
+  };
+}
+
+const DETAIL_NAMES: Readonly<Record<WatchedRequest['outcome'], string | undefined>> = {
+  ok: undefined,
+  'tool-error': undefined,
+  'rpc-error': 'code',
+  fault: 'fault',
+  refused: 'refusal',
+};
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
 }
 
 /** What a caller made up may be as long as a request. */

@@ -34,6 +34,8 @@ async function onMessage(message: ToWorker): Promise<void> {
       break;
     case 'stop':
       await worker?.stop(message.farewellsMs);
+      // The last that is heard of it, so that nothing that was counted is lost.
+      sendReport(0);
       await flushLog();
       process.exit(0);
       break;
@@ -44,10 +46,17 @@ async function onMessage(message: ToWorker): Promise<void> {
     case 'all-forgotten':
       worker?.onAllForgotten(message.ticket);
       break;
+    case 'report':
+      sendReport(message.ticket);
+      break;
     case 'readiness':
       worker?.onReadiness(message.isReady);
       break;
   }
+}
+
+function sendReport(ticket: number): void {
+  if (worker !== undefined) primary.send({ kind: 'report', ticket, series: worker.report() });
 }
 
 async function start(message: StartMessage): Promise<void> {

@@ -19,7 +19,8 @@ import { checkTransport } from '../relay/transport.js';
 import type { HostPolicy } from '../shared/host-policy.js';
 import { headerUnreadable, refusals, type Refusal } from '../shared/refusals.js';
 import type { Logger } from '../shared/logger.js';
-import type { AccessLog } from './access-log.js';
+import type { RequestWatch } from './request-watch.js';
+import type { WorkerFigures } from './worker-figures.js';
 import type { Admission, AdmissionOutcome } from './admission/admission.js';
 import type { HopFailure } from './hop/call.js';
 import type { ForwardedIdentity } from './hop/heads.js';
@@ -44,8 +45,10 @@ export interface PipelineParts {
   readonly hops: Hops;
   /** `undefined` where sessions end with their worker: there is nothing to wait for. */
   readonly ownerWaits: OwnerWaits | undefined;
-  /** `undefined` unless the option is on. */
-  readonly accessLog: AccessLog | undefined;
+  /** `undefined` where nobody wants to know how requests come out. */
+  readonly watch: RequestWatch | undefined;
+  /** `undefined` where no figures are kept. */
+  readonly figures: WorkerFigures | undefined;
   readonly logger: Logger;
 }
 
@@ -159,7 +162,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   #toOwner(caller: Caller, exchange: Exchange): void {
-    const { slot, slotCount, hops } = this.#parts;
+    const { slot, slotCount, hops, figures } = this.#parts;
     const { sessionId } = exchange.request;
     // Without a session id only `initialize` can follow, and whoever answers that mints an id of its own.
     const owner = sessionId === '' ? slot : ownerOf(sessionId, slotCount);
@@ -167,6 +170,7 @@ export class Pipeline implements EdgeHandler {
       this.#toRelay(caller, exchange);
       return;
     }
+    if (figures !== undefined) figures.passedHops += 1;
     const address = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
     hops.forward(owner, address, exchange, (failure) => this.#onHopFailure(owner, address, exchange, failure));
   }
@@ -179,7 +183,8 @@ export class Pipeline implements EdgeHandler {
     failure: HopFailure,
     sinceMs = performance.now(),
   ): void {
-    const { hops, ownerWaits } = this.#parts;
+    const { hops, ownerWaits, figures } = this.#parts;
+    figures?.failedHops.count(failure);
     const isToCome = failure === 'owner-absent' && ownerWaits !== undefined && !hops.isClosed;
     const again = (): void =>
       hops.forward(owner, address, exchange, (next) => this.#onHopFailure(owner, address, exchange, next, sinceMs));
@@ -187,7 +192,7 @@ export class Pipeline implements EdgeHandler {
     const refusal = isToCome ? refusals.ownerStarting : REFUSED_BY_FAILURE[failure];
     const { method, body } = exchange.request;
     const answer = withRequestId(refusal, body);
-    this.#parts.accessLog?.refused(method, address.virtualHostId, answer);
+    this.#parts.watch?.refused(method, address.virtualHostId, answer);
     refuse(exchange, answer);
   }
 
@@ -195,7 +200,7 @@ export class Pipeline implements EdgeHandler {
     const { method, sessionId } = exchange.request;
     const refusal = outcome.kind === 'refused' ? outcome.refusal : this.#parts.overload.refusalOf(method, sessionId);
     if (refusal !== undefined) {
-      this.#parts.accessLog?.refused(method, address.virtualHostId, refusal);
+      this.#parts.watch?.refused(method, address.virtualHostId, refusal);
       refuse(exchange, refusal);
     } else if (outcome.kind === 'admitted') {
       // The other worker did not know of the successor when it sent this.
@@ -205,8 +210,8 @@ export class Pipeline implements EdgeHandler {
   }
 
   #toRelay(caller: Caller, exchange: Exchange): void {
-    const { relay, accessLog } = this.#parts;
-    accessLog?.watch(caller, exchange);
+    const { relay, watch } = this.#parts;
+    watch?.watch(caller, exchange);
     relay.handle(caller, exchange);
   }
 
@@ -222,7 +227,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   #refuse(exchange: EdgeExchange, refusal: Refusal): void {
-    this.#parts.accessLog?.refused(exchange.request.method, exchange.head.virtualHostId ?? '', refusal);
+    this.#parts.watch?.refused(exchange.request.method, exchange.head.virtualHostId ?? '', refusal);
     refuse(exchange, refusal);
   }
 }

@@ -20,7 +20,13 @@ import { openSealedSessions } from '../store/open-sealed-sessions.js';
 import { openStore } from '../store/open-store.js';
 import type { Store } from '../store/store.js';
 import { UserConfigs } from '../user-config/user-configs.js';
+import { OWN_BOUNDS_S } from '../metrics/catalogue.js';
+import { Histogram } from '../metrics/histogram.js';
+import type { Series } from '../metrics/series.js';
+import { StoreCounts } from '../store/store-counts.js';
 import { AccessLog } from './access-log.js';
+import { RequestWatch } from './request-watch.js';
+import { WorkerFigures, type FigureSources } from './worker-figures.js';
 import { Admission } from './admission/admission.js';
 import { HopListener } from './hop/listener.js';
 import { hopSocketPath, Hops } from './hop/hops.js';
@@ -34,6 +40,7 @@ import { OverloadWatch } from '../process/overload-watch.js';
 import { Pipeline } from './pipeline.js';
 
 interface WorkerParts {
+  readonly report: () => Series[];
   readonly edge: Edge;
   readonly pipeline: Pipeline;
   readonly hopListener: HopListener;
@@ -59,7 +66,10 @@ export class Worker {
     const { slot, slotCount, options, hopDirectory, hopSecret } = start;
     const logger = createLogger(options.logLevel, { role: 'worker', slot });
     const uws = await loadUws();
-    const store = await openStore(options.store, logger, (obstacle) => primary.send({ kind: 'store', obstacle }));
+    const storeCounts = new StoreCounts();
+    const onObstacle = (obstacle: string): void => primary.send({ kind: 'store', obstacle });
+    const store = await openStore(options.store, logger, onObstacle, storeCounts);
+    const figures = options.metrics ? new WorkerFigures() : undefined;
     const deadlines = new DeadlineWheel();
     const configs = new UserConfigs(store, options.upstream.mode, oddityLog(logger));
     const accounts = new Accounts(shareTable(options.shares));
@@ -90,23 +100,26 @@ export class Worker {
       answerMemory: memories.answers,
       sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
       directory,
+      ...(figures && { onBackendFault: (...fault) => figures.countFault(...fault) }),
       mintSessionId: () => mintSessionId(slot, slotCount),
       logger,
     });
     const hops = new Hops(hopDirectory, slot, hopSecret, logger);
     const announcer = new ForgetAnnouncer(primary);
     const overload = new Overload(logger);
+    const tokens = new TokenVerifier(options.token);
     const pipeline = new Pipeline({
       overload,
       slot,
       slotCount,
       hosts: createHostPolicy(options, options.address),
       tlsHosts: createHostPolicy(options, options.tls?.address ?? options.address),
-      admission: new Admission(new TokenVerifier(options.token), configs, logger),
+      admission: new Admission(tokens, configs, logger),
       relay,
       hops,
       ownerWaits: directory && new OwnerWaits(),
-      accessLog: options.accessLog ? new AccessLog(logger) : undefined,
+      watch: createWatch(options, figures, logger),
+      figures,
       logger,
     });
     const hopListener = new HopListener(
@@ -122,9 +135,22 @@ export class Worker {
     // and one that cannot listen takes no slot from a predecessor.
     await edge.listen();
     hopListener.take();
-    const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes);
+    const loopDelay = new Histogram(OWN_BOUNDS_S);
+    const onDelay = (delayMs: number): void => loopDelay.observe(delayMs / 1_000);
+    const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes, undefined, onDelay);
     overloadWatch.start();
+    const sources: FigureSources = {
+      slot,
+      loopDelay,
+      sessionCount: () => relay.sessionCount,
+      connections: () => backends.counts,
+      storeReads: () => storeCounts.reads,
+      storeInvalidations: () => storeCounts.invalidations,
+      tokenVerifications: () => tokens.counts,
+    };
+    const report = (): Series[] => figures?.report(sources) ?? [];
     return new Worker({
+      report,
       overloadWatch,
       edge,
       pipeline,
@@ -181,9 +207,24 @@ export class Worker {
     this.#parts.pipeline.isGatewayReady = isReady;
   }
 
+  /** All figures, for the primary. */
+  report(): readonly Series[] {
+    return this.#parts.report();
+  }
+
   onAllForgotten(ticket: number): void {
     this.#parts.announcer.onAllForgotten(ticket);
   }
+}
+
+/** Nothing where no figures are kept and the log takes no lines of requests. */
+function createWatch(
+  { accessLog }: DataplaneOptions,
+  figures: WorkerFigures | undefined,
+  logger: Logger,
+): RequestWatch | undefined {
+  const log = logger.isLevelEnabled('info') ? new AccessLog(logger, accessLog) : undefined;
+  return log === undefined && figures === undefined ? undefined : new RequestWatch(log, figures);
 }
 
 /** Once for each config: what is misspelt in one may open what it was to close. */

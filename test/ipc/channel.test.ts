@@ -32,6 +32,7 @@ const toWorker = [
   { kind: 'forget', subject: '', ticket: 0 },
   { kind: 'all-forgotten', ticket: 1 },
   { kind: 'readiness', isReady: true },
+  { kind: 'report', ticket: 1 },
 ];
 const fromWorker = [
   { kind: 'listening' },
@@ -39,6 +40,7 @@ const fromWorker = [
   { kind: 'drained' },
   { kind: 'heartbeat' },
   { kind: 'store', obstacle: '' },
+  { kind: 'report', ticket: 1, series: [{ name: 'switchyard_sessions', labels: [], value: 1 }] },
   { kind: 'written', subject: 's', ticket: 1 },
   { kind: 'forgotten', ticket: 1 },
 ];

@@ -32,6 +32,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     address: { host: '127.0.0.1', port: 0 },
     tls: undefined,
     adminAddress: undefined,
+    metrics: true,
     pathPrefix: '/gw-rs',
     workerCount: 2,
     workerMemoryBytes: 1024 * 1024 * 1024,

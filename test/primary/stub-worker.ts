@@ -107,6 +107,13 @@ function main(journal: string): void {
     note(message.kind, message);
     if ((message.kind === 'drain' || message.kind === 'retire') && plan.drain !== 'ignore')
       primary.send({ kind: 'drained' });
+    if (message.kind === 'report') {
+      const series = [
+        { name: 'switchyard_hops_total', labels: ['passed'], value: slot + 1 },
+        { name: 'switchyard_sessions', labels: [], value: 10 },
+      ] as const;
+      primary.send({ kind: 'report', ticket: message.ticket, series });
+    }
     if (message.kind === 'stop' && plan.stop !== 'ignore') process.exit(0);
     if (message.kind === 'forget' && plan.forget !== 'ignore')
       primary.send({ kind: 'forgotten', ticket: message.ticket });

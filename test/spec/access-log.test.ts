@@ -109,12 +109,18 @@ await forEachDeployment(t, setup, async (t, deployment) => {
   });
 });
 
-await t.test('off by default', async (t) => {
-  const deployment = await startDeployment(t, { workerCount: 4 });
-  const backend = await backendFor(t);
-  const caller = await deployment.caller({ one: { url: backend.url } });
-  const linesBefore = deployment.gateway.logs.length;
-  await (await caller.openSession()).call('one-echo');
-  await caller.initialize({ token: null });
-  t.equal(deployment.gateway.logs.length, linesBefore);
-});
+await t.test(
+  'off by default, but for refusals and failures of backends, which are told once and then counted',
+  async (t) => {
+    const deployment = await startDeployment(t, { workerCount: 4 });
+    const backend = await backendFor(t);
+    const caller = await deployment.caller({ one: { url: backend.url } });
+    const linesBefore = deployment.gateway.logs.length;
+    await (await caller.openSession()).call('one-echo');
+    t.equal(deployment.gateway.logs.length, linesBefore);
+    for (let i = 0; i < 3; i++) await caller.initialize({ token: 'x.y.z' });
+    const line = await deployment.gateway.waitForLog(({ msg }) => msg === 'request not served');
+    t.match(line, { level: 30, outcome: 'refused', refusal: 'token-invalid', status: 401 });
+    t.notOk(deployment.gateway.logs.some(({ msg }) => msg === 'request'));
+  },
+);

@@ -7,6 +7,7 @@ import { limits } from '../../src/shared/limits.js';
 import { subjectHash } from '../../src/shared/logger.js';
 import { refusals } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/worker/access-log.js';
+import { RequestWatch } from '../../src/worker/request-watch.js';
 import { ScriptedContext } from '../upstream/scripted-context.js';
 import { REQUEST_ID, type ScriptedUpstream } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
@@ -26,13 +27,13 @@ class Scene {
   readonly http: ScriptedUpstream;
   readonly #context: ScriptedContext;
   readonly #relay: Relay;
-  readonly #accessLog: AccessLog;
+  readonly #watch: RequestWatch;
 
-  constructor(t: Test) {
+  constructor(t: Test, isOfAll = true) {
     this.#context = new ScriptedContext(t);
     this.http = this.#context.http;
     const logger = logInto(this.lines);
-    this.#accessLog = new AccessLog(logger);
+    this.#watch = new RequestWatch(new AccessLog(logger, isOfAll), undefined);
     this.#relay = new Relay({
       accounts: createAccounts(),
       http: this.http,
@@ -53,7 +54,7 @@ class Scene {
       ...request,
     });
     const caller = { subject: SUBJECT, virtualHost: VIRTUAL_HOST };
-    this.#accessLog.watch(caller, exchange);
+    this.#watch.watch(caller, exchange);
     this.#relay.handle(caller, exchange);
     return exchange;
   }
@@ -77,8 +78,8 @@ class Scene {
   }
 
   /** A scene with an open session, and no lines yet. */
-  static inSession(t: Test): Scene {
-    const scene = new Scene(t);
+  static inSession(t: Test, isOfAll = true): Scene {
+    const scene = new Scene(t, isOfAll);
     scene.initialize();
     scene.lines.length = 0;
     return scene;
@@ -180,7 +181,7 @@ t.test("a caller's own words are cut to a bound", async (t) => {
   unknown.post(words);
   t.equal(unknown.only(t)['method'], bounded);
   const lines: string[] = [];
-  new AccessLog(logInto(lines)).refused('POST', words, refusals.virtualHostUnknown);
+  new AccessLog(logInto(lines), true).refused('POST', words, refusals.virtualHostUnknown);
   t.equal((JSON.parse(lines[0] ?? '{}') as Line)['virtualHost'], bounded);
 });
 
@@ -199,7 +200,7 @@ t.test('what the relay refuses has a line with the status', async (t) => {
 
 t.test('what never reaches the relay has a line with the code of the refusal', async (t) => {
   const lines: string[] = [];
-  new AccessLog(logInto(lines)).refused('POST', 'vh', refusals.tokenExpired);
+  new AccessLog(logInto(lines), true).refused('POST', 'vh', refusals.tokenExpired);
   t.equal(lines.length, 1);
   t.match(JSON.parse(lines[0] ?? '{}'), { virtualHost: 'vh', method: 'POST', status: 401, refusal: 'token-expired' });
 });
@@ -208,7 +209,8 @@ t.test('what never reaches the relay has a line with the code of the refusal', a
 function watched(): { exchange: RecordedExchange; told: () => Line[] } {
   const lines: string[] = [];
   const exchange = new RecordedExchange();
-  new AccessLog(logInto(lines)).watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, exchange);
+  const watch = new RequestWatch(new AccessLog(logInto(lines), true), undefined);
+  watch.watch({ subject: SUBJECT, virtualHost: VIRTUAL_HOST }, exchange);
   return { exchange, told: () => lines.map((line) => JSON.parse(line) as Line) };
 }
 
@@ -254,4 +256,52 @@ t.test('each message of a batch has a line of its own', async (t) => {
   part.onIdentified?.('tools/call', 'b', 'add');
   part.respond(200, 'application/json', '{}');
   t.match(told(), [{ method: 'tools/call', backend: 'b', tool: 'add', status: 200, bytes: 2 }]);
+});
+
+const failure = (result: string): string => `{"jsonrpc":"2.0","id":1,"result":${result}}`;
+
+t.test('a call has the outcome that its answer has, whatever its HTTP status', async (t) => {
+  const rows: [answer: string, expected: Line][] = [
+    [RESULT, { outcome: 'ok', status: 200 }],
+    [failure('{"content":[],"isError":true}'), { outcome: 'tool-error', status: 200 }],
+    [failure('{"isError" : true,"content":[{"type":"text","text":"the-result"}]}'), { outcome: 'tool-error' }],
+    [failure('{"isError":false,"structuredContent":{"isError":true}}'), { outcome: 'ok' }],
+    [failure('{"content":[{"type":"text","text":"\\"isError\\":true"}]}'), { outcome: 'ok' }],
+    ['{"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"the-result"}}', { outcome: 'rpc-error', code: -32042 }],
+    ['{"jsonrpc":"2.0","id":1,"error":{"code":"the-result","message":""}}', { outcome: 'rpc-error', code: 0 }],
+  ];
+  for (const [answer, expected] of rows) {
+    const scene = Scene.inSession(t);
+    scene.post('tools/call', { name: 'b-add' });
+    scene.http.last.json(answer);
+    const line = scene.only(t);
+    t.match(line, expected, answer);
+    t.ok(Number(line['backendMs']) >= 0 && Number(line['backendMs']) <= Number(line['durationMs']) + 0.1);
+  }
+});
+
+t.test('a fault of the backend, an error of ours and a refusal say what they are', async (t) => {
+  const faulty = Scene.inSession(t);
+  faulty.post('tools/call', { name: 'b-add' });
+  faulty.http.last.head(503, 'text/plain').end();
+  t.match(faulty.only(t), { outcome: 'fault', fault: 'http-status', status: 200, backend: 'b' });
+  const unknown = Scene.inSession(t);
+  unknown.post('tools/call', { name: 'nowhere' });
+  t.match(unknown.only(t), { outcome: 'rpc-error', code: -32602, status: 200 });
+  const refused = Scene.inSession(t);
+  refused.request({ body: Buffer.from('{') });
+  t.match(refused.only(t), { outcome: 'refused', refusal: 'not-json', status: 400 });
+});
+
+t.test('without the option faults and refusals alone have lines, the first of a kind', async (t) => {
+  const scene = Scene.inSession(t, false);
+  scene.post('tools/call', { name: 'b-add' });
+  scene.http.last.json(RESULT);
+  scene.post('tools/call', { name: 'nowhere' });
+  t.same(scene.lines, []);
+  for (let i = 0; i < 3; i++) {
+    scene.post('tools/call', { name: 'b-add' });
+    scene.http.last.head(503, 'text/plain').end();
+  }
+  t.match(scene.only(t), { msg: 'request not served', outcome: 'fault', fault: 'http-status', backend: 'b', ...WHO });
 });

@@ -6,6 +6,7 @@ import type { Exchange } from '../../src/relay/exchange.js';
 import { HostPolicy } from '../../src/shared/host-policy.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/worker/access-log.js';
+import { RequestWatch } from '../../src/worker/request-watch.js';
 import type { AdmissionOutcome } from '../../src/worker/admission/admission.js';
 import type { EdgeExchange } from '../../src/worker/edge/edge-exchange.js';
 import { Pipeline, type PipelineParts } from '../../src/worker/pipeline.js';
@@ -47,7 +48,7 @@ function createScene(): Scene {
       },
     },
     relay: { handle: (_caller: Caller, exchange: Exchange) => scene.relayed.push(exchange) },
-    accessLog: new AccessLog(logInto(lines)),
+    watch: new RequestWatch(new AccessLog(logInto(lines), true), undefined),
     logger: logInto([]),
   } as unknown as PipelineParts;
   return Object.assign(scene, { pipeline: new Pipeline(parts) });
@@ -124,7 +125,9 @@ t.test('the owner of a session refuses what comes by a hop, too, and says so in 
   scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, exchange);
   t.same(steps, [`answered ${refusals.overloaded.status}`]);
   t.same(scene.asked, [['DELETE', 'session']]);
-  t.match(scene.lines, [/"virtualHost":"vh","method":"DELETE","status":503,"refusal":"overloaded"/]);
+  t.match(scene.lines, [
+    /"virtualHost":"vh","method":"DELETE","outcome":"refused","refusal":"overloaded","status":503/,
+  ]);
   scene.overloadRefusal = undefined;
   scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, createExchange().exchange);
   t.equal(scene.relayed.length, 1);

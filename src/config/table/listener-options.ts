@@ -20,6 +20,13 @@ export const adminOptions = {
     fallback: '127.0.0.1:8002',
     parse: values.parseListenAddressOrOff,
   },
+  metrics: {
+    placeholder: '[true|false]',
+    meaning: 'keep the figures that /metrics tells; without an admin listener none are kept',
+    fallback: 'true',
+    textAlone: 'true',
+    parse: values.parseSwitch,
+  },
 } as const satisfies OptionTable;
 
 export const tlsListenerOptions = {

@@ -1,0 +1,105 @@
+// Every metric that the gateway tells: what Prometheus, the dashboard and the alert rules know it by. Workers keep figures,
+// the primary puts them together and adds its own. docs/operations.md and deploy/ mirror this file, and tests hold them together.
+
+/** Seconds; of requests. From a quick cache hit to a tool that thinks. */
+export const LATENCY_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+/** Seconds; of the gateway's own share, and of the event loop's delay, which are a hundredth of that. */
+export const OWN_BOUNDS_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+
+export interface MetricFamily {
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** Of a histogram, seconds. */
+  readonly boundsS?: readonly number[];
+}
+
+export const metricFamilies = {
+  switchyard_requests_total: {
+    type: 'counter',
+    help: 'Requests that were answered, by MCP method, backend, HTTP status and outcome.',
+    labels: ['method', 'backend', 'status', 'outcome'],
+  },
+  switchyard_requests_in_flight: { type: 'gauge', help: 'POST requests that are worked on.', labels: [] },
+  switchyard_streams: { type: 'gauge', help: 'Event streams that clients have opened with GET.', labels: [] },
+  switchyard_refusals_total: {
+    type: 'counter',
+    help: 'Requests that were refused, by the code of docs/errors.md.',
+    labels: ['code'],
+  },
+  switchyard_request_seconds: {
+    type: 'histogram',
+    help: 'From the whole request to the whole answer, by MCP method; without streams that clients open.',
+    labels: ['method'],
+    boundsS: LATENCY_BOUNDS_S,
+  },
+  switchyard_gateway_seconds: {
+    type: 'histogram',
+    help: "The gateway's own share of requests that one backend answered: until the answer goes out, without the backend's time.",
+    labels: [],
+    boundsS: OWN_BOUNDS_S,
+  },
+  switchyard_backend_seconds: {
+    type: 'histogram',
+    help: "From a request's sending to its backend's answer.",
+    labels: ['backend'],
+    boundsS: LATENCY_BOUNDS_S,
+  },
+  switchyard_backend_faults_total: {
+    type: 'counter',
+    help: 'Failures of backends, by kind: of requests, and of opening a session.',
+    labels: ['backend', 'kind', 'during'],
+  },
+  switchyard_upstream_connections: {
+    type: 'gauge',
+    help: 'Connections to backends, by what they are for.',
+    labels: ['use'],
+  },
+  switchyard_sessions: { type: 'gauge', help: 'Sessions of clients.', labels: [] },
+  switchyard_hops_total: {
+    type: 'counter',
+    help: 'Requests passed on to the worker that holds their session; of these, those that failed by reason.',
+    labels: ['result'],
+  },
+  switchyard_store_reads_total: {
+    type: 'counter',
+    help: 'Look-ups of user configs, by where the answer came from.',
+    labels: ['result'],
+  },
+  switchyard_store_invalidations_total: {
+    type: 'counter',
+    help: 'User configs forgotten because they may have changed.',
+    labels: [],
+  },
+  switchyard_token_verifications_total: {
+    type: 'counter',
+    help: 'Tokens looked at, by what came of it; remembered ones were good before.',
+    labels: ['result'],
+  },
+  switchyard_event_loop_delay_seconds: {
+    type: 'histogram',
+    help: "How late a worker's timer was, ten times a second.",
+    labels: ['worker'],
+    boundsS: OWN_BOUNDS_S,
+  },
+  switchyard_memory_bytes: {
+    type: 'gauge',
+    help: "A worker's memory: resident, heap in use, and buffers outside of the heap.",
+    labels: ['worker', 'kind'],
+  },
+  switchyard_cpu_seconds_total: { type: 'counter', help: "A worker's CPU time.", labels: ['worker'] },
+  switchyard_workers: { type: 'gauge', help: 'Workers, by whether they listen.', labels: ['state'] },
+  switchyard_worker_deaths_total: {
+    type: 'counter',
+    help: 'Workers that ended unasked after they had listened.',
+    labels: [],
+  },
+  switchyard_workers_silent: { type: 'gauge', help: 'Workers that gave no figures in time for this page.', labels: [] },
+  switchyard_ready: { type: 'gauge', help: '1 when the gateway is ready, as /ready says, else 0.', labels: [] },
+  switchyard_build_info: { type: 'gauge', help: 'Always 1; the version of the program.', labels: ['version'] },
+} as const satisfies Readonly<Record<string, MetricFamily>>;
+
+export type MetricName = keyof typeof metricFamilies;
+
+/** Stands for what has no label value of its own: an unknown method, a backend beyond the number that is told. */
+export const OTHER = 'other';

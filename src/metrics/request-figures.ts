@@ -1,0 +1,148 @@
+// A worker's figures of requests: counters in a typed array for each backend, found by small numbers. Hot: once per request
+// when it is over, a few additions.
+//
+// What callers make up never becomes a label: a method that is not known is `other`, and so are backends beyond a number.
+import { limits } from '../shared/limits.js';
+import { LATENCY_BOUNDS_S, OTHER, OWN_BOUNDS_S } from './catalogue.js';
+import { Histogram } from './histogram.js';
+import type { Series } from './series.js';
+
+/** MCP's, and `GET`, `DELETE`, `batch` and `POST` for what is not one message or was not read. */
+export const METHODS = [
+  OTHER,
+  'initialize',
+  'ping',
+  'tools/call',
+  'tools/list',
+  'prompts/get',
+  'prompts/list',
+  'resources/read',
+  'resources/list',
+  'resources/templates/list',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'completion/complete',
+  'logging/setLevel',
+  'tasks/get',
+  'tasks/list',
+  'tasks/result',
+  'tasks/cancel',
+  'notifications/initialized',
+  'notifications/cancelled',
+  'notifications/progress',
+  'notifications/roots/list_changed',
+  'response',
+  'batch',
+  'POST',
+  'GET',
+  'DELETE',
+] as const;
+
+/**
+ * How a request came out: `ok`; `tool-error`, a result that says `isError`; `rpc-error`, an error of JSON-RPC, the backend's or
+ * ours; `fault`, a backend that failed; `refused`, before there was a message; `gone`, nobody was there to be answered.
+ */
+export const OUTCOMES = ['ok', 'tool-error', 'rpc-error', 'fault', 'refused', 'gone'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** Of answers; 0 stands for every other one, and for none. */
+const STATUSES = [0, 200, 202, 204, 400, 401, 403, 404, 405, 406, 413, 415, 429, 500, 503] as const;
+
+const methodNumbers: ReadonlyMap<string, number> = new Map(METHODS.map((method, number) => [method, number]));
+const outcomeNumbers: ReadonlyMap<string, number> = new Map(OUTCOMES.map((outcome, number) => [outcome, number]));
+const statusNumbers = new Uint8Array(600);
+for (const [number, status] of STATUSES.entries()) statusNumbers[status] = number;
+
+const CELLS = METHODS.length * OUTCOMES.length * STATUSES.length;
+
+export interface RequestFigure {
+  readonly method: string;
+  /** `''` when no backend was asked, or more than one. */
+  readonly backend: string;
+  readonly outcome: Outcome;
+  readonly status: number;
+  /** From the whole request to the whole answer; of an answer that has no end to wait for, -1. */
+  readonly totalMs: number;
+  /** Until the answer was there; -1 when that is not known. */
+  readonly answeredMs: number;
+  /** Of that, the backend's; -1 when no one backend was asked. */
+  readonly backendMs: number;
+}
+
+/** Of requests to one backend. */
+class BackendFigures {
+  readonly counts = new Float64Array(CELLS);
+  readonly seconds = new Histogram(LATENCY_BOUNDS_S);
+}
+
+export class RequestFigures {
+  /** By backend; `''` for requests of none. The last one to be let in is `other`. */
+  readonly #backends = new Map<string, BackendFigures>();
+  readonly #other = new BackendFigures();
+  readonly #methodSeconds = METHODS.map(() => new Histogram(LATENCY_BOUNDS_S));
+  readonly #ownSeconds = new Histogram(OWN_BOUNDS_S);
+
+  record({ method, backend, outcome, status, totalMs, answeredMs, backendMs }: RequestFigure): void {
+    const figures = this.#of(backend);
+    const methodNumber = methodNumbers.get(method) ?? 0;
+    const row = methodNumber * OUTCOMES.length + (outcomeNumbers.get(outcome) ?? 0);
+    figures.counts[row * STATUSES.length + (statusNumbers[status] ?? 0)]! += 1;
+    if (totalMs >= 0) this.#methodSeconds[methodNumber]!.observe(totalMs / 1_000);
+    if (backendMs < 0) return;
+    figures.seconds.observe(backendMs / 1_000);
+    if (answeredMs >= backendMs) this.#ownSeconds.observe((answeredMs - backendMs) / 1_000);
+  }
+
+  /** The label of a backend: its name, or `other` when there are too many to tell. */
+  labelOf(backend: string): string {
+    return this.#of(backend) === this.#other ? OTHER : backend;
+  }
+
+  series(): Series[] {
+    const all = [...this.#backends, [OTHER, this.#other] as const];
+    return [
+      ...all.flatMap(([backend, figures]) => [...countSeries(backend, figures.counts)]),
+      ...all.flatMap(([backend, { seconds }]) => histogramSeries('switchyard_backend_seconds', [backend], seconds)),
+      ...METHODS.flatMap((method, number) =>
+        histogramSeries('switchyard_request_seconds', [method], this.#methodSeconds[number]!),
+      ),
+      ...histogramSeries('switchyard_gateway_seconds', [], this.#ownSeconds),
+    ];
+  }
+
+  #of(backend: string): BackendFigures {
+    const known = this.#backends.get(backend);
+    if (known !== undefined) return known;
+    if (this.#backends.size > limits.metricBackendsMax) return this.#other;
+    const figures = new BackendFigures();
+    this.#backends.set(backend, figures);
+    return figures;
+  }
+}
+
+export function histogramSeries(
+  name:
+    | 'switchyard_backend_seconds'
+    | 'switchyard_request_seconds'
+    | 'switchyard_gateway_seconds'
+    | 'switchyard_event_loop_delay_seconds',
+  labels: readonly string[],
+  histogram: Histogram,
+): Series[] {
+  return histogram.isEmpty ? [] : [{ name, labels, value: histogram.sum, counts: histogram.counts }];
+}
+
+function* countSeries(backend: string, counts: Float64Array): Generator<Series> {
+  for (const [cell, value] of counts.entries()) {
+    if (value === 0) continue;
+    const row = Math.floor(cell / STATUSES.length);
+    const method = METHODS[Math.floor(row / OUTCOMES.length)] ?? OTHER;
+    const outcome = OUTCOMES[row % OUTCOMES.length] ?? OTHER;
+    const status = STATUSES[cell % STATUSES.length] ?? 0;
+    yield {
+      name: 'switchyard_requests_total',
+      labels: [method, backend, status === 0 ? 'none' : String(status), outcome],
+      value,
+    };
+  }
+}

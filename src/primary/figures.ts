@@ -1,0 +1,79 @@
+// Gathers the figures of all workers when somebody asks, and adds up what they say. Cold.
+//
+// A counter must never fall, or its rate would jump. So what a worker has said last counts on for one that does not answer
+// in time, and for good after its death: what it had counted since is lost, and no more.
+import type { ChildProcess } from 'node:child_process';
+import { metricFamilies } from '../metrics/catalogue.js';
+import { SeriesSum, type Series } from '../metrics/series.js';
+import type { ToWorker } from '../ipc/messages.js';
+
+interface Round {
+  readonly ticket: number;
+  readonly waitingFor: Set<ChildProcess>;
+  readonly done: Promise<void>;
+  readonly end: () => void;
+}
+
+export interface GatheredFigures {
+  readonly series: readonly Series[];
+  /** Workers whose figures are those of an earlier time. */
+  readonly silentCount: number;
+}
+
+export class Figures {
+  readonly #send: (worker: ChildProcess, message: ToWorker) => void;
+  readonly #reportMsMax: number;
+  readonly #latest = new Map<ChildProcess, readonly Series[]>();
+  /** What the dead have counted. */
+  readonly #retired = new SeriesSum();
+  #round: Round | undefined;
+  #lastTicket = 0;
+
+  constructor(send: (worker: ChildProcess, message: ToWorker) => void, reportMsMax: number) {
+    this.#send = send;
+    this.#reportMsMax = reportMsMax;
+  }
+
+  /** Who asks while others wait hears the same. @param workers that can answer. */
+  async gather(workers: Iterable<ChildProcess>): Promise<GatheredFigures> {
+    this.#round ??= this.#begin(workers);
+    const round = this.#round;
+    await round.done;
+    const sum = new SeriesSum();
+    for (const series of this.#retired.all) sum.add(series);
+    for (const report of this.#latest.values()) for (const series of report) sum.add(series);
+    return { series: [...sum.all], silentCount: round.waitingFor.size };
+  }
+
+  onReport(worker: ChildProcess, ticket: number, series: readonly Series[]): void {
+    this.#latest.set(worker, series);
+    if (ticket === this.#round?.ticket) this.#strike(this.#round, worker);
+  }
+
+  /** The worker is no more. Gauges end with it. */
+  gone(worker: ChildProcess): void {
+    for (const series of this.#latest.get(worker) ?? []) {
+      if (metricFamilies[series.name].type !== 'gauge') this.#retired.add(series);
+    }
+    this.#latest.delete(worker);
+    if (this.#round !== undefined) this.#strike(this.#round, worker);
+  }
+
+  #begin(workers: Iterable<ChildProcess>): Round {
+    let end = (): void => {};
+    const done = new Promise<void>((resolve) => (end = resolve));
+    const round: Round = { ticket: ++this.#lastTicket, waitingFor: new Set(workers), done, end };
+    const timer = setTimeout(end, this.#reportMsMax);
+    void done.then(() => {
+      clearTimeout(timer);
+      this.#round = undefined;
+    });
+    for (const worker of round.waitingFor) this.#send(worker, { kind: 'report', ticket: round.ticket });
+    if (round.waitingFor.size === 0) end();
+    return round;
+  }
+
+  #strike(round: Round, worker: ChildProcess): void {
+    if (round.waitingFor.delete(worker) && round.waitingFor.size === 0) round.end();
+  }
+}

@@ -1,0 +1,81 @@
+// `/metrics`: what was gathered, as Prometheus reads it, in its own format or in OpenMetrics. The one file that knows
+// prom-client, which writes the text. Cold.
+import prom from 'prom-client';
+import { metricFamilies, OTHER, type MetricFamily, type MetricName } from '../metrics/catalogue.js';
+import { SeriesSum, type Series } from '../metrics/series.js';
+import { limits } from '../shared/limits.js';
+import type { AdminPage } from './admin-server.js';
+
+interface Sample {
+  readonly metricName: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+export class MetricsPage {
+  /** Each worker bounds its backends; together they could still have more. First come, first told. */
+  readonly #backends = new Set<string>();
+
+  /** @param accept the request's header. */
+  async write(series: Iterable<Series>, accept: string): Promise<AdminPage> {
+    const isOpenMetrics = accept.includes('application/openmetrics-text');
+    const { OPENMETRICS_CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE } = prom.Registry;
+    const contentType = isOpenMetrics ? OPENMETRICS_CONTENT_TYPE : PROMETHEUS_CONTENT_TYPE;
+    const bounded = new SeriesSum();
+    for (const item of series) bounded.add(this.#bound(item));
+    const families = new Map<MetricName, Series[]>();
+    for (const item of bounded.all) families.set(item.name, [...(families.get(item.name) ?? []), item]);
+    const metrics = (Object.keys(metricFamilies) as MetricName[]).map((name) =>
+      metricOf(name, families.get(name) ?? [], isOpenMetrics),
+    );
+    const registry = prom.AggregatorRegistry.aggregate([metrics]);
+    registry.setContentType(contentType);
+    return { status: 200, contentType, body: await registry.metrics() };
+  }
+
+  #bound(series: Series): Series {
+    const place = (metricFamilies[series.name].labels as readonly string[]).indexOf('backend');
+    const backend = series.labels[place];
+    if (backend === undefined || backend === '' || backend === OTHER || this.#isTold(backend)) return series;
+    return { ...series, labels: series.labels.map((label, at) => (at === place ? OTHER : label)) };
+  }
+
+  #isTold(backend: string): boolean {
+    if (this.#backends.size < limits.metricBackendsMax) this.#backends.add(backend);
+    return this.#backends.has(backend);
+  }
+}
+
+/** As prom-client has metrics between processes. */
+function metricOf(name: MetricName, series: readonly Series[], isOpenMetrics: boolean): object {
+  const family: MetricFamily = metricFamilies[name];
+  const values = series.flatMap((item) => samplesOf(name, family, item, isOpenMetrics));
+  // In OpenMetrics the ending of a counter belongs to its samples, and prom-client adds it.
+  const written = isOpenMetrics ? name.replace(/_total$/, '') : name;
+  return { name: written, help: family.help, type: family.type, aggregator: 'sum', values };
+}
+
+function samplesOf(name: MetricName, family: MetricFamily, series: Series, isOpenMetrics: boolean): Sample[] {
+  const labels = Object.fromEntries(family.labels.map((label, place) => [label, series.labels[place] ?? '']));
+  if (series.counts === undefined) {
+    const metricName = isOpenMetrics && family.type === 'counter' ? name.replace(/_total$/, '') : name;
+    return [{ metricName, labels, value: series.value }];
+  }
+  let below = 0;
+  const buckets = series.counts.map((count, bucket) => {
+    below += count;
+    const bound = family.boundsS?.[bucket];
+    return { metricName: `${name}_bucket`, labels: { ...labels, le: boundText(bound) }, value: below };
+  });
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: series.value },
+    { metricName: `${name}_count`, labels, value: below },
+  ];
+}
+
+/** OpenMetrics wants `1.0`, and Prometheus takes it, so that both formats make the same series. */
+function boundText(bound: number | undefined): string {
+  if (bound === undefined) return '+Inf';
+  return Number.isInteger(bound) ? `${bound}.0` : String(bound);
+}

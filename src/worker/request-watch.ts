@@ -1,0 +1,104 @@
+// Follows each request that reaches the relay to its end, for the access log and the figures: what it was, how it came out
+// and how long it took. The owner of a session does, because only the owner knows what the request was. Hot where figures are
+// kept: one object and its hooks for each request, and nothing where nobody wants to know.
+import type { Outcome } from '../metrics/request-figures.js';
+import type { Exchange, ExchangeEnding, RequestOutcome } from '../relay/exchange.js';
+import type { Caller } from '../relay/relay.js';
+import type { Refusal } from '../shared/refusals.js';
+import type { AccessLog } from './access-log.js';
+import type { WorkerFigures } from './worker-figures.js';
+
+export class RequestWatch {
+  readonly #log: AccessLog | undefined;
+  readonly #figures: WorkerFigures | undefined;
+
+  constructor(log: AccessLog | undefined, figures: WorkerFigures | undefined) {
+    this.#log = log;
+    this.#figures = figures;
+  }
+
+  watch(caller: Caller, exchange: Exchange): void {
+    const request = new WatchedRequest(caller, exchange);
+    exchange.onPart = (part) => this.watch(caller, part);
+    exchange.onDone = (status, bytes, ending) => this.#onDone(request, status, bytes, ending);
+    const figures = this.#figures;
+    if (figures === undefined) return;
+    if (request.isStream) figures.streams += 1;
+    else figures.requestsInFlight += 1;
+  }
+
+  /** A request that was refused before it reached the relay. */
+  refused(method: string, virtualHost: string, refusal: Refusal): void {
+    this.#figures?.refusals.count(refusal.code);
+    this.#figures?.requests.record({ ...REFUSED, method, status: refusal.status });
+    this.#log?.refused(method, virtualHost, refusal);
+  }
+
+  #onDone(request: WatchedRequest, status: number, bytes: number, ending: ExchangeEnding): void {
+    const nowMs = performance.now();
+    this.#log?.done(request, { durationMs: nowMs - request.startedAtMs, status, bytes, ending });
+    const figures = this.#figures;
+    if (figures === undefined) return;
+    if (request.isStream) figures.streams -= 1;
+    else figures.requestsInFlight -= 1;
+    if (request.outcome === 'refused') figures.refusals.count(String(request.detail));
+    const { method, backend, startedAtMs, answeredAtMs, backendMs } = request;
+    figures.requests.record({
+      method,
+      backend,
+      outcome: outcomeOf(request, ending),
+      status,
+      totalMs: request.isStream ? -1 : nowMs - startedAtMs,
+      answeredMs: answeredAtMs < 0 ? -1 : answeredAtMs - startedAtMs,
+      backendMs,
+    });
+  }
+}
+
+/** What is known of a request by and by. */
+export class WatchedRequest {
+  readonly caller: Caller;
+  readonly exchange: Exchange;
+  readonly startedAtMs = performance.now();
+  /** MCP's; before it is known, and where there is none, HTTP's. */
+  method: string;
+  backend = '';
+  tool = '';
+  outcome: RequestOutcome = 'ok';
+  /** The code of a refusal or of an error, the kind of a fault; `''` when all is well. */
+  detail: string | number = '';
+  answeredAtMs = -1;
+  backendMs = -1;
+
+  constructor(caller: Caller, exchange: Exchange) {
+    this.caller = caller;
+    this.exchange = exchange;
+    this.method = exchange.request.method;
+    exchange.onIdentified = (method, backend, tool) => {
+      // A client's response has no method.
+      this.method = method === '' ? 'response' : method;
+      this.backend = backend;
+      this.tool = tool;
+    };
+    exchange.onOutcome = (outcome, detail, backendMs) => {
+      // What comes later, as the end of the session, changes nothing.
+      if (this.answeredAtMs >= 0) return;
+      this.answeredAtMs = performance.now();
+      this.outcome = outcome;
+      this.detail = detail;
+      this.backendMs = backendMs;
+    };
+  }
+
+  /** Opened by the client, for as long as it likes. */
+  get isStream(): boolean {
+    return this.exchange.request.method === 'GET';
+  }
+}
+
+const REFUSED = { backend: '', outcome: 'refused', totalMs: -1, answeredMs: -1, backendMs: -1 } as const;
+
+function outcomeOf({ outcome, isStream }: WatchedRequest, ending: ExchangeEnding): Outcome {
+  if (isStream) return outcome;
+  return ending === 'whole' || outcome !== 'ok' ? outcome : 'gone';
+}

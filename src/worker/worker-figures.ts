@@ -1,0 +1,69 @@
+// All figures of one worker, and how they are told. The hot ones are plain additions; the rest is looked up when the
+// primary asks for a report.
+import type { Histogram } from '../metrics/histogram.js';
+import { LabelCounter } from '../metrics/label-counter.js';
+import { histogramSeries, RequestFigures } from '../metrics/request-figures.js';
+import type { Series } from '../metrics/series.js';
+
+/** What other parts of the worker count for themselves, asked for when a report is made. */
+export interface FigureSources {
+  readonly slot: number;
+  readonly loopDelay: Histogram;
+  sessionCount(): number;
+  /** Connections to backends, by what they are for. */
+  connections(): Readonly<Record<string, number>>;
+  /** By where the answer came from. */
+  storeReads(): Readonly<Record<string, number>>;
+  storeInvalidations(): number;
+  /** By what came of it. */
+  tokenVerifications(): Readonly<Record<string, number>>;
+}
+
+export class WorkerFigures {
+  readonly requests = new RequestFigures();
+  readonly refusals = new LabelCounter('switchyard_refusals_total');
+  readonly failedHops = new LabelCounter('switchyard_hops_total');
+  passedHops = 0;
+  readonly #faults = new LabelCounter('switchyard_backend_faults_total');
+  requestsInFlight = 0;
+  streams = 0;
+
+  countFault(backend: string, kind: string, during: 'request' | 'opening'): void {
+    this.#faults.count(this.requests.labelOf(backend), kind, during);
+  }
+
+  report(sources: FigureSources): Series[] {
+    const worker = String(sources.slot);
+    return [
+      ...this.requests.series(),
+      ...this.refusals.series(),
+      { name: 'switchyard_hops_total', labels: ['passed'], value: this.passedHops },
+      ...this.failedHops.series(),
+      ...this.#faults.series(),
+      { name: 'switchyard_requests_in_flight', labels: [], value: this.requestsInFlight },
+      { name: 'switchyard_streams', labels: [], value: this.streams },
+      { name: 'switchyard_sessions', labels: [], value: sources.sessionCount() },
+      ...byLabel('switchyard_upstream_connections', sources.connections()),
+      ...byLabel('switchyard_store_reads_total', sources.storeReads()),
+      { name: 'switchyard_store_invalidations_total', labels: [], value: sources.storeInvalidations() },
+      ...byLabel('switchyard_token_verifications_total', sources.tokenVerifications()),
+      ...histogramSeries('switchyard_event_loop_delay_seconds', [worker], sources.loopDelay),
+      ...processSeries(worker),
+    ];
+  }
+}
+
+function byLabel(name: Series['name'], values: Readonly<Record<string, number>>): Series[] {
+  return Object.entries(values).map(([label, value]) => ({ name, labels: [label], value }));
+}
+
+function processSeries(worker: string): Series[] {
+  const { rss, heapUsed, external } = process.memoryUsage();
+  const { user, system } = process.cpuUsage();
+  const memory = { resident: rss, heap: heapUsed, external };
+  const name = 'switchyard_memory_bytes';
+  return [
+    ...Object.entries(memory).map(([kind, value]) => ({ name, labels: [worker, kind], value }) as const),
+    { name: 'switchyard_cpu_seconds_total', labels: [worker], value: (user + system) / 1e6 },
+  ];
+}

@@ -1,0 +1,25 @@
+// docs/operations.md and the program say the same: every metric with its labels, every obstacle, every outcome.
+import { readFileSync } from 'node:fs';
+import t from 'tap';
+import { metricFamilies, type MetricFamily } from '../../src/metrics/catalogue.js';
+import { OUTCOMES } from '../../src/metrics/request-figures.js';
+
+const page = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+
+t.test('every metric is documented as it is, and nothing else is', async (t) => {
+  const rows = [...page.matchAll(/^\| `(switchyard_\w+)` *\| (\w+) *\| (.*?) *\| (.*?) *\|$/gm)].map(
+    ([, ...cells]) => cells,
+  );
+  const families: readonly (readonly [string, MetricFamily])[] = Object.entries(metricFamilies);
+  const expected = families.map(([name, { type, labels, help }]) => [
+    name,
+    type,
+    labels.map((label) => `\`${label}\``).join(', ') || 'none',
+    help,
+  ]);
+  t.strictSame(rows, expected);
+});
+
+t.test('every outcome is explained', async (t) => {
+  for (const outcome of OUTCOMES) t.ok(page.includes(`\`${outcome}\``), outcome);
+});

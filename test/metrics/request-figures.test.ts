@@ -1,0 +1,80 @@
+import t from 'tap';
+import { metricFamilies } from '../../src/metrics/catalogue.js';
+import { METHODS, RequestFigures, type RequestFigure } from '../../src/metrics/request-figures.js';
+import type { Series } from '../../src/metrics/series.js';
+import { isClientMethod } from '../../src/relay/client-methods.js';
+import { limits } from '../../src/shared/limits.js';
+
+const call: RequestFigure = {
+  method: 'tools/call',
+  backend: 'b',
+  outcome: 'ok',
+  status: 200,
+  totalMs: 12,
+  answeredMs: 11,
+  backendMs: 10,
+};
+
+function counts(series: readonly Series[]): Record<string, number> {
+  const requests = series.filter(({ name }) => name === 'switchyard_requests_total');
+  return Object.fromEntries(requests.map(({ labels, value }) => [labels.join(' '), value]));
+}
+
+function histogram(series: readonly Series[], name: string, label = ''): Series | undefined {
+  return series.find((item) => item.name === name && (item.labels[0] ?? '') === label);
+}
+
+t.test('a request is counted by what it was and how it came out', async (t) => {
+  const figures = new RequestFigures();
+  figures.record(call);
+  figures.record(call);
+  figures.record({ ...call, outcome: 'tool-error' });
+  figures.record({ ...call, method: 'ping', backend: '', status: 200, backendMs: -1 });
+  figures.record({ ...call, method: 'POST', backend: '', outcome: 'refused', status: 401, totalMs: -1, backendMs: -1 });
+  figures.record({ ...call, outcome: 'gone', status: 0 });
+  t.same(counts(figures.series()), {
+    'tools/call b 200 ok': 2,
+    'tools/call b 200 tool-error': 1,
+    'ping  200 ok': 1,
+    'POST  401 refused': 1,
+    'tools/call b none gone': 1,
+  });
+});
+
+t.test('times go where they belong: all of it, the backend, our own share', async (t) => {
+  const figures = new RequestFigures();
+  figures.record(call);
+  figures.record({ ...call, method: 'tools/list', backend: '', totalMs: 400, backendMs: -1 });
+  const series = figures.series();
+  t.equal(histogram(series, 'switchyard_request_seconds', 'tools/call')?.value, 0.012);
+  t.equal(histogram(series, 'switchyard_request_seconds', 'tools/list')?.value, 0.4);
+  t.equal(histogram(series, 'switchyard_backend_seconds', 'b')?.value, 0.01);
+  const own = histogram(series, 'switchyard_gateway_seconds');
+  t.equal(own?.value, 0.001);
+  const bounds = metricFamilies.switchyard_gateway_seconds.boundsS;
+  t.equal(own?.counts?.indexOf(1), bounds.indexOf(0.001), 'a bound is in its bucket');
+  t.equal(own?.counts?.length, bounds.length + 1);
+});
+
+t.test('what callers and configs make up does not grow', async (t) => {
+  const figures = new RequestFigures();
+  for (let n = 0; n < 3 * limits.metricBackendsMax; n++) {
+    figures.record({ ...call, backend: `b${n}`, method: `made/up${n}` });
+  }
+  const labels = figures
+    .series()
+    .flatMap((series) => (series.name === 'switchyard_requests_total' ? [series.labels] : []));
+  t.equal(new Set(labels.map(([method]) => method)).size, 1, 'one unknown method');
+  t.ok(new Set(labels.map(([, backend]) => backend)).size <= limits.metricBackendsMax + 2);
+  t.equal(figures.labelOf('one more'), 'other');
+  t.equal(figures.labelOf('b0'), 'b0');
+  const total = Object.values(counts(figures.series())).reduce((sum, value) => sum + value, 0);
+  t.equal(total, 3 * limits.metricBackendsMax, 'and nothing is lost');
+});
+
+t.test('every request that the relay knows has a method of its own', async (t) => {
+  const known = METHODS.filter((method) => isClientMethod(method));
+  t.ok(known.length >= 15, known.join());
+  for (const method of ['tools/call', 'prompts/get', 'tasks/cancel', 'logging/setLevel'])
+    t.ok(METHODS.some((one) => one === method));
+});

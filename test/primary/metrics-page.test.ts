@@ -1,0 +1,52 @@
+import t from 'tap';
+import { metricFamilies } from '../../src/metrics/catalogue.js';
+import type { Series } from '../../src/metrics/series.js';
+import { MetricsPage } from '../../src/primary/metrics-page.js';
+import { limits } from '../../src/shared/limits.js';
+
+const requests = (backend: string, value: number): Series => {
+  return { name: 'switchyard_requests_total', labels: ['tools/call', backend, '200', 'ok'], value };
+};
+const own: Series = {
+  name: 'switchyard_gateway_seconds',
+  labels: [],
+  value: 0.5,
+  counts: metricFamilies.switchyard_gateway_seconds.boundsS.map(() => 1).concat(2),
+};
+
+t.test('the text that Prometheus reads', async (t) => {
+  const page = await new MetricsPage().write([requests('a"\n', 2), requests('a"\n', 3), own], '*/*');
+  t.match(page.contentType, /^text\/plain; version=0\.0\.4/);
+  const lines = page.body.split('\n');
+  t.ok(lines.includes('# TYPE switchyard_requests_total counter'));
+  t.ok(lines.includes('switchyard_requests_total{method="tools/call",backend="a\\"\\n",status="200",outcome="ok"} 5'));
+  t.ok(lines.includes('switchyard_gateway_seconds_bucket{le="0.0001"} 1'));
+  t.ok(lines.includes('switchyard_gateway_seconds_bucket{le="1.0"} 13'));
+  t.ok(lines.includes('switchyard_gateway_seconds_bucket{le="+Inf"} 16'));
+  t.ok(lines.includes('switchyard_gateway_seconds_sum 0.5'));
+  t.ok(lines.includes('switchyard_gateway_seconds_count 16'));
+  for (const [name, { type }] of Object.entries(metricFamilies)) {
+    t.ok(lines.includes(`# TYPE ${name} ${type}`), `${name} is there, if only by name`);
+  }
+});
+
+t.test('the same in OpenMetrics, for who asks for it', async (t) => {
+  const accept = 'application/openmetrics-text;version=1.0.0;q=0.8,text/plain;q=0.5';
+  const page = await new MetricsPage().write([requests('a', 2), own], accept);
+  t.match(page.contentType, /^application\/openmetrics-text; version=1\.0\.0/);
+  const lines = page.body.split('\n');
+  t.ok(lines.includes('# TYPE switchyard_requests counter'));
+  t.ok(lines.includes('switchyard_requests_total{method="tools/call",backend="a",status="200",outcome="ok"} 2'));
+  t.ok(lines.includes('switchyard_gateway_seconds_count 16'));
+  t.same(lines.slice(-2), ['# EOF', '']);
+});
+
+t.test('all workers together have no more backends than one may', async (t) => {
+  const page = new MetricsPage();
+  const series = Array.from({ length: limits.metricBackendsMax + 5 }, (_, n) => requests(`b${n}`, 1));
+  for (const order of [series, series.toReversed()]) {
+    const { body } = await page.write(order, '');
+    t.match(body, /backend="other",status="200",outcome="ok"} 5\n/);
+    t.match(body, /backend="b0"/, 'who was told first stays');
+  }
+});
