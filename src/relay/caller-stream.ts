@@ -127,6 +127,8 @@ export class CallerStream extends ListNode {
       this.#sayLarge([data], onLost);
       return;
     }
+    // What was lost was the latest there was when the client came back.
+    if (this.#lostCount > 0 && this.#exchange !== undefined && !this.#isBlocked) this.#tellLoss();
     this.#position += 1;
     const event =
       this.#keeper === undefined

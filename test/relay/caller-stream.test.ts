@@ -1,102 +1,19 @@
 // What is kept of a call's stream for a client whose connection broke, and what goes first when there is no room; how it passes is in
 // test/spec/resumption.rows.ts.
 import { setImmediate as turn } from 'node:timers/promises';
-import t, { type Test } from 'tap';
-import { CallerStream, type StreamOwner } from '../../src/relay/caller-stream.js';
+import t from 'tap';
 import { parseEventId, StreamKeeper } from '../../src/relay/stream-keeper.js';
-import type { Account, Accounts } from '../../src/shared/accounts.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
 import { readEvents } from '../support/event-stream.js';
 import { createAccounts } from '../support/shares.js';
-import { RecordedExchange } from '../support/recorded-exchange.js';
+import { ID, KIB, RESUMPTION_MS, Streamed, StreamScene, text } from './stream-scene.js';
 
-const KIB = 1024;
-const RESUMPTION_MS = 100_000;
-const ID = { bytes: Buffer.from('{"id":7}'), start: 6, end: 7 };
 const LOST_ANSWER =
   '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"The answer came while the connection was broken, and is too large to be kept"}}';
 
-class Scene {
-  readonly accounts: Accounts;
-  readonly account: Account;
-  readonly keeper: StreamKeeper;
-  readonly #deadlines: DeadlineWheel;
-  #nowMs = 1_000;
-
-  constructor(t: Test, resumptionBytesMax = 256 * KIB, subjectSessionBytesMax = 64 * KIB * KIB) {
-    this.accounts = createAccounts({ subjectSessionBytesMax });
-    this.account = this.accounts.of('ada');
-    this.account.sessions.take(1);
-    this.#deadlines = new DeadlineWheel(10, () => this.#nowMs);
-    t.teardown(() => this.#deadlines.stop());
-    const answers = {
-      ...{ slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
-      ...{ resumptionTimeMs: RESUMPTION_MS, resumptionBytesMax },
-    };
-    this.keeper = new StreamKeeper(this.account, this.#deadlines, answers);
-    // As calls do, so that the wheel turns.
-    this.#deadlines.after(1_000_000, () => undefined);
-  }
-
-  stream(isSlow = false): Streamed {
-    return new Streamed(this.keeper, isSlow);
-  }
-
-  advance(ms: number): void {
-    this.#nowMs += ms;
-    this.#deadlines.tick();
-  }
-
-  get heldBytes(): number {
-    return this.accounts.held('sessionBytes');
-  }
-}
-
-/** A stream and the call that it is of. */
-class Streamed implements StreamOwner {
-  readonly exchange = new RecordedExchange();
-  readonly stream: CallerStream;
-  readonly heard: string[] = [];
-
-  constructor(keeper: StreamKeeper | undefined, isSlow = false) {
-    this.exchange.isSlow = isSlow;
-    this.exchange.onAbort = () => this.stream.detach();
-    this.stream = new CallerStream(this, this.exchange, keeper);
-  }
-
-  onDetached(): void {
-    this.heard.push('detached');
-  }
-
-  onAttached(): void {
-    this.heard.push('attached');
-  }
-
-  onRoom(): void {
-    this.heard.push('room');
-  }
-
-  say(...texts: string[]): this {
-    for (const text of texts) this.stream.say(Buffer.from(text));
-    return this;
-  }
-
-  goOn(position: number, isSlow = false): RecordedExchange {
-    const exchange = new RecordedExchange({ method: 'GET' });
-    exchange.isSlow = isSlow;
-    this.stream.attach(exchange, position);
-    return exchange;
-  }
-}
-
-/** An event's data of so many bytes, each stream's own. */
-function text(number: number, bytes = KIB): string {
-  return JSON.stringify({ number, pad: 'x'.repeat(bytes) });
-}
-
 t.test('ids name the stream and the event, each once; what was never given out is none', async (t) => {
-  const scene = new Scene(t);
+  const scene = new StreamScene(t);
   const streams = [scene.stream(), scene.stream()];
   for (const streamed of streams) streamed.say('1', '2');
   const ids = streams.flatMap(({ exchange }) =>
@@ -111,7 +28,7 @@ t.test('ids name the stream and the event, each once; what was never given out i
 });
 
 t.test('of what was written the last is kept, of what was not all, oldest first when there is no room', async (t) => {
-  const scene = new Scene(t, 32 * KIB);
+  const scene = new StreamScene(t, 32 * KIB);
   const streamed = scene.stream();
   for (let number = 1; number <= 200; number += 1) streamed.say(text(number));
   t.ok(scene.heldBytes <= 32 * KIB, `${scene.heldBytes} bytes while it is connected`);
@@ -131,7 +48,7 @@ t.test('of what was written the last is kept, of what was not all, oldest first 
 });
 
 t.test('a window of what was written, and no more', async (t) => {
-  const scene = new Scene(t, 64 * KIB * KIB);
+  const scene = new StreamScene(t, 64 * KIB * KIB);
   const streamed = scene.stream();
   for (let number = 1; number <= 200; number += 1) streamed.say(text(number));
   t.ok(scene.heldBytes <= limits.writtenBytesKept + 8 * KIB, `${scene.heldBytes} bytes`);
@@ -142,7 +59,7 @@ t.test('a window of what was written, and no more', async (t) => {
 });
 
 t.test('an answer that is too large to be kept leaves a word, one that is not is there', async (t) => {
-  const scene = new Scene(t, 256 * KIB);
+  const scene = new StreamScene(t, 256 * KIB);
   const large = scene.stream().say('1');
   large.exchange.abort();
   large.stream.finish([Buffer.from(text(2, 300 * KIB))], ID);
@@ -157,7 +74,7 @@ t.test('an answer that is too large to be kept leaves a word, one that is not is
 });
 
 t.test('a connection that breaks within a large event has it again, whole', async (t) => {
-  const scene = new Scene(t, 64 * KIB * KIB);
+  const scene = new StreamScene(t, 64 * KIB * KIB);
   const streamed = scene.stream(true).say('1');
   t.ok(streamed.stream.isBlocked);
   const parts = [Buffer.from(text(2, 400 * KIB))];
@@ -172,7 +89,7 @@ t.test('a connection that breaks within a large event has it again, whole', asyn
 });
 
 t.test('streams of which nothing was fetched go oldest first; those whose answer went out before them', async (t) => {
-  const scene = new Scene(t, 40 * KIB);
+  const scene = new StreamScene(t, 40 * KIB);
   const delivered = scene.stream().say(text(0));
   delivered.stream.finish([Buffer.from(text(0))], ID);
   const broken = Array.from({ length: 6 }, (_, number) => {
@@ -188,7 +105,7 @@ t.test('streams of which nothing was fetched go oldest first; those whose answer
 });
 
 t.test('a few streams whose answer went out are kept, for a while; the others until their time', async (t) => {
-  const scene = new Scene(t);
+  const scene = new StreamScene(t);
   const delivered = Array.from({ length: 10 }, () => {
     const streamed = scene.stream().say('1');
     streamed.stream.finish([Buffer.from('2')], ID);
@@ -210,7 +127,7 @@ t.test('a few streams whose answer went out are kept, for a while; the others un
 });
 
 t.test('a large event is no longer written to a connection that a newer one replaces', async (t) => {
-  const scene = new Scene(t, 64 * KIB * KIB);
+  const scene = new StreamScene(t, 64 * KIB * KIB);
   const streamed = scene.stream().say('1');
   const first = streamed.exchange;
   streamed.stream.say(Buffer.alloc(16 * KIB * KIB, ' '));
@@ -222,7 +139,7 @@ t.test('a large event is no longer written to a connection that a newer one repl
 });
 
 t.test('an answer that went out counts as such, however large it is and however long that took', async (t) => {
-  const scene = new Scene(t, 8 * KIB * KIB);
+  const scene = new StreamScene(t, 8 * KIB * KIB);
   const large = Array.from({ length: limits.deliveredStreamsKept }, (_, number) => {
     const streamed = scene.stream().say('1');
     streamed.stream.finish([Buffer.from(text(number, 400 * KIB))], ID);
@@ -244,7 +161,7 @@ t.test('an answer that went out counts as such, however large it is and however 
 t.test(
   'the error in place of an answer that cannot be kept has the id as it was sent, whose memory is used again',
   async (t) => {
-    const scene = new Scene(t);
+    const scene = new StreamScene(t);
     const body = Buffer.from(`{"id":"${'i'.repeat(100)}"}`);
     const streamed = scene.stream(true).say('1');
     streamed.stream.finish([Buffer.from(text(2, 300 * KIB))], { bytes: body, start: 6, end: 108 });
@@ -256,14 +173,14 @@ t.test(
 );
 
 t.test('where not even that error can be kept nobody can go on', async (t) => {
-  const scene = new Scene(t);
+  const scene = new StreamScene(t);
   const id = { bytes: Buffer.alloc(limits.keptIdBytesMax + 1, '1'), start: 0, end: limits.keptIdBytesMax + 1 };
   const streamed = scene.stream().say('1');
   streamed.exchange.abort();
   streamed.stream.finish([Buffer.from(text(2, 300 * KIB))], id);
   t.equal(scene.keeper.find(streamed.stream.number), undefined);
   t.equal(scene.heldBytes, 0);
-  const small = new Scene(t, 100);
+  const small = new StreamScene(t, 100);
   const others = Array.from({ length: 3 }, () => {
     const other = small.stream();
     other.exchange.abort();
@@ -287,7 +204,7 @@ t.test('what a client that cannot come back will not get is told to who said it'
 
 t.test('what is kept never takes the room of sessions, and the end of one gives all of it back', async (t) => {
   const shareBytes = 64 * KIB;
-  const scene = new Scene(t, 64 * KIB * KIB, shareBytes);
+  const scene = new StreamScene(t, 64 * KIB * KIB, shareBytes);
   const streams = Array.from({ length: 20 }, () => scene.stream().say(text(0, 5 * KIB)));
   for (const { exchange } of streams) exchange.abort();
   for (const streamed of streams) streamed.say(text(1, 5 * KIB), text(2, 5 * KIB));
@@ -301,7 +218,7 @@ t.test('what is kept never takes the room of sessions, and the end of one gives 
 });
 
 t.test('random breaks, and every event arrives once and in order', async (t) => {
-  const scene = new Scene(t, 64 * KIB * KIB);
+  const scene = new StreamScene(t, 64 * KIB * KIB);
   let seed = 4_711;
   const chance = (of: number): boolean => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;

@@ -114,6 +114,50 @@ t.test('without an id, or without connections for it, the end is the fault that 
   t.same(broken.faults, [upstreamFault('answer-invalid')], 'bytes that are no HTTP');
 });
 
+t.test('success without a stream is no answer', async (t) => {
+  for (const status of [200, 202]) {
+    const scene = new Scene(t);
+    scene.begin().end();
+    scene.context.advance(RETRY_MS + 20);
+    scene.last.head(status, 'application/json');
+    t.same(scene.faults, [upstreamFault('answer-invalid')]);
+    t.ok(scene.last.isAborted);
+  }
+});
+
+t.test('without a `retry` a stream that gets further comes soon, and one that does not ever later', async (t) => {
+  const further = new Scene(t);
+  further.begin('id: a\ndata:\n\n').end();
+  for (let time = 1; time <= 10; time += 1) {
+    further.context.advance(2 * limits.backendStreamDelayMsMin);
+    t.equal(further.askedCount, time);
+    further.last.head(200, STREAM).data(`id: ${time}\ndata: ${NOTICE}\n\n`).end();
+  }
+  const stuck = new Scene(t, { deadlineMs: 400_000 });
+  stuck.begin('id: a\ndata:\n\n').end();
+  for (let time = 1; time <= 10; time += 1) {
+    stuck.context.advance(2 * limits.backendStreamDelayMsMin);
+    if (stuck.last.request.method === 'GET') stuck.last.head(200, STREAM).end();
+  }
+  t.ok(stuck.askedCount < 8, `${stuck.askedCount} times`);
+});
+
+t.test('behind another event the bytes of streams are counted anew', async (t) => {
+  const scene = new Scene(t);
+  scene.begin().end();
+  for (const bytes of [':'.padEnd(5_000), 'id: b\n\n']) {
+    scene.context.advance(RETRY_MS + 20);
+    scene.last.head(200, STREAM).data(bytes).end();
+  }
+  scene.context.advance(RETRY_MS + 20);
+  scene.last.head(200, STREAM);
+  for (let count = 0; count < 4; count += 1) {
+    scene.last.data(':\n');
+    scene.context.advance(DEADLINE_MS * 0.6);
+  }
+  t.same(scene.faults, []);
+});
+
 t.test('a refusal is a clear fault, a failure is tried again and again', async (t) => {
   for (const status of [400, 404, 405, 301]) {
     const scene = new Scene(t);
@@ -130,8 +174,10 @@ t.test('a refusal is a clear fault, a failure is tried again and again', async (
   scene.context.advance(RETRY_MS + 20);
   for (const fail of [503, 'connection-refused', 429, 500] as const) {
     const asked = scene.askedCount;
-    if (typeof fail === 'number') scene.last.empty(fail);
-    else scene.last.fault(fail);
+    const call = scene.last;
+    if (typeof fail === 'number') call.head(fail, '');
+    else call.fault(fail);
+    t.equal(call.isAborted, typeof fail === 'number', 'nobody reads why');
     scene.context.advance(RETRY_MS);
     t.equal(scene.askedCount, asked, `${fail}: later than the retry`);
     scene.context.advance(limits.backendStreamDelayMsMax);
@@ -188,14 +234,16 @@ t.test('a resumed stream is alive once it brings more than those before it', asy
     ['comments', [': 1\n\n', ': 2\n\n', ': 3\n\n', ': 4\n\n', ': 5\n\n']],
     ['events', Array<string>(5).fill(`data: ${NOTICE}\n\n`)],
     ['an id, then comments', ['id: b\ndata:\n\n', ':\n', ':\n', ':\n', ':\n']],
+    ['an id that is no event, then comments', ['id: b\n\n', ':\n', ':\n', ':\n', ':\n']],
   ];
+  const long = new Set(['events', 'an id that is no event, then comments']);
   for (const [what, texts] of rows) {
     const scene = new Scene(t);
     scene.begin().end();
     scene.context.advance(RETRY_MS + 20);
     scene.last
       .head(200, STREAM)
-      .data(what === 'events' ? ':'.padEnd(5_000) : texts[0]!)
+      .data(long.has(what) ? ':'.padEnd(5_000) : texts[0]!)
       .end();
     scene.context.advance(RETRY_MS + 20);
     scene.last.head(200, STREAM);

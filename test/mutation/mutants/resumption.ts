@@ -81,12 +81,6 @@ export const resumptionMutants: readonly Mutant[] = [
       becomes: '',
     },
     {
-      slip: 'an answer that ends before its head is the end',
-      text: "else if (this.#state === 'asking') this.#wait(false);",
-      after: 'this.#reader.onEnd();',
-      becomes: '',
-    },
-    {
       slip: 'every fault is gone on with',
       text: "if (streams === undefined || (ending !== 'end' && ending.kind !== 'connection-lost')) return undefined;",
       becomes: 'if (streams === undefined) return undefined;',
