@@ -53,7 +53,11 @@ export class Unasked {
     this.#context = context;
     this.#session = session;
     this.#memory = memory;
-    const onClosed = (): void => this.#linger();
+    const onClosed = (): void => {
+      this.#linger();
+      // A client that has listened has all of its idle time before it, as after a call.
+      if (!session.isEnded) session.idleDeadline?.restart();
+    };
     const onAsking = (isAsking: boolean, upstream: UpstreamSession): void => session.excuseSilence(upstream, isAsking);
     this.stream = new SessionStream(session.account, context.deadlines, onClosed, session.streamKeeper, onAsking);
   }
@@ -71,7 +75,7 @@ export class Unasked {
 
   /** The client's GET. @param position of the last event that it got; `undefined` when it begins anew. */
   open(exchange: Exchange, position: number | undefined): void {
-    if (exchange.isAborted) return;
+    if (exchange.isAborted) return exchange.reset();
     this.#lingering?.cancel();
     this.stream.open(exchange, position);
     if (this.stream.isOpen) this.#listenToAll(exchange.request);

@@ -57,3 +57,17 @@ t.test('one that was ended under a long call stays ended', async (t) => {
   wait(scene, 2 * IDLE_MS);
   t.equal(isThere(scene), false);
 });
+
+t.test('after a client has listened its session has all of its idle time', async (t) => {
+  for (const listenedMs of [IDLE_MS - 2_000, 2 * IDLE_MS - 2_000]) {
+    const scene = open(t);
+    const exchange = scene.request({ method: 'GET', answerForms: 'event-stream', body: Buffer.alloc(0) });
+    t.equal(exchange.outcome, 'streaming');
+    wait(scene, listenedMs);
+    exchange.abort();
+    wait(scene, IDLE_MS - 1_000);
+    t.equal(isThere(scene), true, `${listenedMs} ms: it is there until then`);
+    wait(scene, 2_000);
+    t.equal(isThere(scene), false, 'and no longer');
+  }
+});
