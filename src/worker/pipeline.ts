@@ -132,22 +132,13 @@ export class Pipeline implements EdgeHandler {
 
   #onAdmission(exchange: EdgeExchange, outcome: AdmissionOutcome): void {
     if (exchange.isAborted) return;
-    if (outcome.kind === 'refused') {
-      this.#refuse(exchange, outcome.refusal);
-      return;
-    }
+    if (outcome.kind === 'refused') return this.#refuse(exchange, outcome.refusal);
+    const { caller } = outcome;
     const { method, sessionId } = exchange.request;
     const forms = checkTransport(method, exchange.head);
-    if (typeof forms !== 'string') {
-      this.#refuse(exchange, forms);
-      return;
-    }
+    if (typeof forms !== 'string') return this.#refuse(exchange, forms);
     const refusal = this.#parts.overload.refusalOf(method, sessionId);
-    if (refusal !== undefined) {
-      this.#refuse(exchange, refusal);
-      return;
-    }
-    const { caller } = outcome;
+    if (refusal !== undefined) return this.#refuse(exchange, refusal);
     const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
     const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
     exchange.incoming.letIn(caller.subject, forms, typeof headers === 'string' ? [] : headers);
@@ -166,10 +157,7 @@ export class Pipeline implements EdgeHandler {
     const { sessionId } = exchange.request;
     // Without a session id only `initialize` can follow, and whoever answers that mints an id of its own.
     const owner = sessionId === '' ? slot : ownerOf(sessionId, slotCount);
-    if (owner === slot && !this.#isRetired) {
-      this.#toRelay(caller, exchange);
-      return;
-    }
+    if (owner === slot && !this.#isRetired) return this.#toRelay(caller, exchange);
     if (figures !== undefined) figures.passedHops += 1;
     const address = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
     hops.forward(owner, address, exchange, (failure) => this.#onHopFailure(owner, address, exchange, failure));

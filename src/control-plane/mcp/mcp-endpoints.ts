@@ -1,5 +1,13 @@
 // The MCP endpoints of the control plane: all active servers as one, and each composition as one. The relay behind them
-// is the dataplane's. The order of checks is that of decisions 2.1 from the virtual host on.
+// is the dataplane's, and so is the order of checks (decisions 2.1; worker/pipeline.ts), from where the doors of
+// `http/admission.ts` have let a request in:
+//
+//   #serve           method                              → 405
+//   #admit           the virtual host, from the store    → 503, 404
+//   checkTransport   headers of the transport            → 406, 415, 400
+//   receive          size of the body                    → 413
+//   #refusalOutside  version and overload, first message → 400, 503
+//   relay.handle     session, JSON-RPC, backends         (relay/relay.ts)
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readClientMessage, readLargeClientMessage, type ClientReading } from '../../protocol/json-rpc.js';
@@ -14,7 +22,7 @@ import { isClientMethod } from '../../relay/client-methods.js';
 import { withRequestId } from '../../relay/refused-message.js';
 import { Relay } from '../../relay/relay.js';
 import { shareTable } from '../../relay/share-table.js';
-import { checkTransport } from '../../relay/transport.js';
+import { checkTransport, type TransportHead } from '../../relay/transport.js';
 import type { Overload } from '../../process/overload.js';
 import type { Names } from '../../names/names.js';
 import { BackendConnections } from '../../upstream/backend-connections.js';
@@ -28,7 +36,6 @@ import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Directory } from '../mirror/directory.js';
 import { NodeExchange, type NodeExchangeContext } from './node-exchange.js';
-import { readTransportHead } from './transport-head.js';
 import { VirtualHosts } from './virtual-hosts.js';
 
 export interface McpEndpointsOptions {
@@ -46,6 +53,8 @@ export interface McpEndpointsOptions {
   readonly logger: Logger;
 }
 
+const relayedMethods = ['POST', 'DELETE', 'GET'] as const;
+const METHOD_NOT_ALLOWED: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'GET, POST, DELETE'] };
 /** No composition's id is like it. */
 const AGGREGATE_ID = 'aggregate';
 /** 256 random bits, as characters that a session id may have (S20). */
@@ -116,47 +125,41 @@ export class McpEndpoints {
     response: ServerResponse,
     find: () => Promise<CompiledVirtualHost | undefined>,
   ): Promise<void> {
-    const exchange = new NodeExchange(this.#context, request, response);
-    const { method } = request;
-    if (method !== 'POST' && method !== 'DELETE' && method !== 'GET') {
-      refuse(exchange, { ...refusals.methodNotAllowed, headers: ['allow', 'GET, POST, DELETE'] });
-      return;
-    }
-    let virtualHost: CompiledVirtualHost | undefined;
+    const method = relayedMethods.find((each) => each === request.method);
+    const exchange = new NodeExchange(this.#context, request, response, method);
+    const refusal = method === undefined ? METHOD_NOT_ALLOWED : await this.#take(subject, exchange, find);
+    if (refusal !== undefined) refuse(exchange, refusal);
+  }
+
+  /** The steps behind the method. @returns why the request is refused; otherwise the relay has it. */
+  async #take(
+    subject: string,
+    exchange: NodeExchange,
+    find: () => Promise<CompiledVirtualHost | undefined>,
+  ): Promise<Refusal | undefined> {
+    const { head, request } = exchange;
+    const virtualHost = await this.#admit(find);
+    if ('status' in virtualHost) return virtualHost;
+    const answerForms = checkTransport(request.method, head);
+    if (typeof answerForms !== 'string') return answerForms;
+    if ((await exchange.receive(answerForms)) === 'too-large') return refusals.bodyTooLarge;
+    const refusal = await this.#refusalOutside(head, request.body);
+    if (refusal === undefined) this.#relay.handle({ subject, virtualHost }, exchange);
+    return refusal;
+  }
+
+  async #admit(find: () => Promise<CompiledVirtualHost | undefined>): Promise<CompiledVirtualHost | Refusal> {
     try {
-      virtualHost = await find();
+      return (await find()) ?? refusals.virtualHostUnknown;
     } catch (error) {
       this.#options.logger.error({ err: error }, 'an MCP request could not be looked up');
-      refuse(exchange, refusals.storeFailed);
-      return;
+      return refusals.storeFailed;
     }
-    if (virtualHost === undefined) {
-      refuse(exchange, refusals.virtualHostUnknown);
-      return;
-    }
-    const head = readTransportHead(request);
-    const answerForms = checkTransport(method, head);
-    if (typeof answerForms !== 'string') {
-      refuse(exchange, answerForms);
-      return;
-    }
-    const body = await exchange.readBody();
-    if (body === 'too-large') {
-      refuse(exchange, refusals.bodyTooLarge);
-      return;
-    }
-    const refusal = head.sessionId === '' ? await this.#refusalOutsideSession(head.protocolVersion, body) : undefined;
-    if (refusal !== undefined) {
-      refuse(exchange, refusal);
-      return;
-    }
-    const { sessionId, lastEventId } = head;
-    exchange.complete({ method, sessionId, lastEventId, answerForms, passthroughHeaders: [], body });
-    this.#relay.handle({ subject, virtualHost }, exchange);
   }
 
   /** Inside a session the rules of the transport see to the version; what has no such method is the relay's to refuse. */
-  async #refusalOutsideSession(protocolVersion: string, body: Buffer): Promise<Refusal | undefined> {
+  async #refusalOutside({ sessionId, protocolVersion }: TransportHead, body: Buffer): Promise<Refusal | undefined> {
+    if (sessionId !== '') return undefined;
     const { sessionRefusal } = this.#options.overload;
     const isForeign = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
     if (sessionRefusal === undefined && !isForeign) return undefined;

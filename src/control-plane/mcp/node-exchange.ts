@@ -6,9 +6,11 @@
 //   open, streaming ── the caller went away, or reset ──> done
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { keepAliveComment } from '../../protocol/event-stream.js';
-import type { BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange.js';
+import type { AnswerForms, BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange.js';
 import { ExchangeHooks } from '../../relay/exchange-hooks.js';
+import type { TransportHead } from '../../relay/transport.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { readTransportHead } from './transport-head.js';
 
 /** What exchanges share. */
 export interface NodeExchangeContext {
@@ -18,26 +20,40 @@ export interface NodeExchangeContext {
   readonly streamKeepAliveMs: number;
 }
 
+const NO_BODY = Buffer.alloc(0);
+
 type State = 'open' | 'streaming' | 'flushing' | 'done';
 
 export class NodeExchange extends ExchangeHooks implements Exchange {
   readonly isPart = false;
+  readonly head: TransportHead;
   readonly #context: NodeExchangeContext;
   readonly #message: IncomingMessage;
   readonly #response: ServerResponse;
   #state: State = 'open';
   #isAborted = false;
-  #request: ExchangeRequest | undefined;
+  readonly #request: { -readonly [Member in keyof ExchangeRequest]: ExchangeRequest[Member] };
   #keepAlive: Deadline | undefined;
   /** Of the answer: as in its head, and what was given of its body. */
   #status = 0;
   #answerBytes = 0;
 
-  constructor(context: NodeExchangeContext, message: IncomingMessage, response: ServerResponse) {
+  /** @param method of the relay's; another one is refused before it is looked at. */
+  constructor(
+    context: NodeExchangeContext,
+    message: IncomingMessage,
+    response: ServerResponse,
+    method: ExchangeRequest['method'] = 'POST',
+  ) {
     super();
     this.#context = context;
     this.#message = message;
     this.#response = response;
+    const { sessionId, lastEventId } = (this.head = readTransportHead(message));
+    this.#request = {
+      ...{ method, sessionId, lastEventId },
+      ...{ answerForms: 'json', passthroughHeaders: [], body: NO_BODY },
+    };
     response.on('close', () => this.#onClose());
     // The caller may have gone while its token was looked at; then there is no `close` to come.
     if (response.destroyed) this.#onClose();
@@ -47,13 +63,14 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     return this.#isAborted;
   }
 
+  /** What is not known before `receive` is empty until then. */
   get request(): ExchangeRequest {
-    if (this.#request === undefined) throw new Error('the request is not complete yet');
     return this.#request;
   }
 
-  /** The body when it has come to its end; never resolved when the caller goes away before. */
-  readBody(): Promise<Buffer | 'too-large'> {
+  /** Resolved when the request is complete, or too large to be; never when the caller goes away before. */
+  receive(answerForms: AnswerForms): Promise<'complete' | 'too-large'> {
+    this.#request.answerForms = answerForms;
     const { bodyBytesMax } = this.#context;
     // Node throws the body away once the answer is written.
     if (Number(this.#message.headers['content-length']) > bodyBytesMax) return Promise.resolve('too-large');
@@ -69,13 +86,11 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
           resolve('too-large');
         }
       });
-      this.#message.on('end', () => resolve(Buffer.concat(chunks)));
+      this.#message.on('end', () => {
+        this.#request.body = Buffer.concat(chunks);
+        resolve('complete');
+      });
     });
-  }
-
-  /** What the relay gets to see. */
-  complete(request: ExchangeRequest): void {
-    this.#request = request;
   }
 
   respond(

@@ -239,9 +239,9 @@ t.test('an answer that is cut is seen to be incomplete', async (t) => {
 t.test('the body is read whole, or not at all', async (t) => {
   const outcomes: (number | 'too-large')[] = [];
   const server = await Server.start(t, ({ exchange }) => {
-    void exchange.readBody().then((body) => {
-      outcomes.push(body === 'too-large' ? body : body.length);
-      exchange.respond(body === 'too-large' ? 413 : 200, 'text/plain', 'read');
+    void exchange.receive('both').then((outcome) => {
+      outcomes.push(outcome === 'too-large' ? outcome : exchange.request.body.length);
+      exchange.respond(outcome === 'too-large' ? 413 : 200, 'text/plain', 'read');
     });
   });
   const post = async (bytes: number): Promise<number> =>

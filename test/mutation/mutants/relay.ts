@@ -661,7 +661,7 @@ export const relayedMutants: readonly Mutant[] = [
       {
         slip: "the backends' streams end although the client is back",
         text: '    this.#lingering?.cancel();',
-        after: 'if (exchange.isAborted) return;',
+        after: 'if (exchange.isAborted) return exchange.reset();',
         becomes: '',
       },
       {

@@ -263,8 +263,8 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'a session of another worker is unknown here',
-        text: 'if (owner === slot) {',
-        becomes: 'if (owner === slot || slotCount > 0) {',
+        text: 'if (owner === slot && !this.#isRetired) return',
+        becomes: 'if (owner === slot || slotCount > 0) return',
         noticedBy: ['spec/sessions'],
       },
       {
