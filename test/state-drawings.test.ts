@@ -29,6 +29,7 @@ const machines: readonly Machine[] = [
   { file: 'upstream/rpc-request.ts', last: ['done'] },
   { file: 'store/redis-records.ts', last: ['closed'] },
   { file: 'store/redis-link.ts', last: ['lost'] },
+  { file: 'upstream/http1/http1-connection.ts', last: ['lost'] },
   { file: 'upstream/http1/response-parser.ts', isUnguarded: true },
 ];
 

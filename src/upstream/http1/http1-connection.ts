@@ -1,12 +1,12 @@
 // One kept connection to a backend, with one request at a time on it. Reads go into a buffer that all connections share,
 // and are parsed before the next read; a request is one write. Hot.
 //
-//   state       connected      send     written   answered        ended, fault, given up
-//   connecting  free, sending  (kept)   -         -               lost; given up: goes on
-//   free        -              sending  -         -               lost
-//   sending     -              -        busy      -               lost; given up: free
-//   busy        -              -        -         free, or lost   lost
-//   lost        -              -        -         -               -
+//   connecting ── connected ──> free ── send ──> sending ── written ──> busy ── answered ──> free
+//   sending ── given up ──> free
+//   connecting, free, sending, busy ── ended, fault, given up ──> lost
+//
+// A call that comes while it is connecting is kept, and sent as soon as it is free; one that is given up then leaves it to
+// go on: it is wanted for another.
 import type { OnReadOpts, Socket } from 'node:net';
 import { limits } from '../../shared/limits.js';
 import { noteReturned } from '../../shared/returned-memory.js';
@@ -126,16 +126,14 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   send(call: Http1Call): void {
     this.#call = call;
     call.connection = this;
-    if (this.#state === 'connecting') return;
-    this.#state = 'sending';
-    this.#batch.add(this, this.#freedAtTurn);
+    if (this.#transition('free', 'sending')) this.#batch.add(this, this.#freedAtTurn);
   }
 
   writeNow(): void {
     const call = this.#call;
     const socket = this.#socket;
-    if (this.#state !== 'sending' || call?.bytes === undefined || socket === undefined || socket.destroyed) return;
-    this.#state = 'busy';
+    if (call?.bytes === undefined || socket === undefined || socket.destroyed) return;
+    if (!this.#transition('sending', 'busy')) return;
     this.#hasAnswerBegun = false;
     this.#turnBytesLeft = limits.upstreamTurnBytesMax;
     this.#parser.begin();
@@ -208,7 +206,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   #onConnected(): void {
     clearTimeout(this.#connectTimer);
     const call = this.#call;
-    this.#state = 'free';
+    this.#transition('connecting', 'free');
     if (call === undefined) this.#onFree();
     else this.send(call);
     this.#owner.onConnected();
@@ -263,7 +261,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   }
 
   #onFree(): void {
-    this.#state = 'free';
+    if (!this.#transition('busy', 'free')) this.#transition('sending', 'free');
     this.#freedAtTurn = this.#batch.noteFree();
     // Counted in sweeps, because looking at the clock for each call costs more than the count is worth.
     this.#sweepsLeft = Math.floor(keptMsOf(this.#parser.keepAliveMs) / limits.upstreamSweepMs);
@@ -318,7 +316,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     const isUnsent = this.#isUnsent();
     const kind = this.#faultKind ?? 'connection-lost';
     const call = this.#takeCall();
-    this.#state = 'lost';
+    this.#transition(this.#state, 'lost');
     this.#owner.onLost(this, isUnsent ? call : undefined, wasConnecting ? kind : undefined);
     if (!isUnsent) call?.fail(kind, wasConnecting);
     for (const listener of this.#onLostListeners) listener();
@@ -343,6 +341,13 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     call.connection = undefined;
     this.#owner.onOver(call);
     return call;
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }
 
