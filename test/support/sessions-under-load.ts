@@ -1,0 +1,108 @@
+// Sessions that are called without a pause while somebody kills the processes that serve them: each call has a number of its own,
+// which the backend counts, and it is known when it began, when it ended, and how.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { KeptCaller } from './kept-caller.js';
+import { rpc, type McpCaller, type McpSession } from './mcp-caller.js';
+import type { McpBackend } from './mcp-backend.js';
+
+/** A call that was not answered rightly. */
+export interface FailedCall {
+  readonly number: number;
+  readonly beganAtMs: number;
+  readonly endedAtMs: number;
+  /** HTTP status; 0 when the connection ended. */
+  readonly status: number;
+  readonly what: string;
+}
+
+/** One process's death: from the signal until it was gone. */
+export interface Death {
+  readonly signalledAtMs: number;
+  readonly goneAtMs: number;
+}
+
+export class SessionsUnderLoad {
+  readonly failures: FailedCall[] = [];
+  answeredCount = 0;
+  readonly #caller: McpCaller;
+  readonly #tools: readonly string[];
+  readonly #running: Promise<void>[] = [];
+  #lastNumber = 0;
+  #isEnding = false;
+
+  /** @param tools that echo their arguments, called in turns. */
+  constructor(caller: McpCaller, tools: readonly string[]) {
+    this.#caller = caller;
+    this.#tools = tools;
+  }
+
+  async open(count: number): Promise<void> {
+    const sessions = await Promise.all(Array.from({ length: count }, () => this.#caller.openSession()));
+    for (const session of sessions) this.#running.push(this.#keepCalling(session));
+  }
+
+  /** Resolved when so many more calls were answered. */
+  async answered(count: number): Promise<void> {
+    for (const goal = this.answeredCount + count; this.answeredCount < goal;) await sleep(5);
+  }
+
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    await Promise.all(this.#running);
+  }
+
+  /** What a death does not excuse: a call that was not in flight when it came, or one that was told later than this of it. */
+  unexcused(deaths: readonly Death[], toldWithinMs: number): FailedCall[] {
+    return this.failures.filter(
+      ({ beganAtMs, endedAtMs, status }) =>
+        status === 404 ||
+        !deaths.some(
+          ({ signalledAtMs, goneAtMs }) =>
+            beganAtMs <= goneAtMs && endedAtMs >= signalledAtMs && endedAtMs <= goneAtMs + toldWithinMs,
+        ),
+    );
+  }
+
+  /** Over one connection for as long as it lasts. */
+  async #keepCalling(session: McpSession): Promise<void> {
+    let connection: KeptCaller | undefined;
+    while (!this.#isEnding) {
+      const beganAtMs = performance.now();
+      const number = ++this.#lastNumber;
+      let status = 0;
+      let what = '';
+      try {
+        connection ??= await KeptCaller.connect(this.#caller);
+        const tool = this.#tools[number % this.#tools.length] ?? '';
+        const answer = await connection.use(session).call(tool, `{"number":${number}}`, { id: String(number) });
+        status = answer.status;
+        what = status === 200 && isAnswerTo(number, rpc(answer)) ? '' : answer.text;
+      } catch (error) {
+        what = error instanceof Error ? error.message.slice(0, 160) : String(error);
+        connection?.close();
+        connection = undefined;
+        await sleep(5);
+      }
+      if (what === '') this.answeredCount += 1;
+      else this.failures.push({ number, beganAtMs, endedAtMs: performance.now(), status, what });
+    }
+    connection?.close();
+  }
+}
+
+function isAnswerTo(number: number, { id, result }: { readonly id?: unknown; readonly result?: unknown }): boolean {
+  const { structuredContent } = (result ?? {}) as { structuredContent?: { number?: unknown } };
+  return id === number && structuredContent?.number === number;
+}
+
+/** The numbers of calls that were carried out more than once. */
+export function carriedOutTwice(backends: readonly McpBackend[]): number[] {
+  const seen = new Set<number>();
+  const twice: number[] = [];
+  for (const { argumentsText } of backends.flatMap(({ calls }) => calls)) {
+    const { number } = JSON.parse(argumentsText ?? '{}') as { number: number };
+    if (seen.has(number)) twice.push(number);
+    seen.add(number);
+  }
+  return twice;
+}
