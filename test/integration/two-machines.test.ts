@@ -1,10 +1,17 @@
 // Two gateways on one Redis: any of them serves any session, and what one changes the other knows with its next request.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { McpCaller, McpSession, rpc } from '../support/mcp-caller.js';
 import { startRedis } from '../support/redis.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
+const USER = 'dataplane';
+const PASSWORD = 'a-password';
+/** As docs/sessions.md has them. */
+const RIGHTS = '+get +set +pexpire +eval +ping +client|id +client|tracking +subscribe';
 const OPTIONS = ['--session-directory', 'store'];
 const CAPABILITIES = { tools: {}, logging: {} };
 
@@ -15,9 +22,12 @@ async function isEchoed(session: McpSession, id: number): Promise<boolean> {
 }
 
 t.test('two gateways on one Redis', async (t: Test) => {
-  const redis = await startRedis(t);
+  const redis = await startRedis(t, { users: [`${USER} on >${PASSWORD} ~* &__redis__:invalidate ${RIGHTS}`] });
   const backend = await backendFor(t, { withSessions: true, capabilities: CAPABILITIES });
-  const setup = { storeOptions: redis.storeOptions, options: OPTIONS };
+  const passwordPath = join(createScratchDirectory(t), 'password');
+  writeFileSync(passwordPath, PASSWORD, { mode: 0o600 });
+  const options = [...OPTIONS, '--redis-username', USER, '--redis-password-file', passwordPath];
+  const setup = { storeOptions: redis.storeOptions, options };
   const first = await startDeployment(t, { ...setup, workerCount: 2 });
   const second = await startDeployment(t, { ...setup, workerCount: 1, key: first.key });
   const here = await first.caller({ one: { url: backend.url } });

@@ -1,0 +1,136 @@
+// Where records of sessions are kept: the same for both places, and what is each one's own.
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { EmbeddedSessions } from '../../src/store/embedded-sessions.js';
+import { RedisSessions } from '../../src/store/redis-sessions.js';
+import type { SealedRead, SealedSessions } from '../../src/store/sealed-sessions.js';
+import { logInto } from '../support/log-lines.js';
+import { startRedis } from '../support/redis.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { until } from '../support/until.js';
+
+const LIFE_MS = 60_000;
+const SHORT_MS = 50;
+
+function newKey(): Buffer {
+  return randomBytes(32);
+}
+
+function textOf(read: SealedRead): string {
+  return typeof read === 'object' ? `${read.version} ${read.bytes.toString()}` : (read ?? 'nothing');
+}
+
+async function readText(sessions: SealedSessions, key: Buffer): Promise<string> {
+  return textOf(await sessions.read(key));
+}
+
+async function write(sessions: SealedSessions, key: Buffer, version: number, text: string, lifeMs = LIFE_MS) {
+  return sessions.write(key, { version, bytes: Buffer.from(text) }, lifeMs);
+}
+
+function closing<Sessions extends SealedSessions>(t: Test, sessions: Sessions): Sessions {
+  t.teardown(() => sessions.close());
+  return sessions;
+}
+
+/** Two processes' views of one place. */
+async function openBoth(t: Test, place: 'embedded' | 'Redis'): Promise<readonly [SealedSessions, SealedSessions]> {
+  if (place === 'embedded') {
+    const path = createScratchDirectory(t);
+    const sessions = closing(t, new EmbeddedSessions(path, false));
+    // A process opens a folder once: what another process would see is told by the tests of the gateway.
+    return [sessions, sessions];
+  }
+  const redis = await startRedis(t);
+  const open = async (): Promise<SealedSessions> =>
+    closing(t, await RedisSessions.open(redis.storeOptions, logInto([])));
+  return [await open(), await open()];
+}
+
+for (const place of ['embedded', 'Redis'] as const) {
+  t.test(`${place}: a write is held against the version that its writer knew`, async (t) => {
+    const [one, other] = await openBoth(t, place);
+    const key = newKey();
+    t.equal(await readText(one, key), 'nothing');
+    t.equal(await write(one, key, 1, 'first'), true);
+    t.equal(await readText(other, key), '1 first');
+    t.equal(await write(other, key, 2, 'second'), true);
+    t.equal(await write(one, key, 2, 'too late'), false);
+    t.equal(await write(one, key, 4, 'too far'), false);
+    t.equal(await readText(one, key), '2 second');
+    t.equal(await write(one, key, 3, 'third'), true);
+    t.equal(await write(one, newKey(), 2, 'of nothing'), false);
+  });
+
+  t.test(`${place}: a record ends in time unless it is renewed, or when it is removed`, async (t) => {
+    const [one] = await openBoth(t, place);
+    const [short, renewed, removed] = [newKey(), newKey(), newKey()];
+    await write(one, short, 1, 'short', SHORT_MS);
+    await write(one, renewed, 1, 'renewed', SHORT_MS);
+    t.equal(await one.renew(renewed, LIFE_MS), true);
+    await sleep(SHORT_MS + 10);
+    t.equal(await readText(one, short), 'nothing');
+    t.equal(await readText(one, renewed), '1 renewed');
+    t.equal(await one.renew(short, LIFE_MS), false);
+    await write(one, removed, 1, 'removed');
+    await one.remove(removed, LIFE_MS);
+    t.equal(await readText(one, removed), one.isShared ? 'ended' : 'nothing');
+    t.equal(await one.renew(removed, LIFE_MS), false);
+    t.equal(await write(one, removed, 2, 'again'), false, 'it does not come back');
+  });
+}
+
+t.test('Redis tells what others have changed, and not what was changed here', async (t) => {
+  const redis = await startRedis(t);
+  const open = async (): Promise<RedisSessions> =>
+    closing(t, await RedisSessions.open(redis.storeOptions, logInto([])));
+  const [one, other] = [await open(), await open()];
+  const heard: string[] = [];
+  one.onChanged = (key) => heard.push(key?.toString('hex') ?? 'all');
+  const [written, read, unknown] = [newKey(), newKey(), newKey()];
+  await write(one, written, 1, 'a');
+  await write(one, written, 2, 'b');
+  await one.renew(written, LIFE_MS);
+  await write(other, read, 1, 'c');
+  await one.read(read);
+  await write(other, unknown, 1, 'd');
+  t.same(heard, []);
+  const isHeard = async (key: Buffer, what: string): Promise<void> => {
+    await until(() => heard.length > 0, what);
+    t.same(heard.splice(0), [key.toString('hex')], what);
+  };
+  await other.read(written);
+  await write(other, written, 3, 'e');
+  await isHeard(written, 'what was written here and elsewhere after');
+  await one.read(written);
+  await other.renew(written, LIFE_MS);
+  await isHeard(written, 'what was renewed');
+  await other.remove(read, LIFE_MS);
+  await isHeard(read, 'what was removed');
+});
+
+t.test('a Redis that comes back may have changed anything, and one that is away fails at once', async (t) => {
+  const redis = await startRedis(t);
+  const sessions = closing(t, await RedisSessions.open(redis.storeOptions, logInto([])));
+  let allCount = 0;
+  sessions.onChanged = (key) => (allCount += key === undefined ? 1 : 0);
+  const key = newKey();
+  await write(sessions, key, 1, 'a');
+  await redis.kill();
+  await t.rejects(async () => {
+    for (;;) await sessions.read(key);
+  }, /Redis/);
+  await redis.start();
+  await until(() => allCount > 0, 'it to be back');
+  t.equal(await write(sessions, newKey(), 1, 'b'), true);
+});
+
+t.test('what has expired in an embedded place is found by nobody, and written over', async (t) => {
+  const sessions = closing(t, new EmbeddedSessions(createScratchDirectory(t), false));
+  const key = newKey();
+  await write(sessions, key, 1, 'a', 1);
+  await sleep(5);
+  t.equal(await write(sessions, key, 1, 'b'), true);
+  t.equal(await readText(sessions, key), '1 b');
+});
