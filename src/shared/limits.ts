@@ -463,7 +463,7 @@ export const limits = {
   /** Links that an owner accepts: one for each other worker, twice, as a restarted one may still have its old link. */
   hopLinksMax: 2_048,
   /** How long a request waits for an owner that is being started again, ms, and between two tries to pass it on. */
-  ownerWaitMsMax: 10_000,
+  ownerWaitMsMax: 30_000,
   ownerRetryMs: 50,
   /** Requests of a worker that wait so, of all subjects and of one; one more is refused. */
   ownerWaitsMax: 10_000,
