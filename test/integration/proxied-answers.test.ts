@@ -11,8 +11,11 @@ const READ_TIMEOUT_MS = 2_500;
 const PATIENCE = ['--slow-answer', '500ms', '--stream-keep-alive', '700ms'];
 const ANSWER_MS = 3 * READ_TIMEOUT_MS;
 
+// They wait most of the time.
+t.jobs = 2;
+
 for (const workerCount of [1, 4]) {
-  t.test(`${workerCount} workers: what takes thrice as long as the proxy waits arrives`, async (t) => {
+  void t.test(`${workerCount} workers: what takes thrice as long as the proxy waits arrives`, async (t) => {
     const deployment = await startDeployment(t, { workerCount, options: PATIENCE });
     const backend = await backendFor(t, { onCall: () => sleep(ANSWER_MS, undefined) });
     const silent = await backendFor(t, {
@@ -30,13 +33,14 @@ for (const workerCount of [1, 4]) {
     const session = await caller.openSession();
     // Each on a connection of its own: with four workers, most of them hop.
     const calls = Array.from({ length: 8 }, (_, id) => session.call('one-echo', '{"n":1.0}', { id: String(id) }));
+    const listed = session.toolNames();
+    const hurried = session.call('one-echo', '{}', { accept: 'application/json' });
     for (const [id, answer] of (await Promise.all(calls)).entries()) {
       t.equal(answer.status, 200);
       t.match(answer.contentType, 'text/event-stream');
       t.match(rpc(answer), { id, result: { structuredContent: { n: 1 } } });
     }
-    t.same(await session.toolNames(), ['one-echo', 'two-echo'], 'a list, too');
-    const json = await session.call('one-echo', '{}', { accept: 'application/json' });
-    t.equal(json.status, 504, 'who takes only JSON hears nothing in time');
+    t.same(await listed, ['one-echo', 'two-echo'], 'a list, too');
+    t.equal((await hurried).status, 504, 'who takes only JSON hears nothing in time');
   });
 }

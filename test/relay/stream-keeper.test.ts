@@ -110,6 +110,7 @@ t.test('a slow connection that breaks behind its answer makes others go', async 
   other.stream.finish([Buffer.from(text(0, 10 * KIB))], ID);
   slow.exchange.abort();
   t.equal(scene.keeper.find(other.stream.number), undefined);
+  t.equal(scene.keeper.find(slow.stream.number), slow.stream);
   t.same(readEvents(slow.goOn(1).written), [text(2, 10 * KIB)]);
 });
 
