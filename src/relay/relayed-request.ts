@@ -109,11 +109,18 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     if (body.length < limits.countedFromBytes)
       upstream.send(withEdit({ body }, bareTaskEdit(body, notice, upstream.backend)), headers);
     else upstream.cancel(this.id, 'cancelled by the client', headers);
+    // A backend without sessions cannot tell whose request the notice means. What it understands is that nobody listens any more.
+    if (this.#sentIn?.sessionId === '') {
+      this.#endCancelled();
+      return;
+    }
     // A backend need not answer what was cancelled, and many never end the stream either.
-    this.#cancelDeadline ??= this.#plan.deadlines.after(limits.cancelledAnswerMsMax, () => {
-      this.#request?.abort();
-      this.#refuse(CANCELLED);
-    });
+    this.#cancelDeadline ??= this.#plan.deadlines.after(limits.cancelledAnswerMsMax, () => this.#endCancelled());
+  }
+
+  #endCancelled(): void {
+    this.#request?.abort();
+    this.#refuse(CANCELLED);
   }
 
   /** The session was ended under the call. */

@@ -65,6 +65,22 @@ t.test('a backend that does not answer what was cancelled is not waited for', as
   t.ok(call.isAborted);
 });
 
+t.test('a backend without sessions is hung up on, as it cannot tell whose request a notice means', async (t) => {
+  const scene = new RelayScene(t, virtualHostOf({ b: {} }));
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
+  scene.request({ body, sessionId: '' });
+  scene.http.last.json(initializeResult);
+  scene.http.last.empty();
+  const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
+  const call = scene.http.last;
+  t.equal(call.summary, 'tools/call');
+  scene.post('notifications/cancelled', { requestId: 7 });
+  t.equal(scene.http.last.summary, 'notifications/cancelled', 'and is told, as it may after all');
+  t.ok(call.isAborted);
+  t.equal(exchange.answer?.body.toString(), CANCELLED);
+});
+
 t.test('a call whose caller is gone goes on, but not for ever', async (t) => {
   const scene = open(t);
   const exchange = scene.post('tools/call', { name: 'b-x' }, 7);

@@ -13,6 +13,7 @@ t.test('answers, cancellations and refusals do not wait for the calls that wait 
     backend.raw.requests.map(({ text }) => text).filter((text) => text.includes('"result"'));
   const backend: McpBackend = await startMcpBackend({
     framing: 'chunked',
+    withSessions: true,
     onCall: async (call) => {
       if (call.name === 'hang') return new Promise(() => undefined);
       const id = memberText(call.request.text, 'id');
