@@ -47,6 +47,14 @@ export async function checkEmbedded(path: string): Promise<void> {
   );
 }
 
+/** What is wrong with an embedded store as far as its first pages show, among it that its file was cut short; at once. */
+export function findObviousDamage(path: string): string | undefined {
+  const file = join(path, 'data.mdb');
+  const bytes = sizeOf(file);
+  // An empty one is just being made.
+  return bytes === undefined || bytes === 0 ? undefined : findDamageInMeta(file);
+}
+
 function sizeOf(file: string): number | undefined {
   return statSync(file, { throwIfNoEntry: false })?.size;
 }

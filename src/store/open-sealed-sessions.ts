@@ -1,7 +1,9 @@
 // The place of the records of sessions, as the options name it. Like the stores, each is loaded when it is asked for.
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DataplaneOptions } from '../config/dataplane-options.js';
 import type { Logger } from '../shared/logger.js';
+import { findObviousDamage } from './check-embedded.js';
 import type { SealedSessions } from './sealed-sessions.js';
 
 const FOLDER = 'sessions';
@@ -25,6 +27,12 @@ export async function openSealedSessions(
 async function tryOpenEmbedded(path: string, isFlushed: boolean, logger: Logger): Promise<SealedSessions | undefined> {
   const { EmbeddedSessions } = await import('./embedded-sessions.js');
   try {
+    const damage = findObviousDamage(path);
+    if (damage !== undefined) {
+      // Whoever reads a file that was cut short is killed, and so would be each worker in its place.
+      logger.error({ path, damage }, 'what was written down of sessions is damaged: it is removed, and they are lost');
+      rmSync(path, { recursive: true, force: true });
+    }
     return new EmbeddedSessions(path, isFlushed);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

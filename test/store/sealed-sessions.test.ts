@@ -1,8 +1,11 @@
 // Where records of sessions are kept: the same for both places, and what is each one's own.
 import { randomBytes } from 'node:crypto';
+import { statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { EmbeddedSessions } from '../../src/store/embedded-sessions.js';
+import { openSealedSessions } from '../../src/store/open-sealed-sessions.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
 import type { SealedRead, SealedSessions } from '../../src/store/sealed-sessions.js';
 import { logInto } from '../support/log-lines.js';
@@ -133,4 +136,33 @@ t.test('what has expired in an embedded place is found by nobody, and written ov
   await sleep(5);
   t.equal(await write(sessions, key, 1, 'b'), true);
   t.equal(await readText(sessions, key), '1 b');
+});
+
+t.test('a damaged folder of sessions is removed, before it kills who reads it', async (t) => {
+  const path = createScratchDirectory(t);
+  const lines: string[] = [];
+  const place = { sessionDirectory: 'process', store: { kind: 'embedded', path: 'unused' } } as const;
+  const folder = join(path, 'sessions');
+  const before = new EmbeddedSessions(folder, false);
+  for (let count = 0; count < 50; count++) await write(before, newKey(), 1, 'x'.repeat(1_000));
+  await before.close();
+  const file = join(folder, 'data.mdb');
+  truncateSync(file, statSync(file).size / 2);
+  const sessions = await openSealedSessions(place, path, logInto(lines));
+  if (sessions === undefined) throw new Error('it cannot be opened');
+  closing(t, sessions);
+  t.match(lines.join(''), /is damaged/);
+  const key = newKey();
+  t.equal(await write(sessions, key, 1, 'a'), true);
+  t.equal(await readText(sessions, key), '1 a');
+});
+
+t.test('a place that cannot be used is done without, loudly', async (t) => {
+  const lines: string[] = [];
+  const file = join(createScratchDirectory(t), 'a-file');
+  writeFileSync(file, '');
+  const store = { kind: 'embedded', path: 'unused' } as const;
+  t.equal(await openSealedSessions({ sessionDirectory: 'process', store }, file, logInto(lines)), undefined);
+  t.match(lines.join(''), /cannot be written down/);
+  t.equal(await openSealedSessions({ sessionDirectory: 'none', store }, file, logInto(lines)), undefined);
 });

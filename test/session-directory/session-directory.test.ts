@@ -1,0 +1,93 @@
+// Look-ups of sessions that nobody here knows: bounded, in turns of subjects, and cheap for what cannot be a session.
+import t from 'tap';
+import { SessionDirectory, type LookUp } from '../../src/session-directory/session-directory.js';
+import { limits } from '../../src/shared/limits.js';
+import type { SealedRead } from '../../src/store/sealed-sessions.js';
+import { logInto } from '../support/log-lines.js';
+import { MemorySessions } from '../support/memory-sessions.js';
+
+/** Answers when the test says so. */
+class SlowSessions extends MemorySessions {
+  readonly pending: ((read: SealedRead) => void)[] = [];
+
+  override read(): Promise<SealedRead> {
+    this.readsCount += 1;
+    return new Promise((resolve) => this.pending.push(resolve));
+  }
+}
+
+function directoryOf(sessions: MemorySessions, lines: string[] = []): SessionDirectory {
+  return new SessionDirectory(sessions, {
+    idleTimeoutMs: 60_000,
+    outlivesGateway: false,
+    isPossibleId: (id) => id !== 'impossible',
+    logger: logInto(lines),
+  });
+}
+
+function ownedBy(subject: string): { readonly subject: string; readonly virtualHostId: string } {
+  return { subject, virtualHostId: 'vh' };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+t.test('who makes up ids waits behind himself, and has no more than his share of the waiting', async (t) => {
+  const sessions = new SlowSessions();
+  const directory = directoryOf(sessions);
+  const outcomes: LookUp[] = [];
+  const waitingMax = limits.sessionLookUpsWaitingPerSubjectMax;
+  const flood = limits.sessionLookUpsMax + waitingMax + 5;
+  for (let id = 0; id < flood; id++) {
+    void Promise.resolve(directory.find(`id-${id}`, ownedBy('mallory'))).then((outcome) => outcomes.push(outcome));
+  }
+  await turn();
+  t.equal(sessions.readsCount, limits.sessionLookUpsMax, 'so many are under way');
+  t.same(outcomes, Array(5).fill('full'), 'so many may wait');
+  let found: LookUp | undefined;
+  void Promise.resolve(directory.find('hers', ownedBy('alice'))).then((outcome) => (found = outcome));
+  const answer = async (): Promise<void> => {
+    sessions.pending.shift()?.(undefined);
+    await turn();
+  };
+  for (let count = 0; count < 2; count++) await answer();
+  t.equal(sessions.readsCount, limits.sessionLookUpsMax + 2, 'the next of his, and hers');
+  sessions.pending.pop()?.(undefined);
+  await turn();
+  t.equal(found, 'unknown');
+  while (sessions.pending.length > 0) await answer();
+  t.equal(sessions.readsCount, limits.sessionLookUpsMax + waitingMax + 1, 'all come to an end');
+});
+
+t.test('what cannot be an id is not looked for', async (t) => {
+  const sessions = new MemorySessions();
+  t.equal(directoryOf(sessions).find('impossible', ownedBy('alice')), 'unknown');
+  t.equal(sessions.readsCount, 0);
+});
+
+t.test('what fails is counted, and logged once in a while', async (t) => {
+  const sessions = new MemorySessions();
+  sessions.mood = 'broken';
+  const lines: string[] = [];
+  const directory = directoryOf(sessions, lines);
+  for (let count = 0; count < 10; count++) t.equal(directory.find('an-id', ownedBy('alice')), 'failed');
+  t.equal(await directory.renew('an-id'), true, 'nobody can say that it is gone');
+  t.equal(directory.failedCount, 11);
+  t.equal(lines.length, 1);
+});
+
+t.test('a record that is too long is not written', async (t) => {
+  const sessions = new MemorySessions();
+  const lines: string[] = [];
+  const upstreams = [{ backendName: 'x'.repeat(limits.sessionRecordBytesMax), origin: '', path: '', sessionId: '' }];
+  const record = {
+    protocolVersion: '2025-11-25',
+    clientInfo: Buffer.from('{}'),
+    capabilities: Buffer.from('{}'),
+    logLevel: undefined,
+    upstreams: upstreams.map((upstream) => ({ ...upstream, protocolVersion: '', capabilities: 0 })),
+    subscriptions: {},
+  };
+  t.equal(await directoryOf(sessions, lines).write('an-id', ownedBy('alice'), record, 0), 'failed');
+  t.equal(sessions.writesCount, 0);
+  t.match(lines.join(''), /too long/);
+});
