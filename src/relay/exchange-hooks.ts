@@ -7,6 +7,7 @@ export abstract class ExchangeHooks {
   onAbort: (() => void) | undefined;
   onIdentified: ((method: string, backend: string, tool: string) => void) | undefined;
   onOutcome: Exchange['onOutcome'];
+  isToolErrorTold = false;
   onPart: ((part: Exchange) => void) | undefined;
   onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined;
 

@@ -122,6 +122,8 @@ export interface Exchange {
    * @param backendMs what the one backend that was asked took for it; -1 when there is none.
    */
   onOutcome: ((outcome: RequestOutcome, detail: string | number, backendMs: number) => void) | undefined;
+  /** Whether `onOutcome` has to tell a result that says `isError` from others, which has to be searched for that. */
+  isToolErrorTold: boolean;
   /** Called with the exchange of each message of this one's batch, before that is handled. */
   onPart: ((part: Exchange) => void) | undefined;
   /**

@@ -149,7 +149,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     if (exchange.onOutcome === undefined) return;
     const backendMs = performance.now() - this.#sentAtMs;
     if (isError) exchange.onOutcome('rpc-error', errorCodeIn(bytes, bodyStart, bodyEnd), backendMs);
-    else if (message.method === 'tools/call' && isToolError(bytes, bodyStart, bodyEnd))
+    else if (exchange.isToolErrorTold && message.method === 'tools/call' && isToolError(bytes, bodyStart, bodyEnd))
       exchange.onOutcome('tool-error', '', backendMs);
     else exchange.onOutcome('ok', '', backendMs);
   }

@@ -73,6 +73,12 @@ export const limits = {
   logLineScratchBytes: 16 * KIB,
   /** Characters of a caller's own words (a tool, a method, a path) in one line of the access log; the rest is cut off. */
   accessLogNameCharsMax: 256,
+  /** Places of the word `isError` in a result that are looked at; a result that has more of them counts as one that is well. */
+  toolErrorLooksMax: 16,
+  /** Bytes between that word and its `true`: with more it is not seen. */
+  toolErrorGapBytesMax: 24,
+  /** Of a result that is too large to be read at once, the first and the last bytes that are searched for that word. */
+  toolErrorEdgeBytes: 4 * KIB,
   /** Connections to the admin listener; one more is closed. A monitor needs one, and several may look at once. */
   adminConnectionsMax: 64,
   /** Backends that figures have names of, per worker and together; further ones are `other`: each is a set of series. */

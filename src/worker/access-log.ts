@@ -20,20 +20,20 @@ export interface RequestEnd {
 
 export class AccessLog {
   readonly #logger: Logger;
-  readonly #isOfAll: boolean;
+  /** A line for each request, not for refusals and failures alone. */
+  readonly isOfAll: boolean;
   readonly #repeated = new RepeatedLog();
 
-  /** @param isOfAll a line for each request, not for refusals and failures alone. */
   constructor(logger: Logger, isOfAll: boolean) {
     this.#logger = logger;
-    this.#isOfAll = isOfAll;
+    this.isOfAll = isOfAll;
   }
 
   /** A request that the relay has answered, or not. */
   done(request: WatchedRequest, end: RequestEnd): void {
     const { outcome } = request;
     const isProblem = outcome === 'refused' || outcome === 'fault';
-    if (!this.#isOfAll && !isProblem) return;
+    if (!this.isOfAll && !isProblem) return;
     const { backend, detail } = request;
     this.#write(`${outcome} ${detail} ${backend}`, { ...whatOf(request), ...howOf(request, end) });
   }
@@ -46,7 +46,7 @@ export class AccessLog {
   }
 
   #write(kind: string, fields: object): void {
-    if (this.#isOfAll) this.#logger.info(fields, 'request');
+    if (this.isOfAll) this.#logger.info(fields, 'request');
     else this.#repeated.info(this.#logger, kind, fields, 'request not served');
   }
 }

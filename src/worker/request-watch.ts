@@ -22,6 +22,7 @@ export class RequestWatch {
     exchange.onPart = (part) => this.watch(caller, part);
     exchange.onDone = (status, bytes, ending) => this.#onDone(request, status, bytes, ending);
     const figures = this.#figures;
+    exchange.isToolErrorTold = figures !== undefined || this.#log?.isOfAll === true;
     if (figures === undefined) return;
     if (request.isStream) figures.streams += 1;
     else figures.requestsInFlight += 1;

@@ -1,0 +1,43 @@
+import t from 'tap';
+import { isToolError } from '../../src/protocol/answer-outcome.js';
+import { limits } from '../../src/shared/limits.js';
+
+function isError(json: string): boolean {
+  const bytes = Buffer.from(json);
+  return isToolError(bytes, 0, bytes.length);
+}
+
+const large = `"${'x'.repeat(limits.readAtOnceBytesMax)}"`;
+
+t.test('a result says that its tool has failed in a member of its own', async (t) => {
+  t.ok(isError('{"content":[],"isError":true}'));
+  t.ok(isError('{"isError" :\n\ttrue}'));
+  t.notOk(isError('{"isError":false,"content":[]}'));
+  t.notOk(isError('{"structuredContent":{"isError":true}}'), 'not in one of something else');
+  t.notOk(isError('{"content":["isError","isError" ,true]}'), 'nor as a text');
+});
+
+t.test('of a large one the beginning and the end are looked at', async (t) => {
+  t.ok(isError(`{"isError":true,"content":[${large}]}`));
+  t.ok(isError(`{"content":[${large}],"isError":true}`));
+  t.notOk(isError(`{"content":[${large}],"isError":false}`));
+  t.notOk(isError(`{"content":[${large},{"isError":true},${large}]}`), 'what is between them is content');
+  const small = Buffer.from(`{"result":{"isError":true},"more":[${large}]}`);
+  t.ok(isToolError(small, 10, 10 + '{"isError":true}'.length), 'a small result beside much else');
+});
+
+t.test('a result that is full of the word is not looked at for long', async (t) => {
+  const words = (count: number): string => Array.from({ length: count }, () => '"isError"').join();
+  t.ok(isError(`{"x":[${words(limits.toolErrorLooksMax - 1)}],"isError":true}`));
+  t.notOk(isError(`{"x":[${words(limits.toolErrorLooksMax)}],"isError":true}`));
+});
+
+t.test('nor are all of its places visited', async (t) => {
+  const dense = Buffer.from(`{"x":["isError"${',"isError"'.repeat(10_000)}]}`);
+  const bare = dense.subarray();
+  t.ok(dense.length <= limits.readAtOnceBytesMax);
+  const searches = t.capture(dense, 'indexOf', (word: Buffer, from: number) => bare.indexOf(word, from));
+  t.notOk(isToolError(dense, 0, dense.length));
+  const { length } = searches();
+  t.ok(length > 0 && length <= limits.toolErrorLooksMax + 1, `${length} searches`);
+});
