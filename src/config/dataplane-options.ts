@@ -51,6 +51,8 @@ export interface UpstreamOptions {
   readonly callIdleTimeoutMs: number;
   /** How long a client may take over a request of a backend's. */
   readonly clientAnswerTimeoutMs: number;
+  /** Of secrets, one a file; `undefined`: backends that want one cannot be reached. */
+  readonly secretsDirectory: string | undefined;
 }
 
 /** How answers go to callers. */

@@ -110,6 +110,7 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
     listTimeoutMs: values['list-timeout'],
     callIdleTimeoutMs: values['call-timeout'],
     clientAnswerTimeoutMs: values['client-answer-timeout'],
+    secretsDirectory: values['secrets-directory'],
   };
 }
 

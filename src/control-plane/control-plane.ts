@@ -51,7 +51,10 @@ export class ControlPlane {
     const registry = new Registry({
       records,
       directory,
-      prober: new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode, nameServers }),
+      prober: new ProbeThread({
+        ...{ deadlineMs: options.probeTimeoutMs, mode: upstream.mode, nameServers },
+        secretsDirectory: upstream.secretsDirectory,
+      }),
       logger,
       healthIntervalMs: options.healthCheckIntervalMs,
       serversMax: options.composerShares.serversMax,

@@ -42,6 +42,7 @@ import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
 import type { HttpUpstream } from '../upstream/http-upstream.js';
 import { BackendLog } from '../upstream/backend-log.js';
 import { Notices } from '../upstream/notices.js';
+import { Secrets } from '../upstream/secrets.js';
 import { OwnIds } from '../upstream/own-ids.js';
 import { Endpoints } from '../upstream/reach/endpoints.js';
 import type { UpstreamFaultKind } from '../upstream/upstream-fault.js';
@@ -106,6 +107,7 @@ export class Relay {
       notices: new Notices(http, deadlines),
       replies: new Notices(options.replies ?? http, deadlines, http),
       ids: new OwnIds(),
+      secrets: new Secrets(options.upstream.secretsDirectory, nowMs),
       endpoints: new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
       answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
       nowMs,

@@ -429,6 +429,8 @@ function isSamePlace(one: CompiledBackend, other: CompiledBackend): boolean {
   return (
     one.target.origin === other.target.origin &&
     one.target.path === other.target.path &&
-    one.obstacle === other.obstacle
+    one.obstacle === other.obstacle &&
+    // With other credentials it would be somebody else's.
+    JSON.stringify(one.auth) === JSON.stringify(other.auth)
   );
 }

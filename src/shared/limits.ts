@@ -242,6 +242,16 @@ export const limits = {
   clientInfoBytesMax: 16 * KIB,
   /** Bytes of a caller's `capabilities`, which each session keeps for its backends; longer ones are refused as invalid params. */
   clientCapabilitiesBytesMax: 16 * KIB,
+  /** Headers that one backend's `auth` may set. */
+  authHeadersMax: 8,
+  /** Characters of the name of a secret's file. */
+  secretNameCharsMax: 128,
+  /** Bytes of a secret's file, and of the list of its hosts. */
+  secretBytesMax: 8 * KIB,
+  /** Files of secrets that a process knows; it reads the others again. */
+  secretsKnownMax: 1_024,
+  /** How long a secret is taken for the same before its file is looked at again, ms. */
+  secretCheckMs: 1_000,
   /** Introductions of clients that a worker knows, so that sessions of one program share one copy; it forgets the others. */
   introductionsKnownMax: 256,
   /** Bytes of an introduction that sessions may share; of a longer one each has its own. */

@@ -17,6 +17,7 @@ import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { ClientIntroduction } from './client-introduction.js';
+import { Credentials } from './credentials.js';
 import { Hold } from './hold.js';
 import { openHandshake, sessionHeaders, type Handshake, type HandshakeResult } from './handshake.js';
 import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
@@ -47,7 +48,6 @@ export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
 const NOT_OFFERED: AnswerError = { code: rpcCodes.methodNotFound, message: 'Method not offered' };
 const NO_ANSWER = upstreamFault('answer-timeout', true);
-
 export class UpstreamSession {
   /** Called each time it was opened, before those who wait for it. */
   onOpened: ((upstream: UpstreamSession, passthrough: readonly string[]) => void) | undefined;
@@ -63,6 +63,7 @@ export class UpstreamSession {
   #recordBytes = 0;
   #backend: CompiledBackend;
   readonly #endpoint: Endpoint;
+  readonly #credentials: Credentials | undefined;
   #state: UpstreamSessionState = 'idle';
   #record: UpstreamSessionRecord | undefined;
   #knownCapabilities: number | undefined;
@@ -92,6 +93,7 @@ export class UpstreamSession {
     this.subject = subject;
     this.#backend = backend;
     this.#endpoint = context.endpoints.of(backend.target);
+    this.#credentials = Credentials.of(backend, context.secrets);
     this.#introduction = introduction;
     this.#memory = memory;
   }
@@ -230,7 +232,7 @@ export class UpstreamSession {
     const headers = ['accept', 'text/event-stream', 'mcp-protocol-version', protocolVersion];
     if (sessionId !== '') headers.push('mcp-session-id', sessionId);
     if (lastEventId !== '') headers.push('last-event-id', lastEventId);
-    headers.push(...passthrough);
+    headers.push(...(this.#credentials?.headers ?? []), ...passthrough);
     const { target } = this.#backend;
     const { streams } = this.#context;
     return streams.dispatch(plainRequest(this.subject, target, 'GET', headers), handler);
@@ -328,6 +330,8 @@ export class UpstreamSession {
   #tryFault(): UpstreamFault | undefined {
     if (this.#backend.obstacle !== undefined) return upstreamFault(this.#backend.obstacle, true);
     if (this.#state === 'closed') return upstreamFault('session-ended', true);
+    const secretFault = this.#credentials?.fault;
+    if (secretFault !== undefined) return this.#refused(secretFault);
     const { circuit } = this.#endpoint;
     if (circuit.fault !== undefined) {
       circuit.onNeeded();
@@ -347,7 +351,8 @@ export class UpstreamSession {
   }
 
   #headersWith(passthrough: readonly string[]): readonly string[] {
-    return passthrough.length === 0 ? this.#headers : [...this.#headers, ...passthrough];
+    const headers = this.#credentials === undefined ? this.#headers : this.#credentials.addTo(this.#headers);
+    return passthrough.length === 0 ? headers : [...headers, ...passthrough];
   }
 
   #open(passthrough: readonly string[]): void {
@@ -356,7 +361,10 @@ export class UpstreamSession {
     const { target } = this.#backend;
     this.#handshake = openHandshake(
       this.#context,
-      { subject: this.subject, target, endpoint: this.#endpoint, passthrough, introduction: this.#introduction },
+      {
+        ...{ subject: this.subject, target, endpoint: this.#endpoint, introduction: this.#introduction },
+        passthrough: this.#credentials?.addTo(passthrough) ?? passthrough,
+      },
       {
         onOpen: (result) => this.#onOpen(result, passthrough),
         onFault: (fault) => this.#onOpenFault(fault),

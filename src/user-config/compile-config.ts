@@ -1,5 +1,6 @@
 // From a checked user config to the shape that requests look things up in. Runs once when a config's bytes change.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
+import { isOwnHeader, type BackendAuth } from './auth.js';
 import { uriNames, type UriName } from './uri-name.js';
 import type {
   AllowedNames,
@@ -52,7 +53,8 @@ function compileBackend(
     hasTwin,
     target: { origin: url.origin, path: url.pathname + url.search },
     obstacle: findObstacle(config, url, upstreamMode),
-    passthroughHeaders: new Set(config.passthrough_headers.filter(isHeaderName).map(toLowerCase).filter(mayBeCopied)),
+    passthroughHeaders: copiedHeaders(config.passthrough_headers, config.auth),
+    auth: config.auth,
     allowedNames: {
       tools: allowList(config, 'tools', config.allowed_tool_names),
       prompts: allowList(config, 'prompts', config.allowed_prompt_names),
@@ -84,13 +86,6 @@ function findObstacle(
 /** A field name as RFC 9110, section 5.6.2 has it. */
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/**
- * Belong to one connection or to one message of the gateway's own, so they are never copied, listed or not (decisions
- * 2.6). `expect` is among them because the gateway has the whole body when it asks.
- */
-const OWN_HEADERS =
-  /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|expect|last-event-id)$|^(?:proxy-|content-|accept|mcp-)/;
-
 function isHeaderName(name: string): boolean {
   return HEADER_NAME.test(name);
 }
@@ -99,6 +94,9 @@ function toLowerCase(name: string): string {
   return name.toLowerCase();
 }
 
-function mayBeCopied(lowerCaseName: string): boolean {
-  return !OWN_HEADERS.test(lowerCaseName);
+/** @param auth what it sets, the caller cannot. */
+function copiedHeaders(names: readonly string[], auth: BackendAuth | undefined): ReadonlySet<string> {
+  const own = new Set(Object.keys(auth?.headers ?? {}).map(toLowerCase));
+  const copied = names.filter(isHeaderName).map(toLowerCase);
+  return new Set(copied.filter((name) => !isOwnHeader(name) && !own.has(name)));
 }

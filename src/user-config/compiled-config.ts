@@ -1,5 +1,6 @@
 // A user config as the dataplane uses it: checked once when its bytes change, looked up per request. Immutable; the
 // identity of a compiled virtual host changes if and only if the user config's bytes changed.
+import type { BackendAuth } from './auth.js';
 import type { UpstreamTarget } from './upstream-target.js';
 
 /** Why a backend of a config can never be reached as configured (decisions 2.6, 2.7). */
@@ -24,6 +25,8 @@ export interface CompiledBackend {
   readonly obstacle: BackendObstacle | undefined;
   /** Lower-case names that may be copied from the caller's request; what may never be copied is already out. */
   readonly passthroughHeaders: ReadonlySet<string>;
+  /** What it wants to see before it answers; none of these headers is copied from the caller. */
+  readonly auth: BackendAuth | undefined;
   readonly allowedNames: AllowedNames;
 }
 

@@ -1,5 +1,6 @@
 // A compiled user config on its way from the thread that compiled it to the event loop: a line of JSON for each row, each
 // small, so that the loop can put a large config together a few rows at a time. Cold.
+import type { BackendAuth } from './auth.js';
 import type {
   AllowedNames,
   BackendObstacle,
@@ -19,6 +20,7 @@ type ConfigRow =
       origin: string,
       path: string,
       obstacle: BackendObstacle | null,
+      auth: BackendAuth | null,
       restricted: readonly (keyof AllowedNames)[],
     ]
   | readonly ['passthrough', ...string[]]
@@ -41,10 +43,11 @@ export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
     add(['virtual host', id]);
     const places = new Map<CompiledBackend, number>();
     for (const backend of backends.values()) {
-      const { name, uriName, hasTwin, target, obstacle, passthroughHeaders, allowedNames } = backend;
+      const { name, uriName, hasTwin, target, obstacle, auth, passthroughHeaders, allowedNames } = backend;
       places.set(backend, places.size);
       const restricted = ALLOW_LISTS.filter((list) => allowedNames[list] !== undefined);
-      add(['backend', name, uriName, hasTwin, target.origin, target.path, obstacle ?? null, restricted]);
+      const { origin, path } = target;
+      add(['backend', name, uriName, hasTwin, origin, path, obstacle ?? null, auth ?? null, restricted]);
       for (const names of inRows(passthroughHeaders)) add(['passthrough', ...names]);
       for (const list of restricted) {
         for (const names of inRows(allowedNames[list] ?? [])) add(['allowed', list, ...names]);
@@ -144,7 +147,7 @@ export class ConfigReader {
     this.#backends = [];
   }
 
-  #openBackend([, name, uriName, hasTwin, origin, path, obstacle, restricted]: BackendRow) {
+  #openBackend([, name, uriName, hasTwin, origin, path, obstacle, auth, restricted]: BackendRow) {
     this.#passthroughHeaders = new Set();
     const allowList = (list: keyof AllowedNames) => (restricted.includes(list) ? new Set<string>() : undefined);
     this.#allowedNames = {
@@ -159,6 +162,7 @@ export class ConfigReader {
       target: { origin, path },
       obstacle: obstacle ?? undefined,
       passthroughHeaders: this.#passthroughHeaders,
+      auth: auth ?? undefined,
       allowedNames: this.#allowedNames,
     };
     this.#virtualHost?.backends.set(name, backend);

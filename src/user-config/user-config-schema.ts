@@ -2,6 +2,7 @@
 // one. Maps, not objects, hold what is keyed by names of the config: `__proto__` is a name like any other. Cold.
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
+import { authFault, type BackendAuth } from './auth.js';
 import { nameLike } from '../shared/likeness.js';
 import { limits } from '../shared/limits.js';
 
@@ -19,6 +20,21 @@ function namedMembers<Member extends z.ZodType>(name: z.ZodType<string, string>,
   );
 }
 
+/** Of what is wrong with it the whole is told: nothing of it may be taken for another thing. */
+const authSchema = z
+  .strictObject(
+    {
+      type: z.literal('headers', 'must be headers'),
+      headers: z.record(z.string(), z.strictObject({ file: text }), 'must be an object'),
+    },
+    'must be an object',
+  )
+  .check(({ value, issues }) => {
+    const fault = authFault(value satisfies BackendAuth);
+    if (fault !== undefined)
+      issues.push({ code: 'custom', message: fault.replace(/^\.headers:? /, ''), path: ['headers'], input: value });
+  });
+
 const backendSchema = z.object(
   {
     name: text.optional(),
@@ -27,6 +43,7 @@ const backendSchema = z.object(
       .enum(['STREAMABLEHTTP', 'SSE', 'STDIO'], 'must be STREAMABLEHTTP, SSE or STDIO')
       .default('STREAMABLEHTTP'),
     passthrough_headers: textList,
+    auth: authSchema.optional(),
     allowed_tool_names: textList,
     allowed_resource_names: textList,
     allowed_prompt_names: textList,

@@ -51,6 +51,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 300_000,
       clientAnswerTimeoutMs: 600_000,
+      secretsDirectory: undefined,
     },
     answers: {
       slowAnswerMs: 5_000,

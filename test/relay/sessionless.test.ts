@@ -114,6 +114,7 @@ class Stage {
         listTimeoutMs: 5_000,
         callIdleTimeoutMs: 5_000,
         clientAnswerTimeoutMs: 600_000,
+        secretsDirectory: undefined,
       },
       answers: {
         slowAnswerMs: 5_000,

@@ -40,6 +40,7 @@ export class WiredRelay {
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 30_000,
       clientAnswerTimeoutMs: 600_000,
+      secretsDirectory: undefined,
       ...options,
     };
     const backends = new BackendConnections({ connectTimeoutMs: upstream.connectTimeoutMs, pool });

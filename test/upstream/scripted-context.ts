@@ -2,6 +2,7 @@
 import type { AnswerOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
 import { Notices } from '../../src/upstream/notices.js';
 import { OwnIds } from '../../src/upstream/own-ids.js';
+import { Secrets } from '../../src/upstream/secrets.js';
 import { Endpoints } from '../../src/upstream/reach/endpoints.js';
 import type { UpstreamContext } from '../../src/upstream/upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../src/upstream/upstream-fault.js';
@@ -24,6 +25,7 @@ export class ScriptedContext implements UpstreamContext {
     listTimeoutMs: 30_000,
     callIdleTimeoutMs: 300_000,
     clientAnswerTimeoutMs: 600_000,
+    secretsDirectory: undefined,
   };
   readonly answers: AnswerOptions = {
     slowAnswerMs: 5_000,
@@ -42,6 +44,8 @@ export class ScriptedContext implements UpstreamContext {
   /** What chance says next: delays with a jitter are as long as they can be. */
   random = 0;
   readonly ids = new OwnIds();
+  /** Those of a directory, when a test has one. */
+  secrets = new Secrets(undefined, () => this.#nowMs);
   readonly answerMemory: MessageMemory;
   #nowMs = 1_000;
 

@@ -15,6 +15,13 @@ export function upstreamModeOption(fallback: string) {
 
 export const upstreamOptions = {
   'upstream-connection-mode': upstreamModeOption('tls-only'),
+  'secrets-directory': {
+    placeholder: '<path>',
+    meaning: 'where the secrets are, a file each, that `auth` of a backend names',
+    fallback: undefined,
+    fallbackText: 'backends with `auth` are unavailable',
+    parse: values.parseText,
+  },
   'connect-timeout': {
     placeholder: '<duration>',
     meaning: 'how long connecting to a backend may take',

@@ -49,12 +49,13 @@ function composedBackendOf(server: KnownServer, composed: StoredComposedServer):
 }
 
 /** All of the server. */
-export function backendOf(server: Pick<KnownServer, 'name' | 'url' | 'transport'>): BackendConfig {
+export function backendOf(server: Pick<KnownServer, 'name' | 'url' | 'transport' | 'auth'>): BackendConfig {
   return {
     name: server.name,
     url: server.url,
     transport: server.transport,
     passthrough_headers: [],
+    ...(server.auth && { auth: server.auth }),
     allowed_tool_names: [],
     allowed_resource_names: [],
     allowed_prompt_names: [],

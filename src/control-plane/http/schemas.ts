@@ -83,6 +83,22 @@ const serverSaid = {
   },
   transport: { type: 'string', enum: ['STREAMABLEHTTP'] },
   enabled: { type: 'boolean', description: 'False takes the server out of service, whatever its status.' },
+  auth: {
+    type: ['object', 'null'],
+    properties: {
+      type: { type: 'string', enum: ['headers'] },
+      headers: {
+        type: 'object',
+        additionalProperties: exactly({
+          file: { ...text, description: 'The name of a file in `--secrets-directory`; what is in it is the value.' },
+        }),
+        description: 'Header name → where its value is.',
+      },
+    },
+    required: ['type', 'headers'],
+    additionalProperties: false,
+    description: 'What the server wants to see before it answers. Secrets are named, never given. Null takes it away.',
+  },
 };
 
 const server = exactly(
@@ -105,7 +121,7 @@ const server = exactly(
     lastError: orNull(text, 'Why the last probe failed.'),
   },
   // Of a server that an earlier version has read last they are not known.
-  ['promptCount', 'resourceCount', 'templateCount'],
+  ['promptCount', 'resourceCount', 'templateCount', 'auth'],
 );
 
 const composedServer = exactly(

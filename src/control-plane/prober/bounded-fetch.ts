@@ -13,13 +13,20 @@ import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 export class BoundedFetch {
   readonly #lookup: LookupFunction;
   readonly #signal: AbortSignal;
+  readonly #authHeaders: readonly string[];
   readonly #httpAgent = new HttpAgent({ keepAlive: true });
   readonly #httpsAgent = new HttpsAgent({ keepAlive: true });
   #bytesLeft: number = limits.probeBytesMax;
   #valuesLeft: number = limits.probeValuesMax;
   #fault: ProbeFault | undefined;
 
-  constructor(options: { readonly lookup: LookupFunction; readonly signal: AbortSignal }) {
+  constructor(options: {
+    readonly lookup: LookupFunction;
+    readonly signal: AbortSignal;
+    /** Name, value, …: of every request. */
+    readonly authHeaders?: readonly string[];
+  }) {
+    this.#authHeaders = options.authHeaders ?? [];
     this.#lookup = options.lookup;
     this.#signal = options.signal;
   }
@@ -30,6 +37,8 @@ export class BoundedFetch {
 
   readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
     const headers = Object.fromEntries(new Headers(init.headers));
+    for (let at = 0; at + 1 < this.#authHeaders.length; at += 2)
+      headers[this.#authHeaders[at]!] = this.#authHeaders[at + 1]!;
     // The stream of the server's own notices is of no use to a probe: to the client there is none. One that goes on
     // with an answer is wanted.
     if (init.method === 'GET' && headers['last-event-id'] === undefined) return new Response(null, { status: 405 });

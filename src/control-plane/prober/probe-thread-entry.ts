@@ -1,5 +1,6 @@
 // What runs in the probe thread: one prober, asked and answered by messages.
 import { parentPort, workerData } from 'node:worker_threads';
+import type { BackendAuth } from '../../user-config/auth.js';
 import type { FromProbeThread, ProbeThreadOptions, ToProbeThread } from './probe-thread.js';
 import { Prober, ProberClosedError, type Probe } from './prober.js';
 
@@ -9,7 +10,7 @@ const prober = new Prober(workerData as ProbeThreadOptions);
 
 port.on('message', (message: ToProbeThread) => {
   if (message.kind === 'probe') {
-    void answer(message.id, message.url);
+    void answer(message.id, message.url, message.auth);
   } else {
     prober.close();
     // What is under way is answered all the same, and then nothing keeps the thread alive.
@@ -17,10 +18,10 @@ port.on('message', (message: ToProbeThread) => {
   }
 });
 
-async function answer(id: number, url: string): Promise<void> {
+async function answer(id: number, url: string, auth: BackendAuth | undefined): Promise<void> {
   let probe: Probe | 'closed';
   try {
-    probe = await prober.probe(url);
+    probe = await prober.probe(url, auth);
   } catch (error) {
     if (!(error instanceof ProberClosedError)) throw error;
     probe = 'closed';

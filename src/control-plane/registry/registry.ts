@@ -137,7 +137,7 @@ export class Registry {
     if (this.#directory.servers.size >= this.#serversMax) {
       throw new RegistryFault('registry-full', `No more than ${this.#serversMax} servers can be registered`);
     }
-    const probe = await this.#prober.probe(checked.url);
+    const probe = await this.#prober.probe(checked.url, checked.auth ?? undefined);
     const blank = blankServer(checked, randomBytes(16).toString('hex'));
     const job = createJob({ servers: [blank.record.id, blank.record.name] });
     const record = await retrySwap(async () => {
@@ -154,8 +154,8 @@ export class Registry {
   }
 
   /**
-   * Changes what people say of a server, and nothing that they leave out; one whose URL is another is a new server under
-   * the old id, and is probed.
+   * Changes what people say of a server, and nothing that they leave out; one whose URL or `auth` is another is a new server
+   * under the old id, and is probed.
    * Faults: `not-found`, `invalid`, `name-taken`.
    */
   async replace(reference: string, input: ServerInput, wait?: PublicationWait): Promise<ServerRecord> {
@@ -168,21 +168,23 @@ export class Registry {
       await this.#refuseTakenName(checked.name, id);
       const isSameName = before.record.name.toLowerCase() === checked.name.toLowerCase();
       const slug = isSameName ? before.record.slug : await this.#findFreeSlug(checked.name);
-      const { description, tags, enabled } = before.record;
+      const { description, tags, enabled, auth } = before.record;
       const said = {
         ...checked,
         description: checked.description ?? description,
         tags: checked.tags ?? tags,
         enabled: checked.enabled ?? enabled,
+        auth: checked.auth === undefined ? auth : checked.auth,
       };
       const updatedAt = new Date().toISOString();
-      if (before.record.url === checked.url) {
-        const after = { ...before.record, ...said, slug, updatedAt };
+      if (isSamePlace(before.record, said)) {
+        const { auth: _same, ...words } = said;
+        const after = { ...before.record, ...words, slug, updatedAt };
         const { bytes: _, ...known } = before;
         const isDone = await this.#storage.tryUpdate(before, { ...known, record: after }, undefined, change);
         return isDone ? [after, change] : undefined;
       }
-      probe ??= await this.#prober.probe(checked.url);
+      probe ??= await this.#prober.probe(checked.url, said.auth ?? undefined);
       const { createdAt } = before.record;
       const blank = blankServer(said, id);
       const named = { ...blank, record: { ...blank.record, slug, createdAt, updatedAt } };
@@ -216,7 +218,7 @@ export class Registry {
     this.#refreshing.add(record.id);
     try {
       const startedAtMs = performance.now();
-      const settlement = await this.#settle(record, await this.#prober.probe(record.url), 'at-once', wait);
+      const settlement = await this.#settle(record, await this.#prober.probe(record.url, record.auth), 'at-once', wait);
       return reportOf(record, settlement, performance.now() - startedAtMs);
     } finally {
       this.#refreshing.delete(record.id);
@@ -270,12 +272,12 @@ export class Registry {
   async #checkHealth(server: KnownServer): Promise<void> {
     // What the refresh finds out is newer.
     if (this.#refreshing.has(server.id)) return;
-    await this.#settle(server, await this.#prober.probe(server.url), 'patient');
+    await this.#settle(server, await this.#prober.probe(server.url, server.auth), 'patient');
   }
 
   /** Writes down what a probe of the server found. */
   async #settle(
-    probed: Pick<ServerRecord, 'id' | 'url'>,
+    probed: Pick<ServerRecord, 'id' | 'url' | 'auth'>,
     probe: Probe,
     judgement: Judgement,
     wait?: PublicationWait,
@@ -283,7 +285,8 @@ export class Registry {
     return retrySwap(async () => {
       const before = await this.#storage.load(probed.id);
       // It was removed, or is another server by now: the probe says nothing of it.
-      if (before?.record.url !== probed.url) return { kind: 'unsettled', record: before?.record };
+      if (before === undefined || !isSamePlace(before.record, probed))
+        return { kind: 'unsettled', record: before?.record };
       const { bytes: _, ...known } = before;
       const after = afterProbe(known, probe, judgement, new Date().toISOString());
       // Compositions have it from the first time on that it was reached.
@@ -339,7 +342,7 @@ export class Registry {
 /** A server of which only is known what people say. */
 function blankServer(checked: CheckedInput, id: string): StoredServer {
   const now = new Date().toISOString();
-  const { name, url, description = '', tags = [], enabled = true } = checked;
+  const { name, url, description = '', tags = [], enabled = true, auth } = checked;
   return {
     record: {
       id,
@@ -349,6 +352,7 @@ function blankServer(checked: CheckedInput, id: string): StoredServer {
       description,
       tags,
       transport: 'STREAMABLEHTTP',
+      ...(auth && { auth }),
       status: 'inactive',
       enabled,
       reachable: false,
@@ -368,6 +372,11 @@ function blankServer(checked: CheckedInput, id: string): StoredServer {
   };
 }
 
+/** Another URL, or other credentials: what is behind them may be another server. */
+function isSamePlace(one: Pick<ServerInput, 'url' | 'auth'>, other: Pick<ServerInput, 'url' | 'auth'>): boolean {
+  return one.url === other.url && JSON.stringify(one.auth ?? null) === JSON.stringify(other.auth ?? null);
+}
+
 function contentsOf(probe: Probe): Omit<ReadContents, 'toolsBefore'> {
   return probe.kind === 'reached' ? probe.findings : { tools: NO_TOOLS, lists: NO_LISTS };
 }
@@ -375,7 +384,9 @@ function contentsOf(probe: Probe): Omit<ReadContents, 'toolsBefore'> {
 function reportOf(probed: ServerRecord, settlement: Settlement, durationMs: number): RefreshReport {
   if (settlement.record === undefined) throw notFound(probed.name);
   const isSettled = settlement.kind === 'settled';
-  const error = isSettled ? settlement.record.lastError : 'it was given another URL meanwhile: refresh it again';
+  const error = isSettled
+    ? settlement.record.lastError
+    : 'it was given another URL or auth meanwhile: refresh it again';
   return {
     status: settlement.record.status,
     ...reportedCounts(isSettled ? settlement.changes : NO_SERVER_CHANGES),

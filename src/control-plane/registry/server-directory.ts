@@ -9,7 +9,7 @@ import type { StoredServer } from './server-state.js';
 
 export const SERVERS = 'servers/';
 
-type KnownMember = 'id' | 'name' | 'url' | 'tags' | 'transport' | 'status' | 'enabled' | 'lastSeen';
+type KnownMember = 'id' | 'name' | 'url' | 'tags' | 'transport' | 'auth' | 'status' | 'enabled' | 'lastSeen';
 
 export interface KnownServer extends Pick<ServerRecord, KnownMember> {
   /** Another one when its tools are others. */
@@ -24,9 +24,9 @@ export interface ServerCounts {
 
 /** Times of no interest are left out: `lastSeen` says whether it was ever reached. */
 export function knownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
-  const { id, name, url, tags, transport, status, enabled } = record;
+  const { id, name, url, tags, transport, auth, status, enabled } = record;
   const lastSeen = record.lastSeen === null ? null : record.createdAt;
-  return { id, name, url, tags, transport, status, enabled, lastSeen, toolsDigest };
+  return { id, name, url, tags, transport, ...(auth && { auth }), status, enabled, lastSeen, toolsDigest };
 }
 
 /** Whether the change is one that those who know the server must hear of. */

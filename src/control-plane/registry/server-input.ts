@@ -1,6 +1,7 @@
 // What people may say of a server (decisions 3, "Names" and "URLs"), checked and with its defaults.
 import { isHostRefused } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
+import { authFault, type BackendAuth } from '../../user-config/auth.js';
 import { RegistryFault } from './registry-fault.js';
 import type { ServerInput } from './server-record.js';
 
@@ -11,6 +12,8 @@ export interface CheckedInput {
   readonly description: string | undefined;
   readonly tags: readonly string[] | undefined;
   readonly enabled: boolean | undefined;
+  /** `null`: none any more. */
+  readonly auth: BackendAuth | null | undefined;
 }
 
 const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
@@ -22,12 +25,14 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Throws a `RegistryFault` that names the first member at fault. */
 export function checkServerInput(input: ServerInput): CheckedInput {
-  const { name, url, description, tags, enabled } = input;
+  const { name, url, description, tags, enabled, auth } = input;
   checkName(name);
   checkUrl(url);
   if (description !== undefined) checkDescription(description);
   if (tags !== undefined) checkTags(tags);
-  return { name, url, description, tags: tags && [...new Set(tags)], enabled };
+  const fault = auth ? authFault(auth) : undefined;
+  if (fault !== undefined) throw new RegistryFault('invalid', `auth${fault}`, 'auth');
+  return { name, url, description, tags: tags && [...new Set(tags)], enabled, auth };
 }
 
 function checkDescription(description: string): void {

@@ -1,4 +1,5 @@
 // A registered server as everyone but the registry's own storage sees it (decisions 3). Plain data, JSON-ready.
+import type { BackendAuth } from '../../user-config/auth.js';
 
 export type ServerStatus = 'active' | 'inactive';
 
@@ -14,6 +15,8 @@ export interface ServerRecord {
   readonly tags: readonly string[];
   readonly transport: 'STREAMABLEHTTP';
   readonly status: ServerStatus;
+  /** What it wants to see before it answers: names of secrets, never a secret. Absent when it wants nothing. */
+  readonly auth?: BackendAuth;
   /** False: people have taken it out of service, whatever its status. */
   readonly enabled: boolean;
   /** Whether the last probe reached it; `status` follows only after several failures. */
@@ -55,6 +58,8 @@ export interface ServerInput {
   readonly tags?: readonly string[] | undefined;
   /** Absent: `true` for a new server, unchanged for a known one. */
   readonly enabled?: boolean | undefined;
+  /** Absent: none for a new server, unchanged for a known one. `null` takes it away. */
+  readonly auth?: BackendAuth | null | undefined;
 }
 
 export interface RefreshReport {

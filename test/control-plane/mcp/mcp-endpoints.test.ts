@@ -63,6 +63,7 @@ class Front {
         listTimeoutMs: 5_000,
         callIdleTimeoutMs: 5_000,
         clientAnswerTimeoutMs: 600_000,
+        secretsDirectory: undefined,
       },
       answers: {
         slowAnswerMs: 5_000,

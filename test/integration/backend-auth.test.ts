@@ -1,0 +1,125 @@
+// Servers that want a credential: registered with one, composed, called on both planes, the secret changed and taken away. The
+// secret itself is in no answer, no log and no store.
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { startControlPlane } from '../support/control-plane.js';
+import { startGateway, verifyWith } from '../support/gateway.js';
+import { McpCaller, rpc } from '../support/mcp-caller.js';
+import { startMcpBackend } from '../support/mcp-backend.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { until } from '../support/until.js';
+
+const FIRST = 'Bearer first-0f8e3c';
+const SECOND = 'Bearer second-77aa1b';
+const AUTH = { type: 'headers', headers: { authorization: { file: 'vault' } } };
+
+const secrets = createScratchDirectory(t);
+const write = (value: string): void => writeFileSync(join(secrets, 'vault'), `${value}\n`);
+write(FIRST);
+
+let accepted = FIRST;
+const seen = new Set<string>();
+const backend = await startMcpBackend({
+  tools: ['open'],
+  withSessions: true,
+  onRequest: (request) => {
+    const shown = request.headers['authorization'] ?? '';
+    seen.add(shown);
+    if (shown === accepted) return false;
+    request.empty(401);
+    return true;
+  },
+});
+t.teardown(() => backend.close());
+
+const options = ['--secrets-directory', secrets];
+const controlPlane = await startControlPlane(t, { options: [...options, '--health-check-interval', '1h'] });
+const { storeOptions, key } = controlPlane;
+const gateway = await startGateway(t, {
+  ...{ storeOptions, workerCount: 2, upstreamConnectionMode: 'plain-text-or-tls' as const },
+  keyOptions: verifyWith(key),
+  options,
+});
+
+t.test('a server that wants a header is registered, composed and called with it', async (t) => {
+  const api = await controlPlane.caller(t);
+  const without = await api.post('/servers', { name: 'closed', url: backend.url });
+  t.match(without.json(), { status: 'inactive', lastError: /401/ });
+  const { id } = without.json() as { id: string };
+  const registered = await api.put(`/servers/${id}`, { name: 'closed', url: backend.url, auth: AUTH });
+  t.match(
+    registered.json(),
+    { id, status: 'active', toolCount: 1, auth: AUTH },
+    'its auth is new, so it is probed anew',
+  );
+  t.match((await api.put(`/servers/${id}`, { name: 'closed', url: backend.url, description: 'd' })).json(), {
+    description: 'd',
+    auth: AUTH,
+  });
+  t.match((await api.post(`/servers/${id}/refresh`)).json(), { status: 'active' });
+
+  const composed = await api.post('/compositions', { name: 'c', servers: [{ name: 'closed', tools: ['open'] }] });
+  const { id: compositionId } = composed.json() as { id: string };
+  const path = `/gw-rs/servers/${compositionId}/mcp`;
+  const caller = new McpCaller(gateway.origin, path, await controlPlane.token(api.subject));
+  const session = await caller.openSession();
+  t.match(rpc(await session.call('closed-open')).result, { content: [{ type: 'text' }] });
+  const aggregate = await api.post('/mcp', {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'closed-open' },
+  });
+  t.match(rpc(aggregate).result, { content: [{ type: 'text' }] });
+
+  await t.test('a new secret is obeyed in the session that is open', async (t) => {
+    accepted = SECOND;
+    write(SECOND);
+    await until(async () => rpc(await session.call('closed-open')).result !== undefined, 'the new secret to be sent');
+    t.match(rpc(await session.call('closed-open')).result, { content: [{ type: 'text' }] });
+  });
+
+  await t.test('one that is gone makes the backend unavailable, and says so', async (t) => {
+    rmSync(join(secrets, 'vault'));
+    await until(async () => rpc(await session.call('closed-open')).result === undefined, 'the secret to be missed');
+    t.match(rpc(await session.call('closed-open')).error?.message, /a secret of its auth cannot be read/);
+    t.match((await api.post(`/servers/${id}/refresh`)).json(), { status: 'inactive', error: /vault: is not there/ });
+    write(SECOND);
+    await until(async () => rpc(await session.call('closed-open')).result !== undefined, 'the secret to be back');
+  });
+
+  t.equal((await session.delete()).status, 200);
+  t.same([...seen].sort(), ['', FIRST, SECOND].sort(), 'nothing else was ever shown, least of all the token');
+
+  const stored = filesBelow(storeOptions.kind === 'embedded' ? storeOptions.path : '');
+  t.ok(stored.length > 0);
+  for (const secret of [FIRST, SECOND]) {
+    const words = secret.slice('Bearer '.length);
+    t.notOk(
+      stored.some((file) => readFileSync(file).includes(words)),
+      'no secret is in the store',
+    );
+    t.notOk(JSON.stringify([gateway.logs, controlPlane.program.logs]).includes(words), 'or in a log');
+  }
+});
+
+t.test('what is no auth is refused, with the member at fault', async (t) => {
+  const api = await controlPlane.caller(t);
+  const refused = async (auth: unknown): Promise<unknown> => {
+    const answer = await api.post('/servers', { name: 'refused', url: backend.url, auth });
+    t.equal(answer.status, 422, JSON.stringify(auth));
+    return answer.json();
+  };
+  t.match(await refused({ type: 'headers', headers: { authorization: { file: '../vault' } } }), {
+    detail: /auth.*file/,
+  });
+  t.match(await refused({ type: 'headers', headers: { host: { file: 'vault' } } }), { detail: /auth\.headers/ });
+  t.match(await refused({ type: 'headers', headers: { authorization: 'Bearer x' } }), { detail: /auth/ });
+  t.match(await refused({ type: 'basic' }), { detail: /auth/ });
+});
+
+function filesBelow(directory: string): string[] {
+  const entries = readdirSync(directory, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}

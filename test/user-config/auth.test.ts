@@ -1,0 +1,92 @@
+import t from 'tap';
+import { authFault, type BackendAuth } from '../../src/user-config/auth.js';
+import { compileUserConfig } from '../../src/user-config/compile-config.js';
+import { ConfigReader, encodeConfig } from '../../src/user-config/config-rows.js';
+import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
+
+function configWith(auth: unknown, more: Readonly<Record<string, unknown>> = {}): Buffer {
+  const backend = { url: 'https://b.example/mcp', auth, ...more };
+  return Buffer.from(JSON.stringify({ virtual_hosts: { v: { backends: { b: backend } } } }));
+}
+
+function issuesOf(auth: unknown): string {
+  const decoding = decodeUserConfig(configWith(auth));
+  return decoding.ok ? '' : decoding.issues;
+}
+
+function headers(names: Readonly<Record<string, string>>): BackendAuth {
+  return {
+    type: 'headers',
+    headers: Object.fromEntries(Object.entries(names).map(([name, file]) => [name, { file }])),
+  };
+}
+
+t.test('files of secrets are named by their bare names', async (t) => {
+  for (const file of ['github', 'a.b_c-D', '0', 'x'.repeat(128)])
+    t.equal(authFault(headers({ authorization: file })), undefined);
+  for (const file of [
+    '',
+    '.',
+    '..',
+    '.hidden',
+    'a/b',
+    '../a',
+    'a\\b',
+    'a b',
+    'a\0',
+    'x'.repeat(129),
+    'github.hosts',
+    'ä',
+  ]) {
+    t.match(authFault(headers({ authorization: file })), /^\.headers: a file must be/, JSON.stringify(file));
+  }
+});
+
+t.test('headers are any but the gateway’s own, each once', async (t) => {
+  for (const name of ['Authorization', 'x-api-key', 'Cookie']) t.equal(authFault(headers({ [name]: 'a' })), undefined);
+  for (const name of [
+    'Host',
+    'content-length',
+    'Transfer-Encoding',
+    'mcp-session-id',
+    'accept',
+    'a b',
+    'a:',
+    '',
+    '__proto__',
+    'proxy-authorization',
+  ]) {
+    t.match(
+      authFault({ type: 'headers', headers: Object.fromEntries([[name, { file: 'a' }]]) }),
+      /must have names/,
+      JSON.stringify(name),
+    );
+  }
+  t.match(authFault(headers({ 'x-a': 'a', 'X-A': 'b' })), /each header once/);
+  t.match(authFault(headers({})), /1 to 8 headers/);
+  t.match(authFault(headers(Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`x-${i}`, 'a'])))), /1 to 8/);
+});
+
+t.test('a config whose auth is no auth is refused, and names the member', async (t) => {
+  t.equal(issuesOf(headers({ authorization: 'a' })), '');
+  t.match(issuesOf('x'), /^virtual_hosts\.v\.backends\.b\.auth: must be an object$/);
+  t.match(issuesOf({ type: 'oauth', headers: {} }), /auth\.type: must be headers/);
+  t.match(issuesOf({ type: 'headers' }), /auth\.headers: must be an object/);
+  t.match(issuesOf({ type: 'headers', headers: { authorization: 'Bearer in clear' } }), /auth\.headers\.authorization/);
+  t.notMatch(issuesOf({ type: 'headers', headers: { authorization: 'Bearer in clear' } }), /clear/);
+  t.match(issuesOf({ ...headers({ authorization: 'a' }), more: 1 }), /auth: /);
+  t.match(issuesOf(headers({ authorization: '../a' })), /auth\.headers: a file must be/);
+});
+
+t.test('what auth sets is not copied from the caller, also over the thread', async (t) => {
+  const auth = headers({ Authorization: 'a' });
+  const decoding = decodeUserConfig(configWith(auth, { passthrough_headers: ['authorization', 'x-tenant'] }));
+  if (!decoding.ok) throw new Error(decoding.issues);
+  const config = compileUserConfig(decoding.config, 'tls-only');
+  const backend = config.virtualHosts.get('v')?.backends.get('b');
+  t.same(backend?.auth, auth);
+  t.same([...(backend?.passthroughHeaders ?? [])], ['x-tenant']);
+  const reader = new ConfigReader(encodeConfig(config));
+  while (reader.readRow());
+  t.same(reader.config.virtualHosts.get('v')?.backends.get('b'), backend);
+});
