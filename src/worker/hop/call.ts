@@ -11,7 +11,7 @@ import { limits } from '../../shared/limits.js';
 import type { RoomWaiter } from '../../shared/message-memory.js';
 import { HopBody } from './body.js';
 import { HopFault, StreamFault, type FrameKind } from './frames.js';
-import { Inflow, Outflow } from './flow.js';
+import { END_BYTES_MAX, Inflow, Outflow } from './flow.js';
 import {
   readCredit,
   readOpenBody,
@@ -49,6 +49,8 @@ export class HopCall implements RoomWaiter {
   /** Data of a stream is held from a `write` that answered false until `onDrain`: a window of it at most. */
   #held: Buffer[] = [];
   #isBlocked = false;
+  /** What came with the end. */
+  #last: Buffer | undefined;
   /** The size of the write that answered false: its credit is returned with `onDrain`. */
   #blockedBytes = 0;
 
@@ -111,10 +113,7 @@ export class HopCall implements RoomWaiter {
       case 'data':
         return this.#onData(payload);
       case 'end':
-        if ((this.#bodyLeftBytes ?? 0) > 0) throw new StreamFault('body shorter than its head says');
-        this.#expect(['streaming'], 'ending', kind);
-        this.#forget(this.stream);
-        return this.#writeHeld();
+        return this.#onEnd(payload);
       case 'cut':
         return this.#onCut();
       case 'hello':
@@ -199,6 +198,17 @@ export class HopCall implements RoomWaiter {
     this.#exchange.respond(head.status, head.contentType, body.bytes, head.sessionId, head.headers);
   }
 
+  #onEnd(last: Buffer): void {
+    if (last.length > END_BYTES_MAX) throw new StreamFault(`${last.length} bytes with the end`);
+    if (this.#bodyLeftBytes !== undefined && last.length !== this.#bodyLeftBytes)
+      throw new StreamFault(`body ${last.length < this.#bodyLeftBytes ? 'shorter' : 'longer'} than its head says`);
+    this.#expect(['streaming'], 'ending', 'end');
+    this.#forget(this.stream);
+    // Like what is held, a copy where it may have to wait.
+    if (last.length > 0) this.#last = this.#isBlocked ? Buffer.from(last) : last;
+    this.#writeHeld();
+  }
+
   #onCut(): void {
     if (!this.#finish(['asked', 'gathering', 'streaming'])) return;
     this.#forget(this.stream);
@@ -223,7 +233,7 @@ export class HopCall implements RoomWaiter {
     while (!this.#isBlocked && (this.#state === 'streaming' || this.#state === 'ending')) {
       const bytes = this.#held.shift();
       if (bytes === undefined) {
-        if (this.#finish(['ending'])) this.#exchange.end();
+        if (this.#finish(['ending'])) this.#exchange.end(this.#last);
         return;
       }
       this.#write(bytes);

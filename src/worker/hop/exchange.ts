@@ -11,7 +11,7 @@ import { AnswerRoom } from '../../shared/answer-room.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
 import type { MessageMemory } from '../../shared/message-memory.js';
-import { Outflow } from './flow.js';
+import { END_BYTES_MAX, Outflow } from './flow.js';
 import { sendOpenBody, sendOpenStream, trySendRespondHead } from './heads.js';
 import type { HopSocket } from './socket.js';
 
@@ -124,8 +124,11 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   }
 
   end(last?: Uint8Array): void {
-    if (last !== undefined) this.write(last);
-    if (this.#transition(['streaming'], 'ending')) this.#tryComplete();
+    const isJoined = last !== undefined && last.length <= END_BYTES_MAX && this.#outflow.isEmpty;
+    if (last !== undefined && !isJoined) this.write(last);
+    if (!this.#transition(['streaming'], 'ending')) return;
+    if (isJoined) this.#answerBytes += last.length;
+    this.#tryComplete(isJoined ? last : NO_BODY);
   }
 
   reset(): void {
@@ -182,11 +185,11 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   }
 
   /** Does nothing while bytes wait for credit: `onCredit` comes here again. */
-  #tryComplete(): void {
+  #tryComplete(last: Uint8Array = NO_BODY): void {
     if (!this.#outflow.isEmpty) return;
     const isStream = this.#state === 'ending';
     if (!this.#transition(['responding', 'ending'], 'complete')) return;
-    if (isStream) this.#socket.reserve('end', this.stream, 0);
+    if (isStream) this.#socket.reserve('end', this.stream, last.length).set(last);
     else largeMemory.giveBack(this.#body);
     this.#settle();
     this.tellDone(this.#status, this.#answerBytes, 'whole');

@@ -3,7 +3,7 @@
 //   frame = payload bytes (u32) · kind (u8) · stream (u32) · payload           all little-endian
 //
 //   caller → owner   hello (the secret, first and once) · request · data (its body) · credit · abort · reset
-//   owner → caller   respond · open-stream · open-body · data (body or stream) · end · cut · credit · reset · leave
+//   owner → caller   respond · open-stream · open-body · data (body or stream) · end (the last of it) · cut · credit · reset · leave
 //
 // `reset` says that its sender found a fault in the stream and knows it no more, `leave` that the owner has a successor at its path: the link
 // takes no more requests, and is closed when those on it are answered.

@@ -55,6 +55,12 @@ export const affinityMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('src/worker/hop/call.ts', HOPS, [
     {
+      slip: 'what comes with the end is lost',
+      text: "if (this.#finish(['ending'])) this.#exchange.end(this.#last);",
+      becomes: "if (this.#finish(['ending'])) this.#exchange.end();",
+      noticedBy: ['worker/hop/exchange'],
+    },
+    {
       slip: 'a caller that went away is not told of to the owner',
       text: "this.#socket.reserve('abort', this.stream, 0);",
       becomes: '',
@@ -67,8 +73,8 @@ export const affinityMutants: readonly Mutant[] = [
     },
     {
       slip: 'a body shorter than its head says is whole',
-      text: "if ((this.#bodyLeftBytes ?? 0) > 0) throw new StreamFault('body shorter than its head says');",
-      becomes: '',
+      text: 'if (this.#bodyLeftBytes !== undefined && last.length !== this.#bodyLeftBytes)',
+      becomes: 'if (this.#bodyLeftBytes === -1)',
     },
     {
       slip: 'a large answer needs no room',
@@ -95,7 +101,7 @@ export const affinityMutants: readonly Mutant[] = [
     { slip: 'a reader that drained gives nothing back', text: '    this.#release(this.#blockedBytes);', becomes: '' },
     {
       slip: 'the number of a stream is never given back',
-      after: "this.#expect(['streaming'], 'ending', kind);",
+      after: "this.#expect(['streaming'], 'ending', 'end');",
       text: 'this.#forget(this.stream);',
       becomes: '',
     },

@@ -124,3 +124,55 @@ t.test('a message that is handed over in pieces counts in the share of answers u
     }
   }
 });
+
+t.test(
+  'a small last event goes in one frame with the end; a large one, and one behind what waits, before it',
+  async (t) => {
+    const pair = await startHopPair(t);
+    const socket = connect(pair.ownerPath);
+    t.teardown(() => socket.destroy());
+    await once(socket, 'connect');
+    const peer = new RawPeer(socket);
+    peer.send('hello', 0, pair.secret);
+    const rows: [what: string, before: number, last: number, told: string[]][] = [
+      ['small', 0, 100, ['open-stream', 'end 100']],
+      ['large', 0, 10_000, ['open-stream', 'data 10000', 'end']],
+      ['behind what waits', TOO_MUCH.length, 100, []],
+    ];
+    for (const [index, [what, before, last, told]] of rows.entries()) {
+      const stream = index + 1;
+      peer.send('request', stream, requestHead(0));
+      await until(() => pair.arrivals.length === stream, 'the request');
+      const exchange = pair.arrivals.at(-1)!.exchange;
+      const ends: unknown[] = [];
+      exchange.onDone = (...end) => ends.push(end);
+      exchange.openStream();
+      if (before > 0) exchange.write(Buffer.alloc(before));
+      exchange.end(Buffer.alloc(last));
+      if (told.length === 0) {
+        t.same(ends, [], 'it waits for credit');
+        continue;
+      }
+      await until(() => peer.told(stream).length === told.length, what);
+      t.same(peer.told(stream), told);
+      t.same(ends, [[200, before + last, 'whole']]);
+    }
+  },
+);
+
+t.test('what came with the end reaches the caller, also one that is slow, and counts as its body', async (t) => {
+  const pair = await startHopPair(t);
+  for (const isSlow of [false, true]) {
+    const downstream = new RecordedExchange();
+    downstream.isSlow = isSlow;
+    const exchange = await pair.arrive(downstream);
+    exchange.openStream();
+    exchange.write(Buffer.from('data: 1\n\n'));
+    exchange.end(Buffer.from('data: 2\n\n'));
+    await until(() => {
+      downstream.drain();
+      return downstream.outcome === 'ended';
+    }, 'the end');
+    t.equal(downstream.written.toString(), 'data: 1\n\ndata: 2\n\n');
+  }
+});

@@ -32,11 +32,13 @@ export class RawPeer {
     this.socket.write(encodeFrame({ kind, stream, payload: Buffer.from(payload) }));
   }
 
-  /** The frames of one stream, as words: `data` with its bytes' count. */
+  /** The frames of one stream, as words: `data`, and an `end` that has some, with their bytes' count. */
   told(stream: number): string[] {
     return this.frames
       .filter((frame) => frame.stream === stream)
-      .map(({ kind, payload }) => (kind === 'data' ? `data ${payload.length}` : kind));
+      .map(({ kind, payload: { length } }) =>
+        kind === 'data' || (kind === 'end' && length > 0) ? `${kind} ${length}` : kind,
+      );
   }
 }
 
