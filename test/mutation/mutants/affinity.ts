@@ -252,7 +252,7 @@ export const affinityMutants: readonly Mutant[] = [
     [
       {
         slip: 'a closed link is used again',
-        text: 'if (present !== undefined && !present.isClosed) return present;',
+        text: 'if (present !== undefined && !present.isLeft) return present;',
         becomes: 'if (present !== undefined) return present;',
       },
       { slip: 'each hop has a link of its own', text: 'this.#links.set(owner, link);', becomes: '' },

@@ -201,7 +201,12 @@ export const primaryMutants: readonly Mutant[] = [
         text: "await Promise.race([this.#untilAllAre('drained', 'stopping', 'stopped'), timeIsUp]);",
         becomes: '',
       },
-      { slip: 'the timer of a drain outlives it', text: 'timer.abort();', becomes: '' },
+      {
+        slip: 'the timer of a drain outlives it',
+        text: '    timer.abort();',
+        after: "'drained', 'stopping', 'stopped'), timeIsUp]);",
+        becomes: '',
+      },
       {
         slip: 'the end of the workers is not waited for',
         text: "    await this.#untilAllAre('stopped');",
@@ -225,8 +230,8 @@ export const primaryMutants: readonly Mutant[] = [
       { slip: 'who waits for a state is called for ever', text: 'this.#onStateChange.delete(check);', becomes: '' },
       {
         slip: 'the announcer is not asked to forget',
-        text: 'this.#slots.flatMap((slot) => slot.servingWorker ?? []);',
-        becomes: 'this.#slots.flatMap((slot) => slot.servingWorker ?? []).filter((each) => each !== worker);',
+        text: 'message.subject, this.#servingWorkers());',
+        becomes: 'message.subject, this.#servingWorkers().filter((each) => each !== worker));',
       },
     ],
   ),

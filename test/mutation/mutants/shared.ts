@@ -289,7 +289,7 @@ export const sharedMutants: readonly Mutant[] = [
         becomes: '(stats.mode & 0o022) === 0',
       },
       { slip: "somebody else's folder is private", text: ' && stats.uid === process.getuid?.()', becomes: '' },
-      { slip: 'others may connect', text: 'await chmod(this.#path, 0o600);', becomes: '' },
+      { slip: 'others may connect', text: 'await chmod(preparedPath, 0o600);', becomes: '' },
       { slip: 'a socket that was removed is not missed', text: 'await this.#renew();', becomes: '' },
       { slip: 'the same fault is told each time', text: 'if (fault === this.#lastFault) return;', becomes: '' },
       { slip: 'the path is looked at once', text: 'if (!this.#isClosed) this.#scheduleCheck();', becomes: '' },

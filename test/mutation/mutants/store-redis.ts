@@ -55,8 +55,8 @@ export const redisStoreMutants: readonly Mutant[] = [
     [
       {
         slip: 'what was read before Redis was lost is fresh when it is back',
-        text: 'return known?.term === this.#term ? known.read : this.#fetch(subject);',
-        becomes: 'return known !== undefined ? known.read : this.#fetch(subject);',
+        text: 'if (known?.term !== this.#term) {',
+        becomes: 'if (known === undefined) {',
       },
       {
         slip: 'who writes reads the old value',

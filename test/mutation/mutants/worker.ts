@@ -85,8 +85,8 @@ export const workerMutants: readonly Mutant[] = [
     [
       {
         slip: 'a subject is told',
-        text: 'subject: subjectHash(subject), virtualHost: virtualHost.id };',
-        becomes: 'subject, virtualHost: virtualHost.id };',
+        text: 'subject: subjectHash(caller.subject),',
+        becomes: 'subject: caller.subject,',
       },
       {
         slip: 'a name of any length is told',
@@ -101,18 +101,13 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'an answer that was cut off looks whole',
-        text: "...(ending === 'cut' && { cut: true }) };",
-        becomes: '};',
+        text: "...(ending === 'cut' && { cut: true }),",
+        becomes: '',
       },
       {
         slip: 'what nobody heard looks cut',
-        text: "...(ending === 'cut' && { cut: true }) };",
-        becomes: "...(ending !== 'whole' && { cut: true }) };",
-      },
-      {
-        slip: 'a batch has one line for all of its messages',
-        text: 'exchange.onPart = (part) => this.watch(caller, part);',
-        becomes: '',
+        text: "...(ending === 'cut' && { cut: true }),",
+        becomes: "...(ending !== 'whole' && { cut: true }),",
       },
       {
         slip: 'an answer that never began has a status',
@@ -121,8 +116,19 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'a refused request has no line',
-        text: 'status: refusal.status, refusal: refusal.code },',
-        becomes: 'status: refusal.status },',
+        text: 'refusal: code, status };',
+        becomes: 'status };',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/worker/request-watch.ts',
+    ['worker/access-log', 'spec/access-log'],
+    [
+      {
+        slip: 'a batch has one line for all of its messages',
+        text: 'exchange.onPart = (part) => this.watch(caller, part);',
+        becomes: '',
       },
     ],
   ),
@@ -226,7 +232,7 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'a request that was refused behind a hop has no line',
-        text: 'this.#parts.accessLog?.refused(method, address.virtualHostId, refusal);',
+        text: 'this.#parts.watch?.refused(method, address.virtualHostId, refusal);',
         becomes: '',
         noticedBy: ['worker/pipeline'],
       },
