@@ -45,7 +45,9 @@ function onCancelled(session: Session, exchange: Exchange, message: ClientMessag
     work?.cancel(exchange, message);
     return work !== undefined;
   };
-  if (!tryIt()) session.readings.wait(tryIt);
+  if (tryIt()) return;
+  session.readings.wait(tryIt);
+  session.passBack(exchange.request);
 }
 
 function onRootsChanged(session: Session, exchange: Exchange): void {

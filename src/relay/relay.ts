@@ -35,7 +35,7 @@ import { hasRoom } from './request-room.js';
 import type { SessionDirectory } from '../session-directory/session-directory.js';
 import { Adoption } from './adoption.js';
 import { Sessions } from './sessions.js';
-import { Session } from './session.js';
+import { Session, type SessionMeans } from './session.js';
 import { SlowRequests } from './slow-requests.js';
 import { isTargetMethod, readTarget, silenceMsMax, type TargetMethod } from './targets.js';
 import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
@@ -71,6 +71,8 @@ export interface RelayOptions {
   readonly sessionIdleTimeoutMs: number;
   /** Where sessions are written down and those of other processes are found; without it they end with this process. */
   readonly directory?: SessionDirectory | undefined;
+  /** Given a cancellation of what is not in flight here: it may be, in the process that this one has replaced. */
+  readonly passBack?: SessionMeans['passBack'];
   /** A new session id that this process owns. */
   mintSessionId(): string;
   /** Whether a request without a session is served in one of its own, which ends with it; otherwise it is refused. */
@@ -125,7 +127,11 @@ export class Relay {
     this.#sessions = new Sessions(this.#context, {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
       directory: options.directory,
-      means: { slow: new SlowRequests(deadlines, options.answers.slowAnswerMs), answers: options.answers },
+      means: {
+        slow: new SlowRequests(deadlines, options.answers.slowAnswerMs),
+        answers: options.answers,
+        passBack: options.passBack,
+      },
       mintId: () => options.mintSessionId(),
     });
     this.#means = { accounts: options.accounts, sessions: this.#sessions };
@@ -149,8 +155,9 @@ export class Relay {
       return;
     }
     const session = this.#sessions.find(sessionId, caller.subject, caller.virtualHost.id);
-    if (session?.isStale === false) this.#inSession(caller, session, exchange);
-    else if (this.#adoption === undefined) refuseMessage(exchange, refusals.sessionUnknown);
+    // What is in flight here is of the session as it was.
+    if (session !== undefined && (this.#isRetired || !session.isStale)) this.#inSession(caller, session, exchange);
+    else if (this.#adoption === undefined || this.#isRetired) refuseMessage(exchange, refusals.sessionUnknown);
     else {
       this.#adoption.find(sessionId, caller, session, (found) => {
         if (found instanceof Session) this.#inSession(caller, found, exchange);

@@ -43,6 +43,8 @@ export interface SessionIdentity {
 export interface SessionMeans {
   readonly slow: SlowRequests;
   readonly answers: AnswerOptions;
+  /** Given a cancellation of what is not in flight here: it may be, in the process that this one has replaced. */
+  readonly passBack?: ((identity: SessionIdentity, request: ExchangeRequest) => void) | undefined;
 }
 
 export class Session {
@@ -94,6 +96,12 @@ export class Session {
     this.#memory = new SessionMemory(account, identity.introduction);
     this.#means = means;
     this.#inFlight = new RequestsInFlight(account, means.slow);
+  }
+
+  /** A cancellation of what is not in flight here. */
+  passBack(request: ExchangeRequest): void {
+    // What is larger is in memory that is used again.
+    if (request.body.length < limits.countedFromBytes) this.#means.passBack?.(this.identity, request);
   }
 
   get isEnded(): boolean {

@@ -602,6 +602,14 @@ export const limits = {
    * which nothing has come for ten seconds, and looks every four.
    */
   keptConnectionMsMax: 15_000,
+  /** Between two looks of such a worker after that whether everything is answered, ms. */
+  retiredLookMs: 250,
+  /**
+   * How long after its start a worker believes that the one before it, if there was one, may not have been told yet, ms; and
+   * cancellations that wait for that at once. One more is dropped, as is one that waits in vain.
+   */
+  predecessorWaitMsMax: 5_000,
+  predecessorNoticesWaitingMax: 64,
   /** Heartbeats of a worker in the time after which a silent one counts as hung: a late one alone is no reason. */
   heartbeatsPerHangTimeout: 4,
   /** Longest time between two heartbeats of a worker, ms. */

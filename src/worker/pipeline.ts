@@ -117,6 +117,17 @@ export class Pipeline implements EdgeHandler {
     else this.#onHopAdmission(address, exchange, outcome);
   }
 
+  /** What concerns a request that is in flight here, and came to the successor. */
+  onPassedBack(address: ForwardedIdentity, exchange: Exchange): void {
+    const onOutcome = (outcome: AdmissionOutcome): void => {
+      if (outcome.kind === 'refused') refuse(exchange, outcome.refusal);
+      else this.#parts.relay.handle(outcome.caller, exchange);
+    };
+    const outcome = this.#parts.admission.admitSubject(address.subject, address.virtualHostId);
+    if (outcome instanceof Promise) void outcome.then(onOutcome);
+    else onOutcome(outcome);
+  }
+
   /** The guard against rebound names, and what a browser needs to read the answer. */
   #letIn(exchange: EdgeExchange): boolean {
     const { host, origin } = exchange.head;

@@ -28,6 +28,7 @@ import { AccessLog } from './access-log.js';
 import { RequestWatch } from './request-watch.js';
 import { WorkerFigures, type FigureSources } from './worker-figures.js';
 import { Admission } from './admission/admission.js';
+import { Predecessor, predecessorSocketPath } from './hop/predecessor.js';
 import { HopListener } from './hop/listener.js';
 import { hopSocketPath, Hops } from './hop/hops.js';
 import { OwnerWaits } from './hop/owner-waits.js';
@@ -41,10 +42,14 @@ import { Pipeline } from './pipeline.js';
 
 interface WorkerParts {
   readonly report: () => Series[];
+  readonly logger: Logger;
   readonly edge: Edge;
   readonly pipeline: Pipeline;
   readonly hopListener: HopListener;
   readonly hops: Hops;
+  readonly predecessor: Predecessor;
+  /** Listens once this worker has a successor. */
+  readonly passedBack: HopListener;
   readonly relay: Relay;
   readonly backends: BackendConnections;
   readonly configs: UserConfigs;
@@ -89,6 +94,8 @@ export class Worker {
         isPossibleId: isMintedForm,
         logger,
       });
+    const pastPath = predecessorSocketPath(hopDirectory, slot);
+    const predecessor = new Predecessor(pastPath, hopSecret, logger);
     const relay = new Relay({
       http: backends.calls,
       streams: backends.streams,
@@ -101,6 +108,7 @@ export class Worker {
       sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
       directory,
       ...(figures && { onBackendFault: (...fault) => figures.countFault(...fault) }),
+      passBack: ({ subject, virtualHostId }, request) => predecessor.pass({ subject, virtualHostId }, request),
       mintSessionId: () => mintSessionId(slot, slotCount),
       logger,
     });
@@ -122,11 +130,12 @@ export class Worker {
       figures,
       logger,
     });
-    const hopListener = new HopListener(
-      hopSocketPath(hopDirectory, slot),
-      hopSecret,
-      { bodyBytesMax: options.bodyBytesMax, answerMemory: memories.answers, logger },
-      (hop, exchange) => pipeline.onHop(hop, exchange),
+    const hopOptions = { bodyBytesMax: options.bodyBytesMax, answerMemory: memories.answers, logger };
+    const hopListener = new HopListener(hopSocketPath(hopDirectory, slot), hopSecret, hopOptions, (hop, exchange) =>
+      pipeline.onHop(hop, exchange),
+    );
+    const passedBack = new HopListener(pastPath, hopSecret, hopOptions, (hop, exchange) =>
+      pipeline.onPassedBack(hop, exchange),
     );
     const endpoints = await loadEndpoints(start, store, announcer, logger);
     const edge = new Edge(uws, options, deadlines, memories, pipeline, endpoints, logger);
@@ -151,11 +160,14 @@ export class Worker {
     const report = (): Series[] => figures?.report(sources) ?? [];
     return new Worker({
       report,
+      logger,
       overloadWatch,
       edge,
       pipeline,
       hopListener,
       hops,
+      predecessor,
+      passedBack,
       relay,
       backends,
       configs,
@@ -179,19 +191,24 @@ export class Worker {
 
   /** A successor has this worker's slot. Resolves when all that came here is answered, and nothing more can come. */
   async retire(): Promise<void> {
-    const { pipeline, hopListener, relay, edge } = this.#parts;
+    const { pipeline, hopListener, passedBack, relay, edge, logger } = this.#parts;
     pipeline.retire();
     relay.retire();
+    passedBack.listen().catch((error: unknown) => {
+      logger.warn({ err: error }, 'the successor cannot pass cancellations on to this worker');
+    });
     await Promise.all([edge.retire(), hopListener.leave()]);
   }
 
   /** Ends every session and tells the backends, for so long at most. */
   async stop(farewellsMs: number): Promise<void> {
-    const { overloadWatch, relay, hops, hopListener, backends, configs, store, directory } = this.#parts;
+    const { overloadWatch, relay, hops, predecessor, passedBack, hopListener, backends, configs, store, directory } =
+      this.#parts;
     overloadWatch.stop();
     await relay.stop(farewellsMs);
     hops.close();
-    await hopListener.close();
+    predecessor.close();
+    await Promise.all([hopListener.close(), passedBack.close()]);
     await backends.close();
     await configs.close();
     await directory?.close();

@@ -10,6 +10,7 @@ import { backendFor, startDeployment, type Deployment } from '../support/deploym
 import type { LogLine } from '../support/gateway.js';
 import { createKeyPair } from '../support/keys.js';
 import { rpc, type McpSession } from '../support/mcp-caller.js';
+import { migratesConnections, runReloadLoad } from '../support/reload-load.js';
 import { mint } from '../support/tokens.js';
 import { until } from '../support/until.js';
 
@@ -98,4 +99,32 @@ t.test('files that are no good leave everything as it is', async (t) => {
   t.match(await reload(deployment), { msg: FAILED, reason: /token-verification-public-key/ });
   t.same(deployment.gateway.workerPids(), pids);
   t.match(rpc(await session.call('one-echo', '{"n":2}')), { result: { structuredContent: { n: 2 } } });
+});
+
+t.test('a cancellation reaches the worker that was replaced', async (t) => {
+  const backend = await backendFor(t, { withSessions: true, onCall: (call) => void call.takeOver() });
+  const deployment = await startDeployment(t, { workerCount: 1 });
+  const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+  const call = session.call('one-echo', '{}', { id: '77' });
+  await until(() => backend.calls.length === 1, 'the call at the backend');
+  t.match(await reload(deployment), { msg: 'reloaded' });
+  const cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}}';
+  t.equal((await session.send(cancel)).status, 202);
+  await until(() => backend.requestsOf('notifications/cancelled').length === 1, 'the cancellation at the backend');
+  await call.catch(() => undefined);
+  t.match(rpc(await session.list()), { result: { tools: [{ name: 'one-echo' }] } }, 'the session is where it was');
+  t.same(backend.deletedSessions, [], 'and so is its upstream session');
+});
+
+t.test('under load no request fails, no session is lost and nothing is called twice', async (t) => {
+  const plan = { workerCount: 2, sessionCount: 12, streamCount: 3, reloadCount: 1, answersBetween: 20 };
+  const outcome = await runReloadLoad(t, plan);
+  t.same(outcome.wrong, []);
+  t.same(outcome.repeated, []);
+  t.same(outcome.wrongStreams, []);
+  t.ok(outcome.streamsOpened > plan.streamCount, 'streams were ended, and opened again');
+  t.ok(outcome.answers > 2 * plan.answersBetween * plan.sessionCount);
+  // Linux resets what waits in the queue of a listener that closes, unless it is told otherwise.
+  if (migratesConnections()) t.same(outcome.resets, []);
+  else t.ok(outcome.resets.length <= plan.sessionCount, `${outcome.resets.length} connections were reset`);
 });

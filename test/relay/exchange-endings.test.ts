@@ -65,6 +65,7 @@ async function edge(t: Test): Promise<Open> {
     streamKeepAliveMs: 14_000,
     logger: createLogger('silent', {}),
     isDraining: false,
+    gets: new Set<EdgeExchange>(),
     openCount: 0,
     onIdle: undefined,
   };

@@ -16,6 +16,8 @@ export interface EdgeContext {
   readonly logger: Logger;
   /** While true every answer closes its connection, so that callers move on to another process. */
   isDraining: boolean;
+  /** Those with GET that are not over. */
+  readonly gets: Set<{ leaveStream(): void }>;
   /** Exchanges without a complete answer. */
   openCount: number;
   /** Called whenever `openCount` has become 0. */

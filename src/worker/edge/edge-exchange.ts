@@ -29,10 +29,7 @@ import { StreamWriter } from './stream-writer.js';
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 
 const NO_BODY = Buffer.alloc(0);
-/**
- * With their head they fit into the 16 KiB that the library gathers, and into the kernel's buffer: no more is worth
- * watching until it is gone. A body that does not fit must go by `tryEnd`: `end` may lose it (see `StreamWriter`).
- */
+/** With their head they fit into the 16 KiB that the library gathers, and into the kernel's buffer. More must go by `tryEnd`. */
 const FLUSHED_BYTES_MAX = 14 * 1024;
 
 export class EdgeExchange extends ExchangeHooks implements Exchange {
@@ -194,6 +191,13 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     // What was written last may be held back still; the library finds out with another write.
     else if (this.#stream.writtenBytes <= FLUSHED_BYTES_MAX || this.#watched(this.#stream.writeComment()))
       this.#endStream(NO_BODY);
+  }
+
+  /** Ends a stream that has begun, for a caller that opens it again elsewhere; whoever writes it hears that he is gone. */
+  leaveStream(): void {
+    if (this.#state !== 'streaming') return;
+    this.end();
+    this.onAbort?.();
   }
 
   reset(): void {
@@ -380,6 +384,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     this.#keepAlive?.cancel();
     this.#watch?.stop();
     this.#context.openCount -= 1;
+    if (this.#context.gets.size > 0) this.#context.gets.delete(this);
     if (this.#status !== 0) this.tellDone(this.#status, this.#handedBytes(ending), ending);
     if (this.#context.openCount === 0) this.#context.onIdle?.();
     return true;

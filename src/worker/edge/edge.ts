@@ -62,6 +62,7 @@ export class Edge {
       streamKeepAliveMs: options.answers.streamKeepAliveMs,
       logger,
       isDraining: false,
+      gets: new Set(),
       openCount: 0,
       onIdle: undefined,
     };
@@ -104,8 +105,17 @@ export class Edge {
   async retire(): Promise<void> {
     this.#isRetired = true;
     this.#closeListeners();
+    this.#leaveStreams();
     await sleep(limits.keptConnectionMsMax);
-    if (this.#context.openCount > 0) await new Promise<void>((resolve) => (this.#context.onIdle = resolve));
+    while (this.#context.openCount > 0) {
+      this.#leaveStreams();
+      await sleep(limits.retiredLookMs);
+    }
+  }
+
+  /** A stream may be of a session that another worker owns: nothing but its caller would end it. */
+  #leaveStreams(): void {
+    for (const exchange of this.#context.gets) exchange.leaveStream();
   }
 
   #closeListeners(): void {
@@ -161,7 +171,7 @@ export class Edge {
       case 'post':
         return this.#handler.onRequest(this.#exchange(res, req, isTls, 'POST'));
       case 'get':
-        return this.#handler.onRequest(this.#exchange(res, req, isTls, 'GET'));
+        return this.#onGet(this.#exchange(res, req, isTls, 'GET'));
       case 'delete':
         return this.#handler.onRequest(this.#exchange(res, req, isTls, 'DELETE'));
       case 'options':
@@ -169,6 +179,11 @@ export class Edge {
       default:
         return this.#handler.onOtherMethod(this.#exchangeOfAny(res, req, isTls));
     }
+  }
+
+  #onGet(exchange: EdgeExchange): void {
+    this.#context.gets.add(exchange);
+    this.#handler.onRequest(exchange);
   }
 
   #onHealth(res: HttpResponse, isHead: boolean): void {

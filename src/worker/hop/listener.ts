@@ -24,6 +24,11 @@ export class HopListener {
     });
   }
 
+  /** Both of the next two. */
+  async listen(): Promise<void> {
+    await this.#socket.listen();
+  }
+
   /** Listens where nobody looks yet. */
   async prepare(): Promise<void> {
     await this.#socket.prepare();

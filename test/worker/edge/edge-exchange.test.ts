@@ -46,6 +46,7 @@ async function startEdge(
     streamKeepAliveMs: 14_000,
     logger: createLogger('silent', {}),
     isDraining: false,
+    gets: new Set<EdgeExchange>(),
     openCount: 0,
     onIdle: undefined,
     ...overrides,

@@ -1,0 +1,86 @@
+// The way from a worker to the one that had its slot before, which still finishes what it has after a reload: cancellations
+// of requests that are in flight there come to the successor. Cold.
+import { join } from 'node:path';
+import { ExchangeHooks } from '../../relay/exchange-hooks.js';
+import type { Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import { limits } from '../../shared/limits.js';
+import type { Logger } from '../../shared/logger.js';
+import type { ForwardedIdentity } from './heads.js';
+import { HopLink } from './link.js';
+
+/** Where a worker that was replaced listens for what its successor passes on. No longer than that of its slot. */
+export function predecessorSocketPath(directory: string, slot: number): string {
+  return join(directory, `past-${slot}.sock`);
+}
+
+export class Predecessor {
+  readonly #path: string;
+  readonly #secret: Uint8Array;
+  readonly #logger: Logger;
+  readonly #startedAtMs = performance.now();
+  #link: HopLink | undefined;
+  /** There was none, or it has ended: another one never comes. */
+  #isGone = false;
+  #waitingCount = 0;
+
+  constructor(path: string, secret: Uint8Array, logger: Logger) {
+    this.#path = path;
+    this.#secret = secret;
+    this.#logger = logger;
+  }
+
+  /** Passes a notice on, if there is anybody; the answer is nobody's. */
+  pass(hop: ForwardedIdentity, request: ExchangeRequest): void {
+    if (this.#isGone) return;
+    if (this.#link === undefined || this.#link.isLeft) this.#link = new HopLink(this.#path, this.#secret, this.#logger);
+    this.#link.forward(hop, new UnheardExchange(request), (failure) => {
+      if (failure === 'owner-absent') this.#onAbsent(hop, request);
+    });
+  }
+
+  /** It may not have been told yet that it has a successor. */
+  #onAbsent(hop: ForwardedIdentity, request: ExchangeRequest): void {
+    if (performance.now() - this.#startedAtMs >= limits.predecessorWaitMsMax) {
+      this.#isGone = true;
+      return;
+    }
+    if (this.#waitingCount >= limits.predecessorNoticesWaitingMax) return;
+    this.#waitingCount += 1;
+    setTimeout(() => {
+      this.#waitingCount -= 1;
+      this.pass(hop, request);
+    }, limits.ownerRetryMs).unref();
+  }
+
+  close(): void {
+    this.#isGone = true;
+    this.#link?.close();
+  }
+}
+
+/** Its caller has been answered already. */
+class UnheardExchange extends ExchangeHooks implements Exchange {
+  readonly request: ExchangeRequest;
+  readonly isAborted = false;
+  readonly isPart = false;
+
+  constructor(request: ExchangeRequest) {
+    super();
+    this.request = request;
+  }
+
+  respond(): void {}
+  openStream(): void {}
+  openBody(): void {}
+  write(): boolean {
+    return true;
+  }
+  end(): void {}
+  reset(): void {}
+  onRead(): void {}
+  makeRoom(): 'room' {
+    return 'room';
+  }
+  countInPieces(): void {}
+  releaseBody(): void {}
+}

@@ -1,0 +1,49 @@
+// `npm run reloads`: a gateway is reloaded again and again under load. No request may fail, no session be lost and nothing be
+// called twice; connections may be reset only where the kernel was not told otherwise (deploy/sysctl). Exit status 1 when it
+// is not so.
+import { parseArgs } from 'node:util';
+import { runProgram } from '../../bench/program.js';
+import { migratesConnections, runReloadLoad, type ReloadLoadPlan } from '../support/reload-load.js';
+import { Scope } from './scope.js';
+
+const usage = `Usage: npm run reloads [-- --reloads n --sessions n --workers n]
+  --reloads n    10 when not given
+  --sessions n   64 when not given
+  --workers n    2 when not given`;
+
+const ANSWERS_BETWEEN = 50;
+/** Of so many sessions one has a stream of its own. */
+const SESSIONS_PER_STREAM = 4;
+
+function parseOptions(words: readonly string[]): ReloadLoadPlan {
+  const options = { reloads: { type: 'string' }, sessions: { type: 'string' }, workers: { type: 'string' } } as const;
+  const { values } = parseArgs({ args: [...words], options });
+  const { reloads = 10, sessions = 64, workers = 2 } = values;
+  const [reloadCount, sessionCount, workerCount] = [Number(reloads), Number(sessions), Number(workers)];
+  if (![reloadCount, sessionCount, workerCount].every((count) => Number.isInteger(count) && count > 0)) {
+    throw new Error('each option takes a whole number');
+  }
+  const streamCount = Math.ceil(sessionCount / SESSIONS_PER_STREAM);
+  return { reloadCount, sessionCount, workerCount, streamCount, answersBetween: ANSWERS_BETWEEN };
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+await runProgram(usage, parseOptions, async (plan) => {
+  const scope = new Scope();
+  try {
+    const outcome = await runReloadLoad(scope, plan);
+    const { answers, wrong, resets, repeated, streamsOpened, wrongStreams, reloadMs } = outcome;
+    say(`${answers} answers in ${plan.sessionCount} sessions; reloads took ${reloadMs.join(', ')} ms`);
+    say(`streams opened ${streamsOpened}; refused ${wrongStreams.length}`);
+    say(`wrong answers ${wrong.length}, calls made twice ${repeated.length}`);
+    say(`connections reset ${resets.length}, with net.ipv4.tcp_migrate_req=${Number(migratesConnections())}`);
+    for (const fault of [...wrong, ...resets].slice(0, 10)) say(`  ${fault.slice(0, 200)}`);
+    const isFine = wrong.length + wrongStreams.length + repeated.length === 0;
+    return isFine && (resets.length === 0 || !migratesConnections()) ? 0 : 1;
+  } finally {
+    await scope.end();
+  }
+});
