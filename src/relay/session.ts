@@ -1,5 +1,5 @@
-// A downstream session: who it belongs to, its upstream sessions, and the calls in flight. What it holds beyond the
-// caller's identity and the upstream sessions' records can be lost without harm.
+// A downstream session: who it belongs to, its upstream sessions, and the calls in flight. What it holds beyond its record
+// (session-directory/session-record.ts) can be lost without harm.
 import { capability } from '../protocol/capabilities.js';
 import type { AnswerOptions } from '../config/dataplane-options.js';
 import type { Account } from '../shared/accounts.js';

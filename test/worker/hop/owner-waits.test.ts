@@ -1,0 +1,37 @@
+import t from 'tap';
+import { limits } from '../../../src/shared/limits.js';
+import { OwnerWaits } from '../../../src/worker/hop/owner-waits.js';
+import { until } from '../../support/until.js';
+
+t.test('a request is passed on again a little later, as long as it has not waited too long', async (t) => {
+  const waits = new OwnerWaits();
+  let times = 0;
+  t.equal(
+    waits.tryWait('alice', performance.now(), () => (times += 1)),
+    true,
+  );
+  t.equal(times, 0, 'not at once');
+  await until(() => times === 1, 'the next try');
+  const longAgoMs = performance.now() - limits.ownerWaitMsMax;
+  t.equal(
+    waits.tryWait('alice', longAgoMs, () => t.fail('it has waited for long enough')),
+    false,
+  );
+});
+
+t.test('one subject has its share of the places, and gets them back', async (t) => {
+  const waits = new OwnerWaits();
+  let times = 0;
+  const wait = (subject: string): boolean => waits.tryWait(subject, performance.now(), () => (times += 1));
+  for (let count = 0; count < limits.ownerWaitsPerSubjectMax; count++) if (!wait('mallory')) t.fail('there is room');
+  t.equal(wait('mallory'), false);
+  t.equal(wait('alice'), true);
+  await until(() => times === limits.ownerWaitsPerSubjectMax + 1, 'all to be passed on');
+  t.equal(wait('mallory'), true);
+  const subjects = limits.ownerWaitsMax / limits.ownerWaitsPerSubjectMax;
+  for (let subject = 1; subject < subjects; subject++) {
+    for (let count = 0; count < limits.ownerWaitsPerSubjectMax; count++) wait(`tenant ${subject}`);
+  }
+  while (wait('mallory'));
+  t.equal(wait('somebody else'), false, 'all together have a bound, too');
+});
