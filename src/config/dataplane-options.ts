@@ -137,6 +137,8 @@ export interface DataplaneOptions {
   readonly drainTimeoutMs: number;
   /** Silence of a worker's event loop after which it is replaced; 0 for never. */
   readonly workerHangTimeoutMs: number;
+  /** Where the ids of HTTP requests come from. */
+  readonly requestIds: 'make' | 'trust' | 'off';
   /** How long a caller may take nothing of its answer. */
   readonly slowReaderTimeoutMs: number;
 }

@@ -85,6 +85,7 @@ function arrange(values: Values): DataplaneOptions {
     bodyBytesMax: values['max-body-bytes'],
     sessionDirectory: values['session-directory'],
     sessionIdleTimeoutMs: values['session-idle-timeout'],
+    requestIds: values['request-ids'],
     slowReaderTimeoutMs: values['slow-reader-timeout'],
     logLevel: values['log-level'],
     accessLog: values['access-log'],

@@ -85,13 +85,14 @@ export class Batch {
   }
 
   run({ members }: ClientBatch, handle: HandlePart): void {
-    const { method, sessionId, answerForms, passthroughHeaders, body } = this.#exchange.request;
+    const { method, sessionId, requestId, answerForms, passthroughHeaders, body } = this.#exchange.request;
     this.#parts = members.map(
       ({ start, end }, place) =>
         new BatchPart(this, place, {
           method,
           sessionId,
           lastEventId: '',
+          requestId,
           answerForms: answerForms === 'json' ? 'json' : 'both',
           passthroughHeaders,
           // One member may be under way for long: it is not to keep all of them.

@@ -30,6 +30,8 @@ export interface ExchangeRequest {
   readonly sessionId: string;
   /** `last-event-id` of a GET, or `''`. */
   readonly lastEventId: string;
+  /** Of the HTTP request, for logs and for backends: `x-request-id`; `''` where requests have none. */
+  readonly requestId: string;
   readonly answerForms: AnswerForms;
   /**
    * The headers that some backend of the virtual host lists in `passthrough_headers`: lower-case name, value, name,

@@ -257,7 +257,10 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     }
     this.#sentIn = upstream.record;
     if (this.#plan.exchange.onOutcome !== undefined) this.#sentAtMs = performance.now();
-    this.#request = upstream.request(outgoing, this.id, passthrough, idleTimeoutMs, true, this);
+    const { requestId } = this.#plan.exchange.request;
+    // The caller's own, where this backend is to have that.
+    const idForBackend = passthrough.length > 0 && passthrough.includes('x-request-id') ? '' : requestId;
+    this.#request = upstream.request(outgoing, this.id, passthrough, idleTimeoutMs, true, this, idForBackend);
     if (this.#isExcused) this.#countSilence();
   }
 

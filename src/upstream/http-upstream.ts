@@ -20,6 +20,8 @@ export interface OutgoingMessage {
   readonly leftOut?: ByteSpan | undefined;
   /** Goes in the place of what is left out. */
   readonly putIn?: Buffer | undefined;
+  /** Of the caller's HTTP request: `x-request-id`; `''` or `undefined` for none. */
+  readonly requestId?: string | undefined;
 }
 
 /** Every member is always there, in this order: requests are told apart by what is in them, never by their shape. */
@@ -33,6 +35,7 @@ export interface UpstreamRequest {
   readonly body: Buffer | undefined;
   readonly leftOut: ByteSpan | undefined;
   readonly putIn: Buffer | undefined;
+  readonly requestId: string | undefined;
 }
 
 /** One that sends no body, or all of it as it is. */
@@ -43,7 +46,7 @@ export function plainRequest(
   headers: readonly string[],
   body?: Buffer,
 ): UpstreamRequest {
-  return { subject, target, method, headers, body, leftOut: undefined, putIn: undefined };
+  return { subject, target, method, headers, body, leftOut: undefined, putIn: undefined, requestId: undefined };
 }
 
 export interface UpstreamHandler {

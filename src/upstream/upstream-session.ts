@@ -178,6 +178,7 @@ export class UpstreamSession {
   /**
    * Sends a JSON-RPC request in the open session.
    * @param message the whole of it; `id` stands in it or in what it was made of.
+   * @param requestId of the caller's HTTP request, which the backend is told.
    */
   request(
     { body, leftOut, putIn }: OutgoingMessage,
@@ -186,6 +187,7 @@ export class UpstreamSession {
     deadlineMs: number,
     isSilenceDeadline: boolean,
     handler: RequestHandler,
+    requestId = '',
   ): RpcRequest {
     const headers = this.#headersWith(passthrough);
     const carriesSession = this.#record !== undefined && this.#record.sessionId !== '';
@@ -202,6 +204,7 @@ export class UpstreamSession {
         body,
         leftOut,
         putIn,
+        requestId,
         id,
         deadlineMs,
         isSilenceDeadline,

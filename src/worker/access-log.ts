@@ -1,7 +1,7 @@
 // One line per request when the option is on (decisions 1): who (a hash), what and how it went; never arguments, tokens
 // or whole session ids. Without the option refusals and backends' failures have their lines all the same, the first of a
 // kind at once and the others counted, because whoever asks why somebody was not served looks here.
-import type { ExchangeEnding } from '../relay/exchange.js';
+import type { ExchangeEnding, ExchangeRequest } from '../relay/exchange.js';
 import { limits } from '../shared/limits.js';
 import { subjectHash, type Logger } from '../shared/logger.js';
 import type { Refusal } from '../shared/refusals.js';
@@ -39,9 +39,16 @@ export class AccessLog {
   }
 
   /** A request that was refused before it reached the relay. */
-  refused(method: string, virtualHost: string, refusal: Refusal): void {
+  refused({ method, requestId }: ExchangeRequest, virtualHost: string, refusal: Refusal): void {
     const { status, code } = refusal;
-    const fields = { virtualHost: bounded(virtualHost), method, outcome: 'refused', refusal: code, status };
+    const fields = {
+      ...idOf(requestId),
+      virtualHost: bounded(virtualHost),
+      method,
+      outcome: 'refused',
+      refusal: code,
+      status,
+    };
     this.#write(`refused ${code}`, fields);
   }
 
@@ -52,8 +59,9 @@ export class AccessLog {
 }
 
 /** Who asked for what. */
-function whatOf({ caller, method, backend, tool }: WatchedRequest): object {
+function whatOf({ caller, exchange, method, backend, tool }: WatchedRequest): object {
   return {
+    ...idOf(exchange.request.requestId),
     subject: subjectHash(caller.subject),
     virtualHost: caller.virtualHost.id,
     method: bounded(method),
@@ -85,6 +93,10 @@ const DETAIL_NAMES: Readonly<Record<WatchedRequest['outcome'], string | undefine
   fault: 'fault',
   refused: 'refusal',
 };
+
+function idOf(requestId: string): object {
+  return requestId === '' ? {} : { requestId };
+}
 
 function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;

@@ -189,9 +189,8 @@ export class Pipeline implements EdgeHandler {
       hops.forward(owner, address, exchange, (next) => this.#onHopFailure(owner, address, exchange, next, sinceMs));
     if (isToCome && ownerWaits.tryWait(address.subject, sinceMs, again)) return;
     const refusal = isToCome ? refusals.ownerStarting : REFUSED_BY_FAILURE[failure];
-    const { method, body } = exchange.request;
-    const answer = withRequestId(refusal, body);
-    this.#parts.watch?.refused(method, address.virtualHostId, answer);
+    const answer = withRequestId(refusal, exchange.request.body);
+    this.#parts.watch?.refused(exchange.request, address.virtualHostId, answer);
     refuse(exchange, answer);
   }
 
@@ -199,7 +198,7 @@ export class Pipeline implements EdgeHandler {
     const { method, sessionId } = exchange.request;
     const refusal = outcome.kind === 'refused' ? outcome.refusal : this.#parts.overload.refusalOf(method, sessionId);
     if (refusal !== undefined) {
-      this.#parts.watch?.refused(method, address.virtualHostId, refusal);
+      this.#parts.watch?.refused(exchange.request, address.virtualHostId, refusal);
       refuse(exchange, refusal);
     } else if (outcome.kind === 'admitted') {
       // The other worker did not know of the successor when it sent this.
@@ -226,7 +225,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   #refuse(exchange: EdgeExchange, refusal: Refusal): void {
-    this.#parts.watch?.refused(exchange.request.method, exchange.head.virtualHostId ?? '', refusal);
+    this.#parts.watch?.refused(exchange.request, exchange.head.virtualHostId ?? '', refusal);
     refuse(exchange, refusal);
   }
 }

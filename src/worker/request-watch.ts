@@ -2,7 +2,7 @@
 // and how long it took. The owner of a session does, because only the owner knows what the request was. Hot where figures are
 // kept: one object and its hooks for each request, and nothing where nobody wants to know.
 import type { Outcome } from '../metrics/request-figures.js';
-import type { Exchange, ExchangeEnding, RequestOutcome } from '../relay/exchange.js';
+import type { Exchange, ExchangeEnding, ExchangeRequest, RequestOutcome } from '../relay/exchange.js';
 import type { Caller } from '../relay/relay.js';
 import type { Refusal } from '../shared/refusals.js';
 import type { AccessLog } from './access-log.js';
@@ -29,10 +29,11 @@ export class RequestWatch {
   }
 
   /** A request that was refused before it reached the relay. */
-  refused(method: string, virtualHost: string, refusal: Refusal): void {
+  refused(request: ExchangeRequest, virtualHost: string, refusal: Refusal): void {
+    const { method } = request;
     this.#figures?.refusals.count(refusal.code);
     this.#figures?.requests.record({ ...REFUSED, method, status: refusal.status });
-    this.#log?.refused(method, virtualHost, refusal);
+    this.#log?.refused(request, virtualHost, refusal);
   }
 
   #onDone(request: WatchedRequest, status: number, bytes: number, ending: ExchangeEnding): void {

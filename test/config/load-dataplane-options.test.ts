@@ -36,6 +36,7 @@ t.test('the defaults are those of the decisions', async (t) => {
     pathPrefix: '/gw-rs',
     workerCount: availableParallelism(),
     workerMemoryBytes,
+    requestIds: 'make',
     slowReaderTimeoutMs: 60_000,
   });
 });
@@ -45,6 +46,7 @@ const plainOptions: readonly (readonly [string, string, (options: DataplaneOptio
   ['address', '[::1]:0', (options) => options.address, { host: '::1', port: 0 }],
   ['admin-address', '[::1]:0', (options) => options.adminAddress, { host: '::1', port: 0 }],
   ['admin-address', 'off', (options) => options.adminAddress, undefined],
+  ['request-ids', 'trust', (options) => options.requestIds, 'trust'],
   ['metrics', 'off', (options) => options.metrics, false],
   ['path-prefix', '/other', (options) => options.pathPrefix, '/other'],
   ['allowed-origins', 'https://a.example', (options) => options.allowedOrigins, ['https://a.example']],

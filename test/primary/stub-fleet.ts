@@ -65,6 +65,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     allowedHosts: [],
     bodyBytesMax: 1024,
     sessionIdleTimeoutMs: 1_000,
+    requestIds: 'make',
     slowReaderTimeoutMs: 60_000,
     logLevel: 'debug',
     accessLog: false,

@@ -15,6 +15,7 @@ import { OWN_INTRODUCTION } from '../../src/upstream/client-introduction.js';
 import { EdgeExchange } from '../../src/worker/edge/edge-exchange.js';
 import { readHead } from '../../src/worker/edge/request-head.js';
 import { loadUws } from '../../src/worker/edge/uws.js';
+import { RequestIds } from '../../src/worker/edge/request-ids.js';
 import { createAccounts } from '../support/shares.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';
@@ -60,6 +61,7 @@ async function edge(t: Test): Promise<Open> {
     deadlines,
     requestMemory: memories.requests,
     answerMemory: memories.answers,
+    requestIds: new RequestIds('off'),
     bodyBytesMax: 1_000,
     slowReaderTimeoutMs: 60_000,
     streamKeepAliveMs: 14_000,

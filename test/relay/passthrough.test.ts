@@ -15,6 +15,7 @@ function headersFor(name: string, passthroughHeaders: readonly string[]): readon
     method: 'POST',
     sessionId: '',
     lastEventId: '',
+    requestId: '',
     answerForms: 'both',
     passthroughHeaders,
     body: Buffer.alloc(0),

@@ -18,6 +18,7 @@ const REQUEST: ExchangeRequest = {
   method: 'POST',
   sessionId: 's',
   lastEventId: '',
+  requestId: '',
   answerForms: 'both',
   passthroughHeaders: ['x-tenant', '7', 'x-trace', '1'],
   body: Buffer.alloc(0),

@@ -33,6 +33,7 @@ class KeptExchange extends ExchangeHooks implements Exchange {
       method: 'POST',
       sessionId: '',
       lastEventId: '',
+      requestId: '',
       answerForms: 'both',
       passthroughHeaders: [],
     } as const;

@@ -45,6 +45,7 @@ export class RecordedExchange extends ExchangeHooks implements Exchange {
       method: 'POST',
       sessionId: 'a-session',
       lastEventId: '',
+      requestId: '',
       answerForms: 'both',
       passthroughHeaders: [],
       body: Buffer.from('{"jsonrpc":"2.0"}'),

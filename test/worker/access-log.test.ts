@@ -181,7 +181,7 @@ t.test("a caller's own words are cut to a bound", async (t) => {
   unknown.post(words);
   t.equal(unknown.only(t)['method'], bounded);
   const lines: string[] = [];
-  new AccessLog(logInto(lines), true).refused('POST', words, refusals.virtualHostUnknown);
+  new AccessLog(logInto(lines), true).refused(new RecordedExchange().request, words, refusals.virtualHostUnknown);
   t.equal((JSON.parse(lines[0] ?? '{}') as Line)['virtualHost'], bounded);
 });
 
@@ -200,9 +200,19 @@ t.test('what the relay refuses has a line with the status', async (t) => {
 
 t.test('what never reaches the relay has a line with the code of the refusal', async (t) => {
   const lines: string[] = [];
-  new AccessLog(logInto(lines), true).refused('POST', 'vh', refusals.tokenExpired);
+  new AccessLog(logInto(lines), true).refused(
+    new RecordedExchange({ requestId: 'r-1' }).request,
+    'vh',
+    refusals.tokenExpired,
+  );
   t.equal(lines.length, 1);
-  t.match(JSON.parse(lines[0] ?? '{}'), { virtualHost: 'vh', method: 'POST', status: 401, refusal: 'token-expired' });
+  t.match(JSON.parse(lines[0] ?? '{}'), {
+    virtualHost: 'vh',
+    method: 'POST',
+    status: 401,
+    refusal: 'token-expired',
+    requestId: 'r-1',
+  });
 });
 
 /** An exchange that is watched, and what is logged of it. */

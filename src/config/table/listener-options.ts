@@ -80,6 +80,12 @@ export const requestOptions = {
 } as const satisfies OptionTable;
 
 export const callerOptions = {
+  'request-ids': {
+    placeholder: '<mode>',
+    meaning: 'x-request-id of answers, log lines and calls to backends: make one, trust the one that came, or off',
+    fallback: 'make',
+    parse: values.oneOf('make', 'trust', 'off'),
+  },
   'slow-reader-timeout': {
     placeholder: '<duration>',
     meaning: 'how long a caller may take nothing of its answer before it is cut off',

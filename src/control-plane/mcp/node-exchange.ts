@@ -51,7 +51,7 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     this.#response = response;
     const { sessionId, lastEventId } = (this.head = readTransportHead(message));
     this.#request = {
-      ...{ method, sessionId, lastEventId },
+      ...{ method, sessionId, lastEventId, requestId: '' },
       ...{ answerForms: 'json', passthroughHeaders: [], body: NO_BODY },
     };
     response.on('close', () => this.#onClose());

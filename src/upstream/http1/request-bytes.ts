@@ -27,7 +27,7 @@ export interface RequestBytes {
 export function requestBytes(request: UpstreamRequest): RequestBytes | undefined {
   const head = headOf(request);
   if (head === undefined) return undefined;
-  const { body, leftOut, putIn = NOTHING } = request;
+  const { body, leftOut, putIn = NOTHING, requestId = '' } = request;
   if (body === undefined)
     return { first: typeof head === 'string' ? Buffer.from(head, 'latin1') : head, rest: undefined };
   const { start, end } = leftOut ?? NOTHING_LEFT_OUT;
@@ -38,9 +38,15 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
   const beginningBytes = start + putIn.length;
   const isBeginningLarge = beginningBytes > limits.upstreamCopiedBodyBytesMax;
   const copiedBytes = !isLarge ? bodyBytes : isBeginningLarge ? 0 : beginningBytes;
-  const first = Buffer.allocUnsafe(head.length + length.length + 4 + copiedBytes);
+  // By itself, or every head would be one of its own.
+  const idBytes = requestId === '' ? 0 : ID_HEADER.length + requestId.length;
+  const first = Buffer.allocUnsafe(head.length + length.length + idBytes + 4 + copiedBytes);
   let at = typeof head === 'string' ? first.write(head, 'latin1') : head.copy(first);
   at += first.write(length, at, 'latin1');
+  if (idBytes > 0) {
+    at += first.write(ID_HEADER, at, 'latin1');
+    at += first.write(requestId, at, 'latin1');
+  }
   at += first.write('\r\n\r\n', at, 'latin1');
   if (isLarge && isBeginningLarge) return { first, rest: [body.subarray(0, start), putIn, body.subarray(end)] };
   at += body.copy(first, at, 0, start);
@@ -51,6 +57,8 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
 }
 
 const NOTHING = Buffer.alloc(0);
+
+const ID_HEADER = '\r\nx-request-id: ';
 
 const NOTHING_LEFT_OUT = { start: 0, end: 0 };
 

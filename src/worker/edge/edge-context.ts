@@ -1,9 +1,11 @@
 // What the exchanges of one listener share.
 import type { MessageMemory } from '../../shared/message-memory.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
+import type { RequestIds } from './request-ids.js';
 import type { Logger } from '../../shared/logger.js';
 
 export interface EdgeContext {
+  readonly requestIds: RequestIds;
   readonly deadlines: DeadlineWheel;
   readonly bodyBytesMax: number;
   /** What large requests take, and large answers that their callers are slow to read. */

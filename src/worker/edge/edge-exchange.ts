@@ -351,6 +351,8 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
 
   #writeHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
     writeHead(this.#res, status, contentType, sessionId, headers);
+    const { requestId } = this.incoming.request;
+    if (requestId !== '') this.#res.writeHeader('x-request-id', requestId);
     writeHeaders(this.#res, this.#corsHeaders);
   }
 

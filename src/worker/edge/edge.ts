@@ -13,6 +13,7 @@ import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { EdgeContext } from './edge-context.js';
 import { EdgeExchange } from './edge-exchange.js';
 import { readHead } from './request-head.js';
+import { RequestIds } from './request-ids.js';
 import type { Uws } from './uws.js';
 
 /** Who takes what the edge has received. */
@@ -54,6 +55,7 @@ export class Edge {
     this.#handler = handler;
     this.#endpoints = endpoints;
     this.#context = {
+      requestIds: new RequestIds(options.requestIds),
       deadlines,
       requestMemory: memories.requests,
       answerMemory: memories.answers,

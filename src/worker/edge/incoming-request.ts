@@ -20,9 +20,10 @@ export class IncomingRequest implements BodyReceiver {
 
   constructor(context: EdgeContext, res: HttpResponse, method: ExchangeRequest['method'], head: RequestHead) {
     const { sessionId, lastEventId, contentLength } = head;
+    const requestId = context.requestIds.of(head.requestId);
     this.#context = context;
     this.#request = {
-      ...{ method, sessionId, lastEventId },
+      ...{ method, sessionId, lastEventId, requestId },
       ...{ answerForms: 'json', passthroughHeaders: NO_HEADERS, body: NO_BODY },
     };
     // An absent length is no length: of a chunked body it is not known.

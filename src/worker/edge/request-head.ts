@@ -15,6 +15,7 @@ export interface RequestHead {
   sessionId: string;
   protocolVersion: string;
   lastEventId: string;
+  requestId: string;
   /** A header that must come once came twice (decisions 2.2), or the body is in a coding of which the end is unknown. */
   isAmbiguous: boolean;
   /** Every header as received: lower-case name, value, name, value, … */
@@ -33,6 +34,7 @@ export function readHead(req: HttpRequest): RequestHead {
     sessionId: '',
     protocolVersion: '',
     lastEventId: '',
+    requestId: '',
     isAmbiguous: false,
     headers: [],
   };
@@ -96,6 +98,9 @@ function takeHeader(name: string, value: string): void {
       break;
     case 'last-event-id':
       current.lastEventId = value;
+      break;
+    case 'x-request-id':
+      current.requestId = value;
       break;
     default:
   }

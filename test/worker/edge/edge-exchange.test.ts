@@ -11,6 +11,7 @@ import { createLogger } from '../../../src/shared/logger.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import type { ShareOptions } from '../../../src/config/dataplane-options.js';
 import { createMessageMemories } from '../../../src/shared/message-memory.js';
+import { RequestIds } from '../../../src/worker/edge/request-ids.js';
 import { createAccounts } from '../../support/shares.js';
 import { logInto } from '../../support/log-lines.js';
 import { Random } from '../../support/random.js';
@@ -41,6 +42,7 @@ async function startEdge(
     deadlines,
     requestMemory: memories.requests,
     answerMemory: memories.answers,
+    requestIds: new RequestIds('off'),
     bodyBytesMax: 1_000,
     slowReaderTimeoutMs: 60_000,
     streamKeepAliveMs: 14_000,
