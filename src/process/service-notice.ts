@@ -40,8 +40,10 @@ export class ServiceNotice {
   /** systemd tells by the time that this is no answer to an earlier signal. */
   reloading(): void {
     this.#isReloading = true;
+    // Both in one notice: systemd looks for the time where it finds the other, and for nothing else of it later.
+    if (this.#manager.notifySocket === undefined) return;
+    this.#waiting.set('MONOTONIC_USEC', String(process.hrtime.bigint() / 1_000n));
     this.#send('RELOADING', '1');
-    this.#send('MONOTONIC_USEC', String(process.hrtime.bigint() / 1_000n));
   }
 
   /** Whether it came to something or not; `status` says what. */

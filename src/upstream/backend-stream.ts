@@ -3,7 +3,7 @@
 // has none says so (C04). Cold: a few events a session.
 //
 //   asking ── 200 ──> streaming ── end, fault ──> waiting ── delay ──> asking
-//   asking ── 5xx, 429, fault ──> waiting
+//   asking ── 5xx, 429, 409, fault ──> waiting
 //   asking, streaming, waiting ── 405 or any other refusal, close ──> over
 import { EventStreamParser } from '../protocol/event-stream.js';
 import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
@@ -70,7 +70,8 @@ export class BackendStream implements UpstreamHandler {
     if (status === 200 && contentType === 'text/event-stream') {
       this.#transition('asking', 'streaming');
       this.#isOffered = true;
-    } else if (status >= 500 || status === 429) {
+    } else if (status >= 500 || status === 429 || status === 409) {
+      // 409: the session has such a stream already, of a process that served it before, as a rule.
       this.#call.abort();
       this.#wait();
     } else {

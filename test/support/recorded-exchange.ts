@@ -19,6 +19,8 @@ export class RecordedExchange extends ExchangeHooks implements Exchange {
   /** Like those of the program; without it a call after the abort throws. */
   isForgiving = false;
 
+  isBodyReleased = false;
+
   /** While true each `write` answers false. */
   isSlow = false;
   answer: RecordedAnswer | undefined;
@@ -120,7 +122,9 @@ export class RecordedExchange extends ExchangeHooks implements Exchange {
 
   countInPieces(): void {}
 
-  releaseBody(): void {}
+  releaseBody(): void {
+    this.isBodyReleased = true;
+  }
 
   /** The reader has caught up; with `isSlow` still set the next write makes it wait again. */
   drain(): void {

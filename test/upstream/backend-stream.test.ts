@@ -83,7 +83,8 @@ t.test('a failing backend is asked more and more seldom, and from the beginning 
   const { context, heard } = listen(t);
   for (let delayMs = limits.backendStreamDelayMsMin; delayMs < limits.backendStreamDelayMsMax; delayMs *= 2) {
     const { length } = context.http.calls;
-    if (length % 3 === 0) context.http.last.empty(429);
+    if (length % 4 === 3) context.http.last.empty(409);
+    else if (length % 3 === 0) context.http.last.empty(429);
     else if (length % 3 === 1) context.http.last.empty(503);
     else context.http.last.fault('connection-refused');
     context.advance(delayMs - 20);

@@ -365,6 +365,20 @@ t.test('no owner: nothing was sent', async (t) => {
   t.equal(downstream.onAbort, undefined);
 });
 
+t.test('a body is kept until there is an owner for it: the request may go to the next one', async (t) => {
+  const pair = new HopPair(t);
+  const body = Buffer.alloc(100 * 1024, 'b');
+  const downstream = pair.forward(new RecordedExchange({ body }));
+  await until(() => downstream.outcome !== 'none', 'the failure');
+  t.equal(downstream.outcome, 'owner-absent');
+  t.equal(downstream.isBodyReleased, false);
+  await pair.startOwner();
+  t.equal(await pair.roundTrip(), 'responded');
+  const arrived = new RecordedExchange({ body });
+  await pair.arrive(arrived);
+  t.equal(arrived.isBodyReleased, true);
+});
+
 t.test('an owner that was killed leaves its socket; its successor takes the place', async (t) => {
   const pair = new HopPair(t);
   // A closing server removes the path it was given: the renamed socket stays, with nobody behind it.
