@@ -25,8 +25,6 @@ import type { IdSpan } from '../upstream/rpc-request.js';
 
 /** What a stream takes of the keeper's room at once. */
 const TAKEN_BYTES_LEAST = 2_048;
-/** A last event of so many bytes goes out with the end: a caller that has taken all before it has room for it. */
-const JOINED_BYTES_MAX = 8 * 1024;
 
 export interface StreamOwner {
   /** The client's connection is gone, and with it what held the backend back. */
@@ -137,7 +135,7 @@ export class CallerStream extends ListNode {
     this.#isPrimed = true;
     const isDue = this.#exchange !== undefined && !this.#isBlocked;
     if (isDue) {
-      if (this.#isEnding && event.length <= JOINED_BYTES_MAX) this.#last = event;
+      if (this.#isEnding && event.length <= limits.joinedEventBytesMax) this.#last = event;
       else this.#write(event);
       this.#next = this.#position + 1;
     }

@@ -201,6 +201,8 @@ export const limits = {
   sentPieceBytes: 64 * KIB,
   /** Bytes of one large answer in one turn of the event loop, however fast its caller reads; then others have their turn. */
   sentPerTurnBytes: MIB,
+  /** Bytes of an event that goes out in one write with the head of its stream, or with its end; a larger one goes alone. */
+  joinedEventBytesMax: 8 * KIB,
   /** Values whose place is written down in one JSON text (24 bytes each, kept for the next); more is refused. */
   jsonNodesMax: 262_144,
   /** Of these, in a large answer, on the way to URIs of resources, which takes the event loop 5 ms; with more it is invalid. */

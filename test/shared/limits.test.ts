@@ -116,6 +116,7 @@ const orders: readonly (readonly [small: string | number, large: string | number
   ['hopAnswerBytesMax', 2 ** 32 - 1, 'a hop says its size in 32 bits'],
   ['hopPartBytesMax', 'hopFrameBytesMax', 'a part is a frame'],
   ['hopPartBytesMax', 'hopWindowBytes', 'a part can be sent ahead'],
+  ['joinedEventBytesMax', 'hopFrameBytesMax', 'a last event goes in the frame of the end'],
   ['hopBatchBytes', 'hopFrameBytesMax', 'a batch is not larger than what it holds'],
   ['noticeMsMax', limits.workerStopMs - limits.workerExitMs, 'a stopping worker outlives the DELETEs of its sessions'],
   ['farewellsPerOriginFirst', 'farewellsPerOriginMax', 'a backend that answers is told more at once'],

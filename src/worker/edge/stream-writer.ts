@@ -3,6 +3,7 @@
 // two events stands in where there is nothing to write. Hot: an event of usual size is one write.
 import type { HttpResponse } from 'uWebSockets.js';
 import { keepAliveComment } from '../../protocol/event-stream.js';
+import { limits } from '../../shared/limits.js';
 
 /**
  * As much as the library is given at once. With the head of its chunk, and that of the response, it fits into the 16 KiB
@@ -12,8 +13,6 @@ import { keepAliveComment } from '../../protocol/event-stream.js';
 const SLICE_BYTES = 14 * 1024;
 /** As much as it is given while it holds something back, to find out whether it still does. */
 const TRIED_BYTES = 1024;
-/** What goes into one write with the head, or with the end: a head of a few kilobytes fits beside it all the same. */
-const JOINED_BYTES_MAX = 8 * 1024;
 const NOTHING = new Uint8Array(0);
 const LINE_FEED = 10;
 
@@ -54,7 +53,7 @@ export class StreamWriter {
 
   /** Whether `end` may be given so much: it goes out at once, and nobody has to wait for a slow caller to take it. */
   canEndWith(bytes: number): boolean {
-    return bytes <= JOINED_BYTES_MAX && !this.#isBlocked && this.#writtenBytes + bytes <= SLICE_BYTES;
+    return bytes <= limits.joinedEventBytesMax && !this.#isBlocked && this.#writtenBytes + bytes <= SLICE_BYTES;
   }
 
   /** Ends the response. @param last goes out with it. */
@@ -97,7 +96,8 @@ export class StreamWriter {
 
   #giveSlice(slice: Uint8Array): void {
     this.#writtenBytes += slice.length;
-    if (slice.length > JOINED_BYTES_MAX && this.#writeHead !== undefined) this.#res.cork(() => this.#sendHead());
+    if (slice.length > limits.joinedEventBytesMax && this.#writeHead !== undefined)
+      this.#res.cork(() => this.#sendHead());
     this.#res.cork(() => {
       this.#sendHead();
       this.#isBlocked = !this.#res.write(slice);

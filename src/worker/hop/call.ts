@@ -11,7 +11,7 @@ import { limits } from '../../shared/limits.js';
 import type { RoomWaiter } from '../../shared/message-memory.js';
 import { HopBody } from './body.js';
 import { HopFault, StreamFault, type FrameKind } from './frames.js';
-import { END_BYTES_MAX, Inflow, Outflow } from './flow.js';
+import { Inflow, Outflow } from './flow.js';
 import {
   readCredit,
   readOpenBody,
@@ -199,7 +199,7 @@ export class HopCall implements RoomWaiter {
   }
 
   #onEnd(last: Buffer): void {
-    if (last.length > END_BYTES_MAX) throw new StreamFault(`${last.length} bytes with the end`);
+    if (last.length > limits.joinedEventBytesMax) throw new StreamFault(`${last.length} bytes with the end`);
     if (this.#bodyLeftBytes !== undefined && last.length !== this.#bodyLeftBytes)
       throw new StreamFault(`body ${last.length < this.#bodyLeftBytes ? 'shorter' : 'longer'} than its head says`);
     this.#expect(['streaming'], 'ending', 'end');

@@ -11,7 +11,7 @@ import { AnswerRoom } from '../../shared/answer-room.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
 import type { MessageMemory } from '../../shared/message-memory.js';
-import { END_BYTES_MAX, Outflow } from './flow.js';
+import { Outflow } from './flow.js';
 import { sendOpenBody, sendOpenStream, trySendRespondHead } from './heads.js';
 import type { HopSocket } from './socket.js';
 
@@ -124,7 +124,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   }
 
   end(last?: Uint8Array): void {
-    const isJoined = last !== undefined && last.length <= END_BYTES_MAX && this.#outflow.isEmpty;
+    const isJoined = last !== undefined && last.length <= limits.joinedEventBytesMax && this.#outflow.isEmpty;
     if (last !== undefined && !isJoined) this.write(last);
     if (!this.#transition(['streaming'], 'ending')) return;
     if (isJoined) this.#answerBytes += last.length;

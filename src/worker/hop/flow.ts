@@ -9,9 +9,6 @@ import type { HopSocket } from './socket.js';
 /** Credit is returned in quarters of the window: often enough that the sender goes on, without a frame for each piece. */
 const CREDIT_BYTES_MIN = limits.hopWindowBytes / 4;
 
-/** What may come with the end of a stream, beside the window: the last event of most calls, in one frame with its end. */
-export const END_BYTES_MAX = 8 * 1024;
-
 /** The sender's side. */
 export class Outflow {
   readonly #socket: HopSocket;

@@ -232,13 +232,13 @@ export const edgeMutants: readonly Mutant[] = [
   ...mutantsOf('src/worker/edge/stream-writer.ts', EXCHANGE, [
     {
       slip: 'a head goes out on its own',
-      text: 'if (slice.length > JOINED_BYTES_MAX && this.#writeHead !== undefined)',
+      text: 'if (slice.length > limits.joinedEventBytesMax && this.#writeHead !== undefined)',
       becomes: 'if (this.#writeHead !== undefined)',
       noticedBy: ['worker/edge/stream-writer'],
     },
     {
       slip: 'a large event goes out with the head, and may be lost',
-      text: 'if (slice.length > JOINED_BYTES_MAX && this.#writeHead !== undefined)',
+      text: 'if (slice.length > limits.joinedEventBytesMax && this.#writeHead !== undefined)',
       becomes: 'if (slice.length > 2 * SLICE_BYTES)',
       noticedBy: ['worker/edge/stream-writer'],
     },
