@@ -1,4 +1,5 @@
 // What tests of the primary share: options, a journal of the stub workers, and the primary as a real process.
+import { answerOptions } from '../support/answer-options.js';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -53,12 +54,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
       clientAnswerTimeoutMs: 600_000,
       secretsDirectory: undefined,
     },
-    answers: {
-      slowAnswerMs: 5_000,
-      streamKeepAliveMs: 14_000,
-      resumptionTimeMs: 300_000,
-      resumptionBytesMax: 4 * 1024 * 1024,
-    },
+    answers: answerOptions,
     shares: shareOptions(),
     sessionDirectory: 'none',
     allowedOrigins: [],

@@ -7,7 +7,7 @@ import { limits } from '../../src/shared/limits.js';
 function membersOf(text: string): string[] {
   const bytes = Buffer.from(text);
   const tape = new JsonScanner();
-  if (!tape.scan(bytes, 1)) throw new Error(`not JSON: ${text}`);
+  if (!tape.scan(bytes, 8)) throw new Error(`not JSON: ${text}`);
   const { kind, members } = clientBatchIn(tape);
   if (kind !== 'batch') throw new Error(kind);
   return members.map(({ start, end }) => bytes.toString('utf8', start, end));

@@ -58,7 +58,11 @@ function run(t: Test, count: number, shares: Partial<ShareOptions> = {}): Run {
 }
 
 t.test('a member has its own memory, and that of the batch is let go', (t) => {
-  const { parts } = run(t, 2);
+  const { exchange, parts } = run(t, 2);
+  t.ok(
+    exchange.request.body.every((byte) => byte === 0),
+    'it is let go before any member is over',
+  );
   t.same(
     parts.map(({ request }) => request.body.toString()),
     ['{"jsonrpc":"2.0","id":0,"method":"ping"}', '{"jsonrpc":"2.0","id":1,"method":"ping"}'],

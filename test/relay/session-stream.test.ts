@@ -1,4 +1,5 @@
 // The stream of a session: what waits for a slow reader, and what becomes of it; how it passes is in test/spec/streams.rows.ts.
+import { answerOptions } from '../support/answer-options.js';
 import t, { type Test } from 'tap';
 import type { AnswerOptions } from '../../src/config/dataplane-options.js';
 import { SessionStream } from '../../src/relay/session-stream.js';
@@ -203,12 +204,7 @@ t.test('a stream has its time; the next GET is let in or not as things are then'
   t.notOk(scene.stream.isOpen);
 });
 
-const ANSWERS = {
-  slowAnswerMs: 5_000,
-  streamKeepAliveMs: 14_000,
-  resumptionTimeMs: 60_000,
-  resumptionBytesMax: 4 * 1024 * 1024,
-};
+const ANSWERS = { ...answerOptions, resumptionTimeMs: 60_000 };
 
 t.test('a client that can go on with it gets ids, and what was said while it was away', async (t) => {
   const scene = new Scene(t, ANSWERS);

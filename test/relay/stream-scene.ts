@@ -1,4 +1,5 @@
 // Streams of calls as a session keeps them, each with the exchange of its caller: for tests of what is kept and of what passes.
+import { answerOptions } from '../support/answer-options.js';
 import type { Test } from 'tap';
 import { CallerStream, type StreamOwner } from '../../src/relay/caller-stream.js';
 import { StreamKeeper } from '../../src/relay/stream-keeper.js';
@@ -25,10 +26,7 @@ export class StreamScene {
     this.account.sessions.take(1);
     this.#deadlines = new DeadlineWheel(10, () => this.#nowMs);
     t.teardown(() => this.#deadlines.stop());
-    const answers = {
-      ...{ slowAnswerMs: 5_000, streamKeepAliveMs: 14_000 },
-      ...{ resumptionTimeMs: RESUMPTION_MS, resumptionBytesMax },
-    };
+    const answers = { ...answerOptions, resumptionTimeMs: RESUMPTION_MS, resumptionBytesMax };
     this.keeper = new StreamKeeper(this.account, this.#deadlines, answers);
     // As calls do, so that the wheel turns.
     this.#deadlines.after(1_000_000, () => undefined);

@@ -1,5 +1,6 @@
 // The context of upstream sessions in a test: a scripted HTTP client, and a clock that goes on when the test says so.
 import type { AnswerOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
+import { answerOptions } from '../support/answer-options.js';
 import { Notices } from '../../src/upstream/notices.js';
 import { OwnIds } from '../../src/upstream/own-ids.js';
 import { Secrets } from '../../src/upstream/secrets.js';
@@ -27,12 +28,7 @@ export class ScriptedContext implements UpstreamContext {
     clientAnswerTimeoutMs: 600_000,
     secretsDirectory: undefined,
   };
-  readonly answers: AnswerOptions = {
-    slowAnswerMs: 5_000,
-    streamKeepAliveMs: 14_000,
-    resumptionTimeMs: 300_000,
-    resumptionBytesMax: 4 * 1024 * 1024,
-  };
+  readonly answers: AnswerOptions = answerOptions;
   /** What was said for the log, in order: a fault's kind, or `available`. */
   readonly reports: (UpstreamFaultKind | 'available')[] = [];
   /** Kinds of requests' failures. */

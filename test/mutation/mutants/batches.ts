@@ -27,6 +27,7 @@ export const batchMutants: readonly Mutant[] = [
       slip: 'versions without batches take them',
       text: 'if (!BATCH_PROTOCOL_VERSIONS.has(session.identity.protocolVersion) || exchange.isPart)',
       becomes: 'if (exchange.isPart)',
+      noticedBy: ['relay/batch', 'spec/answers'],
     },
     { slip: 'a batch may be in a batch', text: ' || exchange.isPart) return', becomes: ') return' },
     {

@@ -1,0 +1,9 @@
+// How answers go to callers, as the program has it unless it is told otherwise.
+import type { AnswerOptions } from '../../src/config/dataplane-options.js';
+
+export const answerOptions: AnswerOptions = {
+  slowAnswerMs: 5_000,
+  streamKeepAliveMs: 14_000,
+  resumptionTimeMs: 300_000,
+  resumptionBytesMax: 4 * 1024 * 1024,
+};
