@@ -2,7 +2,7 @@
 // figures. Plain HTTP without a token, so it is on loopback unless somebody puts it elsewhere, and changes nothing. Cold.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { isIP, type AddressInfo } from 'node:net';
 import type { ListenAddress } from '../config/dataplane-options.js';
 import { listenFault } from '../process/listen-fault.js';
 import { HostPolicy } from '../shared/host-policy.js';
@@ -18,6 +18,15 @@ export interface AdminPage {
 /** By path. @param accept the request's header. */
 export type AdminPages = Readonly<Record<string, (accept: string) => AdminPage | Promise<AdminPage>>>;
 
+export interface AdminOptions {
+  readonly pages: AdminPages;
+  /** Names of this machine that requests may give besides its addresses: lower-case, with or without a port. */
+  readonly allowedHosts: readonly string[];
+  /** Hears of what the listener outlives, as a connection that the system has no descriptor for. */
+  readonly onFault: (error: Error) => void;
+  readonly requestMsMax?: number;
+}
+
 export class AdminServer {
   readonly address: ListenAddress;
   readonly #server: Server;
@@ -28,13 +37,8 @@ export class AdminServer {
   }
 
   /** @throws {StartFault} that names the address and what to do. */
-  static async listen(address: ListenAddress, pages: AdminPages): Promise<AdminServer> {
-    const hosts = new HostPolicy({ listenHost: address.host, allowedHosts: [], allowedOrigins: [] });
-    const server = createServer({ maxHeaderSize: limits.requestHeaderBytesMax }, (request, response) => {
-      void answer(request, response, hosts, pages);
-    });
-    server.maxConnections = limits.adminConnectionsMax;
-    server.headersTimeout = server.requestTimeout = limits.adminRequestMsMax;
+  static async listen(address: ListenAddress, options: AdminOptions): Promise<AdminServer> {
+    const server = createAdminServer(address.host, options);
     try {
       server.listen({ host: address.host, port: address.port, exclusive: true });
       await once(server, 'listening');
@@ -55,6 +59,50 @@ export class AdminServer {
   }
 }
 
+/** The listener before it listens. */
+export function createAdminServer(host: string, options: AdminOptions): Server {
+  const { pages, allowedHosts, onFault, requestMsMax = limits.adminRequestMsMax } = options;
+  const hosts = new AdminHosts(host, allowedHosts);
+  const bounds = { maxHeaderSize: limits.requestHeaderBytesMax, connectionsCheckingInterval: CHECK_MS };
+  const server = createServer(bounds, (request, response) => {
+    void answer(request, response, hosts, pages);
+  });
+  server.maxConnections = limits.adminConnectionsMax;
+  server.headersTimeout = server.requestTimeout = requestMsMax;
+  // A connection that says nothing at all would keep its place from others.
+  server.setTimeout(requestMsMax, (socket) => socket.destroy());
+  // Failing to listen is told by who listens.
+  server.on('error', (error) => {
+    if (server.listening) onFault(error);
+  });
+  return server;
+}
+
+/** Between two looks for requests that take too long: Node's own 30 s are longer than they may take. */
+const CHECK_MS = 1_000;
+
+/** Which `Host` and `Origin` are let in: a page in an operator's browser must not read what is on this machine. */
+class AdminHosts {
+  readonly #policy: HostPolicy;
+  readonly #allowedHosts: ReadonlySet<string>;
+
+  constructor(listenHost: string, allowedHosts: readonly string[]) {
+    this.#policy = new HostPolicy({ listenHost, allowedHosts: [], allowedOrigins: [] });
+    this.#allowedHosts = new Set(allowedHosts);
+  }
+
+  isLetIn(host: string, origin: string): boolean {
+    return this.#policy.check(host, origin) === undefined && this.#isKnown(host.toLowerCase());
+  }
+
+  /** Names can be rebound to this machine, addresses cannot. Without any it is no browser. */
+  #isKnown(host: string): boolean {
+    const name = host.replace(/:\d*$/, '');
+    if (host === '' || name === 'localhost' || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return true;
+    return this.#allowedHosts.has(host) || this.#allowedHosts.has(name);
+  }
+}
+
 /** What `/ready` says, and with which status. */
 export function readyPage({ isReady, obstacles, degraded, slotCount, listeningCount }: ReadinessReport): AdminPage {
   const status = isReady ? 'ready' : 'not ready';
@@ -69,7 +117,7 @@ export function jsonPage(status: number, value: unknown): AdminPage {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  hosts: HostPolicy,
+  hosts: AdminHosts,
   pages: AdminPages,
 ): Promise<void> {
   let page: AdminPage;
@@ -84,11 +132,12 @@ async function answer(
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-function pageFor(request: IncomingMessage, hosts: HostPolicy, pages: AdminPages): AdminPage | Promise<AdminPage> {
+function pageFor(request: IncomingMessage, hosts: AdminHosts, pages: AdminPages): AdminPage | Promise<AdminPage> {
   const { method, url = '/', headers } = request;
-  // A page in an operator's browser must not read what is on this machine.
-  const refusal = hosts.check(headers.host ?? '', headers.origin ?? '');
-  if (refusal !== undefined) return jsonPage(refusal.status, { detail: 'this host or origin is not let in' });
+  if (!hosts.isLetIn(headers.host ?? '', headers.origin ?? ''))
+    return jsonPage(403, {
+      detail: 'this host or origin is not let in: name an address, or a host of --allowed-hosts',
+    });
   const path = url.split('?', 1)[0] ?? '';
   const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
   if (page === undefined) return jsonPage(404, { detail: `there is ${Object.keys(pages).join(', ')}` });

@@ -166,17 +166,19 @@ async function superviseFleet(
 }
 
 async function listenForOperators(
-  { adminAddress, metrics }: DataplaneOptions,
+  { adminAddress, allowedHosts, metrics }: DataplaneOptions,
   readiness: Readiness,
   fleet: Fleet,
   logger: Logger,
 ): Promise<AdminServer | undefined> {
   if (adminAddress === undefined) return undefined;
-  const admin = await AdminServer.listen(adminAddress, {
+  const pages = {
     '/live': () => jsonPage(200, { status: 'live' }),
     '/ready': () => readyPage(readiness.report),
     ...(metrics && { '/metrics': metricsPage(readiness, fleet) }),
-  });
+  };
+  const onFault = (err: Error): void => logger.error({ err }, 'admin listener');
+  const admin = await AdminServer.listen(adminAddress, { pages, allowedHosts, onFault });
   logger.info({ address: formatAddress(admin.address) }, 'admin listener');
   return admin;
 }

@@ -1,19 +1,27 @@
 // The admin listener by itself, and in the primary with workers that only say how they are.
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { AdminServer, jsonPage } from '../../src/primary/admin-server.js';
+import { AdminServer, createAdminServer, jsonPage, type AdminOptions } from '../../src/primary/admin-server.js';
 import { send } from '../support/raw-http.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { startPrimary, stubOptions, until, type Primary } from './stub-fleet.js';
 
 const anyPort = { host: '127.0.0.1', port: 0 };
 
-async function startServer(t: Test): Promise<string> {
-  const server = await AdminServer.listen(anyPort, {
+const options: AdminOptions = {
+  pages: {
     '/live': () => jsonPage(200, { accepted: true }),
     '/broken': () => Promise.reject(new Error('out of order')),
-  });
+  },
+  allowedHosts: [],
+  onFault: () => {},
+};
+
+async function startServer(t: Test): Promise<string> {
+  const server = await AdminServer.listen(anyPort, options);
   t.teardown(() => server.close());
   return `http://127.0.0.1:${server.address.port}`;
 }
@@ -41,10 +49,50 @@ t.test('a page in a browser that has rebound a name, or of another origin, reads
   t.equal(await statusWith('localhost:8002', 'https://evil.example'), 403);
 });
 
+t.test('elsewhere than on loopback addresses are let in, and names that are configured', async (t) => {
+  const everywhere = { host: '0.0.0.0', port: 0 };
+  const server = await AdminServer.listen(everywhere, { ...options, allowedHosts: ['gateway.example'] });
+  t.teardown(() => server.close());
+  const origin = `http://127.0.0.1:${server.address.port}`;
+  for (const [host, status] of [
+    ['127.0.0.1:8002', 200],
+    ['[2001:db8::1]:8002', 200],
+    ['localhost', 200],
+    ['Gateway.example:8002', 200],
+    ['evil.example:8002', 403],
+    ['127.0.0.1.evil.example', 403],
+  ] as const) {
+    t.match(await send(origin, { method: 'GET', path: '/live', headers: [['host', host]] }), { status }, host);
+  }
+});
+
+t.test('what goes wrong with a connection that comes is told, and ends nothing', async (t) => {
+  const faults: Error[] = [];
+  const server = createAdminServer('127.0.0.1', { ...options, onFault: (error) => faults.push(error) });
+  server.listen({ host: '127.0.0.1', port: 0 });
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  server.emit('error', new Error('accept EMFILE'));
+  t.match(faults, [{ message: 'accept EMFILE' }]);
+});
+
+t.test('a connection that says nothing, or never all of it, gives its place to others', async (t) => {
+  const server = await AdminServer.listen(anyPort, { ...options, requestMsMax: 100 });
+  t.teardown(() => server.close());
+  for (const part of ['', 'GET /live HTTP/1.1\r\nhost: localhost\r\nx: ']) {
+    const socket = connect(server.address.port, server.address.host).resume();
+    socket.write(part);
+    const drip = setInterval(() => part !== '' && socket.write('x'), 20);
+    await new Promise<void>((resolve) => socket.on('error', () => undefined).once('close', () => resolve()));
+    clearInterval(drip);
+    t.pass(part === '' ? 'nothing' : 'drop by drop');
+  }
+});
+
 t.test('an address in use is a start error that names it and the option', async (t) => {
   const origin = new URL(await startServer(t));
   const address = { host: '127.0.0.1', port: Number(origin.port) };
-  await t.rejects(AdminServer.listen(address, {}), {
+  await t.rejects(AdminServer.listen(address, options), {
     name: 'StartFault',
     message: `cannot listen on ${origin.host}: it is in use; stop what listens there (\`ss -ltnp\` names it), or choose another address with --admin-address`,
   });
