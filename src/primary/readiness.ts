@@ -1,8 +1,9 @@
 // Whether the gateway can serve, and if not, what is in the way: the one judgement behind `/ready`, the health check on
 // the public address, systemd's READY= and STATUS=, and the log. Cold: looked at when something has changed.
 //
-// A slot whose worker cannot be started, however often it was tried, does not keep the others from being ready: it is told
-// as degraded. One that has died is in the way until it is replaced, which takes a second.
+// One slot does not keep the others from being ready: a worker that is absent is in the way while the gateway starts, until it
+// has listened once or could not be started however often it was tried, and while no other listens; a store that one worker
+// cannot read is not. Both are told as degraded.
 import type { Logger } from '../shared/logger.js';
 
 export type ObstacleCode = 'worker-absent' | 'store-unreachable' | 'keys-missing' | 'draining';
@@ -43,6 +44,8 @@ export class Readiness {
   readonly #sources: ReadinessSources;
   readonly #logger: Logger;
   readonly #onChange: (report: ReadinessReport) => void;
+  /** Slots that have listened. */
+  readonly #settled = new Set<number>();
   #isDraining = false;
   #told = '';
   /** What was in the way when it was last logged. */
@@ -60,16 +63,28 @@ export class Readiness {
   get report(): ReadinessReport {
     const slots = this.#sources.slots();
     const listening = slots.filter(({ isListening }) => isListening);
-    const absent = slots.filter((slot) => !slot.isListening && (listening.length === 0 || !slot.isFailing));
-    const failing = slots.filter((slot) => !slot.isListening && !absent.includes(slot));
+    const absent = slots.filter(({ isListening }) => !isListening);
+    const isInTheWay = ({ slot, isFailing }: SlotStanding): boolean =>
+      listening.length === 0 || (!isFailing && !this.#settled.has(slot));
+    const isStoreInTheWay = listening.every(({ storeObstacle }) => storeObstacle !== '');
     const counts = { slotCount: slots.length, listeningCount: listening.length };
     // Whatever else changes from here on is the drain's doing.
     if (this.#isDraining) return { isReady: false, obstacles: [DRAINING], degraded: [], ...counts };
-    const obstacles: Obstacle[] = [];
-    if (absent.length > 0) obstacles.push(absence(absent));
-    obstacles.push(...storeObstacles(listening));
+    const store = storeObstacles(listening);
+    const obstacles = [...absences(absent.filter(isInTheWay), NOT_YET), ...(isStoreInTheWay ? store : [])];
     if (!this.#sources.hasKeys) obstacles.push(KEYS_MISSING);
-    const degraded = failing.length > 0 ? [absence(failing, 'cannot start: the log says why')] : [];
+    const others = absent.filter((slot) => !isInTheWay(slot));
+    const degraded = [
+      ...absences(
+        others.filter(({ isFailing }) => isFailing),
+        'cannot start: the log says why',
+      ),
+      ...absences(
+        others.filter(({ isFailing }) => !isFailing),
+        NOT_YET,
+      ),
+      ...(isStoreInTheWay ? [] : store),
+    ];
     return { isReady: obstacles.length === 0, obstacles, degraded, ...counts };
   }
 
@@ -80,6 +95,7 @@ export class Readiness {
 
   /** Something may have changed. */
   check(): void {
+    for (const { slot, isListening } of this.#sources.slots()) if (isListening) this.#settled.add(slot);
     const { report } = this;
     const { isReady, obstacles, degraded } = report;
     const told = JSON.stringify({ isReady, obstacles, degraded });
@@ -118,10 +134,14 @@ const KEYS_MISSING: Obstacle = {
   message: 'no token verification key or secret is configured: every MCP request is answered 401',
 };
 
-function absence(slots: readonly SlotStanding[], what = 'does not listen (yet)'): Obstacle {
+const NOT_YET = 'does not listen (yet)';
+
+/** None, or one of all of them. */
+function absences(slots: readonly SlotStanding[], what: string): Obstacle[] {
+  if (slots.length === 0) return [];
   const subject = slots.length === 1 ? '1 worker' : `${slots.length} workers`;
   const words = slots.length === 1 ? what : what.replace('does not', 'do not');
-  return { code: 'worker-absent', message: `${subject} ${words}`, slots: slots.map(({ slot }) => slot) };
+  return [{ code: 'worker-absent', message: `${subject} ${words}`, slots: slots.map(({ slot }) => slot) }];
 }
 
 /** By what the workers say: usually all of them the same. */

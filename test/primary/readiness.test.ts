@@ -33,6 +33,7 @@ const rows: readonly (readonly [
   ['one cannot be started, the others serve', [{}, failing], true, [], ['worker-absent 1'], true],
   ['none can be started', [failing, failing], true, ['worker-absent 0 1'], [], false],
   ['the store is lost to all', [storeless, storeless], true, ['store-unreachable 0 1'], [], false],
+  ['the store is lost to one', [{}, storeless], true, [], ['store-unreachable 1'], true],
   [
     'what an absent worker said of the store is over',
     [{}, { ...absent, ...storeless }],
@@ -62,6 +63,25 @@ for (const [what, slots, hasKeys, obstacles, degraded, serving] of rows) {
     t.match(readinessInWords(report), obstacles.length === 0 ? /^ready/ : /^not ready: ./);
   });
 }
+
+t.test('a worker that has listened and is gone is in the way when no other listens', async (t) => {
+  let slots: readonly Partial<SlotStanding>[] = [{}, absent];
+  const standings = (): SlotStanding[] =>
+    slots.map((changes, slot) => ({ slot, isListening: true, isFailing: false, storeObstacle: '', ...changes }));
+  const readiness = new Readiness({ hasKeys: true, slots: standings }, silent, () => {});
+  const stand = (...next: Partial<SlotStanding>[]): readonly string[] => {
+    slots = next;
+    readiness.check();
+    const { obstacles, degraded } = readiness.report;
+    return [...codesOf(obstacles), ...codesOf(degraded).map((code) => `degraded: ${code}`)];
+  };
+  t.same(stand({}, absent), ['worker-absent 1'], 'not before each has listened once');
+  t.same(stand({}, {}), []);
+  t.same(stand({}, absent), ['degraded: worker-absent 1']);
+  t.same(stand({}, failing), ['degraded: worker-absent 1']);
+  t.same(stand(storeless, absent), ['store-unreachable 0', 'degraded: worker-absent 1'], 'of those that listen');
+  t.same(stand(absent, absent), ['worker-absent 0 1']);
+});
 
 t.test('while draining that alone is told', async (t) => {
   const readiness = readinessOf([absent, storeless], false);
