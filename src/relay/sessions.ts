@@ -10,6 +10,7 @@ import type { ExchangeRequest } from './exchange.js';
 import type { FoundSession, SessionDirectory } from '../session-directory/session-directory.js';
 import { limits } from '../shared/limits.js';
 import { DirectoryEntry } from './directory-entry.js';
+import { EntryRenewal } from './entry-renewal.js';
 import { sessionBytesBound } from './session-memory.js';
 import { Session, type SessionMeans } from './session.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
@@ -39,19 +40,14 @@ export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new Map<string, Session>();
   readonly #introductions = new Introductions();
+  readonly #renewal: EntryRenewal | undefined;
   #isRetired = false;
-  /** Where the renewing of entries goes on. */
-  #renewing: Iterator<Session> = this.#sessions.values();
 
   constructor(context: UpstreamContext, options: SessionsOptions) {
     this.#context = context;
     this.#options = options;
-    if (options.directory === undefined) return;
     const roundMs = options.idleTimeoutMs / limits.sessionRenewalsPerIdleTimeout;
-    const renewal = context.deadlines.after(roundMs / limits.sessionRenewalSteps, () => {
-      this.#renewSome();
-      renewal.restart();
-    });
+    this.#renewal = options.directory && new EntryRenewal(context.deadlines, this.#sessions, roundMs);
   }
 
   get count(): number {
@@ -123,6 +119,7 @@ export class Sessions {
   /** What is written down is another process's to renew and to end; here it ends without a word. */
   retire(): void {
     this.#isRetired = true;
+    this.#renewal?.stop();
   }
 
   /**
@@ -146,20 +143,6 @@ export class Sessions {
   /** Whether another process may be going on with it. */
   #isElsewhere(session: Session): boolean {
     return this.#isRetired && session.entry?.isKnown === true;
-  }
-
-  /** A part of the sessions, so that not all of them are renewed at one time. */
-  #renewSome(): void {
-    if (this.#isRetired) return;
-    for (let left = Math.ceil(this.#sessions.size / limits.sessionRenewalSteps); left > 0; left -= 1) {
-      const { value: session, done } = this.#renewing.next() as IteratorResult<Session, undefined>;
-      if (done === true) {
-        this.#renewing = this.#sessions.values();
-        return;
-      }
-      if (session.isUsed || session.isBusy) session.entry?.renew();
-      session.isUsed = false;
-    }
   }
 }
 

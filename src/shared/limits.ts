@@ -125,8 +125,9 @@ export const limits = {
   sessionLookUpsWaitingPerSubjectMax: 1_000,
   /** How often the record of a session in use is renewed within the idle timeout: each time it is a write. */
   sessionRenewalsPerIdleTimeout: 4,
-  /** Parts of all sessions that have their turns between two renewals of one. */
-  sessionRenewalSteps: 64,
+  /** Between two steps of renewing, ms, each of which takes in as many sessions as the time calls for; and the time that it answers for at most. */
+  sessionRenewalStepMs: 100,
+  sessionRenewalStepMsMax: 500,
   /** Between two looks for expired records in an embedded directory, ms, and how many records one look takes in. */
   sessionRecordSweepMs: 10_000,
   sessionRecordsPerSweep: 256,

@@ -223,10 +223,9 @@ t.test('the record of a session in use is renewed, and comes back when it was lo
   const scene = await place.begun(t);
   const expiry = (): number => place.sessions.records.values().next().value?.expiresAtMs ?? 0;
   const first = expiry();
-  const step = IDLE_TIMEOUT_MS / limits.sessionRenewalsPerIdleTimeout / limits.sessionRenewalSteps;
   const round = async (): Promise<void> => {
     for (let turn = 0; turn < 2; turn++) {
-      scene.context.advance(step + 100);
+      scene.context.advance(IDLE_TIMEOUT_MS / limits.sessionRenewalsPerIdleTimeout);
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
