@@ -83,13 +83,16 @@ export class Adoption {
     }
   }
 
-  #goOn(sessionId: string, { subject, virtualHost }: Caller, { record, version }: FoundSession): Session | Refusal {
-    const { protocolVersion, clientInfo, capabilities } = record;
+  #goOn(sessionId: string, { subject, virtualHost }: Caller, found: FoundSession): Session | Refusal {
+    const { protocolVersion, clientInfo, capabilities } = found.record;
     const account = this.#accounts.of(subject);
     const introduction = { clientInfo, capabilities };
-    const begun = { id: sessionId, record, version };
+    const begun = { id: sessionId, ...found };
     const session = this.#sessions.create({ account, virtualHost, protocolVersion, introduction, begun });
-    if (session instanceof Session) session.restore(record, virtualHost);
+    if (!(session instanceof Session)) return session;
+    session.restore(found.record, virtualHost);
+    // Another machine that has it learns that it is in use here.
+    if (this.#directory.isShared) session.entry?.renew();
     return session;
   }
 }

@@ -27,6 +27,9 @@ export interface RecordedSession {
   merge(theirs: SessionRecord, base: readonly UpstreamRecord[], isChanged: boolean): void;
 }
 
+/** While others change what is read, it is read anew: so often at most before the session goes on with what it knows. */
+const READS_MAX = 3;
+
 export class DirectoryEntry {
   readonly #directory: SessionDirectory;
   readonly #session: RecordedSession;
@@ -43,6 +46,8 @@ export class DirectoryEntry {
   #isRemoved = false;
   #onSettled: (() => void) | undefined;
   #refreshing: Promise<void> | undefined;
+  /** Whether another machine has, or had, the session, too. */
+  #wasShared: boolean;
 
   /**
    * @param onEnded called when another process has ended the session.
@@ -52,7 +57,7 @@ export class DirectoryEntry {
     directory: SessionDirectory,
     session: RecordedSession,
     onEnded: () => void,
-    begun?: { readonly version: number; readonly upstreams: readonly UpstreamRecord[] },
+    begun?: { readonly version: number; readonly isStale: boolean; readonly upstreams: readonly UpstreamRecord[] },
   ) {
     this.#directory = directory;
     this.#session = session;
@@ -60,7 +65,9 @@ export class DirectoryEntry {
     this.#version = begun?.version ?? 0;
     this.#setBase(begun?.upstreams ?? []);
     this.#isBegun = begun !== undefined;
-    directory.watch(session.identity.id, () => (session.isStale = true));
+    this.#wasShared = begun !== undefined;
+    directory.watch(session.identity.id, () => this.#onChangedElsewhere());
+    if (begun?.isStale === true) this.#onChangedElsewhere();
   }
 
   /** Whether another process would go on with the session as it is now. */
@@ -114,9 +121,35 @@ export class DirectoryEntry {
   remove(): void {
     if (this.#isOver) return;
     this.letGo();
+    const { id } = this.#session.identity;
     // What is being written would come back.
+    if (this.#isWriting) this.#directory.onEnding(id);
     if (this.#isWriting) this.#isRemoved = true;
-    else if (this.#isBegun) this.#directory.remove(this.#session.identity.id);
+    else if (this.#isBegun) this.#directory.remove(id, this.#wasShared);
+  }
+
+  /**
+   * The session has idled here for too long. Where others may use it, the place is asked whether they do.
+   * @returns `over`: it ends, here and everywhere; `elsewhere`: another process goes on with it. Without a promise where that is known.
+   */
+  onIdle(): 'over' | Promise<'over' | 'elsewhere'> {
+    if (!this.#directory.isShared || this.#version === 0 || this.#isOver) return 'over';
+    return this.#askWhetherIdle();
+  }
+
+  async #askWhetherIdle(): Promise<'over' | 'elsewhere'> {
+    const isRenewedElsewhere = this.#session.isStale;
+    // Who ends it must know the upstream sessions that others have opened.
+    if (isRenewedElsewhere) await this.refresh();
+    if (this.#isOver || this.#session.isStale) return 'elsewhere';
+    const outcome = await this.#directory.removeIdle(this.#session.identity.id, isRenewedElsewhere);
+    // Of a place that cannot say nothing else was heard than that nobody has it.
+    return outcome === 'removed' || (outcome === 'failed' && !isRenewedElsewhere) ? 'over' : 'elsewhere';
+  }
+
+  #onChangedElsewhere(): void {
+    this.#wasShared = true;
+    this.#session.isStale = true;
   }
 
   #settle(): void {
@@ -146,7 +179,9 @@ export class DirectoryEntry {
     } else {
       this.#isDirty = true;
     }
-    if (this.#isRemoved) this.#directory.remove(this.#session.identity.id);
+    if (this.#isRemoved) this.#directory.remove(this.#session.identity.id, this.#wasShared);
+    // It is its successor's, who has written it or ended it: what was opened here is lost with this process.
+    else if (outcome === 'overtaken' && this.#directory.isRetired && !this.#directory.isShared) this.letGo();
     else if (outcome === 'written') this.#writeIfDirty();
     else if (outcome === 'overtaken') void this.refresh();
     // What failed is tried again with the next change, or renewal.
@@ -155,8 +190,14 @@ export class DirectoryEntry {
 
   async #refresh(): Promise<void> {
     const { identity } = this.#session;
-    this.#session.isStale = false;
-    const found = await this.#directory.find(identity.id, identity);
+    // Further requests wait behind the first.
+    this.#session.isStale = true;
+    let found: LookUp;
+    let readsLeft = READS_MAX;
+    do {
+      found = await this.#directory.find(identity.id, identity);
+      readsLeft -= 1;
+    } while (typeof found === 'object' && found.isStale && readsLeft > 0);
     if (!this.#isOver) this.#onFound(found);
     this.#refreshing = undefined;
     this.#writeIfDirty();
@@ -167,8 +208,9 @@ export class DirectoryEntry {
       this.#onEnded();
     } else if (found === 'failed' || found === 'full') {
       // The session goes on as it is known here.
-      this.#session.isStale = true;
     } else {
+      this.#session.isStale = found !== 'unknown' && found.isStale;
+      if (found === 'unknown' && this.#directory.isRetired && !this.#directory.isShared) return this.letGo();
       // The place has lost it although the session lives.
       if (found === 'unknown') this.#isDirty = true;
       this.#takeOver(found);

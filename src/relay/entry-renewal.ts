@@ -6,6 +6,8 @@ import { limits } from '../shared/limits.js';
 export interface RenewedSession {
   /** Since its last turn. */
   isUsed: boolean;
+  /** Not used for all of a round. */
+  isQuiet: boolean;
   readonly isBusy: boolean;
   readonly entry: { renew(): void } | undefined;
 }
@@ -61,5 +63,6 @@ export class EntryRenewal {
 
 function renew(session: RenewedSession): void {
   if (session.isUsed || session.isBusy) session.entry?.renew();
+  else session.isQuiet = true;
   session.isUsed = false;
 }

@@ -183,6 +183,7 @@ export class Relay {
   retire(): void {
     this.drain();
     this.#isRetired = true;
+    this.#directory?.retire();
     this.#sessions.retire();
   }
 

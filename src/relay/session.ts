@@ -72,6 +72,7 @@ export class Session {
   entry: DirectoryEntry | undefined;
   /** For `Sessions`: since its entry was last renewed. */
   isUsed = true;
+  isQuiet = false;
   isStale = false;
   /** For `Sessions`: until it has idled for too long. */
   idleDeadline: Deadline | undefined;

@@ -46,8 +46,8 @@ export class Sessions {
   constructor(context: UpstreamContext, options: SessionsOptions) {
     this.#context = context;
     this.#options = options;
-    const roundMs = options.idleTimeoutMs / limits.sessionRenewalsPerIdleTimeout;
-    this.#renewal = options.directory && new EntryRenewal(context.deadlines, this.#sessions, roundMs);
+    const { directory } = options;
+    this.#renewal = directory && new EntryRenewal(context.deadlines, this.#sessions, this.#renewalRoundMs);
   }
 
   get count(): number {
@@ -66,16 +66,11 @@ export class Sessions {
     const session = new Session(this.#context, identity, account, this.#options.means);
     const { directory } = this.#options;
     if (directory !== undefined) {
-      const from = begun && { version: begun.version, upstreams: begun.record.upstreams };
+      const from = begun && { ...begun, upstreams: begun.record.upstreams };
       session.entry = new DirectoryEntry(directory, session, () => this.#drop(session), from);
     }
     account.sessions.take(1);
-    session.idleDeadline = this.#context.deadlines.after(this.#options.idleTimeoutMs, () => {
-      if (session.isBusy || this.#isElsewhere(session)) session.idleDeadline?.restart();
-      // Somebody has renewed it: it is used on another machine.
-      else if (session.isStale) this.#drop(session);
-      else this.end(session);
-    });
+    session.idleDeadline = this.#context.deadlines.after(this.#idleMs, () => this.#onIdle(session));
     this.#sessions.set(id, session);
     return session;
   }
@@ -91,6 +86,11 @@ export class Sessions {
     if (session?.belongsTo(subject, virtualHostId) !== true) return undefined;
     session.idleDeadline?.restart();
     session.isUsed = true;
+    // Other machines learn at once that it is in use again; as long as it is, they do by its renewals.
+    if (session.isQuiet) {
+      session.isQuiet = false;
+      session.entry?.renew();
+    }
     return session;
   }
 
@@ -101,6 +101,34 @@ export class Sessions {
     if (this.#sessions.delete(id)) session.account.sessions.give(1);
     session.entry?.remove();
     session.end(request);
+  }
+
+  #onIdle(session: Session): void {
+    if (session.isBusy || this.#isElsewhere(session)) {
+      session.idleDeadline?.restart();
+      return;
+    }
+    const outcome = session.entry?.onIdle() ?? 'over';
+    if (outcome === 'over') this.end(session);
+    else void outcome.then((asked) => this.#onIdleAsked(session, asked));
+  }
+
+  #onIdleAsked(session: Session, outcome: 'over' | 'elsewhere'): void {
+    if (session.isEnded) return;
+    if (outcome === 'over') this.end(session);
+    // Used meanwhile: it is here as well as there.
+    else if (session.isBusy || session.isUsed) session.idleDeadline?.restart();
+    else this.#drop(session);
+  }
+
+  /** Where others may use it: so much later that their renewals are seen, and its own do not look like theirs. */
+  get #idleMs(): number {
+    const { directory, idleTimeoutMs } = this.#options;
+    return directory?.isShared === true ? idleTimeoutMs + this.#renewalRoundMs : idleTimeoutMs;
+  }
+
+  get #renewalRoundMs(): number {
+    return this.#options.idleTimeoutMs / limits.sessionRenewalsPerIdleTimeout;
   }
 
   /** It is not of this process any more, and may live elsewhere: nobody is told that it has ended. */

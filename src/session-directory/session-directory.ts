@@ -21,6 +21,8 @@ export interface FoundSession {
   readonly record: SessionRecord;
   /** What the next write is held against. */
   readonly version: number;
+  /** Somebody has changed it while it was being read. */
+  readonly isStale: boolean;
 }
 
 /** `unknown`: there is none for this owner. `failed`: the directory cannot say. `full`: too many are being looked for. */
@@ -31,6 +33,11 @@ export type WriteOutcome = 'written' | 'overtaken' | 'failed';
 
 /** Of the idle timeout: for so long after the last renewal a record is kept, which may come late by a part of it. */
 const LIFE_FACTOR = 1.5;
+
+interface ReadUnderWay {
+  readonly name: string;
+  isStale: boolean;
+}
 
 export class SessionDirectory {
   readonly #sessions: SealedSessions;
@@ -43,6 +50,11 @@ export class SessionDirectory {
   });
   /** By the keys of sessions that are here. */
   readonly #watchers = new Map<string, () => void>();
+  /** Keys of sessions that are over while their records may still be there. */
+  readonly #ending = new Set<string>();
+  /** Where others can change what is being read. */
+  readonly #reads = new Set<ReadUnderWay>();
+  #isRetired = false;
   #lookUpsUnderWay = 0;
   #writesUnderWay = 0;
   #failedCount = 0;
@@ -60,16 +72,27 @@ export class SessionDirectory {
 
   /** Where others can: what is called when they do, until `unwatch`. */
   watch(sessionId: string, onChanged: () => void): void {
-    if (this.isShared) this.#watchers.set(sessionKey(sessionId).toString('latin1'), onChanged);
+    if (this.isShared) this.#watchers.set(nameOf(sessionId), onChanged);
   }
 
   unwatch(sessionId: string): void {
-    if (this.isShared) this.#watchers.delete(sessionKey(sessionId).toString('latin1'));
+    if (this.isShared) this.#watchers.delete(nameOf(sessionId));
   }
 
   #onChanged(key: Buffer | undefined): void {
-    if (key !== undefined) this.#watchers.get(key.toString('latin1'))?.();
+    const name = key?.toString('latin1');
+    for (const read of this.#reads) if (name === undefined || read.name === name) read.isStale = true;
+    if (name !== undefined) this.#watchers.get(name)?.();
     else for (const onChanged of this.#watchers.values()) onChanged();
+  }
+
+  /** The sessions of this process are its successor's from now on. */
+  retire(): void {
+    this.#isRetired = true;
+  }
+
+  get isRetired(): boolean {
+    return this.#isRetired;
   }
 
   get outlivesGateway(): boolean {
@@ -122,11 +145,35 @@ export class SessionDirectory {
     }
   }
 
-  /** The session is over. */
-  remove(sessionId: string): void {
-    this.#sessions.remove(sessionKey(sessionId), this.#lifeMs).catch((error: unknown) => {
-      this.#failed(reasonOf(error));
-    });
+  /** The session is over, and about to be removed: nobody here finds it any more. */
+  onEnding(sessionId: string): void {
+    this.#ending.add(nameOf(sessionId));
+  }
+
+  /** The session is over. @param wasShared whether another machine may have it still. */
+  remove(sessionId: string, wasShared: boolean): void {
+    this.onEnding(sessionId);
+    void this.#remove(sessionId, wasShared, Infinity);
+  }
+
+  /**
+   * The session has not been used here for the idle timeout and a round of renewals.
+   * @param isRenewedElsewhere whether another machine was seen to use it: then it stays if that was within the idle timeout.
+   */
+  async removeIdle(sessionId: string, isRenewedElsewhere: boolean): Promise<'removed' | 'kept' | 'failed'> {
+    return this.#remove(sessionId, true, isRenewedElsewhere ? this.#lifeMs - this.idleTimeoutMs : Infinity);
+  }
+
+  async #remove(sessionId: string, wasShared: boolean, leftMsMax: number): Promise<'removed' | 'kept' | 'failed'> {
+    // Who has the session still must learn of its end, however late; otherwise the mark keeps out what is being written.
+    const markMs = wasShared ? this.#lifeMs : Math.min(limits.sessionMarkMs, this.#lifeMs);
+    try {
+      return (await this.#sessions.remove(sessionKey(sessionId), markMs, leftMsMax)) ? 'removed' : 'kept';
+    } catch (error) {
+      return this.#failed(reasonOf(error));
+    } finally {
+      this.#ending.delete(nameOf(sessionId));
+    }
   }
 
   async close(): Promise<void> {
@@ -134,11 +181,13 @@ export class SessionDirectory {
   }
 
   #lookUp(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
+    const underWay: ReadUnderWay = { name: nameOf(sessionId), isStale: false };
     const open = (read: SealedRead): LookUp => {
+      if (this.#ending.has(underWay.name)) return 'ended';
       if (typeof read !== 'object') return read ?? 'unknown';
       const bytes = unseal(sessionId, owner, read.bytes);
       if (bytes === undefined) return 'unknown';
-      return { record: decodeSessionRecord(bytes), version: read.version };
+      return { record: decodeSessionRecord(bytes), version: read.version, isStale: underWay.isStale };
     };
     let read: SealedRead | Promise<SealedRead>;
     try {
@@ -148,10 +197,12 @@ export class SessionDirectory {
     }
     if (!(read instanceof Promise)) return open(read);
     this.#lookUpsUnderWay += 1;
+    if (this.isShared) this.#reads.add(underWay);
     return read
       .then(open, (error: unknown) => this.#failed(reasonOf(error)))
       .finally(() => {
         this.#lookUpsUnderWay -= 1;
+        this.#reads.delete(underWay);
         this.#waiting.take()?.();
       });
   }
@@ -171,6 +222,11 @@ export class SessionDirectory {
     );
     return 'failed';
   }
+}
+
+/** As a key of maps. */
+function nameOf(sessionId: string): string {
+  return sessionKey(sessionId).toString('latin1');
 }
 
 function reasonOf(error: unknown): string {

@@ -125,6 +125,8 @@ export const limits = {
   sessionLookUpsWaitingPerSubjectMax: 1_000,
   /** How often the record of a session in use is renewed within the idle timeout: each time it is a write. */
   sessionRenewalsPerIdleTimeout: 4,
+  /** How long it is known of a session that only this machine had that it was removed, ms: for what was being written just then. */
+  sessionMarkMs: 60_000,
   /** Between two steps of renewing, ms, each of which takes in as many sessions as the time calls for; and the time that it answers for at most. */
   sessionRenewalStepMs: 100,
   sessionRenewalStepMsMax: 500,

@@ -7,7 +7,10 @@ import { hearReason, openSessionsRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
 const EXPIRY_BYTES = 8;
+/** Of the mark of what was removed, which is an expiry alone: the first of records is 1. */
+const MARK_VERSION = 0;
 const KEY_BYTES = 32;
+const NOTHING = Buffer.alloc(0);
 
 export class EmbeddedSessions implements SealedSessions {
   readonly isShared = false;
@@ -40,12 +43,17 @@ export class EmbeddedSessions implements SealedSessions {
     const entry = this.#sessions.getEntry(key);
     if (entry?.version === undefined) return undefined;
     if (entry.value.readDoubleBE() <= Date.now()) return undefined;
+    if (entry.value.length === EXPIRY_BYTES) return 'ended';
     return { version: entry.version, bytes: entry.value.subarray(EXPIRY_BYTES) };
   }
 
-  /** Of the first version nobody else can know: ids are random. What had expired is written over. */
   async write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
-    return heard(this.#sessions.put(key, valueOf(bytes, lifeMs), version, version === 1 ? undefined : version - 1));
+    const value = valueOf(bytes, lifeMs);
+    if (version > 1) return heard(this.#sessions.put(key, value, version, version - 1));
+    if (await heard(this.#sessions.ifNoExists(key, () => void this.#sessions.put(key, value, version)))) return true;
+    // What has expired may be there still.
+    if (this.read(key) !== undefined) return false;
+    return heard(this.#sessions.put(key, value, version, this.#sessions.getEntry(key)?.version));
   }
 
   async renew(key: Buffer, lifeMs: number): Promise<boolean> {
@@ -57,8 +65,9 @@ export class EmbeddedSessions implements SealedSessions {
     return true;
   }
 
-  async remove(key: Buffer): Promise<void> {
-    await heard(this.#sessions.remove(key));
+  /** Nobody but its process renews it: what life it has left does not count. */
+  async remove(key: Buffer, markMs: number): Promise<boolean> {
+    return heard(this.#sessions.put(key, valueOf(NOTHING, markMs), MARK_VERSION));
   }
 
   /** What was committed is in the file: nobody waits for the disk. */

@@ -1,7 +1,7 @@
 // Records of sessions in Redis, where every machine finds them. Each is a key of its own: its version and its bytes. Redis tells which
 // of those read or written here another machine has changed since. What has ended leaves its version 0 behind for a while, so that a
 // Redis that has lost its data is not taken for one from which sessions were removed. Cold. Needs of an ACL user: +eval +get +set
-// +pexpire +ping +subscribe +client|id +client|tracking, on keys that begin with \xff, and the channel __redis__:invalidate.
+// +pexpire +pttl +ping +subscribe +client|id +client|tracking, on keys that begin with \xff, and the channel __redis__:invalidate.
 //
 //   lost ── a link is live: anything may have changed ──▶ live ── the link is lost ──▶ lost, tried for ever. close() ends it.
 import { ReplyError } from 'ioredis';
@@ -33,6 +33,17 @@ local present = redis.call('GET', KEYS[1])
 if not present or #present == ${VERSION_BYTES} then return 0 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 redis.call('GET', KEYS[1])
+return 1`;
+
+/**
+ * KEYS: the record. ARGV: the life that it may have left, ms, or '' for any; the mark; the mark's life, ms. What Redis has lost is
+ * marked, too.
+ */
+const REMOVE_SCRIPT = `
+local present = redis.call('GET', KEYS[1])
+if present and #present == ${VERSION_BYTES} then return 0 end
+if present and ARGV[1] ~= '' and redis.call('PTTL', KEYS[1]) > tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`;
 
 export class RedisSessions implements SealedSessions {
@@ -78,8 +89,8 @@ export class RedisSessions implements SealedSessions {
     return this.#evaluate(RENEW_SCRIPT, key, wholeMs(lifeMs));
   }
 
-  async remove(key: Buffer, lifeMs: number): Promise<void> {
-    await this.#send((link) => link.run((redis) => redis.set(redisKey(key), ENDED, 'PX', wholeMs(lifeMs))));
+  async remove(key: Buffer, markMs: number, leftMsMax: number): Promise<boolean> {
+    return this.#evaluate(REMOVE_SCRIPT, key, leftMsMax === Infinity ? '' : wholeMs(leftMsMax), ENDED, wholeMs(markMs));
   }
 
   async close(): Promise<void> {

@@ -16,15 +16,19 @@ export interface SealedSessions {
   /** Without a promise when it can be told at once. Throws or rejects when it cannot be told. */
   read(key: Buffer): SealedRead | Promise<SealedRead>;
   /**
-   * Writes version 1 where nothing is, or a later one over its predecessor alone.
+   * Writes version 1 where nothing is, nor was of late, or a later one over its predecessor alone.
    * @param lifeMs for so long it is kept, unless it is renewed.
    * @returns false when something else is there, or nothing where something should be. Rejects when it could not be written.
    */
   write(key: Buffer, session: SealedSession, lifeMs: number): Promise<boolean>;
   /** It is kept for so long from now on. @returns false when there is nothing. Rejects as above. */
   renew(key: Buffer, lifeMs: number): Promise<boolean>;
-  /** @param lifeMs for so long it may be told that there was one. */
-  remove(key: Buffer, lifeMs: number): Promise<void>;
+  /**
+   * @param markMs for so long it is told that there was one, and nothing is written over that.
+   * @param leftMsMax unless that is `Infinity`, it stays when it is kept for longer than this from now on: somebody has renewed it.
+   * @returns false when it stays, or had been removed before. Rejects as above.
+   */
+  remove(key: Buffer, markMs: number, leftMsMax: number): Promise<boolean>;
   /** Called with the key of each record that somebody else has changed since it was read or written here, or with nothing for all of them. */
   onChanged: ((key: Buffer | undefined) => void) | undefined;
   close(): Promise<void>;

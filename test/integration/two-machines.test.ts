@@ -11,7 +11,7 @@ import { until } from '../support/until.js';
 const USER = 'dataplane';
 const PASSWORD = 'a-password';
 /** As docs/sessions.md has them. */
-const RIGHTS = '+get +set +pexpire +eval +ping +client|id +client|tracking +subscribe';
+const RIGHTS = '+get +set +pexpire +pttl +eval +ping +client|id +client|tracking +subscribe';
 const OPTIONS = ['--session-directory', 'store'];
 const CAPABILITIES = { tools: {}, logging: {} };
 

@@ -109,6 +109,21 @@ t.test('what the config has elsewhere or no more is ended where it was opened', 
   }
 });
 
+t.test('what is over is adopted by nobody while its record is still there', async (t) => {
+  for (const isWriting of [false, true]) {
+    const place = new Place();
+    const scene = await place.begun(t);
+    place.sessions.mood = 'silent';
+    // The level is being written.
+    if (isWriting) scene.post('logging/setLevel', { level: 'error' }, 2);
+    if (isWriting) scene.http.last.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{}}`);
+    t.equal(scene.request({ method: 'DELETE' }).answer?.status, 200);
+    place.sessions.mood = 'prompt';
+    t.equal(place.sessions.records.size, 1);
+    t.equal(scene.post('ping', {}, 3).answer?.status, 404, isWriting ? 'while it is being written' : 'at once');
+  }
+});
+
 t.test('DELETE ends it, and its record', async (t) => {
   const place = new Place();
   await place.begun(t);

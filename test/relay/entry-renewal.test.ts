@@ -19,7 +19,12 @@ class Scene {
   }
 
   add(id: string, isUsed = true): void {
-    this.sessions.set(id, { isUsed, isBusy: false, entry: { renew: () => void this.renewed.push(id) } });
+    this.sessions.set(id, {
+      isUsed,
+      isQuiet: false,
+      isBusy: false,
+      entry: { renew: () => void this.renewed.push(id) },
+    });
   }
 
   advance(ms: number): void {

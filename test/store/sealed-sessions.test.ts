@@ -77,10 +77,18 @@ for (const place of ['embedded', 'Redis'] as const) {
     t.equal(await readText(one, renewed), '1 renewed');
     t.equal(await one.renew(short, LIFE_MS), false);
     await write(one, removed, 1, 'removed');
-    await one.remove(removed, LIFE_MS);
-    t.equal(await readText(one, removed), one.isShared ? 'ended' : 'nothing');
+    t.equal(await one.remove(removed, LIFE_MS, Infinity), true);
+    t.equal(await readText(one, removed), 'ended');
     t.equal(await one.renew(removed, LIFE_MS), false);
     t.equal(await write(one, removed, 2, 'again'), false, 'it does not come back');
+    t.equal(await write(one, removed, 1, 'anew'), false, 'nor as a new one');
+    const forgotten = newKey();
+    await write(one, forgotten, 1, 'a');
+    t.equal(await write(one, forgotten, 1, 'b'), false, 'nothing that lives is written over');
+    await one.remove(forgotten, SHORT_MS, Infinity);
+    await sleep(SHORT_MS + 10);
+    t.equal(await readText(one, forgotten), 'nothing', 'the mark is gone in time');
+    t.equal(await write(one, forgotten, 1, 'c'), true);
   });
 }
 
@@ -109,7 +117,7 @@ t.test('Redis tells what others have changed, and not what was changed here', as
   await one.read(written);
   await other.renew(written, LIFE_MS);
   await isHeard(written, 'what was renewed');
-  await other.remove(read, LIFE_MS);
+  await other.remove(read, LIFE_MS, Infinity);
   await isHeard(read, 'what was removed');
 });
 
@@ -127,6 +135,23 @@ t.test('a Redis that comes back may have changed anything, and one that is away 
   await redis.start();
   await until(() => allCount > 0, 'it to be back');
   t.equal(await write(sessions, newKey(), 1, 'b'), true);
+});
+
+t.test('of machines that would end a session one does, and none while it is renewed', async (t) => {
+  const redis = await startRedis(t);
+  const open = async (): Promise<RedisSessions> =>
+    closing(t, await RedisSessions.open(redis.storeOptions, logInto([])));
+  const [one, other] = [await open(), await open()];
+  const key = newKey();
+  await write(one, key, 1, 'a');
+  t.equal(await other.remove(key, LIFE_MS, LIFE_MS / 2), false);
+  t.equal(await readText(one, key), '1 a');
+  await one.renew(key, LIFE_MS / 3);
+  t.same(
+    await Promise.all([one, other].map((each) => each.remove(key, LIFE_MS, LIFE_MS / 2))).then((all) => all.sort()),
+    [false, true],
+  );
+  t.equal(await one.remove(newKey(), LIFE_MS, LIFE_MS / 2), true, 'what Redis has lost is used by nobody');
 });
 
 t.test('what has expired in an embedded place is found by nobody, and written over', async (t) => {

@@ -35,9 +35,9 @@ export class MemorySessions implements SealedSessions {
     return present !== undefined;
   }
 
-  async remove(key: Buffer): Promise<void> {
+  async remove(key: Buffer): Promise<boolean> {
     await this.#obeyMood();
-    this.records.delete(key.toString('hex'));
+    return this.records.delete(key.toString('hex'));
   }
 
   async close(): Promise<void> {}
