@@ -38,6 +38,10 @@ t.test('the defaults are those of the decisions', async (t) => {
     workerMemoryBytes,
     requestIds: 'make',
     slowReaderTimeoutMs: 60_000,
+    reloadTimeoutMs: 600_000,
+    drainNoticeMs: 0,
+    sessionDirectory: 'process',
+    workerHangTimeoutMs: 10_000,
   });
 });
 

@@ -54,6 +54,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       listTimeoutMs: 30_000,
       callIdleTimeoutMs: 300_000,
       clientAnswerTimeoutMs: 600_000,
+      secretsDirectory: undefined,
     },
     answers: {
       slowAnswerMs: 5_000,
@@ -84,10 +85,6 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
     sessionIdleTimeoutMs: 3_600_000,
     logLevel: 'info',
     accessLog: false,
-    reloadTimeoutMs: 600_000,
-    drainNoticeMs: 0,
     drainTimeoutMs: 10_000,
-    sessionDirectory: 'process',
-    workerHangTimeoutMs: 10_000,
   };
 }

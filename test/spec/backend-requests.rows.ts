@@ -1,6 +1,7 @@
 // Requests from backends to the client, on the stream of the call that they belong to: each goes out under an id of the
 // gateway's and its answer, on whatever connection it comes, back under the backend's own; not a byte differs besides.
 import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
 import { EventReader } from '../support/event-reader.js';
 import { JsonText, memberText } from '../support/json-text.js';
@@ -237,7 +238,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       onCall: async (call) => {
         const stream = call.takeOver().eventStream();
         await stream.bytes(events.join(''));
-        await until(() => responsesTo(backend).length >= 16, 'refusals');
+        await until(() => responsesTo(backend).length >= limits.backendRequestsOpenMax, 'refusals');
         await stream.event('{"jsonrpc":"2.0","id":7,"result":{}}');
         stream.end();
       },
@@ -245,10 +246,11 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const session = await openSession(deployment, { one: backend });
     const stream = await beginCall(session, 'one-echo');
     const messages = (await stream.rest()).map((text) => JSON.parse(text) as { id?: unknown; method?: string });
-    t.equal(messages.filter(({ method }) => method === 'roots/list').length, 16, 'the client is asked a few');
+    const { backendRequestsOpenMax: askedCount } = limits;
+    t.equal(messages.filter(({ method }) => method === 'roots/list').length, askedCount, 'the client is asked a few');
     t.equal(
       messages.filter(({ method }) => method === 'notifications/cancelled').length,
-      16,
+      askedCount,
       'and told that they are over',
     );
     t.match(messages.at(-1), { id: 7, result: {} });

@@ -508,12 +508,12 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'a stream that is refused is asked for again',
-      text: '    } else if (status >= 500 || status === 429) {',
+      text: '    } else if (status >= 500 || status === 429 || status === 409) {',
       becomes: '    } else if (status >= 400) {',
     },
     {
       slip: 'a failing backend has no stream for good',
-      text: '    } else if (status >= 500 || status === 429) {',
+      text: '    } else if (status >= 500 || status === 429 || status === 409) {',
       becomes: '    } else if (status === 429) {',
     },
     {

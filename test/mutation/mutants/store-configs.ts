@@ -3,6 +3,53 @@ import { mutantsOf, type Mutant } from '../mutant.js';
 
 export const configMutants: readonly Mutant[] = [
   ...mutantsOf(
+    'src/user-config/auth.ts',
+    ['user-config/auth', 'user-config/compile-config'],
+    [
+      {
+        slip: 'a header of the gateway may be set by a caller',
+        text: '|^(?:proxy-|content-|accept|mcp-)/;',
+        becomes: '|^(?:proxy-|content-|accept)/;',
+      },
+      {
+        slip: 'a secret may be a file of another directory',
+        text: 'const FILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;',
+        becomes: 'const FILE_NAME = /^[A-Za-z0-9.][A-Za-z0-9./_-]*$/;',
+      },
+      {
+        slip: 'the list of hosts is a secret as well',
+        text: ' && !file.endsWith(HOSTS_FILE_SUFFIX)',
+        becomes: '',
+      },
+      {
+        slip: 'one header may be set twice',
+        text: 'if (new Set(names.map((name) => name.toLowerCase())).size < names.length)',
+        becomes: 'if (new Set(names).size < names.length)',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/upstream/secrets.ts',
+    ['upstream/secrets'],
+    [
+      {
+        slip: 'a secret goes to any host',
+        text: "return stamp === ABSENT || (text ?? '')",
+        becomes: "return stamp !== '' || (text ?? '')",
+      },
+      {
+        slip: 'a changed secret is never read',
+        text: 'if (known !== undefined && nowMs - known.checkedAtMs < limits.secretCheckMs) return known;',
+        becomes: 'if (known !== undefined) return known;',
+      },
+      {
+        slip: 'the line break stays',
+        text: ".replace(/\\r?\\n$/, '')",
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/user-config/compile-config.ts',
     ['user-config/compile-config'],
     [
@@ -18,11 +65,10 @@ export const configMutants: readonly Mutant[] = [
         becomes: '',
       },
       {
-        slip: 'a header of the gateway may be set by a caller',
-        text: '|^(?:proxy-|content-|accept|mcp-)/;',
-        becomes: '|^(?:proxy-|content-|accept)/;',
+        slip: 'a header in capitals is never copied',
+        text: 'isHeaderName).map(toLowerCase)',
+        becomes: 'isHeaderName)',
       },
-      { slip: 'a header in capitals is never copied', text: '.map(toLowerCase)', becomes: '' },
       {
         slip: 'no tool allowed means none',
         text: 'return names.length > 0 ? new Set(names) : undefined;',

@@ -96,8 +96,8 @@ export const workerMutants: readonly Mutant[] = [
       { slip: 'a method of any length is told', text: 'method: bounded(method),', becomes: 'method,' },
       {
         slip: 'a virtual host of any length is told',
-        text: 'virtualHost: bounded(virtualHost), method,',
-        becomes: 'virtualHost, method,',
+        text: 'virtualHost: bounded(virtualHost),',
+        becomes: 'virtualHost,',
       },
       {
         slip: 'an answer that was cut off looks whole',
@@ -116,8 +116,8 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'a refused request has no line',
-        text: 'refusal: code, status };',
-        becomes: 'status };',
+        text: '      refusal: code,',
+        becomes: '',
       },
     ],
   ),
@@ -232,7 +232,7 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'a request that was refused behind a hop has no line',
-        text: 'this.#parts.watch?.refused(method, address.virtualHostId, refusal);',
+        text: 'this.#parts.watch?.refused(exchange.request, address.virtualHostId, answer);',
         becomes: '',
         noticedBy: ['worker/pipeline'],
       },
