@@ -189,8 +189,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     this.#keepAlive?.cancel();
     if (isJoined) this.#endStream(last);
     // What was written last may be held back still; the library finds out with another write.
-    else if (this.#stream.writtenBytes <= FLUSHED_BYTES_MAX || this.#watched(this.#stream.writeComment()))
-      this.#endStream(NO_BODY);
+    else if (this.#stream.isLeftToLibrary || this.#watched(this.#stream.writeComment())) this.#endStream(NO_BODY);
   }
 
   /** Ends a stream that has begun, for a caller that opens it again elsewhere; whoever writes it hears that he is gone. */

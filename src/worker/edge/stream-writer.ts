@@ -43,6 +43,11 @@ export class StreamWriter {
     return this.#isBlocked;
   }
 
+  /** Whether the library was given all of it, and so little that it may be ended while some is held back. */
+  get isLeftToLibrary(): boolean {
+    return this.#rest.length === 0 && this.#writtenBytes <= SLICE_BYTES;
+  }
+
   /** Takes all bytes, which must stay as they are until `tryMore` answers true if this answers false. */
   write(bytes: Uint8Array): boolean {
     this.#isBetweenEvents = bytes.at(-1) === LINE_FEED && bytes.at(-2) === LINE_FEED;

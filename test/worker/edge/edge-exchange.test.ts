@@ -1,6 +1,7 @@
 // Large answers over real sockets: every byte arrives, and no more is written than the caller reads.
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
+import type { HttpResponse } from 'uWebSockets.js';
 import { answerInParts } from '../../../src/relay/answers.js';
 import type { AnswerForms } from '../../../src/relay/exchange.js';
 import type { EdgeContext } from '../../../src/worker/edge/edge-context.js';
@@ -34,6 +35,7 @@ async function startEdge(
   onRequest: (exchange: EdgeExchange) => void,
   overrides: Partial<EdgeContext> = {},
   shares: Partial<ShareOptions> = {},
+  onResponse: (res: HttpResponse) => void = () => {},
 ): Promise<Edge> {
   const uws = await loadUws();
   const deadlines = new DeadlineWheel();
@@ -54,7 +56,10 @@ async function startEdge(
     ...overrides,
   };
   const app = uws.App();
-  app.any('/*', (res, req) => onRequest(new EdgeExchange(context, res, false, 'POST', readHead(req))));
+  app.any('/*', (res, req) => {
+    onResponse(res);
+    onRequest(new EdgeExchange(context, res, false, 'POST', readHead(req)));
+  });
   const port = await new Promise<number>((resolve) => {
     app.listen('127.0.0.1', 0, (socket) => resolve(uws.us_socket_local_port(socket)));
   });
@@ -334,6 +339,41 @@ t.test('an event in parts is not broken by comment lines, however slow its calle
   const text = Buffer.concat(pieces).toString('latin1');
   const body = text.slice(text.indexOf('\r\n\r\n') + 4).replaceAll(/(?:^|\r\n)[0-9a-f]+\r\n/g, '');
   t.ok(body.startsWith(event.toString('latin1')), 'the event is there to the byte');
+});
+
+t.test('an answer that ends a stream while an event before it is held back arrives whole', async (t) => {
+  const [event, last] = [7_000, 6_000].map((bytes) => Buffer.from(`data: ${'x'.repeat(bytes)}\n\n`)) as [
+    Buffer,
+    Buffer,
+  ];
+  let isHeldBack = true;
+  let onWritable: ((offset: number) => boolean) | undefined;
+  const onRequest = (exchange: EdgeExchange): void => {
+    exchange.openStream();
+    exchange.write(event);
+    exchange.end(last);
+  };
+  // The library takes all bytes, and says that it holds some of them back until the test says otherwise.
+  const holdBack = (res: HttpResponse): void => {
+    const write = res.write.bind(res);
+    res.write = (bytes) => write(bytes) && !isHeldBack;
+    res.onWritable = (handler) => {
+      onWritable = handler;
+      return res;
+    };
+  };
+  const edge = await startEdge(t, onRequest, {}, {}, holdBack);
+  const socket = ask(t, edge);
+  const pieces: Buffer[] = [];
+  socket.on('data', (piece: Buffer) => pieces.push(piece)).resume();
+  const text = (): string => Buffer.concat(pieces).toString('latin1');
+  await until(() => text().includes('xxx'), 'the event');
+  isHeldBack = false;
+  onWritable?.(0);
+  await until(() => text().endsWith('\r\n0\r\n\r\n'), 'the end');
+  const body = text().slice(text().indexOf('\r\n\r\n') + 4);
+  const events = body.replaceAll(/(?:^|\r\n)[0-9a-f]+\r\n/g, '').replaceAll(/^:.*\n\n/gm, '');
+  t.ok(events.startsWith(Buffer.concat([event, last]).toString('latin1')), 'both events are there to the byte');
 });
 
 t.test('a caller that takes nothing for too long is cut off, once', async (t) => {
