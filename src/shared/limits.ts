@@ -45,6 +45,8 @@ export const limits = {
   /** Looks, and the wait between two, whether an embedded store with an empty file is just being made; then it is damaged. */
   emptyStoreLooksMax: 20,
   emptyStoreLookMs: 50,
+  /** Processes, and threads of theirs, that read an embedded store at once: of every slot a worker and its predecessor. */
+  storeReadersMax: 1_024,
   /** Values of the store kept per worker; the least recently used are dropped and read again. */
   storeCacheEntriesMax: 50_000,
   /** Bytes of those values; above it the least recently used are dropped and read again. */

@@ -2,6 +2,7 @@
 // subject can reach a key of the gateway's.
 import { mkdirSync } from 'node:fs';
 import { open, type Database, type RootDatabase } from 'lmdb';
+import { limits } from '../shared/limits.js';
 
 /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
 export function openRoot(path: string): RootDatabase {
@@ -9,7 +10,7 @@ export function openRoot(path: string): RootDatabase {
   // Without `noSubdir: false` a path with a dot in its last part would be taken for a file.
   // What one turn of the event loop writes would be committed together, too, by a promise that only lmdb has: when the disk
   // is full it is rejected, and nobody could hear it.
-  return open({ path, noSubdir: false, eventTurnBatching: false });
+  return open({ path, noSubdir: false, eventTurnBatching: false, maxReaders: limits.storeReadersMax });
 }
 
 /**
@@ -18,7 +19,8 @@ export function openRoot(path: string): RootDatabase {
  */
 export function openSessionsRoot(path: string, isFlushed: boolean): RootDatabase {
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  return open({ path, noSubdir: false, eventTurnBatching: false, noSync: !isFlushed });
+  const maxReaders = limits.storeReadersMax;
+  return open({ path, noSubdir: false, eventTurnBatching: false, noSync: !isFlushed, maxReaders });
 }
 
 type DatabaseName = 'user-configs' | 'records' | 'publications' | 'changes';

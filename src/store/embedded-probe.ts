@@ -2,6 +2,7 @@
 // because a damaged store may kill whoever reads it: LMDB believes what its file says. Ends with status 0 when all is
 // well, and otherwise says on standard output what is not. Cold.
 import { open, type Database } from 'lmdb';
+import { limits } from '../shared/limits.js';
 
 const path = process.argv[2];
 if (path === undefined) throw new Error('the path of a store is missing');
@@ -23,7 +24,7 @@ function findDamage(database: Database<Buffer, Buffer>): string | undefined {
 }
 
 function findDamageInAll(storePath: string): string | undefined {
-  const root = open({ path: storePath, noSubdir: false, readOnly: true });
+  const root = open({ path: storePath, noSubdir: false, readOnly: true, maxReaders: limits.storeReadersMax });
   const names = Array.from(root.getKeys(), String);
   // A root page that holds noise may read as an empty one.
   const { entryCount } = root.getStats() as { readonly entryCount: number };

@@ -4,7 +4,9 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
+import { openRoot, openSessionsRoot } from '../../src/store/embedded-databases.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { StoreRead } from '../../src/store/store.js';
@@ -56,6 +58,15 @@ t.test('what was written is read, by the same object while it does not change', 
   t.equal(valueOf(store.read('alice'))?.toString(), 'two');
   t.equal(valueOf(first)?.toString(), 'one', 'an earlier answer is not overwritten');
   t.same(store.read('bob'), { kind: 'missing' });
+});
+
+t.test('as many processes may read a store as there can be workers and their predecessors', async (t) => {
+  for (const open of [openRoot, (path: string) => openSessionsRoot(path, false)]) {
+    const root = open(join(createScratchDirectory(t), 'new'));
+    t.teardown(async () => root.close());
+    const { maxReaders } = root.getStats() as { readonly maxReaders: number };
+    t.equal(maxReaders, limits.storeReadersMax);
+  }
 });
 
 t.test('a folder that cannot be one is refused with its path and what to do', async (t) => {
