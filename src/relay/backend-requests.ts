@@ -258,6 +258,14 @@ export class BackendRequests {
     }
   }
 
+  /** Whether anything is open that the backend has asked on the stream, in the upstream session that it has now. */
+  isAsking(stream: AskingStream, upstream: UpstreamSession): boolean {
+    for (const open of this.#open.values()) {
+      if (open.stream === stream && open.upstream === upstream && open.askedIn === upstream.record) return true;
+    }
+    return false;
+  }
+
   /** The session is over; nobody is told. */
   clear(): void {
     for (const { deadline, bytes } of this.#open.values()) {
@@ -292,12 +300,7 @@ export class BackendRequests {
     this.#open.delete(request.key);
     this.#plan.memory.drop(request.bytes);
     const { stream, upstream } = request;
-    if (!this.#isAsking(stream, upstream)) stream.onAsking(false, upstream);
-  }
-
-  #isAsking(stream: AskingStream, upstream: UpstreamSession): boolean {
-    for (const open of this.#open.values()) if (open.stream === stream && open.upstream === upstream) return true;
-    return false;
+    if (!this.isAsking(stream, upstream)) stream.onAsking(false, upstream);
   }
 
   /** Only what the client has declared is asked of it (C19). */

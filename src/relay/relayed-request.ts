@@ -249,7 +249,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   #send(): void {
-    const { upstream, outgoing, passthrough, idleTimeoutMs } = this.#plan;
+    const { session, upstream, outgoing, passthrough, idleTimeoutMs } = this.#plan;
     // While the request was at the gate the session may have been lost.
     if (upstream.record === undefined) {
       this.#fail(upstreamFault('session-lost'));
@@ -261,6 +261,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     // The caller's own, where this backend is to have that.
     const idForBackend = passthrough.length > 0 && passthrough.includes('x-request-id') ? '' : requestId;
     this.#request = upstream.request(outgoing, this.id, passthrough, idleTimeoutMs, true, this, idForBackend);
+    // In the upstream session in which it goes out now: what was asked in one before is no excuse.
+    this.#isExcused = session.isAskedUnasked(upstream);
     if (this.#isExcused) this.#countSilence();
   }
 

@@ -399,6 +399,12 @@ export class Session {
     this.#inFlight.excuseSilence(upstream, isExcused);
   }
 
+  /** Whether the backend has asked so and waits for an answer. Hot. */
+  isAskedUnasked(upstream: UpstreamSession): boolean {
+    if (this.#unasked === undefined || this.#backendRequests === undefined) return false;
+    return this.#backendRequests.isAsking(this.#unasked.stream, upstream);
+  }
+
   /** Progress on the backend's own stream. @returns whether it is that of a call in flight. */
   hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     return this.#inFlight.hearProgress(upstream, bytes, message);

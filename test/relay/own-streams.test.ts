@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { readEvents } from '../support/event-stream.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import type { ScriptedCall } from '../upstream/scripted-upstream.js';
-import { RelayScene } from './relay-scene.js';
+import { initializeResult, RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 
 const ANSWER = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
@@ -107,6 +107,36 @@ t.test('a caller that takes nothing misses some of it, and nothing waits', async
     [1, 1],
     [1, 1_001],
   ]);
+});
+
+t.test('a call that begins while its backend asks on its own stream is excused as well', async (t) => {
+  const scene = new Scene(t);
+  const { callIdleTimeoutMs } = scene.context.options;
+  scene.says('b', ROOTS(1));
+  const exchange = scene.call('b', 7);
+  scene.context.advance(callIdleTimeoutMs + 1_000);
+  t.notOk(isOver(exchange));
+  const [asked] = readEvents(scene.own.written).map((text) => JSON.parse(text) as { id?: unknown });
+  scene.request({ body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: asked?.id, result: { roots: [] } })) });
+  scene.context.advance(callIdleTimeoutMs - 1_000);
+  t.notOk(isOver(exchange));
+  scene.context.advance(2_000);
+  t.ok(isOver(exchange), 'then its silence counts');
+});
+
+t.test('what a backend asked in a session that it has lost since excuses nothing', async (t) => {
+  const scene = new Scene(t);
+  const { callIdleTimeoutMs } = scene.context.options;
+  const exchange = scene.call('b', 7);
+  const call = scene.http.last;
+  scene.says('b', ROOTS(1));
+  call.empty(404);
+  scene.http.calls.findLast(({ summary }) => summary === 'initialize')?.json(initializeResult, 'second');
+  scene.http.calls.findLast(({ summary }) => summary === 'notifications/initialized')?.empty();
+  scene.http.calls.findLast(({ request }) => request.method === 'GET')?.head(200, 'text/event-stream');
+  t.equal(scene.http.calls.filter(({ summary }) => summary === 'tools/call').length, 2, 'it was sent once more');
+  scene.context.advance(callIdleTimeoutMs + 1_000);
+  t.ok(isOver(exchange));
 });
 
 t.test('while a backend asks on its own stream its silence does not count in calls; then it does again', async (t) => {

@@ -303,7 +303,7 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'the call goes on to wait after the last answer',
-      text: 'if (!this.#isAsking(stream, upstream)) stream.onAsking(false, upstream);',
+      text: 'if (!this.isAsking(stream, upstream)) stream.onAsking(false, upstream);',
       becomes: '',
     },
     { slip: 'the call does not wait for the client', text: 'stream.onAsking(true, upstream);', becomes: '' },
