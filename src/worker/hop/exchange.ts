@@ -10,7 +10,8 @@ import { ExchangeHooks } from '../../relay/exchange-hooks.js';
 import { AnswerRoom } from '../../shared/answer-room.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
-import type { MessageMemory } from '../../shared/message-memory.js';
+import type { MessageMemory, RoomWaiter } from '../../shared/message-memory.js';
+import type { ShareBound } from '../../shared/share.js';
 import { Outflow } from './flow.js';
 import { sendOpenBody, sendOpenStream, trySendRespondHead } from './heads.js';
 import type { HopSocket } from './socket.js';
@@ -94,9 +95,9 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   /** A hop begins with what one worker has read. */
   onRead(): void {}
 
-  /** What waits is counted as it is given. */
-  makeRoom(): 'room' {
-    return 'room';
+  /** Asked by a hop that this worker passes on to its successor; what the relay gives is counted as it waits. */
+  makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
+    return this.#roomOfAnswer()?.make(bytes, waiter) ?? 'room';
   }
 
   releaseBody(): void {

@@ -13,6 +13,7 @@ import { startHopPair, type HopPair } from './pair.js';
 import { RawPeer, requestHead } from './raw-peer.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
 
+const LARGE_ANSWER = Buffer.alloc(2 * limits.hopWindowBytes, 120);
 const TOO_MUCH = Buffer.alloc(limits.hopWindowBytes + 1);
 
 const states: Record<string, (exchange: Exchange, abort: () => Promise<void>) => void | Promise<void>> = {
@@ -159,6 +160,22 @@ t.test(
     }
   },
 );
+
+t.test('an answer that a worker passes on counts while it is gathered, until its hop is over', async (t) => {
+  const accounts = createAccounts();
+  const deadlines = new DeadlineWheel();
+  t.teardown(() => deadlines.stop());
+  const pair = await startHopPair(t, createMessageMemories(accounts, deadlines).answers);
+  const downstream = new RecordedExchange();
+  const exchange = await pair.arrive(downstream);
+  const waiter = { onRoom: () => undefined, onNoRoom: () => undefined };
+  t.equal(exchange.makeRoom(LARGE_ANSWER.length, waiter), 'room');
+  t.equal(accounts.held('answerBytes'), LARGE_ANSWER.length, 'before the first byte of it');
+  exchange.respond(200, 'text/plain', LARGE_ANSWER);
+  t.equal(accounts.held('answerBytes'), LARGE_ANSWER.length, 'once, while it waits for credit');
+  await until(() => downstream.outcome === 'responded', 'the answer');
+  await until(() => accounts.held('answerBytes') === 0, 'the room to be given back');
+});
 
 t.test('what came with the end reaches the caller, also one that is slow, and counts as its body', async (t) => {
   const pair = await startHopPair(t);
