@@ -1,6 +1,6 @@
 // Upstream sessions as they stand in the record of their session, and what becomes of them where another process goes on. Cold.
 import type { UpstreamRecord } from '../session-directory/session-record.js';
-import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { endElsewhere } from '../upstream/end-elsewhere.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
@@ -14,8 +14,8 @@ export function recordOf({ record, backend: { name, target } }: UpstreamSession)
 }
 
 /**
- * Opens them without a word to their backends. Those whose backend has gone from the config, or has moved, are ended where they
- * were opened.
+ * Opens them without a word to their backends. Those whose backend has gone from the config, has moved, or may not be reached any
+ * more, are ended where they were opened.
  * @returns whether a backend is where it was, as far as is known.
  */
 export function restoreUpstreams(
@@ -27,7 +27,7 @@ export function restoreUpstreams(
   const moved = new Set<string>();
   for (const { backendName, origin, path, ...record } of upstreams) {
     const backend = virtualHost.backends.get(backendName);
-    if (backend?.target.origin === origin && backend.target.path === path) {
+    if (backend !== undefined && isWhereItWas(backend, origin, path)) {
       session.upstream(backend).restore({ ...record, instructions: undefined });
     } else {
       moved.add(backendName);
@@ -39,6 +39,7 @@ export function restoreUpstreams(
 
 /** Takes over what another process has opened since both knew `base`. What has changed here as well stays as it is here. */
 export function mergeUpstreams(
+  context: UpstreamContext,
   session: Session,
   theirs: readonly UpstreamRecord[],
   base: readonly UpstreamRecord[],
@@ -46,10 +47,18 @@ export function mergeUpstreams(
 ): void {
   for (const { backendName, origin, path, ...record } of theirs) {
     const backend = session.virtualHost?.backends.get(backendName);
-    if (backend?.target.origin !== origin || backend.target.path !== path) continue;
+    if (backend === undefined || !isWhereItWas(backend, origin, path)) continue;
     const upstream = session.upstream(backend);
     const { sessionId } = base.find((known) => known.backendName === backendName) ?? { sessionId: undefined };
     if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
+    // Both have opened one anew, and the other was first with writing it down.
+    if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
+      endElsewhere(context, session.identity.subject, { origin, path }, upstream.record);
+    }
     replace(upstream, () => upstream.restore({ ...record, instructions: undefined }));
   }
+}
+
+function isWhereItWas({ target, obstacle }: CompiledBackend, origin: string, path: string): boolean {
+  return target.origin === origin && target.path === path && obstacle === undefined;
 }

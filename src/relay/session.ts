@@ -77,6 +77,7 @@ export class Session {
   /** For `Sessions`: until it has idled for too long. */
   idleDeadline: Deadline | undefined;
   #isEnded = false;
+  #isRestoring = false;
   readonly #onUpstreamDropped = (upstream: UpstreamSession): void => {
     this.#unasked?.onDropped(upstream);
     this.#onChanged();
@@ -217,14 +218,15 @@ export class Session {
 
   /** Something has changed that is in the record. */
   #onChanged(): void {
-    this.entry?.onChanged();
+    // What is restored need not be written, least of all half of it.
+    if (!this.#isRestoring) this.entry?.onChanged();
   }
 
   /** As it is now: what another process needs to go on with it. */
   record(): SessionRecord {
     const { protocolVersion, introduction } = this.identity;
     const upstreams = [...this.#upstreams.values()].flatMap(recordOf);
-    const subscriptions = this.#subscriptions?.all() ?? {};
+    const subscriptions = this.#subscriptions?.recorded() ?? {};
     return { protocolVersion, ...introduction, logLevel: this.#logLevel, upstreams, subscriptions };
   }
 
@@ -234,9 +236,11 @@ export class Session {
    */
   restore({ logLevel, upstreams, subscriptions }: SessionRecord, virtualHost: CompiledVirtualHost): void {
     this.#logLevel = logLevel;
+    this.#isRestoring = true;
     const isThere = restoreUpstreams(this.#context, this, upstreams, virtualHost);
     const there = Object.entries(subscriptions).filter(([name]) => isThere(name));
     if (there.length > 0) this.subscriptions.merge(Object.fromEntries(there), false);
+    this.#isRestoring = false;
   }
 
   /** For `DirectoryEntry`. */
@@ -246,7 +250,7 @@ export class Session {
     isChanged: boolean,
   ): void {
     if (!isChanged) this.#logLevel = logLevel;
-    mergeUpstreams(this, upstreams, base, (upstream, restore) => {
+    mergeUpstreams(this.#context, this, upstreams, base, (upstream, restore) => {
       if (this.#unasked === undefined) restore();
       else this.#unasked.onReplaced(upstream, restore);
     });

@@ -13,14 +13,17 @@ export class Subscriptions {
   /** The backends' own URIs, by the backends' names. */
   readonly #uris = new Map<string, Set<string>>();
   #count = 0;
+  /** Of all URIs. */
+  #charCount = 0;
 
   constructor(memory: SessionShare, onChanged: () => void = () => undefined) {
     this.#memory = memory;
     this.#onChanged = onChanged;
   }
 
-  /** By the backends' names. */
-  all(): Readonly<Record<string, readonly string[]>> {
+  /** By the backends' names; none when they are too long for a record, without writing them out. */
+  recorded(): Readonly<Record<string, readonly string[]>> {
+    if (this.#charCount > limits.sessionRecordBytesMax) return {};
     return Object.fromEntries([...this.#uris].map(([name, uris]) => [name, [...uris]]));
   }
 
@@ -65,6 +68,7 @@ export class Subscriptions {
     const uris = this.#uris.get(backendName) ?? new Set();
     if (uris.has(uri) || !this.hasRoomFor(uri)) return;
     uris.add(uri);
+    this.#charCount += uri.length;
     this.#uris.set(backendName, uris);
     this.#count += 1;
     this.#memory.keep(bytesOf(uri));
@@ -74,6 +78,7 @@ export class Subscriptions {
   delete(backendName: string, uri: string): void {
     if (this.#uris.get(backendName)?.delete(uri) !== true) return;
     this.#count -= 1;
+    this.#charCount -= uri.length;
     this.#memory.drop(bytesOf(uri));
     this.#onChanged();
   }

@@ -10,7 +10,7 @@ import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { RelayScene, SESSION_ID } from './relay-scene.js';
-import { virtualHostOf } from './virtual-host.js';
+import { backendOf, virtualHostOf } from './virtual-host.js';
 
 const IDLE_TIMEOUT_MS = 60_000;
 const CAPABILITIES = { tools: {}, logging: {}, resources: { subscribe: true } };
@@ -107,6 +107,27 @@ t.test('what the config has elsewhere or no more is ended where it was opened', 
     t.equal(next.http.last.request.target.origin, origin);
     t.equal(next.http.last.header('mcp-session-id'), 'upstream-session');
   }
+});
+
+t.test('what the config has in plain text now is ended, as far as it may be, and not gone on with', async (t) => {
+  const place = new Place();
+  await place.begun(t);
+  const backends = new Map([['b', { ...backendOf(VIRTUAL_HOST, 'b'), obstacle: 'plain-text-refused' as const }]]);
+  const next = place.relay(t, { ...VIRTUAL_HOST, backends });
+  t.equal(next.post('ping', {}, 1).answer?.status, 200);
+  t.same(next.http.summary, ['DELETE']);
+});
+
+t.test('going on with a session writes nothing', async (t) => {
+  const place = new Place();
+  const before = await place.begun(t);
+  before.post('resources/subscribe', { uri: 'b+file:///a' }, 3);
+  before.http.last.json('{"jsonrpc":"2.0","id":3,"result":{}}');
+  await until(() => place.sessions.records.values().next().value?.version === 2, 'it to be written down');
+  const { writesCount } = place.sessions;
+  t.equal(place.relay(t).post('ping', {}, 1).answer?.status, 200);
+  await new Promise((resolve) => setImmediate(resolve));
+  t.equal(place.sessions.writesCount, writesCount);
 });
 
 t.test('what is over is adopted by nobody while its record is still there', async (t) => {

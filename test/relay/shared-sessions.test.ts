@@ -141,6 +141,30 @@ t.test('requests wait in their order while it is read what another machine has c
   t.same(one.scene.http.summary.slice(-2), ['tools/call', 'notifications/cancelled']);
 });
 
+t.test('of two upstream sessions that were opened at once the one that nobody goes on with is ended', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t);
+  const other = machines.machine(t);
+  t.equal(await ping(other), 200);
+  t.equal(await ping(one), 200);
+  await settled();
+  for (const { scene } of [one, other]) {
+    scene.post('tools/call', { name: 'b-x' }, 7);
+    scene.http.last.empty(404);
+  }
+  for (const [number, { scene }] of [one, other].entries()) {
+    scene.http.last.json(INITIALIZED, `anew-${number}`);
+    scene.http.last.empty();
+  }
+  await settled();
+  t.equal(await ping(one), 200);
+  t.equal(await ping(other), 200);
+  await settled();
+  t.equal(deletedCount(one, other), 1);
+  const ended = other.scene.http.calls.find(({ request }) => request.method === 'DELETE');
+  t.equal(ended?.header('mcp-session-id'), 'anew-1', 'it was written down second');
+});
+
 t.test('what is changed while a session is being adopted is read with its next request', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);

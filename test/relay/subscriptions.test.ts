@@ -22,6 +22,15 @@ t.test('there is a bound for their number and one for their bytes', async (t) =>
   t.ok(few.hasRoomFor('x'.repeat(1_000)));
 });
 
+t.test('those that are too long for a record are not in it, until they are fewer', async (t) => {
+  const subscriptions = new Subscriptions(new BoundedShare(Infinity));
+  const uris = Array.from({ length: 17 }, (_, number) => `${number}:${'x'.repeat(16_000)}`);
+  for (const uri of uris) subscriptions.add('b', uri);
+  t.same(subscriptions.recorded(), {});
+  subscriptions.delete('b', uris[0]!);
+  t.equal(subscriptions.recorded()['b']?.length, 16);
+});
+
 t.test('those of a backend that has gone weigh nothing', async (t) => {
   const memory = new BoundedShare(10_000);
   const subscriptions = new Subscriptions(memory);
