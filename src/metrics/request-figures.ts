@@ -71,8 +71,19 @@ export interface RequestFigure {
 
 /** Of requests to one backend. */
 class BackendFigures {
-  readonly counts = new Float64Array(CELLS);
   readonly seconds = new Histogram(LATENCY_BOUNDS_S);
+  readonly #counts = new Float64Array(CELLS);
+  /** Cells that are not 0: few of thousands, and a report looks at no others. */
+  readonly #touched: number[] = [];
+
+  count(cell: number): void {
+    if (this.#counts[cell] === 0) this.#touched.push(cell);
+    this.#counts[cell]! += 1;
+  }
+
+  series(backend: string): Series[] {
+    return this.#touched.map((cell) => countSeries(backend, cell, this.#counts[cell]!));
+  }
 }
 
 export class RequestFigures {
@@ -86,7 +97,7 @@ export class RequestFigures {
     const figures = this.#of(backend);
     const methodNumber = methodNumbers.get(method) ?? 0;
     const row = methodNumber * OUTCOMES.length + (outcomeNumbers.get(outcome) ?? 0);
-    figures.counts[row * STATUSES.length + (statusNumbers[status] ?? 0)]! += 1;
+    figures.count(row * STATUSES.length + (statusNumbers[status] ?? 0));
     if (totalMs >= 0) this.#methodSeconds[methodNumber]!.observe(totalMs / 1_000);
     if (backendMs < 0) return;
     figures.seconds.observe(backendMs / 1_000);
@@ -101,7 +112,7 @@ export class RequestFigures {
   series(): Series[] {
     const all = [...this.#backends, [OTHER, this.#other] as const];
     return [
-      ...all.flatMap(([backend, figures]) => [...countSeries(backend, figures.counts)]),
+      ...all.flatMap(([backend, figures]) => figures.series(backend)),
       ...all.flatMap(([backend, { seconds }]) => histogramSeries('switchyard_backend_seconds', [backend], seconds)),
       ...METHODS.flatMap((method, number) =>
         histogramSeries('switchyard_request_seconds', [method], this.#methodSeconds[number]!),
@@ -132,17 +143,14 @@ export function histogramSeries(
   return histogram.isEmpty ? [] : [{ name, labels, value: histogram.sum, counts: histogram.counts }];
 }
 
-function* countSeries(backend: string, counts: Float64Array): Generator<Series> {
-  for (const [cell, value] of counts.entries()) {
-    if (value === 0) continue;
-    const row = Math.floor(cell / STATUSES.length);
-    const method = METHODS[Math.floor(row / OUTCOMES.length)] ?? OTHER;
-    const outcome = OUTCOMES[row % OUTCOMES.length] ?? OTHER;
-    const status = STATUSES[cell % STATUSES.length] ?? 0;
-    yield {
-      name: 'switchyard_requests_total',
-      labels: [method, backend, status === 0 ? 'none' : String(status), outcome],
-      value,
-    };
-  }
+function countSeries(backend: string, cell: number, value: number): Series {
+  const row = Math.floor(cell / STATUSES.length);
+  const method = METHODS[Math.floor(row / OUTCOMES.length)] ?? OTHER;
+  const outcome = OUTCOMES[row % OUTCOMES.length] ?? OTHER;
+  const status = STATUSES[cell % STATUSES.length] ?? 0;
+  return {
+    name: 'switchyard_requests_total',
+    labels: [method, backend, status === 0 ? 'none' : String(status), outcome],
+    value,
+  };
 }

@@ -20,24 +20,42 @@ export interface GatheredFigures {
   readonly silentCount: number;
 }
 
+/** Of shared/limits.ts. */
+export type FigureBounds = Readonly<Record<'metricReportMsMax' | 'metricGatheringAgeMsMax', number>>;
+
 export class Figures {
   readonly #send: (worker: ChildProcess, message: ToWorker) => void;
-  readonly #reportMsMax: number;
+  readonly #bounds: FigureBounds;
   readonly #latest = new Map<ChildProcess, readonly Series[]>();
   /** What the dead have counted. */
   readonly #retired = new SeriesSum();
   #round: Round | undefined;
+  /** Under way, or not old yet. */
+  #gathered: Promise<GatheredFigures> | undefined;
   #lastTicket = 0;
 
-  constructor(send: (worker: ChildProcess, message: ToWorker) => void, reportMsMax: number) {
+  constructor(send: (worker: ChildProcess, message: ToWorker) => void, bounds: FigureBounds) {
     this.#send = send;
-    this.#reportMsMax = reportMsMax;
+    this.#bounds = bounds;
   }
 
-  /** Who asks while others wait hears the same. @param workers that can answer. */
-  async gather(workers: Iterable<ChildProcess>): Promise<GatheredFigures> {
-    this.#round ??= this.#begin(workers);
-    const round = this.#round;
+  /**
+   * Who asks while others wait, or soon after them, hears the same: every gathering takes the time of every worker.
+   * @param workers that can answer.
+   */
+  async gather(workers: () => Iterable<ChildProcess>): Promise<GatheredFigures> {
+    if (this.#gathered === undefined) {
+      const gathered = this.#gather(workers());
+      this.#gathered = gathered;
+      void gathered.then(() => {
+        setTimeout(() => (this.#gathered = undefined), this.#bounds.metricGatheringAgeMsMax).unref();
+      });
+    }
+    return this.#gathered;
+  }
+
+  async #gather(workers: Iterable<ChildProcess>): Promise<GatheredFigures> {
+    const round = this.#begin(workers);
     await round.done;
     const sum = new SeriesSum();
     for (const series of this.#retired.all) sum.add(series);
@@ -63,7 +81,8 @@ export class Figures {
     let end = (): void => {};
     const done = new Promise<void>((resolve) => (end = resolve));
     const round: Round = { ticket: ++this.#lastTicket, waitingFor: new Set(workers), done, end };
-    const timer = setTimeout(end, this.#reportMsMax);
+    this.#round = round;
+    const timer = setTimeout(end, this.#bounds.metricReportMsMax);
     void done.then(() => {
       clearTimeout(timer);
       this.#round = undefined;

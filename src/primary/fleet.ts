@@ -48,7 +48,7 @@ export class Fleet {
     this.#logger = logger;
     this.#bounds = plan.bounds;
     this.#forgetRounds = new ForgetRounds(sendToWorker, plan.bounds.forgetRoundMsMax, logger);
-    this.#figures = new Figures(sendToWorker, plan.bounds.metricReportMsMax);
+    this.#figures = new Figures(sendToWorker, plan.bounds);
     this.#hangWatch = new HangWatch({
       hangTimeoutMs: plan.start.options.workerHangTimeoutMs,
       atOnceMax: plan.bounds.workerStartsAtOnceMax,
@@ -84,7 +84,7 @@ export class Fleet {
 
   /** The figures of all workers that listen or drain. */
   async figures(): Promise<GatheredFigures> {
-    return this.#figures.gather(this.#all().flatMap((slot) => slot.answeringWorker ?? []));
+    return this.#figures.gather(() => this.#all().flatMap((slot) => slot.answeringWorker ?? []));
   }
 
   get standings(): readonly SlotStanding[] {

@@ -24,7 +24,11 @@ export class MetricsPage {
     const bounded = new SeriesSum();
     for (const item of series) bounded.add(this.#bound(item));
     const families = new Map<MetricName, Series[]>();
-    for (const item of bounded.all) families.set(item.name, [...(families.get(item.name) ?? []), item]);
+    for (const item of bounded.all) {
+      const known = families.get(item.name);
+      if (known === undefined) families.set(item.name, [item]);
+      else known.push(item);
+    }
     const metrics = (Object.keys(metricFamilies) as MetricName[]).map((name) =>
       metricOf(name, families.get(name) ?? [], isOpenMetrics),
     );

@@ -14,7 +14,8 @@ export type FleetBounds = Readonly<
   Record<
     | Extract<keyof typeof limits, `worker${'Start' | 'Restart' | 'Settled' | 'Stop' | 'Exit'}${string}`>
     | 'forgetRoundMsMax'
-    | 'metricReportMsMax',
+    | 'metricReportMsMax'
+    | 'metricGatheringAgeMsMax',
     number
   >
 >;

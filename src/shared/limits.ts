@@ -87,6 +87,8 @@ export const limits = {
   metricBackendsMax: 100,
   /** How long workers have to tell their figures, ms; of one that does not the last ones are told. */
   metricReportMsMax: 2_000,
+  /** How long figures that were gathered are told to whoever asks, ms: all workers had to stop for them. */
+  metricGatheringAgeMsMax: 1_000,
   /** A request to the admin listener, ms: it has a head and nothing else. Above it the connection is closed. */
   adminRequestMsMax: 10_000,
   /** Different `host` headers whose verdict is remembered per worker; then all are forgotten and judged again. */

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { setTimeout } from 'node:timers/promises';
 import t from 'tap';
 import type { ToWorker } from '../../src/ipc/messages.js';
 import type { Series } from '../../src/metrics/series.js';
@@ -11,12 +12,15 @@ const delay = (counts: number[]): Series => {
   return { name: 'switchyard_event_loop_delay_seconds', labels: ['0'], value: 1, counts };
 };
 
-function scene(reportMsMax = 60_000): { figures: Figures; asked: { to: ChildProcess; ticket: number }[] } {
+function scene(
+  metricReportMsMax = 60_000,
+  metricGatheringAgeMsMax = 0,
+): { figures: Figures; asked: { to: ChildProcess; ticket: number }[] } {
   const asked: { to: ChildProcess; ticket: number }[] = [];
   const send = (to: ChildProcess, message: ToWorker): void => {
     if (message.kind === 'report') asked.push({ to, ticket: message.ticket });
   };
-  return { figures: new Figures(send, reportMsMax), asked };
+  return { figures: new Figures(send, { metricReportMsMax, metricGatheringAgeMsMax }), asked };
 }
 
 function valueOf(series: readonly Series[], name: string): number | undefined {
@@ -26,7 +30,7 @@ function valueOf(series: readonly Series[], name: string): number | undefined {
 t.test('what workers say is added up, once for all who ask at the time', async (t) => {
   const { figures, asked } = scene();
   const [one, two] = [worker(), worker()];
-  const gathered = [figures.gather([one, two]), figures.gather([one, two])];
+  const gathered = [figures.gather(() => [one, two]), figures.gather(() => [one, two])];
   t.equal(asked.length, 2);
   figures.onReport(one, asked[0]!.ticket, [hops(3), sessions(1), delay([1, 0])]);
   figures.onReport(two, asked[1]!.ticket, [hops(4), sessions(2), delay([1, 5])]);
@@ -44,12 +48,13 @@ t.test('what workers say is added up, once for all who ask at the time', async (
 t.test('a counter does not fall when a worker dies, a gauge does', async (t) => {
   const { figures, asked } = scene();
   const [one, two, heir] = [worker(), worker(), worker()];
-  const first = figures.gather([one, two]);
+  const first = figures.gather(() => [one, two]);
   figures.onReport(one, asked[0]!.ticket, [hops(3), sessions(1), delay([1])]);
   figures.onReport(two, asked[1]!.ticket, [hops(4), sessions(2)]);
   await first;
   figures.gone(one);
-  const second = figures.gather([two, heir]);
+  await setTimeout(1);
+  const second = figures.gather(() => [two, heir]);
   figures.onReport(two, asked[2]!.ticket, [hops(5), sessions(2)]);
   figures.onReport(heir, asked[3]!.ticket, [hops(0), sessions(0)]);
   const { series } = await second;
@@ -63,18 +68,29 @@ t.test(
   async (t) => {
     const { figures, asked } = scene(20);
     const [one, mute] = [worker(), worker()];
-    const first = figures.gather([one, mute]);
+    const first = figures.gather(() => [one, mute]);
     figures.onReport(one, asked[0]!.ticket, [hops(3)]);
     figures.onReport(mute, asked[1]!.ticket, [hops(4)]);
     await first;
-    const second = figures.gather([one, mute]);
+    await setTimeout(1);
+    const second = figures.gather(() => [one, mute]);
     figures.onReport(one, asked[2]!.ticket, [hops(5)]);
     const { series, silentCount } = await second;
     t.equal(silentCount, 1);
     t.equal(valueOf(series, 'switchyard_hops_total'), 9);
     const third = scene();
-    const dying = third.figures.gather([one]);
+    const dying = third.figures.gather(() => [one]);
     third.figures.gone(one);
     t.same(await dying, { series: [], silentCount: 0 });
   },
 );
+
+t.test('who asks soon after another hears the same, and no worker is asked again', async (t) => {
+  const { figures, asked } = scene(60_000, 60_000);
+  const one = worker();
+  const first = figures.gather(() => [one]);
+  figures.onReport(one, asked[0]!.ticket, [hops(3)]);
+  const gathered = await first;
+  for (let scrape = 0; scrape < 10; scrape++) t.equal(await figures.gather(() => [one]), gathered);
+  t.equal(asked.length, 1);
+});
