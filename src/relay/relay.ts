@@ -114,10 +114,8 @@ export class Relay {
       answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
       nowMs,
       onAvailable: (backend) => log.onAvailable(backend),
-      onUnavailable: (backend, fault) => {
-        options.onBackendFault?.(backend.name, fault.kind, 'opening');
-        log.onUnavailable(backend, fault);
-      },
+      onUnavailable: (backend, fault) => log.onUnavailable(backend, fault),
+      onOpenFault: (backend, fault) => options.onBackendFault?.(backend.name, fault.kind, 'opening'),
       onFailure: (backend, fault) => {
         options.onBackendFault?.(backend.name, fault.kind, 'request');
         log.onFailure(backend, fault);

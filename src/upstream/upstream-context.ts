@@ -32,6 +32,8 @@ export interface UpstreamContext {
   /** For the log: a backend could be opened, or could not. */
   onAvailable(backend: CompiledBackend): void;
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void;
+  /** For figures: a try to open a session has failed, as against one that was not even made. */
+  onOpenFault(backend: CompiledBackend, fault: UpstreamFault): void;
   /** For the log: a request to an open session has failed. */
   onFailure(backend: CompiledBackend, fault: UpstreamFault): void;
 }

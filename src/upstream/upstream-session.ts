@@ -415,6 +415,7 @@ export class UpstreamSession {
       this.#backoff ??= new Backoff(limits.upstreamRetryDelayMsMin, limits.upstreamRetryDelayMsMax);
       this.#retryAtMs = nowMs + this.#backoff.next();
     }
+    this.#context.onOpenFault(this.#backend, fault);
     this.#context.onUnavailable(this.#backend, fault);
     this.#tell(fault);
   }

@@ -183,11 +183,11 @@ export class Pipeline implements EdgeHandler {
     sinceMs = performance.now(),
   ): void {
     const { hops, ownerWaits, figures } = this.#parts;
-    figures?.failedHops.count(failure);
     const isToCome = failure === 'owner-absent' && ownerWaits !== undefined && !hops.isClosed;
     const again = (): void =>
       hops.forward(owner, address, exchange, (next) => this.#onHopFailure(owner, address, exchange, next, sinceMs));
     if (isToCome && ownerWaits.tryWait(address.subject, sinceMs, again)) return;
+    figures?.failedHops.count(failure);
     const refusal = isToCome ? refusals.ownerStarting : REFUSED_BY_FAILURE[failure];
     const answer = withRequestId(refusal, exchange.request.body);
     this.#parts.watch?.refused(exchange.request, address.virtualHostId, answer);

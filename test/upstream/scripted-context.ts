@@ -31,6 +31,8 @@ export class ScriptedContext implements UpstreamContext {
   readonly answers: AnswerOptions = answerOptions;
   /** What was said for the log, in order: a fault's kind, or `available`. */
   readonly reports: (UpstreamFaultKind | 'available')[] = [];
+  /** Tries to open a session that have failed. */
+  readonly openFaults: string[] = [];
   /** Kinds of requests' failures. */
   readonly failures: string[] = [];
   readonly deadlines: DeadlineWheel;
@@ -77,6 +79,10 @@ export class ScriptedContext implements UpstreamContext {
 
   onUnavailable(_backend: CompiledBackend, fault: UpstreamFault): void {
     this.reports.push(fault.kind);
+  }
+
+  onOpenFault(_backend: CompiledBackend, fault: UpstreamFault): void {
+    this.openFaults.push(fault.kind);
   }
 
   onFailure(_backend: CompiledBackend, fault: UpstreamFault): void {

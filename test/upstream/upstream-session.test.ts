@@ -394,6 +394,7 @@ t.test('unreachable: it is told at once, and tried as soon as the origin has ans
   t.same(scene.told, ['connection-refused', 'connection-refused'], 'to another session, too');
   t.equal(other.state, 'idle');
   t.same(scene.context.reports, ['connection-refused', 'connection-refused'], 'which the log hears');
+  t.same(scene.context.openFaults, ['connection-refused'], 'and that was no other failure');
   t.same(scene.sent, ['initialize']);
   scene.context.endpoints.of(BACKEND.target).onAnswer(scene.context.nowMs());
   scene.wait();

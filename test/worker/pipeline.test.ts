@@ -10,6 +10,9 @@ import { RequestWatch } from '../../src/worker/request-watch.js';
 import type { AdmissionOutcome } from '../../src/worker/admission/admission.js';
 import type { EdgeExchange } from '../../src/worker/edge/edge-exchange.js';
 import { Pipeline, type PipelineParts } from '../../src/worker/pipeline.js';
+import type { Hops } from '../../src/worker/hop/hops.js';
+import type { OwnerWaits } from '../../src/worker/hop/owner-waits.js';
+import { WorkerFigures } from '../../src/worker/worker-figures.js';
 import { logInto } from '../support/log-lines.js';
 
 const caller = { subject: 'alice', virtualHost: { id: 'vh', passthroughHeaders: new Set() } } as unknown as Caller;
@@ -25,7 +28,7 @@ interface Scene {
   overloadRefusal: Refusal | undefined;
 }
 
-function createScene(): Scene {
+function createScene(changes: Partial<PipelineParts> = {}): Scene {
   const lines: string[] = [];
   const hosts = new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] });
   const scene: Omit<Scene, 'pipeline'> = {
@@ -50,6 +53,7 @@ function createScene(): Scene {
     relay: { handle: (_caller: Caller, exchange: Exchange) => scene.relayed.push(exchange) },
     watch: new RequestWatch(new AccessLog(logInto(lines), true), undefined),
     logger: logInto([]),
+    ...changes,
   } as unknown as PipelineParts;
   return Object.assign(scene, { pipeline: new Pipeline(parts) });
 }
@@ -131,4 +135,30 @@ t.test('the owner of a session refuses what comes by a hop, too, and says so in 
   scene.overloadRefusal = undefined;
   scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, createExchange().exchange);
   t.equal(scene.relayed.length, 1);
+});
+
+t.test('a hop that is tried again and again has failed once: when nobody waits for it any more', async (t) => {
+  const figures = new WorkerFigures();
+  let waits = 0;
+  const { pipeline } = createScene({
+    figures,
+    hops: {
+      isClosed: false,
+      leaveOwnSlot: () => undefined,
+      forward: (...[, , , onFailure]: Parameters<Hops['forward']>) => onFailure('owner-absent'),
+    } as unknown as Hops,
+    ownerWaits: {
+      tryWait: (...[, , again]: Parameters<OwnerWaits['tryWait']>) => {
+        if (++waits === 20) return false;
+        again();
+        return true;
+      },
+    } as unknown as OwnerWaits,
+  });
+  const { exchange, steps } = createExchange();
+  pipeline.retire();
+  pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, exchange);
+  t.equal(waits, 20);
+  t.same(steps, ['answered 503']);
+  t.match(figures.failedHops.series(), [{ labels: ['owner-absent'], value: 1 }]);
 });
