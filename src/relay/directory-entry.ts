@@ -80,6 +80,12 @@ export class DirectoryEntry {
     return this.#version > 0;
   }
 
+  /** Whether others know of this open upstream session: they end it, or go on with it. */
+  knows(backendName: string, upstreamSessionId: string): boolean {
+    if (!this.#directory.isShared) return true;
+    return this.#base.some((each) => each.backendName === backendName && each.sessionId === upstreamSessionId);
+  }
+
   /** There is a session to be kept. @param onSettled called once: when it is written, could not be, or takes too long. */
   begin(deadlines: DeadlineWheel, onSettled: () => void): void {
     const deadline = deadlines.after(limits.sessionWriteWaitMsMax, () => this.#settle());

@@ -10,6 +10,7 @@ import { canResume } from '../protocol/protocol-versions.js';
 import type { ShareBound } from '../shared/share.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import type { SessionRecord, UpstreamRecord } from '../session-directory/session-record.js';
+import { allowListHash, allowListHashes } from './allow-list-hash.js';
 import { BackendRequests } from './backend-requests.js';
 import type { DirectoryEntry } from './directory-entry.js';
 import { mergeUpstreams, recordOf, restoreUpstreams } from './recorded-upstreams.js';
@@ -227,25 +228,44 @@ export class Session {
     const { protocolVersion, introduction } = this.identity;
     const upstreams = [...this.#upstreams.values()].flatMap(recordOf);
     const subscriptions = this.#subscriptions?.recorded() ?? {};
-    return { protocolVersion, ...introduction, logLevel: this.#logLevel, upstreams, subscriptions };
+    const allowLists = allowListHashes(this.#virtualHost?.backends, Object.keys(subscriptions));
+    return { protocolVersion, ...introduction, logLevel: this.#logLevel, upstreams, subscriptions, allowLists };
   }
 
   /**
    * Goes on with what another process has begun.
    * @param virtualHost as the config is now: what it has not, or elsewhere, is closed there.
    */
-  restore({ logLevel, upstreams, subscriptions }: SessionRecord, virtualHost: CompiledVirtualHost): void {
+  restore({ logLevel, upstreams, subscriptions, allowLists }: SessionRecord, virtualHost: CompiledVirtualHost): void {
     this.#logLevel = logLevel;
     this.#isRestoring = true;
     const isThere = restoreUpstreams(this.#context, this, upstreams, virtualHost);
     const there = Object.entries(subscriptions).filter(([name]) => isThere(name));
     if (there.length > 0) this.subscriptions.merge(Object.fromEntries(there), false);
+    this.#endUngranted(
+      there.map(([name]) => name),
+      allowLists,
+      virtualHost,
+    );
     this.#isRestoring = false;
+  }
+
+  /** Where the allow-list is not the one that another process went by, subscriptions are held against it anew. */
+  #endUngranted(
+    backendNames: readonly string[],
+    theirs: SessionRecord['allowLists'] | undefined,
+    virtualHost: CompiledVirtualHost | undefined,
+  ): void {
+    for (const name of backendNames) {
+      const backend = virtualHost?.backends.get(name);
+      if (backend === undefined || allowListHash(backend) === theirs?.[name]) continue;
+      this.subscriptions.endUngranted(this.#context, this.upstream(backend), []);
+    }
   }
 
   /** For `DirectoryEntry`. */
   merge(
-    { logLevel, upstreams, subscriptions }: SessionRecord,
+    { logLevel, upstreams, subscriptions, allowLists }: SessionRecord,
     base: readonly UpstreamRecord[],
     isChanged: boolean,
   ): void {
@@ -255,6 +275,7 @@ export class Session {
       else this.#unasked.onReplaced(upstream, restore);
     });
     this.subscriptions.merge(subscriptions, !isChanged);
+    this.#endUngranted(Object.keys(subscriptions), allowLists, this.#virtualHost);
   }
 
   /**
@@ -424,9 +445,12 @@ export class Session {
     }
   }
 
-  /** Ends what is in flight here; the upstream sessions may go on elsewhere, as far as they are open. */
+  /** Ends what is in flight here; the upstream sessions of which others know may go on elsewhere. */
   abandon(): void {
-    for (const upstream of this.release()) if (upstream.state !== 'open') upstream.close([]);
+    for (const upstream of this.release()) {
+      const { record, backend } = upstream;
+      if (record === undefined || this.entry?.knows(backend.name, record.sessionId) === false) upstream.close([]);
+    }
   }
 
   /** Ends the session but for its upstream sessions. @returns these, to be closed; the first time only. */

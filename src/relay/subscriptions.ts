@@ -110,8 +110,13 @@ export class Subscriptions {
     { allowedNames: before }: CompiledBackend,
     passthrough: readonly string[],
   ): void {
+    if (!isSame(before.resources, upstream.backend.allowedNames.resources))
+      this.endUngranted(context, upstream, passthrough);
+  }
+
+  /** Ends those that the allow-list as it is now does not grant by itself, as above. */
+  endUngranted(context: UpstreamContext, upstream: UpstreamSession, passthrough: readonly string[]): void {
     const { backend } = upstream;
-    if (isSame(before.resources, backend.allowedNames.resources)) return;
     this.#eachInTurns(
       backend.name,
       () => upstream.state !== 'closed' && upstream.backend === backend,

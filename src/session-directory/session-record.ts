@@ -13,6 +13,8 @@ export interface SessionRecord {
   readonly upstreams: readonly UpstreamRecord[];
   /** The backends' own URIs that the client has subscribed to, by the backends' names. */
   readonly subscriptions: Readonly<Record<string, readonly string[]>>;
+  /** What the allow-lists of resources were that these passed, by the backends' names: their hashes; none for a backend without a list. */
+  readonly allowLists: Readonly<Record<string, string>>;
 }
 
 /** An open upstream session. */

@@ -130,6 +130,25 @@ t.test('going on with a session writes nothing', async (t) => {
   t.equal(place.sessions.writesCount, writesCount);
 });
 
+t.test('subscriptions that the allow-list has no more end where a session is gone on with', async (t) => {
+  for (const [resources, isKept] of [
+    [['file:///a', 'file:///b'], true],
+    [['file:///b'], false],
+  ] as const) {
+    const place = new Place();
+    const before = place
+      .relay(t, virtualHostOf({ b: { allowed_resource_names: ['file:///b', 'file:///a'] } }))
+      .open({}, INITIALIZED);
+    before.post('resources/subscribe', { uri: 'b+file:///a' }, 3);
+    before.http.last.json('{"jsonrpc":"2.0","id":3,"result":{}}');
+    await until(() => place.sessions.records.values().next().value?.version === 2, 'it to be written down');
+    const next = place.relay(t, virtualHostOf({ b: { allowed_resource_names: [...resources] } }));
+    t.equal(next.post('ping', {}, 1).answer?.status, 200);
+    await new Promise((resolve) => setImmediate(resolve));
+    t.same(next.http.summary, isKept ? [] : ['resources/unsubscribe'], JSON.stringify(resources));
+  }
+});
+
 t.test('what is over is adopted by nobody while its record is still there', async (t) => {
   for (const isWriting of [false, true]) {
     const place = new Place();

@@ -141,6 +141,34 @@ t.test('requests wait in their order while it is read what another machine has c
   t.same(one.scene.http.summary.slice(-2), ['tools/call', 'notifications/cancelled']);
 });
 
+t.test(
+  'with a session that another machine has ended those upstream sessions end of which only this one knows',
+  async (t) => {
+    const machines = new Machines();
+    const one = await machines.begun(t);
+    const other = machines.machine(t);
+    t.equal(await ping(other), 200);
+    t.equal(await ping(one), 200);
+    await settled();
+    let pass: () => void = () => undefined;
+    one.view.gate = new Promise((resolve) => (pass = resolve));
+    one.scene.post('tools/call', { name: 'b-x' }, 7);
+    one.scene.http.last.empty(404);
+    one.scene.http.last.json(INITIALIZED, 'unknown-there');
+    one.scene.http.last.empty();
+    t.equal(other.scene.request({ method: 'DELETE' }).answer?.status, 200);
+    await settled();
+    pass();
+    t.equal(await ping(one), 404);
+    await settled();
+    const ended = one.scene.http.calls.filter(({ request }) => request.method === 'DELETE');
+    t.same(
+      ended.map((call) => call.header('mcp-session-id')),
+      ['unknown-there'],
+    );
+  },
+);
+
 t.test('of two upstream sessions that were opened at once the one that nobody goes on with is ended', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);

@@ -51,6 +51,7 @@ const RECORD = {
     },
   ],
   subscriptions: { one: ['file:///ü', 'x:\u2028'] },
+  allowLists: {},
 };
 
 t.test('every byte of a record comes back', async (t) => {

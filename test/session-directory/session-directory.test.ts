@@ -86,6 +86,7 @@ t.test('a record that is too long is not written', async (t) => {
     logLevel: undefined,
     upstreams: upstreams.map((upstream) => ({ ...upstream, protocolVersion: '', capabilities: 0 })),
     subscriptions: {},
+    allowLists: {},
   };
   t.equal(await directoryOf(sessions, lines).write('an-id', ownedBy('alice'), record, 0), 'failed');
   t.equal(sessions.writesCount, 0);
