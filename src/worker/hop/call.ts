@@ -84,9 +84,9 @@ export class HopCall implements RoomWaiter {
     if (this.#exchange.isAborted) this.#onAbort();
   }
 
-  /** Nothing reads the request's body here once all of it is in frames, and there is an owner for them. */
+  /** Nothing reads the request's body here once all of it is in frames: it begins when there is an owner for them. */
   #releaseSent(): void {
-    if (this.#outflow.isEmpty && !this.#socket.isConnecting) this.#exchange.releaseBody();
+    if (this.#outflow.isEmpty) this.#exchange.releaseBody();
   }
 
   /**

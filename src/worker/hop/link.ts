@@ -23,6 +23,8 @@ export class HopLink implements HopSocketHandler {
   #isLeaving = false;
 
   readonly #calls = new StreamTable<HopCall>();
+  /** Until it is connected: requests that wait for an owner to start are tried often, and not copied for each try. */
+  readonly #unsent: (() => void)[] = [];
   readonly #numbers = new StreamNumbers();
   readonly #forget = (stream: number): void => {
     this.#calls.delete(stream);
@@ -41,6 +43,7 @@ export class HopLink implements HopSocketHandler {
     socket.once('connect', () => {
       this.#isConnected = true;
       clearTimeout(this.#connectTimer);
+      for (const start of this.#unsent.splice(0)) start();
     });
     // The socket keeps what is sent before it is connected, and drops it when it cannot connect.
     this.#socket.reserve('hello', LINK_STREAM, secret.length).set(secret);
@@ -62,7 +65,8 @@ export class HopLink implements HopSocketHandler {
     }
     const call = new HopCall(this.#socket, this.#numbers.take(), exchange, onFailure, this.#forget);
     this.#calls.add(call);
-    call.start(hop);
+    if (this.#isConnected) call.start(hop);
+    else this.#unsent.push(() => call.start(hop));
   }
 
   /** The hops on it fail as if the owner were lost. */

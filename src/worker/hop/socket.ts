@@ -50,11 +50,6 @@ export class HopSocket {
     return this.#socket.destroyed;
   }
 
-  /** Nobody has taken it at the other end yet: what is sent may come back, to be sent elsewhere. */
-  get isConnecting(): boolean {
-    return this.#socket.connecting;
-  }
-
   /**
    * Adds a frame to this turn's batch.
    * @returns the place of its payload, which must be filled completely before anything else is sent.

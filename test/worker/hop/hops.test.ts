@@ -365,6 +365,22 @@ t.test('no owner: nothing was sent', async (t) => {
   t.equal(downstream.onAbort, undefined);
 });
 
+t.test('nothing of a request is copied for an owner that is not there', async (t) => {
+  const pair = new HopPair(t);
+  const downstream = new RecordedExchange({ body: Buffer.alloc(100 * 1024, 'b') });
+  const { request } = downstream;
+  let looks = 0;
+  const get = (): typeof request => {
+    looks += 1;
+    return request;
+  };
+  Object.defineProperty(downstream, 'request', { get });
+  pair.forward(downstream);
+  await until(() => downstream.outcome !== 'none', 'the failure');
+  t.equal(downstream.outcome, 'owner-absent');
+  t.equal(looks, 0);
+});
+
 t.test('a body is kept until there is an owner for it: the request may go to the next one', async (t) => {
   const pair = new HopPair(t);
   const body = Buffer.alloc(100 * 1024, 'b');
