@@ -11,7 +11,10 @@ const REVISION = '2025-11-25';
 
 export async function runClientScenarios(scope: Scope, options: RunOptions): Promise<Tally> {
   const tally = new Tally(options);
-  const deployment = await startDeployment(scope, { workerCount: options.workers });
+  const deployment = await startDeployment(scope, {
+    workerCount: options.workers,
+    options: ['--initialize-patience', '30s'],
+  });
   const program = fileURLToPath(new URL('client.js', import.meta.url));
   const { scenarios } = options;
   const known = Object.keys(scenarioSteps);

@@ -59,7 +59,8 @@ async function startDataplane(
   workerCount: number,
   options: readonly string[],
 ): Promise<Target> {
-  const deployment = await startDeployment(scope, { workerCount, options });
+  const patience = ['--initialize-patience', '30s'];
+  const deployment = await startDeployment(scope, { workerCount, options: [...options, ...patience] });
   const caller = await deployment.caller({ [BACKEND]: { url } });
   return { url: caller.origin + caller.path, token: caller.token };
 }

@@ -119,7 +119,9 @@ class Asked {
 }
 
 const server = await startEverythingServer(t);
-const deployment = await startDeployment(t, { workerCount: 4 });
+// What a backend has must be known when the session is open, however slow the machine is.
+const options = ['--initialize-patience', '60s', '--initialize-timeout', '60s'];
+const deployment = await startDeployment(t, { workerCount: 4, options });
 const caller = await deployment.caller({ everything: { url: server.url } });
 const through = new Asked('everything');
 const direct = new Asked('');

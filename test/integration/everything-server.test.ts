@@ -6,7 +6,9 @@ import { startEverythingServer } from '../support/everything-server.js';
 import { connectSdkClient } from '../support/sdk-client.js';
 
 const server = await startEverythingServer(t);
-const deployment = await startDeployment(t, { workerCount: 4 });
+// What a backend has must be known when the session is open, however slow the machine is.
+const options = ['--initialize-patience', '60s', '--initialize-timeout', '60s'];
+const deployment = await startDeployment(t, { workerCount: 4, options });
 const caller = await deployment.caller({ everything: { url: server.url } });
 const { client } = await connectSdkClient(t, caller.origin + caller.path, caller.token);
 const { client: direct } = await connectSdkClient(t, server.url, undefined);

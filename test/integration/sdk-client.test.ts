@@ -70,7 +70,9 @@ const backends: Record<keyof typeof journals, DemoBackend> = {
 t.teardown(() => Promise.all([backends.json.close(), backends.stream.close()]));
 const names = ['json', 'stream'] as const;
 const bystander = await backendFor(t, { tools: ['look'], withSessions: true });
-const deployment = await startDeployment(t, { workerCount: 4 });
+// What a backend has must be known when the session is open, however slow the machine is.
+const options = ['--initialize-patience', '60s', '--initialize-timeout', '60s'];
+const deployment = await startDeployment(t, { workerCount: 4, options });
 const caller = await deployment.caller({
   stream: { url: backends.stream.url },
   bystander: { url: bystander.url },
