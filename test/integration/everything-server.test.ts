@@ -64,7 +64,13 @@ async function outcomeOf(asking: Promise<unknown>): Promise<unknown> {
     if (!(error instanceof McpError)) throw error;
     return { code: error.code, message: error.message, data: error.data };
   });
-  return JSON.parse(JSON.stringify(outcome).replaceAll(/\d{1,2}:\d{2}:\d{2}|\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, '<time>'));
+  const text = JSON.stringify(outcome, (key, value: unknown) => (key === 'blob' ? wordsOf(String(value)) : value));
+  return JSON.parse(text.replaceAll(/\d{1,2}:\d{2}:\d{2}|\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, '<time>'));
+}
+
+/** Its binary resources are words in base64, with the time in them. */
+function wordsOf(blob: string): string {
+  return `base64 of ${Buffer.from(blob, 'base64').toString('latin1')}`;
 }
 
 /** The same with its URIs in the caller's form, where results have them. */
