@@ -238,7 +238,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       onCall: async (call) => {
         const stream = call.takeOver().eventStream();
         await stream.bytes(events.join(''));
-        await until(() => responsesTo(backend).length >= limits.backendRequestsOpenMax, 'refusals');
+        await until(() => responsesTo(backend).length >= limits.backendRequestsUnderWayMax, 'refusals');
         await stream.event('{"jsonrpc":"2.0","id":7,"result":{}}');
         stream.end();
       },

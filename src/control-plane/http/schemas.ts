@@ -84,7 +84,7 @@ const serverSaid = {
   transport: { type: 'string', enum: ['STREAMABLEHTTP'] },
   enabled: { type: 'boolean', description: 'False takes the server out of service, whatever its status.' },
   auth: {
-    type: ['object', 'null'],
+    type: ['null', 'object'],
     properties: {
       type: { type: 'string', enum: ['headers'] },
       headers: {
