@@ -17,7 +17,15 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     ];
     await session.list({ headers });
     await session.call('one-echo', '{}', { headers });
-    const ours = new Set(['host', 'connection', 'content-length', 'content-type', 'accept', 'mcp-protocol-version']);
+    const ours = new Set([
+      'host',
+      'connection',
+      'content-length',
+      'content-type',
+      'accept',
+      'mcp-protocol-version',
+      'x-request-id',
+    ]);
     for (const request of backend.raw.requests) {
       t.same(
         Object.keys(request.headers).filter((name) => !ours.has(name)),
