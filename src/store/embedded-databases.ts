@@ -4,13 +4,21 @@ import { mkdirSync } from 'node:fs';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
 
+/**
+ * Without `noSubdir: false` a path with a dot in its last part would be taken for a file. What one turn of the event loop
+ * writes would be committed together, too, by a promise that only lmdb has: when the disk is full it is rejected, and nobody
+ * could hear it. And where commits are visible before they are flushed, a process that opens the folder meanwhile has been
+ * seen, once in some thirty tries, to make the writer find pages that are none of its own.
+ */
+const OPENING = {
+  ...{ noSubdir: false, eventTurnBatching: false, overlappingSync: false },
+  maxReaders: limits.storeReadersMax,
+};
+
 /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
 export function openRoot(path: string): RootDatabase {
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  // Without `noSubdir: false` a path with a dot in its last part would be taken for a file.
-  // What one turn of the event loop writes would be committed together, too, by a promise that only lmdb has: when the disk
-  // is full it is rejected, and nobody could hear it.
-  return open({ path, noSubdir: false, eventTurnBatching: false, maxReaders: limits.storeReadersMax });
+  return open({ path, ...OPENING });
 }
 
 /**
@@ -19,8 +27,7 @@ export function openRoot(path: string): RootDatabase {
  */
 export function openSessionsRoot(path: string, isFlushed: boolean): RootDatabase {
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  const maxReaders = limits.storeReadersMax;
-  return open({ path, noSubdir: false, eventTurnBatching: false, noSync: !isFlushed, maxReaders });
+  return open({ path, ...OPENING, noSync: !isFlushed });
 }
 
 type DatabaseName = 'user-configs' | 'records' | 'publications' | 'changes';

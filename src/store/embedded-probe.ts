@@ -24,7 +24,13 @@ function findDamage(database: Database<Buffer, Buffer>): string | undefined {
 }
 
 function findDamageInAll(storePath: string): string | undefined {
-  const root = open({ path: storePath, noSubdir: false, readOnly: true, maxReaders: limits.storeReadersMax });
+  const root = open({
+    path: storePath,
+    noSubdir: false,
+    readOnly: true,
+    overlappingSync: false,
+    maxReaders: limits.storeReadersMax,
+  });
   const names = Array.from(root.getKeys(), String);
   // A root page that holds noise may read as an empty one.
   const { entryCount } = root.getStats() as { readonly entryCount: number };
