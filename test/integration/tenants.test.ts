@@ -72,14 +72,9 @@ async function mostMemory(gateway: Scene['deployment']['gateway'], action: () =>
 
 /** Everything that was refused says when to try again. */
 function checkRefusals(t: Test, refused: readonly HttpAnswer[], statuses: readonly number[]): void {
-  t.ok(
-    refused.some(({ status }) => statuses.includes(status)),
-    'the attacker was refused',
-  );
+  t.ok(refused.length > 0, 'the attacker was refused');
   for (const answer of refused) {
-    // A machine that is slow for another reason may have too much to do in any scene.
-    const isExpected = statuses.includes(answer.status) || answer.text.includes('Overloaded');
-    if (isExpected && Number(answer.header('retry-after')) > 0) continue;
+    if (statuses.includes(answer.status) && Number(answer.header('retry-after')) > 0) continue;
     t.fail(`${answer.status}, retry-after ${answer.header('retry-after')}: ${answer.text}`);
   }
 }

@@ -10,10 +10,10 @@ export interface TestOptions {
 
 const JOBS_MAX = 64;
 /** A file keeps less than half a core busy, and waits the rest of the time. */
-const JOBS_BESIDE_CORES = 3;
+const JOBS_BESIDE_CORES = 2;
 
 export const usage = `Usage: npm test [-- --jobs n] [word …]
-  --jobs n   so many files at once; three more than there are cores when not given
+  --jobs n   so many files at once; two more than there are cores when not given
   word       the files that have this in their name, as relay/ or drain; all when there is none`;
 
 /** Throws an error fit for the user. */
