@@ -208,29 +208,35 @@ await t.test('subscriptions: updates of what was subscribed to, and of nothing e
   await callBoth('toggle-subscriber-updates', 0);
   for (const asked of both) {
     await until(() => asked.updated.length >= 2, 'the updates');
-    // The server tells them all once more every few seconds, so a slow machine sees several rounds.
     const round = [first, third].map((uri) => asked.uri(uri));
+    // The server tells them all once more every few seconds, so a slow machine sees several rounds. When a client of its own
+    // resumes a stream, it sends what it sent on all streams since then, so those may begin anywhere.
+    const seen = asked === through ? asked.updated : [...new Set(asked.updated)].sort();
     t.same(
-      asked.updated,
-      asked.updated.map((_, index) => round[index % round.length]),
+      seen,
+      seen.map((_, index) => round[index % round.length]),
     );
   }
   t.match(await callBoth('toggle-subscriber-updates', 0), { content: [{ text: /Stopped/ }] });
 });
 
 await t.test('logging: what is said, from the level on that was set', async (t) => {
-  const [uri] = (await direct.client.listResources()).resources.map((resource) => resource.uri);
+  // One that nothing was said of before: the server says it again when a client of its own resumes a stream.
+  const uri = (await direct.client.listResources()).resources.at(3)?.uri;
+  if (uri === undefined) throw new Error('the server has too few');
   for (const asked of both) {
     const { client, logs } = asked;
-    const own = { uri: asked.uri(uri ?? '') };
+    const own = { uri: asked.uri(uri) };
+    const isAbout = (line: string, what: string): boolean =>
+      line.startsWith(`info: Received ${what}`) && line.includes(uri);
     await client.setLoggingLevel('error');
     logs.length = 0;
     await client.unsubscribeResource(own);
     await client.setLoggingLevel('info');
     await client.subscribeResource(own);
-    await until(() => logs.some((line) => line.startsWith('info: Received Subscribe')), 'the line');
+    await until(() => logs.some((line) => isAbout(line, 'Subscribe')), 'the line');
     t.notOk(
-      logs.some((line) => line.includes('Unsubscribe')),
+      logs.some((line) => isAbout(line, 'Unsubscribe')),
       'nothing below the level',
     );
     await client.setLoggingLevel('debug');

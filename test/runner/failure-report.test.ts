@@ -132,6 +132,21 @@ t.test('every failure is told with its file, its subtests and its diagnostics, a
   ]);
 });
 
+t.test('what passed when it ran once more is told, and is no failure', async (t) => {
+  const unsteady = bad.replace('bad.test.js # time=56789ms', 'bad.test.js # TODO passed when it ran once more, alone');
+  const lines = await report(`TAP version 14\n# failed after 56.8 s: bad\n${unsteady}${good}1..2\n`);
+  t.equal(lines[0], '# failed after 56.8 s: bad');
+  t.equal(lines[1], 'UNSTEADY  build/test/bad.test.js: passed when it ran once more, alone');
+  t.same(lines.slice(-6), [
+    'What failed, and passed when it ran once more, alone:',
+    '    build/test/bad.test.js > outer > inner > should be equal',
+    '    build/test/bad.test.js > fails as well > in here',
+    '',
+    '2 test files, 7 assertions: no failure',
+    '',
+  ]);
+});
+
 t.test('a run that breaks off names what it had found', async (t) => {
   const lines = await report(`TAP version 14\n${bad}Bail out! no more\n`);
   t.equal(lines.at(-4), '    Bail out! no more');

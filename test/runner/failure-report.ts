@@ -1,5 +1,5 @@
 // What `npm test` writes: a line for each test file as it ends, with what failed in it, and all failures once more at the end,
-// so that the last lines of a run name them.
+// so that the last lines of a run name them. What failed and passed when it ran once more is told as well, apart.
 import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -24,6 +24,8 @@ interface Failure {
 export default class FailureReport extends Transform {
   readonly #parser = new Parser();
   readonly #failures: Failure[] = [];
+  /** Of files that passed when they ran once more. */
+  readonly #unsteady: Failure[] = [];
   #fileCount = 0;
   #assertionCount = 0;
   /** Of the file that is read now. */
@@ -32,6 +34,7 @@ export default class FailureReport extends Transform {
   constructor() {
     super();
     this.#watch(this.#parser, []);
+    this.#parser.on('comment', (comment: string) => this.#write(comment.trimEnd()));
     this.#parser.on('bailout', (reason: string) => this.#failures.push({ path: [`Bail out! ${reason}`], details: [] }));
   }
 
@@ -70,7 +73,10 @@ export default class FailureReport extends Transform {
   #endFile(result: Result, failures: readonly Failure[]): void {
     this.#fileCount++;
     const seconds = ((result.time ?? 0) / 1000).toFixed(1).padStart(6);
-    this.#write(`${result.ok ? '    ok' : 'FAILED'} ${seconds} s  ${nameOf(result)}`);
+    const isUnsteady = !result.ok && result.todo !== false;
+    if (isUnsteady) this.#unsteady.push(...this.#failures.splice(-failures.length, failures.length));
+    if (isUnsteady) this.#write(`UNSTEADY  ${nameOf(result)}: ${String(result.todo)}`);
+    else this.#write(`${result.ok ? '    ok' : 'FAILED'} ${seconds} s  ${nameOf(result)}`);
     for (const failure of failures) this.#writeFailure(failure);
     if (!result.ok && this.#strayLines.length > 0) {
       this.#write(`${INDENT}It also wrote:`);
@@ -86,6 +92,10 @@ export default class FailureReport extends Transform {
       for (const failure of this.#failures) this.#writeFailure(failure);
       this.#write('\nWhat failed:');
       for (const { path } of this.#failures) this.#write(`${INDENT}${path.join(' > ')}`);
+    }
+    if (this.#unsteady.length > 0) {
+      this.#write('\nWhat failed, and passed when it ran once more, alone:');
+      for (const { path } of this.#unsteady) this.#write(`${INDENT}${path.join(' > ')}`);
     }
     const result = this.#failures.length === 0 ? 'no failure' : `${this.#failures.length} failures`;
     this.#write(`\n${this.#fileCount} test files, ${this.#assertionCount} assertions: ${result}`);

@@ -1,5 +1,5 @@
 // `npm test`: runs the compiled test files, all or those with one of the given words in their name, and reports a line for
-// each file and what failed. Exit status 1 when anything did.
+// each file and what failed. Exit status 1 when anything did, and did so once more alone.
 import { fileURLToPath } from 'node:url';
 import FailureReport from './failure-report.js';
 import { testFiles } from './file-order.js';
@@ -22,11 +22,11 @@ function optionsOf(words: readonly string[]): TestOptions {
 }
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const { words, jobs } = optionsOf(process.argv.slice(2));
+const { words, jobs, isStrict } = optionsOf(process.argv.slice(2));
 const names = testFiles(root, words);
 if (names.length === 0) exitWithUsage(`no test file has any of these in its name: ${words.join(', ')}`);
 const report = new FailureReport();
 report.pipe(process.stdout);
-const isPassed = await runTestFiles(names, { root, jobs, write: (tap) => report.write(tap) });
+const isPassed = await runTestFiles(names, { root, jobs, isStrict, write: (tap) => report.write(tap) });
 report.end();
 process.exitCode = isPassed ? 0 : 1;

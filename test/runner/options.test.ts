@@ -2,8 +2,9 @@ import t from 'tap';
 import { parseOptions } from './options.js';
 
 t.test('words name files; --jobs says how many at once', async (t) => {
-  t.same(parseOptions(['relay/', '--jobs', '3', 'drain']), { words: ['relay/', 'drain'], jobs: 3 });
+  t.same(parseOptions(['relay/', '--jobs', '3', 'drain']), { words: ['relay/', 'drain'], jobs: 3, isStrict: false });
   t.match(parseOptions([]), { words: [] });
+  t.match(parseOptions(['--strict', 'drain']), { words: ['drain'], isStrict: true });
   t.ok(parseOptions([]).jobs > 2, 'more than there are cores');
 });
 

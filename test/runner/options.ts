@@ -6,6 +6,8 @@ export interface TestOptions {
   /** Parts of names of files; none: all. */
   readonly words: readonly string[];
   readonly jobs: number;
+  /** A file that fails has failed: it does not run once more. */
+  readonly isStrict: boolean;
 }
 
 const JOBS_MAX = 64;
@@ -14,6 +16,7 @@ const JOBS_BESIDE_CORES = 2;
 
 export const usage = `Usage: npm test [-- --jobs n] [word …]
   --jobs n   so many files at once; two more than there are cores when not given
+  --strict   a file that failed does not run once more, alone
   word       the files that have this in their name, as relay/ or drain; all when there is none`;
 
 /** Throws an error fit for the user. */
@@ -21,11 +24,11 @@ export function parseOptions(given: readonly string[]): TestOptions {
   const { values, positionals } = parseArgs({
     args: [...given],
     allowPositionals: true,
-    options: { jobs: { type: 'string' } },
+    options: { jobs: { type: 'string' }, strict: { type: 'boolean', default: false } },
   });
   const jobs = Number(values.jobs ?? Math.min(availableParallelism() + JOBS_BESIDE_CORES, JOBS_MAX));
   if (!Number.isInteger(jobs) || jobs < 1 || jobs > JOBS_MAX) {
     throw new Error(`--jobs takes a whole number from 1 to ${JOBS_MAX}`);
   }
-  return { words: positionals, jobs };
+  return { words: positionals, jobs, isStrict: values.strict };
 }
