@@ -57,7 +57,7 @@ export class NameWait extends ListNode {
 
 class Entry {
   readonly name: string;
-  outcome: NameOutcome | undefined;
+  outcome: NameOutcome | undefined = undefined;
   /** Until when the outcome is taken as it is. */
   freshUntilMs = 0;
   /** Until when its addresses serve when nothing newer is to be had. */

@@ -103,13 +103,13 @@ export function answerInForm(exchange: Exchange, bytes: Buffer, sessionId?: stri
 }
 
 export function answerError(exchange: Exchange, id: IdSpan, error: RpcError): void {
-  exchange.onOutcome?.('rpc-error', error.code, -1);
+  exchange.watcher?.onOutcome('rpc-error', error.code, -1);
   answer(exchange, errorMessage(id, error));
 }
 
 /** Refuses a request before, or instead of, answering it as JSON-RPC. */
 export function refuse(exchange: Exchange, refusal: Refusal): void {
-  exchange.onOutcome?.('refused', refusal.code, -1);
+  exchange.watcher?.onOutcome('refused', refusal.code, -1);
   exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
 }
 

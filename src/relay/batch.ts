@@ -40,7 +40,7 @@ export function answerBatch(
   batch: ClientBatch,
   handle: HandlePart,
 ): void {
-  exchange.onIdentified?.('batch', '', '');
+  exchange.watcher?.onIdentified('batch', '', '');
   const refusal = refusalOf(session, exchange, batch);
   if (refusal !== undefined) refuse(exchange, refusal);
   else new Batch(answerMemory, session, exchange).run(batch, handle);
@@ -113,7 +113,7 @@ export class Batch {
         this.#beginLater(first + index, handle);
         return;
       }
-      this.#exchange.onPart?.(part);
+      this.#exchange.watcher?.onPart(part);
       if (this.#session.isEnded) refuseMessage(part, refusals.sessionUnknown);
       else handle(part, this.#session.virtualHost);
     }

@@ -3,19 +3,18 @@
 import type { Exchange, ExchangeEnding } from './exchange.js';
 
 export abstract class ExchangeHooks {
-  onDrain: (() => void) | undefined;
-  onAbort: (() => void) | undefined;
-  onIdentified: ((method: string, backend: string, tool: string) => void) | undefined;
-  onOutcome: Exchange['onOutcome'];
-  isToolErrorTold = false;
-  onPart: ((part: Exchange) => void) | undefined;
-  onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined;
+  onDrain: Exchange['onDrain'] = undefined;
+  onAbort: Exchange['onAbort'] = undefined;
+  watcher: Exchange['watcher'] = undefined;
+  onDone: Exchange['onDone'] = undefined;
 
-  /** Calls `onDone` the first time, and does nothing after that. */
+  /** Tells of the end the first time, and does nothing after that. */
   protected tellDone(status: number, bytes: number, ending: ExchangeEnding): void {
-    const { onDone } = this;
-    if (onDone === undefined) return;
+    const { watcher, onDone } = this;
+    if (watcher === undefined && onDone === undefined) return;
+    this.watcher = undefined;
     this.onDone = undefined;
-    onDone(status, bytes, ending);
+    watcher?.onDone(status, bytes, ending);
+    onDone?.(status, bytes, ending);
   }
 }

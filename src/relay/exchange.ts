@@ -113,25 +113,33 @@ export interface Exchange {
   /** Called once when the caller goes away before the answer is complete. Set by the relay. */
   onAbort: (() => void) | undefined;
 
+  /** Hears what the request is and how it comes out. `undefined` where nobody wants to know. */
+  watcher: ExchangeWatcher | undefined;
+  /** Called once, when the exchange is over, behind the watcher. @see ExchangeWatcher.onDone */
+  onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined;
+}
+
+/** Whoever keeps logs or figures: one for each exchange. */
+export interface ExchangeWatcher {
+  /** Whether `onOutcome` has to tell a result that says `isError` from others, which has to be searched for that. */
+  readonly isToolErrorTold: boolean;
   /**
-   * Called once it is known what the request is. Set by whoever keeps logs or figures, as the next ones.
+   * It is known what the request is.
    * @param backend and `tool` are `''` where the method has none.
    */
-  onIdentified: ((method: string, backend: string, tool: string) => void) | undefined;
+  onIdentified(method: string, backend: string, tool: string): void;
   /**
-   * Called when the answer is known, before it is given; of answers without a story of their own, as an empty list, not at all.
+   * The answer is known, and will be given; of answers without a story of their own, as an empty list, this is not called.
    * @param detail the code of an error or a refusal, the kind of a fault; `''` when all is well.
    * @param backendMs what the one backend that was asked took for it; -1 when there is none.
    */
-  onOutcome: ((outcome: RequestOutcome, detail: string | number, backendMs: number) => void) | undefined;
-  /** Whether `onOutcome` has to tell a result that says `isError` from others, which has to be searched for that. */
-  isToolErrorTold: boolean;
-  /** Called with the exchange of each message of this one's batch, before that is handled. */
-  onPart: ((part: Exchange) => void) | undefined;
+  onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void;
+  /** Hears of the exchange of each message of this one's batch, before that is handled. */
+  onPart(part: Exchange): void;
   /**
-   * Called once, when the exchange is over.
+   * The exchange is over: comes once.
    * @param status as in the answer's head; 0 when there was none.
    * @param bytes of the answer's body that were handed over: to the kernel, or by a hop to the other worker.
    */
-  onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined;
+  onDone(status: number, bytes: number, ending: ExchangeEnding): void;
 }

@@ -76,7 +76,7 @@ export class ListInFlight extends RequestInFlight {
       answerError(this.#exchange, this.id, error);
       return;
     }
-    this.#exchange.onOutcome?.('rpc-error', error.code, -1);
+    this.#exchange.watcher?.onOutcome('rpc-error', error.code, -1);
     this.#exchange.end(encodeEvent(errorMessage(this.id, error)));
   }
 

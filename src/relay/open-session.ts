@@ -24,7 +24,7 @@ export function openSession(
   exchange: Exchange,
   message: ClientMessage,
 ): void {
-  exchange.onIdentified?.('initialize', '', '');
+  exchange.watcher?.onIdentified('initialize', '', '');
   const { body } = exchange.request;
   const id = { bytes: body, start: message.idStart, end: message.idEnd };
   const params = readInitializeParams(body, message);

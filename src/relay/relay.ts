@@ -218,7 +218,7 @@ export class Relay {
     else if (message.method === 'initialize') openSession(this.#context, this.#means, caller, exchange, message);
     else if (!isClientMethod(message.method)) {
       // Clients of later revisions begin with a method that is not known here, and go on with `initialize`.
-      exchange.onIdentified?.(message.method, '', '');
+      exchange.watcher?.onIdentified(message.method, '', '');
       refuseMessage(exchange, methodUnknown(message.method), message);
     } else if (this.#isSessionOptional) this.#requestAlone(caller, exchange, message);
     else refuseMessage(exchange, refusals.sessionMissing, message);
@@ -243,11 +243,7 @@ export class Relay {
     }
     session.applyConfig(caller.virtualHost, exchange.request);
     const end = (): void => this.#sessions.end(session, exchange.request);
-    const { onDone } = exchange;
-    exchange.onDone = (status, bytes, ending) => {
-      onDone?.(status, bytes, ending);
-      end();
-    };
+    exchange.onDone = end;
     this.#request(caller, session, exchange, message);
     // Before there is an answer; a caller that goes away within it has ended the exchange.
     const { onAbort } = exchange;
@@ -300,7 +296,7 @@ export class Relay {
     }
     switch (method) {
       case 'ping':
-        exchange.onIdentified?.('ping', '', '');
+        exchange.watcher?.onIdentified('ping', '', '');
         answer(exchange, resultMessage(idOf(exchange, message), '{}'));
         break;
       case 'initialize':
@@ -310,13 +306,13 @@ export class Relay {
         this.#setLogLevel(caller, session, exchange, message);
         break;
       default:
-        exchange.onIdentified?.(message.method, '', '');
+        exchange.watcher?.onIdentified(message.method, '', '');
         answerError(exchange, idOf(exchange, message), methodNotFound(message.method));
     }
   }
 
   #setLogLevel({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    exchange.onIdentified?.(message.method, '', '');
+    exchange.watcher?.onIdentified(message.method, '', '');
     const id = idOf(exchange, message);
     if (!hasRoom(session, exchange, id)) return;
     const plan = { session, virtualHost, exchange, id, message };
@@ -324,13 +320,13 @@ export class Relay {
   }
 
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
-    exchange.onIdentified?.(message.method, '', '');
+    exchange.watcher?.onIdentified(message.method, '', '');
     onClientNotice(session, exchange, message);
     accept(exchange);
   }
 
   #list(kind: ListKind, caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    exchange.onIdentified?.(kind.method, '', '');
+    exchange.watcher?.onIdentified(kind.method, '', '');
     const id = idOf(exchange, message);
     if (message.cursorStart !== -1) {
       // The list is complete, so no cursor is ever given out (S35).
@@ -366,13 +362,13 @@ export class Relay {
     const id = idOf(exchange, message);
     const { target, tool } = readTarget(method, caller.virtualHost, body, message);
     if ('error' in target) {
-      exchange.onIdentified?.(method, '', tool);
+      exchange.watcher?.onIdentified(method, '', tool);
       const isUndeclared = target.capability !== 0 && session.declares(target.capability) === 'no';
       answerError(exchange, id, isUndeclared ? methodNotFound(method) : target.error);
       return;
     }
     const { backend, outgoing, gate, uriPlaces, taskPlaces } = target;
-    exchange.onIdentified?.(method, backend.name, tool);
+    exchange.watcher?.onIdentified(method, backend.name, tool);
     if (!hasRoom(session, exchange, id)) return;
     const upstream = session.upstream(backend);
     const passthrough = passthroughHeadersFor(backend, exchange.request);
@@ -396,7 +392,7 @@ export class Relay {
   }
 
   #openStream(caller: Caller, session: Session, exchange: Exchange): void {
-    exchange.onIdentified?.('GET', '', '');
+    exchange.watcher?.onIdentified('GET', '', '');
     if (this.#isDraining) {
       refuse(exchange, refusals.draining);
       return;
@@ -406,7 +402,7 @@ export class Relay {
   }
 
   #delete(session: Session, exchange: Exchange): void {
-    exchange.onIdentified?.('DELETE', '', '');
+    exchange.watcher?.onIdentified('DELETE', '', '');
     this.#sessions.end(session, exchange.request);
     // Not 202: SDKs report that as a session that could not be ended.
     exchange.respond(200, '', '');

@@ -146,12 +146,13 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   /** For whoever listens: nobody else has to know whether a tool has failed. */
   #tellOutcome(bytes: Buffer, { isError, bodyStart, bodyEnd }: BackendMessage): void {
     const { exchange, message } = this.#plan;
-    if (exchange.onOutcome === undefined) return;
+    const { watcher } = exchange;
+    if (watcher === undefined) return;
     const backendMs = performance.now() - this.#sentAtMs;
-    if (isError) exchange.onOutcome('rpc-error', errorCodeIn(bytes, bodyStart, bodyEnd), backendMs);
-    else if (exchange.isToolErrorTold && message.method === 'tools/call' && isToolError(bytes, bodyStart, bodyEnd))
-      exchange.onOutcome('tool-error', '', backendMs);
-    else exchange.onOutcome('ok', '', backendMs);
+    if (isError) watcher.onOutcome('rpc-error', errorCodeIn(bytes, bodyStart, bodyEnd), backendMs);
+    else if (watcher.isToolErrorTold && message.method === 'tools/call' && isToolError(bytes, bodyStart, bodyEnd))
+      watcher.onOutcome('tool-error', '', backendMs);
+    else watcher.onOutcome('ok', '', backendMs);
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
@@ -256,7 +257,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
       return;
     }
     this.#sentIn = upstream.record;
-    if (this.#plan.exchange.onOutcome !== undefined) this.#sentAtMs = performance.now();
+    if (this.#plan.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
     const { requestId } = this.#plan.exchange.request;
     // The caller's own, where this backend is to have that.
     const idForBackend = passthrough.length > 0 && passthrough.includes('x-request-id') ? '' : requestId;
@@ -357,13 +358,13 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
 
   /** Ends with an error of ours that is nobody's fault. */
   #refuse(error: RpcError): void {
-    this.#plan.exchange.onOutcome?.('rpc-error', error.code, -1);
+    this.#plan.exchange.watcher?.onOutcome('rpc-error', error.code, -1);
     this.#finish(errorMessage(this.id, error));
   }
 
   #fail(fault: UpstreamFault): void {
     const { exchange } = this.#plan;
-    exchange.onOutcome?.('fault', fault.kind, this.#sentAtMs === 0 ? -1 : performance.now() - this.#sentAtMs);
+    exchange.watcher?.onOutcome('fault', fault.kind, this.#sentAtMs === 0 ? -1 : performance.now() - this.#sentAtMs);
     this.#finish(errorMessage(this.id, backendFailed(this.#plan.upstream.backend.name, fault)));
   }
 

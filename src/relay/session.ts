@@ -70,13 +70,13 @@ export class Session {
   #virtualHost: CompiledVirtualHost | undefined;
   #logLevel: Buffer | undefined;
   /** For `Sessions`: what other processes know of it; `undefined` without a directory. */
-  entry: DirectoryEntry | undefined;
+  entry: DirectoryEntry | undefined = undefined;
   /** For `Sessions`: since its entry was last renewed. */
   isUsed = true;
   isQuiet = false;
   isStale = false;
   /** For `Sessions`: until it has idled for too long. */
-  idleDeadline: Deadline | undefined;
+  idleDeadline: Deadline | undefined = undefined;
   #isEnded = false;
   #isRestoring = false;
   readonly #onUpstreamDropped = (upstream: UpstreamSession): void => {

@@ -7,7 +7,6 @@ export class ListNode {
   next: ListNode;
   previous: ListNode;
 
-  /** Written here and not where they are declared: to define a field costs a microsecond once many classes have it. */
   constructor() {
     this.next = this;
     this.previous = this;

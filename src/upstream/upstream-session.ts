@@ -50,9 +50,9 @@ const NOT_OFFERED: AnswerError = { code: rpcCodes.methodNotFound, message: 'Meth
 const NO_ANSWER = upstreamFault('answer-timeout', true);
 export class UpstreamSession {
   /** Called each time it was opened, before those who wait for it. */
-  onOpened: ((upstream: UpstreamSession, passthrough: readonly string[]) => void) | undefined;
+  onOpened: ((upstream: UpstreamSession, passthrough: readonly string[]) => void) | undefined = undefined;
   /** Called each time it was lost, or closed. */
-  onDropped: ((upstream: UpstreamSession) => void) | undefined;
+  onDropped: ((upstream: UpstreamSession) => void) | undefined = undefined;
   readonly #context: UpstreamContext;
   /** On whose behalf. */
   readonly subject: string;

@@ -1,8 +1,8 @@
 // Follows each request that reaches the relay to its end, for the access log and the figures: what it was, how it came out
 // and how long it took. The owner of a session does, because only the owner knows what the request was. Hot where figures are
-// kept: one object and its hooks for each request, and nothing where nobody wants to know.
+// kept: one object for each request, and nothing where nobody wants to know.
 import type { Outcome } from '../metrics/request-figures.js';
-import type { Exchange, ExchangeEnding, ExchangeRequest, RequestOutcome } from '../relay/exchange.js';
+import type { Exchange, ExchangeEnding, ExchangeRequest, ExchangeWatcher, RequestOutcome } from '../relay/exchange.js';
 import type { Caller } from '../relay/relay.js';
 import type { Refusal } from '../shared/refusals.js';
 import type { AccessLog } from './access-log.js';
@@ -18,14 +18,16 @@ export class RequestWatch {
   }
 
   watch(caller: Caller, exchange: Exchange): void {
-    const request = new WatchedRequest(caller, exchange);
-    exchange.onPart = (part) => this.watch(caller, part);
-    exchange.onDone = (status, bytes, ending) => this.#onDone(request, status, bytes, ending);
+    const request = new WatchedRequest(this, caller, exchange);
+    exchange.watcher = request;
     const figures = this.#figures;
-    exchange.isToolErrorTold = figures !== undefined || this.#log?.isOfAll === true;
     if (figures === undefined) return;
     if (request.isStream) figures.streams += 1;
     else figures.requestsInFlight += 1;
+  }
+
+  get isToolErrorTold(): boolean {
+    return this.#figures !== undefined || this.#log?.isOfAll === true;
   }
 
   /** A request that was refused before it reached the relay. */
@@ -36,7 +38,8 @@ export class RequestWatch {
     this.#log?.refused(request, virtualHost, refusal);
   }
 
-  #onDone(request: WatchedRequest, status: number, bytes: number, ending: ExchangeEnding): void {
+  /** For `WatchedRequest`. */
+  onDone(request: WatchedRequest, status: number, bytes: number, ending: ExchangeEnding): void {
     const nowMs = performance.now();
     this.#log?.done(request, { durationMs: nowMs - request.startedAtMs, status, bytes, ending });
     const figures = this.#figures;
@@ -58,7 +61,7 @@ export class RequestWatch {
 }
 
 /** What is known of a request by and by. */
-export class WatchedRequest {
+export class WatchedRequest implements ExchangeWatcher {
   readonly caller: Caller;
   readonly exchange: Exchange;
   readonly startedAtMs = performance.now();
@@ -71,25 +74,41 @@ export class WatchedRequest {
   detail: string | number = '';
   answeredAtMs = -1;
   backendMs = -1;
+  readonly #watch: RequestWatch;
 
-  constructor(caller: Caller, exchange: Exchange) {
+  constructor(watch: RequestWatch, caller: Caller, exchange: Exchange) {
+    this.#watch = watch;
     this.caller = caller;
     this.exchange = exchange;
     this.method = exchange.request.method;
-    exchange.onIdentified = (method, backend, tool) => {
-      // A client's response has no method.
-      this.method = method === '' ? 'response' : method;
-      this.backend = backend;
-      this.tool = tool;
-    };
-    exchange.onOutcome = (outcome, detail, backendMs) => {
-      // What comes later, as the end of the session, changes nothing.
-      if (this.answeredAtMs >= 0) return;
-      this.answeredAtMs = performance.now();
-      this.outcome = outcome;
-      this.detail = detail;
-      this.backendMs = backendMs;
-    };
+  }
+
+  get isToolErrorTold(): boolean {
+    return this.#watch.isToolErrorTold;
+  }
+
+  onIdentified(method: string, backend: string, tool: string): void {
+    // A client's response has no method.
+    this.method = method === '' ? 'response' : method;
+    this.backend = backend;
+    this.tool = tool;
+  }
+
+  onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void {
+    // What comes later, as the end of the session, changes nothing.
+    if (this.answeredAtMs >= 0) return;
+    this.answeredAtMs = performance.now();
+    this.outcome = outcome;
+    this.detail = detail;
+    this.backendMs = backendMs;
+  }
+
+  onPart(part: Exchange): void {
+    this.#watch.watch(this.caller, part);
+  }
+
+  onDone(status: number, bytes: number, ending: ExchangeEnding): void {
+    this.#watch.onDone(this, status, bytes, ending);
   }
 
   /** Opened by the client, for as long as it likes. */

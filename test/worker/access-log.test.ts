@@ -262,8 +262,8 @@ t.test('of a caller that is gone the line is written when what it asked for is o
 t.test('each message of a batch has a line of its own', async (t) => {
   const { exchange, told } = watched();
   const part = new RecordedExchange();
-  exchange.onPart?.(part);
-  part.onIdentified?.('tools/call', 'b', 'add');
+  exchange.watcher?.onPart(part);
+  part.watcher?.onIdentified('tools/call', 'b', 'add');
   part.respond(200, 'application/json', '{}');
   t.match(told(), [{ method: 'tools/call', backend: 'b', tool: 'add', status: 200, bytes: 2 }]);
 });

@@ -14,15 +14,15 @@ export class Http1Call implements UpstreamCall {
   readonly bytes: RequestBytes | undefined;
   /** `undefined` once nobody listens any more. */
   handler: UpstreamHandler | undefined;
-  connection: Http1Connection | undefined;
+  connection: Http1Connection | undefined = undefined;
   isPaused = false;
   isSent = false;
   /** How often it was put on a kept connection that turned out to be closed before anything was sent. */
   unsentCount = 0;
   /** Where it waits for a connection. */
-  place: FairPlace<Http1Call> | undefined;
+  place: FairPlace<Http1Call> | undefined = undefined;
   /** What it is counted in while it has a connection. */
-  use: PoolUse | undefined;
+  use: PoolUse | undefined = undefined;
 
   constructor(request: UpstreamRequest, handler: UpstreamHandler) {
     this.subject = request.subject;

@@ -127,7 +127,7 @@ export const workerMutants: readonly Mutant[] = [
     [
       {
         slip: 'a batch has one line for all of its messages',
-        text: 'exchange.onPart = (part) => this.watch(caller, part);',
+        text: 'this.#watch.watch(this.caller, part);',
         becomes: '',
       },
     ],
