@@ -1,6 +1,6 @@
 // How a record is hidden from whoever reads the place where it is kept: nothing but the session's id, which only its client
 // has, finds and opens it, and for its subject and its virtual host alone. Cold: a few times a session.
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
 export interface SessionOwner {
   readonly subject: string;
@@ -8,22 +8,29 @@ export interface SessionOwner {
 }
 
 /** Names the form of what is sealed: what has another form is opened by nobody. */
-const FORM = 'switchyard session record 1';
+const FORM = 'switchyard session record 2';
 
 const CIPHER = 'aes-256-gcm';
-const CIPHER_KEY_BYTES = 32;
+const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const LENGTH_BYTES = 4;
 
-/** Under which a session's record is found. */
-export function sessionKey(sessionId: string): Buffer {
-  return createHash('sha256').update(sessionId).digest();
+/** Two halves of one hash of a session's id: neither tells anything of the other, or of the id. */
+export interface SessionKeys {
+  /** Under which its record is found. */
+  readonly place: Buffer;
+  readonly cipher: Buffer;
 }
 
-export function seal(sessionId: string, owner: SessionOwner, bytes: Buffer): Buffer {
+export function sessionKeys(sessionId: string): SessionKeys {
+  const hash = createHash('sha512').update(FORM).update(sessionId).digest();
+  return { place: hash.subarray(0, KEY_BYTES), cipher: hash.subarray(KEY_BYTES) };
+}
+
+export function seal(keys: SessionKeys, owner: SessionOwner, bytes: Buffer): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, cipherKey(sessionId), nonce);
+  const cipher = createCipheriv(CIPHER, keys.cipher, nonce);
   cipher.setAAD(associatedData(owner));
   const sealed = cipher.update(bytes);
   cipher.final();
@@ -31,10 +38,10 @@ export function seal(sessionId: string, owner: SessionOwner, bytes: Buffer): Buf
 }
 
 /** @returns `undefined` for what is another owner's, of another form, or was tampered with. */
-export function unseal(sessionId: string, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
+export function unseal(keys: SessionKeys, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
   if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
   const nonce = sealed.subarray(0, NONCE_BYTES);
-  const decipher = createDecipheriv(CIPHER, cipherKey(sessionId), nonce, { authTagLength: TAG_BYTES });
+  const decipher = createDecipheriv(CIPHER, keys.cipher, nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(associatedData(owner));
   decipher.setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
   const bytes = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
@@ -44,10 +51,6 @@ export function unseal(sessionId: string, owner: SessionOwner, sealed: Buffer): 
     return undefined;
   }
   return bytes;
-}
-
-function cipherKey(sessionId: string): Uint8Array {
-  return new Uint8Array(hkdfSync('sha256', sessionId, '', FORM, CIPHER_KEY_BYTES));
 }
 
 /** The subject behind its length, or a part of it could be taken for one of the virtual host. */

@@ -5,7 +5,7 @@ import { FairQueue } from '../shared/fair-queue.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { RepeatedLog } from '../shared/repeated-log.js';
-import { seal, sessionKey, unseal, type SessionOwner } from './seal.js';
+import { seal, sessionKeys, unseal, type SessionOwner } from './seal.js';
 import { decodeSessionRecord, encodeSessionRecord, type SessionRecord } from './session-record.js';
 
 export interface SessionDirectoryOptions {
@@ -72,15 +72,15 @@ export class SessionDirectory {
 
   /** Where others can: what is called when they do, until `unwatch`. */
   watch(sessionId: string, onChanged: () => void): void {
-    if (this.isShared) this.#watchers.set(nameOf(sessionId), onChanged);
+    if (this.isShared) this.#watchers.set(nameOf(sessionKeys(sessionId).place), onChanged);
   }
 
   unwatch(sessionId: string): void {
-    if (this.isShared) this.#watchers.delete(nameOf(sessionId));
+    if (this.isShared) this.#watchers.delete(nameOf(sessionKeys(sessionId).place));
   }
 
   #onChanged(key: Buffer | undefined): void {
-    const name = key?.toString('latin1');
+    const name = key && nameOf(key);
     for (const read of this.#reads) if (name === undefined || read.name === name) read.isStale = true;
     if (name !== undefined) this.#watchers.get(name)?.();
     else for (const onChanged of this.#watchers.values()) onChanged();
@@ -124,10 +124,11 @@ export class SessionDirectory {
     if (this.#writesUnderWay >= limits.sessionWritesMax) return this.#failed('too many writes are under way');
     const bytes = encodeSessionRecord(record);
     if (bytes.length > limits.sessionRecordBytesMax) return this.#failed('the record of a session is too long');
-    const sealed = { version: version + 1, bytes: seal(sessionId, owner, bytes) };
+    const keys = sessionKeys(sessionId);
+    const sealed = { version: version + 1, bytes: seal(keys, owner, bytes) };
     this.#writesUnderWay += 1;
     try {
-      return (await this.#sessions.write(sessionKey(sessionId), sealed, this.#lifeMs)) ? 'written' : 'overtaken';
+      return (await this.#sessions.write(keys.place, sealed, this.#lifeMs)) ? 'written' : 'overtaken';
     } catch (error) {
       return this.#failed(reasonOf(error));
     } finally {
@@ -138,7 +139,7 @@ export class SessionDirectory {
   /** It was used of late. @returns whether it is there; also when that cannot be told. */
   async renew(sessionId: string): Promise<boolean> {
     try {
-      return await this.#sessions.renew(sessionKey(sessionId), this.#lifeMs);
+      return await this.#sessions.renew(sessionKeys(sessionId).place, this.#lifeMs);
     } catch (error) {
       this.#failed(reasonOf(error));
       return true;
@@ -147,13 +148,14 @@ export class SessionDirectory {
 
   /** The session is over, and about to be removed: nobody here finds it any more. */
   onEnding(sessionId: string): void {
-    this.#ending.add(nameOf(sessionId));
+    this.#ending.add(nameOf(sessionKeys(sessionId).place));
   }
 
   /** The session is over. @param wasShared whether another machine may have it still. */
   remove(sessionId: string, wasShared: boolean): void {
-    this.onEnding(sessionId);
-    void this.#remove(sessionId, wasShared, Infinity);
+    const key = sessionKeys(sessionId).place;
+    this.#ending.add(nameOf(key));
+    void this.#remove(key, wasShared, Infinity);
   }
 
   /**
@@ -161,18 +163,22 @@ export class SessionDirectory {
    * @param isRenewedElsewhere whether another machine was seen to use it: then it stays if that was within the idle timeout.
    */
   async removeIdle(sessionId: string, isRenewedElsewhere: boolean): Promise<'removed' | 'kept' | 'failed'> {
-    return this.#remove(sessionId, true, isRenewedElsewhere ? this.#lifeMs - this.idleTimeoutMs : Infinity);
+    return this.#remove(
+      sessionKeys(sessionId).place,
+      true,
+      isRenewedElsewhere ? this.#lifeMs - this.idleTimeoutMs : Infinity,
+    );
   }
 
-  async #remove(sessionId: string, wasShared: boolean, leftMsMax: number): Promise<'removed' | 'kept' | 'failed'> {
+  async #remove(key: Buffer, wasShared: boolean, leftMsMax: number): Promise<'removed' | 'kept' | 'failed'> {
     // Who has the session still must learn of its end, however late; otherwise the mark keeps out what is being written.
     const markMs = wasShared ? this.#lifeMs : Math.min(limits.sessionMarkMs, this.#lifeMs);
     try {
-      return (await this.#sessions.remove(sessionKey(sessionId), markMs, leftMsMax)) ? 'removed' : 'kept';
+      return (await this.#sessions.remove(key, markMs, leftMsMax)) ? 'removed' : 'kept';
     } catch (error) {
       return this.#failed(reasonOf(error));
     } finally {
-      this.#ending.delete(nameOf(sessionId));
+      this.#ending.delete(nameOf(key));
     }
   }
 
@@ -181,17 +187,18 @@ export class SessionDirectory {
   }
 
   #lookUp(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
-    const underWay: ReadUnderWay = { name: nameOf(sessionId), isStale: false };
+    const keys = sessionKeys(sessionId);
+    const underWay: ReadUnderWay = { name: nameOf(keys.place), isStale: false };
     const open = (read: SealedRead): LookUp => {
       if (this.#ending.has(underWay.name)) return 'ended';
       if (typeof read !== 'object') return read ?? 'unknown';
-      const bytes = unseal(sessionId, owner, read.bytes);
+      const bytes = unseal(keys, owner, read.bytes);
       if (bytes === undefined) return 'unknown';
       return { record: decodeSessionRecord(bytes), version: read.version, isStale: underWay.isStale };
     };
     let read: SealedRead | Promise<SealedRead>;
     try {
-      read = this.#sessions.read(sessionKey(sessionId));
+      read = this.#sessions.read(keys.place);
     } catch (error) {
       return this.#failed(reasonOf(error));
     }
@@ -225,8 +232,8 @@ export class SessionDirectory {
 }
 
 /** As a key of maps. */
-function nameOf(sessionId: string): string {
-  return sessionKey(sessionId).toString('latin1');
+function nameOf(key: Buffer): string {
+  return key.toString('latin1');
 }
 
 function reasonOf(error: unknown): string {

@@ -134,7 +134,7 @@ export const limits = {
   /** Between two steps of renewing, ms, each of which takes in as many sessions as the time calls for; and the time that it answers for at most. */
   sessionRenewalStepMs: 100,
   sessionRenewalStepMsMax: 500,
-  /** Between two looks for expired records in an embedded directory, ms, and how many records one look takes in. */
+  /** Between two looks for expired records in an embedded directory or one of files, ms, and how many records one look takes in. */
   sessionRecordSweepMs: 10_000,
   sessionRecordsPerSweep: 256,
   /** What each of its upstream sessions counts for on top, open or not. */

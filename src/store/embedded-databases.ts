@@ -21,15 +21,6 @@ export function openRoot(path: string): RootDatabase {
   return open({ path, ...OPENING });
 }
 
-/**
- * The same for records of sessions, which are written often: in a folder of its own, because what is flushed to the disk is
- * decided for a folder as a whole.
- */
-export function openSessionsRoot(path: string, isFlushed: boolean): RootDatabase {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  return open({ path, ...OPENING, noSync: !isFlushed });
-}
-
 type DatabaseName = 'user-configs' | 'records' | 'publications' | 'changes';
 
 export function openDatabase(root: RootDatabase, name: DatabaseName): Database<Buffer, Buffer> {

@@ -1,9 +1,9 @@
-// Records of sessions inside the machine: an LMDB folder that all workers open side by side. Each value begins with the time
+// Records of sessions that outlive the gateway inside the machine: an LMDB folder that all workers open side by side. Each value begins with the time
 // at which it expires; what expired and nobody has asked for is swept, some entries at a time. Cold: a few times a session.
 import { randomBytes } from 'node:crypto';
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
-import { hearReason, openSessionsRoot } from './embedded-databases.js';
+import { hearReason, openRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
 const EXPIRY_BYTES = 8;
@@ -22,12 +22,9 @@ export class EmbeddedSessions implements SealedSessions {
   /** Where the next sweep goes on; each process begins elsewhere. */
   #sweepFrom: Buffer = randomBytes(KEY_BYTES);
 
-  /**
-   * Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used.
-   * @param outlivesMachine whether it is written to the disk at all.
-   */
-  constructor(path: string, outlivesMachine: boolean) {
-    this.#root = openSessionsRoot(path, outlivesMachine);
+  /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
+  constructor(path: string) {
+    this.#root = openRoot(path);
     this.#sessions = this.#root.openDB({
       name: 'sessions',
       encoding: 'binary',

@@ -85,7 +85,7 @@ export class Worker {
       pool: options.connections,
       names,
     });
-    const sealedSessions = await openSealedSessions(options, hopDirectory, logger);
+    const sealedSessions = await openSealedSessions(options, hopDirectory, slot, logger);
     const directory =
       sealedSessions &&
       new SessionDirectory(sealedSessions, {

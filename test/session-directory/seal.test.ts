@@ -1,38 +1,40 @@
 import t from 'tap';
-import { seal, sessionKey, unseal } from '../../src/session-directory/seal.js';
+import { seal, sessionKeys, unseal } from '../../src/session-directory/seal.js';
 import { decodeSessionRecord, encodeSessionRecord } from '../../src/session-directory/session-record.js';
 import { limits } from '../../src/shared/limits.js';
 
 const ID = 'a-session-id-that-nobody-can-guess';
+const KEYS = sessionKeys(ID);
 const OWNER = { subject: 'alice', virtualHostId: 'vh' };
 const BYTES = Buffer.from('what the gateway knows of a session');
 
 t.test('its id and its owner open a record, and nothing else does', async (t) => {
-  const sealed = seal(ID, OWNER, BYTES);
-  t.same(unseal(ID, OWNER, sealed), BYTES);
-  t.equal(unseal(`${ID}x`, OWNER, sealed), undefined, 'another session');
-  t.equal(unseal(ID, { ...OWNER, subject: 'bob' }, sealed), undefined, 'another subject');
-  t.equal(unseal(ID, { ...OWNER, virtualHostId: 'other' }, sealed), undefined, 'another virtual host');
+  const sealed = seal(KEYS, OWNER, BYTES);
+  t.same(unseal(KEYS, OWNER, sealed), BYTES);
+  t.equal(unseal(sessionKeys(`${ID}x`), OWNER, sealed), undefined, 'another session');
+  t.equal(unseal(KEYS, { ...OWNER, subject: 'bob' }, sealed), undefined, 'another subject');
+  t.equal(unseal(KEYS, { ...OWNER, virtualHostId: 'other' }, sealed), undefined, 'another virtual host');
   t.equal(
-    unseal(ID, { subject: 'alicev', virtualHostId: 'h' }, sealed),
+    unseal(KEYS, { subject: 'alicev', virtualHostId: 'h' }, sealed),
     undefined,
     'the same letters, parted elsewhere',
   );
   for (let at = 0; at < sealed.length; at++) {
     const changed = Buffer.from(sealed);
     changed[at] = changed[at]! ^ 1;
-    t.equal(unseal(ID, OWNER, changed), undefined, `a bit of byte ${at} changed`);
+    t.equal(unseal(KEYS, OWNER, changed), undefined, `a bit of byte ${at} changed`);
   }
   for (const length of [0, 12, 27, sealed.length - 1])
-    t.equal(unseal(ID, OWNER, sealed.subarray(0, length)), undefined);
+    t.equal(unseal(KEYS, OWNER, sealed.subarray(0, length)), undefined);
 });
 
 t.test('a record shows nothing of what is in it, and is never sealed twice alike', async (t) => {
-  const sealed = seal(ID, OWNER, BYTES);
+  const sealed = seal(KEYS, OWNER, BYTES);
   for (const text of [ID, OWNER.subject, BYTES.toString()]) t.notOk(sealed.includes(text), text);
-  t.notOk(sealed.includes(sessionKey(ID)));
-  t.notOk(sessionKey(ID).includes(ID));
-  t.notSame(seal(ID, OWNER, BYTES), sealed, 'a fresh nonce each time');
+  t.notOk(sealed.includes(KEYS.place) || sealed.includes(KEYS.cipher));
+  t.notSame(KEYS.place, KEYS.cipher);
+  t.notOk(KEYS.place.includes(ID));
+  t.notSame(seal(KEYS, OWNER, BYTES), sealed, 'a fresh nonce each time');
 });
 
 const RECORD = {

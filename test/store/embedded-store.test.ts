@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
-import { openRoot, openSessionsRoot } from '../../src/store/embedded-databases.js';
+import { openRoot } from '../../src/store/embedded-databases.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { StoreRead } from '../../src/store/store.js';
@@ -61,12 +61,10 @@ t.test('what was written is read, by the same object while it does not change', 
 });
 
 t.test('as many processes may read a store as there can be workers and their predecessors', async (t) => {
-  for (const open of [openRoot, (path: string) => openSessionsRoot(path, false)]) {
-    const root = open(join(createScratchDirectory(t), 'new'));
-    t.teardown(async () => root.close());
-    const { maxReaders } = root.getStats() as { readonly maxReaders: number };
-    t.equal(maxReaders, limits.storeReadersMax);
-  }
+  const root = openRoot(join(createScratchDirectory(t), 'new'));
+  t.teardown(async () => root.close());
+  const { maxReaders } = root.getStats() as { readonly maxReaders: number };
+  t.equal(maxReaders, limits.storeReadersMax);
 });
 
 t.test('a folder that cannot be one is refused with its path and what to do', async (t) => {

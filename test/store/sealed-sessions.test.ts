@@ -1,13 +1,16 @@
-// Where records of sessions are kept: the same for both places, and what is each one's own.
+// Where records of sessions are kept: the same for all places, and what is each one's own.
 import { randomBytes } from 'node:crypto';
-import { statSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { mock } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { EmbeddedSessions } from '../../src/store/embedded-sessions.js';
+import { FileSessions } from '../../src/store/file-sessions.js';
 import { openSealedSessions } from '../../src/store/open-sealed-sessions.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
 import type { SealedRead, SealedSessions } from '../../src/store/sealed-sessions.js';
+import { limits } from '../../src/shared/limits.js';
 import { logInto } from '../support/log-lines.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -37,11 +40,14 @@ function closing<Sessions extends SealedSessions>(t: Test, sessions: Sessions): 
   return sessions;
 }
 
+const places = ['files', 'embedded', 'Redis'] as const;
+
 /** Two processes' views of one place. */
-async function openBoth(t: Test, place: 'embedded' | 'Redis'): Promise<readonly [SealedSessions, SealedSessions]> {
+async function openBoth(t: Test, place: (typeof places)[number]): Promise<readonly [SealedSessions, SealedSessions]> {
+  const path = createScratchDirectory(t);
+  if (place === 'files') return [closing(t, new FileSessions(path)), closing(t, new FileSessions(path))];
   if (place === 'embedded') {
-    const path = createScratchDirectory(t);
-    const sessions = closing(t, new EmbeddedSessions(path, false));
+    const sessions = closing(t, new EmbeddedSessions(path));
     // A process opens a folder once: what another process would see is told by the tests of the gateway.
     return [sessions, sessions];
   }
@@ -51,7 +57,7 @@ async function openBoth(t: Test, place: 'embedded' | 'Redis'): Promise<readonly 
   return [await open(), await open()];
 }
 
-for (const place of ['embedded', 'Redis'] as const) {
+for (const place of places) {
   t.test(`${place}: a write is held against the version that its writer knew`, async (t) => {
     const [one, other] = await openBoth(t, place);
     const key = newKey();
@@ -78,10 +84,11 @@ for (const place of ['embedded', 'Redis'] as const) {
     t.equal(await one.renew(short, LIFE_MS), false);
     await write(one, removed, 1, 'removed');
     t.equal(await one.remove(removed, LIFE_MS, Infinity), true);
-    t.equal(await readText(one, removed), 'ended');
+    // Files are of one slot's workers alone: who removes one is the last that had it, and has written it.
+    t.equal(await readText(one, removed), place === 'files' ? 'nothing' : 'ended');
     t.equal(await one.renew(removed, LIFE_MS), false);
     t.equal(await write(one, removed, 2, 'again'), false, 'it does not come back');
-    t.equal(await write(one, removed, 1, 'anew'), false, 'nor as a new one');
+    if (place !== 'files') t.equal(await write(one, removed, 1, 'anew'), false, 'nor as a new one');
     const forgotten = newKey();
     await write(one, forgotten, 1, 'a');
     t.equal(await write(one, forgotten, 1, 'b'), false, 'nothing that lives is written over');
@@ -155,7 +162,7 @@ t.test('of machines that would end a session one does, and none while it is rene
 });
 
 t.test('what has expired in an embedded place is found by nobody, and written over', async (t) => {
-  const sessions = closing(t, new EmbeddedSessions(createScratchDirectory(t), false));
+  const sessions = closing(t, new EmbeddedSessions(createScratchDirectory(t)));
   const key = newKey();
   await write(sessions, key, 1, 'a', 1);
   await sleep(5);
@@ -163,17 +170,79 @@ t.test('what has expired in an embedded place is found by nobody, and written ov
   t.equal(await readText(sessions, key), '1 b');
 });
 
+t.test('files are for their owner alone, and of another slot nothing is seen', async (t) => {
+  const path = createScratchDirectory(t);
+  const place = { sessionDirectory: 'process', store: { kind: 'embedded', path: 'unused' } } as const;
+  const open = async (slot: number): Promise<SealedSessions> => {
+    const sessions = await openSealedSessions(place, path, slot, logInto([]));
+    if (sessions === undefined) throw new Error('it cannot be opened');
+    return closing(t, sessions);
+  };
+  const key = newKey();
+  const first = await open(0);
+  await write(first, key, 1, 'a');
+  await write(first, key, 2, 'b');
+  t.equal(await readText(await open(0), key), '2 b', 'the next worker of the slot finds it');
+  t.equal(await readText(await open(1), key), 'nothing');
+  const folder = join(path, 'sessions', '0');
+  t.same(readdirSync(folder), [key.toString('hex')], 'nothing else is left');
+  t.equal(statSync(join(folder, key.toString('hex'))).mode & 0o777, 0o600);
+  t.equal(statSync(folder).mode & 0o777, 0o700);
+});
+
+t.test('a folder of files that somebody has removed is made again', async (t) => {
+  const path = join(createScratchDirectory(t), 'sessions');
+  const sessions = closing(t, new FileSessions(path));
+  const [before, after] = [newKey(), newKey()];
+  await write(sessions, before, 1, 'a');
+  rmSync(path, { recursive: true });
+  t.equal(await readText(sessions, before), 'nothing');
+  t.equal(await sessions.renew(before, LIFE_MS), false);
+  t.equal(await write(sessions, after, 1, 'b'), true);
+  t.equal(await readText(sessions, after), '1 b');
+});
+
+t.test('files that expired, or whose writer was killed in the middle, are swept, and no others', async (t) => {
+  const path = createScratchDirectory(t);
+  mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() });
+  t.teardown(() => mock.timers.reset());
+  const sessions = closing(t, new FileSessions(path));
+  const [short, long] = [newKey(), newKey()];
+  await write(sessions, short, 1, 'a', 1_000);
+  await write(sessions, long, 1, 'b', 100 * LIFE_MS);
+  const half = newKey().toString('hex');
+  const prepared = `${long.toString('hex')}.1`;
+  writeFileSync(join(path, half), 'half');
+  writeFileSync(join(path, prepared), Buffer.alloc(100));
+  for (const name of [half, prepared]) utimesSync(join(path, name), 0, 0);
+  mock.timers.tick(2 * limits.sessionRecordSweepMs);
+  t.same(readdirSync(path), [long.toString('hex')]);
+  t.equal(await readText(sessions, long), '1 b');
+});
+
+t.test('a record for which there is no room leaves nothing behind, and can be written later', async (t) => {
+  const path = createScratchDirectory(t);
+  const sessions = closing(t, new FileSessions(path));
+  const key = newKey();
+  const file = join(path, key.toString('hex'));
+  writeFileSync(file, '');
+  chmodSync(file, 0o400);
+  t.equal(await readText(sessions, key), 'nothing', 'one that is cut short is none');
+  t.equal(await write(sessions, key, 1, 'a'), true);
+  t.equal(await readText(sessions, key), '1 a');
+});
+
 t.test('a damaged folder of sessions is removed, before it kills who reads it', async (t) => {
   const path = createScratchDirectory(t);
   const lines: string[] = [];
-  const place = { sessionDirectory: 'process', store: { kind: 'embedded', path: 'unused' } } as const;
+  const place = { sessionDirectory: 'store', store: { kind: 'embedded', path } } as const;
   const folder = join(path, 'sessions');
-  const before = new EmbeddedSessions(folder, false);
+  const before = new EmbeddedSessions(folder);
   for (let count = 0; count < 50; count++) await write(before, newKey(), 1, 'x'.repeat(1_000));
   await before.close();
   const file = join(folder, 'data.mdb');
   truncateSync(file, statSync(file).size / 2);
-  const sessions = await openSealedSessions(place, path, logInto(lines));
+  const sessions = await openSealedSessions(place, 'unused', 0, logInto(lines));
   if (sessions === undefined) throw new Error('it cannot be opened');
   closing(t, sessions);
   t.match(lines.join(''), /is damaged/);
@@ -187,7 +256,7 @@ t.test('a place that cannot be used is done without, loudly', async (t) => {
   const file = join(createScratchDirectory(t), 'a-file');
   writeFileSync(file, '');
   const store = { kind: 'embedded', path: 'unused' } as const;
-  t.equal(await openSealedSessions({ sessionDirectory: 'process', store }, file, logInto(lines)), undefined);
+  t.equal(await openSealedSessions({ sessionDirectory: 'process', store }, file, 0, logInto(lines)), undefined);
   t.match(lines.join(''), /cannot be written down/);
-  t.equal(await openSealedSessions({ sessionDirectory: 'none', store }, file, logInto(lines)), undefined);
+  t.equal(await openSealedSessions({ sessionDirectory: 'none', store }, file, 0, logInto(lines)), undefined);
 });
