@@ -4,6 +4,7 @@ import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { UpstreamTarget } from '../user-config/upstream-target.js';
 import type { HttpUpstream, OutgoingMessage } from './http-upstream.js';
+import type { UpstreamFault } from './upstream-fault.js';
 
 export class Notices {
   readonly #http: HttpUpstream;
@@ -45,9 +46,10 @@ export class Notices {
     const handler = { onHead: ignore, onData: ignore, onEnd: () => finish(true), onFault: () => finish(false) };
     let call = this.#http.dispatch(request, {
       ...handler,
-      onFault: ({ isUnsent }) => {
-        if (isUnsent && this.#otherHttp !== undefined) call = this.#otherHttp.dispatch(request, handler);
-        else finish(false);
+      onFault: (fault) => {
+        const http = this.#forSecondTry(method, fault);
+        if (http === undefined) finish(false);
+        else call = http.dispatch(request, handler);
       },
     });
   }
@@ -65,6 +67,12 @@ export class Notices {
         resolve();
       };
     });
+  }
+
+  /** A backend may close a kept connection just as a request goes out on it. To end a session twice does no harm (RFC 9110, 9.2.2). */
+  #forSecondTry(method: 'POST' | 'DELETE', { kind, isUnsent }: UpstreamFault): HttpUpstream | undefined {
+    if (isUnsent && this.#otherHttp !== undefined) return this.#otherHttp;
+    return method === 'DELETE' && kind === 'connection-lost' ? this.#http : undefined;
   }
 
   #finish(): void {
