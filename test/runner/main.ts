@@ -2,7 +2,7 @@
 // each file and what failed. Exit status 1 when anything did, and did so once more alone.
 import { fileURLToPath } from 'node:url';
 import FailureReport from './failure-report.js';
-import { testFiles } from './file-order.js';
+import { isMeasuring, testFiles } from './file-order.js';
 import { parseOptions, usage, type TestOptions } from './options.js';
 import { runTestFiles } from './test-run.js';
 
@@ -27,6 +27,12 @@ const names = testFiles(root, words);
 if (names.length === 0) exitWithUsage(`no test file has any of these in its name: ${words.join(', ')}`);
 const report = new FailureReport();
 report.pipe(process.stdout);
-const isPassed = await runTestFiles(names, { root, jobs, isStrict, write: (tap) => report.write(tap) });
+const isPassed = await runTestFiles(names, {
+  root,
+  jobs,
+  isStrict,
+  isMeasuring,
+  write: (tap) => report.write(tap),
+});
 report.end();
 process.exitCode = isPassed ? 0 : 1;

@@ -1,13 +1,14 @@
 // The runner says that all is well only where every file has come to its end, and nothing in it failed.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Parser, type Result } from 'tap-parser';
 import t, { type Test } from 'tap';
+import { projectRoot } from '../support/gateway.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
-import { testFiles } from './file-order.js';
+import { isMeasuring, testFiles } from './file-order.js';
 import { runTestFile } from './test-file.js';
-import { runTestFiles } from './test-run.js';
+import { runTestFiles, type TestRunSetup } from './test-run.js';
 
 const GOOD = "console.log('TAP version 14\\nok 1 - holds\\n1..1');";
 
@@ -21,10 +22,14 @@ function treeOf(t: Test, files: Readonly<Record<string, string>>): string {
 }
 
 /** Whether the run passed, the results of its files by name, and whether its TAP as a whole is that of a good run. */
-async function run(t: Test, files: Readonly<Record<string, string>>, isStrict = false) {
+async function run(
+  t: Test,
+  files: Readonly<Record<string, string>>,
+  setup: Partial<Pick<TestRunSetup, 'isStrict' | 'isMeasuring'>> = {},
+) {
   let tap = '';
   const root = treeOf(t, files);
-  const isPassed = await runTestFiles(Object.keys(files), { root, jobs: 2, isStrict, write: (text) => (tap += text) });
+  const isPassed = await runTestFiles(Object.keys(files), { root, jobs: 2, write: (text) => (tap += text), ...setup });
   const parser = new Parser();
   const results: Record<string, boolean> = {};
   parser.on('assert', ({ name, ok }: Result) => {
@@ -88,9 +93,50 @@ t.test('a file that passes when it runs once more does not fail the run, and wha
 });
 
 t.test('a file does not run once more when that is not wanted, or when many failed', async (t) => {
-  t.equal((await run(t, { 'unsteady.mjs': UNSTEADY }, true)).isPassed, false);
+  t.equal((await run(t, { 'unsteady.mjs': UNSTEADY }, { isStrict: true })).isPassed, false);
   const many = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`${name}.mjs`, UNSTEADY]));
   t.equal((await run(t, many)).isPassed, false);
+});
+
+t.test(
+  'a file that measures has failed when it has failed once, and takes no second run from the others',
+  async (t) => {
+    const files = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`${name}.mjs`, UNSTEADY]));
+    const { isPassed, results, tap } = await run(t, files, { isMeasuring: (name) => name === 'c.mjs' });
+    t.equal(isPassed, false);
+    t.equal(results['c.mjs'], false);
+    t.same(
+      ['a', 'b', 'c', 'd'].map((name) => tap.includes(`- ${name}.mjs # TODO passed when it ran once more, alone`)),
+      [true, true, false, true],
+    );
+    t.match(tap, /^# failed after [\d.]+ s, and is told at the end: c\.mjs$/m);
+  },
+);
+
+/** Passes if no other file runs, and not before those in `behind` have ended. */
+function lonely(behind: readonly string[]): string {
+  return `
+    import { existsSync, rmSync, readdirSync, writeFileSync } from 'node:fs';
+    import { setTimeout as sleep } from 'node:timers/promises';
+    const own = new URL(import.meta.url).pathname;
+    const isBehind = ${JSON.stringify(behind)}.every((name) => existsSync(name + '.ended'));
+    writeFileSync(own + '.running', '');
+    let isAlone = true;
+    for (let look = 0; look < 20; look += 1) {
+      isAlone &&= readdirSync('.').filter((name) => name.endsWith('.running')).length === 1;
+      await sleep(10);
+    }
+    rmSync(own + '.running');
+    writeFileSync(own + '.ended', '');
+    console.log((isAlone && isBehind ? 'ok' : 'not ok') + ' 1 - alone, and in time\\n1..1');`;
+}
+
+t.test('files that measure run before all others, one at a time', async (t) => {
+  const late = lonely(['one.mjs', 'two.mjs']).replace('isAlone && isBehind', 'isBehind');
+  const files = { 'a.mjs': late, 'one.mjs': lonely([]), 'b.mjs': late, 'two.mjs': lonely(['one.mjs']) };
+  const { isPassed, results } = await run(t, files, { isStrict: true, isMeasuring: (name) => name.length > 5 });
+  t.same(results, { 'a.mjs': true, 'one.mjs': true, 'b.mjs': true, 'two.mjs': true });
+  t.equal(isPassed, true);
 });
 
 t.test('what a file writes is in the report, whichever way it writes it', async (t) => {
@@ -122,4 +168,14 @@ t.test('files: those that start programs first, then by name; all, or those with
   t.same(testFiles(root, []), all);
   t.same(testFiles(root, ['worker/', 'x.test']), [all[1], all[3]]);
   t.same(testFiles(root, ['nowhere']), []);
+});
+
+t.test('the files that measure are there, come first and are known', async (t) => {
+  const files = testFiles(projectRoot, []);
+  const measuring = files.filter(isMeasuring);
+  t.same(
+    measuring.map((name) => basename(name, '.test.js')),
+    ['event-loop', 'hostile-backends', 'memory-shares', 'overload-recovery', 'tenants'],
+  );
+  t.same(files.slice(0, measuring.length), measuring);
 });
