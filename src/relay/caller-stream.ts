@@ -12,6 +12,7 @@ import {
   eventHeadText,
   keepAliveComment,
 } from '../protocol/event-stream.js';
+import { Fifo } from '../shared/fifo.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import { ListNode } from '../shared/list-node.js';
@@ -64,7 +65,7 @@ export class CallerStream extends ListNode {
   #position = 0;
   #next = 1;
   /** The events from this position on. */
-  readonly #kept: Kept[] = [];
+  readonly #kept = new Fifo<Kept>();
   #first = 1;
   /** Those before this position count at the keeper. */
   #counted = 1;
@@ -143,7 +144,7 @@ export class CallerStream extends ListNode {
       this.#first = this.#counted = this.#next;
       return;
     }
-    this.#kept.push(onLost === undefined ? event : new KeptEvent(event.toString('latin1'), undefined, onLost));
+    this.#kept.push(this.#keepable(event, onLost));
     if (isDue || this.#exchange === undefined) this.#countAll();
     if (isDue) this.#trimWritten();
   }
@@ -210,8 +211,8 @@ export class CallerStream extends ListNode {
   /** For `StreamKeeper`: what stays for longer leaves the blocks of memory that it was cut from. */
   compact(): void {
     for (let index = 0; index < this.#kept.length; index += 1) {
-      const kept = this.#kept[index];
-      if (kept instanceof Buffer) this.#kept[index] = kept.toString('latin1');
+      const kept = this.#kept.at(index);
+      if (kept instanceof Buffer) this.#kept.replace(index, kept.toString('latin1'));
     }
   }
 
@@ -223,7 +224,7 @@ export class CallerStream extends ListNode {
     this.#counted = this.#position + 1;
     // One that is over is nobody's any more.
     if (this.#exchange !== undefined || this.#isEnding) return;
-    this.#kept.length = 0;
+    this.#kept.clear();
     this.#first = this.#counted;
   }
 
@@ -264,6 +265,12 @@ export class CallerStream extends ListNode {
     exchange.onDrain = undefined;
   }
 
+  /** What nobody may come back for soon is what `compact` would make of it: all of a sweep's at once would take long. */
+  #keepable(event: Buffer, onLost: (() => void) | undefined): Kept {
+    if (onLost !== undefined) return new KeptEvent(event.toString('latin1'), undefined, onLost);
+    return this.#exchange === undefined ? event.toString('latin1') : event;
+  }
+
   #sayLarge(parts: readonly Buffer[], onLost?: () => void): void {
     if (this.#exchange === undefined && this.#keeper === undefined) return;
     this.#position += 1;
@@ -281,7 +288,7 @@ export class CallerStream extends ListNode {
         this.#next = this.#first;
         continue;
       }
-      const kept = this.#kept[this.#next - this.#first] ?? LOST;
+      const kept = this.#kept.at(this.#next - this.#first) ?? LOST;
       if (kept === LOST) this.#lostCount += 1;
       else if (this.#lostCount > 0) {
         this.#tellLoss();
@@ -346,15 +353,17 @@ export class CallerStream extends ListNode {
   /** Of what was written the last is kept, which may not have arrived; and the very last event, however large it is. */
   #trimWritten(): void {
     while (this.#kept.length > 1 && this.#first < this.#next - 1) {
-      if (this.#countedBytes <= limits.writtenBytesKept && this.#kept[0] !== LOST) return;
+      if (this.#countedBytes <= limits.writtenBytesKept && this.#kept.at(0) !== LOST) return;
       this.#dropFirst();
     }
   }
 
   /** The client cannot come back for it. */
   #dropUnwritten(): void {
-    const kept = this.#kept.splice(0);
-    for (let index = this.#next - this.#first; index < kept.length; index += 1) onLostOf(kept[index] ?? LOST)?.();
+    for (let index = this.#next - this.#first; index < this.#kept.length; index += 1) {
+      onLostOf(this.#kept.at(index) ?? LOST)?.();
+    }
+    this.#kept.clear();
   }
 
   /** Has all of it that is not due on a connection count, the older making room for the newer. */
@@ -362,7 +371,7 @@ export class CallerStream extends ListNode {
     const keeper = this.#keeper;
     const end = this.#exchange === undefined ? this.#position + 1 : this.#next;
     while (keeper !== undefined && this.#counted < end) {
-      const kept = this.#kept[this.#counted - this.#first] ?? LOST;
+      const kept = this.#kept.at(this.#counted - this.#first) ?? LOST;
       // What has no room when there is nothing else makes no room in vain, and nothing but an answer takes that of others.
       const mayBeHeld = keeper.mayHold(kept.length);
       const isAnswer = this.#isEnding && this.#counted === this.#position;
@@ -407,12 +416,12 @@ export class CallerStream extends ListNode {
   /** There is no room for it alone. A lost answer leaves a word in its place, or nothing of its stream is left. */
   #lose(keeper: StreamKeeper, position: number): void {
     const index = position - this.#first;
-    const onLost = position >= this.#next ? onLostOf(this.#kept[index] ?? LOST) : undefined;
-    this.#kept[index] = LOST;
+    const onLost = position >= this.#next ? onLostOf(this.#kept.at(index) ?? LOST) : undefined;
+    this.#kept.replace(index, LOST);
     if (this.#isEnding && position === this.#position) {
       const word = this.#lostAnswer(position);
       if (word !== undefined && this.#tryTake(keeper, word.length, true)) {
-        this.#kept[index] = word;
+        this.#kept.replace(index, word);
         this.#countedBytes += word.length;
       } else {
         keeper.forget(this);

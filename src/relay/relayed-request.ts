@@ -18,6 +18,7 @@ import { RequestInFlight } from './request-in-flight.js';
 import { callersParts } from './rewriting.js';
 import type { Session } from './session.js';
 import { bareTaskEdit } from './task-ids.js';
+import { UnheardCall } from './unheard-call.js';
 import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
 import type { IdSpan, RequestHandler, RpcRequest } from '../upstream/rpc-request.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
@@ -71,8 +72,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   #isExcused = false;
   #isDone = false;
   #cancelDeadline: Deadline | undefined;
-  #unheardDeadline: Deadline | undefined;
-  #unheardBytes = 0;
+  /** Once its caller, or the caller's first connection, is gone. */
+  #unheard: UnheardCall | undefined;
 
   constructor(plan: RelayedRequestPlan) {
     super();
@@ -262,6 +263,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     // The caller's own, where this backend is to have that.
     const idForBackend = passthrough.length > 0 && passthrough.includes('x-request-id') ? '' : requestId;
     this.#request = upstream.request(outgoing, this.id, passthrough, idleTimeoutMs, true, this, idForBackend);
+    this.#unheard?.onSent(this.#request);
     // In the upstream session in which it goes out now: what was asked in one before is no excuse.
     this.#isExcused = session.isAskedUnasked(upstream);
     if (this.#isExcused) this.#countSilence();
@@ -276,20 +278,18 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
       this.#stream?.detach();
       return;
     }
-    this.#countUnheard();
-    if (this.#stream === undefined) this.#goOnUnheard(limits.unheardCallMsMax);
+    if (this.#stream === undefined) this.#noteGone().begin(limits.unheardCallMsMax, this.#request);
     else this.#stream.detach();
   }
 
   /** For `CallerStream`. */
   onDetached(): void {
-    this.#goOnUnheard(this.#plan.session.streamKeeper?.resumptionTimeMs ?? limits.unheardCallMsMax);
+    const timeMs = this.#plan.session.streamKeeper?.resumptionTimeMs ?? limits.unheardCallMsMax;
+    this.#noteGone().begin(timeMs, this.#request);
   }
 
   onAttached(): void {
-    this.#countUnheard();
-    this.#unheardDeadline?.cancel();
-    this.#unheardDeadline = undefined;
+    this.#noteGone().end();
   }
 
   onRoom(): void {
@@ -297,20 +297,20 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   /** With its caller, or the caller's first connection, went the count of what it sent, which is still here. */
-  #countUnheard(): void {
+  #noteGone(): UnheardCall {
+    if (this.#unheard !== undefined) return this.#unheard;
+    const { session, deadlines } = this.#plan;
     const { length } = this.id.bytes;
-    if (length < limits.countedFromBytes || this.#unheardBytes > 0) return;
-    this.#unheardBytes = length;
-    this.#plan.session.account.requestBytes.take(length);
+    return (this.#unheard = new UnheardCall(session.account, length, deadlines, () => this.giveUp()));
   }
 
-  #goOnUnheard(timeMs: number): void {
-    this.#request?.resume();
-    this.#unheardDeadline ??= this.#plan.deadlines.after(timeMs, () => this.giveUp());
+  /** For `RpcRequest`. */
+  onRationRead(spentMs: number): void {
+    this.#unheard?.onRationRead(spentMs);
   }
 
   override get abandonedWait(): string {
-    return this.#unheardDeadline === undefined || this.#plan.message.method !== 'tasks/result' ? '' : this.#task;
+    return this.#unheard?.isUnheard !== true || this.#plan.message.method !== 'tasks/result' ? '' : this.#task;
   }
 
   override giveUp(): void {
@@ -376,9 +376,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     this.#plan.onSettled?.(false);
     this.#plan.gate?.abort();
     this.#cancelDeadline?.cancel();
-    this.#unheardDeadline?.cancel();
+    this.#unheard?.close();
     const { session, exchange } = this.#plan;
-    session.account.requestBytes.give(this.#unheardBytes);
     session.finish(this);
     if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts ?? [message], this.id);
     else if (parts === undefined) answer(exchange, message);

@@ -269,6 +269,11 @@ export const limits = {
   instructionsCharsMax: 32 * KIB,
   /** How long a call goes on whose caller is gone, ms; then the backend is told, and its connection freed. */
   unheardCallMsMax: 300_000,
+  /** Bytes that are read for such a call at once; then another of them has its turn. */
+  unheardReadBytes: 64 * KIB,
+  /** Times as long as reading them took nothing is read for any of them: a tenth of the event loop is theirs; and that rest at most, ms. */
+  unheardRestFactor: 9,
+  unheardRestMsMax: 1_000,
   /** How often a failing backend's requests are logged, ms; those between are counted on the next line. */
   failureLogIntervalMs: 10_000,
   /** Kinds of line, as of one subject's broken config, whose repetitions are counted; above it the oldest is logged anew. */
@@ -432,6 +437,12 @@ export const limits = {
   upstreamReadBytes: 64 * KIB,
   /** What one connection may take of an answer before all others have their turn: small events cost 2 to 4 ms for 64 KiB. */
   upstreamTurnBytesMax: 256 * KIB,
+  /** The same of all connections of a process together, and ms: then those that have more rest, and read on by turns of subjects. */
+  upstreamTurnBytesTotalMax: MIB,
+  upstreamTurnMsMax: 5,
+  /** What is read beyond that waits for its turn, up to so many bytes in all; and so little of one connection never waits. */
+  upstreamKeptBytesMax: 16 * MIB,
+  upstreamUnkeptBytesMax: 4 * KIB,
   /** Bytes of a chunk's size line in a chunked answer; a longer one is an invalid answer. */
   upstreamChunkLineBytesMax: 256,
   /** Different `content-type` values of answers that are remembered per worker; then all are forgotten. */

@@ -1,4 +1,4 @@
-// The connections of one process to backends, in three sets that do not wait for each other. A call holds its connection until it
+// The connections of one process to backends, in three sets that do not wait for each other's connections. A call holds its connection until it
 // is answered, a stream holds one for hours; and what a backend asks during a call is answered beside them, or calls that wait
 // for these answers would keep them from being sent.
 import type { Names } from '../names/names.js';
@@ -6,6 +6,7 @@ import { limits } from '../shared/limits.js';
 import type { ShareBounds } from './http1/backend-shares.js';
 import { Http1Upstream } from './http1/http1-upstream.js';
 import type { PoolBounds } from './http1/origin-pool.js';
+import { ReadTurns } from './http1/read-turns.js';
 
 export interface BackendConnectionsOptions {
   readonly connectTimeoutMs: number;
@@ -41,7 +42,7 @@ export class BackendConnections {
   readonly replies: Http1Upstream;
 
   constructor({ connectTimeoutMs, pool, names }: BackendConnectionsOptions) {
-    const shared = { connectTimeoutMs, ...(names !== undefined && { names }) };
+    const shared = { connectTimeoutMs, turns: new ReadTurns(), ...(names !== undefined && { names }) };
     this.calls = new Http1Upstream({ ...shared, ...(pool !== undefined && { pool }) });
     const callsMax = this.calls.shares.bounds.connectionsMax;
     const streamsMax = Math.min(limits.backendStreamsMax, Math.floor(callsMax / 2));

@@ -29,6 +29,8 @@ export interface RequestHandler {
    */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onFault(fault: UpstreamFault): void;
+  /** All of the ration was read that the handler has set, and the request is paused. @param spentMs what reading it has taken. */
+  onRationRead?(spentMs: number): void;
   /** What an error means that came with an HTTP error, and belongs to no request: nothing more than its status, without this. */
   faultOfError?(error: Buffer): UpstreamFault | undefined;
   /**

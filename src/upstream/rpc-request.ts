@@ -29,6 +29,12 @@ export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 
 type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'resuming' | 'refused' | 'answered' | 'done';
 
+interface Ration {
+  bytesLeft: number;
+  /** What reading has taken so far. */
+  spentMs: number;
+}
+
 export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter {
   readonly #plan: RequestPlan;
   readonly #handler: RequestHandler;
@@ -54,6 +60,8 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   /** The handler wants no more for now. */
   #isHeld = false;
   #isExcused = false;
+  /** What may be read before the handler is asked for more; all there is without one. */
+  #ration: Ration | undefined;
   /** Events that wait until the reading is over, and the handler wants them; and how the stream has ended behind them. */
   #events: Buffer[] | undefined;
   #ending: UpstreamFault | 'end' | undefined;
@@ -99,6 +107,16 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     this.#goOn();
   }
 
+  /** Whether the handler wants no more for now. */
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  /** Reads so much from now on, and then pauses and tells the handler (`onRationRead`); `undefined`: all there is, as at first. */
+  ration(bytes: number | undefined): void {
+    this.#ration = bytes === undefined ? undefined : { bytesLeft: bytes, spentMs: 0 };
+  }
+
   /** Whether it is the caller's turn to say something: then the backend's silence does not count. */
   excuseSilence(isExcused: boolean): void {
     this.#isExcused = isExcused;
@@ -127,6 +145,22 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   }
 
   onData(chunk: Buffer): void {
+    if (this.#ration === undefined) this.#take(chunk);
+    else this.#takeOf(this.#ration, chunk);
+  }
+
+  #takeOf(ration: Ration, chunk: Buffer): void {
+    const startMs = performance.now();
+    this.#take(chunk);
+    ration.spentMs += performance.now() - startMs;
+    ration.bytesLeft -= chunk.length;
+    // Behind the answer nobody would ask for more: the stream has a moment to end by itself.
+    if (ration.bytesLeft > 0 || this.#state === 'answered' || this.#state === 'done') return;
+    this.pause();
+    this.#handler.onRationRead?.(ration.spentMs);
+  }
+
+  #take(chunk: Buffer): void {
     switch (this.#state) {
       case 'json':
         this.#touch();

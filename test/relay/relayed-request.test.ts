@@ -211,9 +211,54 @@ t.test('a backend that waits for a caller who goes away is read on', async (t) =
   call.data(PROGRESS);
   t.ok(call.isPaused);
   exchange.abort();
-  t.notOk(call.isPaused, 'nobody will drain it any more');
+  await until(() => !call.isPaused, 'its turn, as nobody will drain it any more');
   call.data(PROGRESS);
   t.notOk(call.isPaused);
+});
+
+t.test('what nobody hears is read a slice at a time, and a caller that is back is waited for no longer', async (t) => {
+  const { scene, exchange, call } = beginStream(t);
+  const slice = PROGRESS.repeat(Math.ceil(limits.unheardReadBytes / PROGRESS.length));
+  call.data(slice);
+  t.notOk(call.isPaused, 'while somebody hears it');
+  exchange.abort();
+  for (let turn = 0; turn < 3; turn += 1) {
+    call.data(PROGRESS);
+    t.notOk(call.isPaused, 'what is less than a slice does not wait');
+    call.data(slice);
+    t.ok(call.isPaused, 'a slice was read');
+    await until(() => !call.isPaused, 'the next turn');
+  }
+  call.data(slice);
+  t.ok(call.isPaused);
+  const [lastEventId] =
+    exchange.written
+      .toString()
+      .match(/(?<=id: )\d+_\d+/g)
+      ?.slice(-1) ?? [];
+  const again = scene.request({ method: 'GET', lastEventId: lastEventId ?? '', body: Buffer.alloc(0) });
+  t.notOk(call.isPaused, 'its caller is back');
+  for (let pieces = 0; pieces < 3; pieces += 1) call.data(slice);
+  t.notOk(call.isPaused, 'and hears it all');
+  call.data(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 7, result: {} })}\n\n`);
+  t.equal(again.outcome, 'ended');
+});
+
+t.test('a call whose caller goes before it is sent is read a slice at a time as well', async (t) => {
+  const scene = open(t);
+  const params = { name: 'b-x', _meta: { progressToken: 1 } };
+  const exchange = scene.exchange({
+    body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params })),
+  });
+  exchange.isForgiving = true;
+  exchange.abort();
+  scene.relay.handle({ subject: 'alice', virtualHost: scene.virtualHost }, exchange);
+  const call = scene.http.last.head(200, 'text/event-stream');
+  call.data(PROGRESS.repeat(Math.ceil(limits.unheardReadBytes / PROGRESS.length)));
+  t.ok(call.isPaused);
+  await until(() => !call.isPaused, 'its turn');
+  call.data(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 7, result: {} })}\n\n`);
+  t.notOk(call.isPaused, 'the end of the stream is read at once');
 });
 
 t.test("the answer has the bytes of the caller's id, whatever the backend makes of them", async (t) => {

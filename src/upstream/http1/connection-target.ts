@@ -2,6 +2,7 @@
 import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import type { Names } from '../../names/names.js';
+import type { ReadTurns } from './read-turns.js';
 import type { TlsSessions } from './tls-sessions.js';
 
 /** What all origins share. */
@@ -10,6 +11,7 @@ export interface ConnectionMeans {
   readonly connectTimeoutMs: number;
   readonly names: Names;
   readonly tlsSessions: TlsSessions;
+  readonly turns: ReadTurns;
 }
 
 export class ConnectionTarget {

@@ -15,6 +15,7 @@ import { connectFaultKindOf } from './connect-fault.js';
 import type { ConnectionTarget } from './connection-target.js';
 import { Dial } from './dial.js';
 import type { Http1Call } from './http1-call.js';
+import { ReadPace, type PacedConnection } from './read-pace.js';
 import { INVALID, ResponseParser, type ResponseEvents } from './response-parser.js';
 import type { BatchedWriter, WriteBatch } from './write-batch.js';
 
@@ -40,7 +41,7 @@ type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
 /** Every read of every connection: it is used up before the callback returns. */
 const readBuffer = Buffer.allocUnsafe(limits.upstreamReadBytes);
 
-export class Http1Connection implements ResponseEvents, BatchedWriter {
+export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConnection {
   /** What the pool has heard: the host no longer has the address that this goes to. */
   isOutdated = false;
   readonly #owner: ConnectionOwner;
@@ -63,10 +64,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   /** Whether it broke before the kernel had taken all of the request: then the backend cannot have it whole. */
   #isCutOff = false;
   #isEndedByBackend = false;
-  /** What it may still take of this answer before the other connections have their turn. */
-  #turnBytesLeft = 0;
-  /** It is not read from until they have had it. */
-  #isResting = false;
+  readonly #pace: ReadPace;
   /** How many more sweeps a free connection may see before it is too old to trust, and how many it has seen. */
   #sweepsLeft = 0;
   #sweepsSeen = 0;
@@ -78,6 +76,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     this.#target = target;
     this.#batch = batch;
     const { isTls, host, means } = target;
+    this.#pace = new ReadPace(means.turns, this);
     const onread: OnReadOpts = { buffer: readBuffer, callback: (length) => this.#onRead(length) };
     this.#connectTimer = setTimeout(() => this.#onConnectTimeout(), means.connectTimeoutMs);
     this.#dial = new Dial(
@@ -135,7 +134,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
     if (call?.bytes === undefined || socket === undefined || socket.destroyed) return;
     if (!this.#transition('sending', 'busy')) return;
     this.#hasAnswerBegun = false;
-    this.#turnBytesLeft = limits.upstreamTurnBytesMax;
+    this.#pace.begin();
     this.#parser.begin();
     const { first, rest } = call.bytes;
     if (rest === undefined) {
@@ -172,7 +171,20 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   }
 
   resume(): void {
-    if (this.#state === 'busy' && !this.#isResting) this.#socket?.resume();
+    if (this.#state === 'busy') this.#pace.resume();
+  }
+
+  /** For `ReadPace`, as the next ones. */
+  get isPaused(): boolean {
+    return this.#call?.isPaused === true;
+  }
+
+  stopReading(): void {
+    this.#socket?.pause();
+  }
+
+  readOn(): void {
+    this.#socket?.resume();
   }
 
   /** Resolved when the socket is closed. */
@@ -219,34 +231,34 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   #onRead(length: number): boolean {
     this.#hasAnswerBegun = true;
     const read = readBuffer.subarray(0, length);
-    const taken = this.#parser.push(read);
+    const subject = this.#state === 'busy' ? this.#call?.subject : undefined;
+    if (subject === undefined || !this.#pace.tryKeep(read, subject)) this.onBytes(read);
     noteReturned(read);
-    if (taken === INVALID) this.#fail('answer-invalid');
-    else if (this.#state === 'busy' && this.#parser.isDone) this.#onAnswered(taken === length);
-    // Bytes that answer no request: nothing on this connection can be trusted any more.
-    else if (taken < length) this.#fail('connection-lost');
-    else if ((this.#turnBytesLeft -= length) <= 0) this.#rest();
     // False stops the reads, which costs less than `pause` does.
-    return !this.#isResting;
+    return !this.#pace.isResting;
   }
 
-  /** Of a connection that always has more to read, libuv would read many times before it looks at any other. */
-  #rest(): void {
-    this.#turnBytesLeft = limits.upstreamTurnBytesMax;
-    if (this.#isResting) return;
-    this.#isResting = true;
-    setImmediate(() => {
-      this.#isResting = false;
-      // The answer may be over by now, and another call on the connection.
-      if (this.#state !== 'busy' || this.#call?.isPaused !== true) this.#socket?.resume();
-    });
+  onBytes(read: Buffer): void {
+    const { length } = read;
+    const taken = this.#parser.push(read);
+    if (taken === INVALID) this.#fail('answer-invalid');
+    else if (this.#state === 'busy' && this.#parser.isDone) this.#onLast(length, taken === length);
+    // Bytes that answer no request: nothing on this connection can be trusted any more.
+    else if (taken < length) this.#fail('connection-lost');
+    else if (this.#call !== undefined) this.#pace.onPiece(length, this.#call.subject);
+  }
+
+  #onLast(bytes: number, isClean: boolean): void {
+    this.#pace.onLast(bytes);
+    this.#onAnswered(isClean);
   }
 
   #onAnswered(isClean: boolean): void {
     const socket = this.#socket;
+    const wasStopped = this.#pace.leave();
     const call = this.#takeCall();
     this.#answersCount += 1;
-    if (call?.isPaused === true) socket?.resume();
+    if (call?.isPaused === true || wasStopped) socket?.resume();
     // A connection that is still sending what the backend did not wait for would hold the next request up.
     const isSent = socket?.writableLength === 0;
     const canReuse = isClean && isSent && this.#parser.canReuse && socket.writable;
@@ -296,6 +308,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
   }
 
   #onEnd(): void {
+    this.#pace.takeKept();
     if (this.#state === 'busy' && this.#parser.end()) {
       this.#onAnswered(true);
       return;
@@ -312,7 +325,9 @@ export class Http1Connection implements ResponseEvents, BatchedWriter {
 
   #onClose(): void {
     clearTimeout(this.#connectTimer);
+    this.#pace.takeKept();
     const wasConnecting = this.#state === 'connecting';
+    this.#pace.leave();
     const isUnsent = this.#isUnsent();
     const kind = this.#faultKind ?? 'connection-lost';
     const call = this.#takeCall();

@@ -9,6 +9,7 @@ import { BackendShares, type ShareBounds, type SubjectUse } from './backend-shar
 import { ConnectionTarget, type ConnectionMeans } from './connection-target.js';
 import { Http1Call } from './http1-call.js';
 import { OriginPool, type PoolBounds, type PoolOwner } from './origin-pool.js';
+import { ReadTurns } from './read-turns.js';
 import { TlsSessions } from './tls-sessions.js';
 import { WriteBatch } from './write-batch.js';
 
@@ -20,6 +21,8 @@ export interface Http1UpstreamOptions {
   readonly shares?: Partial<ShareBounds>;
   /** Finds the addresses of hosts that are names, and is closed with this; one of its own when not given. */
   readonly names?: Names;
+  /** Those of all connections that share an event loop; turns of its own when not given. */
+  readonly turns?: ReadTurns;
 }
 
 const POOL_BOUNDS: PoolBounds = {
@@ -40,8 +43,8 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
   #isClosed = false;
 
   constructor(options: Http1UpstreamOptions) {
-    const { connectTimeoutMs, names = new Names() } = options;
-    this.#means = { connectTimeoutMs, names, tlsSessions: new TlsSessions() };
+    const { connectTimeoutMs, names = new Names(), turns = new ReadTurns() } = options;
+    this.#means = { connectTimeoutMs, names, tlsSessions: new TlsSessions(), turns };
     this.#poolBounds = { ...POOL_BOUNDS, ...options.pool };
     this.shares = new BackendShares(options.shares);
     this.#sweep = setInterval(() => this.#closeUnused(), limits.upstreamSweepMs).unref();

@@ -83,7 +83,7 @@ export const callerStreamMutants: readonly Mutant[] = [
     },
     {
       slip: 'what stays for long is read as characters',
-      text: "if (kept instanceof Buffer) this.#kept[index] = kept.toString('latin1');",
+      text: "if (kept instanceof Buffer) this.#kept.replace(index, kept.toString('latin1'));",
       becomes: "if (kept instanceof Buffer) this.#kept[index] = kept.toString('utf8');",
     },
     {
@@ -139,7 +139,7 @@ export const callerStreamMutants: readonly Mutant[] = [
     },
     {
       slip: 'nothing of what was written is kept',
-      text: 'if (this.#countedBytes <= limits.writtenBytesKept && this.#kept[0] !== LOST) return;',
+      text: 'if (this.#countedBytes <= limits.writtenBytesKept && this.#kept.at(0) !== LOST) return;',
       becomes: '',
     },
     {

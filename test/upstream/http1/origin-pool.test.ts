@@ -5,6 +5,7 @@ import { BackendShares, type ShareBounds } from '../../../src/upstream/http1/bac
 import { ConnectionTarget } from '../../../src/upstream/http1/connection-target.js';
 import { Http1Call } from '../../../src/upstream/http1/http1-call.js';
 import { OriginPool, type PoolBounds } from '../../../src/upstream/http1/origin-pool.js';
+import { ReadTurns } from '../../../src/upstream/http1/read-turns.js';
 import { TlsSessions } from '../../../src/upstream/http1/tls-sessions.js';
 import { WriteBatch } from '../../../src/upstream/http1/write-batch.js';
 import type { UpstreamFault } from '../../../src/upstream/upstream-fault.js';
@@ -38,6 +39,7 @@ async function start(t: Test, bounds: SceneBounds = {}): Promise<Scene> {
       connectTimeoutMs: 5_000,
       names: new Names(),
       tlsSessions: new TlsSessions(),
+      turns: new ReadTurns(),
     }),
     shares.use('alice'),
     { shares, tryMakeRoom: () => false },

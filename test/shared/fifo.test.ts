@@ -1,0 +1,47 @@
+import t from 'tap';
+import { Fifo } from '../../src/shared/fifo.js';
+import { Random } from '../support/random.js';
+
+t.test('it is what an array would be', async (t) => {
+  const random = new Random(5);
+  const fifo = new Fifo<number>();
+  const model: number[] = [];
+  let faults = 0;
+  for (let step = 0; step < 20_000; step += 1) {
+    if (random.chance(0.001)) {
+      fifo.clear();
+      model.length = 0;
+    } else if (random.chance(step % 4_000 < 2_000 ? 0.7 : 0.3)) {
+      fifo.push(step);
+      model.push(step);
+    } else if (fifo.shift() !== model.shift()) {
+      faults += 1;
+    }
+    const index = random.below(model.length + 4) - 2;
+    if (fifo.length !== model.length || fifo.at(index) !== model[index]) faults += 1;
+    fifo.replace(index, -step);
+    if (model[index] !== undefined) model[index] = -step;
+  }
+  t.equal(faults, 0);
+});
+
+t.test('the first of very many leaves at the cost of the first of a few', async (t) => {
+  const tries = [fewMs, manyMs].map((measure) => Math.min(measure(), measure(), measure()));
+  const [few = 0, many = 0] = tries;
+  t.ok(many < 50 * few, `${many} ms of many, ${few} ms of a few`);
+});
+
+const fewMs = (): number => turnOverMs(10);
+const manyMs = (): number => turnOverMs(100_000);
+
+/** What it takes that 20,000 come and go while so many are there. */
+function turnOverMs(length: number): number {
+  const fifo = new Fifo<object>();
+  for (let index = 0; index < length; index += 1) fifo.push({});
+  const startMs = performance.now();
+  for (let index = 0; index < 20_000; index += 1) {
+    fifo.push({});
+    fifo.shift();
+  }
+  return performance.now() - startMs;
+}

@@ -1,0 +1,262 @@
+// How much backends may bring in one turn of the event loop, and whose turn it is: with real sockets, and a clock of the test's
+// where it is about time.
+import t, { type Test } from 'tap';
+import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http-upstream.js';
+import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
+import { ReadPlace, ReadTurns } from '../../../src/upstream/http1/read-turns.js';
+import { limits } from '../../../src/shared/limits.js';
+import { startRawBackend, type RawBackend, type RawHandler, type ReceivedRequest } from '../../support/raw-backend.js';
+import { until } from '../../support/until.js';
+
+const MIB = 1024 * 1024;
+const PIECE = Buffer.alloc(256 * 1024, 'x');
+
+class Listener implements UpstreamHandler {
+  bytes = 0;
+  isOver = false;
+  onBytes = (_bytes: number): void => undefined;
+
+  onHead(): void {}
+
+  onData(chunk: Buffer): void {
+    this.bytes += chunk.length;
+    this.onBytes(chunk.length);
+  }
+
+  onEnd(): void {
+    this.isOver = true;
+  }
+
+  onFault(): void {
+    this.isOver = true;
+  }
+}
+
+/** By what the request says: an answer of so many bytes, or one that has no end. */
+async function answer(request: ReceivedRequest): Promise<void> {
+  const { bytes } = JSON.parse(request.text) as { bytes: number | null };
+  if (bytes !== null) {
+    request.bytes(`HTTP/1.1 200 OK\r\ncontent-length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`);
+    return;
+  }
+  request.bytes('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n');
+  while (!request.connection.destroyed) {
+    await new Promise<unknown>((resolve) => request.connection.write(PIECE, resolve));
+  }
+}
+
+class Scene {
+  readonly #upstream: Http1Upstream;
+  readonly #backend: RawBackend;
+
+  private constructor(upstream: Http1Upstream, backend: RawBackend) {
+    this.#upstream = upstream;
+    this.#backend = backend;
+  }
+
+  static async start(t: Test, turns = new ReadTurns(), handler: RawHandler = answer): Promise<Scene> {
+    const backend = await startRawBackend(handler);
+    const upstream = new Http1Upstream({ connectTimeoutMs: 10_000, turns });
+    t.teardown(async () => {
+      await upstream.close();
+      await backend.close();
+    });
+    return new Scene(upstream, backend);
+  }
+
+  /** @param bytes of the answer; `null` for one without end. */
+  send(subject: string, bytes: number | null, onBytes = (_bytes: number): void => undefined): Listener {
+    const listener = new Listener();
+    listener.onBytes = onBytes;
+    const target = { origin: this.#backend.origin, path: '/mcp' };
+    const body = Buffer.from(JSON.stringify({ bytes }));
+    this.#upstream.dispatch(plainRequest(subject, target, 'POST', [], body), listener);
+    return listener;
+  }
+
+  /** Answers without end, of all of which more than one turn's bytes were read. */
+  async stream(subject: string, count: number, onBytes?: (bytes: number) => void): Promise<readonly Listener[]> {
+    const listeners = Array.from({ length: count }, () => this.send(subject, null, onBytes));
+    await until(() => listeners.every(({ bytes }) => bytes > limits.upstreamTurnBytesMax), `streams of ${subject}`);
+    return listeners;
+  }
+}
+
+t.test('a hundred answers without end together leave each turn to others', async (t) => {
+  const scene = await Scene.start(t);
+  let turnBytes = 0;
+  let turnBytesMost = 0;
+  let turns = 0;
+  const onBytes = (bytes: number): void => {
+    turnBytes += bytes;
+    turnBytesMost = Math.max(turnBytesMost, turnBytes);
+  };
+  const streams = [await scene.stream('mallory', 50, onBytes), await scene.stream('eve', 50, onBytes)].flat();
+  turnBytesMost = 0;
+  const before = streams.map(({ bytes }) => bytes);
+  while (streams.some(({ bytes }, index) => bytes === before[index])) {
+    turnBytes = 0;
+    turns += 1;
+    await new Promise(setImmediate);
+  }
+  const bytesMost = limits.upstreamTurnBytesTotalMax + limits.upstreamReadBytes;
+  t.ok(turnBytesMost > 0 && turnBytesMost <= bytesMost, `${turnBytesMost} bytes in one of ${turns} turns`);
+});
+
+t.test("one subject's answers do not wait behind the fifty of another", async (t) => {
+  const scene = await Scene.start(t);
+  let foreignBytes = 0;
+  await scene.stream('mallory', 50, (bytes) => (foreignBytes += bytes));
+  const own = 4 * MIB;
+  let foreignBytesBefore = -1;
+  const large = scene.send('alice', own, () => {
+    if (foreignBytesBefore === -1) foreignBytesBefore = foreignBytes;
+  });
+  await until(() => large.isOver, 'the large answer');
+  t.equal(large.bytes, own);
+  // Behind all fifty it would be fifty times as much as its own.
+  const bytesWhile = foreignBytes - foreignBytesBefore;
+  t.ok(bytesWhile < 10 * own, `${bytesWhile} bytes of another while ${own} were read`);
+  for (let calls = 0; calls < 20; calls += 1) {
+    const before = foreignBytes;
+    const small = scene.send('alice', 100);
+    await until(() => small.isOver, 'a small answer');
+    t.equal(small.bytes, 100);
+    t.ok(foreignBytes - before < 50 * limits.upstreamTurnBytesMax, 'it waits for nobody');
+  }
+});
+
+t.test('answers that come at once and are dear are dealt with a few a turn, whole, however they end', async (t) => {
+  const count = 60;
+  const bytes = 40_000;
+  let nowMs = 0;
+  const requests: ReceivedRequest[] = [];
+  const scene = await Scene.start(t, new ReadTurns(() => nowMs), (request) => {
+    requests.push(request);
+    if (requests.length < count) return;
+    for (const [index, each] of requests.splice(0).entries()) {
+      const head = ['content-length: 40000', `content-length: 40000\r\nconnection: close`, 'connection: close'][
+        index % 3
+      ];
+      each.bytes(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${'x'.repeat(bytes)}`);
+      if (index % 3 > 0) each.destroy();
+    }
+  });
+  let pieces = 0;
+  let piecesMost = 0;
+  const onBytes = (): void => {
+    nowMs += 2;
+    pieces += 1;
+    piecesMost = Math.max(piecesMost, pieces);
+  };
+  for (let round = 0; round < 3; round += 1) {
+    const answers = Array.from({ length: count }, (_, index) => scene.send(`subject ${index % 2}`, bytes, onBytes));
+    while (answers.some(({ isOver }) => !isOver)) {
+      pieces = 0;
+      await new Promise(setImmediate);
+    }
+    t.ok(
+      answers.every((answer) => answer.bytes === bytes),
+      'all bytes of all',
+    );
+  }
+  // Of a turn, and of what was kept and is dealt with between two.
+  const most = 2 * (1 + Math.ceil(limits.upstreamTurnMsMax / 2));
+  t.ok(piecesMost <= most, `${piecesMost} pieces in one turn`);
+});
+
+t.test('connections are used again by whoever, also when their answers took many turns', async (t) => {
+  const scene = await Scene.start(t);
+  for (let round = 0; round < 3; round += 1) {
+    const answers = Array.from({ length: 30 }, (_, index) => scene.send(`subject ${index % 3}`, MIB + index));
+    await until(() => answers.every(({ isOver }) => isOver), 'all answers');
+    t.same(
+      answers.map(({ bytes }) => bytes),
+      answers.map((_, index) => MIB + index),
+    );
+  }
+});
+
+let nextNumber = 0;
+
+/** A connection that is told when it may be read from. */
+class Reader {
+  readonly place: ReadPlace;
+  isReading = true;
+  letGoCount = 0;
+  /** Later than those of others that were let go before it. */
+  letGoNumber = 0;
+  sliceBytes = 0;
+
+  constructor(subject: string) {
+    this.place = new ReadPlace(subject, this);
+  }
+
+  stopReading(): void {
+    this.isReading = false;
+  }
+
+  readOn(bytes: number): void {
+    this.isReading = true;
+    this.letGoCount += 1;
+    this.letGoNumber = nextNumber++;
+    this.sliceBytes = bytes;
+  }
+}
+
+t.test('a turn that takes long is used up before its bytes are', async (t) => {
+  let nowMs = 0;
+  const turns = new ReadTurns(() => nowMs);
+  const [slow, idle] = [new Reader('a'), new Reader('b')];
+  for (const { place } of [slow, idle]) turns.rest(place);
+  await until(() => slow.letGoCount === 1 && idle.letGoCount === 1, 'their turns');
+  await new Promise(setImmediate);
+  t.notOk(turns.notePiece(10, slow.place));
+  nowMs += limits.upstreamTurnMsMax - 1;
+  t.notOk(turns.notePiece(10, slow.place));
+  t.ok(idle.isReading);
+  nowMs += 1;
+  t.ok(turns.notePiece(10, slow.place), 'the time is over');
+  t.same([slow.isReading, idle.isReading], [false, false], 'for all that could bring more');
+  t.same([slow.place.isResting, idle.place.isResting], [true, true]);
+  t.ok(turns.notePiece(10, undefined), 'and for who has just begun');
+  await until(() => slow.isReading && idle.isReading, 'the next turn');
+  t.notOk(turns.notePiece(10, slow.place));
+});
+
+t.test('who was let go, and had no time to be read from, is the first of the next turn', async (t) => {
+  let nowMs = 0;
+  const turns = new ReadTurns(() => nowMs);
+  const readers = Array.from({ length: 12 }, () => new Reader('a'));
+  for (const { place } of readers) turns.rest(place);
+  const order: number[] = [];
+  // Of each turn's the first is read from, and takes all of its time.
+  while (order.length < 24) {
+    await new Promise(setImmediate);
+    const letGo = readers.filter(({ isReading, place }) => isReading && place.letGoInTurn !== -1);
+    const [reader] = letGo.sort((a, b) => a.letGoNumber - b.letGoNumber);
+    if (reader === undefined) continue;
+    order.push(readers.indexOf(reader));
+    turns.notePiece(10, reader.place);
+    nowMs += limits.upstreamTurnMsMax;
+    turns.notePiece(10, reader.place);
+  }
+  const inOrder = [...readers.keys()];
+  t.same(order, [...inOrder, ...inOrder], 'one after the other');
+});
+
+t.test('who is over leaves its turn to the next, and few have more than a slice each', async (t) => {
+  const turns = new ReadTurns();
+  const readers = Array.from({ length: 8 }, (_, index) => new Reader(index < 7 ? 'a' : 'b'));
+  for (const { place } of readers) turns.rest(place);
+  turns.leave(readers[0]!.place);
+  await new Promise(setImmediate);
+  t.same(
+    readers.map(({ letGoCount }) => letGoCount),
+    [0, 1, 1, 1, 0, 0, 0, 1],
+  );
+  t.equal(readers[1]!.sliceBytes, limits.upstreamReadBytes);
+  await new Promise(setImmediate);
+  t.equal(readers[6]!.letGoCount, 1);
+  t.equal(readers[6]!.sliceBytes, limits.upstreamTurnBytesMax, 'when nobody else waits');
+});
