@@ -1,6 +1,6 @@
 // What a process that has too much to do refuses, a worker or a control plane, so that what it has begun comes to its end:
 // new sessions first, then new requests. Decides from readings of its memory and its event loop; overload-watch.ts takes
-// them. Hot: one comparison a request.
+// them, and overload-door.ts says of whom. Hot: one comparison a request.
 //
 //   state              calm               pressed            hard pressed
 //   serving            -                  refusing-sessions  refusing-requests
@@ -60,6 +60,7 @@ const MARKS: Readonly<Record<keyof OverloadReading, { readonly pressed: Mark; re
 };
 
 const GAUGES = ['residentPercent', 'heapPercent', 'loopDelayMs'] as const;
+const MEMORY_GAUGES = ['residentPercent', 'heapPercent'] as const;
 
 const WORDS: Readonly<Record<OverloadState, string>> = {
   serving: 'overload is over: everything is taken again',
@@ -70,6 +71,8 @@ const WORDS: Readonly<Record<OverloadState, string>> = {
 export class Overload {
   readonly #logger: Logger;
   #state: OverloadState = 'serving';
+  #isShortOfMemory = false;
+  #leisure = 1;
   /** Readings in a row that would not have led to this state, though not far enough below its marks to lead out of it. */
   #readingsBelow = 0;
 
@@ -81,16 +84,17 @@ export class Overload {
     return this.#state;
   }
 
-  /**
-   * Why this request is not taken now, if so. A DELETE always is, because it makes room.
-   * @param sessionId `''` for a request that can only be an `initialize`.
-   */
-  refusalOf(method: string, sessionId: string): Refusal | undefined {
-    if (this.#state === 'serving') return undefined;
-    return this.requestRefusalOf(method) ?? (sessionId === '' ? this.sessionRefusal : undefined);
+  /** Of a process that refuses requests, whether it may be for want of memory: then every further one makes it worse. */
+  get isShortOfMemory(): boolean {
+    return this.#isShortOfMemory;
   }
 
-  /** Why no request is taken now, if so, whatever it asks for. */
+  /** How much of the way from the first mark to the second is still ahead: 1 at the first, 0 from the second on. */
+  get leisure(): number {
+    return this.#leisure;
+  }
+
+  /** Why no request is taken now, if so, whatever it asks for. A DELETE always is, because it makes room. */
   requestRefusalOf(method: string): Refusal | undefined {
     return this.#state === 'refusing-requests' && method !== 'DELETE' ? refusals.overloaded : undefined;
   }
@@ -107,6 +111,9 @@ export class Overload {
 
   observe(reading: OverloadReading): void {
     const next = AFTER[this.#state][this.#pressureOf(reading)];
+    this.#isShortOfMemory = MEMORY_GAUGES.some((name) => reading[name] >= MARKS[name].hard.until);
+    this.#leisure =
+      next === 'refusing-requests' ? 0 : Math.min(...GAUGES.map((name) => leisureOf(name, reading[name])));
     if (next !== this.#state) {
       this.#readingsBelow = 0;
       this.#become(next, reading);
@@ -136,4 +143,9 @@ export class Overload {
 
 function isPast(value: number, { at, until }: Mark, wasPast: boolean): boolean {
   return value >= (wasPast ? until : at);
+}
+
+function leisureOf(name: keyof OverloadReading, value: number): number {
+  const { pressed, hard } = MARKS[name];
+  return Math.max(0, Math.min(1, (hard.at - value) / (hard.at - pressed.at)));
 }

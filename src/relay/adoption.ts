@@ -2,9 +2,9 @@
 // of one session share a look-up and are taken up in their order. Cold: once a session and process.
 import type { FoundSession, LookUp, SessionDirectory } from '../session-directory/session-directory.js';
 import type { Accounts } from '../shared/accounts.js';
+import { fullRequestShare } from '../shared/full-share.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import type { Caller } from './relay.js';
-import { fullRequestShare } from './request-room.js';
 import { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 

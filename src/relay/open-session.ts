@@ -2,13 +2,13 @@
 // where there is a directory. Only then its client learns its id. Cold: once a session.
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import type { Accounts } from '../shared/accounts.js';
+import { fullRequestShare } from '../shared/full-share.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import { answer, answerError, refuse, resultMessage } from './answers.js';
 import type { Exchange } from './exchange.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
 import type { Caller } from './relay.js';
-import { fullRequestShare } from './request-room.js';
 import { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 

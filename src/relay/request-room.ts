@@ -1,6 +1,6 @@
 // Whether there is room for one more request in flight, in its session and in the shares of its subject and of all. Hot.
-import type { Account } from '../shared/accounts.js';
-import { refusals, rpcCodes, type Refusal } from '../shared/refusals.js';
+import { fullRequestShare } from '../shared/full-share.js';
+import { rpcCodes } from '../shared/refusals.js';
 import { answerError, refuse } from './answers.js';
 import type { Exchange } from './exchange.js';
 import type { Session } from './session.js';
@@ -17,16 +17,4 @@ export function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boole
   const refusal = fullRequestShare(session.account);
   if (refusal !== undefined) refuse(exchange, refusal);
   return refusal === undefined;
-}
-
-/** Why a subject may have no more of them, if so. */
-export function fullRequestShare(account: Account): Refusal | undefined {
-  switch (account.requests.boundAgainst(1)) {
-    case 'subjectMax':
-      return refusals.subjectRequestsFull;
-    case 'totalMax':
-      return refusals.requestsFull;
-    case undefined:
-      return undefined;
-  }
 }

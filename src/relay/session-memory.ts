@@ -2,7 +2,6 @@
 // say of themselves, which is kept for as long as the session is.
 import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
-import type { ShareBound } from '../shared/share.js';
 import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { introductionBytes, type ClientIntroduction } from '../upstream/client-introduction.js';
 import type { SessionShare } from '../upstream/session-share.js';
@@ -10,14 +9,10 @@ import type { SessionShare } from '../upstream/session-share.js';
 /** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
 const CHAR_BYTES = 2;
 
-/** Which bound has no room for a session with these backends, all of which may be opened. */
-export function sessionBytesBound(
-  account: Account,
-  virtualHost: CompiledVirtualHost,
-  introduction: ClientIntroduction,
-): ShareBound | undefined {
+/** What a session with these backends weighs at first, all of which may be opened. */
+export function sessionBytesOf(virtualHost: CompiledVirtualHost, introduction: ClientIntroduction): number {
   const upstreamBytes = virtualHost.backends.size * limits.upstreamSessionBytesEach;
-  return account.sessionBytes.boundAgainst(limits.sessionBytesEach + introductionBytes(introduction) + upstreamBytes);
+  return limits.sessionBytesEach + introductionBytes(introduction) + upstreamBytes;
 }
 
 export class SessionMemory implements SessionShare {

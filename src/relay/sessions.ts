@@ -2,7 +2,8 @@
 // their memory. Where there is a directory, each has an entry there, which is renewed while the session is used. No session is ended to make room for another: an idle one has a client behind it, which would lose its
 // place to a client of the same subject that opens sessions without end.
 import type { Account } from '../shared/accounts.js';
-import { refusals, type Refusal } from '../shared/refusals.js';
+import { fullSessionShare } from '../shared/full-share.js';
+import type { Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import type { ClientIntroduction } from '../upstream/client-introduction.js';
 import { Introductions } from '../upstream/introductions.js';
@@ -11,7 +12,7 @@ import type { FoundSession, SessionDirectory } from '../session-directory/sessio
 import { limits } from '../shared/limits.js';
 import { DirectoryEntry } from './directory-entry.js';
 import { EntryRenewal } from './entry-renewal.js';
-import { sessionBytesBound } from './session-memory.js';
+import { sessionBytesOf } from './session-memory.js';
 import { Session, type SessionMeans } from './session.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
@@ -56,7 +57,7 @@ export class Sessions {
 
   /** @returns why there is no session, when a share of the subject's or of all has no room for it. */
   create({ account, virtualHost, protocolVersion, introduction, begun }: SessionPlan): Session | Refusal {
-    const refusal = fullShare(account, virtualHost, introduction);
+    const refusal = fullSessionShare(account, sessionBytesOf(virtualHost, introduction));
     if (refusal !== undefined) return refusal;
     const id = begun?.id ?? this.#options.mintId();
     const identity = {
@@ -171,27 +172,5 @@ export class Sessions {
   /** Whether another process may be going on with it. */
   #isElsewhere(session: Session): boolean {
     return this.#isRetired && session.entry?.isKnown === true;
-  }
-}
-
-function fullShare(
-  account: Account,
-  virtualHost: CompiledVirtualHost,
-  introduction: ClientIntroduction,
-): Refusal | undefined {
-  switch (account.sessions.boundAgainst(1)) {
-    case 'subjectMax':
-      return refusals.subjectSessionsFull;
-    case 'totalMax':
-      return refusals.sessionsFull;
-    case undefined:
-  }
-  switch (sessionBytesBound(account, virtualHost, introduction)) {
-    case 'subjectMax':
-      return refusals.subjectSessionBytesFull;
-    case 'totalMax':
-      return refusals.sessionBytesFull;
-    case undefined:
-      return undefined;
   }
 }

@@ -182,6 +182,16 @@ export const limits = {
   loopDelayCalmMs: 100,
   loopDelayPressedMs: 300,
   loopDelayHardPressedMs: 1_000,
+  /** Sessions that a worker which refuses sessions opens all the same each second, all together; fewer as the second mark comes closer. */
+  pressedSessionsPerSecond: 16,
+  pressedSessionsPerSubjectPerSecond: 1,
+  /** Requests that a worker which refuses requests for want of time takes all the same each second. */
+  pressedRequestsPerSecond: 128,
+  pressedRequestsPerSubjectPerSecond: 8,
+  /** Who holds more than so many times what others do on the average is refused all of them. */
+  pressedTimesOthersMax: 2,
+  /** But not who holds at most this part of what one subject may, percent. */
+  pressedHarmlessPercent: 2,
   /** What `--worker-memory` may be set to at least; less is a fault at start-up: an idle worker takes half of it. */
   workerMemoryBytesLeast: 192 * MIB,
   /** The same of `--control-plane-memory`: a control plane without any server takes close to half of it. */

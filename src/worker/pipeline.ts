@@ -4,7 +4,7 @@
 //   #onAdmission   token, user config, virtual host   → 401, 400, 500, 404
 //                  (another method: token only        → 401, 405)
 //                  headers of the transport           → 406, 415, 400
-//                  overload                           → 503
+//                  overload                           → 429, 503
 //   #onReceived    size of the body, room for it      → 413, 429, 503
 //   #toOwner       here, or one hop to the worker that owns the session
 //   relay.handle   session, JSON-RPC, backends        (relay/relay.ts)
@@ -30,6 +30,7 @@ import { ownerOf } from './session-id.js';
 import type { EdgeExchange } from './edge/edge-exchange.js';
 import type { EdgeHandler } from './edge/edge.js';
 import type { Overload } from '../process/overload.js';
+import type { OverloadDoor } from '../process/overload-door.js';
 import { selectHeaders } from './passthrough.js';
 import type { BodyOutcome } from './edge/request-body.js';
 
@@ -41,6 +42,7 @@ export interface PipelineParts {
   readonly tlsHosts: HostPolicy;
   readonly admission: Admission;
   readonly overload: Overload;
+  readonly door: OverloadDoor;
   readonly relay: Relay;
   readonly hops: Hops;
   /** `undefined` where sessions end with their worker: there is nothing to wait for. */
@@ -148,7 +150,7 @@ export class Pipeline implements EdgeHandler {
     const { method, sessionId } = exchange.request;
     const forms = checkTransport(method, exchange.head);
     if (typeof forms !== 'string') return this.#refuse(exchange, forms);
-    const refusal = this.#parts.overload.refusalOf(method, sessionId);
+    const refusal = this.#parts.door.refusalOf(method, sessionId, caller.subject);
     if (refusal !== undefined) return this.#refuse(exchange, refusal);
     const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
     const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
@@ -196,7 +198,8 @@ export class Pipeline implements EdgeHandler {
 
   #onHopAdmission(address: ForwardedIdentity, exchange: Exchange, outcome: AdmissionOutcome): void {
     const { method, sessionId } = exchange.request;
-    const refusal = outcome.kind === 'refused' ? outcome.refusal : this.#parts.overload.refusalOf(method, sessionId);
+    const refusal =
+      outcome.kind === 'refused' ? outcome.refusal : this.#parts.door.refusalOf(method, sessionId, address.subject);
     if (refusal !== undefined) {
       this.#parts.watch?.refused(exchange.request, address.virtualHostId, refusal);
       refuse(exchange, refusal);

@@ -37,6 +37,7 @@ import { Edge } from './edge/edge.js';
 import { loadUws } from './edge/uws.js';
 import { ForgetAnnouncer } from './forget-announcer.js';
 import { Overload } from '../process/overload.js';
+import { OverloadDoor } from '../process/overload-door.js';
 import { OverloadWatch } from '../process/overload-watch.js';
 import { Pipeline } from './pipeline.js';
 
@@ -118,6 +119,7 @@ export class Worker {
     const tokens = new TokenVerifier(options.token);
     const pipeline = new Pipeline({
       overload,
+      door: new OverloadDoor(overload, accounts),
       slot,
       slotCount,
       hosts: createHostPolicy(options, options.address),

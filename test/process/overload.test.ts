@@ -1,4 +1,5 @@
-// When a worker takes no more: the table in the header of overload.ts is walked, each gauge by itself, and what is refused.
+// When a process takes no more: the table in the header of overload.ts is walked, each gauge by itself, and what is refused
+// of everybody.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
@@ -91,18 +92,33 @@ for (const [gauge, calm, pressed, hard] of marks) {
 t.test('what is refused', async (t) => {
   const refused = (state: OverloadState): (string | undefined)[] => {
     const overload = overloadIn(state);
-    const asked = [
-      ['POST', ''],
-      ['POST', 'a-session'],
-      ['DELETE', 'a-session'],
-    ] as const;
-    return asked.map(([method, session]) => overload.refusalOf(method, session)?.code);
+    const answers = [overload.sessionRefusal, overload.requestRefusalOf('POST'), overload.requestRefusalOf('DELETE')];
+    return answers.map((refusal) => refusal?.code);
   };
   t.same(refused('serving'), [undefined, undefined, undefined]);
   t.same(refused('refusing-sessions'), ['sessions-paused', undefined, undefined]);
-  t.same(refused('refusing-requests'), ['overloaded', 'overloaded', undefined]);
+  t.same(refused('refusing-requests'), ['sessions-paused', 'overloaded', undefined]);
   t.equal(overloadIn('refusing-sessions').healthRefusal, undefined);
   t.equal(overloadIn('refusing-requests').healthRefusal, refusals.overloaded);
+});
+
+t.test('how far it is to the second mark, and whether it is memory that is short', async (t) => {
+  const overload = new Overload(logInto([]));
+  const after = (reading: Partial<OverloadReading>): [number, boolean] => {
+    overload.observe({ ...CALM, ...reading });
+    return [overload.leisure, overload.isShortOfMemory];
+  };
+  const { residentPercentPressed: first, residentPercentHardPressed: second, loopDelayHardPressedMs } = limits;
+  t.equal(overload.leisure, 1);
+  t.equal(after({ residentPercent: first - 1 })[0], 1);
+  t.equal(after({ residentPercent: first })[0], 1);
+  t.equal(after({ residentPercent: (first + second) / 2 })[0], 0.5);
+  t.ok(after({ residentPercent: (first + second) / 2, heapPercent: limits.heapPercentHardPressed - 1 })[0] < 0.2);
+  t.same(after({ residentPercent: second }), [0, true]);
+  t.same(after({ residentPercent: first }), [0, true], 'as long as that keeps it in this state');
+  t.same(after({ residentPercent: first - 1 }), [1, false]);
+  t.same(after({ loopDelayMs: loopDelayHardPressedMs }), [0, false]);
+  t.same(after({ loopDelayMs: loopDelayHardPressedMs, residentPercent: second }), [0, true]);
 });
 
 t.test('each change has one line', async (t) => {

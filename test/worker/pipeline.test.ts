@@ -22,8 +22,8 @@ interface Scene {
   readonly pipeline: Pipeline;
   readonly lines: string[];
   readonly relayed: Exchange[];
-  /** What the worker's overload refuses, by method and session. */
-  readonly asked: [method: string, sessionId: string][];
+  /** What the worker's overload is asked about: method, session, subject. */
+  readonly asked: [method: string, sessionId: string, subject: string][];
   admission: AdmissionOutcome | Promise<AdmissionOutcome>;
   overloadRefusal: Refusal | undefined;
 }
@@ -44,9 +44,9 @@ function createScene(changes: Partial<PipelineParts> = {}): Scene {
     hosts,
     tlsHosts: hosts,
     admission: { admit: () => scene.admission, admitSubject: () => scene.admission },
-    overload: {
-      refusalOf: (method: string, sessionId: string) => {
-        scene.asked.push([method, sessionId]);
+    door: {
+      refusalOf: (...asked: [string, string, string]) => {
+        scene.asked.push(asked);
         return scene.overloadRefusal;
       },
     },
@@ -118,7 +118,7 @@ t.test('an overloaded worker refuses before it reads a body', async (t) => {
   const { exchange, steps } = createExchange();
   scene.pipeline.onRequest(exchange);
   t.same(steps, [`answered ${refusals.overloaded.status}`]);
-  t.same(scene.asked, [['POST', 'session']]);
+  t.same(scene.asked, [['POST', 'session', 'alice']]);
   t.match(scene.lines, [/"refusal":"overloaded"/]);
 });
 
@@ -128,7 +128,7 @@ t.test('the owner of a session refuses what comes by a hop, too, and says so in 
   const { exchange, steps } = createExchange('DELETE');
   scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, exchange);
   t.same(steps, [`answered ${refusals.overloaded.status}`]);
-  t.same(scene.asked, [['DELETE', 'session']]);
+  t.same(scene.asked, [['DELETE', 'session', 'alice']]);
   t.match(scene.lines, [
     /"virtualHost":"vh","method":"DELETE","outcome":"refused","refusal":"overloaded","status":503/,
   ]);

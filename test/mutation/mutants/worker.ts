@@ -23,11 +23,6 @@ export const workerMutants: readonly Mutant[] = [
         becomes: ' ? refusals.overloaded',
       },
       {
-        slip: 'a request of an open session is refused with the new sessions',
-        text: "(sessionId === '' ? this.sessionRefusal : undefined)",
-        becomes: 'this.sessionRefusal',
-      },
-      {
         slip: 'the health check sends callers away too early',
         text: "return this.#state === 'refusing-requests' ? refusals.overloaded : undefined;",
         becomes: "return this.#state !== 'serving' ? refusals.overloaded : undefined;",
@@ -42,6 +37,64 @@ export const workerMutants: readonly Mutant[] = [
         text: 'if (next !== this.#state) {',
         becomes: '{',
       },
+    ],
+  ),
+  ...mutantsOf(
+    'src/process/overload-door.ts',
+    ['process/overload-door'],
+    [
+      {
+        slip: 'a DELETE is refused',
+        text: "=== 'serving' || method === 'DELETE') return",
+        becomes: "=== 'serving') return",
+      },
+      {
+        slip: 'a request of an open session is refused with the new sessions',
+        text: "if (this.#overload.state !== 'refusing-requests') return undefined;",
+        becomes: '',
+      },
+      {
+        slip: 'who is over a share of its own is told of the overload',
+        text: 'if (ownShare !== undefined) return ownShare;',
+        after: '#sessionRefusal(subject: string): Refusal | undefined {',
+        becomes: '',
+      },
+      {
+        slip: 'what all of them hold passes for what one does',
+        text: 'return refusal?.status === 429 ? refusal : undefined;',
+        becomes: 'return refusal;',
+      },
+      {
+        slip: 'sessions are opened however close the second mark is',
+        text: 'limits.pressedSessionsPerSecond * this.#overload.leisure',
+        becomes: 'limits.pressedSessionsPerSecond',
+      },
+      {
+        slip: 'requests are taken though memory is short',
+        text: 'this.#overload.isShortOfMemory || this',
+        becomes: 'this',
+      },
+      { slip: 'who is alone makes way for nobody', text: 'others > 0 && held', becomes: 'held' },
+      {
+        slip: 'who holds a little is refused',
+        text: 'if (held === 0 || held * 100 <= roomWhenEmpty * limits.pressedHarmlessPercent) return false;',
+        becomes: 'if (held === 0) return false;',
+      },
+      {
+        slip: 'all sessions are thought to be small',
+        text: 'sessions.held === 0 ? 0 : Math.ceil(sessionBytes.held / sessions.held)',
+        becomes: '0',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/process/few-a-second.ts',
+    ['process/few-a-second'],
+    [
+      { slip: 'one may take all', text: ' || count >= this.#perKeyMax) return', becomes: ') return' },
+      { slip: 'each has its own, without end', text: 'this.#count >= totalMax || ', becomes: '' },
+      { slip: 'what was let through once counts for ever', text: '      this.#counts.clear();', becomes: '' },
+      { slip: 'the sum of once counts for ever', text: '      this.#count = 0;', becomes: '' },
     ],
   ),
   ...mutantsOf(
@@ -220,13 +273,13 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'the overload is not looked at',
-        text: 'const refusal = this.#parts.overload.refusalOf(method, sessionId);',
-        becomes: 'const refusal = undefined as ReturnType<Overload["refusalOf"]>;',
+        text: 'const refusal = this.#parts.door.refusalOf(method, sessionId, caller.subject);',
+        becomes: 'const refusal = undefined as ReturnType<OverloadDoor["refusalOf"]>;',
         noticedBy: ['worker/pipeline'],
       },
       {
         slip: 'the overload is not looked at behind a hop',
-        text: "outcome.kind === 'refused' ? outcome.refusal : this.#parts.overload.refusalOf(method, sessionId);",
+        text: "outcome.kind === 'refused' ? outcome.refusal : this.#parts.door.refusalOf(method, sessionId, address.subject);",
         becomes: "outcome.kind === 'refused' ? outcome.refusal : undefined;",
         noticedBy: ['worker/pipeline'],
       },

@@ -1,0 +1,79 @@
+// Whom a process with too much to do still lets in, so that those who made it so are refused first. Who has used up a share
+// is told that, as always; who holds much more than others is refused; of the others a few are let in each second. Hot while
+// the process serves: one comparison a request. Cold otherwise.
+//
+//                     sessions                             requests of sessions
+//   refusing-sessions 429, most, then few a second         taken
+//   refusing-requests 429, then none                       429, most, then few a second; none where memory is short
+import type { Account, Accounts, ShareName } from '../shared/accounts.js';
+import { fullRequestShare, fullSessionShare } from '../shared/full-share.js';
+import { limits } from '../shared/limits.js';
+import { refusals, type Refusal } from '../shared/refusals.js';
+import { FewASecond } from './few-a-second.js';
+import type { Overload } from './overload.js';
+
+/** What a process may be full of. */
+const HELD_BY_SESSIONS: readonly ShareName[] = ['sessions', 'sessionBytes', 'requests'];
+const HELD_BY_REQUESTS: readonly ShareName[] = ['requests'];
+
+export class OverloadDoor {
+  readonly #overload: Overload;
+  readonly #accounts: Accounts;
+  readonly #sessions: FewASecond;
+  readonly #requests: FewASecond;
+
+  constructor(overload: Overload, accounts: Accounts, nowMs: () => number = () => performance.now()) {
+    this.#overload = overload;
+    this.#accounts = accounts;
+    this.#sessions = new FewASecond(limits.pressedSessionsPerSubjectPerSecond, nowMs);
+    this.#requests = new FewASecond(limits.pressedRequestsPerSubjectPerSecond, nowMs);
+  }
+
+  /**
+   * Why this request is not taken now, if so. A DELETE always is, because it makes room.
+   * @param sessionId `''` for a request that can only be an `initialize`.
+   */
+  refusalOf(method: string, sessionId: string, subject: string): Refusal | undefined {
+    if (this.#overload.state === 'serving' || method === 'DELETE') return undefined;
+    return sessionId === '' ? this.#sessionRefusal(subject) : this.#requestRefusal(subject);
+  }
+
+  #sessionRefusal(subject: string): Refusal | undefined {
+    const account = this.#accounts.of(subject);
+    const ownShare = ownRefusal(fullSessionShare(account, usualSessionBytes(account)));
+    if (ownShare !== undefined) return ownShare;
+    if (this.#overload.state === 'refusing-requests') return refusals.overloaded;
+    const totalMax = Math.floor(limits.pressedSessionsPerSecond * this.#overload.leisure);
+    if (this.#holdsMost(account, HELD_BY_SESSIONS)) return refusals.sessionsPaused;
+    return this.#sessions.tryTake(subject, totalMax) ? undefined : refusals.sessionsPaused;
+  }
+
+  #requestRefusal(subject: string): Refusal | undefined {
+    if (this.#overload.state !== 'refusing-requests') return undefined;
+    const account = this.#accounts.of(subject);
+    const ownShare = ownRefusal(fullRequestShare(account));
+    if (ownShare !== undefined) return ownShare;
+    if (this.#overload.isShortOfMemory || this.#holdsMost(account, HELD_BY_REQUESTS)) return refusals.overloaded;
+    return this.#requests.tryTake(subject, limits.pressedRequestsPerSecond) ? undefined : refusals.overloaded;
+  }
+
+  /** Whether the subject holds much more of something than others do on the average. Without others there is nobody to make way for. */
+  #holdsMost(account: Account, names: readonly ShareName[]): boolean {
+    return names.some((name) => {
+      const { held, roomWhenEmpty } = account[name];
+      if (held === 0 || held * 100 <= roomWhenEmpty * limits.pressedHarmlessPercent) return false;
+      const others = this.#accounts.size - 1;
+      return others > 0 && held > (limits.pressedTimesOthersMax * (this.#accounts.held(name) - held)) / others;
+    });
+  }
+}
+
+/** That all of them together hold too much is what the overload says better. */
+function ownRefusal(refusal: Refusal | undefined): Refusal | undefined {
+  return refusal?.status === 429 ? refusal : undefined;
+}
+
+/** As the subject's sessions are; what the next one says of itself is not known before it is read. */
+function usualSessionBytes({ sessions, sessionBytes }: Account): number {
+  return Math.max(limits.sessionBytesEach, sessions.held === 0 ? 0 : Math.ceil(sessionBytes.held / sessions.held));
+}
