@@ -139,6 +139,10 @@ export const limits = {
   sessionRecordsPerSweep: 256,
   /** What each of its upstream sessions counts for on top, open or not. */
   upstreamSessionBytesEach: 1_664,
+  /** Requests of one turn of the event loop that are served as they come, at least; from twice as many on they have turns by subject. */
+  requestsAtOnceMax: 64,
+  /** How long those that have turns may take of one turn of the event loop, ms. */
+  requestTurnMs: 10,
   /** Backends of a virtual host that are opened or asked at once, a millisecond together; those beyond have turns. */
   backendsAtOnceMax: 16,
   /** How long openings of and questions to those may take of one turn of the event loop, ms, all sessions together. */

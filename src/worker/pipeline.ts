@@ -6,6 +6,7 @@
 //                  headers of the transport           → 406, 415, 400
 //                  overload                           → 429, 503
 //   #onReceived    size of the body, room for it      → 413, 429, 503
+//                  its turn, where many come at once  → 429, 503
 //   #toOwner       here, or one hop to the worker that owns the session
 //   relay.handle   session, JSON-RPC, backends        (relay/relay.ts)
 //
@@ -19,6 +20,7 @@ import { checkTransport } from '../relay/transport.js';
 import type { HostPolicy } from '../shared/host-policy.js';
 import { headerUnreadable, refusals, type Refusal } from '../shared/refusals.js';
 import type { Logger } from '../shared/logger.js';
+import type { RequestTurns } from './request-turns.js';
 import type { RequestWatch } from './request-watch.js';
 import type { WorkerFigures } from './worker-figures.js';
 import type { Admission, AdmissionOutcome } from './admission/admission.js';
@@ -43,6 +45,7 @@ export interface PipelineParts {
   readonly admission: Admission;
   readonly overload: Overload;
   readonly door: OverloadDoor;
+  readonly turns: RequestTurns;
   readonly relay: Relay;
   readonly hops: Hops;
   /** `undefined` where sessions end with their worker: there is nothing to wait for. */
@@ -162,18 +165,38 @@ export class Pipeline implements EdgeHandler {
   #onReceived(exchange: EdgeExchange, caller: Caller, unreadable: Refusal | undefined, body: BodyOutcome): void {
     if (body !== 'complete') this.#refuse(exchange, REFUSED_BY_OUTCOME[body]);
     else if (unreadable !== undefined) this.#refuse(exchange, withRequestId(unreadable, exchange.request.body));
-    else this.#toOwner(caller, exchange);
+    else if (this.#parts.turns.tryPass()) this.#toOwner(caller, exchange);
+    else this.#awaitTurn(caller, exchange, () => this.#toOwner(caller, exchange));
+  }
+
+  #awaitTurn(caller: Caller, exchange: Exchange, serve: () => void): void {
+    const { subject, virtualHost } = caller;
+    const { turns, watch } = this.#parts;
+    const outcome = turns.wait(subject, exchange, serve);
+    if (outcome === 'now') {
+      serve();
+    } else if (outcome !== 'later') {
+      watch?.refused(exchange.request, virtualHost.id, outcome);
+      refuse(exchange, outcome);
+    } else if (this.#ownerOf(exchange) === this.#parts.slot && !this.#isRetired) {
+      // What it waits is a part of the time that it takes.
+      watch?.watch(caller, exchange);
+    }
   }
 
   #toOwner(caller: Caller, exchange: Exchange): void {
-    const { slot, slotCount, hops, figures } = this.#parts;
-    const { sessionId } = exchange.request;
-    // Without a session id only `initialize` can follow, and whoever answers that mints an id of its own.
-    const owner = sessionId === '' ? slot : ownerOf(sessionId, slotCount);
+    const { slot, hops, figures } = this.#parts;
+    const owner = this.#ownerOf(exchange);
     if (owner === slot && !this.#isRetired) return this.#toRelay(caller, exchange);
     if (figures !== undefined) figures.passedHops += 1;
     const address = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
     hops.forward(owner, address, exchange, (failure) => this.#onHopFailure(owner, address, exchange, failure));
+  }
+
+  /** Without a session id only `initialize` can follow, and whoever answers that mints an id of its own. */
+  #ownerOf({ request: { sessionId } }: Exchange): number {
+    const { slot, slotCount } = this.#parts;
+    return sessionId === '' ? slot : ownerOf(sessionId, slotCount);
   }
 
   /** @param sinceMs when it was first passed on. */
@@ -204,15 +227,21 @@ export class Pipeline implements EdgeHandler {
       this.#parts.watch?.refused(exchange.request, address.virtualHostId, refusal);
       refuse(exchange, refusal);
     } else if (outcome.kind === 'admitted') {
-      // The other worker did not know of the successor when it sent this.
-      if (this.#isRetired) this.#toOwner(outcome.caller, exchange);
-      else this.#toRelay(outcome.caller, exchange);
+      const { caller } = outcome;
+      if (this.#parts.turns.tryPass()) this.#onHopTurn(caller, exchange);
+      else this.#awaitTurn(caller, exchange, () => this.#onHopTurn(caller, exchange));
     }
+  }
+
+  #onHopTurn(caller: Caller, exchange: Exchange): void {
+    // The other worker did not know of the successor when it sent this.
+    if (this.#isRetired) this.#toOwner(caller, exchange);
+    else this.#toRelay(caller, exchange);
   }
 
   #toRelay(caller: Caller, exchange: Exchange): void {
     const { relay, watch } = this.#parts;
-    watch?.watch(caller, exchange);
+    if (exchange.watcher === undefined) watch?.watch(caller, exchange);
     relay.handle(caller, exchange);
   }
 

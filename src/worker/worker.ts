@@ -25,6 +25,7 @@ import { Histogram } from '../metrics/histogram.js';
 import type { Series } from '../metrics/series.js';
 import { StoreCounts } from '../store/store-counts.js';
 import { AccessLog } from './access-log.js';
+import { RequestTurns } from './request-turns.js';
 import { RequestWatch } from './request-watch.js';
 import { WorkerFigures, type FigureSources } from './worker-figures.js';
 import { Admission } from './admission/admission.js';
@@ -120,6 +121,7 @@ export class Worker {
     const pipeline = new Pipeline({
       overload,
       door: new OverloadDoor(overload, accounts),
+      turns: new RequestTurns(accounts),
       slot,
       slotCount,
       hosts: createHostPolicy(options, options.address),

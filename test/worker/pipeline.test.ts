@@ -2,18 +2,23 @@
 // are stand-ins that note what is asked of them.
 import t from 'tap';
 import type { Caller } from '../../src/relay/relay.js';
-import type { Exchange } from '../../src/relay/exchange.js';
+import type { Exchange, ExchangeWatcher } from '../../src/relay/exchange.js';
+import { limits } from '../../src/shared/limits.js';
 import { HostPolicy } from '../../src/shared/host-policy.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/worker/access-log.js';
 import { RequestWatch } from '../../src/worker/request-watch.js';
 import type { AdmissionOutcome } from '../../src/worker/admission/admission.js';
 import type { EdgeExchange } from '../../src/worker/edge/edge-exchange.js';
+import type { BodyOutcome } from '../../src/worker/edge/request-body.js';
+import { RequestTurns } from '../../src/worker/request-turns.js';
 import { Pipeline, type PipelineParts } from '../../src/worker/pipeline.js';
 import type { Hops } from '../../src/worker/hop/hops.js';
 import type { OwnerWaits } from '../../src/worker/hop/owner-waits.js';
 import { WorkerFigures } from '../../src/worker/worker-figures.js';
 import { logInto } from '../support/log-lines.js';
+import { createAccounts } from '../support/shares.js';
+import { until } from '../support/until.js';
 
 const caller = { subject: 'alice', virtualHost: { id: 'vh', passthroughHeaders: new Set() } } as unknown as Caller;
 const admitted: AdmissionOutcome = { kind: 'admitted', caller };
@@ -50,6 +55,7 @@ function createScene(changes: Partial<PipelineParts> = {}): Scene {
         return scene.overloadRefusal;
       },
     },
+    turns: new RequestTurns(createAccounts({ subjectRequestsInFlightMax: 500 })),
     relay: { handle: (_caller: Caller, exchange: Exchange) => scene.relayed.push(exchange) },
     watch: new RequestWatch(new AccessLog(logInto(lines), true), undefined),
     logger: logInto([]),
@@ -59,7 +65,10 @@ function createScene(changes: Partial<PipelineParts> = {}): Scene {
 }
 
 /** A POST with a session, and the steps that it was taken through. */
-function createExchange(method = 'POST'): { exchange: EdgeExchange & { isAborted: boolean }; steps: string[] } {
+function createExchange(
+  method = 'POST',
+  isReceived = false,
+): { exchange: EdgeExchange & { isAborted: boolean }; steps: string[] } {
   const steps: string[] = [];
   const exchange = {
     isTls: false,
@@ -80,8 +89,15 @@ function createExchange(method = 'POST'): { exchange: EdgeExchange & { isAborted
     incoming: {
       hold: () => steps.push('held'),
       letIn: (subject: string) => steps.push(`let in for ${subject}`),
-      receive: () => steps.push('body awaited'),
+      receive: (onBody: (outcome: BodyOutcome) => void) => {
+        steps.push('body awaited');
+        if (isReceived) onBody('complete');
+      },
     },
+    onAbort: undefined,
+    releaseBody: () => undefined,
+    watcher: undefined as ExchangeWatcher | undefined,
+    reset: () => exchange.watcher?.onDone(0, 0, 'unheard'),
     respond: (status: number) => steps.push(`answered ${status}`),
   };
   return { exchange: exchange as unknown as EdgeExchange & { isAborted: boolean }, steps };
@@ -162,3 +178,39 @@ t.test('a hop that is tried again and again has failed once: when nobody waits f
   t.same(steps, ['answered 503']);
   t.match(figures.failedHops.series(), [{ labels: ['owner-absent'], value: 1 }]);
 });
+
+for (const way of ['from callers', 'by a hop'] as const) {
+  t.test(
+    `requests ${way} of which too many come at once have turns, and those for whom there is no room are refused`,
+    async (t) => {
+      const scene = createScene();
+      const send = (): ReturnType<typeof createExchange> => {
+        const sent = createExchange('POST', true);
+        if (way === 'by a hop') scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, sent.exchange);
+        else scene.pipeline.onRequest(sent.exchange);
+        return sent;
+      };
+      const passing = 2 * limits.requestsAtOnceMax;
+      for (let each = 0; each < passing; each += 1) send();
+      t.equal(scene.relayed.length, passing);
+      const waiting = Array.from({ length: 500 }, send);
+      t.equal(scene.relayed.length, passing, 'no more in this turn');
+      const tooMany = send();
+      t.ok(tooMany.steps.includes('answered 429'), 'who waits is in flight');
+      t.match(scene.lines.at(-1), /"refusal":"subject-requests-full"/);
+      const [gone] = waiting;
+      gone?.exchange.onAbort?.();
+      t.match(scene.lines.at(-1), /"method":"POST","outcome":"gone"/, 'and the log has a line for it');
+      await until(() => scene.relayed.length === passing + 499, 'the others');
+      t.notOk(
+        scene.relayed.some((exchange) => exchange === gone?.exchange),
+        'who went away is asked for nothing',
+      );
+      t.same(
+        scene.relayed.slice(passing),
+        waiting.slice(1).map(({ exchange }) => exchange),
+        'in their order',
+      );
+    },
+  );
+}

@@ -250,6 +250,43 @@ export const workerMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
+    'src/worker/request-turns.ts',
+    ['worker/request-turns'],
+    [
+      { slip: 'all pass', text: 'if (this.#left === 0) return false;', becomes: '' },
+      { slip: 'a turn never begins', text: 'if (this.#left === limits.requestsAtOnceMax) this.#plan();', becomes: '' },
+      {
+        slip: 'all that wait are served in one turn',
+        text: 'while (this.#nowMs() < endMs);',
+        becomes: 'while (true);',
+      },
+      {
+        slip: 'who comes new overtakes who waits',
+        text: '        this.#left = 0;',
+        becomes: '        this.#left = 1;',
+      },
+      { slip: 'what waits is in no share', text: '    account.requests.take(1);', becomes: '' },
+      { slip: 'who has gone is served', text: '      place.leave();', becomes: '' },
+      {
+        slip: 'who has gone holds his share',
+        text: '      this.#leave(waiter);\n      exchange',
+        becomes: '      exchange',
+      },
+      { slip: 'a DELETE whose caller has gone is dropped', text: "if (isEnding) return 'later';", becomes: '' },
+      { slip: 'who has gone is never told of', text: '      exchange.reset();', becomes: '' },
+      {
+        slip: 'a DELETE without room is refused',
+        text: "return isEnding ? 'now' : refusal;",
+        becomes: 'return refusal;',
+      },
+      {
+        slip: 'whoever goes away later is dropped',
+        text: '    exchange.onAbort = undefined;',
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/worker/forget-announcer.ts',
     ['spec/bootstrap', 'integration/config-change'],
     [
@@ -281,6 +318,18 @@ export const workerMutants: readonly Mutant[] = [
         slip: 'the overload is not looked at behind a hop',
         text: "outcome.kind === 'refused' ? outcome.refusal : this.#parts.door.refusalOf(method, sessionId, address.subject);",
         becomes: "outcome.kind === 'refused' ? outcome.refusal : undefined;",
+        noticedBy: ['worker/pipeline'],
+      },
+      {
+        slip: 'requests have no turns',
+        text: 'else if (this.#parts.turns.tryPass()) this.#toOwner(caller, exchange);',
+        becomes: 'else if (this.#parts !== undefined) this.#toOwner(caller, exchange);',
+        noticedBy: ['worker/pipeline'],
+      },
+      {
+        slip: 'requests of other workers have no turns',
+        text: 'if (this.#parts.turns.tryPass()) this.#onHopTurn(caller, exchange);',
+        becomes: 'if (this.#parts !== undefined) this.#onHopTurn(caller, exchange);',
         noticedBy: ['worker/pipeline'],
       },
       {
@@ -323,7 +372,7 @@ export const workerMutants: readonly Mutant[] = [
       {
         slip: 'a session of another worker is unknown here',
         text: 'if (owner === slot && !this.#isRetired) return',
-        becomes: 'if (owner === slot || slotCount > 0) return',
+        becomes: 'if (owner === slot || this.#parts.slotCount > 0) return',
         noticedBy: ['spec/sessions'],
       },
       {

@@ -1,0 +1,156 @@
+// Of the requests that come in one turn of the event loop the first pass, and the others wait for turns by subject. Each test
+// has the clock in its hand; the turns are the event loop's own.
+import t from 'tap';
+import type { Exchange, ExchangeRequest } from '../../src/relay/exchange.js';
+import type { Accounts } from '../../src/shared/accounts.js';
+import { limits } from '../../src/shared/limits.js';
+import { RequestTurns } from '../../src/worker/request-turns.js';
+import { createAccounts } from '../support/shares.js';
+import { until } from '../support/until.js';
+
+const PASSING = 2 * limits.requestsAtOnceMax;
+
+interface SentRequest {
+  readonly exchange: Exchange;
+  readonly refusal: string | undefined;
+}
+
+interface Scene {
+  /** Serves so many requests of a subject, each now or in its turn; they are told apart by their numbers. */
+  readonly send: (subject: string, count: number, method?: ExchangeRequest['method']) => SentRequest[];
+  readonly served: string[];
+  readonly turns: RequestTurns;
+  readonly accounts: Accounts;
+  releasedBodies: number;
+  resetExchanges: number;
+}
+
+/** @param stepMs by how much the clock goes on with each look at it. */
+function createScene(stepMs = 0, accounts = createAccounts()): Scene {
+  let nowMs = 0;
+  const turns = new RequestTurns(accounts, () => (nowMs += stepMs));
+  const numbers = new Map<string, number>();
+  const served: string[] = [];
+  const sendOne = (subject: string, method: ExchangeRequest['method']): SentRequest => {
+    const number = numbers.get(subject) ?? 0;
+    numbers.set(subject, number + 1);
+    const releaseBody = (): void => void (scene.releasedBodies += 1);
+    const reset = (): void => void (scene.resetExchanges += 1);
+    const exchange = { request: { method }, onAbort: undefined, releaseBody, reset } as unknown as Exchange;
+    const serve = (): void => void served.push(`${subject} ${number}`);
+    const outcome = turns.tryPass() ? 'now' : turns.wait(subject, exchange, serve);
+    if (outcome === 'now') serve();
+    return { exchange, refusal: typeof outcome === 'string' ? undefined : outcome.code };
+  };
+  const scene: Scene = {
+    send: (subject, count, method = 'POST') => Array.from({ length: count }, () => sendOne(subject, method)),
+    served,
+    turns,
+    accounts,
+    releasedBodies: 0,
+    resetExchanges: 0,
+  };
+  return scene;
+}
+
+async function nextTurn(): Promise<void> {
+  await new Promise(setImmediate);
+}
+
+t.test('a few a turn pass, however many turns there are', async (t) => {
+  const { send, served, turns } = createScene();
+  for (let turn = 1; turn <= 20; turn += 1) {
+    send('alice', limits.requestsAtOnceMax);
+    t.equal(served.length, turn * limits.requestsAtOnceMax);
+    t.equal(turns.count, 0);
+    await nextTurn();
+  }
+});
+
+t.test('what comes beyond them in one turn waits, and is served in order', async (t) => {
+  const { send, served, turns } = createScene();
+  send('alice', PASSING + 500);
+  t.equal(served.length, PASSING);
+  t.equal(turns.count, 500);
+  await nextTurn();
+  t.same(
+    served,
+    Array.from({ length: PASSING + 500 }, (_, n) => `alice ${n}`),
+  );
+  served.length = 0;
+  send('alice', PASSING);
+  t.equal(served.length, PASSING, 'and in the turn after that all is as before');
+});
+
+t.test('who sends one is served behind one of each other, not behind all', async (t) => {
+  const { send, served } = createScene(1);
+  send('attacker', PASSING + 1_000);
+  served.length = 0;
+  await nextTurn();
+  t.equal(served.length, limits.requestTurnMs, 'a turn takes its time, and no more');
+  served.length = 0;
+  send('victim', 1);
+  t.same(served, [], 'nobody overtakes');
+  await nextTurn();
+  t.ok(served.indexOf('victim 0') < 2, 'but its turn comes at once');
+});
+
+t.test('a turn ends when its time is over, and the others follow', async (t) => {
+  const { send, served } = createScene(1);
+  const { requestTurnMs } = limits;
+  send('alice', PASSING + 5 * requestTurnMs);
+  for (let turn = 1; turn <= 5; turn += 1) {
+    await nextTurn();
+    t.equal(served.length, PASSING + turn * requestTurnMs);
+  }
+});
+
+t.test('what waits is in flight: its share bounds it, and nothing of it stays behind', async (t) => {
+  const { send, served, accounts } = createScene(0, createAccounts({ subjectRequestsInFlightMax: 10 }));
+  const sent = send('alice', PASSING + 15);
+  t.equal(sent.filter(({ refusal }) => refusal === 'subject-requests-full').length, 5);
+  t.equal(accounts.of('alice').requests.held, 10);
+  t.equal(send('bob', 1)[0]?.refusal, undefined);
+  await until(() => served.length === PASSING + 11, 'those that had room');
+  t.equal(accounts.size, 0);
+  const all = createScene(0, createAccounts({ requestsInFlightMax: 10 }));
+  for (let each = 0; each < PASSING + 10; each += 1) all.send(`s${each}`, 1);
+  t.equal(all.send('one more', 1)[0]?.refusal, 'requests-full');
+});
+
+t.test('who goes away while he waits is not served; who deletes a session is', async (t) => {
+  const scene = createScene();
+  const { send, served, accounts, turns } = scene;
+  send('other', PASSING);
+  served.length = 0;
+  const [gone] = send('alice', 1);
+  send('alice', 1);
+  const [deletes] = send('alice', 1, 'DELETE');
+  gone?.exchange.onAbort?.();
+  deletes?.exchange.onAbort?.();
+  t.equal(turns.count, 2);
+  t.equal(scene.releasedBodies, 1);
+  t.equal(scene.resetExchanges, 1, 'whoever watches it hears of its end');
+  t.equal(accounts.of('alice').requests.held, 2);
+  await nextTurn();
+  t.same(served, ['alice 1', 'alice 2']);
+  t.equal(accounts.size, 0);
+});
+
+t.test('who was served is not dropped any more when he goes away', async (t) => {
+  const { send, accounts } = createScene();
+  send('other', PASSING);
+  const [sent] = send('alice', 1);
+  await nextTurn();
+  t.equal(sent?.exchange.onAbort, undefined, 'whoever serves it hears of that');
+  t.equal(accounts.size, 0);
+});
+
+t.test('a DELETE is never refused', async (t) => {
+  const { send, served } = createScene(0, createAccounts({ subjectRequestsInFlightMax: 1 }));
+  send('other', PASSING);
+  send('alice', 1);
+  served.length = 0;
+  t.equal(send('alice', 1, 'DELETE')[0]?.refusal, undefined);
+  t.same(served, ['alice 1']);
+});
