@@ -4,6 +4,7 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { limits } from '../shared/limits.js';
 import type { Overload, OverloadReading } from './overload.js';
+import { RunQueueWait } from './run-queue-wait.js';
 
 /** So many readings of the event loop in a row count: one long task is no overload. */
 const DELAYS_KEPT = 5;
@@ -11,6 +12,8 @@ const DELAYS_KEPT = 5;
 /** What is read. In tests it is made up. */
 export interface OverloadGauges {
   nowMs(): number;
+  /** How long the event loop's thread has waited for a processor, since it began. */
+  runQueueWaitMs(): number;
   residentBytes(): number;
   /** Heap in use; after each full collection, and whatever is lower since. */
   liveHeapBytes(): number;
@@ -26,10 +29,12 @@ export class OverloadWatch {
   readonly #onDelay: (delayMs: number) => void;
   readonly #delaysMs: number[] = [];
   #dueMs: number;
+  /** Waited for a processor, as of the last reading. */
+  #waitedMs: number;
   #collectedAtMs = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param memoryBytes what the process may take. @param onDelay hears of each reading how late it was. */
+  /** @param memoryBytes what the process may take. @param onDelay hears of each reading how late it was, whoever's doing that was. */
   constructor(
     overload: Overload,
     memoryBytes: number,
@@ -41,6 +46,7 @@ export class OverloadWatch {
     this.#memoryBytes = memoryBytes;
     this.#gauges = gauges;
     this.#dueMs = gauges.nowMs() + limits.overloadReadingMs;
+    this.#waitedMs = gauges.runQueueWaitMs();
   }
 
   start(): void {
@@ -59,7 +65,7 @@ export class OverloadWatch {
     const nowMs = this.#gauges.nowMs();
     const delayMs = Math.max(0, nowMs - this.#dueMs);
     this.#onDelay(delayMs);
-    this.#delaysMs.push(delayMs);
+    this.#delaysMs.push(this.#ownPart(delayMs));
     if (this.#delaysMs.length > DELAYS_KEPT) this.#delaysMs.shift();
     this.#dueMs = nowMs + limits.overloadReadingMs;
     let reading = this.#reading();
@@ -74,8 +80,17 @@ export class OverloadWatch {
       reading = this.#reading();
       // The pause was of our own making.
       this.#dueMs = this.#gauges.nowMs() + limits.overloadReadingMs;
+      this.#waitedMs = this.#gauges.runQueueWaitMs();
     }
     this.#overload.observe(reading);
+  }
+
+  /** Without the time in which other processes had the processor: to refuse callers would not make them fewer. */
+  #ownPart(delayMs: number): number {
+    const waitedMs = this.#gauges.runQueueWaitMs();
+    const ownMs = Math.max(0, delayMs - (waitedMs - this.#waitedMs));
+    this.#waitedMs = waitedMs;
+    return ownMs;
   }
 
   #reading(): OverloadReading {
@@ -93,6 +108,7 @@ export class OverloadWatch {
 export class ProcessGauges implements OverloadGauges {
   /** Heap in use after the last full collection. */
   #collectedHeapBytes = 0;
+  readonly #runQueueWait = new RunQueueWait();
   readonly #collect = globalThis.gc ?? exposeCollector();
   /** Only a full collection takes what is registered here, so its call back says that there was one. */
   readonly #witness = new FinalizationRegistry<undefined>(() => this.#onCollected());
@@ -112,6 +128,10 @@ export class ProcessGauges implements OverloadGauges {
 
   nowMs(): number {
     return performance.now();
+  }
+
+  runQueueWaitMs(): number {
+    return this.#runQueueWait.totalMs();
   }
 
   residentBytes(): number {

@@ -33,7 +33,7 @@ export interface OverloadReading {
   readonly residentPercent: number;
   /** What of the heap is in use, not counting garbage, in percent of what the heap may have. */
   readonly heapPercent: number;
-  /** How late the event loop has been lately, again and again. */
+  /** How late the event loop has been lately, again and again, by what the process itself does. */
   readonly loopDelayMs: number;
 }
 

@@ -149,6 +149,7 @@ t.test('each change has one line', async (t) => {
 /** Gauges that the test turns. */
 class TurnedGauges implements OverloadGauges {
   ms = 0;
+  waitedMs = 0;
   resident = 0;
   live = 0;
   garbage = 0;
@@ -156,6 +157,9 @@ class TurnedGauges implements OverloadGauges {
 
   nowMs(): number {
     return this.ms;
+  }
+  runQueueWaitMs(): number {
+    return this.waitedMs;
   }
   residentBytes(): number {
     return this.resident + this.garbage;
@@ -172,16 +176,27 @@ class TurnedGauges implements OverloadGauges {
   }
 }
 
-function watched(): { gauges: TurnedGauges; overload: Overload; read: (lateMs?: number) => OverloadState } {
+interface Watched {
+  readonly gauges: TurnedGauges;
+  readonly overload: Overload;
+  /** Of these, so many the process spent waiting for a processor. */
+  readonly read: (lateMs?: number, waitedMs?: number) => OverloadState;
+  /** What is published. */
+  readonly delaysMs: readonly number[];
+}
+
+function watched(): Watched {
   const gauges = new TurnedGauges();
   const overload = new Overload(logInto([]));
-  const watch = new OverloadWatch(overload, 1_000, gauges);
-  const read = (lateMs = 0): OverloadState => {
+  const delaysMs: number[] = [];
+  const watch = new OverloadWatch(overload, 1_000, gauges, (delayMs) => delaysMs.push(delayMs));
+  const read = (lateMs = 0, waitedMs = 0): OverloadState => {
+    gauges.waitedMs += waitedMs;
     gauges.ms += limits.overloadReadingMs + lateMs;
     watch.read();
     return overload.state;
   };
-  return { gauges, overload, read };
+  return { gauges, overload, read, delaysMs };
 }
 
 t.test('an event loop that is late once is not overloaded, one that is always late is', async (t) => {
@@ -191,6 +206,16 @@ t.test('an event loop that is late once is not overloaded, one that is always la
   for (let each = 0; each < 3; each += 1) t.equal(read(400), 'serving');
   t.equal(read(400), 'refusing-sessions');
   t.equal(read(0), 'serving', 'and one reading in time is enough');
+});
+
+t.test('an event loop that is late because others have the processor is not overloaded', async (t) => {
+  const { read, delaysMs } = watched();
+  for (let each = 0; each < 10; each += 1) t.equal(read(900, 800), 'serving', 'a tenth of a second was its own');
+  t.equal(read(400, 600), 'serving', 'it waited before it was late, too');
+  t.same([...new Set(delaysMs)], [900, 400], 'how late it was is published all the same');
+  for (let each = 0; each < 4; each += 1) t.equal(read(900, 500), 'serving');
+  t.equal(read(900, 500), 'refusing-sessions', 'nearly half a second was its own, again and again');
+  t.equal(read(400, 400), 'serving');
 });
 
 t.test('memory that was garbage is no overload: it is collected first, but not again and again', async (t) => {

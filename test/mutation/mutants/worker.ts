@@ -128,6 +128,17 @@ export const workerMutants: readonly Mutant[] = [
         becomes: '',
       },
       { slip: 'one gauge of memory is enough not to lack it', text: '      ) >= 0;', becomes: '      ) > 0;' },
+      {
+        slip: 'what others take of the processor counts as its own',
+        text: 'Math.max(0, delayMs - (waitedMs - this.#waitedMs))',
+        becomes: 'delayMs',
+      },
+      {
+        slip: 'what others have ever taken counts',
+        text: '    this.#waitedMs = waitedMs;',
+        becomes: '',
+      },
+      { slip: 'only its own lateness is published', text: 'this.#onDelay(delayMs);', becomes: 'this.#onDelay(0);' },
       { slip: 'readings end after the first', text: '      this.start();', becomes: '' },
       { slip: 'readings go on after the end', text: 'clearTimeout(this.#timer);', becomes: '' },
     ],

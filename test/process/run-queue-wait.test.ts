@@ -1,0 +1,27 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { RunQueueWait } from '../../src/process/run-queue-wait.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+t.test('the wait is the second number, as it is now', async (t) => {
+  const path = join(createScratchDirectory(t), 'schedstat');
+  writeFileSync(path, '7000000000 1500000000 42\n');
+  const wait = new RunQueueWait(path);
+  t.equal(wait.totalMs(), 1_500);
+  writeFileSync(path, '7000000001 2250000000 43\n');
+  t.equal(wait.totalMs(), 2_250);
+  writeFileSync(path, 'gone mad\n');
+  t.equal(wait.totalMs(), 2_250, 'no wait since, when nobody can tell');
+});
+
+t.test('where it is not counted it is none', async (t) => {
+  t.equal(new RunQueueWait(join(createScratchDirectory(t), 'nothing')).totalMs(), 0);
+});
+
+t.test('of this thread it never falls', async (t) => {
+  const wait = new RunQueueWait();
+  const before = wait.totalMs();
+  t.ok(before >= 0);
+  t.ok(wait.totalMs() >= before);
+});
