@@ -119,10 +119,15 @@ export function readClientMessage(bytes: Buffer): ClientReading {
 
 /**
  * The same for a message of any size: in slices, with others' turns of the event loop between them.
+ * @param subject whose message it is.
  * @param done called once, from within when there is time for all of it. The bytes must stay as they are until then.
  */
-export function readLargeClientMessage(bytes: Buffer, done: (message: ClientReading) => void): Reading {
-  return readings.readNow(bytes, CLIENT_DEPTH, (tape) => {
+export function readLargeClientMessage(
+  subject: string,
+  bytes: Buffer,
+  done: (message: ClientReading) => void,
+): Reading {
+  return readings.readNow(subject, bytes, CLIENT_DEPTH, (tape) => {
     done(tape === undefined ? 'not-json' : clientMessageIn(tape, bytes));
   });
 }

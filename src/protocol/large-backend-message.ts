@@ -8,22 +8,38 @@ import { leadingFilter, mayNameUri, NO_URIS, URI_DEPTH, URI_KEY_OVERLAP, URI_LEA
 
 /**
  * As `readBackendMessage`; of an answer the URIs in it are told, too.
+ * @param subject whose session it belongs to.
  * @param done called once, from within when there is time for all of it. The bytes must stay as they are until then.
  * @param hasTasks whether ids of tasks are told as well.
  */
-export function readLargeBackendMessage(bytes: Buffer, done: LargeMessageReader, hasTasks = false): Reading {
-  return new LargeReading(bytes, hasTasks, done, (...reading) => readings.readNow(bytes, BACKEND_DEPTH, ...reading));
+export function readLargeBackendMessage(
+  subject: string,
+  bytes: Buffer,
+  done: LargeMessageReader,
+  hasTasks = false,
+): Reading {
+  return new LargeReading(subject, bytes, hasTasks, done, (...reading) =>
+    readings.readNow(subject, bytes, BACKEND_DEPTH, ...reading),
+  );
 }
 
 /** The same, never called back from within. */
-export function readLargeBackendMessageLater(bytes: Buffer, done: LargeMessageReader, hasTasks = false): Reading {
-  return new LargeReading(bytes, hasTasks, done, (...reading) => readings.read(bytes, BACKEND_DEPTH, ...reading));
+export function readLargeBackendMessageLater(
+  subject: string,
+  bytes: Buffer,
+  done: LargeMessageReader,
+  hasTasks = false,
+): Reading {
+  return new LargeReading(subject, bytes, hasTasks, done, (...reading) =>
+    readings.read(subject, bytes, BACKEND_DEPTH, ...reading),
+  );
 }
 
 export type LargeMessageReader = (message: BackendMessage | undefined) => void;
 
 /** Reads a large message of a backend, and once more if there may be something in it that is to be found. */
 class LargeReading implements Reading {
+  readonly #subject: string;
   readonly #bytes: Buffer;
   readonly #hasTasks: boolean;
   readonly #done: LargeMessageReader;
@@ -33,11 +49,13 @@ class LargeReading implements Reading {
   #isInSecond = false;
 
   constructor(
+    subject: string,
     bytes: Buffer,
     hasTasks: boolean,
     done: LargeMessageReader,
     start: (handler: ReadingHandler, extras: ReadingExtras) => Reading,
   ) {
+    this.#subject = subject;
     this.#bytes = bytes;
     this.#hasTasks = hasTasks;
     this.#done = done;
@@ -72,6 +90,7 @@ class LargeReading implements Reading {
         },
       );
     const leading = [...(mayNameUri ? URI_LEADING : []), ...(this.#mayNameTask ? TASK_LEADING : [])];
-    this.#reading = readings.read(this.#bytes, URI_DEPTH, handler, { filter: leadingFilter(this.#bytes, leading) });
+    const filter = leadingFilter(this.#bytes, leading);
+    this.#reading = readings.read(this.#subject, this.#bytes, URI_DEPTH, handler, { filter });
   }
 }

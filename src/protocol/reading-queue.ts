@@ -1,6 +1,7 @@
 // Large JSON texts are read a slice at a time, between which the event loop serves others: however many there are, they
-// take it for a few milliseconds a turn, together. Every other slice is of the text that came first, and every other of
-// the one that has the least left, so that none waits for ever and a small one does not wait for a giant.
+// take it for a few milliseconds a turn, together. Subjects have a slice each in turn. Of one subject's slices every other is of the
+// text that came first, and every other of the one that has the least left, so that none waits for ever and a small one does
+// not wait for a giant.
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { JsonScanner } from './json-scanner.js';
@@ -23,23 +24,24 @@ export interface ReadingExtras {
 export type ReadingHandler = (tape: JsonScanner | undefined) => void;
 
 export class ReadingQueue {
-  /** In the order in which they came. */
-  readonly #readings: SlicedReading[] = [];
+  /** Of each subject that has something to be read, in the order of their turns. */
+  readonly #lines: Line[] = [];
   readonly #spareScanners: JsonScanner[] = [];
   #startedCount = 0;
   #isTurnDue = false;
-  #isTurnOfOldest = false;
   /** What is left of this turn of the event loop for all of them, ms. */
   #leftMs: number = limits.readingTurnMs;
 
   /**
    * Checks that the bytes are JSON in UTF-8, and writes down where its values are. They must stay as they are meanwhile.
+   * @param subject on whose behalf it is read.
    * @param depthMax as for `JsonScanner.scan`.
    * @param handler called once, never from within.
    */
-  read(bytes: Uint8Array, depthMax: number, handler: ReadingHandler, extras?: ReadingExtras): Reading {
-    const reading = new SlicedReading(bytes, depthMax, extras, handler, () => this.#remove(reading));
-    this.#readings.push(reading);
+  read(subject: string, bytes: Uint8Array, depthMax: number, handler: ReadingHandler, extras?: ReadingExtras): Reading {
+    const line = this.#lineOf(subject);
+    const reading = new SlicedReading(bytes, depthMax, extras, handler, () => this.#remove(line, reading));
+    line.readings.push(reading);
     this.#plan();
     return reading;
   }
@@ -48,15 +50,21 @@ export class ReadingQueue {
    * The same, begun at once if no other text is being read: the handler is called from within when there is time for all
    * of the text in this turn. So it is looked at, and goes on, while the processor's caches still hold it.
    */
-  readNow(bytes: Uint8Array, depthMax: number, handler: ReadingHandler, extras?: ReadingExtras): Reading {
-    const isFirst = this.#readings.length === 0;
-    const reading = this.read(bytes, depthMax, handler, extras);
+  readNow(
+    subject: string,
+    bytes: Uint8Array,
+    depthMax: number,
+    handler: ReadingHandler,
+    extras?: ReadingExtras,
+  ): Reading {
+    const isFirst = this.#lines.length === 0;
+    const reading = this.read(subject, bytes, depthMax, handler, extras);
     if (isFirst && this.#leftMs > 0) this.#turn();
     return reading;
   }
 
   #plan(): void {
-    if (this.#isTurnDue || this.#readings.length === 0) return;
+    if (this.#isTurnDue || this.#lines.length === 0) return;
     this.#isTurnDue = true;
     setImmediate(() => {
       this.#isTurnDue = false;
@@ -71,46 +79,83 @@ export class ReadingQueue {
     const startMs = performance.now();
     let nowMs = startMs;
     do {
-      const reading = this.#next();
-      if (reading === undefined) break;
-      this.#start(reading);
+      const line = this.#nextLine();
+      const reading = line?.next(this.#mayStart(line));
+      if (line === undefined || reading === undefined) break;
+      this.#start(line, reading);
       const outcome = reading.readSlice();
       if (outcome !== 'unfinished') {
         // It stays in the queue until it was told, so that nothing is read from within.
         reading.handler(outcome === 'sound' ? reading.scanner : undefined);
-        this.#remove(reading);
+        this.#remove(line, reading);
       }
       nowMs = performance.now();
     } while (nowMs - startMs < this.#leftMs);
     this.#leftMs -= nowMs - startMs;
   }
 
-  #next(): SlicedReading | undefined {
+  #lineOf(subject: string): Line {
+    const known = this.#lines.find((line) => line.subject === subject);
+    if (known !== undefined) return known;
+    const line = new Line(subject);
+    this.#lines.push(line);
+    return line;
+  }
+
+  /** The first that has something to read; its next turn comes behind those of all others. */
+  #nextLine(): Line | undefined {
+    const index = this.#lines.findIndex((line) => line.startedCount > 0 || this.#mayStart(line));
+    const [line] = index === -1 ? [] : this.#lines.splice(index, 1);
+    if (line !== undefined) this.#lines.push(line);
+    return line;
+  }
+
+  #mayStart({ startedCount }: Line): boolean {
+    return this.#startedCount < limits.readingsStartedMax && startedCount < limits.readingsStartedPerSubjectMax;
+  }
+
+  #start(line: Line, reading: SlicedReading): void {
+    if (reading.scanner !== undefined) return;
+    this.#startedCount += 1;
+    line.startedCount += 1;
+    reading.start(this.#spareScanners.pop() ?? new JsonScanner());
+  }
+
+  #remove(line: Line, reading: SlicedReading): void {
+    const index = line.readings.indexOf(reading);
+    if (index === -1) return;
+    line.readings.splice(index, 1);
+    if (line.readings.length === 0) this.#lines.splice(this.#lines.indexOf(line), 1);
+    if (reading.scanner === undefined) return;
+    this.#startedCount -= 1;
+    line.startedCount -= 1;
+    reading.scanner.shrink();
+    this.#spareScanners.push(reading.scanner);
+  }
+}
+
+/** What is to be read of one subject. */
+class Line {
+  readonly subject: string;
+  /** In the order in which they came. */
+  readonly readings: SlicedReading[] = [];
+  startedCount = 0;
+  #isTurnOfOldest = false;
+
+  constructor(subject: string) {
+    this.subject = subject;
+  }
+
+  /** @param mayStart whether one that has not begun may. */
+  next(mayStart: boolean): SlicedReading | undefined {
     this.#isTurnOfOldest = !this.#isTurnOfOldest;
     let chosen: SlicedReading | undefined;
-    const mayStart = this.#startedCount < limits.readingsStartedMax;
-    for (const reading of this.#readings) {
+    for (const reading of this.readings) {
       if (reading.scanner === undefined && !mayStart) continue;
       if (chosen === undefined || reading.bytesLeft < chosen.bytesLeft) chosen = reading;
       if (this.#isTurnOfOldest) break;
     }
     return chosen;
-  }
-
-  #start(reading: SlicedReading): void {
-    if (reading.scanner !== undefined) return;
-    this.#startedCount += 1;
-    reading.start(this.#spareScanners.pop() ?? new JsonScanner());
-  }
-
-  #remove(reading: SlicedReading): void {
-    const index = this.#readings.indexOf(reading);
-    if (index === -1) return;
-    this.#readings.splice(index, 1);
-    if (reading.scanner === undefined) return;
-    this.#startedCount -= 1;
-    reading.scanner.shrink();
-    this.#spareScanners.push(reading.scanner);
   }
 }
 

@@ -209,7 +209,7 @@ export class Relay {
   #postWithoutSession(caller: Caller, exchange: Exchange): void {
     const { body } = exchange.request;
     if (body.length <= limits.readAtOnceBytesMax) this.#onFirst(caller, exchange, readClientMessage(body));
-    else readLargeClientMessage(body, (message) => this.#onFirst(caller, exchange, message));
+    else readLargeClientMessage(caller.subject, body, (message) => this.#onFirst(caller, exchange, message));
   }
 
   #onFirst(caller: Caller, exchange: Exchange, message: ClientReading): void {
@@ -265,7 +265,7 @@ export class Relay {
   #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
     session.applyConfig(virtualHost, exchange.request);
     const number = session.readings.begin(exchange.isPart);
-    readLargeClientMessage(exchange.request.body, (message) => {
+    readLargeClientMessage(subject, exchange.request.body, (message) => {
       exchange.onRead(message);
       if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
       else this.#onMessage({ subject, virtualHost: session.virtualHost ?? virtualHost }, session, exchange, message);

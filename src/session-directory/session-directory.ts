@@ -1,6 +1,7 @@
 // Where the sessions of a gateway are written down, so that a process that does not know one can go on with it. What cannot be
 // written costs durability and nothing else; what cannot be read is told apart from what is not there. Cold.
 import type { SealedRead, SealedSessions } from '../store/sealed-sessions.js';
+import { BoundedCounts } from '../shared/bounded-counts.js';
 import { FairQueue } from '../shared/fair-queue.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
@@ -48,6 +49,11 @@ export class SessionDirectory {
     itemsMax: limits.sessionLookUpsWaitingMax,
     itemsPerKeyMax: limits.sessionLookUpsWaitingPerSubjectMax,
   });
+  /** By subject. */
+  readonly #writesUnderWay = new BoundedCounts({
+    totalMax: limits.sessionWritesMax,
+    perKeyMax: limits.sessionWritesPerSubjectMax,
+  });
   /** By the keys of sessions that are here. */
   readonly #watchers = new Map<string, () => void>();
   /** Keys of sessions that are over while their records may still be there. */
@@ -56,7 +62,6 @@ export class SessionDirectory {
   readonly #reads = new Set<ReadUnderWay>();
   #isRetired = false;
   #lookUpsUnderWay = 0;
-  #writesUnderWay = 0;
   #failedCount = 0;
 
   constructor(sessions: SealedSessions, options: SessionDirectoryOptions) {
@@ -121,18 +126,17 @@ export class SessionDirectory {
 
   /** @param version of what is there now; 0 for nothing. */
   async write(sessionId: string, owner: SessionOwner, record: SessionRecord, version: number): Promise<WriteOutcome> {
-    if (this.#writesUnderWay >= limits.sessionWritesMax) return this.#failed('too many writes are under way');
-    const bytes = encodeSessionRecord(record);
-    if (bytes.length > limits.sessionRecordBytesMax) return this.#failed('the record of a session is too long');
-    const keys = sessionKeys(sessionId);
-    const sealed = { version: version + 1, bytes: seal(keys, owner, bytes) };
-    this.#writesUnderWay += 1;
+    if (!this.#writesUnderWay.tryAdd(owner.subject)) return this.#failed('too many writes are under way');
     try {
+      const bytes = encodeSessionRecord(record);
+      if (bytes.length > limits.sessionRecordBytesMax) return this.#failed('the record of a session is too long');
+      const keys = sessionKeys(sessionId);
+      const sealed = { version: version + 1, bytes: seal(keys, owner, bytes) };
       return (await this.#sessions.write(keys.place, sealed, this.#lifeMs)) ? 'written' : 'overtaken';
     } catch (error) {
       return this.#failed(reasonOf(error));
     } finally {
-      this.#writesUnderWay -= 1;
+      this.#writesUnderWay.remove(owner.subject);
     }
   }
 

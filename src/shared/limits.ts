@@ -122,6 +122,7 @@ export const limits = {
   sessionWriteWaitMsMax: 1_000,
   /** Records of sessions that a worker is writing at once; one more is not written. */
   sessionWritesMax: 10_000,
+  sessionWritesPerSubjectMax: 2_500,
   /** Look-ups of unknown sessions that a worker has under way at once; further ones wait for their turn. */
   sessionLookUpsMax: 256,
   /** Look-ups that wait for their turn, of all subjects and of one; one more is refused. */
@@ -218,6 +219,7 @@ export const limits = {
   readingTurnMs: 5,
   /** Large messages whose reading has begun, of each of which the places of its values are kept; others wait. */
   readingsStartedMax: 8,
+  readingsStartedPerSubjectMax: 2,
   /** Bytes of a large answer that are made ready and handed to its exchange at once; the next follow when there is room. */
   sentPieceBytes: 64 * KIB,
   /** Bytes of one large answer in one turn of the event loop, however fast its caller reads; then others have their turn. */

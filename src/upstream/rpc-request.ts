@@ -272,6 +272,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     this.#deadline.cancel();
     this.#transition('json', 'reading');
     this.#reading = readLargeBackendMessage(
+      this.#plan.subject,
       bytes,
       (message) => this.#onJsonMessage(bytes, message),
       this.#plan.hasTasks,
@@ -309,7 +310,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
       this.#countEvent();
       this.#goOn();
     };
-    this.#reading = readLargeBackendMessageLater(data, onRead, this.#plan.hasTasks);
+    this.#reading = readLargeBackendMessageLater(this.#plan.subject, data, onRead, this.#plan.hasTasks);
   }
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {

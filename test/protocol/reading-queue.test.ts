@@ -20,7 +20,7 @@ function outcomeOf(tape: JsonScanner | undefined): Outcome {
 }
 
 function readInSlices(queue: ReadingQueue, bytes: Buffer, depth: number): Promise<Outcome> {
-  return new Promise((resolve) => queue.read(bytes, depth, (tape) => resolve(outcomeOf(tape))));
+  return new Promise((resolve) => queue.read('alice', bytes, depth, (tape) => resolve(outcomeOf(tape))));
 }
 
 /** The whole of it at once. */
@@ -71,13 +71,13 @@ t.test('what is cancelled is not told, and the others are', async (t) => {
   const queue = new ReadingQueue();
   const text = Buffer.from(`[${'1,'.repeat(SLICE)}1]`);
   const told: string[] = [];
-  const first = queue.read(text, 0, () => told.push('first'));
-  const second = queue.read(text, 0, () => {
+  const first = queue.read('alice', text, 0, () => told.push('first'));
+  const second = queue.read('alice', text, 0, () => {
     told.push('second');
     third.cancel();
   });
-  const third = queue.read(text, 0, () => told.push('third'));
-  queue.read(text, 0, () => told.push('fourth'));
+  const third = queue.read('alice', text, 0, () => told.push('third'));
+  queue.read('alice', text, 0, () => told.push('fourth'));
   first.cancel();
   first.cancel();
   await until(() => told.includes('fourth'), 'the last');
@@ -133,7 +133,7 @@ t.test('what is to be read now is told from within while the turn has time, and 
   let toldCount = 0;
   let askedCount = 0;
   do {
-    queue.readNow(small, 0, () => (toldCount += 1));
+    queue.readNow('alice', small, 0, () => (toldCount += 1));
     askedCount += 1;
   } while (toldCount === askedCount && askedCount < 100_000);
   t.ok(askedCount > 1, 'the first was read at once');
@@ -141,15 +141,15 @@ t.test('what is to be read now is told from within while the turn has time, and 
   await until(() => toldCount === askedCount, 'the last');
 
   let isTold = false;
-  queue.readNow(Buffer.from('[]'), 0, () => (isTold = true));
+  queue.readNow('alice', Buffer.from('[]'), 0, () => (isTold = true));
   t.ok(isTold, 'the next turn has its own time');
 });
 
 t.test('what is to be read now waits behind what is being read', async (t) => {
   const queue = new ReadingQueue();
   const told: string[] = [];
-  queue.readNow(Buffer.from(`[${'{},'.repeat(SLICE * 20)}1]`), 0, () => told.push('giant'));
-  queue.readNow(Buffer.from('[]'), 0, () => told.push('small'));
+  queue.readNow('alice', Buffer.from(`[${'{},'.repeat(SLICE * 20)}1]`), 0, () => told.push('giant'));
+  queue.readNow('alice', Buffer.from('[]'), 0, () => told.push('small'));
   t.same(told, []);
   await until(() => told.length === 2, 'both');
   t.same(told, ['small', 'giant']);
@@ -158,10 +158,38 @@ t.test('what is to be read now waits behind what is being read', async (t) => {
 t.test('what is asked for while something is told comes behind it', async (t) => {
   const queue = new ReadingQueue();
   const told: string[] = [];
-  queue.readNow(Buffer.from('[1]'), 0, (outer) => {
-    queue.readNow(Buffer.from('[2,2]'), 1, () => told.push('inner'));
+  queue.readNow('alice', Buffer.from('[1]'), 0, (outer) => {
+    queue.readNow('alice', Buffer.from('[2,2]'), 1, () => told.push('inner'));
     told.push(`outer of ${outer?.count}`);
   });
   await until(() => told.length === 2, 'the inner one');
   t.same(told, ['outer of 1', 'inner'], 'the tape is its own until it is told');
+});
+
+t.test('who has one text read does not wait behind another who has many', async (t) => {
+  const queue = new ReadingQueue();
+  const text = (slices: number): Buffer => Buffer.from(`[${'"xxxxx",'.repeat((slices * SLICE) / 8)}1]`);
+  let toldCount = 0;
+  for (let each = 0; each < 20; each += 1) queue.read('attacker', text(10), 0, () => (toldCount += 1));
+  let toldBefore = -1;
+  // Larger than the others, so that it is not chosen for what it has left.
+  queue.read('victim', text(11), 0, () => (toldBefore = toldCount));
+  await until(() => toldBefore !== -1, 'the one');
+  t.ok(toldBefore <= 3, `${toldBefore} others were read before it`);
+  await until(() => toldCount === 20, 'all others');
+});
+
+t.test('who has begun as many texts as he may keeps nobody else from beginning one', async (t) => {
+  const queue = new ReadingQueue();
+  const text = (slices: number): Buffer => Buffer.from(`[${'"xxxxx",'.repeat((slices * SLICE) / 8)}1]`);
+  let toldCount = 0;
+  // Each is the smallest, so that it is begun at once.
+  for (let slices = 200 + limits.readingsStartedMax; slices > 200; slices -= 1) {
+    queue.read('attacker', text(slices), 0, () => (toldCount += 1));
+    await new Promise(setImmediate);
+  }
+  let toldBefore = -1;
+  queue.read('victim', text(2), 0, () => (toldBefore = toldCount));
+  await until(() => toldBefore !== -1, 'the one');
+  t.equal(toldBefore, 0);
 });

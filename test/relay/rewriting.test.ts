@@ -26,7 +26,7 @@ async function rewrite(body: string, places: number, uriName = 'b'): Promise<str
   const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,${body}}`);
   const atOnce = written(bytes, readBackendMessage(bytes), places, uriName);
   const inSlices = await new Promise<string>((resolve) => {
-    readLargeBackendMessage(bytes, (message) => resolve(written(bytes, message, places, uriName)));
+    readLargeBackendMessage('alice', bytes, (message) => resolve(written(bytes, message, places, uriName)));
   });
   if (atOnce !== inSlices) throw new Error(`the ways differ: ${printable(body)}`);
   return atOnce.slice('{"jsonrpc":"2.0","id":7,'.length, -1);
@@ -124,7 +124,7 @@ t.test('a large answer without URIs and tasks says so: nobody looks for them aga
   const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,"result":{"content":[],"x":"${'y'.repeat(300_000)}"}}`);
   for (const hasTasks of [true, false]) {
     const message = await new Promise<BackendMessage | undefined>((resolve) => {
-      readLargeBackendMessage(bytes, resolve, hasTasks);
+      readLargeBackendMessage('alice', bytes, resolve, hasTasks);
     });
     t.match(message, { kind: 'response', uris: [], taskIds: [] });
   }
@@ -134,7 +134,9 @@ t.test('a large answer with more on the way to URIs than is gone through at once
   const read = (count: number): Promise<unknown> => {
     const links = Array.from({ length: count }, () => '{"type":"resource_link","uri":"a:1"}').join();
     const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,"result":{"content":[${links}]}}`);
-    return new Promise((resolve) => readLargeBackendMessage(bytes, (message) => resolve(message?.uris?.length)));
+    return new Promise((resolve) =>
+      readLargeBackendMessage('alice', bytes, (message) => resolve(message?.uris?.length)),
+    );
   };
   t.equal(await read(limits.uriNodesMax / 4), (limits.uriNodesMax / 4) * 3);
   t.equal(await read(limits.uriNodesMax / 2), undefined);

@@ -37,7 +37,7 @@ async function rewrite(text: string, places: number): Promise<string> {
   const bytes = Buffer.from(text);
   const atOnce = down(bytes, readBackendMessage(bytes), places);
   const inSlices = await new Promise<string>((resolve) => {
-    readLargeBackendMessage(bytes, (message) => resolve(down(bytes, message, places)), true);
+    readLargeBackendMessage('alice', bytes, (message) => resolve(down(bytes, message, places)), true);
   });
   if (atOnce !== inSlices) throw new Error(`the ways differ: ${printable(text)}`);
   return atOnce;
@@ -108,11 +108,11 @@ t.test('a large message, with more values beside its task than are written down'
   const text = `{"jsonrpc":"2.0","id":1,"result":{"structuredContent":[${rows}],"_meta":{"${KEY}":{"taskId":"@t"}}}}`;
   const bytes = Buffer.from(text.replace('@', ''));
   const told = await new Promise<string>((resolve) => {
-    readLargeBackendMessage(bytes, (message) => resolve(down(bytes, message, related)), true);
+    readLargeBackendMessage('alice', bytes, (message) => resolve(down(bytes, message, related)), true);
   });
   t.ok(told === text.replace('@', PREFIX), 'its id has the prefix, and nothing else has changed');
   const untold = await new Promise<unknown>((resolve) => {
-    readLargeBackendMessage(bytes, (message) => resolve(message?.taskIds));
+    readLargeBackendMessage('alice', bytes, (message) => resolve(message?.taskIds));
   });
   t.same(untold, [], 'of a backend without tasks they are not looked for');
 });

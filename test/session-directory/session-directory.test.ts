@@ -29,6 +29,16 @@ function ownedBy(subject: string): { readonly subject: string; readonly virtualH
   return { subject, virtualHostId: 'vh' };
 }
 
+const RECORD = {
+  protocolVersion: '2025-11-25',
+  clientInfo: Buffer.from('{}'),
+  capabilities: Buffer.from('{}'),
+  logLevel: undefined,
+  upstreams: [],
+  subscriptions: {},
+  allowLists: {},
+};
+
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 t.test('who makes up ids waits behind himself, and has no more than his share of the waiting', async (t) => {
@@ -80,15 +90,46 @@ t.test('a record that is too long is not written', async (t) => {
   const lines: string[] = [];
   const upstreams = [{ backendName: 'x'.repeat(limits.sessionRecordBytesMax), origin: '', path: '', sessionId: '' }];
   const record = {
-    protocolVersion: '2025-11-25',
-    clientInfo: Buffer.from('{}'),
-    capabilities: Buffer.from('{}'),
-    logLevel: undefined,
+    ...RECORD,
     upstreams: upstreams.map((upstream) => ({ ...upstream, protocolVersion: '', capabilities: 0 })),
-    subscriptions: {},
-    allowLists: {},
   };
   t.equal(await directoryOf(sessions, lines).write('an-id', ownedBy('alice'), record, 0), 'failed');
   t.equal(sessions.writesCount, 0);
   t.match(lines.join(''), /too long/);
+});
+
+t.test(
+  'whose sessions are written without end takes a part of what a slow place can take, and others are written',
+  async (t) => {
+    const sessions = new MemorySessions();
+    sessions.mood = 'silent';
+    const directory = directoryOf(sessions);
+    const { sessionWritesPerSubjectMax, sessionWritesMax } = limits;
+    const write = (subject: string, id: string): Promise<string> => directory.write(id, ownedBy(subject), RECORD, 0);
+    for (let each = 0; each < sessionWritesPerSubjectMax; each += 1) void write('mallory', `m-${each}`);
+    t.equal(await write('mallory', 'one-more'), 'failed');
+    t.equal(sessions.writesCount, sessionWritesPerSubjectMax);
+    void write('alice', 'hers');
+    t.equal(sessions.writesCount, sessionWritesPerSubjectMax + 1);
+    for (let each = sessions.writesCount; each < sessionWritesMax; each += 1) void write(`s-${each}`, `id-${each}`);
+    t.equal(sessions.writesCount, sessionWritesMax);
+    t.equal(await write('bob', 'his'), 'failed', 'there is an end to what all of them take');
+  },
+);
+
+t.test('what is written, or failed, makes room for the next', async (t) => {
+  const sessions = new MemorySessions();
+  const directory = directoryOf(sessions);
+  for (const [mood, outcome] of [
+    ['broken', 'failed'],
+    ['prompt', 'written'],
+  ] as const) {
+    sessions.mood = mood;
+    const writes = Array.from({ length: limits.sessionWritesPerSubjectMax }, (_, n) =>
+      directory.write(`${mood}-${n}`, ownedBy('alice'), RECORD, 0),
+    );
+    t.same(new Set(await Promise.all(writes)), new Set([outcome]));
+    t.equal(sessions.writesCount, limits.sessionWritesPerSubjectMax);
+    sessions.writesCount = 0;
+  }
 });

@@ -25,13 +25,13 @@ export function readJsonBodies(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     if (body.length === 0) done(null, undefined);
     else if (body.length <= limits.readAtOnceBytesMax) parseNow(request, body, done);
-    else parseLarge(body, done, () => parseNow(request, body, done));
+    else parseLarge(request.subject, body, done, () => parseNow(request, body, done));
   });
 }
 
-function parseLarge(body: Buffer, done: Done, parse: () => void): void {
+function parseLarge(subject: string, body: Buffer, done: Done, parse: () => void): void {
   const valuesMax = limits.controlPlaneBodyValuesMax;
-  readings.read(body, limits.jsonDepthMax, (tape) => {
+  readings.read(subject, body, limits.jsonDepthMax, (tape) => {
     // Parsing has a turn of its own.
     if (tape !== undefined && tape.count <= valuesMax) setImmediate(parse);
     else if (tape !== undefined)

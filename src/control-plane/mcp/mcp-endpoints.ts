@@ -143,7 +143,7 @@ export class McpEndpoints {
     const answerForms = checkTransport(request.method, head);
     if (typeof answerForms !== 'string') return answerForms;
     if ((await exchange.receive(answerForms)) === 'too-large') return refusals.bodyTooLarge;
-    const refusal = await this.#refusalOutside(head, request.body);
+    const refusal = await this.#refusalOutside(subject, head, request.body);
     if (refusal === undefined) this.#relay.handle({ subject, virtualHost }, exchange);
     return refusal;
   }
@@ -158,12 +158,16 @@ export class McpEndpoints {
   }
 
   /** Inside a session the rules of the transport see to the version; what has no such method is the relay's to refuse. */
-  async #refusalOutside({ sessionId, protocolVersion }: TransportHead, body: Buffer): Promise<Refusal | undefined> {
+  async #refusalOutside(
+    subject: string,
+    { sessionId, protocolVersion }: TransportHead,
+    body: Buffer,
+  ): Promise<Refusal | undefined> {
     if (sessionId !== '') return undefined;
     const { sessionRefusal } = this.#options.overload;
     const isForeign = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
     if (sessionRefusal === undefined && !isForeign) return undefined;
-    const message = await readMessage(body);
+    const message = await readMessage(subject, body);
     if (typeof message !== 'string' && message.kind === 'request') {
       // Clients send the version that they hope for with it, whatever it is.
       if (message.method === 'initialize') return sessionRefusal;
@@ -186,7 +190,7 @@ export class McpEndpoints {
 }
 
 /** A large one in slices, with others' turns of the event loop between them. */
-async function readMessage(body: Buffer): Promise<ClientReading> {
+async function readMessage(subject: string, body: Buffer): Promise<ClientReading> {
   if (body.length <= limits.readAtOnceBytesMax) return readClientMessage(body);
-  return new Promise((resolve) => void readLargeClientMessage(body, resolve));
+  return new Promise((resolve) => void readLargeClientMessage(subject, body, resolve));
 }

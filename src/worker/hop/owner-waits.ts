@@ -1,10 +1,10 @@
 // Requests whose session's owner has no process at the moment: it is being started again and goes on with its sessions, so they
 // are passed on a little later. Nothing of them has been sent anywhere. Cold: only after a worker has died.
+import { BoundedCounts } from '../../shared/bounded-counts.js';
 import { limits } from '../../shared/limits.js';
 
 export class OwnerWaits {
-  readonly #counts = new Map<string, number>();
-  #count = 0;
+  readonly #counts = new BoundedCounts({ totalMax: limits.ownerWaitsMax, perKeyMax: limits.ownerWaitsPerSubjectMax });
 
   /**
    * @param sinceMs when it was first passed on, on the clock of `performance.now()`.
@@ -12,22 +12,11 @@ export class OwnerWaits {
    * @returns false when it has waited for long enough, or too many wait, of its subject or of all.
    */
   tryWait(subject: string, sinceMs: number, again: () => void): boolean {
-    const count = this.#counts.get(subject) ?? 0;
-    if (this.#count >= limits.ownerWaitsMax || count >= limits.ownerWaitsPerSubjectMax) return false;
-    if (performance.now() - sinceMs >= limits.ownerWaitMsMax) return false;
-    this.#count += 1;
-    this.#counts.set(subject, count + 1);
+    if (performance.now() - sinceMs >= limits.ownerWaitMsMax || !this.#counts.tryAdd(subject)) return false;
     setTimeout(() => {
-      this.#leave(subject);
+      this.#counts.remove(subject);
       again();
     }, limits.ownerRetryMs);
     return true;
-  }
-
-  #leave(subject: string): void {
-    this.#count -= 1;
-    const count = (this.#counts.get(subject) ?? 0) - 1;
-    if (count > 0) this.#counts.set(subject, count);
-    else this.#counts.delete(subject);
   }
 }

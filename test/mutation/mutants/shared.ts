@@ -3,6 +3,33 @@ import { mutantsOf, type Mutant } from '../mutant.js';
 
 export const sharedMutants: readonly Mutant[] = [
   ...mutantsOf(
+    'src/shared/bounded-counts.ts',
+    ['shared/bounded-counts'],
+    [
+      { slip: 'one key may have all', text: ' || count >= this.#bounds.perKeyMax) return', becomes: ') return' },
+      { slip: 'all have no bound together', text: 'this.#total >= this.#bounds.totalMax || ', becomes: '' },
+      { slip: 'what is over counts in total', text: '    this.#total -= 1;', becomes: '' },
+      { slip: 'what is over counts for its key', text: 'this.#counts.set(key, count - 1);', becomes: '{}' },
+    ],
+  ),
+  ...mutantsOf(
+    'src/protocol/reading-queue.ts',
+    ['protocol/reading-queue'],
+    [
+      { slip: 'all subjects stand in one line', text: 'line.subject === subject', becomes: 'true' },
+      {
+        slip: 'one subject may begin all that may be begun',
+        text: ' && startedCount < limits.readingsStartedPerSubjectMax',
+        becomes: '',
+      },
+      {
+        slip: 'the first line has all turns',
+        text: 'if (line !== undefined) this.#lines.push(line);',
+        becomes: 'if (line !== undefined) this.#lines.unshift(line);',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/shared/share.ts',
     ['shared/share'],
     [
