@@ -99,11 +99,6 @@ export class Overload {
     return this.#state === 'refusing-requests' && method !== 'DELETE' ? refusals.overloaded : undefined;
   }
 
-  /** Why no session is opened now, if so. */
-  get sessionRefusal(): Refusal | undefined {
-    return this.#state === 'serving' ? undefined : refusals.sessionsPaused;
-  }
-
   /** Whether the health check should send callers elsewhere: not while sessions that are open are served. */
   get healthRefusal(): Refusal | undefined {
     return this.#state === 'refusing-requests' ? refusals.overloaded : undefined;

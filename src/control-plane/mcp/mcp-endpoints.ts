@@ -24,6 +24,7 @@ import { Relay } from '../../relay/relay.js';
 import { shareTable } from '../../relay/share-table.js';
 import { checkTransport, type TransportHead } from '../../relay/transport.js';
 import type { Overload } from '../../process/overload.js';
+import { OverloadDoor } from '../../process/overload-door.js';
 import type { Names } from '../../names/names.js';
 import { BackendConnections } from '../../upstream/backend-connections.js';
 import { Accounts } from '../../shared/accounts.js';
@@ -69,6 +70,7 @@ export class McpEndpoints {
   readonly #context: NodeExchangeContext;
   readonly #backends: BackendConnections;
   readonly #relay: Relay;
+  readonly #door: OverloadDoor;
   readonly #virtualHosts: VirtualHosts;
 
   constructor(options: McpEndpointsOptions) {
@@ -81,6 +83,8 @@ export class McpEndpoints {
       pool: options.connections,
       names: options.names,
     });
+    const accounts = new Accounts(shareTable(options.shares));
+    this.#door = new OverloadDoor(options.overload, accounts);
     this.#relay = new Relay({
       http: this.#backends.calls,
       streams: this.#backends.streams,
@@ -88,7 +92,7 @@ export class McpEndpoints {
       deadlines,
       upstream,
       answers,
-      accounts: new Accounts(shareTable(options.shares)),
+      accounts,
       sessionIdleTimeoutMs,
       mintSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),
       isSessionOptional: true,
@@ -164,13 +168,12 @@ export class McpEndpoints {
     body: Buffer,
   ): Promise<Refusal | undefined> {
     if (sessionId !== '') return undefined;
-    const { sessionRefusal } = this.#options.overload;
     const isForeign = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
-    if (sessionRefusal === undefined && !isForeign) return undefined;
+    if (this.#options.overload.state === 'serving' && !isForeign) return undefined;
     const message = await readMessage(subject, body);
     if (typeof message !== 'string' && message.kind === 'request') {
       // Clients send the version that they hope for with it, whatever it is.
-      if (message.method === 'initialize') return sessionRefusal;
+      if (message.method === 'initialize') return this.#door.refusalOf('POST', sessionId, subject);
       if (!isClientMethod(message.method)) return undefined;
     }
     return isForeign ? withRequestId(refusals.protocolVersionUnsupported, body, message) : undefined;

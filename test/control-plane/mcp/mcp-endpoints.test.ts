@@ -151,24 +151,29 @@ t.test('requests without a session leave none', async (t) => {
   await until(() => backend.sessions.size === 0, 'their sessions to be ended');
 });
 
-t.test('short of memory it opens no session, and serves those that are there and requests without one', async (t) => {
-  const stage = await setStage(t, { kind: 'embedded', path: createScratchDirectory(t) });
-  const overload = new Overload(logInto([]));
-  const front = await Front.open(t, stage, overload);
-  const backend = await backendFor(t, { tools: ['a'] });
-  await stage.registry.register({ name: 'one', url: backend.url });
-  const session = await front.initialize();
-  overload.observe({ residentPercent: limits.residentPercentPressed, heapPercent: 0, loopDelayMs: 0 });
-  const refused = await front.post(INITIALIZE);
-  t.equal(refused.status, 503);
-  t.equal(refused.header('retry-after'), '5');
-  t.match(refused.text, /no new sessions/);
-  t.same(await front.toolNames(), ['one-a']);
-  t.same(await front.toolNames([session]), ['one-a']);
-  t.equal((await front.post(LIST, [['mcp-protocol-version', 'banana']])).status, 400, 'and judges as always');
-  overload.observe({ residentPercent: 0, heapPercent: 0, loopDelayMs: 0 });
-  t.equal((await front.post(INITIALIZE)).status, 200);
-});
+t.test(
+  'short of memory it opens no session at last, and serves those that are there and requests without one',
+  async (t) => {
+    const stage = await setStage(t, { kind: 'embedded', path: createScratchDirectory(t) });
+    const overload = new Overload(logInto([]));
+    const front = await Front.open(t, stage, overload);
+    const backend = await backendFor(t, { tools: ['a'] });
+    await stage.registry.register({ name: 'one', url: backend.url });
+    const session = await front.initialize();
+    overload.observe({ residentPercent: limits.residentPercentPressed, heapPercent: 0, loopDelayMs: 0 });
+    t.equal((await front.post(INITIALIZE)).status, 200, 'one, of a subject that holds little');
+    overload.observe({ residentPercent: limits.residentPercentHardPressed - 0.1, heapPercent: 0, loopDelayMs: 0 });
+    const refused = await front.post(INITIALIZE);
+    t.equal(refused.status, 503);
+    t.equal(refused.header('retry-after'), '5');
+    t.match(refused.text, /no new sessions/);
+    t.same(await front.toolNames(), ['one-a']);
+    t.same(await front.toolNames([session]), ['one-a']);
+    t.equal((await front.post(LIST, [['mcp-protocol-version', 'banana']])).status, 400, 'and judges as always');
+    overload.observe({ residentPercent: 0, heapPercent: 0, loopDelayMs: 0 });
+    t.equal((await front.post(INITIALIZE)).status, 200);
+  },
+);
 
 t.test('a caller that goes away from a request without a session ends it', async (t) => {
   const { registry, front } = await setScene(t);
