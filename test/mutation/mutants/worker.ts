@@ -278,11 +278,7 @@ export const workerMutants: readonly Mutant[] = [
       },
       { slip: 'what waits is in no share', text: '    account.requests.take(1);', becomes: '' },
       { slip: 'who has gone is served', text: '      place.leave();', becomes: '' },
-      {
-        slip: 'who has gone holds his share',
-        text: '      this.#leave(waiter);\n      exchange',
-        becomes: '      exchange',
-      },
+      { slip: 'who has gone holds his share', after: 'place.leave();', text: 'this.#leave(waiter);', becomes: '' },
       { slip: 'a DELETE whose caller has gone is dropped', text: "if (isEnding) return 'later';", becomes: '' },
       { slip: 'who has gone is never told of', text: '      exchange.reset();', becomes: '' },
       {
