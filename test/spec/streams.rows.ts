@@ -1,19 +1,20 @@
 // The stream of a session, opened by GET: what backends say that belongs to no call arrives on it, on whichever worker it
 // was opened, and only once; what they ask there is answered like anything else that they ask.
 import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
 import { EventReader } from '../support/event-reader.js';
 import { memberText } from '../support/json-text.js';
-import type { McpBackend } from '../support/mcp-backend.js';
 import { INITIALIZE_PARAMS, rpc, type McpSession } from '../support/mcp-caller.js';
 import type { EventStreamBody, ReceivedRequest } from '../support/raw-backend.js';
+import { SpeakingBackend } from '../support/speaking-backend.js';
 import { until } from '../support/until.js';
 
 const CAPABILITIES = { tools: { listChanged: true }, logging: {} };
 const OFFERS = INITIALIZE_PARAMS.replace('"capabilities":{}', '"capabilities":{"roots":{},"sampling":{}}');
 
-/** Takes every subscription in a session that it knows, but of what it does not have. */
-const RESOURCES = (request: ReceivedRequest): boolean => {
+/** Takes every subscription, but of what it does not have. */
+const onRequest = (request: ReceivedRequest): boolean => {
   if (!/"resources\/(un)?subscribe"/.test(request.text)) return false;
   const id = memberText(request.text, 'id');
   if (request.text.includes('none'))
@@ -21,50 +22,8 @@ const RESOURCES = (request: ReceivedRequest): boolean => {
   else request.json(`{"jsonrpc":"2.0","id":${id},"result":{}}`);
   return true;
 };
-
-/** A backend that offers a stream, and says on it what the test wants. */
-class SpeakingBackend {
-  readonly backend: McpBackend;
-  /** The GETs that it got, and the streams that it answered them with. */
-  readonly gets: ReceivedRequest[];
-  readonly streams: EventStreamBody[];
-
-  private constructor(backend: McpBackend, gets: ReceivedRequest[], streams: EventStreamBody[]) {
-    this.backend = backend;
-    this.gets = gets;
-    this.streams = streams;
-  }
-
-  static async start(
-    t: Parameters<typeof backendFor>[0],
-    capabilities: object = CAPABILITIES,
-    onRequest?: (request: ReceivedRequest) => boolean,
-  ): Promise<SpeakingBackend> {
-    const gets: ReceivedRequest[] = [];
-    const streams: EventStreamBody[] = [];
-    const backend: McpBackend = await backendFor(t, {
-      capabilities: capabilities as Readonly<Record<string, unknown>>,
-      withSessions: true,
-      onRequest: (request) => {
-        if (request.method !== 'GET') return onRequest?.(request) ?? false;
-        gets.push(request);
-        if (!backend.sessions.has(request.headers['mcp-session-id'] ?? '')) {
-          request.empty(404);
-          return true;
-        }
-        streams.push(request.eventStream());
-        return true;
-      },
-    });
-    return new SpeakingBackend(backend, gets, streams);
-  }
-
-  /** Its latest stream, once it has so many. */
-  async stream(count = 1): Promise<EventStreamBody> {
-    await until(() => this.streams.length >= count, `stream ${count} of the backend`);
-    return this.streams[count - 1]!;
-  }
-}
+const SUBSCRIBED = { capabilities: { resources: { subscribe: true } }, onRequest };
+const SUBSCRIBED_AND_LOGGING = { capabilities: { resources: { subscribe: true }, logging: {} }, onRequest };
 
 async function openSession(
   deployment: Deployment,
@@ -137,19 +96,21 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     'what the first call makes a backend ask is heard, though the client opens its stream later',
     async (t) => {
       const calls: ReceivedRequest[] = [];
-      const one: SpeakingBackend = await SpeakingBackend.start(t, CAPABILITIES, (request) => {
-        const isCall = request.text.includes('"tools/call"');
-        const answer = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
-        if (isCall) {
-          // As servers do that have nobody who listens: what they ask goes nowhere.
-          if (one.streams.length === 0) request.json(answer.replace('[]', '["asked nobody"]'));
-          else void one.streams.at(-1)?.event('{"jsonrpc":"2.0","id":0,"method":"roots/list"}');
-          if (one.streams.length > 0) calls.push(request);
-        } else if (request.text.includes('"result":{"roots"')) {
-          request.empty(202);
-          calls.shift()?.json(answer);
-        }
-        return isCall || request.text.includes('"result":{"roots"');
+      const one: SpeakingBackend = await SpeakingBackend.start(t, {
+        onRequest: (request) => {
+          const isCall = request.text.includes('"tools/call"');
+          const answer = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
+          if (isCall) {
+            // As servers do that have nobody who listens: what they ask goes nowhere.
+            if (one.streams.length === 0) request.json(answer.replace('[]', '["asked nobody"]'));
+            else void one.streams.at(-1)?.event('{"jsonrpc":"2.0","id":0,"method":"roots/list"}');
+            if (one.streams.length > 0) calls.push(request);
+          } else if (request.text.includes('"result":{"roots"')) {
+            request.empty(202);
+            calls.shift()?.json(answer);
+          }
+          return isCall || request.text.includes('"result":{"roots"');
+        },
       });
       const session = await openSession(deployment, { one: one.backend });
       const call = session.call('one-echo');
@@ -164,7 +125,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   await t.test(
     'subscriptions reach their backend, its updates the client, also after it lost its session',
     async (t) => {
-      const one = await SpeakingBackend.start(t, { resources: { subscribe: true } }, RESOURCES);
+      const one = await SpeakingBackend.start(t, SUBSCRIBED);
       const other = await backendFor(t, { capabilities: { resources: {} } });
       const members = { one: { url: one.backend.url }, two: { url: other.url } };
       const caller = await deployment.caller(members);
@@ -198,7 +159,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   );
 
   await t.test('a client that only listens hears of a backend that has lost its session, as before', async (t) => {
-    const one = await SpeakingBackend.start(t, { resources: { subscribe: true }, logging: {} }, RESOURCES);
+    const one = await SpeakingBackend.start(t, SUBSCRIBED_AND_LOGGING);
     const session = await openSession(deployment, { one: one.backend });
     await session.send('{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"one+a:b"}}');
     const reader = await listen(session);
@@ -217,7 +178,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test('an allow-list that becomes narrower ends what it grants no more', async (t) => {
-    const one = await SpeakingBackend.start(t, { resources: { subscribe: true }, logging: {} }, RESOURCES);
+    const one = await SpeakingBackend.start(t, SUBSCRIBED_AND_LOGGING);
     const { url } = one.backend;
     const caller = await deployment.caller({ one: { url } });
     const session = await caller.openSession({ params: OFFERS });
@@ -262,6 +223,48 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     reader.close();
   });
 
+  await t.test('changed lists of every kind are told', async (t) => {
+    const capabilities = { prompts: { listChanged: true }, resources: { listChanged: true } };
+    const one = await SpeakingBackend.start(t, { capabilities });
+    const session = await openSession(deployment, { one: one.backend });
+    const reader = await listen(session);
+    const stream = await one.stream();
+    for (const list of ['prompts', 'resources']) {
+      const change = `{ "method":"notifications/${list}/list_changed","jsonrpc":"2.0","params":{"_meta":{"n":1.0}}}`;
+      await stream.event(change);
+      t.equal(await reader.next(), change);
+    }
+    reader.close();
+  });
+
+  await t.test('what a backend asks while its client is away is refused, and asked when that is back', async (t) => {
+    const one = await SpeakingBackend.start(t);
+    const session = await openSession(deployment, { one: one.backend });
+    const reader = await listen(session);
+    const stream = await one.stream();
+    const asked = (id: number | string): string => `{"jsonrpc":"2.0","id":${id},"method":"roots/list"}`;
+    const responses = (): string[] =>
+      one.backend.raw.requests
+        .map(({ text }) => text)
+        .filter((text) => /^\{"jsonrpc":"2.0","id":\d+,"error"/.test(text));
+    reader.close();
+    let id = 0;
+    await until(async () => {
+      // The first may be asked before it is known that nobody hears it.
+      id += 1;
+      await stream.event(asked(id));
+      await session.call('one-echo');
+      return responses().length > 0;
+    }, 'a refusal');
+    t.match(JSON.parse(responses()[0]!), { error: { code: -32603, message: /no stream open/ } });
+    t.notOk(one.gets[0]?.connection.destroyed, 'it is still listened to');
+    const again = await listen(session);
+    await stream.event(asked('"now"'));
+    const event = (await again.next()) ?? '';
+    t.equal(event, asked(memberText(event, 'id') ?? ''));
+    again.close();
+  });
+
   await t.test('a newer GET takes the place of an older one', async (t) => {
     const one = await SpeakingBackend.start(t);
     const session = await openSession(deployment, { one: one.backend });
@@ -277,7 +280,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test('backends that have nothing to say are not asked, one that refuses is asked once', async (t) => {
-    const silent = await SpeakingBackend.start(t, { tools: {} });
+    const silent = await SpeakingBackend.start(t, { capabilities: { tools: {} } });
     const refusing = await backendFor(t, { capabilities: CAPABILITIES });
     const caller = await deployment.caller({ one: { url: silent.backend.url }, two: { url: refusing.url } });
     const session = await caller.openSession();
@@ -307,6 +310,33 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(one.gets[1]?.headers['last-event-id'], 'b');
     await second.event(message);
     t.equal(await reader.next(), message);
+    reader.close();
+  });
+
+  await t.test('a backend that fails to give a stream is asked again, more and more seldom', async (t) => {
+    const askedAtMs: number[] = [];
+    const streams: EventStreamBody[] = [];
+    const failing = await backendFor(t, {
+      capabilities: CAPABILITIES,
+      onRequest: (request) => {
+        if (request.method !== 'GET') return false;
+        askedAtMs.push(performance.now());
+        if (askedAtMs.length > 2) streams.push(request.eventStream());
+        else request.empty(askedAtMs.length === 1 ? 503 : 500);
+        return true;
+      },
+    });
+    const session = await openSession(deployment, { one: failing });
+    const reader = await listen(session);
+    await until(() => streams.length === 1, 'the third GET');
+    const [first = 0, second = 0, third = 0] = askedAtMs;
+    const { backendStreamDelayMsMin } = limits;
+    t.ok(second - first >= 0.9 * backendStreamDelayMsMin, `${second - first} ms`);
+    t.ok(third - second >= 0.9 * 2 * backendStreamDelayMsMin, `${third - second} ms`);
+    const message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}';
+    await streams[0]!.event(message);
+    t.equal(await reader.next(), message);
+    t.match(rpc(await session.call('one-echo')), { result: {} }, 'calls never noticed');
     reader.close();
   });
 

@@ -1,0 +1,67 @@
+// A backend that offers a stream of its own in each session, and says on it what the test wants.
+import type { Test } from 'tap';
+import { backendFor } from './deployment.js';
+import type { McpBackend, McpBackendOptions } from './mcp-backend.js';
+import type { EventStreamBody, ReceivedRequest } from './raw-backend.js';
+import { until } from './until.js';
+
+const CAPABILITIES = { tools: { listChanged: true }, logging: {} };
+
+export class SpeakingBackend {
+  readonly backend: McpBackend;
+  /** The GETs that it got, and the streams that it answered them with. */
+  readonly gets: ReceivedRequest[];
+  readonly streams: EventStreamBody[];
+  /** The latest of each session, by its id. */
+  readonly #bySession: ReadonlyMap<string, EventStreamBody>;
+
+  private constructor(
+    backend: McpBackend,
+    gets: ReceivedRequest[],
+    streams: EventStreamBody[],
+    bySession: ReadonlyMap<string, EventStreamBody>,
+  ) {
+    this.backend = backend;
+    this.gets = gets;
+    this.streams = streams;
+    this.#bySession = bySession;
+  }
+
+  /** It logs, and its tools change, unless the options say what it can. `onRequest` sees everything but GETs. */
+  static async start(t: Pick<Test, 'teardown'>, options: McpBackendOptions = {}): Promise<SpeakingBackend> {
+    const gets: ReceivedRequest[] = [];
+    const streams: EventStreamBody[] = [];
+    const bySession = new Map<string, EventStreamBody>();
+    const backend: McpBackend = await backendFor(t, {
+      capabilities: CAPABILITIES,
+      withSessions: true,
+      ...options,
+      onRequest: (request) => {
+        if (request.method !== 'GET') return options.onRequest?.(request) ?? false;
+        gets.push(request);
+        const sessionId = request.headers['mcp-session-id'] ?? '';
+        if (!backend.sessions.has(sessionId)) {
+          request.empty(404);
+          return true;
+        }
+        const stream = request.eventStream();
+        streams.push(stream);
+        bySession.set(sessionId, stream);
+        return true;
+      },
+    });
+    return new SpeakingBackend(backend, gets, streams, bySession);
+  }
+
+  /** Its stream of this number, from 1 on, once it has so many. */
+  async stream(count = 1): Promise<EventStreamBody> {
+    await until(() => this.streams.length >= count, `stream ${count} of the backend`);
+    return this.streams[count - 1]!;
+  }
+
+  /** The stream in a session of its own. */
+  async streamOf(sessionId: string): Promise<EventStreamBody> {
+    await until(() => this.#bySession.has(sessionId), "the stream of the backend's session");
+    return this.#bySession.get(sessionId)!;
+  }
+}
