@@ -2,8 +2,10 @@
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
+import { EventReader } from '../support/event-reader.js';
 import { rpc } from '../support/mcp-caller.js';
 import { startNameServer } from '../support/name-server.js';
+import { SpeakingBackend } from '../support/speaking-backend.js';
 import { until } from '../support/until.js';
 
 const nameServer = await startNameServer({
@@ -65,6 +67,23 @@ t.test("one subject's hanging calls take its own share of the connections to a b
   }
   t.equal(backend.calls.filter(({ name }) => name === 'hang').length, 4);
   await attacker.delete();
+  await Promise.all(hanging);
+});
+
+t.test("a session's stream is heard while calls have all connections that they may have", async (t) => {
+  const [speaking, calls] = [await SpeakingBackend.start(t, { onCall: (call) => void call.takeOver() }), 6];
+  const session = await (await deployment.caller({ one: { url: speaking.backend.url } })).openSession();
+  const hanging = Array.from({ length: calls }, (_, id) => session.call('one-hang', '{}', { id: `"h${id}"` }));
+  await until(() => speaking.backend.calls.length === 4, 'as many calls as the share allows');
+  const reader = await EventReader.open(session.caller, {
+    ...{ method: 'GET', session: session.id, accept: 'text/event-stream' },
+  });
+  const stream = await speaking.stream();
+  const message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1.0}}';
+  await stream.event(message);
+  t.equal(await reader.next(), message);
+  t.equal(speaking.backend.calls.length, 4, 'the other calls still wait');
+  await session.delete();
   await Promise.all(hanging);
 });
 

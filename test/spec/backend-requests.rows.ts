@@ -9,7 +9,7 @@ import type { McpBackend, ReceivedCall } from '../support/mcp-backend.js';
 import { BOTH_FORMS, rpc, type McpSession } from '../support/mcp-caller.js';
 import { until } from '../support/until.js';
 
-const CAPABILITIES = '{"sampling":{},"roots":{"listChanged":true},"elicitation":{"form":{},"url":{}}}';
+const CAPABILITIES = '{"sampling":{"tools":{}},"roots":{"listChanged":true},"elicitation":{"form":{},"url":{}}}';
 
 async function openSession(
   deployment: Deployment,
@@ -76,6 +76,11 @@ await forEachDeployment(t, {}, async (t, deployment) => {
         id: '""',
         text: '{"jsonrpc":"2.0","id":@,"method":"elicitation/create","params":{"mode":"url","elicitationId":"e","url":"https://a.example/","message":"go"}}',
       },
+      {
+        id: '"t"',
+        // Tools of a sampling are the backend's own affair: a name that looks like a merged one stays.
+        text: '{"jsonrpc":"2.0","id":@,"method":"sampling/createMessage","params":{"messages":[],"tools":[{"name":"one-x","inputSchema":{"type":"object"}}],"toolChoice":{"mode":"required"},"maxTokens":9}}',
+      },
       { id: '1.50e1', text: '{"jsonrpc":"2.0","id":@,"method":"roots/list"}' },
       {
         id: '"\\u00e9\\"\\\\"',
@@ -86,6 +91,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       '{ "id":@,"result":{"role":"assistant","content":{"type":"text","text":"\\u0041 ü"},"model":"m","n":1.0},"jsonrpc":"2.0" }',
       '{"jsonrpc":"2.0","id":@,"result":{"action":"accept","content":{"n":9007199254740993}}}',
       '{"jsonrpc":"2.0","id":@,"error":{"code":-32042,"message":"no","data":[1e400]}}',
+      '{"jsonrpc":"2.0","id":@,"result":{"role":"assistant","content":[{"type":"tool_use","id":"u","name":"one-x","input":{"n":1.0}}],"model":"m"}}',
       '{"jsonrpc":"2.0","result":{"roots":[]},"id":@}',
       '{"jsonrpc":"2.0","result":{"roots":[],"roots":[]},"more":{},"id":@}',
     ];

@@ -3,3 +3,4 @@
 import './answers.rows.js';
 import './failure.rows.js';
 import './order-of-checks.rows.js';
+import './short-patience.rows.js';

@@ -2,6 +2,8 @@
 
 export const BODY_BYTES_MAX = 4_096;
 export const CALL_TIMEOUT_MS = 1_000;
+export const CLIENT_ANSWER_TIMEOUT_MS = 1_500;
+export const RESUMPTION_TIME_MS = 500;
 
 export const BOUNDED = {
   options: [
@@ -12,5 +14,7 @@ export const BOUNDED = {
     ['--initialize-patience', '30s'],
     ['--list-timeout', '900ms'],
     ['--call-timeout', `${CALL_TIMEOUT_MS}ms`],
+    ['--client-answer-timeout', `${CLIENT_ANSWER_TIMEOUT_MS}ms`],
+    ['--resumption-time', `${RESUMPTION_TIME_MS}ms`],
   ].flat(),
 } as const;

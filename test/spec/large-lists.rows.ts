@@ -2,7 +2,7 @@
 // owner and one hop away.
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
-import { JsonText } from '../support/json-text.js';
+import { JsonText, memberText } from '../support/json-text.js';
 import type { McpBackendOptions } from '../support/mcp-backend.js';
 import { answerText } from '../support/mcp-caller.js';
 
@@ -67,6 +67,27 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     for (const answer of answers) {
       t.equal(answer.contentType, 'text/event-stream');
       t.ok(answerText(answer) === expected, 'every byte');
+    }
+  });
+
+  await t.test('a large list of resources, whose URIs get the names of their backends', async (t) => {
+    const uriOf = (number: number): string => `test:\\/\\/${nameOf(number)}`;
+    const texts = tools.map(({ text }, number) => text.replace('"name" :', `"uri":"${uriOf(number)}", "name" :`));
+    const page = new JsonText(`{"resources":[${texts.join()}]}`);
+    const options = { capabilities: { resources: {} }, methods: { 'resources/list': () => page } };
+    const [plain, events] = [
+      await backendFor(t, options),
+      await backendFor(t, { ...options, answerAs: 'event-stream', framing: 'chunked' }),
+    ];
+    const session = await (
+      await deployment.caller({ a_b: { url: plain.url }, events: { url: events.url } })
+    ).openSession();
+    const sorted = texts.toSorted((one, other) => (memberText(one, 'uri')! < memberText(other, 'uri')! ? -1 : 1));
+    const merged = ['a.5fb', 'events'].map((name) => sorted.map((text) => text.replace('"test:', `"${name}+test:`)));
+    const expected = `{"jsonrpc":"2.0","id":6,"result":{"resources":[${merged.flat().join()}]}}`;
+    const body = '{"jsonrpc":"2.0","id":6,"method":"resources/list"}';
+    for (const accept of ['application/json', 'text/event-stream']) {
+      t.ok(answerText(await session.send(body, { accept })) === expected, `every byte, as ${accept}`);
     }
   });
 

@@ -3,9 +3,11 @@
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { JsonText, memberText } from '../support/json-text.js';
+import { EventReader } from '../support/event-reader.js';
 import { readEvents } from '../support/event-stream.js';
-import type { McpBackend } from '../support/mcp-backend.js';
+import type { McpBackend, McpBackendOptions } from '../support/mcp-backend.js';
 import { INITIALIZE_PARAMS, rpc } from '../support/mcp-caller.js';
+import type { EventStreamBody } from '../support/raw-backend.js';
 import { until } from '../support/until.js';
 
 const LOGGING = { tools: {}, logging: {} };
@@ -92,6 +94,27 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.match(JSON.parse(events.at(-1) ?? ''), { id: 7, result: {} });
     const alone = await session.call('one-echo', '{}', { accept: 'application/json' });
     t.match(rpc(alone), { id: 7, result: {} }, 'who takes JSON alone gets the answer alone');
+  });
+
+  await t.test('a progress token that two calls share: each gets its own progress', async (t) => {
+    const options: McpBackendOptions = { onCall: (call) => void streams.push(call.takeOver().eventStream()) };
+    const streams: EventStreamBody[] = [];
+    const [one, two] = [await backendFor(t, options), await backendFor(t, options)];
+    const session = await (await deployment.caller({ one: { url: one.url }, two: { url: two.url } })).openSession();
+    const readers = [];
+    for (const [id, tool] of ['one-echo', 'one-echo', 'two-echo'].entries()) {
+      const params = `{"name":"${tool}","_meta":{"progressToken":"\\u0070"}}`;
+      const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
+      readers.push(EventReader.open(session.caller, { session: session.id, body }));
+      await until(() => streams.length === id + 1, 'the call at the backend');
+    }
+    const progress = (id: number): string =>
+      `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":${id}.0,"progressToken":"p"}}`;
+    const answer = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":{}}`;
+    // The last one first: whoever goes by the token alone gives it to the first.
+    for (const id of [2, 1, 0]) await streams[id]!.event(progress(id));
+    for (const id of [0, 1, 2]) await streams[id]!.event(answer(id));
+    for (const [id, reader] of readers.entries()) t.same(await (await reader).rest(), [progress(id), answer(id)]);
   });
 
   await t.test("updates of resources carry the caller's URI", async (t) => {

@@ -294,6 +294,54 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
+  await t.test('a URI in a result is no grant', async (t) => {
+    const link = (prefix: string): string =>
+      `{"content":[{"type":"resource_link","uri":"${prefix}test://hidden","name":"n"},{"type":"resource","resource":{"uri":"${prefix}test://hidden","text":""}}]}`;
+    const backend = await backendFor(t, {
+      capabilities: ALL,
+      methods: methodsOf('one'),
+      onCall: () => new JsonText(link('')),
+    });
+    const members = { url: backend.url, allowed_resource_names: ['One'] };
+    const session = await (await deployment.caller({ one: members })).openSession();
+    t.equal(
+      await resultText(session, 'tools/call', '{"name":"one-echo"}'),
+      `{"jsonrpc":"2.0","id":5,"result":${link('one+')}}`,
+    );
+    const uri = 'one+test://hidden';
+    for (const method of ['resources/read', 'resources/subscribe']) {
+      t.same((await ask(session, method, JSON.stringify({ uri }))).error, {
+        ...{ code: -32002, message: 'Resource not found', data: { uri } },
+      });
+      t.same(backend.requestsOf(method), [], method);
+    }
+    t.match((await ask(session, 'resources/read', '{"uri":"one+test://one"}')).result, { of: 'one' });
+  });
+
+  await t.test('listChanged and subscribe are true where one backend says so', async (t) => {
+    const rows = [
+      { declared: [{ listChanged: false }, {}], told: [undefined, false] },
+      { declared: [{ listChanged: false }, { listChanged: true }], told: [true] },
+      { declared: [{ listChanged: true }, {}], told: [true] },
+    ];
+    for (const { declared, told } of rows) {
+      const [one, two] = await Promise.all(
+        declared.map(({ listChanged }) => {
+          const members = listChanged === undefined ? {} : { listChanged };
+          const resources = { ...members, ...(listChanged === undefined ? {} : { subscribe: listChanged }) };
+          return backendFor(t, { capabilities: { tools: members, prompts: members, resources } });
+        }),
+      );
+      const session = await (await deployment.caller({ one: { url: one!.url }, two: { url: two!.url } })).openSession();
+      const { capabilities } = rpc(session.opening).result as { capabilities: Record<string, Record<string, unknown>> };
+      const { tools, prompts, resources } = capabilities;
+      const values = [tools?.['listChanged'], prompts?.['listChanged'], resources?.['listChanged']];
+      for (const value of [...values, resources?.['subscribe']]) {
+        t.ok(told.includes(value as boolean | undefined), JSON.stringify([declared, capabilities]));
+      }
+    }
+  });
+
   await t.test('capabilities are the union, and a method whose capability nobody declares is -32601', async (t) => {
     const plain = await backendFor(t, {});
     const prompts = await backendFor(t, { capabilities: { prompts: { listChanged: true } }, methods: methodsOf('p') });

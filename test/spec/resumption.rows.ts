@@ -182,6 +182,14 @@ function answerTo(id: string): string {
   return `{"jsonrpc":"2.0","id":${id},"result":{"n":1.0,"of":${id}}}`;
 }
 
+/** How many messages a stream says that it has lost. */
+function lostCountOf(messages: readonly string[]): number {
+  const notices = messages.map((text) =>
+    /"logger":"switchyard","data":"(\d+) messages of backends were lost/.exec(text),
+  );
+  return notices.reduce((sum, notice) => sum + Number(notice?.[1] ?? 0), 0);
+}
+
 async function openTalk(
   deployment: Deployment,
   talk: Talk,
@@ -386,9 +394,11 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same((await (await goOn(bystander, log.lastId)).end()).messages, [progress(2), answerTo('7')]);
     let kept = 0;
     for (const [call, lastId] of lastIds.entries()) {
-      const rest = await (await goOn(session, lastId)).end();
-      t.equal(rest.messages.at(-1), answerTo(String(call)), 'answers go last');
-      kept += rest.messages.length - 1;
+      const rest = (await (await goOn(session, lastId)).end()).messages;
+      t.equal(rest.at(-1), answerTo(String(call)), 'answers go last');
+      const long = rest.filter((text) => text.includes(data)).length;
+      t.equal(long + lostCountOf(rest), rounds, 'what did not last is told');
+      kept += long;
     }
     t.ok(kept < (calls * rounds) / 2, `${kept} of ${calls * rounds} long messages were kept`);
   });
