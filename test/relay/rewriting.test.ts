@@ -1,4 +1,5 @@
-// URIs of resources in answers: in the caller's form at the places that MCP names, and every other byte as it came.
+// URIs of resources in answers: in the caller's form at the places that MCP names, and every other byte as it came. Random
+// ones are in `rewriting-fuzz.test.ts`.
 import t from 'tap';
 import { readBackendMessage, type BackendMessage } from '../../src/protocol/json-rpc.js';
 import { readLargeBackendMessage } from '../../src/protocol/large-backend-message.js';
@@ -6,8 +7,6 @@ import { uriPlace } from '../../src/protocol/uri-places.js';
 import { callersParts } from '../../src/relay/rewriting.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
-import { Random } from '../support/random.js';
-import { randomJson } from '../support/random-json.js';
 
 const TOOL = uriPlace.content | uriPlace.error;
 const PROMPT = uriPlace.messages | uriPlace.error;
@@ -140,47 +139,4 @@ t.test('a large answer with more on the way to URIs than is gone through at once
   };
   t.equal(await read(limits.uriNodesMax / 4), (limits.uriNodesMax / 4) * 3);
   t.equal(await read(limits.uriNodesMax / 2), undefined);
-});
-
-t.test('random answers: down as a walk over the parsed answer has it, and up again the original', async (t) => {
-  const random = new Random(97);
-  const uri = (): string => random.pick(['a:1', 'ui://x', 'ui://', 'https://x', '', 'b+a', 'é:🚂', 'a\\"b']);
-  /** A token that says so; the mark is what is to be put in by the caller's form. */
-  const marked = (): string => {
-    const text = uri();
-    return text.startsWith('ui://') ? `"ui://\u0001${text.slice(5)}"` : `"\u0002${text}"`;
-  };
-  const noise = (): string => `"n${random.below(9)}":${randomJson(random, 3)}`;
-  const members = (...own: string[]): string => {
-    const all = [...own, ...Array.from({ length: random.below(3) }, noise)];
-    return `{${all.sort(() => (random.chance(0.5) ? 1 : -1)).join(random.pick([',', ' , ']))}}`;
-  };
-  const link = (): string =>
-    random.chance(0.3)
-      ? members('"type":"resource_link"', '"uri":"https://web/x"')
-      : members('"type":"resource_link"', `"uri":${marked().replace(/"\u0002https?:/, '"\u0002x:')}`);
-  const embedded = (): string => members('"type":"resource"', `"resource":${members(`"uri":${marked()}`)}`);
-  const decoy = (): string => members('"type":"text"', `"uri":"${uri()}"`, `"x":{"resource":{"uri":"${uri()}"}}`);
-  const block = (): string => random.pick([link, embedded, decoy])();
-  const list = (make: () => string): string => `[${Array.from({ length: random.below(4) }, make).join()}]`;
-  const bodies: [number, () => string][] = [
-    [TOOL, () => `"result":${members(`"content":${list(block)}`, `"contents":[{"uri":"${uri()}"}]`)}`],
-    [PROMPT, () => `"result":${members(`"messages":${list(() => members(`"content":${block()}`))}`)}`],
-    [PROMPT, () => `"result":${members(`"messages":${list(() => members(`"content":${list(block)}`))}`)}`],
-    [READ, () => `"result":${members(`"contents":${list(() => members(`"uri":${marked()}`))}`)}`],
-    [TOOL, () => `"error":{"code":1,"message":"","data":${members(`"uri":${marked()}`)}}`],
-  ];
-  const form = (text: string, ui: string, plain: string): string =>
-    text.replaceAll('\u0001', ui).replaceAll('\u0002', plain);
-  let uriCount = 0;
-  for (let round = 0; round < 3_000; round += 1) {
-    const [places, make] = random.pick(bodies);
-    const text = make();
-    uriCount += form(text, '\u0002', '\u0002').split('\u0002').length - 1;
-    const original = form(text, '', '');
-    const expected = form(text, 'x.-1/', 'x.-1+');
-    const down = await rewrite(original, places, 'x.-1');
-    if (down !== expected) t.equal(down, expected, printable(original));
-  }
-  t.ok(uriCount > 2_000, `${uriCount} URIs`);
 });

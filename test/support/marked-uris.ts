@@ -1,0 +1,72 @@
+// URIs of resources in random JSON text, each with a mark where callers have the backend's name in it and the backend has not:
+// of one text come both what a backend says and, byte for byte, what its caller is to get.
+import type { Random } from './random.js';
+
+/** Backends' names, and how they are written in URIs. */
+export const URI_NAMES: Readonly<Record<string, string>> = {
+  b: 'b',
+  'A-1': 'A-1',
+  a_b: 'a.5fb',
+  '1a': 'x.-1a',
+  é: 'x.-.c3.a9',
+};
+
+const UI = 'ui://';
+/** In JSON they stand for themselves nowhere. */
+const UI_MARK = '\u0001';
+const MARK = '\u0002';
+const URIS = [
+  'a:1',
+  'ui://x/y',
+  'ui://',
+  'ui:x',
+  'UI://x',
+  'https://x/a+b',
+  '',
+  '+',
+  'b+a:1',
+  'ui://b/x',
+  'é:🚂',
+  'a"b\\',
+];
+
+export function randomUri(random: Random): string {
+  return random.pick(URIS);
+}
+
+/** A string token of the URI, with some of its characters as escapes. */
+export function markedToken(random: Random, uri: string): string {
+  if (!uri.startsWith(UI)) return `"${MARK}${spelled(random, uri)}"`;
+  return `"${spelled(random, UI)}${UI_MARK}${spelled(random, uri.slice(UI.length))}"`;
+}
+
+/** Without the marks. */
+export function backendsText(text: string): string {
+  return text.replaceAll(UI_MARK, '').replaceAll(MARK, '');
+}
+
+/** With what callers have in the place of the marks. */
+export function callersText(text: string, uriName: string): string {
+  return text.replaceAll(UI_MARK, `${uriName}/`).replaceAll(MARK, `${uriName}+`);
+}
+
+/** How many URIs are marked. */
+export function markCount(text: string): number {
+  return text.split(UI_MARK).length + text.split(MARK).length - 2;
+}
+
+/** As callers have it. */
+export function callersUriOf(uriName: string, uri: string): string {
+  return uri.startsWith(UI) ? `${UI}${uriName}/${uri.slice(UI.length)}` : `${uriName}+${uri}`;
+}
+
+function spelled(random: Random, text: string): string {
+  // Of most tokens no character is an escape that need not be one.
+  const chance = random.chance(0.3) ? 0.3 : 0;
+  return Array.from(text, (character) => {
+    if (character === '/' && random.chance(chance)) return '\\/';
+    if (!random.chance(chance)) return JSON.stringify(character).slice(1, -1);
+    const codes = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at).toString(16));
+    return codes.map((code) => `\\u${code.padStart(4, '0')}`).join('');
+  }).join('');
+}
