@@ -11,7 +11,7 @@ import {
 } from '../../support/control-plane.js';
 import { backendFor } from '../../support/deployment.js';
 import { startGateway, verifyWith, type Gateway } from '../../support/gateway.js';
-import { McpCaller } from '../../support/mcp-caller.js';
+import { McpCaller, rpc, type RpcMessage } from '../../support/mcp-caller.js';
 import type { HttpAnswer } from '../../support/raw-http.js';
 import { until } from '../../support/until.js';
 
@@ -90,6 +90,73 @@ await forEachStore(t, {}, async (t, controlPlane) => {
       400,
       'the caller has no config at all',
     );
+  });
+
+  await t.test('prompts and resources: those that it names, and none that it does not, on the dataplane', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const backend = await backendFor(t, {
+      capabilities: { tools: {}, prompts: {}, resources: {} },
+      methods: {
+        'prompts/list': () => ({ prompts: [{ name: 'a' }, { name: 'b' }] }),
+        'prompts/get': () => ({ messages: [] }),
+        'resources/list': () => ({
+          resources: [
+            { uri: 'test://x', name: 'x' },
+            { uri: 'test://y', name: 'y' },
+          ],
+        }),
+        'resources/templates/list': () => ({
+          resourceTemplates: [
+            { uriTemplate: 'test://of/{id}', name: 'of' },
+            { uriTemplate: 'test://other/{id}', name: 'other' },
+          ],
+        }),
+        'resources/read': () => ({ contents: [{ uri: 'test://y', text: '' }] }),
+      },
+    });
+    const name = newName('server');
+    t.equal((await caller.post('/servers', { name, url: backend.url })).status, 201);
+    const composition = newName('given');
+    const servers = [{ name, tools: [], prompts: ['b'], resources: ['y', 'test://of/{id}'] }];
+    const { id } = await compose(caller, { name: composition, servers });
+    const path = dataplane.path(String(id));
+    const session = await new McpCaller(dataplane.origin, path, caller.token ?? '').openSession();
+    const ask = async (method: string, params: Json = {}): Promise<RpcMessage> =>
+      rpc(await session.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })));
+    const check = async (
+      prompts: readonly string[],
+      uris: readonly string[],
+      templates: readonly string[],
+    ): Promise<void> => {
+      const listed = async (method: string, member: string, key: string): Promise<unknown[]> =>
+        ((await ask(method)).result as Record<string, Json[]>)[member]!.map((item) => item[key]);
+      t.same(await listed('prompts/list', 'prompts', 'name'), prompts);
+      t.same(await listed('resources/list', 'resources', 'uri'), uris);
+      t.same(await listed('resources/templates/list', 'resourceTemplates', 'uriTemplate'), templates);
+      for (const prompt of ['a', 'b'].map((each) => `${name}-${each}`)) {
+        const error = { code: -32602, message: `Unknown prompt: ${prompt}` };
+        const answer = await ask('prompts/get', { name: prompt });
+        t.match(answer, prompts.includes(prompt) ? { result: { messages: [] } } : { error }, prompt);
+      }
+      for (const bare of ['test://x', 'test://y', 'test://of/1', 'test://other/1']) {
+        const uri = `${name}+${bare}`;
+        const isGiven = uris.includes(uri) || (bare === 'test://of/1' && templates.length > 0);
+        const result = { contents: [{ uri: `${name}+test://y` }] };
+        const answer = await ask('resources/read', { uri });
+        t.match(answer, isGiven ? { result } : { error: { code: -32002, data: { uri } } }, uri);
+      }
+    };
+    await check([`${name}-b`], [`${name}+test://y`], [`${name}+test://of/{id}`]);
+    t.same(await session.toolNames(), [], 'an empty list is none');
+    t.match(await ask('tools/call', { name: `${name}-echo` }), { error: { message: `Unknown tool: ${name}-echo` } });
+
+    const changed = await caller.put(`/compositions/${composition}`, {
+      ...{ name: composition, servers: [{ name, tools: ['echo'] }] },
+    });
+    t.equal(changed.status, 200);
+    await check([], [], []);
+    t.same(await session.toolNames(), [`${name}-echo`]);
+    t.same(backend.requestsOf('tools/call'), []);
   });
 
   await t.test('POST /compositions: 409 for a name that is taken, in any case', async (t) => {

@@ -327,6 +327,43 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     t.equal((await caller.post(`/servers/${newName('x')}/refresh`)).status, 404);
   });
 
+  await t.test('prompts, resources and templates are counted, and a refresh tells what changed in them', async (t) => {
+    const caller = await controlPlane.caller(t);
+    let round = 0;
+    const backend = await backendFor(t, {
+      capabilities: { tools: {}, prompts: {}, resources: {} },
+      methods: {
+        'prompts/list': () => ({ prompts: [{ name: 'stays', title: `${round}` }, { name: `new-${round}` }] }),
+        'resources/list': () => ({
+          resources: [
+            { uri: 'x://stays', name: `${round}` },
+            { uri: `x://new-${round}`, name: 'n' },
+            { uri: 'x://same', name: 'n' },
+          ],
+        }),
+        'resources/templates/list': () => ({
+          resourceTemplates: [
+            { uriTemplate: 'x://stays/{id}', name: `${round}` },
+            { uriTemplate: `x://new-${round}/{id}`, name: 'n' },
+          ],
+        }),
+      },
+    });
+    const name = newName('lists');
+    const record = await register(caller, { name, url: backend.url });
+    t.match(record, { promptCount: 2, resourceCount: 3, templateCount: 2 });
+    const changes = ['prompts', 'resources', 'templates'].flatMap((list) =>
+      ['Added', 'Updated', 'Removed'].map((change) => `${list}${change}`),
+    );
+    await until(async () => {
+      round += 1;
+      const report = (await caller.post(`/servers/${name}/refresh`)).json() as Json;
+      // Health checks are in between at times, and have read some of it before.
+      return changes.every((change) => report[change] === 1);
+    }, 'a refresh that tells one of each');
+    t.match((await caller.get(`/servers/${name}`)).json(), { promptCount: 2, resourceCount: 3, templateCount: 2 });
+  });
+
   await t.test('POST /servers/{id}/refresh: 409 while one runs', async (t) => {
     const caller = await controlPlane.caller(t);
     let isHeld = false;
