@@ -1,0 +1,18 @@
+// Where nothing is set, nothing is silent for as long as a proxy in front waits that gives up after 20 s.
+import t from 'tap';
+import { loadControlPlaneOptions } from '../../src/config/load-control-plane-options.js';
+import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
+import { optionLoader } from './option-loader.js';
+
+const PROXY_MS = 20_000;
+/** The head of a slow answer may go as much later than it is due. */
+const LATE_TIMES = 1.25;
+
+for (const { load } of [
+  optionLoader('dataplane', loadDataplaneOptions),
+  optionLoader('control-plane', loadControlPlaneOptions),
+]) {
+  const { slowAnswerMs, streamKeepAliveMs } = load([]).answers;
+  t.ok(slowAnswerMs * LATE_TIMES < PROXY_MS, `the head of a slow answer: ${slowAnswerMs} ms`);
+  t.ok(streamKeepAliveMs < PROXY_MS, `a comment on a silent stream: ${streamKeepAliveMs} ms`);
+}
