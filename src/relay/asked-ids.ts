@@ -1,8 +1,10 @@
-// The ids under which backends' requests are put to a client: each names the backend, its own id and the upstream session, so that
-// whichever process gets the client's answer can pass it on. Ids of two processes in one session are never alike. Cold.
-import { createHmac, randomBytes } from 'node:crypto';
+// The ids under which backends' requests are put to a client: each names the backend and its own id, so that whichever process
+// gets the client's answer can pass it on. A seal over all of it, whose key no client has, keeps a client from answering what
+// it was never asked. Ids of two processes in one session are never alike. Cold: where no backend asks, nothing is sealed.
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
+import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
 
 /** What an answer needs to find its way. */
 export interface AskedRequest {
@@ -14,14 +16,19 @@ export interface AskedRequest {
   readonly tokenKey?: string | undefined;
 }
 
-/** Four characters each: whose numbers they are, and in which upstream session it was asked. */
-const PART_BYTES = 3;
-const FORM = /^\d+(t?)\.([\w-]{4})([\w-]{4}):/;
+/** Four characters: whose numbers they are. */
+const ORIGIN_BYTES = 3;
+/** Sixteen characters. */
+const SEAL_BYTES = 12;
+/** The number and the form, the origin, the seal; behind it the backend's name and its id. */
+const FORM = /^(\d+(t?)\.([\w-]{4}))([\w-]{16}):/;
 
 export class AskedIds {
   readonly #sessionId: string;
-  readonly #origin = randomBytes(PART_BYTES).toString('base64url');
+  readonly #origin = randomBytes(ORIGIN_BYTES).toString('base64url');
   #count = 0;
+  /** Seals of others' ids whose answers went to their backends from here, the oldest first. */
+  #answered: Set<string> | undefined;
 
   constructor(sessionId: string) {
     this.#sessionId = sessionId;
@@ -30,33 +37,56 @@ export class AskedIds {
   /** A new one, as JSON. */
   next({ upstream, backendId, asksForTask }: AskedRequest): Buffer {
     this.#count += 1;
-    const head = `${this.#count}${asksForTask ? 't' : ''}.${this.#origin}${this.#tagOf(upstream)}`;
-    return Buffer.from(JSON.stringify(`${head}:${upstream.backend.name}:${backendId.toString()}`));
+    const head = `${this.#count}${asksForTask ? 't' : ''}.${this.#origin}`;
+    const rest = `:${upstream.backend.name}:${backendId.toString()}`;
+    return Buffer.from(JSON.stringify(`${head}${this.#sealOf(upstream.record, head, rest)}${rest}`));
   }
 
-  /** What another process has asked under it, if that was in one of these upstream sessions. @param id as JSON. */
-  readOthers(id: Buffer, upstreams: readonly UpstreamSession[]): AskedRequest | undefined {
+  /**
+   * What another process has asked under it, if that was in one of these upstream sessions. Each is found once.
+   * @param id as JSON.
+   */
+  takeOthers(id: Buffer, upstreams: readonly UpstreamSession[]): AskedRequest | undefined {
     const text: unknown = JSON.parse(id.toString());
-    const [head = '', task, origin, tag] = (typeof text === 'string' && FORM.exec(text)) || [];
-    if (typeof text !== 'string' || origin === undefined || origin === this.#origin) return undefined;
-    const rest = text.slice(head.length);
+    if (typeof text !== 'string') return undefined;
+    const [all, head, task, origin, seal] = FORM.exec(text) ?? [];
+    if (all === undefined || head === undefined || seal === undefined || origin === this.#origin) return undefined;
+    const rest = text.slice(all.length - 1);
     for (const upstream of upstreams) {
-      const prefix = `${upstream.backend.name}:`;
-      if (!rest.startsWith(prefix) || this.#tagOf(upstream) !== tag) continue;
+      const prefix = `:${upstream.backend.name}:`;
+      const { record } = upstream;
+      // Without a session of the backend's own there is no key that the client has not, and nothing to tell a successor by.
+      if (!rest.startsWith(prefix) || record === undefined || record.sessionId === '') continue;
+      if (!isSame(this.#sealOf(record, head, rest), seal) || !this.#noteAnswered(seal)) continue;
       const backendId = Buffer.from(rest.slice(prefix.length));
       if (isId(backendId)) return { upstream, backendId, asksForTask: task !== '' };
     }
     return undefined;
   }
 
-  /** Says of two whether they are the same, and nothing of the id that the backend gave. */
-  #tagOf({ record }: UpstreamSession): string {
-    const tag = createHmac('sha256', this.#sessionId).update(record?.sessionId ?? '');
-    return tag.digest().toString('base64url', 0, PART_BYTES);
+  /** The key is the backend's name of its session, which no client is told: another session, or its successor, seals otherwise. */
+  #sealOf(record: UpstreamSessionRecord | undefined, head: string, rest: string): string {
+    const seal = createHmac('sha256', record?.sessionId ?? '').update(`${this.#sessionId} ${head}${rest}`);
+    return seal.digest().toString('base64url', 0, SEAL_BYTES);
+  }
+
+  /** @returns false for what was answered here before. */
+  #noteAnswered(seal: string): boolean {
+    this.#answered ??= new Set();
+    if (this.#answered.has(seal)) return false;
+    const [oldest] = this.#answered;
+    if (oldest !== undefined && this.#answered.size >= limits.answeredIdsKeptMax) this.#answered.delete(oldest);
+    this.#answered.add(seal);
+    return true;
   }
 }
 
-/** The client may have made it up: nothing but a JSON-RPC id may go into a message. */
+/** @param one,other as long as each other. */
+function isSame(one: string, other: string): boolean {
+  return timingSafeEqual(Buffer.from(one), Buffer.from(other));
+}
+
+/** A backend's session may have a name that can be guessed: nothing but a JSON-RPC id may go into a message. */
 function isId(bytes: Buffer): boolean {
   if (bytes.length > limits.backendRequestIdBytesMax) return false;
   try {

@@ -178,7 +178,7 @@ export class BackendRequests {
     const { idStart: start, idEnd: end } = message;
     const request = this.#open.get(idKey(body, start, end));
     if (request === undefined) {
-      const asked = this.#ids.readOthers(body.subarray(start, end), this.#plan.openUpstreams());
+      const asked = this.#ids.takeOthers(body.subarray(start, end), this.#plan.openUpstreams());
       if (asked !== undefined) this.#pass(exchange, message, asked);
       return;
     }

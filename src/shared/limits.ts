@@ -359,6 +359,8 @@ export const limits = {
   taskResultSilenceMsMax: 3_600_000,
   /** Bytes of the id of such a request, which is part of ours, and of its progress token; a longer id is refused. */
   backendRequestIdBytesMax: KIB,
+  /** Requests that another process has asked of a session's client, whose answers were passed on here: each once. Of one more the oldest is forgotten. */
+  answeredIdsKeptMax: 256,
 
   /** Bytes of the name of a tool or prompt, or of a task's id, in a backend's list; one with a longer one is left out, and no request can name it. */
   toolNameBytesMax: 4 * KIB,

@@ -178,8 +178,9 @@ t.test('an answer to what another has asked goes to the backend, if that is in t
   const place = new Place();
   const before = await place.begun(t, { roots: {} });
   const asking = before.post('tools/call', { name: 'b-x' }, 7);
-  before.http.last.head(200, 'text/event-stream').data('data: {"jsonrpc":"2.0","id":"q:1","method":"roots/list"}\n\n');
-  const id = messages(asking)[0]?.id;
+  const ask = (id: string): string => `data: {"jsonrpc":"2.0","id":${id},"method":"roots/list"}\n\n`;
+  before.http.last.head(200, 'text/event-stream').data(ask('"q:1"') + ask('2'));
+  const [id, unanswered] = messages(asking).map((message) => message.id);
   const respond = (scene: RelayScene, answered: unknown): RecordedExchange =>
     scene.request({ body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: answered, result: { roots: [] } })) });
 
@@ -189,17 +190,18 @@ t.test('an answer to what another has asked goes to the backend, if that is in t
   t.equal(next.http.last.header('mcp-session-id'), 'upstream-session');
 
   const sentCount = next.http.calls.length;
-  for (const madeUp of ['x', 7, `${String(id).split(':')[0]}:b:{"a":1}`, `${String(id).split(':')[0]}:c:1`]) {
+  const [head] = String(id).split(':');
+  for (const madeUp of ['x', 7, `${head}:b:{"a":1}`, `${head}:c:1`, `${head}:b:1`, `${head}:b:"q:2"`, id]) {
     t.equal(respond(next, madeUp).answer?.status, 202, String(madeUp));
   }
-  t.equal(next.http.calls.length, sentCount, 'what was never asked goes nowhere');
+  t.equal(next.http.calls.length, sentCount, 'what was never asked goes nowhere, and a second answer');
 
   next.post('tools/call', { name: 'b-x' }, 8);
   next.http.last.empty(404);
   next.http.last.json(INITIALIZED, 'second');
   next.http.last.empty();
   const afterLoss = next.http.calls.length;
-  t.equal(respond(next, id).answer?.status, 202);
+  t.equal(respond(next, unanswered).answer?.status, 202);
   t.equal(next.http.calls.length, afterLoss, 'its successor hears nothing of it');
   t.equal(respond(before, id).answer?.status, 202);
   t.equal(respond(before, id).answer?.status, 202);

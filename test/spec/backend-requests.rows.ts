@@ -194,7 +194,11 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       JSON.stringify({ jsonrpc: '2.0', id: ofId, result: { roots: [], of } });
     const others = [await session.caller.openSession(), await openSession(deployment, { one: backend })];
     for (const other of others) t.equal((await other.send(answer(id, 'another session'))).status, 202);
-    const guesses = [1, '1', '', 0, `${String(id)} `, String(id).replace('1', '2'), 'x'.repeat(60_000), '__proto__'];
+    const ofAnotherProcess = String(id).replace(/\.(.)/, (_, first: string) => (first === 'A' ? '.B' : '.A'));
+    const guesses = [
+      ...[1, '1', '', 0, `${String(id)} `, String(id).replace('1', '2'), 'x'.repeat(60_000), '__proto__'],
+      ...[ofAnotherProcess, ofAnotherProcess.replace(/1$/, '999'), String(id).replace(/1$/, '999')],
+    ];
     for (const guess of guesses) t.equal((await session.send(answer(guess, 'a guess'))).status, 202);
     const stranger = await deployment.caller();
     t.equal((await stranger.send({ session: session.id, body: answer(id, 'a stranger') })).status, 404);

@@ -7,28 +7,57 @@ const RECONNECTING = ['upstream/backend-stream', 'upstream/resumption'];
 const STREAMS = ['relay/session-stream'];
 
 export const relayMutants: readonly Mutant[] = [
-  ...mutantsOf('src/relay/asked-ids.ts', ASKING, [
-    {
-      slip: 'two requests with one id of two backends are one',
-      text: '`${this.#count}${asksForTask',
-      becomes: '`0${asksForTask',
-    },
-    {
-      slip: 'an answer to what was asked here and is settled is passed on',
-      text: ' || origin === this.#origin',
-      becomes: '',
-    },
-    {
-      slip: 'an answer goes to the successor of the upstream session that asked',
-      text: ' || this.#tagOf(upstream) !== tag',
-      becomes: '',
-    },
-    {
-      slip: 'whatever a client makes up goes into a message',
-      text: "return typeof value === 'string' || typeof value === 'number';",
-      becomes: 'return true;',
-    },
-  ]),
+  ...mutantsOf(
+    'src/relay/asked-ids.ts',
+    ['relay/asked-ids'],
+    [
+      {
+        slip: 'two requests with one id of two backends are one',
+        text: '`${this.#count}${asksForTask',
+        becomes: '`0${asksForTask',
+      },
+      {
+        slip: 'an answer to what was asked here and is settled is passed on',
+        text: ' || origin === this.#origin',
+        becomes: '',
+      },
+      {
+        slip: 'an answer goes to the successor of the upstream session that asked',
+        text: "createHmac('sha256', record?.sessionId ?? '')",
+        becomes: "createHmac('sha256', '')",
+      },
+      {
+        slip: 'a client answers what it was never asked',
+        text: '!isSame(this.#sealOf(record, head, rest), seal) || ',
+        becomes: '',
+      },
+      {
+        slip: 'another id of the backend has the same seal',
+        text: '.update(`${this.#sessionId} ${head}${rest}`)',
+        becomes: '.update(`${this.#sessionId} ${head}`)',
+      },
+      {
+        slip: 'another number, or another process, has the same seal',
+        text: '.update(`${this.#sessionId} ${head}${rest}`)',
+        becomes: '.update(`${this.#sessionId} ${rest}`)',
+      },
+      {
+        slip: 'a backend without sessions is answered what it may have asked somebody else',
+        text: " || record.sessionId === ''",
+        becomes: '',
+      },
+      {
+        slip: 'an answer is passed on as often as it comes',
+        text: 'if (this.#answered.has(seal)) return false;',
+        becomes: '',
+      },
+      {
+        slip: 'whatever a client makes up goes into a message',
+        text: "return typeof value === 'string' || typeof value === 'number';",
+        becomes: 'return true;',
+      },
+    ],
+  ),
   ...mutantsOf(
     'src/relay/uris.ts',
     ['relay/uris', 'relay/rewriting'],
