@@ -18,6 +18,7 @@ import { withRequestId } from '../relay/refused-message.js';
 import type { Caller, Relay } from '../relay/relay.js';
 import { checkTransport } from '../relay/transport.js';
 import type { HostPolicy } from '../shared/host-policy.js';
+import { limits } from '../shared/limits.js';
 import { headerUnreadable, refusals, type Refusal } from '../shared/refusals.js';
 import type { Logger } from '../shared/logger.js';
 import type { RequestTurns } from './request-turns.js';
@@ -152,13 +153,25 @@ export class Pipeline implements EdgeHandler {
     const { caller } = outcome;
     const { method, sessionId } = exchange.request;
     const forms = checkTransport(method, exchange.head);
-    if (typeof forms !== 'string') return this.#refuse(exchange, forms);
+    if (typeof forms !== 'string') return this.#refuseByHead(exchange, caller, forms);
     const refusal = this.#parts.door.refusalOf(method, sessionId, caller.subject);
     if (refusal !== undefined) return this.#refuse(exchange, refusal);
     const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
     const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
     exchange.incoming.letIn(caller.subject, forms, typeof headers === 'string' ? [] : headers);
     exchange.incoming.receive((body) => this.#onReceived(exchange, caller, unreadable, body));
+  }
+
+  /** Under the id that is in the body of a POST, which is received for that where there is time and room. */
+  #refuseByHead(exchange: EdgeExchange, { subject }: Caller, refusal: Refusal): void {
+    const { method } = exchange.request;
+    const { isAmbiguous, contentLength } = exchange.head;
+    const hasReadableId = method === 'POST' && !isAmbiguous && !(Number(contentLength) > limits.readAtOnceBytesMax);
+    if (!hasReadableId || this.#parts.overload.state !== 'serving') return this.#refuse(exchange, refusal);
+    exchange.incoming.letIn(subject, 'json', []);
+    exchange.incoming.receive((body) =>
+      this.#refuse(exchange, body === 'complete' ? withRequestId(refusal, exchange.request.body) : refusal),
+    );
   }
 
   /** @param unreadable refuses a header, under the id that is in the body. */

@@ -79,7 +79,7 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
     ]) {
       const answer = await caller.initialize({ contentType });
       t.equal(answer.status, 415, String(contentType));
-      checkErrorWithoutId(t, answer, String(contentType));
+      t.match(answer.json(), { id: 1, error: { code: -32000 } }, String(contentType));
     }
     for (const contentType of [
       'application/json',
@@ -273,7 +273,7 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
     for (const protocolVersion of ['1999-01-01', '2099-01-01', 'latest', '2025-11-25x']) {
       const answer = await session.send(PING, { protocolVersion });
       t.equal(answer.status, 400, JSON.stringify(protocolVersion));
-      checkErrorWithoutId(t, answer, protocolVersion);
+      t.match(answer.json(), { id: 1, error: { code: -32000 } }, protocolVersion);
     }
     for (const protocolVersion of [null, '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']) {
       t.equal((await session.send(PING, { protocolVersion })).status, 200, String(protocolVersion));
@@ -283,6 +283,42 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
       200,
       'tolerated on initialize',
     );
+  });
+
+  await t.test('a POST refused for its head: 400, 406 and 415 have its id where it has one (S33)', async (t) => {
+    const session = await (await deployment.caller()).openSession();
+    const faults = [
+      [400, { protocolVersion: '1999-01-01' }],
+      [406, { accept: 'text/html' }],
+      [415, { contentType: 'text/plain' }],
+    ] as const;
+    const padding = ' '.repeat(2_000);
+    const ids = {
+      [PING]: '1',
+      '{"jsonrpc":"2.0","method":"ping","id":"\\u0061"}': '"\\u0061"',
+      [`{"jsonrpc":"2.0","method":"ping",${padding}"id":1.50e1}`]: '1.50e1',
+    };
+    const withoutId = [
+      '',
+      '{',
+      `[${PING}]`,
+      '{"jsonrpc":"2.0","method":"notifications/initialized"}',
+      '{"jsonrpc":"2.0","id":1,"result":{}}',
+      PING.padEnd(BODY_BYTES_MAX + 1, ' '),
+    ];
+    for (const [status, parts] of faults) {
+      for (const [body, id] of Object.entries(ids)) {
+        const answer = await session.send(body, parts);
+        t.equal(answer.status, status, body.slice(0, 60));
+        t.equal(memberText(answer.text, 'id'), id, `${status} to ${body.slice(0, 60)}`);
+      }
+      for (const body of withoutId) {
+        const answer = await session.send(body, parts);
+        t.equal(answer.status, status, body.slice(0, 60));
+        checkErrorWithoutId(t, answer, `${status} to ${body.slice(0, 60)}`);
+      }
+    }
+    t.equal((await session.send(PING)).status, 200, 'the session goes on');
   });
 
   await t.test('a notification or a response accepted: 202, empty (S05)', async (t) => {

@@ -3,8 +3,8 @@
 import t from 'tap';
 import type { Caller } from '../../src/relay/relay.js';
 import type { Exchange, ExchangeWatcher } from '../../src/relay/exchange.js';
-import { limits } from '../../src/shared/limits.js';
 import { HostPolicy } from '../../src/shared/host-policy.js';
+import { limits } from '../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/worker/access-log.js';
 import { RequestWatch } from '../../src/worker/request-watch.js';
@@ -55,6 +55,11 @@ function createScene(changes: Partial<PipelineParts> = {}): Scene {
         return scene.overloadRefusal;
       },
     },
+    overload: {
+      get state(): string {
+        return scene.overloadRefusal === undefined ? 'serving' : 'refusing-requests';
+      },
+    },
     turns: new RequestTurns(createAccounts({ subjectRequestsInFlightMax: 500 })),
     relay: { handle: (_caller: Caller, exchange: Exchange) => scene.relayed.push(exchange) },
     watch: new RequestWatch(new AccessLog(logInto(lines), true), undefined),
@@ -64,12 +69,22 @@ function createScene(changes: Partial<PipelineParts> = {}): Scene {
   return Object.assign(scene, { pipeline: new Pipeline(parts) });
 }
 
+interface ScriptedExchange {
+  readonly exchange: EdgeExchange & { isAborted: boolean };
+  readonly steps: string[];
+  /** The body has come to its end. */
+  receive(outcome: BodyOutcome, body?: string): void;
+}
+
 /** A POST with a session, and the steps that it was taken through. */
 function createExchange(
   method = 'POST',
   isReceived = false,
-): { exchange: EdgeExchange & { isAborted: boolean }; steps: string[] } {
+  head: Partial<EdgeExchange['head']> = {},
+): ScriptedExchange {
   const steps: string[] = [];
+  let onReceived: ((outcome: BodyOutcome) => void) | undefined;
+  const request = { method, sessionId: 'session', body: Buffer.alloc(0) };
   const exchange = {
     isTls: false,
     isAborted: false,
@@ -83,24 +98,37 @@ function createExchange(
       sessionId: 'session',
       protocolVersion: '',
       isAmbiguous: false,
+      contentLength: '',
       headers: [],
+      ...head,
     },
-    request: { method, sessionId: 'session', body: Buffer.alloc(0) },
+    request,
     incoming: {
       hold: () => steps.push('held'),
       letIn: (subject: string) => steps.push(`let in for ${subject}`),
-      receive: (onBody: (outcome: BodyOutcome) => void) => {
+      receive: (receiver: (outcome: BodyOutcome) => void) => {
         steps.push('body awaited');
-        if (isReceived) onBody('complete');
+        onReceived = receiver;
+        if (isReceived) receiver('complete');
       },
     },
     onAbort: undefined,
     releaseBody: () => undefined,
     watcher: undefined as ExchangeWatcher | undefined,
     reset: () => exchange.watcher?.onDone(0, 0, 'unheard'),
-    respond: (status: number) => steps.push(`answered ${status}`),
+    respond: (status: number, _contentType: string, body: string) => {
+      const { id } = JSON.parse(body) as { id?: unknown };
+      steps.push(id === undefined ? `answered ${status}` : `answered ${status} to ${JSON.stringify(id)}`);
+    },
   };
-  return { exchange: exchange as unknown as EdgeExchange & { isAborted: boolean }, steps };
+  return {
+    exchange: exchange as unknown as ScriptedExchange['exchange'],
+    steps,
+    receive: (outcome, body = '') => {
+      request.body = Buffer.from(body);
+      onReceived?.(outcome);
+    },
+  };
 }
 
 t.test('the body of who is known is let in at once, that of who is not yet known is held', async (t) => {
@@ -136,6 +164,50 @@ t.test('an overloaded worker refuses before it reads a body', async (t) => {
   t.same(steps, [`answered ${refusals.overloaded.status}`]);
   t.same(scene.asked, [['POST', 'session', 'alice']]);
   t.match(scene.lines, [/"refusal":"overloaded"/]);
+});
+
+t.test('a POST that its head refuses is refused under its id, and for its head however its body ends', async (t) => {
+  const { pipeline, lines } = createScene();
+  const message = '{"jsonrpc":"2.0","id":"a","method":"ping"}';
+  const long = String(limits.readAtOnceBytesMax + 1);
+  for (const [head, status, code] of [
+    [{ accept: 'text/html' }, 406, 'not-acceptable'],
+    [{ contentType: 'text/plain' }, 415, 'content-type-unsupported'],
+    [{ protocolVersion: '1999-01-01' }, 400, 'protocol-version-unsupported'],
+  ] as const) {
+    const received = ['let in for alice', 'body awaited'];
+    const whole = createExchange('POST', false, head);
+    pipeline.onRequest(whole.exchange);
+    t.same(whole.steps, received);
+    whole.receive('complete', message);
+    t.same(whole.steps, [...received, `answered ${status} to "a"`]);
+    t.match(lines.at(-1), `"refusal":"${code}"`);
+    for (const outcome of ['too-large', 'subjectMax', 'totalMax'] as const) {
+      const cut = createExchange('POST', false, head);
+      pipeline.onRequest(cut.exchange);
+      cut.receive(outcome);
+      t.same(cut.steps, [...received, `answered ${status}`], outcome);
+    }
+    for (const unread of [{ isAmbiguous: true }, { contentLength: long }]) {
+      const { exchange, steps } = createExchange('POST', false, { ...head, ...unread });
+      pipeline.onRequest(exchange);
+      t.same(steps, [`answered ${status}`], Object.keys(unread).join());
+    }
+  }
+  const ambiguous = createExchange('POST', false, { isAmbiguous: true });
+  pipeline.onRequest(ambiguous.exchange);
+  t.same(ambiguous.steps, ['answered 400']);
+  const deleted = createExchange('DELETE', false, { protocolVersion: '1999-01-01' });
+  pipeline.onRequest(deleted.exchange);
+  t.same(deleted.steps, ['answered 400']);
+});
+
+t.test('an overloaded worker reads no body to refuse it', async (t) => {
+  const scene = createScene();
+  scene.overloadRefusal = refusals.overloaded;
+  const { exchange, steps } = createExchange('POST', false, { accept: 'text/html' });
+  scene.pipeline.onRequest(exchange);
+  t.same(steps, ['answered 406'], 'and says what is wrong with the head, which comes first');
 });
 
 t.test('the owner of a session refuses what comes by a hop, too, and says so in the access log', async (t) => {

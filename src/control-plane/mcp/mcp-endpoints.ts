@@ -145,11 +145,18 @@ export class McpEndpoints {
     const virtualHost = await this.#admit(find);
     if ('status' in virtualHost) return virtualHost;
     const answerForms = checkTransport(request.method, head);
-    if (typeof answerForms !== 'string') return answerForms;
+    if (typeof answerForms !== 'string') return this.#refusalByHead(exchange, answerForms);
     if ((await exchange.receive(answerForms)) === 'too-large') return refusals.bodyTooLarge;
     const refusal = await this.#refusalOutside(subject, head, request.body);
     if (refusal === undefined) this.#relay.handle({ subject, virtualHost }, exchange);
     return refusal;
+  }
+
+  /** Under the id that is in the body of a POST, which is received for that. */
+  async #refusalByHead(exchange: NodeExchange, refusal: Refusal): Promise<Refusal> {
+    const { head, request } = exchange;
+    if (request.method !== 'POST' || head.isAmbiguous) return refusal;
+    return (await exchange.receive('json')) === 'complete' ? withRequestId(refusal, request.body) : refusal;
   }
 
   async #admit(find: () => Promise<CompiledVirtualHost | undefined>): Promise<CompiledVirtualHost | Refusal> {

@@ -268,6 +268,20 @@ t.test('the rules of the transport are the dataplane’s', async (t) => {
   ];
   for (const [what, status, headers, body = LIST] of rows)
     t.equal((await front.post(body, headers)).status, status, what);
+  for (const [status, headers] of [
+    [406, [['accept', 'text/html']]],
+    [415, [['content-type', 'text/plain']]],
+    [400, [session, ['mcp-protocol-version', '2099-01-01']]],
+  ] as readonly (readonly [number, HeaderList])[]) {
+    const refused = await front.post(LIST, headers);
+    t.equal(refused.status, status);
+    t.match(rpc(refused), { id: 1, error: { code: -32000 } }, `${status}, under the id`);
+    const long = await front.post(LIST.padEnd(BODY_BYTES_MAX + 1), headers);
+    t.equal(long.status, status, 'and before the size of the body');
+    t.notMatch(rpc(long), { id: 1 });
+  }
+  const ambiguous = await front.post(LIST, [session, session]);
+  t.notMatch(rpc(ambiguous), { id: 1 }, 'whose it is nobody can tell');
   const events = await front.post(LIST, [['accept', 'text/event-stream']]);
   t.equal(events.contentType, 'text/event-stream');
   t.match(rpc(events), { result: { tools: [] } });

@@ -322,6 +322,24 @@ export const workerMutants: readonly Mutant[] = [
         noticedBy: ['worker/pipeline'],
       },
       {
+        slip: 'an overloaded worker reads a body to refuse it',
+        text: " || this.#parts.overload.state !== 'serving')",
+        becomes: ')',
+        noticedBy: ['worker/pipeline'],
+      },
+      {
+        slip: 'who is refused for the head is asked for a body whose end nobody can tell',
+        text: ' && !isAmbiguous',
+        becomes: '',
+        noticedBy: ['worker/pipeline'],
+      },
+      {
+        slip: 'who is refused for the head is told another reason when the body is too large',
+        text: "body === 'complete' ? withRequestId(refusal, exchange.request.body) : refusal",
+        becomes: "body === 'complete' ? withRequestId(refusal, exchange.request.body) : refusals.bodyTooLarge",
+        noticedBy: ['worker/pipeline'],
+      },
+      {
         slip: 'the overload is not looked at behind a hop',
         text: "outcome.kind === 'refused' ? outcome.refusal : this.#parts.door.refusalOf(method, sessionId, address.subject);",
         becomes: "outcome.kind === 'refused' ? outcome.refusal : undefined;",
