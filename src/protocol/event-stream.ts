@@ -288,8 +288,9 @@ export function encodeEventAfter(head: string, data: Buffer): Buffer {
   return Buffer.concat([Buffer.from(head), lines, eventEnd]);
 }
 
-/** Behind the first id of a stream: an event without data. */
-const primingData = Buffer.from('data: \n\n');
+/** Behind the first id of a stream: when to come back for the rest of it (S09), and no data. */
+export const primingText = `retry: ${limits.streamRetryMs}\ndata: \n\n`;
+const primingRest = Buffer.from(primingText);
 const idHead = Buffer.from('id: ');
 
 /**
@@ -298,10 +299,10 @@ const idHead = Buffer.from('id: ');
  */
 export function encodeNumberedEvent(stream: number, position: number, isFirst: boolean, data: Buffer): Buffer {
   const lines = hasLineBreak(data) ? encodeLineBreaks(data, 0) : data;
-  const primingBytes = isFirst ? idBytes(stream, 0) + primingData.length : 0;
+  const primingBytes = isFirst ? idBytes(stream, 0) + primingRest.length : 0;
   const headBytes = primingBytes + idBytes(stream, position) + eventHead.length;
   const event = Buffer.allocUnsafe(headBytes + lines.length + eventEnd.length);
-  let at = isFirst ? put(event, putId(event, 0, stream, 0), primingData) : 0;
+  let at = isFirst ? put(event, putId(event, 0, stream, 0), primingRest) : 0;
   at = put(event, putId(event, at, stream, position), eventHead);
   lines.copy(event, at);
   put(event, at + lines.length, eventEnd);

@@ -11,6 +11,7 @@ import {
   encodeNumberedEvent,
   eventHeadText,
   keepAliveComment,
+  primingText,
 } from '../protocol/event-stream.js';
 import { Fifo } from '../shared/fifo.js';
 import { limits } from '../shared/limits.js';
@@ -241,7 +242,7 @@ export class CallerStream extends ListNode {
   }
 
   #primingText(position: number): string {
-    return `${this.#idText}${position}\ndata: \n\n`;
+    return `${this.#idText}${position}\n${primingText}`;
   }
 
   #write(bytes: Buffer): void {

@@ -10,7 +10,7 @@
 //                    └──session or process ends──> over
 //   lingering ──GET──> open
 //        └────its time──> closed
-import { encodeEventAfter, eventHeadText, keepAliveComment } from '../protocol/event-stream.js';
+import { encodeEventAfter, eventHeadText, keepAliveComment, primingText } from '../protocol/event-stream.js';
 import type { Account } from '../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
@@ -252,7 +252,7 @@ export class SessionStream implements AskingStream {
   /** What a client needs to go on with the stream before there is an event, and when it ends by itself. */
   #priming(goneOnFrom: number | undefined): Buffer {
     const position = goneOnFrom ?? (this.#waiting[0]?.position ?? this.#position + 1) - 1;
-    return Buffer.from(`${this.#idText(position)}retry: ${limits.sessionStreamRetryMs}\ndata: \n\n`);
+    return Buffer.from(this.#idText(position) + primingText);
   }
 
   /** It was written, and may not arrive. */

@@ -319,8 +319,8 @@ export const limits = {
   deliveredStreamsKeptMs: 60_000,
   /** How often a session looks for streams that have been kept for long enough, ms. */
   keptStreamsSweepMs: 5_000,
-  /** After how long a client should open the session's stream again when it has ended, ms. */
-  sessionStreamRetryMs: 1_000,
+  /** After how long a client should come back for a stream that has ended before its time, a call's or the session's, ms. */
+  streamRetryMs: 1_000,
   /** Changes of the backends' lists within this time are one notification, ms. */
   listChangesMs: 50,
   /** Connections of one worker to backends' own streams, and half as many as calls may have if that is less. */

@@ -333,7 +333,7 @@ void t.test('a numbered event has its id, and the first of a stream one without 
     const event = `id: ${stream}_${position}\nevent: message\ndata: a\ndata: b\u2028\n\n`;
     t.equal(encodeNumberedEvent(stream, position, false, data).toString(), event);
     const first = encodeNumberedEvent(stream, position, true, data).toString();
-    t.equal(first, `id: ${stream}_0\ndata: \n\n${event}`);
+    t.equal(first, `id: ${stream}_0\nretry: 1000\ndata: \n\n${event}`);
   }
   t.equal(encodeNumberedEvent(12, 3, false, Buffer.from('{}')).toString(), 'id: 12_3\nevent: message\ndata: {}\n\n');
 });

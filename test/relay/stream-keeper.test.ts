@@ -18,7 +18,7 @@ t.test('a stream begins once', async (t) => {
   stream.prime();
   stream.prime();
   stream.say(Buffer.from('1'));
-  t.equal(exchange.written.toString().match(/^id: \d+_0$/gm)?.length, 1);
+  t.equal(exchange.written.toString().match(/^id: \d+_0\nretry: 1000\ndata: $/gm)?.length, 1);
 });
 
 t.test('the owner hears what becomes of the connection, and that there is room again', async (t) => {

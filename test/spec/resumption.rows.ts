@@ -1,6 +1,7 @@
 // Streams that break and are gone on with: a backend that ends the stream of a call before its answer, and a client that
 // loses its connection in the middle of one. Nothing is lost, nothing comes twice.
 import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
 import { EventLog } from '../support/event-log.js';
 import { EventReader } from '../support/event-reader.js';
@@ -251,12 +252,15 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const stream = await talk.stream();
     for (const number of [1, 2, 3]) await stream.event(progress(number));
     const log = await (await begun).until(3);
+    t.same(log.events[0], { id: log.events[0]?.id, data: '' }, 'primed (S08)');
+    t.equal(log.retryMs, limits.streamRetryMs, 'and told when to come back (S09)');
     log.close();
     // From further back than what arrived: what was written is there as well.
     const second = log.events.find(({ data }) => data === progress(1))?.id ?? '';
     for (const number of [4, 5]) await stream.event(progress(number));
     const resumed = await (await goOn(session, second)).until(4);
     t.equal(resumed.status, 200);
+    t.equal(resumed.retryMs, limits.streamRetryMs, 'again');
     t.same(resumed.messages, [2, 3, 4, 5].map(progress));
     await stream.event(progress(6));
     t.same((await resumed.until(5)).messages.at(-1), progress(6), 'and then what comes');
