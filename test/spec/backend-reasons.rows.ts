@@ -85,7 +85,10 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     'a backend that redirects: the reason says where to, and no address, path, query or secret',
     async (t) => {
       const places: Readonly<Record<string, string>> = {
-        '/mcp/': 'another path of the same server',
+        '/mcp/': 'the same path with a slash at its end',
+        'mcp/?key=s3cret#x': 'the same path with a slash at its end',
+        '/mcp//': 'another path of the same server',
+        '/mcp?key=s3cret': 'another path of the same server',
         other: 'another path of the same server',
         '/login?return=%2Fmcp&token=s3cret#x': 'another path of the same server',
         '//user:s3cret@elsewhere.example/s3cret': 'another origin',
@@ -120,7 +123,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const { error } = rpc(await session.call('one-echo'));
     t.equal(
       error?.message,
-      'Backend "one" failed: redirects, which is not followed, to another path of the same server',
+      'Backend "one" failed: redirects, which is not followed, to the same path with a slash at its end',
     );
   });
 });

@@ -34,7 +34,9 @@ t.test('where a backend redirects to: the path is in the log alone', async (t) =
   const backend = backendOf(virtualHostOf({ a: {} }), 'a');
   const from = { origin: 'http://a.example', path: '/s/s3cret/mcp' };
   for (const [location, told, logged] of [
-    ['/s/s3cret/mcp/', 'another path of the same server', 'the path /s/s3cret/mcp/'],
+    ['/s/s3cret/mcp/', 'the same path with a slash at its end', 'the path /s/s3cret/mcp/'],
+    ['/s/s3cret/mcp/?key=s3cret', 'the same path with a slash at its end', 'the path /s/s3cret/mcp/'],
+    ['/s/s3cret/', 'another path of the same server', 'the path /s/s3cret/'],
     ['https://a.example/s/s3cret/mcp', 'https', 'https, path /s/s3cret/mcp'],
     ['https://b.example/s/s3cret/mcp', 'another origin', 'another origin'],
     [`/${'x'.repeat(2_000)}`, 'another path of the same server', `the path /${'x'.repeat(255)}…`],
@@ -44,6 +46,9 @@ t.test('where a backend redirects to: the path is in the log alone', async (t) =
     log.onUnavailable(backend, fault);
     t.match(parse(lines.at(-1) ?? ''), { reason: `redirects, which is not followed, to ${logged}` });
   }
+  const withSlash = { ...from, path: '/s/s3cret/mcp/?tenant=7' };
+  const removed = redirectFault(308, '/s/s3cret/mcp', withSlash);
+  t.equal(faultReason(removed), 'redirects, which is not followed, to the same path without the slash at its end');
   t.equal(faultReason(redirectFault(308, '', from)), 'refused with HTTP status 308');
 });
 

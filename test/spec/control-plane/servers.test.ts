@@ -408,6 +408,9 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
   await t.test('a server that redirects or answers nonsense costs only itself', async (t) => {
     const caller = await controlPlane.caller(t);
     const redirecting = await startHttp(t, 307, { location: 'http://127.0.0.1:1/' });
+    const moved = await startHttp(t, 308, { location: '/mcp/?key=s3cret' });
+    const { lastError } = await register(caller, { name: newName('odd'), url: moved });
+    t.match(lastError, /^it redirects, .*\(the path \/mcp\/\)$/, 'it says what to register instead');
     const babbling = await startHttp(t, 200, { 'content-type': 'application/json' });
     for (const url of [redirecting, babbling]) {
       t.match(await register(caller, { name: newName('odd'), url }), { status: 'inactive', lastError: String });
