@@ -54,6 +54,20 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.notOk('nonsense' in union || 'experimental' in union, 'what is not relayed is not declared');
   });
 
+  await t.test("instructions: all backends', each under its name, in the config's order", async (t) => {
+    const saying = async (instructions: string): Promise<McpBackend> =>
+      backendFor(t, { initializeExtras: { instructions } });
+    const [first, second, silent] = [await saying('Say "b".\n\u00fc'), await saying('# a\n'), await backendFor(t)];
+    const instructionsOf = async (backends: Readonly<Record<string, McpBackend>>): Promise<unknown> => {
+      const entries = Object.entries(backends).map(([name, { url }]) => [name, { url }] as const);
+      const answer = await (await deployment.caller(Object.fromEntries(entries))).initialize();
+      return (rpc(answer).result as { readonly instructions?: unknown }).instructions;
+    };
+    t.equal(await instructionsOf({ b: first, silent, a: second }), '# b\n\nSay "b".\n\u00fc\n\n# a\n\n# a\n');
+    t.equal(await instructionsOf({ a: second, b: first }), '# a\n\n# a\n\n\n# b\n\nSay "b".\n\u00fc');
+    t.equal(await instructionsOf({ silent }), undefined, 'none where nobody says any');
+  });
+
   await t.test('a backend is asked for its tools whatever it declares (backend server contract)', async (t) => {
     const backend = await backendFor(t, { capabilities: {} });
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
