@@ -42,6 +42,13 @@ export const capabilityMembers: readonly CapabilityMember[] = [
   { name: 'logging', bit: capability.logging, flags: [] },
 ];
 
+/** A member of `capabilities.experimental`: a method of its name is its backend's. */
+export interface ExperimentalCapability {
+  readonly name: string;
+  /** As the backend wrote it: a JSON object. */
+  readonly value: string;
+}
+
 /** Those that pass through the gateway: callers are told of no others. */
 const RELAYED =
   capability.tools |

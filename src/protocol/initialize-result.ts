@@ -2,7 +2,7 @@
 // looked at, whatever its size. Cold: once per upstream session.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
-import { capability, capabilityMembers } from './capabilities.js';
+import { capability, capabilityMembers, type ExperimentalCapability } from './capabilities.js';
 import { ABSENT, findMember, findMembers, MemberNames, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
@@ -10,6 +10,8 @@ export interface InitializeResult {
   readonly protocolVersion: string;
   /** As bits of `capability`. */
   readonly capabilities: number;
+  /** `undefined` for none; those that come behind more bytes than a session keeps are left out. */
+  readonly experimental: readonly ExperimentalCapability[] | undefined;
   /** `undefined` as well when they are longer than a session keeps: a part of them could say the opposite. */
   readonly instructions: string | undefined;
 }
@@ -35,6 +37,7 @@ export function readInitializeResult(bytes: Buffer): InitializeResult | undefine
     // What is longer is no version that anybody knows, and needs no decoding to tell.
     protocolVersion: scanner.end(version) - scanner.start(version) > VERSION_BYTES_MAX ? '' : textOf(bytes, version),
     capabilities: readCapabilities(bytes, capabilities),
+    experimental: readExperimental(bytes, memberOf(bytes, capabilities, 'experimental')),
     instructions: readInstructions(bytes, instructions),
   };
 }
@@ -60,6 +63,24 @@ function readTasks(bytes: Buffer, tasks: number): number {
     (isOffered(bytes, memberOf(bytes, tasks, 'cancel')) ? capability.tasksCancel : 0) |
     (isOffered(bytes, toolsCall) ? capability.tasksOfToolCalls : 0)
   );
+}
+
+/** Of two of one name the first. What is no object, or longer than any method, can be asked for by nobody. */
+function readExperimental(bytes: Buffer, node: number): readonly ExperimentalCapability[] | undefined {
+  if (!isObject(node)) return undefined;
+  const byName = new Map<string, string>();
+  let bytesLeft = limits.experimentalBytesMax;
+  const past = scanner.next(node);
+  for (let member = node + 1; member < past; member = scanner.next(member)) {
+    const [keyStart, keyEnd] = [scanner.keyStart(member), scanner.keyEnd(member)];
+    const [start, end] = [scanner.start(member), scanner.end(member)];
+    bytesLeft -= keyEnd - keyStart + (end - start);
+    if (bytesLeft < 0) break;
+    if (!isObject(member) || keyEnd - keyStart > limits.methodNameBytesMax) continue;
+    const name = stringValue(bytes, keyStart - 1, keyEnd + 1);
+    if (!byName.has(name)) byName.set(name, bytes.toString('utf8', start, end));
+  }
+  return byName.size === 0 ? undefined : Array.from(byName, ([name, value]) => ({ name, value }));
 }
 
 /** MCP's schema has objects there, its text speaks of booleans. */

@@ -12,6 +12,7 @@ import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compil
 import { backendTurns } from './backend-turns.js';
 import type { ClientIntroduction } from '../upstream/client-introduction.js';
 import type { Exchange } from './exchange.js';
+import { experimentalJson } from './experimental.js';
 import { passthroughHeadersFor } from './passthrough.js';
 import type { Session } from './session.js';
 import { unavailableMeta, type UnavailableBackend } from './unavailable.js';
@@ -134,8 +135,13 @@ function initializeResult(
   const said = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
   const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
   // The union of what the backends declare, cut to what is relayed (decisions 2.4).
-  const told = capabilitiesJson(capabilities);
+  const told = withExperimental(capabilitiesJson(capabilities), experimentalJson(session, virtualHost));
   return `{"protocolVersion":"${protocolVersion}","capabilities":${told},"serverInfo":${SERVER_INFO}${said}${meta}}`;
+}
+
+function withExperimental(capabilities: string, experimental: string): string {
+  if (experimental === '') return capabilities;
+  return `${capabilities.slice(0, -1)}${capabilities === '{}' ? '' : ','}"experimental":${experimental}}`;
 }
 
 const SERVER_INFO = JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION });

@@ -4,13 +4,21 @@ import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compil
 import { endElsewhere } from '../upstream/end-elsewhere.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
+import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
 import type { Session } from './session.js';
 
 /** None unless it is open. */
 export function recordOf({ record, backend: { name, target } }: UpstreamSession): readonly UpstreamRecord[] {
   if (record === undefined) return [];
   const { sessionId, protocolVersion, capabilities } = record;
-  return [{ backendName: name, ...target, sessionId, protocolVersion, capabilities }];
+  const experimental = record.experimental && { experimental: record.experimental.map((each) => each.name) };
+  return [{ backendName: name, ...target, sessionId, protocolVersion, capabilities, ...experimental }];
+}
+
+/** What the client was told once, with `initialize`, is not in it. */
+function restored({ sessionId, protocolVersion, capabilities, experimental }: UpstreamRecord): UpstreamSessionRecord {
+  const names = experimental?.map((name) => ({ name, value: '{}' }));
+  return { sessionId, protocolVersion, capabilities, experimental: names, instructions: undefined };
 }
 
 /**
@@ -25,10 +33,11 @@ export function restoreUpstreams(
   virtualHost: CompiledVirtualHost,
 ): (backendName: string) => boolean {
   const moved = new Set<string>();
-  for (const { backendName, origin, path, ...record } of upstreams) {
+  for (const record of upstreams) {
+    const { backendName, origin, path } = record;
     const backend = virtualHost.backends.get(backendName);
     if (backend !== undefined && isWhereItWas(backend, origin, path)) {
-      session.upstream(backend).restore({ ...record, instructions: undefined });
+      session.upstream(backend).restore(restored(record));
     } else {
       moved.add(backendName);
       endElsewhere(context, session.identity.subject, { origin, path }, record);
@@ -45,7 +54,8 @@ export function mergeUpstreams(
   base: readonly UpstreamRecord[],
   replace: (upstream: UpstreamSession, restore: () => void) => void,
 ): void {
-  for (const { backendName, origin, path, ...record } of theirs) {
+  for (const record of theirs) {
+    const { backendName, origin, path } = record;
     const backend = session.virtualHost?.backends.get(backendName);
     if (backend === undefined || !isWhereItWas(backend, origin, path)) continue;
     const upstream = session.upstream(backend);
@@ -55,7 +65,7 @@ export function mergeUpstreams(
     if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
       endElsewhere(context, session.identity.subject, { origin, path }, upstream.record);
     }
-    replace(upstream, () => upstream.restore({ ...record, instructions: undefined }));
+    replace(upstream, () => upstream.restore(restored(record)));
   }
 }
 

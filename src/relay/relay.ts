@@ -20,6 +20,7 @@ import { accept, answer, answerError, methodNotFound, refuse, resultMessage } fr
 import { answerBatch } from './batch.js';
 import { isClientMethod } from './client-methods.js';
 import type { Exchange } from './exchange.js';
+import { backendOfMethod } from './experimental.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { onClientNotice } from './client-notices.js';
 import { Gate } from './gate.js';
@@ -37,7 +38,7 @@ import { Adoption } from './adoption.js';
 import { Sessions } from './sessions.js';
 import { Session, type SessionMeans } from './session.js';
 import { SlowRequests } from './slow-requests.js';
-import { isTargetMethod, readTarget, silenceMsMax, type TargetMethod } from './targets.js';
+import { isTargetMethod, readTarget, silenceMsMax, type Target, type TargetMethod } from './targets.js';
 import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
 import type { HttpUpstream } from '../upstream/http-upstream.js';
 import { BackendLog } from '../upstream/backend-log.js';
@@ -306,8 +307,21 @@ export class Relay {
         this.#setLogLevel(caller, session, exchange, message);
         break;
       default:
-        exchange.watcher?.onIdentified(message.method, '', '');
-        answerError(exchange, idOf(exchange, message), methodNotFound(message.method));
+        this.#relayExperimental(caller, session, exchange, message);
+    }
+  }
+
+  /** A method that MCP does not have. */
+  #relayExperimental({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    const { method } = message;
+    const backend = backendOfMethod(session, virtualHost, method);
+    if (backend === undefined) {
+      exchange.watcher?.onIdentified(method, '', '');
+      answerError(exchange, idOf(exchange, message), methodNotFound(method));
+    } else {
+      const outgoing = { body: exchange.request.body };
+      const target: Target = { backend, outgoing, gate: undefined, uriPlaces: 0, taskPlaces: 0 };
+      this.#relayTo(target, session, exchange, message, '');
     }
   }
 
@@ -358,16 +372,20 @@ export class Relay {
     exchange: Exchange,
     message: ClientMessage,
   ): void {
-    const { body } = exchange.request;
-    const id = idOf(exchange, message);
-    const { target, tool } = readTarget(method, caller.virtualHost, body, message);
+    const { target, tool } = readTarget(method, caller.virtualHost, exchange.request.body, message);
     if ('error' in target) {
       exchange.watcher?.onIdentified(method, '', tool);
       const isUndeclared = target.capability !== 0 && session.declares(target.capability) === 'no';
-      answerError(exchange, id, isUndeclared ? methodNotFound(method) : target.error);
+      answerError(exchange, idOf(exchange, message), isUndeclared ? methodNotFound(method) : target.error);
       return;
     }
+    this.#relayTo(target, session, exchange, message, tool);
+  }
+
+  #relayTo(target: Target, session: Session, exchange: Exchange, message: ClientMessage, tool: string): void {
     const { backend, outgoing, gate, uriPlaces, taskPlaces } = target;
+    const { method } = message;
+    const id = idOf(exchange, message);
     exchange.watcher?.onIdentified(method, backend.name, tool);
     if (!hasRoom(session, exchange, id)) return;
     const upstream = session.upstream(backend);

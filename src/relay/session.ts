@@ -354,6 +354,11 @@ export class Session {
     return isUnknown ? 'unknown' : 'no';
   }
 
+  /** The same if it was used, whatever its state. */
+  usedUpstream(backendName: string): UpstreamSession | undefined {
+    return this.#upstreams.get(backendName);
+  }
+
   /** The same if it is open. */
   openUpstream(backendName: string): UpstreamSession | undefined {
     const upstream = this.#upstreams.get(backendName);

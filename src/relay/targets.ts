@@ -222,7 +222,7 @@ function findTarget(
 }
 
 /** How long a backend may say nothing, ms: the result of a task is waited for as long as the task takes. */
-export function silenceMsMax(method: TargetMethod, { callIdleTimeoutMs }: UpstreamOptions): number {
+export function silenceMsMax(method: string, { callIdleTimeoutMs }: UpstreamOptions): number {
   return method === 'tasks/result' ? Math.max(callIdleTimeoutMs, limits.taskResultSilenceMsMax) : callIdleTimeoutMs;
 }
 

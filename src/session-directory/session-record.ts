@@ -28,6 +28,8 @@ export interface UpstreamRecord {
   readonly protocolVersion: string;
   /** As bits of `capability`. */
   readonly capabilities: number;
+  /** The names of what else the backend declared; absent for nothing, and where an earlier version has written it. */
+  readonly experimental?: readonly string[];
 }
 
 /** Latin-1 gives each byte a character, so that JSON brings all of them back. */

@@ -281,6 +281,8 @@ export const limits = {
   introductionsKnownMax: 256,
   /** Bytes of an introduction that sessions may share; of a longer one each has its own. */
   introductionSharedBytesMax: 2 * KIB,
+  /** Bytes of what a backend declares as experimental, names and values, which each session keeps; what comes behind them is left out. */
+  experimentalBytesMax: KIB,
   /** Characters of a backend's `instructions`, which each session keeps; longer ones are left out. */
   instructionsCharsMax: 32 * KIB,
   /** How long a call goes on whose caller is gone, ms; then the backend is told, and its connection freed. */

@@ -1,4 +1,5 @@
 // What an open upstream session is to those who use it, and to who keeps its words: plain data.
+import type { ExperimentalCapability } from '../protocol/capabilities.js';
 
 /** What is written down of an open upstream session, and all that is needed to go on with it elsewhere. */
 export interface UpstreamSessionRecord {
@@ -8,6 +9,8 @@ export interface UpstreamSessionRecord {
   readonly protocolVersion: string;
   /** What the backend declared, as bits of `capability`. */
   readonly capabilities: number;
+  /** What else it declared that has methods of its own; `undefined` for nothing. */
+  readonly experimental: readonly ExperimentalCapability[] | undefined;
   /** Told to the client with the session's `initialize`; `undefined` where another process opened it. */
   readonly instructions: string | undefined;
 }

@@ -10,8 +10,8 @@
 //                the delay is over
 //   closed       (refused)       -                -                  -                 -          -
 import type { CompiledBackend } from '../user-config/compiled-config.js';
-import { mayHaveTasks } from '../user-config/list-rules.js';
-import { capability, TASK_CAPABILITIES } from '../protocol/capabilities.js';
+import { isLimited, mayHaveTasks } from '../user-config/list-rules.js';
+import { capability, TASK_CAPABILITIES, type ExperimentalCapability } from '../protocol/capabilities.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
@@ -48,6 +48,8 @@ export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
 const NOT_OFFERED: AnswerError = { code: rpcCodes.methodNotFound, message: 'Method not offered' };
 const NO_ANSWER = upstreamFault('answer-timeout', true);
+const NONE: readonly ExperimentalCapability[] = [];
+
 export class UpstreamSession {
   /** Called each time it was opened, before those who wait for it. */
   onOpened: ((upstream: UpstreamSession, passthrough: readonly string[]) => void) | undefined = undefined;
@@ -59,8 +61,11 @@ export class UpstreamSession {
   /** The caller's own words of its `initialize` (decisions 2.4). */
   readonly #introduction: ClientIntroduction;
   readonly #memory: WordMemory;
-  /** What the record's words weigh there. */
+  /** What the record's instructions weigh there. */
   #recordBytes = 0;
+  /** As the backend declared it when it was last opened, and what it weighs. */
+  #experimental: readonly ExperimentalCapability[] | undefined;
+  #experimentalBytes = 0;
   #backend: CompiledBackend;
   readonly #endpoint: Endpoint;
   readonly #credentials: Credentials | undefined;
@@ -120,6 +125,14 @@ export class UpstreamSession {
   get knownCapabilities(): number | undefined {
     const known = this.#knownCapabilities;
     return known === undefined || mayHaveTasks(this.#backend) ? known : known & ~TASK_CAPABILITIES;
+  }
+
+  /**
+   * What else the backend declared when it was last opened. Nothing where a list says what of it passes: nobody knows what a
+   * method does that is in no list.
+   */
+  get experimental(): readonly ExperimentalCapability[] {
+    return this.#experimental === undefined || isLimited(this.#backend) ? NONE : this.#experimental;
   }
 
   /** Whether a bit of `capability` is among these. */
@@ -293,7 +306,7 @@ export class UpstreamSession {
   restore(record: UpstreamSessionRecord): void {
     if (this.#state === 'open') this.#dropRecord();
     else if (this.#state === 'opening' || !this.#transition('open')) return;
-    this.#record = record;
+    this.#record = this.#keptRecord(record);
     this.#knownCapabilities = record.capabilities;
     this.#headers = sessionHeaders(record.sessionId, record.protocolVersion);
   }
@@ -326,6 +339,7 @@ export class UpstreamSession {
       this.#context.notices.send(this.subject, target, 'DELETE', headers, undefined, onTold);
     }
     this.#dropRecord();
+    this.#keepExperimental(undefined);
     this.#tell(upstreamFault('session-ended', true));
   }
 
@@ -387,13 +401,24 @@ export class UpstreamSession {
     this.#tell(undefined);
   }
 
-  /** Without the instructions when the memory of sessions has no room for them. */
+  /** Without the words for which the memory of sessions has no room. */
   #keptRecord(record: UpstreamSessionRecord): UpstreamSessionRecord {
-    const { instructions } = record;
-    if (instructions === undefined) return record;
-    const bytes = this.#memory.tryKeepText(instructions);
+    const { instructions, experimental } = record;
+    this.#keepExperimental(experimental);
+    if (instructions === undefined && experimental === this.#experimental) return record;
+    const bytes = instructions === undefined ? undefined : this.#memory.tryKeepText(instructions);
     this.#recordBytes = bytes ?? 0;
-    return bytes === undefined ? { ...record, instructions: undefined } : record;
+    const kept = bytes === undefined ? undefined : instructions;
+    return { ...record, instructions: kept, experimental: this.#experimental };
+  }
+
+  /** Until it is opened anew: whoever asks for such a method is what opens it again. */
+  #keepExperimental(experimental: readonly ExperimentalCapability[] | undefined): void {
+    this.#memory.drop(this.#experimentalBytes);
+    const words = experimental?.map(({ name, value }) => name + value).join('');
+    const bytes = words === undefined ? 0 : this.#memory.tryKeepText(words);
+    this.#experimental = bytes === undefined ? undefined : experimental;
+    this.#experimentalBytes = bytes ?? 0;
   }
 
   #dropRecord(): void {

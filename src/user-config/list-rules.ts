@@ -17,6 +17,13 @@ export function mayHaveTasks({ allowedNames: { tools } }: Pick<RuledBackend, 'al
   return tools?.size !== 0;
 }
 
+/** Whether a list says what of it passes, of whatever kind: then nothing passes that is in none. */
+export function isLimited({
+  allowedNames: { tools, prompts, resources },
+}: Pick<RuledBackend, 'allowedNames'>): boolean {
+  return tools !== undefined || prompts !== undefined || resources !== undefined;
+}
+
 interface EncodedBackend {
   readonly name: string;
   readonly uriName: string;

@@ -12,7 +12,12 @@ const VERSION = '"protocolVersion":"2025-06-18"';
 
 t.test('the members that count, between others', async (t) => {
   const result = `{"serverInfo":{"tools":{},"a":[1]},${VERSION},"capabilities":{"x":[],"t\\u006fols":{"y":1}},"instructions":"a\\nb"}`;
-  t.same(read(result), { protocolVersion: '2025-06-18', capabilities: capability.tools, instructions: 'a\nb' });
+  t.same(read(result), {
+    protocolVersion: '2025-06-18',
+    capabilities: capability.tools,
+    experimental: undefined,
+    instructions: 'a\nb',
+  });
 });
 
 t.test('tools are declared by an object in an object', async (t) => {
@@ -44,6 +49,25 @@ t.test('instructions count as characters; longer ones are left out, and so are t
   t.equal(read(`{${VERSION},"instructions":"${longest}x"}`)?.instructions, undefined);
   t.equal(read(`{${VERSION},"instructions":"a","instructions":"b"}`)?.instructions, undefined);
   t.equal(read(`{${VERSION},"instructions":7}`)?.instructions, undefined);
+});
+
+t.test('what is experimental: objects by their names, as they stand there, as many as fit', async (t) => {
+  const declared = (experimental: string): unknown =>
+    read(`{${VERSION},"capabilities":{"experimental":${experimental}}}`)?.experimental;
+  t.same(declared('{"a\\u002fb": { "c":[{"d":[1.0]}] } ,"__proto__":{},"e":{}}'), [
+    { name: 'a/b', value: '{ "c":[{"d":[1.0]}] }' },
+    { name: '__proto__', value: '{}' },
+    { name: 'e', value: '{}' },
+  ]);
+  t.same(declared('{"a":{"b":1},"a":{"b":2},"c":true,"d":null,"e":[]}'), [{ name: 'a', value: '{"b":1}' }]);
+  for (const none of ['{}', '[]', 'null', '7', '{"a":1}', '{"a":{}},"experimental":{"a":{}}'])
+    t.equal(declared(none), undefined, none);
+  const name = 'x'.repeat(limits.methodNameBytesMax);
+  t.same(declared(`{"${name}":{},"${name}x":{}}`), [{ name, value: '{}' }], 'as long as a method');
+  const longest = `{"x":"${'x'.repeat(limits.experimentalBytesMax - '{"x":""}a'.length)}"}`;
+  t.same(declared(`{"a":${longest},"b":{}}`), [{ name: 'a', value: longest }], 'as many bytes as may be');
+  t.equal(declared(`{"ab":${longest},"b":{}}`), undefined);
+  t.equal(read(`{${VERSION},"capabilities":{"experimental":{${'"a":{},'.repeat(100_000)}"b":{}}}}`)?.capabilities, 0);
 });
 
 t.test('a version as long as an answer is none that is known', async (t) => {

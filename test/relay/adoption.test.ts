@@ -13,7 +13,7 @@ import { RelayScene, SESSION_ID } from './relay-scene.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
 
 const IDLE_TIMEOUT_MS = 60_000;
-const CAPABILITIES = { tools: {}, logging: {}, resources: { subscribe: true } };
+const CAPABILITIES = { tools: {}, logging: {}, resources: { subscribe: true }, experimental: { 'acme/x': { y: 1 } } };
 const INITIALIZED = JSON.stringify({
   jsonrpc: '2.0',
   id: REQUEST_ID,
@@ -94,6 +94,16 @@ t.test('the level and the subscriptions are told to an upstream session that is 
   next.http.last.empty();
   t.same(next.http.summary.slice(0, 3), ['tools/call', 'initialize', 'notifications/initialized']);
   t.same(next.http.summary.slice(3).toSorted(), ['logging/setLevel', 'resources/subscribe', 'tools/call']);
+});
+
+t.test('a method of the backend that is not of MCP finds it there too', async (t) => {
+  const place = new Place();
+  await place.begun(t);
+  const next = place.relay(t);
+  next.post('acme/x', { uri: 'file:///a' }, 7);
+  t.same(next.http.summary, ['acme/x']);
+  t.match(JSON.parse(next.http.last.text), { id: 7, params: { uri: 'file:///a' } });
+  t.match(next.post('acme/y', {}, 8).answer?.body.toString(), '-32601');
 });
 
 t.test('what the config has elsewhere or no more is ended where it was opened', async (t) => {

@@ -17,7 +17,13 @@ function upstreamOf(t: Test, name: string, sessionId: string): UpstreamSession {
   const backend = backendOf(VIRTUAL_HOST, name);
   const memory = { tryKeepText: () => 0, drop: () => undefined };
   const upstream = new UpstreamSession(new ScriptedContext(t), 'alice', backend, INTRODUCTION, memory);
-  upstream.restore({ sessionId, protocolVersion: '2025-11-25', capabilities: 0, instructions: undefined });
+  upstream.restore({
+    sessionId,
+    protocolVersion: '2025-11-25',
+    capabilities: 0,
+    experimental: undefined,
+    instructions: undefined,
+  });
   return upstream;
 }
 

@@ -50,6 +50,7 @@ const RECORD = {
       sessionId: 'an upstream id',
       protocolVersion: '2025-06-18',
       capabilities: 513,
+      experimental: ['acme/ü', '__proto__'],
     },
   ],
   subscriptions: { one: ['file:///ü', 'x:\u2028'] },

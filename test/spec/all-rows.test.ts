@@ -10,6 +10,7 @@ import './backend-requests.rows.js';
 import './batches.rows.js';
 import './endpoints.rows.js';
 import './errors.rows.js';
+import './experimental.rows.js';
 import './large-lists.rows.js';
 import './logging.rows.js';
 import './malformed-http.rows.js';

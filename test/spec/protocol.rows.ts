@@ -42,7 +42,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
 
   await t.test('capabilities: the union of what backends declare, cut to what is relayed', async (t) => {
     const without = await backendFor(t, { capabilities: {} });
-    const withTools = await backendFor(t, { capabilities: { tools: {}, experimental: { x: {} }, nonsense: { y: 1 } } });
+    const withTools = await backendFor(t, { capabilities: { tools: {}, nonsense: { y: 1 } } });
     const capabilitiesOf = async (...backends: McpBackend[]): Promise<Record<string, unknown>> => {
       const entries = backends.map((backend, index) => [`b${index}`, { url: backend.url }] as const);
       const answer = await (await deployment.caller(Object.fromEntries(entries))).initialize();

@@ -142,6 +142,7 @@ t.test('the handshake: what is sent, and what is kept of the answer', async (t) 
     sessionId: 'S-1',
     protocolVersion: '2025-06-18',
     capabilities: 1,
+    experimental: undefined,
     instructions: 'Be kind.',
   });
 });
@@ -535,6 +536,47 @@ t.test('instructions weigh in the session, and are left out where there is no ro
   scene.handshake('S-2', { instructions: 'use with more care' });
   t.equal(scene.session.state, 'open');
   t.equal(scene.session.record?.instructions, undefined);
+});
+
+t.test('what is experimental weighs until it is declared anew, or the session is closed', async (t) => {
+  let keptBytes = 0;
+  let bytesMax = Infinity;
+  const memory: WordMemory = {
+    tryKeepText: ({ length }) => {
+      if (keptBytes + length > bytesMax) return undefined;
+      keptBytes += length;
+      return length;
+    },
+    drop: (bytes) => void (keptBytes -= bytes),
+  };
+  const scene = new Scene(t, BACKEND, memory);
+  const open = (experimental: object, instructions?: string): void => {
+    scene.wait();
+    scene.handshake('S-1', { capabilities: { experimental }, instructions });
+  };
+  const names = (): string[] => scene.session.experimental.map(({ name }) => name);
+  t.same(names(), []);
+  open({ 'a/b': { c: 1 } }, 'use with care');
+  t.same(scene.session.experimental, [{ name: 'a/b', value: '{"c":1}' }]);
+  t.equal(keptBytes, 'a/b{"c":1}'.length + 'use with care'.length);
+  scene.session.markLost(scene.session.record);
+  t.same(names(), ['a/b'], 'whose it is stays known');
+  t.equal(keptBytes, 'a/b{"c":1}'.length);
+  open({ 'd/e': {} });
+  t.same(names(), ['d/e']);
+  t.equal(keptBytes, 'd/e{}'.length);
+  scene.session.markLost(scene.session.record);
+  bytesMax = 0;
+  open({ 'f/g': {} });
+  t.same([scene.session.state, names(), scene.session.record?.experimental, keptBytes], ['open', [], undefined, 0]);
+  scene.session.markLost(scene.session.record);
+  bytesMax = Infinity;
+  open({ 'h/i': {} });
+  const listed = virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7', allowed_tool_names: ['x'] } });
+  scene.session.reconfigure(backendOf(listed, 'b'));
+  t.same(names(), [], 'nothing that is in no list');
+  scene.session.close([]);
+  t.equal(keptBytes, 0);
 });
 
 t.test(

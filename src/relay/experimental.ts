@@ -1,0 +1,36 @@
+// Methods that MCP does not have: each is the backend's that declares an experimental capability of its name, unless there are
+// two. Nothing in their messages is rewritten, as nobody knows what is in them. Cold.
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
+import type { Session } from './session.js';
+
+type BackendsSession = Pick<Session, 'usedUpstream'>;
+
+/** The one backend that has such a method, as far as is known. */
+export function backendOfMethod(
+  session: BackendsSession,
+  { backends }: CompiledVirtualHost,
+  method: string,
+): CompiledBackend | undefined {
+  let found: CompiledBackend | undefined;
+  for (const backend of backends.values()) {
+    const declared = session.usedUpstream(backend.name)?.experimental ?? [];
+    if (!declared.some(({ name }) => name === method)) continue;
+    if (found !== undefined) return undefined;
+    found = backend;
+  }
+  return found;
+}
+
+/** What callers are told of at `initialize`: `capabilities.experimental` as JSON, `''` for none. */
+export function experimentalJson(session: BackendsSession, { backends }: CompiledVirtualHost): string {
+  const byName = new Map<string, string | undefined>();
+  for (const backend of backends.values()) {
+    for (const { name, value } of session.usedUpstream(backend.name)?.experimental ?? []) {
+      // Of two backends neither would be asked.
+      byName.set(name, byName.has(name) ? undefined : value);
+    }
+  }
+  const members: string[] = [];
+  for (const [name, value] of byName) if (value !== undefined) members.push(`${JSON.stringify(name)}:${value}`);
+  return members.length === 0 ? '' : `{${members.join()}}`;
+}
