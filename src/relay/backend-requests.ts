@@ -362,5 +362,5 @@ const TASK_UNREACHABLE = {
   message: 'The name of another backend takes the id of the task',
 };
 const TOO_MANY = { code: rpcCodes.internalError, message: 'Too many requests are open at the client' };
-const NOT_READ = { code: rpcCodes.internalError, message: 'The client does not read its stream' };
+const NOT_READ = { code: rpcCodes.internalError, message: 'The client takes no requests on its stream' };
 const NOT_ANSWERED = { code: rpcCodes.internalError, message: 'The client did not answer in time' };

@@ -30,7 +30,7 @@ export function onClientNotice(session: Session, exchange: Exchange, message: Cl
       break;
     // It has gone to each backend with its own handshake.
     case 'notifications/initialized':
-      session.expectStream(exchange.request);
+      session.onInitialized(exchange.request);
       break;
     default:
     // Others have no receiver.

@@ -80,6 +80,11 @@ export class DirectoryEntry {
     return this.#version > 0;
   }
 
+  /** Whether another process has, or had, the session, too. */
+  get wasShared(): boolean {
+    return this.#wasShared;
+  }
+
   /** Whether others know of this open upstream session: they end it, or go on with it. */
   knows(backendName: string, upstreamSessionId: string): boolean {
     if (!this.#directory.isShared) return true;

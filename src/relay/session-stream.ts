@@ -64,20 +64,28 @@ export class SessionStream implements AskingStream {
   /** The client may come back: what is said waits. */
   #isLingering = false;
   #lingerDeadline: Deadline | undefined;
+  readonly #isReady: () => boolean;
+  /** Runs while what the client is asked waits until it is ready, and with it what is said behind. */
+  #readyDeadline: Deadline | undefined;
 
-  /** @param onClosed called when the client went away, and not when another GET took its place. */
+  /**
+   * @param onClosed called when the client went away, and not when another GET took its place.
+   * @param isReady whether the client may be asked, which it is not before it has said so (S29).
+   */
   constructor(
     account: Account,
     deadlines: DeadlineWheel,
     onClosed: () => void,
     keeper?: StreamKeeper,
     onAsking: AskingStream['onAsking'] = () => undefined,
+    isReady: () => boolean = () => true,
   ) {
     this.#account = account;
     this.#deadlines = deadlines;
     this.#onClosed = onClosed;
     this.#keeper = keeper;
     this.onAsking = onAsking;
+    this.#isReady = isReady;
   }
 
   get isOpen(): boolean {
@@ -129,9 +137,17 @@ export class SessionStream implements AskingStream {
     this.#flush();
   }
 
+  /** The client has said that it is ready. */
+  onReady(): void {
+    this.#readyDeadline?.cancel();
+    this.#readyDeadline = undefined;
+    this.#flush();
+  }
+
   /** Ends it for good; nothing is said any more. */
   end(): void {
     this.#changeDeadline?.cancel();
+    this.#readyDeadline?.cancel();
     this.#changes = undefined;
     this.#letGo();
     this.#isExpected = false;
@@ -148,10 +164,12 @@ export class SessionStream implements AskingStream {
       onLost?.();
       return;
     }
+    // Nothing else is told with it than what the client is asked.
+    if (onLost !== undefined && !this.#isReady()) this.#awaitReadiness();
     this.#position += 1;
     const position = this.#position;
     const bytes = encodeEventAfter(this.#headText(position), Buffer.concat(parts));
-    if (this.isOpen && !this.#isBlocked && this.#waiting.length === 0) {
+    if (this.isOpen && !this.#isHeldBack && this.#waiting.length === 0) {
       this.#write(bytes);
       this.#remember(position, bytes);
       return;
@@ -183,12 +201,28 @@ export class SessionStream implements AskingStream {
     });
   }
 
+  get #isHeldBack(): boolean {
+    return this.#isBlocked || this.#readyDeadline !== undefined;
+  }
+
+  /** A client that never says that it is ready is not asked. */
+  #awaitReadiness(): void {
+    this.#readyDeadline ??= this.#deadlines.after(limits.clientReadyMsMax, () => {
+      this.#readyDeadline = undefined;
+      for (const event of this.#waiting.filter(({ onLost }) => onLost !== undefined)) {
+        this.#waiting.splice(this.#waiting.indexOf(event), 1);
+        this.#giveBack(event).onLost?.();
+      }
+      this.#flush();
+    });
+  }
+
   #write(bytes: Buffer): void {
     this.#isBlocked = this.#exchange?.write(bytes) === false;
   }
 
   #flush(): void {
-    while (this.isOpen && !this.#isBlocked) {
+    while (this.isOpen && !this.#isHeldBack) {
       if (this.#lostCount > 0) {
         const before = (this.#waiting[0]?.position ?? this.#position + 1) - 1;
         this.#write(encodeEventAfter(this.#headText(before), lossNotification(this.#lostCount)));
@@ -321,7 +355,11 @@ export class SessionStream implements AskingStream {
 
   #takeWaiting(): WaitingEvent | undefined {
     const event = this.#waiting.shift();
-    if (event === undefined) return undefined;
+    return event && this.#giveBack(event);
+  }
+
+  /** What it took of the room for what waits. */
+  #giveBack(event: WaitingEvent): WaitingEvent {
     this.#waitingBytes -= event.bytes.length;
     this.#account.sessionBytes.give(event.bytes.length);
     return event;

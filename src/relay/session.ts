@@ -77,6 +77,7 @@ export class Session {
   isStale = false;
   /** For `Sessions`: until it has idled for too long. */
   idleDeadline: Deadline | undefined = undefined;
+  #isInitialized = false;
   #isEnded = false;
   #isRestoring = false;
   readonly #onUpstreamDropped = (upstream: UpstreamSession): void => {
@@ -379,8 +380,15 @@ export class Session {
     return bound;
   }
 
+  /** Whether the client has said that it is ready: here, or for all that is known to another process. */
+  get isReady(): boolean {
+    return this.#isInitialized || this.entry?.wasShared === true;
+  }
+
   /** The client has said that it is ready. One that can be asked is about to open its stream. */
-  expectStream(request: ExchangeRequest): void {
+  onInitialized(request: ExchangeRequest): void {
+    this.#isInitialized = true;
+    this.#unasked?.stream.onReady();
     if (this.#unasked !== undefined || !this.offersAnything) return;
     if (this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) === undefined)
       this.#madeUnasked.expect(request);

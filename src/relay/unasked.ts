@@ -59,7 +59,9 @@ export class Unasked {
       if (!session.isEnded) session.idleDeadline?.restart();
     };
     const onAsking = (isAsking: boolean, upstream: UpstreamSession): void => session.excuseSilence(upstream, isAsking);
-    this.stream = new SessionStream(session.account, context.deadlines, onClosed, session.streamKeeper, onAsking);
+    const isReady = (): boolean => session.isReady;
+    const { account, streamKeeper } = session;
+    this.stream = new SessionStream(account, context.deadlines, onClosed, streamKeeper, onAsking, isReady);
   }
 
   /**

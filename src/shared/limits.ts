@@ -321,6 +321,8 @@ export const limits = {
   deliveredStreamsKeptMs: 60_000,
   /** How often a session looks for streams that have been kept for long enough, ms. */
   keptStreamsSweepMs: 5_000,
+  /** How long what a backend asks on a session's stream waits for the client's `notifications/initialized`, ms; then it is refused. */
+  clientReadyMsMax: 5_000,
   /** After how long a client should come back for a stream that has ended before its time, a call's or the session's, ms. */
   streamRetryMs: 1_000,
   /** Changes of the backends' lists within this time are one notification, ms. */

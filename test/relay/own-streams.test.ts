@@ -25,6 +25,7 @@ class Scene extends RelayScene {
       if (call === undefined) throw new Error(`${name} is not listened to`);
       this.#streams[name] = call.head(200, 'text/event-stream');
     }
+    this.post('notifications/initialized', {});
   }
 
   /** A message of the backend on its own stream. */

@@ -17,6 +17,7 @@ class Scene {
   readonly #deadlines: DeadlineWheel;
   closedCount = 0;
   #nowMs = 0;
+  isReady = true;
 
   /** @param answers of a client that can go on with streams. */
   constructor(t: Test, answers?: AnswerOptions) {
@@ -25,7 +26,9 @@ class Scene {
     const account = this.accounts.of('ada');
     account.sessions.take(1);
     const keeper = answers && new StreamKeeper(account, this.#deadlines, answers);
-    this.stream = new SessionStream(account, this.#deadlines, () => (this.closedCount += 1), keeper);
+    const onClosed = (): void => void (this.closedCount += 1);
+    const onAsking = (): void => undefined;
+    this.stream = new SessionStream(account, this.#deadlines, onClosed, keeper, onAsking, () => this.isReady);
   }
 
   open(isSlow = false, position?: number): RecordedExchange {
@@ -49,6 +52,56 @@ class Scene {
     return this.accounts.held('sessionBytes');
   }
 }
+
+t.test('what the client is asked waits until it is ready, and what is said behind it; not for ever', async (t) => {
+  for (const isReadyInTime of [true, false]) {
+    const scene = new Scene(t);
+    scene.isReady = false;
+    const exchange = scene.open();
+    const lost: string[] = [];
+    const heard = (): string[] => readEvents(exchange.written);
+    scene.stream.tell([Buffer.from('notice 1')]);
+    t.same(heard(), ['notice 1'], 'what asks for nothing does not wait');
+    scene.tell('question 1', lost);
+    scene.stream.tell([Buffer.from('notice 2')]);
+    scene.tell('question 2', lost);
+    scene.stream.tell([Buffer.from('notice 3')]);
+    scene.advance(limits.clientReadyMsMax - 100);
+    exchange.drain();
+    t.same(heard(), ['notice 1']);
+    t.same(lost, []);
+    scene.isReady = isReadyInTime;
+    if (isReadyInTime) scene.stream.onReady();
+    else scene.advance(200);
+    const questions = ['question 1', 'question 2'];
+    t.same(lost, isReadyInTime ? [] : questions);
+    t.same(
+      heard(),
+      isReadyInTime
+        ? ['notice 1', 'question 1', 'notice 2', 'question 2', 'notice 3']
+        : ['notice 1', 'notice 2', 'notice 3'],
+    );
+    t.equal(scene.waitingBytes, 0);
+    scene.isReady = true;
+    scene.tell('question 3', lost);
+    t.equal(heard().at(-1), 'question 3');
+    scene.advance(limits.clientReadyMsMax + 200);
+    t.same(lost, isReadyInTime ? [] : questions, 'later ones are not lost for it');
+  }
+});
+
+t.test('a stream that ends before the client is ready takes the questions with it', async (t) => {
+  const scene = new Scene(t);
+  scene.isReady = false;
+  const lost: string[] = [];
+  scene.open();
+  scene.tell('question', lost);
+  scene.stream.end();
+  t.same(lost, ['question']);
+  scene.advance(limits.clientReadyMsMax + 200);
+  t.same(lost, ['question'], 'once');
+  t.equal(scene.waitingBytes, 0);
+});
 
 t.test('what is said before the client opens its stream waits for it, where that is expected', async (t) => {
   const scene = new Scene(t);

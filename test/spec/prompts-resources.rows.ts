@@ -275,13 +275,19 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       const before = backend.requestsOf('resources/read').length;
       for (const uri of not) {
         const error = { code: -32002, message: 'Resource not found', data: { uri: down(uri) } };
-        t.same(
-          (await ask(session, 'resources/read', JSON.stringify({ uri: down(uri) }))).error,
-          error,
-          `${allowed.join()}: ${uri}`,
-        );
+        for (const method of ['resources/read', 'resources/subscribe', 'resources/unsubscribe']) {
+          const answer = await ask(session, method, JSON.stringify({ uri: down(uri) }));
+          t.same(answer.error, error, `${method}, ${allowed.join()}: ${uri}`);
+        }
       }
       t.equal(backend.requestsOf('resources/read').length, before);
+      for (const method of ['resources/subscribe', 'resources/unsubscribe'])
+        t.same(backend.requestsOf(method), [], `${method} reaches no backend`);
+      const [allowedUri] = reads;
+      if (allowedUri !== undefined) {
+        await ask(session, 'resources/subscribe', JSON.stringify({ uri: down(allowedUri) }));
+        t.equal(backend.requestsOf('resources/subscribe').length, 1, 'what is allowed does');
+      }
       for (const uri of [...uris, ...templates]) {
         const ref = { type: 'ref/resource', uri: down(uri) };
         t.match(await ask(session, 'completion/complete', JSON.stringify({ ref })), {

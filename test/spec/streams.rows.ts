@@ -5,7 +5,7 @@ import { limits } from '../../src/shared/limits.js';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
 import { EventReader } from '../support/event-reader.js';
 import { memberText } from '../support/json-text.js';
-import { INITIALIZE_PARAMS, rpc, type McpSession } from '../support/mcp-caller.js';
+import { INITIALIZE_PARAMS, McpSession, rpc } from '../support/mcp-caller.js';
 import type { EventStreamBody, ReceivedRequest } from '../support/raw-backend.js';
 import { SpeakingBackend } from '../support/speaking-backend.js';
 import { until } from '../support/until.js';
@@ -80,6 +80,58 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal((await session.delete()).status, 200);
     t.same(await reader.rest(), [], 'the stream ends with its session');
     await until(() => one.gets[0]?.connection.destroyed === true, "the backend's stream to be closed");
+  });
+
+  await t.test('what backends ask on the stream waits until the client is ready (S29)', async (t) => {
+    const one = await SpeakingBackend.start(t);
+    const caller = await deployment.caller({ one: { url: one.backend.url } });
+    const opening = await caller.initialize({ params: OFFERS });
+    const session = new McpSession(caller, opening.header('mcp-session-id') ?? '', opening);
+    const reader = await listen(session);
+    const stream = await one.stream();
+    const log = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}';
+    await stream.event(log);
+    t.equal(await reader.next(), log, 'log messages do not wait');
+    await stream.event('{"jsonrpc":"2.0","id":"p","method":"ping"}');
+    await stream.event('{"jsonrpc":"2.0","id":0,"method":"roots/list"}');
+    const asked = reader.message();
+    let isAsked = false;
+    void asked.then(() => (isAsked = true));
+    const isAnswered = (): boolean => one.backend.raw.requests.some(({ text }) => text.includes('"id":"p"'));
+    await until(isAnswered, 'the answer to the ping, which is given at once');
+    for (let round = 0; round < 5; round++) await session.send('{"jsonrpc":"2.0","id":1,"method":"ping"}');
+    t.notOk(isAsked);
+    t.equal((await session.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')).status, 202);
+    t.match(await asked, { method: 'roots/list' });
+    await session.delete();
+  });
+
+  await t.test('the end of an elicitation is told to the session that was asked, and to no other', async (t) => {
+    const one = await SpeakingBackend.start(t);
+    const params = OFFERS.replace('"roots":{}', '"elicitation":{"url":{}}');
+    const caller = await deployment.caller({ one: { url: one.backend.url } });
+    const sessions = [await caller.openSession({ params }), await caller.openSession({ params })];
+    const readers = await Promise.all(sessions.map(listen));
+    await one.stream(2);
+    const question =
+      '{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{"mode":"url","elicitationId":"e"}}';
+    const told = '{ "jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e"}}';
+    const last = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}';
+    for (const text of [question, told]) await one.streams[0]!.event(text);
+    for (const stream of one.streams) await stream.event(last);
+    // Which of the two has the first stream, nobody knows.
+    const heard = await Promise.all(
+      readers.map(async (reader) => {
+        const events: string[] = [];
+        while (events.at(-1) !== last) events.push((await reader.next()) ?? last);
+        return events;
+      }),
+    );
+    const [silent, asked] = heard.sort((a, b) => a.length - b.length);
+    t.same(silent, [last]);
+    t.match(asked?.[0], /"elicitation\/create"/);
+    t.same(asked?.slice(1), [told, last]);
+    await Promise.all(sessions.map(async (session) => session.delete()));
   });
 
   await t.test('backends are listened to for clients that listen, or can be asked and are about to', async (t) => {

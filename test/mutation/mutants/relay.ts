@@ -337,7 +337,33 @@ export const relayMutants: readonly Mutant[] = [
     },
     { slip: 'the call does not wait for the client', text: 'stream.onAsking(true, upstream);', becomes: '' },
   ]),
+  ...mutantsOf(
+    'src/user-config/list-rules.ts',
+    ['upstream/upstream-session'],
+    [
+      {
+        slip: 'a method of its own reaches what the allow-list of a backend keeps out',
+        text: 'return tools !== undefined || prompts !== undefined || resources !== undefined;',
+        becomes: 'return false;',
+      },
+    ],
+  ),
   ...mutantsOf('src/relay/session-stream.ts', STREAMS, [
+    {
+      slip: 'a client that is not ready is asked',
+      text: 'if (onLost !== undefined && !this.#isReady()) this.#awaitReadiness();',
+      becomes: '',
+    },
+    {
+      slip: 'what asks for nothing waits for the client to be ready',
+      text: 'if (onLost !== undefined && !this.#isReady())',
+      becomes: 'if (!this.#isReady())',
+    },
+    {
+      slip: 'a client that is never ready is asked in the end',
+      text: 'this.#waiting.filter(({ onLost }) => onLost !== undefined)',
+      becomes: 'this.#waiting.slice(0, 0)',
+    },
     {
       slip: 'a newer GET leaves the older open',
       text: '    this.#letGo();',
@@ -378,8 +404,8 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'what is told while others wait overtakes them',
-      text: 'if (this.isOpen && !this.#isBlocked && this.#waiting.length === 0) {',
-      becomes: 'if (this.isOpen && !this.#isBlocked) {',
+      text: 'if (this.isOpen && !this.#isHeldBack && this.#waiting.length === 0) {',
+      becomes: 'if (this.isOpen && !this.#isHeldBack) {',
     },
     {
       slip: 'who asks on a closed stream is not told',
@@ -617,6 +643,22 @@ export const relayMutants: readonly Mutant[] = [
 
 /** In what only shows with a gateway and its backends. */
 export const relayedMutants: readonly Mutant[] = [
+  ...mutantsOf(
+    'src/relay/experimental.ts',
+    ['spec/experimental'],
+    [
+      {
+        slip: 'of two backends that declare a method the first is asked',
+        text: 'if (found !== undefined) return undefined;',
+        becomes: 'if (found !== undefined) return found;',
+      },
+      {
+        slip: 'a client is told of a method for which nobody is asked',
+        text: 'byName.has(name) ? undefined : value',
+        becomes: 'value',
+      },
+    ],
+  ),
   ...mutantsOf(
     'src/relay/gate.ts',
     ['relay/gate', ROWS],
