@@ -104,6 +104,8 @@ export const limits = {
   requestsInFlightMax: 1_000_000,
   /** What the options that bound bytes may be set to; more is a fault at start-up: no process has so much memory. */
   shareBytesMax: 1024 * 1024 * MIB,
+  /** One in so many of the sessions, their bytes and the requests in flight is kept for subjects that hold few. */
+  keptShareDivisor: 8,
   /** From so many bytes on a request or an answer counts in the shares of bytes in flight; smaller ones are bounded by number. */
   countedFromBytes: 16 * KIB,
   /**

@@ -1,103 +1,32 @@
 // However large a message is and whatever is in it, the relay never holds the event loop for long. Each kind of large
 // message goes through a real relay, as large as the limits let it be, while the cost of each turn of the loop is taken.
-import t, { type Test } from 'tap';
-import type { ExchangeRequest } from '../../src/relay/exchange.js';
+import t from 'tap';
+import { listKinds } from '../../src/protocol/list-kinds.js';
 import { limits } from '../../src/shared/limits.js';
-import { dearestTurnMs, slownessNow } from '../support/turn-cost.js';
-import { RecordedExchange } from '../support/recorded-exchange.js';
-import { RelayScene, SESSION_ID } from './relay-scene.js';
-import type { ScriptedCall } from '../upstream/scripted-upstream.js';
+import { dearestTurnMs } from '../support/turn-cost.js';
+import { RelayScene } from './relay-scene.js';
+import {
+  asEvent,
+  asJson,
+  BODY_BYTES,
+  bulks,
+  callBody,
+  check,
+  feed,
+  handle,
+  members,
+  MIB,
+  open,
+  SLOW_BULK_BYTES,
+  ThrownAway,
+} from './turn-scene.js';
 import { virtualHostOf } from './virtual-host.js';
-
-const MIB = 1024 * 1024;
-/** What `--max-body-bytes` is unless it is set. */
-const BODY_BYTES = 4 * MIB;
-/** What takes long to read is no larger where it has been as large as may be once already. */
-const SLOW_BULK_BYTES = 4 * MIB;
-/** No turn may cost more, ms of CPU time on a machine like that of the limits. */
-const TURN_MS_MAX = 50;
-
-/** JSON values of so many bytes that are slow to read, each in its way, or many bytes to copy. */
-const bulks: Readonly<Record<string, (bytes: number) => string>> = {
-  'a token a byte': (bytes) => `[${'1,'.repeat(bytes / 2)}1]`,
-  'empty objects': (bytes) => `[${'{},'.repeat(bytes / 3)}{}]`,
-  escapes: (bytes) => `"${'\\n'.repeat(bytes / 2)}"`,
-  'line breaks': (bytes) => `[${'\n'.repeat(bytes)}]`,
-  'plain text': (bytes) => `"${'ä'.repeat(bytes / 2)}"`,
-};
 
 /** In which forms a bulk is as large as an answer may be. */
 const largest: Readonly<Record<string, readonly string[]>> = {
   'empty objects': ['as JSON'],
   'plain text': ['as JSON, its id in other digits', 'as an event', 'as JSON, for a caller of events'],
 };
-
-/** So many members that hardly one more can be written down, all but the names that are looked for. */
-function members(name: string, bytes: number): string {
-  const member = `"${name.slice(0, -1)}":0,`;
-  return member.repeat(Math.min(limits.jsonNodesMax - 1_000, Math.floor(bytes / member.length)));
-}
-
-/** Takes everything and keeps nothing. */
-class ThrownAway extends RecordedExchange {
-  bytes = 0;
-  isOver = false;
-
-  constructor(request: Partial<ExchangeRequest>) {
-    super({ sessionId: SESSION_ID, ...request });
-  }
-
-  override respond(_status: number, _contentType: string, body: Uint8Array | string): void {
-    this.bytes += body.length;
-    this.isOver = true;
-  }
-
-  override openStream(): void {}
-
-  override openBody(): void {}
-
-  override write(bytes: Uint8Array): boolean {
-    this.bytes += bytes.length;
-    return true;
-  }
-
-  override end(): void {
-    this.isOver = true;
-  }
-}
-
-function open(t: Test): RelayScene {
-  return new RelayScene(t, virtualHostOf({ b: {} })).open();
-}
-
-function handle(scene: RelayScene, exchange: RecordedExchange): void {
-  scene.relay.handle({ subject: 'alice', virtualHost: scene.virtualHost }, exchange);
-}
-
-function check(t: Test, dearestMs: number): void {
-  const boundMs = dearestMs < TURN_MS_MAX ? TURN_MS_MAX : TURN_MS_MAX * slownessNow();
-  t.ok(dearestMs < boundMs, `the dearest turn cost ${Math.round(dearestMs)} ms of ${Math.round(boundMs)} at most`);
-}
-
-/** Gives the bytes as they would come: in chunks, few of them in a turn, and none while nobody reads. */
-function feed(call: ScriptedCall, bytes: Buffer): void {
-  let at = 0;
-  const next = (): void => {
-    const turnEnd = Math.min(bytes.length, at + limits.upstreamTurnBytesMax);
-    while (!call.isPaused && at < turnEnd && !call.isAborted) {
-      call.chunk(Buffer.from(bytes.subarray(at, (at += limits.upstreamReadBytes))));
-    }
-    if (at < bytes.length && !call.isAborted) setImmediate(next);
-    else call.end();
-  };
-  next();
-}
-
-/** The name is written in escapes, so that it cannot only be left out of. */
-function callBody(args: string, more = ''): Buffer {
-  const params = `{"_meta":{"progressToken":1},"name":"b-\\u0078","arguments":${args}${more}}`;
-  return Buffer.from(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":${params}}`);
-}
 
 /** What callers may send. */
 function callerMessages(): Record<string, Buffer> {
@@ -157,14 +86,6 @@ const answerForms = {
   'as an event': { type: 'text/event-stream', forms: 'both', id: '7', encode: asEvent },
   'as an event behind another': { type: 'text/event-stream', forms: 'both', id: '7', encode: behindProgress },
 } as const;
-
-function asJson(message: string): Buffer[] {
-  return [Buffer.from(message)];
-}
-
-function asEvent(message: string): Buffer[] {
-  return [Buffer.from('data: '), Buffer.from(message.replaceAll('\n', ' ')), Buffer.from('\n\n')];
-}
 
 function behindProgress(message: string, bulk: string): Buffer[] {
   const params = `{"progressToken":1,"x":${bulk}}`;
@@ -297,6 +218,31 @@ t.test('a list of tools', async (t) => {
           t.ok(exchange.bytes > 100, 'a list came of it');
         });
       }
+    }
+  }
+});
+
+t.test('a list of another kind', async (t) => {
+  for (const { method, member, key } of Object.values(listKinds)) {
+    if (method === 'tools/list') continue;
+    for (const count of [limits.listBytesInlineMax / 25, 40_000]) {
+      await t.test(`${method} of ${count}`, async (t) => {
+        const scene = open(t, { offers: { tools: {}, prompts: {}, resources: {}, tasks: { list: {} } } });
+        const exchange = new ThrownAway({ body: Buffer.from(`{"jsonrpc":"2.0","id":7,"method":"${method}"}`) });
+        handle(scene, exchange);
+        await new Promise(setImmediate);
+        const call = scene.http.last;
+        const items = Array.from({ length: count }, (_, index) => `{"${key}":"a:${(index * 7_919) % 1e6}"}`);
+        const bytes = Buffer.from(`{"jsonrpc":"2.0","id":${call.idText},"result":{"${member}":[${items.join()}]}}`);
+        check(
+          t,
+          await dearestTurnMs(
+            () => feed(call.head(200, 'application/json'), bytes),
+            () => exchange.isOver,
+          ),
+        );
+        t.ok(exchange.bytes > count * 10, 'a list came of it');
+      });
     }
   }
 });

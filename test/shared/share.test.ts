@@ -61,6 +61,35 @@ t.test('a fraction of each bound can be had for what is to leave the rest to oth
   t.equal(bob.sessionBytes.hasRoomWithin(0.5, 4), false, 'of all');
 });
 
+t.test('what is kept is for those who hold little', async (t) => {
+  const accounts = accountsOf({ requests: { subjectMax: 60, totalMax: 100, kept: 20 } });
+  const [ada, bob, eve] = [accounts.of('ada'), accounts.of('bob'), accounts.of('eve')];
+  t.equal(ada.requests.tryTake(60), undefined);
+  t.equal(bob.requests.tryTake(20), undefined, 'up to what is kept whoever holds how much');
+  t.equal(ada.requests.tryTake(1), 'subjectMax');
+  t.equal(bob.requests.tryTake(1), 'totalMax', 'and no further for who holds much');
+  t.equal(eve.requests.tryTake(3), 'totalMax', 'nor for more than a quarter of an even part');
+  t.equal(eve.requests.tryTake(2), undefined, 'but so much');
+  t.equal(eve.requests.tryTake(1), 'totalMax', 'all that a subject holds counts');
+  t.equal(accounts.of('uma').requests.tryTake(1), undefined, 'the next one finds room as well');
+  for (let round = 0; round < 5; round += 1) {
+    accounts.of('uma').requests.give(1);
+    t.equal(accounts.of('uma').requests.tryTake(1), undefined, 'who has given all back is one of them no more');
+  }
+  bob.requests.give(7);
+  t.equal(bob.requests.tryTake(1), undefined, 'what is given back is anybody’s again');
+});
+
+t.test('however many subjects take as much as they get, one more finds room', async (t) => {
+  const accounts = accountsOf({ requests: { subjectMax: 2_048, totalMax: 16_384, kept: 2_048 } });
+  for (let subject = 0; subject < 200; subject += 1) {
+    const { requests } = accounts.of(`attacker ${subject}`);
+    while (requests.tryTake(1) === undefined);
+    t.equal(accounts.of('ada').requests.boundAgainst(1), undefined, `beside ${subject + 1} of them`);
+  }
+  t.equal(accounts.of('attacker 0').requests.boundAgainst(1), 'subjectMax');
+});
+
 t.test('shares do not know of each other', async (t) => {
   const accounts = accountsOf({ requests: { subjectMax: 1, totalMax: 1 } });
   const ada = accounts.of('ada');

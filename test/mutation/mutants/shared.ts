@@ -35,19 +35,26 @@ export const sharedMutants: readonly Mutant[] = [
     [
       {
         slip: "the last of a subject's share is not given",
-        text: "if (this.#held + amount > bounds.subjectMax) return 'subjectMax';",
-        becomes: "if (this.#held + amount >= bounds.subjectMax) return 'subjectMax';",
+        text: "if (this.#held + amount > this.#share.bounds.subjectMax) return 'subjectMax';",
+        becomes: "if (this.#held + amount >= this.#share.bounds.subjectMax) return 'subjectMax';",
       },
       {
         slip: 'a subject has all of the total',
-        text: "if (this.#held + amount > bounds.subjectMax) return 'subjectMax';",
-        becomes: "if (this.#held + amount > bounds.totalMax) return 'subjectMax';",
+        text: "if (this.#held + amount > this.#share.bounds.subjectMax) return 'subjectMax';",
+        becomes: "if (this.#held + amount > this.#share.bounds.totalMax) return 'subjectMax';",
       },
       {
-        slip: 'the last of the total is not given',
-        text: "return held + amount > bounds.totalMax ? 'totalMax' : undefined;",
-        becomes: "return held + amount >= bounds.totalMax ? 'totalMax' : undefined;",
+        slip: 'the last of what is not kept is not given',
+        text: 'if (after <= totalMax - this.#kept) return true;',
+        becomes: 'if (after < totalMax - this.#kept) return true;',
       },
+      {
+        slip: 'what is kept is given to whoever comes',
+        text: ' && (own + amount) * 4 * this.#holderCount <= this.#kept',
+        becomes: '',
+      },
+      { slip: 'who holds little holds nothing', text: '(own + amount) * 4', becomes: 'amount * 4' },
+      { slip: 'who has given all back counts as a holder', text: 'this.#share.addHolders(-1);', becomes: '' },
       {
         slip: 'what is refused is taken',
         text: 'if (bound === undefined) this.take(amount);',
@@ -56,8 +63,8 @@ export const sharedMutants: readonly Mutant[] = [
       { slip: 'what is given back stays counted in total', text: 'this.#share.add(-amount);', becomes: '' },
       {
         slip: 'an account is forgotten while it holds something',
-        text: 'if (this.#held === 0) this.#observer.onAllGiven();',
-        becomes: 'this.#observer.onAllGiven();',
+        text: 'if (this.#held > 0) return;',
+        becomes: '',
       },
       {
         slip: 'more may be given back than was taken',
