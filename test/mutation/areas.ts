@@ -15,6 +15,7 @@ import { configMutants } from './mutants/store-configs.js';
 import { embeddedStoreMutants } from './mutants/store-embedded.js';
 import { redisStoreMutants } from './mutants/store-redis.js';
 import { taskMutants } from './mutants/tasks.js';
+import { upstreamMutants } from './mutants/upstream.js';
 import { workerMutants } from './mutants/worker.js';
 import type { Mutant } from './mutant.js';
 
@@ -28,6 +29,7 @@ export const areas: Readonly<Record<string, readonly Mutant[]>> = {
   worker: workerMutants,
   edge: edgeMutants,
   affinity: affinityMutants,
+  upstream: upstreamMutants,
   relay: relayMutants,
   relayed: relayedMutants,
   tasks: taskMutants,

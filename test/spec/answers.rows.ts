@@ -38,6 +38,26 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
     }
   });
 
+  await t.test('two Origin headers: 403, also where each is allowed (S02)', async (t) => {
+    const caller = await deployment.caller();
+    const [own, foreign] = ['http://localhost:3000', 'http://evil.example'];
+    for (const [one, other] of [
+      [own, foreign],
+      [foreign, own],
+      [own, own],
+    ] as const) {
+      const answer = await caller.initialize({
+        headers: [
+          ['origin', one],
+          ['origin', other],
+        ],
+      });
+      t.equal(answer.status, 403, `${one}, ${other}`);
+      checkErrorWithoutId(t, answer, `${one}, ${other}`);
+      t.equal(answer.header('access-control-allow-origin'), undefined);
+    }
+  });
+
   await t.test('a loopback Origin on a loopback Host is served', async (t) => {
     const caller = await deployment.caller();
     for (const origin of ['http://localhost', 'http://localhost:3000', 'http://127.0.0.1:1', 'http://[::1]:6274']) {

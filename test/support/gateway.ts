@@ -26,6 +26,8 @@ export interface ProgramSetup {
   readonly environment?: Readonly<Record<string, string>>;
   /** Working directory; the repository's root when it is not given. */
   readonly directory?: string;
+  /** No file may grow beyond so many blocks, of 512 or 1,024 bytes as the shell has it: a disk that is full. */
+  readonly fileBlocksMax?: number;
 }
 
 export interface GatewaySetup extends ProgramSetup {
@@ -88,7 +90,10 @@ export function launchProgram(t: Pick<Test, 'teardown'>, words: readonly string[
 }
 
 function spawnProgram(words: readonly string[], setup: ProgramSetup): ChildProcessByStdio<null, Readable, Readable> {
-  const child = spawn(process.execPath, [programPath(setup.build), ...words], {
+  const program = [programPath(setup.build), ...words];
+  const limited = ['-c', `ulimit -f ${setup.fileBlocksMax}; exec "$0" "$@"`, process.execPath, ...program];
+  const isLimited = setup.fileBlocksMax !== undefined;
+  const child = spawn(isLimited ? 'sh' : process.execPath, isLimited ? limited : program, {
     cwd: setup.directory ?? projectRoot,
     env: childEnvironment(setup.environment),
     stdio: ['ignore', 'pipe', 'pipe'],

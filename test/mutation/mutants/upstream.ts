@@ -1,0 +1,156 @@
+// Slips on the way to a backend and back: connections and who may use them, calls, lists, and the sessions that they are in.
+import { mutantsOf, type Mutant } from '../mutant.js';
+
+const CONNECTION = ['upstream/http1/http1-connection', 'upstream/http1/http1-upstream'];
+const POOL = ['upstream/http1/origin-pool'];
+
+export const upstreamMutants: readonly Mutant[] = [
+  ...mutantsOf('src/upstream/http1/http1-connection.ts', CONNECTION, [
+    {
+      slip: 'one with bytes left over behind its answer is used again',
+      text: 'const canReuse = isClean && isSent',
+      becomes: 'const canReuse = isSent',
+    },
+    {
+      slip: 'one that is still sending its request is used again',
+      text: 'isClean && isSent && this.#parser',
+      becomes: 'isClean && this.#parser',
+    },
+    {
+      slip: 'a request whose answer has begun is sent again',
+      text: 'this.#isCutOff && !this.#hasAnswerBegun;',
+      becomes: 'this.#isCutOff;',
+    },
+    {
+      slip: 'a request that broke a new connection is sent again',
+      text: 'this.#answersCount > 0 && this.#isCutOff',
+      becomes: 'this.#isCutOff',
+    },
+    {
+      slip: 'one is used until the very moment at which the backend closes it',
+      text: 'announcedMs - limits.upstreamKeepAliveMarginMs',
+      becomes: 'announcedMs',
+    },
+    {
+      slip: 'a call that is paused before it was written is read',
+      text: 'if (call.isPaused) socket.pause();',
+      becomes: '',
+    },
+  ]),
+  ...mutantsOf('src/upstream/http1/origin-pool.ts', POOL, [
+    {
+      slip: 'a subject has one connection more than its share',
+      text: 'if (use.connections >= this.#bounds.connectionsPerSubjectMax) {',
+      becomes: 'if (use.connections > this.#bounds.connectionsPerSubjectMax) {',
+    },
+    {
+      slip: 'what a call had of the process is not given back',
+      text: 'use.whole.connections -= 1;',
+      becomes: '',
+    },
+    {
+      slip: 'a subject that was at its share never has its turn again',
+      text: 'this.#waiting.letGo(call.subject);',
+      becomes: '',
+    },
+    {
+      slip: 'a call is tried without end',
+      text: 'this.#isClosed || call.unsentCount > limits.upstreamUnsentTriesMax',
+      becomes: 'this.#isClosed',
+    },
+    {
+      slip: 'a connection that is lost is not made up for',
+      text: 'this.#serveWaiting();',
+      after: 'if (unsent !== undefined) this.#sendAgain(unsent);',
+      becomes: '',
+    },
+  ]),
+  ...mutantsOf('src/upstream/http1/write-batch.ts', CONNECTION, [
+    {
+      slip: 'a request goes on a connection that was freed in this very turn',
+      text: 'if (freedAtTurn === this.#turn)',
+      becomes: 'if (freedAtTurn === -2)',
+    },
+  ]),
+  ...mutantsOf(
+    'src/relay/relayed-request.ts',
+    ['relay/relayed-request'],
+    [
+      {
+        slip: 'a backend is not held back for a caller that takes nothing',
+        text: 'if (stream.isBlocked) this.#request?.pause();',
+        becomes: '',
+      },
+      {
+        slip: 'a backend that was held back is not read on',
+        text: 'this.#request?.resume();',
+        after: 'onRoom(): void {',
+        becomes: '',
+      },
+      {
+        slip: 'a call whose session is lost again and again is sent each time',
+        text: '!this.#isSecondTry && ',
+        becomes: '',
+      },
+      {
+        slip: 'a call that was cancelled is sent once more',
+        text: ' && this.#cancelDeadline === undefined) {',
+        becomes: ') {',
+      },
+      {
+        slip: 'a backend without sessions goes on with what was cancelled',
+        text: "if (this.#sentIn?.sessionId === '') {",
+        becomes: "if (this.#sentIn?.sessionId === 'none') {",
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/listing.ts',
+    ['relay/listing', 'relay/session-end'],
+    [
+      {
+        slip: 'the end of a session leaves its lists to the backends',
+        text: 'for (const reader of this.readers) reader.abort();',
+        becomes: '',
+      },
+      {
+        slip: 'a list that was ended with its session is merged',
+        text: 'if (exchange.isAborted || session.isEnded) {',
+        becomes: 'if (exchange.isAborted) {',
+      },
+      {
+        slip: 'a backend that is missing from a list is not named',
+        text: 'unavailable.push({ backend: backend.name, reason: faultReason(fault) });',
+        becomes: 'void fault;',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/sessions.ts',
+    ['relay/sessions-share', 'relay/session-idle', 'relay/session', 'relay/session-end'],
+    [
+      { slip: 'sessions are not counted', text: 'account.sessions.take(1);', becomes: '' },
+      {
+        slip: 'a session that was ended counts on',
+        text: 'if (this.#sessions.delete(id)) session.account.sessions.give(1);',
+        becomes: 'this.#sessions.delete(id);',
+      },
+      {
+        slip: 'a session is found by whoever has its id',
+        text: 'if (session?.belongsTo(subject, virtualHostId) !== true) return undefined;',
+        becomes: 'if (session === undefined) return undefined;',
+      },
+      {
+        slip: 'a session ends under a long call',
+        text: 'if (session.isBusy || this.#isElsewhere(session)) {',
+        becomes: 'if (this.#isElsewhere(session)) {',
+      },
+      {
+        slip: 'a session in use ends when its first idle time is over',
+        text: 'session.idleDeadline?.restart();',
+        after: '!== true) return undefined;',
+        becomes: '',
+      },
+    ],
+  ),
+];
