@@ -63,7 +63,7 @@ export class OverloadDoor {
       const { held, roomWhenEmpty } = account[name];
       if (held === 0 || held * 100 <= roomWhenEmpty * limits.pressedHarmlessPercent) return false;
       const others = this.#accounts.size - 1;
-      return others > 0 && held > (limits.pressedTimesOthersMax * (this.#accounts.held(name) - held)) / others;
+      return held * others > limits.pressedTimesOthersMax * (this.#accounts.held(name) - held);
     });
   }
 }

@@ -7,6 +7,7 @@ import { refusals } from '../../src/shared/refusals.js';
 import { Overload, type OverloadReading, type OverloadState, type Pressure } from '../../src/process/overload.js';
 import { OverloadWatch, ProcessGauges, type OverloadGauges } from '../../src/process/overload-watch.js';
 import { logInto } from '../support/log-lines.js';
+import { until } from '../support/until.js';
 
 const CALM: OverloadReading = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };
 /** Readings that mean the same whatever the state is. */
@@ -152,6 +153,7 @@ class TurnedGauges implements OverloadGauges {
   resident = 0;
   live = 0;
   garbage = 0;
+  collectionMs = 0;
   collections = 0;
 
   nowMs(): number {
@@ -172,6 +174,7 @@ class TurnedGauges implements OverloadGauges {
   collectGarbage(): void {
     this.collections += 1;
     this.garbage = 0;
+    this.ms += this.collectionMs;
   }
 }
 
@@ -200,6 +203,7 @@ function watched(): Watched {
 
 t.test('an event loop that is late once is not overloaded, one that is always late is', async (t) => {
   const { read } = watched();
+  for (let each = 0; each < 4; each += 1) t.equal(read(5_000), 'serving', 'the first few');
   for (let each = 0; each < 10; each += 1) t.equal(read(), 'serving');
   t.equal(read(5_000), 'serving', 'one long task');
   for (let each = 0; each < 3; each += 1) t.equal(read(400), 'serving');
@@ -230,6 +234,34 @@ t.test('memory that was garbage is no overload: it is collected first, but not a
   read();
   t.equal(gauges.collections, 2, 'a worker that takes nothing makes no garbage: somebody has to ask');
   t.equal(read(), 'serving');
+});
+
+t.test('a collection is due at the first mark, and its pause is not published as a delay', async (t) => {
+  const { gauges, read, delaysMs } = watched();
+  gauges.collectionMs = 2_000;
+  gauges.resident = 10 * limits.residentPercentPressed;
+  t.equal(read(), 'refusing-sessions');
+  t.equal(gauges.collections, 1);
+  read();
+  t.same(delaysMs, [0, 0]);
+});
+
+t.test('readings are taken until they are stopped', async (t) => {
+  const counts = [0, 0];
+  const [first, second] = counts.map((_, index) => {
+    const onDelay = (): void => void (counts[index]! += 1);
+    return new OverloadWatch(new Overload(logInto([])), 1_000, new TurnedGauges(), onDelay);
+  });
+  const timer = setInterval(() => {}, 1_000);
+  t.teardown(() => clearInterval(timer));
+  first!.start();
+  await until(() => counts[0]! >= 2, 'readings of the first');
+  first!.stop();
+  const taken = counts[0];
+  second!.start();
+  await until(() => counts[1]! >= 2, 'readings of the second');
+  second!.stop();
+  t.equal(counts[0], taken, 'none of the first meanwhile');
 });
 
 t.test('the heap counts as V8 bounds it, the process as the option does', async (t) => {

@@ -74,7 +74,7 @@ export const workerMutants: readonly Mutant[] = [
         text: 'this.#overload.isShortOfMemory || this',
         becomes: 'this',
       },
-      { slip: 'who is alone makes way for nobody', text: 'others > 0 && held', becomes: 'held' },
+      { slip: 'one is held against all others together', text: 'held * others >', becomes: 'held >' },
       {
         slip: 'who holds a little is refused',
         text: 'if (held === 0 || held * 100 <= roomWhenEmpty * limits.pressedHarmlessPercent) return false;',
