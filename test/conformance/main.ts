@@ -66,6 +66,7 @@ async function conform(options: Options): Promise<number> {
   }
   const sum = (count: (tally: Tally) => number): number => tallies.reduce((total, tally) => total + count(tally), 0);
   say(`${sum(({ passedCount }) => passedCount)} of ${sum(({ scoredCount }) => scoredCount)}`);
+  if (sum(({ runCount }) => runCount) === 0) throw new Error('no part has a scenario of this name');
   return tallies.every(({ isAllGood }) => isAllGood) ? 0 : 1;
 }
 
