@@ -3,9 +3,11 @@ import type { Experiment } from './experiment.js';
 import * as asking from './experiments/asking.js';
 import * as backends from './experiments/backends.js';
 import * as controlPlane from './experiments/control-plane.js';
+import * as controlPlaneStreams from './experiments/control-plane-streams.js';
 import * as http from './experiments/http.js';
 import * as names from './experiments/names.js';
 import * as processes from './experiments/processes.js';
+import * as proxies from './experiments/proxies.js';
 import * as shares from './experiments/shares.js';
 
 export const experiments: readonly Experiment[] = [
@@ -46,4 +48,8 @@ export const experiments: readonly Experiment[] = [
   controlPlane.fatServer,
   controlPlane.manySubjects,
   controlPlane.silentConnections,
+  controlPlaneStreams.manyAsks,
+  controlPlaneStreams.unreadStreams,
+  // A proxy in between.
+  proxies.slowAnswers,
 ];

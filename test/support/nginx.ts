@@ -14,7 +14,11 @@ import { until } from './until.js';
  * @param readTimeoutMs as nginx's `proxy_read_timeout`.
  * @returns its origin.
  */
-export async function startNginxBefore(t: Test, origin: string, readTimeoutMs: number): Promise<string> {
+export async function startNginxBefore(
+  t: Pick<Test, 'teardown'>,
+  origin: string,
+  readTimeoutMs: number,
+): Promise<string> {
   const home = createScratchDirectory(t);
   const port = await findFreePort();
   const configPath = join(home, 'nginx.conf');

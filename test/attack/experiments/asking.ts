@@ -12,10 +12,13 @@ const MIB = 1_048_576;
 const TASKS = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 const CAPABILITIES = { tools: { listChanged: true }, logging: {}, tasks: TASKS };
 const OFFERS = '{"sampling":{},"roots":{},"elicitation":{"form":{},"url":{}},"tasks":{"list":{},"cancel":{}}}';
-const PARAMS = INITIALIZE_PARAMS.replace('"capabilities":{}', `"capabilities":${OFFERS}`);
+/** Of a client that can be asked for everything. */
+export const PARAMS = INITIALIZE_PARAMS.replace('"capabilities":{}', `"capabilities":${OFFERS}`);
 const CHANGED = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}';
 /** As many as go out in one write. */
 const AT_ONCE = 1_000;
+/** Requests within one call, and as many notifications of tasks. */
+const ASKS = 10_000;
 
 const KINDS = ['sampling/createMessage', 'elicitation/create', 'roots/list', 'tasks/get', 'tasks/list', 'tools/call'];
 
@@ -42,7 +45,7 @@ async function say(stream: EventStreamBody, count: number, make: (number: number
 }
 
 /** A backend that says on the client's GET and in calls what it likes. */
-class AskingBackend {
+export class AskingBackend {
   readonly backend: McpBackend;
   readonly streams: EventStreamBody[] = [];
 
@@ -83,36 +86,41 @@ export const manyAsks: Experiment = {
   isOnceInShort: true,
   expected: 'a call whose backend asks 10,000 things and says a million: the client is asked a few, and the call ends',
   async run(stage) {
-    const asks = 10_000;
     const changes = stage.scaled(1_000_000, 10_000);
-    const asking = await AskingBackend.start(stage, async (stream) => {
-      await say(stream, asks, ask);
-      await say(stream, asks, status);
-      await say(stream, changes, () => CHANGED);
-      await stream.event('{"jsonrpc":"2.0","id":7,"result":{"content":[]}}');
-    });
-    const session = await asking.openSession(stage);
-    const body = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"asking-echo"}}';
-    const stream = await EventReader.open(session.caller, { session: session.id, accept: BOTH_FORMS, body });
-    const counts = new Map<string, number>();
-    let last = '';
-    for (let event = await stream.next(); event !== undefined; event = await stream.next()) {
-      const method = /"method":"([^"]+)"/.exec(event)?.[1] ?? 'answer';
-      counts.set(method, (counts.get(method) ?? 0) + 1);
-      last = event;
-    }
-    const asked = KINDS.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0);
-    const seen = [...counts].map(([method, count]) => `${method} ×${count}`).join(', ');
-    expect(
-      asked === limits.backendRequestsOpenMax && last === '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}',
-      seen,
-    );
-    expect(counts.get('notifications/tasks/status') === asks, seen);
-    expect(counts.get('notifications/tools/list_changed') === changes, seen);
-    await session.delete();
-    return seen;
+    const asking = await startManyAsks(stage, changes);
+    return hearManyAsks(await asking.openSession(stage), changes);
   },
 };
+
+/** @param changes that it tells in a call besides. */
+export async function startManyAsks(stage: Stage, changes: number): Promise<AskingBackend> {
+  return AskingBackend.start(stage, async (stream) => {
+    await say(stream, ASKS, ask);
+    await say(stream, ASKS, status);
+    await say(stream, changes, () => CHANGED);
+    await stream.event('{"jsonrpc":"2.0","id":7,"result":{"content":[]}}');
+  });
+}
+
+/** Calls such a backend, whose name is `asking`. @returns what was heard, which is as it must be. */
+export async function hearManyAsks(session: McpSession, changes: number): Promise<string> {
+  const body = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"asking-echo"}}';
+  const stream = await EventReader.open(session.caller, { session: session.id, accept: BOTH_FORMS, body });
+  const counts = new Map<string, number>();
+  let last = '';
+  for (let event = await stream.next(); event !== undefined; event = await stream.next()) {
+    const method = /"method":"([^"]+)"/.exec(event)?.[1] ?? 'answer';
+    counts.set(method, (counts.get(method) ?? 0) + 1);
+    last = event;
+  }
+  const asked = KINDS.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0);
+  const seen = [...counts].map(([method, count]) => `${method} ×${count}`).join(', ');
+  expect(asked === limits.backendRequestsOpenMax && last === '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}', seen);
+  expect(counts.get('notifications/tasks/status') === ASKS, seen);
+  expect(counts.get('notifications/tools/list_changed') === changes, seen);
+  await session.delete();
+  return seen;
+}
 
 export const forgedAnswers: Experiment = {
   name: 'forged-answers',
@@ -144,30 +152,50 @@ export const unreadStreams: Experiment = {
   isOnceInShort: true,
   expected: 'clients that take nothing of their GET streams: backends talk on, less than 200 MiB more memory',
   async run(stage) {
-    const sessions = stage.scaled(40, 6);
-    const bytesEach = stage.scaled(64, 16) * MIB;
-    const asking = await AskingBackend.start(stage, async (stream) => {
-      await stream.event('{"jsonrpc":"2.0","id":7,"result":{"content":[]}}');
+    const asking = await startTalking(stage);
+    return leaveUnread(stage, asking, {
+      openSession: () => asking.openSession(stage),
+      memory: () => stage.residentBytes,
     });
-    const before = stage.residentBytes;
-    const opened: McpSession[] = [];
-    for (let number = 0; number < sessions; number += 1) {
-      const session = await asking.openSession(stage);
-      const reader = await listen(session);
-      reader.pause();
-      stage.scope.teardown(() => reader.close());
-      opened.push(session);
-    }
-    await until(() => asking.streams.length === sessions, "the backend's streams");
-    const data = 'x'.repeat(60_000);
-    const message = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"${data}"}}`;
-    for (let saidBytes = 0; saidBytes < bytesEach; saidBytes += 10 * message.length)
-      await Promise.all(asking.streams.map((stream) => say(stream, 10, () => message)));
-    const outcomes = await Promise.all(opened.map(async (session) => rpc(await session.call('asking-echo')).result));
-    const answered = outcomes.filter((result) => result !== undefined).length;
-    const more = stage.residentBytes - before;
-    const seen = `${sessions} readers, ${(sessions * bytesEach) / MIB} MiB said, ${Math.round(more / MIB)} MiB more, ${answered} calls answered`;
-    expect(more < 200 * MIB && answered === sessions, seen);
-    return seen;
   },
 };
+
+export async function startTalking(stage: Stage): Promise<AskingBackend> {
+  return AskingBackend.start(stage, async (stream) => {
+    await stream.event('{"jsonrpc":"2.0","id":7,"result":{"content":[]}}');
+  });
+}
+
+/** Who has the sessions with the backend, whose name is `asking`. */
+export interface UnreadHome {
+  readonly openSession: () => Promise<McpSession>;
+  /** In bytes, of the process that holds most. */
+  readonly memory: () => number;
+}
+
+/** Opens streams of sessions that nobody reads, and has the backend talk on them. @returns what was seen, which is as it must be. */
+export async function leaveUnread(stage: Stage, asking: AskingBackend, home: UnreadHome): Promise<string> {
+  const sessions = stage.scaled(40, 6);
+  const bytesEach = stage.scaled(64, 16) * MIB;
+  const before = home.memory();
+  const earlier = asking.streams.length;
+  const opened: McpSession[] = [];
+  for (let number = 0; number < sessions; number += 1) {
+    const session = await home.openSession();
+    const reader = await listen(session);
+    reader.pause();
+    stage.scope.teardown(() => reader.close());
+    opened.push(session);
+  }
+  await until(() => asking.streams.length === earlier + sessions, "the backend's streams");
+  const data = 'x'.repeat(60_000);
+  const message = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"${data}"}}`;
+  for (let saidBytes = 0; saidBytes < bytesEach; saidBytes += 10 * message.length)
+    await Promise.all(asking.streams.slice(earlier).map((stream) => say(stream, 10, () => message)));
+  const outcomes = await Promise.all(opened.map(async (session) => rpc(await session.call('asking-echo')).result));
+  const answered = outcomes.filter((result) => result !== undefined).length;
+  const more = home.memory() - before;
+  const seen = `${sessions} readers, ${(sessions * bytesEach) / MIB} MiB said, ${Math.round(more / MIB)} MiB more, ${answered} calls answered`;
+  expect(more < 200 * MIB && answered === sessions, seen);
+  return seen;
+}

@@ -11,7 +11,7 @@ import type { Stage } from '../stage.js';
 
 const MIB = 1_048_576;
 /** Of `/health` and of a page of servers beside an attack. */
-const ANSWER_MS_MAX = 3_000;
+export const ANSWER_MS_MAX = 3_000;
 const LOOK_EVERY_MS = 50;
 
 export const fatServer: Experiment = {
@@ -90,20 +90,33 @@ export const silentConnections: Experiment = {
   },
 };
 
-/** A control plane on the store of the gateway, and somebody with a good token. */
-class Api {
+/** A control plane, and somebody with a good token. */
+export class Api {
   readonly #controlPlane: ControlPlane;
-  readonly #token: string;
+  readonly token: string;
 
   private constructor(controlPlane: ControlPlane, token: string) {
     this.#controlPlane = controlPlane;
-    this.#token = token;
+    this.token = token;
   }
 
+  /** On the store of the gateway. */
   static async start({ scope, deployment }: Stage): Promise<Api> {
     const { storeOptions, key } = deployment;
-    const controlPlane = await startControlPlane(scope, { storeOptions, key });
+    return Api.#of(await startControlPlane(scope, { storeOptions, key }));
+  }
+
+  /** On a store of its own, so that its servers are all that there are. */
+  static async startAlone({ scope, deployment: { key } }: Stage): Promise<Api> {
+    return Api.#of(await startControlPlane(scope, { key }));
+  }
+
+  static async #of(controlPlane: ControlPlane): Promise<Api> {
     return new Api(controlPlane, await controlPlane.token('attacker@example.com'));
+  }
+
+  get pid(): number {
+    return this.#controlPlane.program.pid;
   }
 
   get origin(): string {
@@ -116,7 +129,7 @@ class Api {
     try {
       const text = body === undefined ? '' : JSON.stringify(body);
       const headers = [
-        `authorization: Bearer ${this.#token}`,
+        `authorization: Bearer ${this.token}`,
         'content-type: application/json',
         'accept: application/json, text/event-stream',
         'connection: close',
@@ -132,7 +145,7 @@ class Api {
 }
 
 /** Asks for health and for a page of servers at a steady pace, each time over a new connection. */
-class HealthWatch {
+export class HealthWatch {
   readonly #api: Api;
   readonly #ended: Promise<void>;
   #isEnding = false;
