@@ -46,7 +46,9 @@ async function startSubject(scope: Scope, subject: Subject, workers: number): Pr
   scope.teardown(() => shim.close());
   const hosts = [`127.0.0.1:${shim.port}`, `localhost:${shim.port}`];
   const origins = hosts.map((host) => `http://${host}`);
-  const words = ['--allowed-hosts', hosts.join(','), '--allowed-origins', origins.join(',')];
+  // A backend that ends its stream early is asked for the rest at once: only where that is slow, the suite has a stream to look at.
+  const slow = ['--slow-answer', '100ms'];
+  const words = ['--allowed-hosts', hosts.join(','), '--allowed-origins', origins.join(','), ...slow];
   target =
     subject === 'dataplane'
       ? await startDataplane(scope, fixture.url, workers, words)
