@@ -79,9 +79,14 @@ export class ReadTurns {
    */
   notePiece(bytes: number, place: ReadPlace | undefined): boolean {
     if (place !== undefined) place.letGoInTurn = -1;
-    if (!this.#isBegun) this.#begin();
+    if (this.#isBegun) {
+      this.#bytesLeft -= bytes;
+      return this.#isOver();
+    }
+    // The first of a turn, which mostly is the only one, is not worth a second look at the clock.
+    this.#begin();
     this.#bytesLeft -= bytes;
-    return this.#isOver();
+    return false;
   }
 
   /**
