@@ -291,8 +291,8 @@ export const limits = {
   unheardCallMsMax: 300_000,
   /** Bytes that are read for such a call at once; then another of them has its turn. */
   unheardReadBytes: 64 * KIB,
-  /** Times as long as reading them took nothing is read for any of them: a tenth of the event loop is theirs; and that rest at most, ms. */
-  unheardRestFactor: 9,
+  /** Times as long as reading them took nothing is read for any of them: a fifth of the event loop is theirs; and that rest at most, ms. */
+  unheardRestFactor: 4,
   unheardRestMsMax: 1_000,
   /** How often a failing backend's requests are logged, ms; those between are counted on the next line. */
   failureLogIntervalMs: 10_000,
