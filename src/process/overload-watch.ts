@@ -85,7 +85,10 @@ export class OverloadWatch {
     this.#overload.observe(reading);
   }
 
-  /** Without the time in which other processes had the processor: to refuse callers would not make them fewer. */
+  /**
+   * Without the time in which others had the processor: to refuse callers would not make those fewer. A bound on the processor
+   * (a cgroup's quota) looks the same and is taken for it: then memory and the shares alone say what is too much.
+   */
   #ownPart(delayMs: number): number {
     const waitedMs = this.#gauges.runQueueWaitMs();
     const ownMs = Math.max(0, delayMs - (waitedMs - this.#waitedMs));

@@ -26,11 +26,16 @@ export class RunQueueWait {
     let text = '';
     try {
       text = readFileSync(this.#path, 'latin1');
-    } catch {
-      // It is not there, and will not be: the last value says that there was no wait since.
+    } catch (error) {
+      // A process without a descriptor to spare knows no more for now: the last value says that there was no wait since.
+      if (!isAbsent(error)) return;
     }
     const waitNs = FORM.exec(text)?.[1];
     if (waitNs === undefined) this.#isKnown = false;
     else this.#totalMs = Number(waitNs) / 1_000_000;
   }
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'EACCES');
 }

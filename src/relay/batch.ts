@@ -17,7 +17,7 @@ import { refusals, type Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { accept, answer, refuse } from './answers.js';
 import { BatchPart } from './batch-part.js';
-import type { Exchange } from './exchange.js';
+import type { Exchange, ExchangeWatcher } from './exchange.js';
 import { refuseMessage } from './refused-message.js';
 import type { Session } from './session.js';
 
@@ -60,6 +60,8 @@ export type BatchSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' 
 /** The exchange of a batch, as its parts share it. */
 export class Batch {
   readonly #exchange: Exchange;
+  /** Of the whole batch's exchange, which may be over before all parts have begun. */
+  readonly #watcher: ExchangeWatcher | undefined;
   readonly #session: BatchSession;
   readonly #hold: MessageHold;
   #parts: readonly BatchPart[] = [];
@@ -76,6 +78,7 @@ export class Batch {
 
   constructor(answerMemory: MessageMemory, session: BatchSession, exchange: Exchange) {
     this.#exchange = exchange;
+    this.#watcher = exchange.watcher;
     this.#session = session;
     this.#hold = answerMemory.hold(session.identity.subject, noWaiter);
   }
@@ -113,7 +116,7 @@ export class Batch {
         this.#beginLater(first + index, handle);
         return;
       }
-      this.#exchange.watcher?.onPart(part);
+      this.#watcher?.onPart(part);
       if (this.#session.isEnded) refuseMessage(part, refusals.sessionUnknown);
       else handle(part, this.#session.virtualHost);
     }

@@ -286,6 +286,7 @@ export class Relay {
 
   #request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const { method } = message;
+    if (method !== 'ping') session.onReady();
     if (isTargetMethod(method)) {
       this.#relayRequest(method, caller, session, exchange, message);
       return;

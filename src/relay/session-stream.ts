@@ -209,6 +209,8 @@ export class SessionStream implements AskingStream {
   #awaitReadiness(): void {
     this.#readyDeadline ??= this.#deadlines.after(limits.clientReadyMsMax, () => {
       this.#readyDeadline = undefined;
+      // Another process may have heard that it is.
+      if (this.#isReady()) return this.#flush();
       for (const event of this.#waiting.filter(({ onLost }) => onLost !== undefined)) {
         this.#waiting.splice(this.#waiting.indexOf(event), 1);
         this.#giveBack(event).onLost?.();

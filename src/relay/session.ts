@@ -380,15 +380,21 @@ export class Session {
     return bound;
   }
 
-  /** Whether the client has said that it is ready: here, or for all that is known to another process. */
+  /** Whether the client is ready, as it has said or shown: here, or for all that is known to another process. */
   get isReady(): boolean {
     return this.#isInitialized || this.entry?.wasShared === true;
   }
 
-  /** The client has said that it is ready. One that can be asked is about to open its stream. */
-  onInitialized(request: ExchangeRequest): void {
+  /** The client is ready: it has said so, or asks for something already, as clients do whose word was lost. */
+  onReady(): void {
+    if (this.#isInitialized) return;
     this.#isInitialized = true;
     this.#unasked?.stream.onReady();
+  }
+
+  /** The client has said that it is ready. One that can be asked is about to open its stream. */
+  onInitialized(request: ExchangeRequest): void {
+    this.onReady();
     if (this.#unasked !== undefined || !this.offersAnything) return;
     if (this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) === undefined)
       this.#madeUnasked.expect(request);

@@ -144,6 +144,9 @@ export const limits = {
   upstreamSessionBytesEach: 1_664,
   /** Requests of one turn of the event loop that are served as they come, at least; from twice as many on they have turns by subject. */
   requestsAtOnceMax: 64,
+  /** Requests that wait for their turn, of all subjects and of one; one more is refused. */
+  requestsWaitingMax: 65_536,
+  requestsWaitingPerSubjectMax: 4_096,
   /** How long those that have turns may take of one turn of the event loop, ms. */
   requestTurnMs: 10,
   /** Backends of a virtual host that are opened or asked at once, a millisecond together; those beyond have turns. */

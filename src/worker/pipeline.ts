@@ -166,7 +166,9 @@ export class Pipeline implements EdgeHandler {
   #refuseByHead(exchange: EdgeExchange, { subject }: Caller, refusal: Refusal): void {
     const { method } = exchange.request;
     const { isAmbiguous, contentLength } = exchange.head;
-    const hasReadableId = method === 'POST' && !isAmbiguous && !(Number(contentLength) > limits.readAtOnceBytesMax);
+    // Of a body whose length nobody knows, much could have to be received for it.
+    const isShort = contentLength !== '' && Number(contentLength) <= limits.readAtOnceBytesMax;
+    const hasReadableId = method === 'POST' && !isAmbiguous && isShort;
     if (!hasReadableId || this.#parts.overload.state !== 'serving') return this.#refuse(exchange, refusal);
     exchange.incoming.letIn(subject, 'json', []);
     exchange.incoming.receive((body) =>
@@ -185,12 +187,10 @@ export class Pipeline implements EdgeHandler {
   #awaitTurn(caller: Caller, exchange: Exchange, serve: () => void): void {
     const { subject, virtualHost } = caller;
     const { turns, watch } = this.#parts;
-    const outcome = turns.wait(subject, exchange, serve);
-    if (outcome === 'now') {
-      serve();
-    } else if (outcome !== 'later') {
-      watch?.refused(exchange.request, virtualHost.id, outcome);
-      refuse(exchange, outcome);
+    const refusal = turns.wait(subject, exchange, serve);
+    if (refusal !== undefined) {
+      watch?.refused(exchange.request, virtualHost.id, refusal);
+      refuse(exchange, refusal);
     } else if (this.#ownerOf(exchange) === this.#parts.slot && !this.#isRetired) {
       // What it waits is a part of the time that it takes.
       watch?.watch(caller, exchange);
@@ -198,9 +198,11 @@ export class Pipeline implements EdgeHandler {
   }
 
   #toOwner(caller: Caller, exchange: Exchange): void {
-    const { slot, hops, figures } = this.#parts;
+    const { slot, hops, figures, watch } = this.#parts;
     const owner = this.#ownerOf(exchange);
     if (owner === slot && !this.#isRetired) return this.#toRelay(caller, exchange);
+    // The successor watches what waited here for its turn until there was one.
+    watch?.leave(exchange);
     if (figures !== undefined) figures.passedHops += 1;
     const address = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
     hops.forward(owner, address, exchange, (failure) => this.#onHopFailure(owner, address, exchange, failure));

@@ -1,20 +1,22 @@
 // Thousands of requests may come in one turn of the event loop, and what is done for each at once takes up to a millisecond: a
 // subject that sent them all would hold up everybody. The first of a turn are served as they come, so that most requests never
-// wait here; the others have a few milliseconds of each turn, subjects one after the other. What waits counts as in flight, so
-// that the shares bound it. Hot: a comparison and a subtraction a request.
+// wait here; the others have a few milliseconds of each turn, subjects one after the other. What waits counts as in flight as
+// long as there is room; whether something is refused for want of it is decided when it is served, as notices, responses and the
+// end of a session never are. Hot: a comparison and a subtraction a request.
 //
-//   of a turn:  64 to 127 pass │ the others wait ── by subject, 10 ms a turn ──> served, until nobody waits
+//   of a turn:  65 to 128 pass │ the others wait ── by subject, 10 ms a turn ──> served, until nobody waits
 //
 // While somebody waits everybody does, so that no request overtakes another of its subject.
 import type { Exchange } from '../relay/exchange.js';
 import type { Account, Accounts } from '../shared/accounts.js';
-import { FairQueue, type FairPlace } from '../shared/fair-queue.js';
+import { FairPlace, FairQueue } from '../shared/fair-queue.js';
 import { fullRequestShare } from '../shared/full-share.js';
 import { limits } from '../shared/limits.js';
-import type { Refusal } from '../shared/refusals.js';
+import { refusals, type Refusal } from '../shared/refusals.js';
 
 interface Waiter {
-  readonly account: Account;
+  /** In which it counts; `undefined` when there was no room. */
+  readonly account: Account | undefined;
   readonly exchange: Exchange;
   readonly serve: () => void;
 }
@@ -22,8 +24,10 @@ interface Waiter {
 export class RequestTurns {
   readonly #accounts: Accounts;
   readonly #nowMs: () => number;
-  /** The shares of requests in flight are its bounds. */
-  readonly #waiting = new FairQueue<Waiter>({ itemsMax: Infinity, itemsPerKeyMax: Infinity });
+  readonly #waiting = new FairQueue<Waiter>({
+    itemsMax: limits.requestsWaitingMax,
+    itemsPerKeyMax: limits.requestsWaitingPerSubjectMax,
+  });
   /** How many more pass before the next turn begins, which is due from the half on: so a turn costs nothing while few come. */
   #left = 2 * limits.requestsAtOnceMax;
 
@@ -47,19 +51,18 @@ export class RequestTurns {
 
   /**
    * For what did not pass.
-   * A DELETE makes room, and who sends one often waits for no answer: it is neither refused nor dropped.
-   * @param serve called once, later, unless the caller goes away before.
-   * @returns `now` when it need not wait, or why it cannot.
+   * @param serve called once, later, unless the caller goes away before: a DELETE is served all the same, as who sends one
+   *   often waits for no answer.
+   * @returns why it cannot wait, or nothing.
    */
-  wait(subject: string, exchange: Exchange, serve: () => void): 'later' | 'now' | Refusal {
+  wait(subject: string, exchange: Exchange, serve: () => void): Refusal | undefined {
     const account = this.#accounts.of(subject);
-    const isEnding = exchange.request.method === 'DELETE';
-    const refusal = fullRequestShare(account);
-    if (refusal !== undefined) return isEnding ? 'now' : refusal;
-    account.requests.take(1);
-    const waiter: Waiter = { account, exchange, serve };
-    const place = this.#waiting.add(subject, waiter) as FairPlace<Waiter>;
-    if (isEnding) return 'later';
+    const isCounted = fullRequestShare(account) === undefined;
+    const waiter: Waiter = { account: isCounted ? account : undefined, exchange, serve };
+    const place = this.#waiting.add(subject, waiter);
+    if (!(place instanceof FairPlace)) return place === 'full' ? refusals.requestsFull : refusals.subjectRequestsFull;
+    if (isCounted) account.requests.take(1);
+    if (exchange.request.method === 'DELETE') return undefined;
     exchange.onAbort = () => {
       place.leave();
       this.#leave(waiter);
@@ -67,12 +70,12 @@ export class RequestTurns {
       // Nothing of it has begun, so nobody else will say that it is over.
       exchange.reset();
     };
-    return 'later';
+    return undefined;
   }
 
   #leave({ account, exchange }: Waiter): void {
     exchange.onAbort = undefined;
-    account.requests.give(1);
+    account?.requests.give(1);
   }
 
   #plan(): void {

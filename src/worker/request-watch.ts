@@ -26,6 +26,15 @@ export class RequestWatch {
     else figures.requestsInFlight += 1;
   }
 
+  /** Another worker watches it from now on. */
+  leave(exchange: Exchange): void {
+    if (exchange.watcher === undefined) return;
+    exchange.watcher = undefined;
+    if (this.#figures === undefined) return;
+    if (exchange.request.method === 'GET') this.#figures.streams -= 1;
+    else this.#figures.requestsInFlight -= 1;
+  }
+
   get isToolErrorTold(): boolean {
     return this.#figures !== undefined || this.#log?.isOfAll === true;
   }

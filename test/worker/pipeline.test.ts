@@ -98,7 +98,7 @@ function createExchange(
       sessionId: 'session',
       protocolVersion: '',
       isAmbiguous: false,
-      contentLength: '',
+      contentLength: '100',
       headers: [],
       ...head,
     },
@@ -188,7 +188,7 @@ t.test('a POST that its head refuses is refused under its id, and for its head h
       cut.receive(outcome);
       t.same(cut.steps, [...received, `answered ${status}`], outcome);
     }
-    for (const unread of [{ isAmbiguous: true }, { contentLength: long }]) {
+    for (const unread of [{ isAmbiguous: true }, { contentLength: long }, { contentLength: '' }]) {
       const { exchange, steps } = createExchange('POST', false, { ...head, ...unread });
       pipeline.onRequest(exchange);
       t.same(steps, [`answered ${status}`], Object.keys(unread).join());
@@ -252,37 +252,35 @@ t.test('a hop that is tried again and again has failed once: when nobody waits f
 });
 
 for (const way of ['from callers', 'by a hop'] as const) {
-  t.test(
-    `requests ${way} of which too many come at once have turns, and those for whom there is no room are refused`,
-    async (t) => {
-      const scene = createScene();
-      const send = (): ReturnType<typeof createExchange> => {
-        const sent = createExchange('POST', true);
-        if (way === 'by a hop') scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, sent.exchange);
-        else scene.pipeline.onRequest(sent.exchange);
-        return sent;
-      };
-      const passing = 2 * limits.requestsAtOnceMax;
-      for (let each = 0; each < passing; each += 1) send();
-      t.equal(scene.relayed.length, passing);
-      const waiting = Array.from({ length: 500 }, send);
-      t.equal(scene.relayed.length, passing, 'no more in this turn');
-      const tooMany = send();
-      t.ok(tooMany.steps.includes('answered 429'), 'who waits is in flight');
-      t.match(scene.lines.at(-1), /"refusal":"subject-requests-full"/);
-      const [gone] = waiting;
-      gone?.exchange.onAbort?.();
-      t.match(scene.lines.at(-1), /"method":"POST","outcome":"gone"/, 'and the log has a line for it');
-      await until(() => scene.relayed.length === passing + 499, 'the others');
-      t.notOk(
-        scene.relayed.some((exchange) => exchange === gone?.exchange),
-        'who went away is asked for nothing',
-      );
-      t.same(
-        scene.relayed.slice(passing),
-        waiting.slice(1).map(({ exchange }) => exchange),
-        'in their order',
-      );
-    },
-  );
+  t.test(`requests ${way} of which too many come at once have turns, and more than can wait are refused`, async (t) => {
+    const scene = createScene();
+    const send = (): ReturnType<typeof createExchange> => {
+      const sent = createExchange('POST', true);
+      if (way === 'by a hop') scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, sent.exchange);
+      else scene.pipeline.onRequest(sent.exchange);
+      return sent;
+    };
+    const passing = 2 * limits.requestsAtOnceMax;
+    for (let each = 0; each < passing; each += 1) send();
+    t.equal(scene.relayed.length, passing);
+    const waiting = Array.from({ length: 500 }, send);
+    t.equal(scene.relayed.length, passing, 'no more in this turn');
+    for (let each = waiting.length; each < limits.requestsWaitingPerSubjectMax; each += 1) waiting.push(send());
+    const tooMany = send();
+    t.ok(tooMany.steps.includes('answered 429'));
+    t.match(scene.lines.at(-1), /"refusal":"subject-requests-full"/);
+    const [gone] = waiting;
+    gone?.exchange.onAbort?.();
+    t.match(scene.lines.at(-1), /"method":"POST","outcome":"gone"/, 'and the log has a line for it');
+    await until(() => scene.relayed.length === passing + waiting.length - 1, 'the others');
+    t.notOk(
+      scene.relayed.some((exchange) => exchange === gone?.exchange),
+      'who went away is asked for nothing',
+    );
+    t.same(
+      scene.relayed.slice(passing),
+      waiting.slice(1).map(({ exchange }) => exchange),
+      'in their order',
+    );
+  });
 }

@@ -38,9 +38,11 @@ function createScene(stepMs = 0, accounts = createAccounts()): Scene {
     const reset = (): void => void (scene.resetExchanges += 1);
     const exchange = { request: { method }, onAbort: undefined, releaseBody, reset } as unknown as Exchange;
     const serve = (): void => void served.push(`${subject} ${number}`);
-    const outcome = turns.tryPass() ? 'now' : turns.wait(subject, exchange, serve);
-    if (outcome === 'now') serve();
-    return { exchange, refusal: typeof outcome === 'string' ? undefined : outcome.code };
+    if (turns.tryPass()) {
+      serve();
+      return { exchange, refusal: undefined };
+    }
+    return { exchange, refusal: turns.wait(subject, exchange, serve)?.code };
   };
   const scene: Scene = {
     send: (subject, count, method = 'POST') => Array.from({ length: count }, () => sendOne(subject, method)),
@@ -105,17 +107,32 @@ t.test('a turn ends when its time is over, and the others follow', async (t) => 
   }
 });
 
-t.test('what waits is in flight: its share bounds it, and nothing of it stays behind', async (t) => {
+t.test('what waits is in flight as long as there is room, and nothing of it stays behind', async (t) => {
   const { send, served, accounts } = createScene(0, createAccounts({ subjectRequestsInFlightMax: 10 }));
   const sent = send('alice', PASSING + 15);
-  t.equal(sent.filter(({ refusal }) => refusal === 'subject-requests-full').length, 5);
+  t.same(
+    sent.filter(({ refusal }) => refusal !== undefined),
+    [],
+    'a notice or a response is never refused for want of it',
+  );
   t.equal(accounts.of('alice').requests.held, 10);
-  t.equal(send('bob', 1)[0]?.refusal, undefined);
-  await until(() => served.length === PASSING + 11, 'those that had room');
+  await until(() => served.length === PASSING + 15, 'all of them');
   t.equal(accounts.size, 0);
-  const all = createScene(0, createAccounts({ requestsInFlightMax: 10 }));
-  for (let each = 0; each < PASSING + 10; each += 1) all.send(`s${each}`, 1);
-  t.equal(all.send('one more', 1)[0]?.refusal, 'requests-full');
+});
+
+t.test('so many wait, of a subject and of all', async (t) => {
+  const { requestsWaitingMax, requestsWaitingPerSubjectMax } = limits;
+  const { send, turns } = createScene();
+  send('other', PASSING);
+  const refusals = send('alice', requestsWaitingPerSubjectMax + 3, 'DELETE').map(({ refusal }) => refusal);
+  t.same(
+    refusals.filter((refusal) => refusal !== undefined),
+    Array(3).fill('subject-requests-full'),
+  );
+  t.equal(send('bob', 1)[0]?.refusal, undefined);
+  for (let each = 0; turns.count < requestsWaitingMax; each += 1)
+    send(`s${each}`, Math.min(requestsWaitingPerSubjectMax, requestsWaitingMax - turns.count));
+  t.equal(send('one more', 1)[0]?.refusal, 'requests-full');
 });
 
 t.test('who goes away while he waits is not served; who deletes a session is', async (t) => {
@@ -146,11 +163,13 @@ t.test('who was served is not dropped any more when he goes away', async (t) => 
   t.equal(accounts.size, 0);
 });
 
-t.test('a DELETE is never refused', async (t) => {
+t.test('a DELETE for which there is no room has its turn like all others', async (t) => {
   const { send, served } = createScene(0, createAccounts({ subjectRequestsInFlightMax: 1 }));
   send('other', PASSING);
   send('alice', 1);
   served.length = 0;
   t.equal(send('alice', 1, 'DELETE')[0]?.refusal, undefined);
-  t.same(served, ['alice 1']);
+  t.same(served, [], 'it overtakes nobody');
+  await nextTurn();
+  t.same(served, ['alice 0', 'alice 1']);
 });

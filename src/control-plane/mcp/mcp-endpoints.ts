@@ -155,7 +155,10 @@ export class McpEndpoints {
   /** Under the id that is in the body of a POST, which is received for that. */
   async #refusalByHead(exchange: NodeExchange, refusal: Refusal): Promise<Refusal> {
     const { head, request } = exchange;
-    if (request.method !== 'POST' || head.isAmbiguous) return refusal;
+    const { contentLength } = head;
+    const isShort = contentLength !== '' && Number(contentLength) <= limits.readAtOnceBytesMax;
+    if (request.method !== 'POST' || head.isAmbiguous || !isShort) return refusal;
+    if (this.#options.overload.state !== 'serving') return refusal;
     return (await exchange.receive('json')) === 'complete' ? withRequestId(refusal, request.body) : refusal;
   }
 

@@ -8,9 +8,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { keepAliveComment } from '../../protocol/event-stream.js';
 import type { AnswerForms, BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange.js';
 import { ExchangeHooks } from '../../relay/exchange-hooks.js';
-import type { TransportHead } from '../../relay/transport.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { readTransportHead } from './transport-head.js';
+import { readTransportHead, type ReceivedHead } from './transport-head.js';
 
 /** What exchanges share. */
 export interface NodeExchangeContext {
@@ -26,7 +25,7 @@ type State = 'open' | 'streaming' | 'flushing' | 'done';
 
 export class NodeExchange extends ExchangeHooks implements Exchange {
   readonly isPart = false;
-  readonly head: TransportHead;
+  readonly head: ReceivedHead;
   readonly #context: NodeExchangeContext;
   readonly #message: IncomingMessage;
   readonly #response: ServerResponse;

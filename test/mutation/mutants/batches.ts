@@ -49,7 +49,7 @@ export const batchMutants: readonly Mutant[] = [
       slip: 'members of a session that has ended are carried out',
       text: 'if (this.#session.isEnded) refuseMessage(part, refusals.sessionUnknown);',
       becomes: 'if (members === undefined) refuseMessage(part, refusals.sessionUnknown);',
-      after: 'this.#exchange.watcher?.onPart(part);',
+      after: 'this.#watcher?.onPart(part);',
     },
     {
       slip: 'all members are begun in one turn',
