@@ -1,6 +1,7 @@
 // Backends that do what they can to harm the gateway, each used by its own users at full force, beside a healthy backend and
 // its user: whose calls, lists and new sessions go on as if nothing else were there.
-import t, { type Test } from 'tap';
+import t from 'tap';
+import type { Scope } from '../attack/scope.js';
 import { checkBeside, startScene } from '../support/beside.js';
 import type { ConfiguredCaller } from '../support/deployment.js';
 import { findFreePort } from '../support/free-port.js';
@@ -20,18 +21,18 @@ const ROUNDS = 2;
 const HANDSHAKE = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"b","version":"1"}}`;
 
 /** Starts the backend; answers its URL. */
-type Hostility = (t: Test) => Promise<string>;
+type Hostility = (scope: Scope) => Promise<string>;
 
 /** True when it has answered, or never will; otherwise the request is answered as by anybody. */
 type Trick = (request: ReceivedRequest, method: string | undefined, id: string) => boolean | Promise<boolean>;
 
 /** A backend that is like any other but for one trick. */
 function withTrick(trick: Trick): Hostility {
-  return async (t) => {
+  return async (scope) => {
     const backend = await startMcpBackend({
       onRequest: (request) => trick(request, methodOf(request), memberText(request.text, 'id') ?? 'null'),
     });
-    t.teardown(() => backend.close());
+    scope.teardown(() => backend.close());
     return backend.url;
   };
 }
@@ -58,17 +59,17 @@ const largeTools = Buffer.from(
 );
 
 const hostilities: Readonly<Record<string, Hostility>> = {
-  'is silent': async (t) => {
+  'is silent': async (scope) => {
     const backend = await startRawBackend(() => undefined);
-    t.teardown(() => backend.close());
+    scope.teardown(() => backend.close());
     return backend.url;
   },
   'does not listen': async () => `http://127.0.0.1:${await findFreePort()}/mcp`,
   'has a name that nobody knows': async () => 'http://nobody.invalid:9/mcp',
   'has a name that is never answered for': async () => `http://${SILENT_NAME}:9/mcp`,
-  'has a name that takes a second each time': async (t) => {
+  'has a name that takes a second each time': async (scope) => {
     const backend = await startMcpBackend();
-    t.teardown(() => backend.close());
+    scope.teardown(() => backend.close());
     return backend.url.replace('127.0.0.1', SLOW_NAME);
   },
   'answers initialize with 57 MiB': withTrick((request, method, id) => {
@@ -103,7 +104,7 @@ const hostilities: Readonly<Record<string, Hostility>> = {
     request.reset();
     return true;
   }),
-  'answers early, in part, and resets': async (t) => {
+  'answers early, in part, and resets': async (scope) => {
     const backend = await startRawBackend(
       (request) => {
         request.head({ headers: { 'content-type': 'application/json', 'content-length': '1000' } });
@@ -112,7 +113,7 @@ const hostilities: Readonly<Record<string, Hostility>> = {
       },
       { readsBodies: false },
     );
-    t.teardown(() => backend.close());
+    scope.teardown(() => backend.close());
     return backend.url;
   },
   'answers a byte at a time, and never to an end': withTrick(async (request, method) => {
@@ -139,27 +140,29 @@ const scene = await startScene(t, ['--name-servers', nameServer.address, ...time
 
 for (const [what, start] of Object.entries(hostilities)) {
   t.test(`a backend that ${what}`, async (t) => {
-    const caller = await scene.deployment.caller({ hostile: { url: await start(t) } });
-    await checkBeside(t, scene, () => use(t, caller, LANES));
+    await checkBeside(t, scene, async (scope) => {
+      const caller = await scene.deployment.caller({ hostile: { url: await start(scope) } });
+      await use(scope, caller, LANES);
+    });
   });
 }
 
 t.test('all of these at once, each with a caller of its own', async (t) => {
-  const callers: ConfiguredCaller[] = [];
-  for (const start of Object.values(hostilities)) {
-    callers.push(await scene.deployment.caller({ hostile: { url: await start(t) } }));
-  }
-  t.ok(callers.length > 10, `${callers.length} backends`);
-  await checkBeside(t, scene, async () => {
-    await Promise.all(callers.map((caller) => use(t, caller, 1)));
+  await checkBeside(t, scene, async (scope) => {
+    const callers: ConfiguredCaller[] = [];
+    for (const start of Object.values(hostilities)) {
+      callers.push(await scene.deployment.caller({ hostile: { url: await start(scope) } }));
+    }
+    t.ok(callers.length > 10, `${callers.length} backends`);
+    await Promise.all(callers.map((caller) => use(scope, caller, 1)));
   });
 });
 
 /** Sessions one after the other, in some lanes at once. */
-async function use(t: Test, caller: ConfiguredCaller, lanes: number): Promise<void> {
+async function use(scope: Scope, caller: ConfiguredCaller, lanes: number): Promise<void> {
   await inParallel([...Array(lanes).keys()], lanes, async () => {
     const lane = await KeptCaller.connect(caller);
-    t.teardown(() => lane.close());
+    scope.teardown(() => lane.close());
     for (let round = 0; round < ROUNDS; round++) await useOnce(lane);
   });
 }

@@ -9,8 +9,8 @@ const TREE = join('build', 'test');
 const FIRST = ['integration', 'spec', 'primary'] as const;
 /** Beside other files they would measure these as well. */
 const MEASURING: ReadonlySet<string> = new Set(
-  ['tenants', 'hostile-backends', 'memory-shares', 'overload-recovery', 'event-loop'].map((name) =>
-    join(TREE, 'integration', `${name}.test.js`),
+  [...['tenants', 'tenants-bytes', 'hostile-backends'], ...['memory-shares', 'overload-recovery', 'event-loop']].map(
+    (name) => join(TREE, 'integration', `${name}.test.js`),
   ),
 );
 

@@ -1,6 +1,7 @@
 // The process of a victim: its backend, and its requests at a steady pace whatever becomes of the earlier ones.
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CoreShare } from './core-share.js';
 import { latenciesOf } from './latencies.js';
 import { startMcpBackend } from './mcp-backend.js';
@@ -8,6 +9,8 @@ import { INITIALIZE_PARAMS, McpCaller } from './mcp-caller.js';
 import type { VictimNotice, VictimOrder } from './victim.js';
 
 const EVERY_MS = 20;
+/** What its backend takes for a slow call. */
+const SLOW_MS = 300;
 /** Who waits longer than this counts as not answered. */
 const ANSWER_MS_MAX = 20_000;
 /** One that has so many requests under way begins no more: a gateway that stands still is told apart from a flood. */
@@ -34,6 +37,7 @@ class Window {
   readonly openingMs: number[] = [];
   readonly failures: string[] = [];
   notReadyCount = 0;
+  hangingMost = 0;
   /** Requests and openings that have not ended. */
   readonly underWay = new Set<Promise<void>>();
 }
@@ -48,20 +52,26 @@ class VictimWork {
   readonly #kept: Agent;
   /** Which turns go over a kept connection; the others take one of their own, and perhaps another worker. */
   readonly #isKept: (turn: number) => boolean;
+  readonly #callsSlowly: boolean;
   #sessionId = '';
   #window = new Window();
   #turn = 0;
 
-  constructor(caller: McpCaller, keepsConnection: boolean | undefined) {
+  constructor(caller: McpCaller, keepsConnection: boolean | undefined, callsSlowly: boolean) {
     this.#caller = caller;
+    this.#callsSlowly = callsSlowly;
     this.#kept = new Agent({ keepAlive: true, maxSockets: keepsConnection === true ? 1 : Infinity });
     this.#isKept = keepsConnection === undefined ? (turn) => turn % 4 !== 3 : () => keepsConnection;
   }
 
   async begin(everyMs: number): Promise<void> {
     this.#sessionId = await this.#open(true);
-    await this.#call(0, true);
+    await this.#call(0, 'echo', true);
     setInterval(() => this.#onTurn(), everyMs);
+  }
+
+  onHanging(count: number): void {
+    this.#window.hangingMost = Math.max(this.#window.hangingMost, count);
   }
 
   mark(): void {
@@ -74,7 +84,7 @@ class VictimWork {
     const slowness = await coreShare.slowness();
     this.mark();
     await Promise.all(window.underWay);
-    const { requestMs, openingMs, failures, notReadyCount } = window;
+    const { requestMs, openingMs, failures, notReadyCount, hangingMost } = window;
     if (notReadyCount > 0 && slowness < NOT_READY_SLOWNESS)
       failures.push(`${notReadyCount} sessions began without its backend`);
     const told = failures.slice(0, FAILURES_MAX);
@@ -85,6 +95,7 @@ class VictimWork {
       openings: latenciesOf(openingMs),
       slowness,
       failures: told,
+      hangingMost,
     };
   }
 
@@ -99,7 +110,9 @@ class VictimWork {
     if (turn % 50 === 0) this.#measure(window, window.openingMs, 'a session', () => this.#visit(turn, isKept));
     if (turn % 50 === 25) this.#measure(window, window.requestMs, 'tools/list', () => this.#list(turn, isKept));
     else if (turn % 10 === 5) this.#measure(window, window.requestMs, 'ping', () => this.#ping(turn, isKept));
-    else this.#measure(window, window.requestMs, 'tools/call', () => this.#call(turn, isKept));
+    else if (turn % 10 === 7 && this.#callsSlowly)
+      this.#measure(window, window.requestMs, 'a slow call', () => this.#callSlowly(turn, isKept));
+    else this.#measure(window, window.requestMs, 'tools/call', () => this.#call(turn, 'echo', isKept));
   }
 
   /** The task answers how long what counts of it took. */
@@ -121,9 +134,15 @@ class VictimWork {
     );
   }
 
-  async #call(id: number, isKept: boolean): Promise<number> {
+  /** Answers how long it took beside what its backend takes. */
+  async #callSlowly(id: number, isKept: boolean): Promise<number> {
+    return Math.max(0, (await this.#call(id, 'slow', isKept)) - SLOW_MS);
+  }
+
+  async #call(id: number, tool: 'echo' | 'slow', isKept: boolean): Promise<number> {
     const args = `{"turn": ${id}.0}`;
-    const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"own-echo","arguments":${args}}}`;
+    const params = `{"name":"own-${tool}","arguments":${args}}`;
+    const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
     const result = `{"content":[{"type":"text","text":${JSON.stringify(args)}}],"structuredContent":${args}}`;
     return this.#expect(body, `{"jsonrpc":"2.0","id":${id},"result":${result}}`, isKept);
   }
@@ -131,8 +150,9 @@ class VictimWork {
   async #list(id: number, isKept: boolean): Promise<number> {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`;
     return this.#expect(body, undefined, isKept, (text) => {
-      const { result } = JSON.parse(text) as { result?: { tools?: { name: string }[] } };
-      return result?.tools?.map(({ name }) => name).join() === 'own-echo,own-hang';
+      const { result } = JSON.parse(text) as { result?: { tools?: { name: string; description: string }[] } };
+      const listed = result?.tools?.map(({ name, description }) => `${name} ${description.length}`);
+      return listed?.join() === TOOL_NAMES.map((name) => `own-${name} ${toolBytes}`).join();
     });
   }
 
@@ -226,11 +246,23 @@ class VictimWork {
   }
 }
 
+const TOOL_NAMES = ['echo', 'hang', 'slow'] as const;
+const toolBytes = Number(process.argv[2]);
+const description = 'd'.repeat(toolBytes);
+
 const coreShare = await CoreShare.start();
+let work: VictimWork | undefined;
+/** Connections of calls that will not be answered. */
+const hanging = new Set<Socket>();
 const backend = await startMcpBackend({
-  tools: ['echo', 'hang'],
-  onCall: (call) => {
-    if (call.name === 'hang') call.takeOver();
+  tools: TOOL_NAMES.map((name) => ({ name, description, inputSchema: { type: 'object' } })),
+  onCall: async (call) => {
+    if (call.name === 'slow') await sleep(SLOW_MS);
+    if (call.name !== 'hang') return;
+    const { connection } = call.takeOver();
+    hanging.add(connection);
+    work?.onHanging(hanging.size);
+    connection.once('close', () => hanging.delete(connection));
   },
 });
 // It keeps what it was sent, which this long run does not want.
@@ -238,8 +270,6 @@ setInterval(() => {
   backend.calls.length = 0;
   backend.raw.requests.length = 0;
 }, 1_000);
-
-let work: VictimWork | undefined;
 
 function say(notice: VictimNotice): void {
   process.send?.(notice);
@@ -252,8 +282,8 @@ say({ kind: 'ready', backendUrl: backend.url });
 async function onOrder(order: VictimOrder): Promise<void> {
   switch (order.kind) {
     case 'begin': {
-      const { origin, path, token, everyMs = EVERY_MS, keepsConnection } = order;
-      work = new VictimWork(new McpCaller(origin, path, token), keepsConnection);
+      const { origin, path, token, everyMs = EVERY_MS, keepsConnection, callsSlowly = false } = order;
+      work = new VictimWork(new McpCaller(origin, path, token), keepsConnection, callsSlowly);
       try {
         await work.begin(everyMs);
         say({ kind: 'begun' });

@@ -25,11 +25,15 @@ export interface VictimSetup {
   readonly keepsConnection?: boolean;
   /** The name by which the gateway finds its backend on this machine; its address when not given. */
   readonly backendHost?: string;
+  /** One request in ten is a call that its backend takes a while for, so that it needs several connections to it. */
+  readonly callsSlowly?: boolean;
+  /** Bytes of each of the three tools that its backend lists; small ones when not given. */
+  readonly toolBytes?: number;
 }
 
 /** What the victim met in a time: every answer is checked to the byte. */
 export interface VictimReport {
-  /** Of calls, pings and lists, which take turns. */
+  /** Of calls, pings and lists, which take turns. What the backend of a slow call takes does not count. */
   readonly requests: Latencies;
   /** Of `initialize` alone: a new session from time to time. */
   readonly openings: Latencies;
@@ -37,12 +41,14 @@ export interface VictimReport {
   readonly slowness: number;
   /** Each request that was refused, wrong or not answered, in words. */
   readonly failures: readonly string[];
+  /** Calls of its backend's tool `hang`, which it will not answer, that it had at once, whoever made them. */
+  readonly hangingMost: number;
 }
 
 export type VictimOrder =
   | ({ readonly kind: 'begin'; readonly origin: string; readonly path: string; readonly token: string } & Omit<
       VictimSetup,
-      'backendHost'
+      'backendHost' | 'toolBytes'
     >)
   /** Begins a report; the victim goes on meanwhile. */
   | { readonly kind: 'mark' }
@@ -63,11 +69,14 @@ export async function startVictim(
   home: VictimHome,
   setup: VictimSetup = {},
 ): Promise<Victim> {
-  const child = fork(program, { env: childEnvironment(), stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const { backendHost, toolBytes, ...work } = setup;
+  const child = fork(program, [String(toolBytes ?? 0)], {
+    env: childEnvironment(),
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   killWithProcess(child);
   t.teardown(() => child.kill('SIGKILL'));
   const ready = await notice(child, 'ready');
-  const { backendHost, ...work } = setup;
   const backendUrl = backendHost === undefined ? ready.backendUrl : withHost(ready.backendUrl, backendHost);
   const subject = home.newSubject();
   const virtualHostId = home.newVirtualHostId();
