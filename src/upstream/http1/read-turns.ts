@@ -54,6 +54,8 @@ export class ReadTurns {
   /** Whether something of this turn was used by an answer that goes on. */
   #isBegun = false;
   #isUsedUp = false;
+  /** Not between what is let go and the first read behind that: what else the event loop does then is not ours. */
+  #isTimed = false;
   #isTurnDue = false;
   readonly #onTurn = (): void => {
     this.#isTurnDue = false;
@@ -135,6 +137,7 @@ export class ReadTurns {
 
   #isOver(): boolean {
     if (this.#isUsedUp) return true;
+    if (!this.#isTimed) this.#time();
     if (this.#bytesLeft > 0 && this.#nowMs() - this.#startMs < limits.upstreamTurnMsMax) return false;
     this.#isUsedUp = true;
     this.#stopAll();
@@ -145,8 +148,13 @@ export class ReadTurns {
     this.#isBegun = true;
     this.#isUsedUp = false;
     this.#bytesLeft = limits.upstreamTurnBytesTotalMax;
-    this.#startMs = this.#nowMs();
+    this.#time();
     this.#planTurn();
+  }
+
+  #time(): void {
+    this.#isTimed = true;
+    this.#startMs = this.#nowMs();
   }
 
   #planTurn(): void {
@@ -177,9 +185,8 @@ export class ReadTurns {
     // What they have kept is dealt with here.
     this.#begin();
     for (let count = 0; count < LET_GO_MAX && !this.#isOver(); count += 1) {
-      const first = this.#next.next;
-      const place = first instanceof ReadPlace ? first : this.#waiting.take();
-      if (place === undefined) return;
+      const place = this.#first(count < LET_GO_MAX - 1 || !this.#waiting.hasTurn);
+      if (place === undefined) break;
       place.unlink();
       place.waiting = undefined;
       place.isResting = false;
@@ -187,5 +194,12 @@ export class ReadTurns {
       this.#letGo.append(place);
       place.reader.readOn(sliceBytes);
     }
+    this.#isTimed = false;
+  }
+
+  /** @param isNextFirst not always: those of whom there is nothing to read come back to `next`, and others wait. */
+  #first(isNextFirst: boolean): ReadPlace | undefined {
+    const first = this.#next.next;
+    return isNextFirst && first instanceof ReadPlace ? first : this.#waiting.take();
   }
 }

@@ -245,6 +245,35 @@ t.test('who was let go, and had no time to be read from, is the first of the nex
   t.same(order, [...inOrder, ...inOrder], 'one after the other');
 });
 
+t.test('those of whom there is nothing to read do not keep the others waiting', async (t) => {
+  let nowMs = 0;
+  const turns = new ReadTurns(() => nowMs);
+  const quiet = Array.from({ length: 8 }, (_, index) => new Reader(`quiet ${index}`));
+  for (const { place } of quiet) turns.rest(place);
+  const waiting = new Reader('waits');
+  for (let turn = 0; turn < 20; turn += 1) {
+    if (turn === 2) turns.rest(waiting.place);
+    await new Promise(setImmediate);
+    // Somebody else uses the turn up.
+    turns.notePiece(10, undefined);
+    nowMs += limits.upstreamTurnMsMax;
+    turns.notePiece(10, undefined);
+  }
+  t.ok(waiting.letGoCount > 0);
+});
+
+t.test('what the event loop does between letting go and reading is not counted', async (t) => {
+  let nowMs = 0;
+  const turns = new ReadTurns(() => nowMs);
+  const reader = new Reader('a');
+  turns.rest(reader.place);
+  await new Promise(setImmediate);
+  nowMs += 10 * limits.upstreamTurnMsMax;
+  t.equal(turns.notePiece(10, reader.place), false);
+  nowMs += limits.upstreamTurnMsMax;
+  t.equal(turns.notePiece(10, reader.place), true);
+});
+
 t.test('who is over leaves its turn to the next, and few have more than a slice each', async (t) => {
   const turns = new ReadTurns();
   const readers = Array.from({ length: 8 }, (_, index) => new Reader(index < 7 ? 'a' : 'b'));
