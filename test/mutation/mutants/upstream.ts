@@ -114,11 +114,6 @@ export const upstreamMutants: readonly Mutant[] = [
         becomes: '',
       },
       {
-        slip: 'a list that was ended with its session is merged',
-        text: 'if (exchange.isAborted || session.isEnded) {',
-        becomes: 'if (exchange.isAborted) {',
-      },
-      {
         slip: 'a backend that is missing from a list is not named',
         text: 'unavailable.push({ backend: backend.name, reason: faultReason(fault) });',
         becomes: 'void fault;',
@@ -136,20 +131,9 @@ export const upstreamMutants: readonly Mutant[] = [
         becomes: 'this.#sessions.delete(id);',
       },
       {
-        slip: 'a session is found by whoever has its id',
-        text: 'if (session?.belongsTo(subject, virtualHostId) !== true) return undefined;',
-        becomes: 'if (session === undefined) return undefined;',
-      },
-      {
         slip: 'a session ends under a long call',
         text: 'if (session.isBusy || this.#isElsewhere(session)) {',
         becomes: 'if (this.#isElsewhere(session)) {',
-      },
-      {
-        slip: 'a session in use ends when its first idle time is over',
-        text: 'session.idleDeadline?.restart();',
-        after: '!== true) return undefined;',
-        becomes: '',
       },
     ],
   ),
