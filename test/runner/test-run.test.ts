@@ -173,13 +173,6 @@ t.test('files: those that start programs first, then by name; all, or those with
 t.test('the files that measure are there, come first and are known', async (t) => {
   const files = testFiles(projectRoot, []);
   const measuring = files.filter(isMeasuring);
-  t.same(measuring.map((name) => basename(name, '.test.js')).sort(), [
-    'event-loop',
-    'hostile-backends',
-    'memory-shares',
-    'overload-recovery',
-    'tenants',
-    'tenants-bytes',
-  ]);
+  t.same(measuring.map((name) => basename(name, '.test.js')).sort(), ['hostile-backends', 'tenants', 'tenants-bytes']);
   t.same(files.slice(0, measuring.length), measuring);
 });
