@@ -140,6 +140,8 @@ export const limits = {
   /** Between two looks for expired records in an embedded directory or one of files, ms, and how many records one look takes in. */
   sessionRecordSweepMs: 10_000,
   sessionRecordsPerSweep: 256,
+  /** Files of sessions that ended, which a worker keeps for the next ones where records are files. */
+  sessionFilesKeptMax: 1_024,
   /** What each of its upstream sessions counts for on top, open or not. */
   upstreamSessionBytesEach: 1_664,
   /** Requests of one turn of the event loop that are served as they come, at least; from twice as many on they have turns by subject. */

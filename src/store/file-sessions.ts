@@ -1,9 +1,11 @@
 // Records of the sessions of one slot, for as long as the gateway runs: a file each, in a folder that the slot's workers have
-// to themselves. A file that is made, written and closed in one go costs a tenth of what a database takes for the same with a
-// thread of its own, and nobody ever waits for a lock. What expired and nobody has asked for is swept, some files at a time.
+// to themselves. A file that is written and closed in one go costs a fraction of what a database takes for the same with a
+// thread of its own, and nobody ever waits for a lock. Files of sessions that ended are kept for the next ones: to make one costs
+// several times as much where many were removed of late (ext4 looks for an inode that was not). What expired and nobody has asked for is swept, some files at a time.
 // Cold: a few times a session.
 import {
   closeSync,
+  existsSync,
   mkdirSync,
   opendirSync,
   openSync,
@@ -19,10 +21,13 @@ import { join } from 'node:path';
 import { limits } from '../shared/limits.js';
 import type { SealedSession, SealedSessions } from './sealed-sessions.js';
 
-/** Before what is sealed: when it expires, on the wall clock, and its version. */
+/** Before what is sealed: when it expires, on the wall clock; its version, and its length, behind which may be what was there before. */
 const EXPIRY_BYTES = 8;
-const HEAD_BYTES = EXPIRY_BYTES + 4;
+const LENGTH_AT = EXPIRY_BYTES + 4;
+const HEAD_BYTES = LENGTH_AT + 4;
 const FILE_MODE = 0o600;
+/** Begins the names of files that no session has. */
+const SPARE = 'spare.';
 
 /**
  * Two workers share the folder while one replaces the other, and a session is used by one of them: by its successor once that
@@ -35,6 +40,9 @@ export class FileSessions implements SealedSessions {
   readonly #folder: string;
   readonly #sweepTimer: NodeJS.Timeout;
   #swept: Dir | undefined;
+  /** Files for the next sessions. */
+  readonly #spare: string[] = [];
+  #sparesMade = 0;
   readonly #expiry = Buffer.alloc(EXPIRY_BYTES);
 
   /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
@@ -47,7 +55,9 @@ export class FileSessions implements SealedSessions {
   read(key: Buffer): SealedSession | undefined {
     const bytes = tryRead(this.#path(key));
     if (bytes === undefined || bytes.length < HEAD_BYTES || bytes.readDoubleBE() <= Date.now()) return undefined;
-    return { version: bytes.readUInt32BE(EXPIRY_BYTES), bytes: bytes.subarray(HEAD_BYTES) };
+    const end = HEAD_BYTES + bytes.readUInt32BE(LENGTH_AT);
+    if (bytes.length < end) return undefined;
+    return { version: bytes.readUInt32BE(EXPIRY_BYTES), bytes: bytes.subarray(HEAD_BYTES, end) };
   }
 
   async write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
@@ -79,7 +89,13 @@ export class FileSessions implements SealedSessions {
 
   /** Nobody else has it: no mark is needed, and what life it has left does not count. */
   async remove(key: Buffer): Promise<boolean> {
-    return tryRemove(this.#path(key));
+    const path = this.#path(key);
+    if (this.#spare.length >= limits.sessionFilesKeptMax) return tryRemove(path);
+    this.#sparesMade += 1;
+    const spare = join(this.#folder, `${SPARE}${process.pid}.${this.#sparesMade}`);
+    if (!tryRename(path, spare)) return false;
+    this.#spare.push(spare);
+    return true;
   }
 
   async close(): Promise<void> {
@@ -93,6 +109,11 @@ export class FileSessions implements SealedSessions {
 
   /** @returns false when the file is there. */
   #tryMake(path: string, content: Buffer): boolean {
+    const spare = existsSync(path) ? undefined : this.#spare.pop();
+    if (spare !== undefined && tryWriteInto(spare, content)) {
+      renameSync(spare, path);
+      return true;
+    }
     try {
       writeNew(path, content);
       return true;
@@ -139,7 +160,9 @@ export class FileSessions implements SealedSessions {
     const expiresAtMs = this.#readExpiry(file);
     closeSync(file);
     // One whose writer was killed in the middle has no head, or a name that nobody looks for.
+    const isOfUse = this.#spare.length > 0 && path.startsWith(join(this.#folder, `${SPARE}${process.pid}.`));
     const isUnfinished = expiresAtMs === 0 || path.includes('.', this.#folder.length);
+    if (isOfUse) return;
     const isLeft = isUnfinished && statSync(path).mtimeMs < Date.now() - limits.sessionRecordSweepMs;
     if (isLeft || (!isUnfinished && expiresAtMs <= Date.now())) tryRemove(path);
   }
@@ -154,6 +177,7 @@ function contentOf(version: number, bytes: Buffer, lifeMs: number): Buffer {
   const content = Buffer.allocUnsafe(HEAD_BYTES + bytes.length);
   content.writeDoubleBE(Date.now() + lifeMs);
   content.writeUInt32BE(version, EXPIRY_BYTES);
+  content.writeUInt32BE(bytes.length, LENGTH_AT);
   bytes.copy(content, HEAD_BYTES);
   return content;
 }
@@ -169,6 +193,30 @@ function writeNew(path: string, content: Buffer): void {
   } finally {
     closeSync(file);
   }
+}
+
+/** @returns false when it is not there any more. */
+function tryWriteInto(path: string, content: Buffer): boolean {
+  const file = tryOpen(path, 'r+');
+  if (file === undefined) return false;
+  try {
+    if (writeSync(file, content, 0, content.length, 0) === content.length) return true;
+    throw new Error('no room for the record of a session');
+  } catch (error) {
+    tryRemove(path);
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function tryRename(from: string, to: string): boolean {
+  return (
+    unlessAbsent(() => {
+      renameSync(from, to);
+      return true;
+    }) ?? false
+  );
 }
 
 function tryRead(path: string): Buffer | undefined {

@@ -220,6 +220,42 @@ t.test('files that expired, or whose writer was killed in the middle, are swept,
   t.equal(await readText(sessions, long), '1 b');
 });
 
+t.test('the file of a session that ended is that of the next one, whatever their lengths', async (t) => {
+  const path = createScratchDirectory(t);
+  const sessions = closing(t, new FileSessions(path));
+  const [long, short, other] = [newKey(), newKey(), newKey()];
+  const inodeOf = (key: Buffer): number => statSync(join(path, key.toString('hex'))).ino;
+  await write(sessions, long, 1, 'a long record');
+  const inode = inodeOf(long);
+  t.equal(await sessions.remove(long), true);
+  t.equal(await sessions.remove(long), false);
+  t.equal(await readText(sessions, long), 'nothing');
+  t.equal(await write(sessions, short, 1, 'short'), true);
+  t.equal(inodeOf(short), inode);
+  t.equal(await readText(sessions, short), '1 short');
+  t.equal(await write(sessions, short, 1, 'again'), false, 'nothing that lives is written over');
+  await sessions.remove(short);
+  for (const name of readdirSync(path)) rmSync(join(path, name));
+  t.equal(await write(sessions, other, 1, 'whose file was taken away'), true);
+  t.equal(await readText(sessions, other), '1 whose file was taken away');
+});
+
+t.test('so many files are kept, and no sweep takes them', async (t) => {
+  const path = createScratchDirectory(t);
+  mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() });
+  t.teardown(() => mock.timers.reset());
+  const sessions = closing(t, new FileSessions(path));
+  const keys = Array.from({ length: limits.sessionFilesKeptMax + 5 }, newKey);
+  for (const key of keys) await write(sessions, key, 1, 'a');
+  for (const key of keys) t.equal(await sessions.remove(key), true);
+  t.equal(readdirSync(path).length, limits.sessionFilesKeptMax);
+  for (const name of readdirSync(path)) utimesSync(join(path, name), 0, 0);
+  mock.timers.tick(10 * limits.sessionRecordSweepMs);
+  t.equal(readdirSync(path).length, limits.sessionFilesKeptMax);
+  await sessions.close();
+  t.equal(readdirSync(path).length, limits.sessionFilesKeptMax);
+});
+
 t.test('a record for which there is no room leaves nothing behind, and can be written later', async (t) => {
   const path = createScratchDirectory(t);
   const sessions = closing(t, new FileSessions(path));
