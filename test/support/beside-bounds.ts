@@ -17,12 +17,20 @@ export interface Judgement {
   readonly seen: readonly string[];
 }
 
-/** @param slowerMax how many times as long as alone the victim's p99 may be. */
-export function judgeBeside(alone: VictimReport, beside: VictimReport, slowerMax: number): Judgement {
+/**
+ * @param slowerMax how many times as long as alone the victim's p99 may be.
+ * @param luckMsEach what counts as no more than luck, on a core that nobody else uses.
+ */
+export function judgeBeside(
+  alone: Pick<VictimReport, 'requests' | 'openings' | 'slowness'>,
+  beside: VictimReport,
+  slowerMax: number,
+  luckMsEach = LUCK_MS,
+): Judgement {
   const failures = beside.failures.map((failure) => `the victim: ${failure}`);
   const delays: string[] = [];
   const seen: string[] = [];
-  const luckMs = LUCK_MS * Math.max(alone.slowness, beside.slowness);
+  const luckMs = luckMsEach * Math.max(alone.slowness, beside.slowness);
   for (const what of ['requests', 'openings'] as const) {
     const aloneMs = Math.max(luckMs, alone[what].p99Ms);
     const { p99Ms } = beside[what];
