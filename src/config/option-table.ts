@@ -1,4 +1,4 @@
-// Every option, declared once: what the command line, the environment, the defaults, `--help` and docs/options.md say
+// Every option, declared once: what the command line, the environment, the defaults, `--help` and docs/options.md (`npm run docs`) say
 // about it comes from here. The options are in table/, by subject; which plane has which of them is here.
 import { limits } from '../shared/limits.js';
 import type { OptionTable } from './option.js';

@@ -20,7 +20,7 @@ export interface GatheredFigures {
   readonly silentCount: number;
 }
 
-/** Of shared/limits.ts. */
+/** Of shared/limits. */
 export type FigureBounds = Readonly<Record<'metricReportMsMax' | 'metricGatheringAgeMsMax', number>>;
 
 export class Figures {

@@ -9,7 +9,7 @@ import type { SlotStanding } from './readiness.js';
 import { slotStateAfter, type SlotEvent, type SlotState } from './slot-state.js';
 import type { StartEnding, StartTurns } from './start-turns.js';
 
-/** The bounds of shared/limits.ts that a fleet and its slots obey. */
+/** The bounds of shared/limits that a fleet and its slots obey. */
 export type FleetBounds = Readonly<
   Record<
     | Extract<keyof typeof limits, `worker${'Start' | 'Restart' | 'Settled' | 'Stop' | 'Exit'}${string}`>

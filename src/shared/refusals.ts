@@ -1,7 +1,7 @@
 // The dataplane's own refusals: their HTTP statuses and JSON-RPC codes (specification "Errors", decisions 2.2). The control
 // plane's are in `control-plane/http`.
 // A refusal is a frozen value that is returned, never thrown: the hot path refuses without building anything.
-// docs/errors.md mirrors this file, and a test holds the two together.
+// docs/errors.md shows them, written by `npm run docs`, with when each comes and what to do about it.
 import { limits } from './limits.js';
 
 /** Our JSON-RPC error codes. Codes of backends are relayed as they are. */

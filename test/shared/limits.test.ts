@@ -1,72 +1,37 @@
-// docs/limits.md and limits.ts say the same, both ways; every limit is obeyed somewhere; and the limits fit together.
+// docs/limits.md is what the limits say; every limit is obeyed somewhere; and the limits fit together.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
+import { limitsPage } from '../docs/generated.js';
+import { checkPage } from '../docs/page-check.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const values: ReadonlyMap<string, number> = new Map(Object.entries(limits));
 
-/** A value with its unit, which is in the name. */
-function valueText(name: string, value: number): string {
-  const [unit] = /(Ms|Bytes|Chars)(?=[A-Z]|$)/.exec(name) ?? [];
-  const number = (count: number): string => count.toLocaleString('en-US');
-  if (unit === 'Ms') return `${number(value)} ms`;
-  if (unit === 'Chars') return `${number(value)} characters`;
-  if (unit !== 'Bytes') return number(value);
-  if (value % 1024 !== 0 || value === 0) return `${number(value)} bytes`;
-  return value % (1024 * 1024) === 0 ? `${number(value / (1024 * 1024))} MiB` : `${number(value / 1024)} KiB`;
-}
+t.test('docs/limits.md is written from the limits', async (t) => checkPage(t, await limitsPage()));
 
-interface Row {
-  readonly name: string;
-  readonly value: string;
-  readonly isComplete: boolean;
-}
-
-/** Every table row that names a limit. */
-function documentedRows(): Row[] {
-  const lines = readFileSync(join(root, 'docs/limits.md'), 'utf8').split('\n');
-  return lines.flatMap((line) => {
-    const [name, value, ...words] = line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim());
-    const limit = /^`(\w+)`$/.exec(name ?? '')?.[1];
-    if (limit === undefined || value === undefined) return [];
-    return [{ name: limit, value, isComplete: words.length === 2 && words.every((cell) => cell !== '') }];
-  });
-}
-
-t.test('docs/limits.md mirrors limits.ts', async (t) => {
-  const faults: string[] = [];
-  const rows = documentedRows();
-  const documented = new Set(rows.map(({ name }) => name));
-  for (const [name, value] of values) {
-    if (documented.has(name)) continue;
-    faults.push(`missing: | \`${name}\` | ${valueText(name, value)} | <why> | <what happens when it is hit> |`);
-  }
-  for (const { name, value, isComplete } of rows) {
-    const actual = values.get(name);
-    if (actual === undefined) faults.push(`to be removed: ${name} is not in limits.ts`);
-    else if (value !== valueText(name, actual))
-      faults.push(`wrong: ${name} is ${valueText(name, actual)}, not ${value}`);
-    else if (!isComplete) faults.push(`incomplete: ${name} lacks why, or what happens when it is hit`);
-  }
-  if (documented.size !== rows.length) faults.push('a limit has two rows');
-  t.ok(rows.length > 0, 'the tables were read');
-  t.strictSame(faults, [], faults.join('\n'));
+t.test('every limit is in one room', async (t) => {
+  const folder = join(root, 'build/src/shared/limits');
+  const rooms = readdirSync(folder).filter((file) => file.endsWith('.js') && file !== 'units.js');
+  const modules = rooms.map(async (room) => (await import(join(folder, room))) as Readonly<Record<string, object>>);
+  const names = (await Promise.all(modules)).flatMap((module) => Object.values(module).flatMap(Object.keys));
+  t.strictSame(
+    names.toSorted(),
+    [...values.keys()].toSorted(),
+    'limits.ts has all of limits/, and no name stands in two',
+  );
 });
 
 t.test('every limit is obeyed by something', async (t) => {
   const src = join(root, 'src');
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
   const texts = files
-    .filter((file) => !file.endsWith('limits.ts'))
+    .filter((file) => !/^shared.limits\b/.test(file))
     .map((file) => readFileSync(join(src, file), 'utf8').replace(/\/\/.*|\/\*[^]*?\*\//g, ''));
   const idle = [...values.keys()].filter((name) => !texts.some((text) => new RegExp(`\\b${name}\\b`).test(text)));
-  t.strictSame(idle, [], `nothing outside limits.ts names: ${idle.join(', ')}`);
+  t.strictSame(idle, [], `nothing but shared/limits names: ${idle.join(', ')}`);
 });
 
 t.test('every limit is a whole number of something', async (t) => {

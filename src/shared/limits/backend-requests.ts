@@ -1,0 +1,43 @@
+// Limits: what backends ask of clients, and what clients ask to be told.
+import { KIB } from './units.js';
+
+export const backendRequestLimits = {
+  /** answers to one backend's own requests under way in one session → more of its requests are not answered */
+  backendRequestsUnderWayMax: 16,
+  /** the params of `logging/setLevel`, which each session keeps for its backends → `-32602` */
+  logLevelParamsBytesMax: KIB,
+  /** a backend setting its log level → the client is answered without it */
+  logLevelMsMax: 5_000,
+  /** requests of one backend that the client of a session has not answered → one more is refused to the backend */
+  backendRequestsOpenMax: 64,
+  /**
+   * what each of them counts for in the subject's share of session bytes, beside its id → without room for it, it is
+   * refused to the backend
+   */
+  backendRequestBytesEach: KIB,
+  /** tasks that the client of a session runs for backends, whose ids are kept → of one more the oldest is forgotten */
+  clientTasksMax: 256,
+  /** each of them in the subject's share of session bytes, beside its id → without room for it, it is not kept */
+  clientTaskBytesEach: 192,
+  /**
+   * silence of a backend while the result of a task is waited for, if `--call-timeout` does not say more → the caller
+   * is answered -32603, and may ask again
+   */
+  taskResultSilenceMsMax: 3_600_000,
+  /**
+   * the id of such a request, which is part of ours, and its progress token → a longer id is refused, a longer token is
+   * not known
+   */
+  backendRequestIdBytesMax: KIB,
+  /**
+   * requests that another process asked of a session's client, and whose answers were passed on here: each once → the
+   * oldest is forgotten
+   */
+  answeredIdsKeptMax: 256,
+  /** resources that a session is subscribed to, which it keeps for backends that forget → `-32000` */
+  subscriptionsMax: 256,
+  /** what each counts for in the shares of session bytes, beside its URI → 429 or 503, as for a session */
+  subscriptionBytesEach: 128,
+  /** a backend taking a subscription again → nobody waits for it */
+  subscribeMsMax: 5_000,
+} as const;

@@ -1,0 +1,72 @@
+// Limits: the control plane.
+import { KIB, MIB } from './units.js';
+
+export const controlPlaneLimits = {
+  /** connections at once → the one longest without a request is closed */
+  controlPlaneConnectionsMax: 4_096,
+  /** values of a request's JSON body of more than 128 KiB: so many are parsed in 20 ms → 413 */
+  controlPlaneBodyValuesMax: 50_000,
+  /** a request arriving, body and all: some callers never finish → 408 */
+  requestReceiveMsMax: 60_000,
+  /** one parameter in a path, as sent → 414 */
+  pathParameterCharsMax: 512,
+  /** subjects and addresses whose requests are counted at once → the oldest begins to count anew */
+  rateLimitKeysMax: 100_000,
+  /** a command for people waiting for the control plane: probes take their time → the command fails */
+  commandAnswerMsMax: 120_000,
+  /** a server's name: it is the prefix of its tools → refused, naming the member */
+  serverNameCharsMax: 64,
+  /** a server's URL → refused, naming the member */
+  serverUrlCharsMax: 2_048,
+  /** a server's description → refused, naming the member */
+  serverDescriptionCharsMax: 4_096,
+  /** tags of one server → refused, naming the member */
+  serverTagsMax: 32,
+  /** one tag → refused, naming the member */
+  serverTagCharsMax: 64,
+  /** health checks of one control plane at once → further servers wait for their turn */
+  probesAtOnceMax: 16,
+  /** all answers to one probe together → the server counts as failed */
+  probeBytesMax: 8 * MIB,
+  /**
+   * items of each list of one server → of tools: the server counts as failed; of others: the list counts as not given,
+   * and the log says so
+   */
+  probeToolsMax: 10_000,
+  /**
+   * commas and opening brackets in all answers to one probe: values cost more to read than bytes → the server counts as
+   * failed
+   */
+  probeValuesMax: 524_288,
+  /** the thread in which servers are probed → the probes under way count as failed */
+  probeThreadMemoryBytesMax: 512 * MIB,
+  /**
+   * a server's capabilities, and its `serverInfo`: they are in every listing → what has a meaning here is kept, the
+   * rest is left out
+   */
+  serverSelfBytesMax: 64 * KIB,
+  /** records on one page of a list → the `Link` header leads to the next page */
+  listPageMax: 1_000,
+  /** the records of one page, as stored → the page ends there, the `Link` header leads to the next one */
+  listPageBytesMax: 8 * MIB,
+  /** failed health checks in a row → the server becomes inactive */
+  healthFailuresMax: 3,
+  /** subjects of one composition, each a user config to write → refused, naming the member */
+  compositionSubjectsMax: 1_000,
+  /** one composition as stored: it is in the user config of each of its subjects → refused */
+  compositionBytesMax: MIB,
+  /** servers the names of whose tools are remembered → the least recently used are read again */
+  toolNamesCacheEntriesMax: 10_000,
+  /** these names together → the least recently used are read again */
+  toolNamesCacheCharsMax: 32 * MIB,
+  /** user configs that one change of a composition writes at once → further ones wait for their turn */
+  publicationsAtOnceMax: 8,
+  /** between two looks whether every composition is published → what is missing is published */
+  publishRepairMs: 30_000,
+  /** user configs that such a look reads at once → the others follow */
+  publicationChecksAtOnceMax: 50,
+  /** the pause after them: a look takes as long as it needs → they are read */
+  publicationCheckPauseMs: 50,
+  /** virtual hosts of the control plane kept compiled → the least recently used is dropped, and compiled again */
+  controlPlaneVirtualHostsMax: 16_384,
+} as const;

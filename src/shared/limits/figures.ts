@@ -1,0 +1,42 @@
+// Limits: log lines, the access log, the admin listener and its figures.
+import { KIB, MIB } from './units.js';
+
+export const figureLimits = {
+  /** log lines of a process that wait for a slow reader of standard output → further lines are dropped and counted */
+  logBytesWaitingMax: MIB,
+  /** between two tries to write what waits, or after standard output failed → it is tried again */
+  logRetryMs: 50,
+  /** an ending process waiting for the reader of its last log lines → they are lost */
+  logFlushMsMax: 1_000,
+  /** the buffer that log lines are encoded in → a longer line takes a buffer of its own */
+  logLineScratchBytes: 16 * KIB,
+  /**
+   * a caller's own words in one line of the access log: a tool name may be as long as a request → the rest is cut off
+   */
+  accessLogNameCharsMax: 256,
+  /**
+   * places of the word `isError` in a result that are looked at, for logs and figures → the result counts as one that
+   * is well
+   */
+  toolErrorLooksMax: 16,
+  /** between that word and its `true` → it is not seen */
+  toolErrorGapBytesMax: 24,
+  /** first and last bytes of a result above `readAtOnceBytesMax` that are searched for that word → it is not seen */
+  toolErrorEdgeBytes: 4 * KIB,
+  /** connections to the admin listener: a monitor needs one, and several may look at once → one more is closed */
+  adminConnectionsMax: 64,
+  /**
+   * backends that figures have names of, per worker and together: each is a set of series → further ones are `other`
+   */
+  metricBackendsMax: 100,
+  /** how long workers have to tell their figures → the last ones are told */
+  metricReportMsMax: 2_000,
+  /** figures that were gathered are told to whoever asks: all workers had to stop for them → workers are asked again */
+  metricGatheringAgeMsMax: 1_000,
+  /** a request to the admin listener: it has a head and nothing else → the connection is closed */
+  adminRequestMsMax: 10_000,
+  /** between two log lines about failed requests to one backend → those between are counted on the next line */
+  failureLogIntervalMs: 10_000,
+  /** kinds of log line, as of one subject's broken config, whose repetitions are counted → the oldest is logged anew */
+  repeatedLogKindsMax: 1_024,
+} as const;

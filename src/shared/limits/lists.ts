@@ -1,0 +1,69 @@
+// Limits: what backends list: names, URIs, pages, and merging them.
+import { KIB, MIB } from './units.js';
+
+export const listLimits = {
+  /** changes of the backends' lists within this time are one notification → the next is another */
+  listChangesMs: 50,
+  /**
+   * the name of a tool or prompt, or a task's id, in a backend's list: it is decoded to be sorted → it is left out of
+   * the list, and cannot be asked for
+   */
+  toolNameBytesMax: 4 * KIB,
+  /**
+   * the URI of a resource, or a template, in a backend's list, which is decoded to be sorted and routed by → it is left
+   * out of the list, and cannot be read
+   */
+  uriBytesMax: 16 * KIB,
+  /**
+   * templates that the URI of one request is held against: of an allow-list, and of each list that is read for it →
+   * the others make no URI
+   *
+   * Each may cost 30 us for the longest URI (2.6 GHz AMD EPYC, Node 20).
+   */
+  templatesTriedMax: 500,
+  /**
+   * characters between two variables of such a template → it makes no URI
+   *
+   * What searches a longer text may take its length for each character of the URI.
+   */
+  templateTextCharsMax: 250,
+  /** a backend's `nextCursor`, which the next request carries → fault `answer-invalid` */
+  cursorBytesMax: 64 * KIB,
+  /** tools that a log line names as unreachable → further ones are not named */
+  unreachableToolsLoggedMax: 100,
+  /** pages of one of a backend's lists: some never end → fault `answer-invalid` */
+  listPagesMax: 1_000,
+  /**
+   * bytes of one backend's pages, and of all pages of a list, read and merged on the event loop → the list thread
+   * handles it
+   *
+   * Both take the event loop half a millisecond here: reading and merging 1.7 ms a MiB, the way to the thread and back
+   * 0.4 ms and 0.4 ms a MiB (2.6 GHz AMD EPYC, Node 20).
+   */
+  listBytesInlineMax: 256 * KIB,
+  /**
+   * what each tool of a large list counts for on top of its bytes: what reading, merging and sorting take for it → the
+   * share fills, as above
+   */
+  listToolBytesEach: 256,
+  /**
+   * bytes of lists that the list thread has no use for any more: V8 lets them grow to a quarter of the process → its
+   * garbage is collected
+   */
+  listGarbageBytesMax: 64 * MIB,
+  /** tasks in the list thread: one is done, one is ready → further ones wait, each subject's in turn */
+  listTasksInThreadMax: 2,
+  /** a task waiting for the list thread and in it → the list fails with a JSON-RPC error, or its answer is cut */
+  listTaskMsMax: 10_000,
+  /**
+   * bytes of a large list that go to the list thread and come from it at once → the next part follows
+   *
+   * More at once would hold up the event loop.
+   */
+  listPartBytes: 512 * KIB,
+  /**
+   * times `--initialize-patience` that a list waits for a backend that is being opened: few clients list twice → the
+   * list is answered without it, naming it as `not ready yet`
+   */
+  listPatienceTimes: 4,
+} as const;

@@ -1,0 +1,126 @@
+// Limits: sessions, their records, and turns within them.
+import { KIB, MIB } from './units.js';
+
+export const sessionLimits = {
+  /**
+   * one in so many of the sessions, their bytes and the requests in flight is kept for subjects that hold few, where
+   * one subject may not have all of them anyway → others are refused: 503 `sessions-full`, `session-bytes-full`,
+   * `requests-full`
+   */
+  keptShareDivisor: 8,
+  /**
+   * a request or an answer that counts in the shares of bytes in flight; smaller ones are bounded by the number of
+   * requests → it waits for room when there is none
+   */
+  countedFromBytes: 16 * KIB,
+  /**
+   * a large message that waits for room; what sends it is not read from meanwhile, and uWebSockets.js may close such an
+   * upload after 8 s → it is refused
+   */
+  messageWaitMsMax: 5_000,
+  /** large messages of one worker that wait at once → one more is refused */
+  messagesWaitingMax: 16_384,
+  /** of these, those of one subject → the same */
+  messagesWaitingPerSubjectMax: 1_024,
+  /**
+   * what a session counts for in the shares of session bytes, beside its `clientInfo`, its `capabilities` and its
+   * upstream sessions: an estimate; resident memory grew by 5.3 KiB for each of 2,000 sessions with one backend → the
+   * shares fill, `initialize` is refused
+   */
+  sessionBytesEach: 3 * KIB,
+  /**
+   * one session's record in the session directory → its subscriptions are left out of it; a longer one is not written
+   */
+  sessionRecordBytesMax: 256 * KIB,
+  /** an `initialize` waiting until its session is written down → it is answered all the same */
+  sessionWriteWaitMsMax: 1_000,
+  /**
+   * records that a worker writes at once: each is held in memory → one more is not written until it changes again or is
+   * renewed
+   */
+  sessionWritesMax: 10_000,
+  /** of these, those of sessions of one subject: a place of records that is slow must not be full of them → the same */
+  sessionWritesPerSubjectMax: 2_500,
+  /** look-ups of unknown sessions that a worker has under way at once → further ones wait for their turn */
+  sessionLookUpsMax: 256,
+  /** look-ups of a worker that wait for their turn, which goes from subject to subject → 503 `directory-failed` */
+  sessionLookUpsWaitingMax: 10_000,
+  /** those of one subject → 503 `directory-failed` */
+  sessionLookUpsWaitingPerSubjectMax: 1_000,
+  /**
+   * how often the record of a session in use is renewed within `--session-idle-timeout`: each time is a write →
+   * nothing: it is kept for one and a half timeouts
+   */
+  sessionRenewalsPerIdleTimeout: 4,
+  /**
+   * the mark of a session that was removed and that no other machine has had, in a session directory of the store;
+   * others are kept for 1.5 times `--session-idle-timeout` → it is forgotten
+   */
+  sessionMarkMs: 60_000,
+  /**
+   * between two steps of renewing, so that there is no burst of writes: each takes in as many of a worker's sessions as
+   * the time calls for → the next step
+   */
+  sessionRenewalStepMs: 100,
+  /** the time that one step makes up for, when the event loop was late → the rest is renewed in the next round */
+  sessionRenewalStepMsMax: 500,
+  /**
+   * between two looks of a worker for expired records in an embedded directory or one of files, which nobody else
+   * removes → they stay a while longer, and are found by nobody
+   */
+  sessionRecordSweepMs: 10_000,
+  /** records that such a look takes in: a millisecond or so → the next look goes on behind them */
+  sessionRecordsPerSweep: 256,
+  /**
+   * files of sessions that ended, kept for the next ones by a worker where records are files: a page each → further
+   * ones are removed
+   */
+  sessionFilesKeptMax: 1_024,
+  /**
+   * what each upstream session of it counts for, beside the backend's instructions and session id: an estimate; the
+   * same with five backends was 12.7 KiB → the same
+   */
+  upstreamSessionBytesEach: 1_664,
+  /**
+   * requests of one turn of the event loop that a worker serves as they come, at least; one takes up to a millisecond →
+   * from twice as many on they wait for their turn, by subject, and count as in flight
+   */
+  requestsAtOnceMax: 64,
+  /** requests that wait for their turn in a worker → one more is answered 503 `requests-full` */
+  requestsWaitingMax: 65_536,
+  /** of these, those of one subject → one more is answered 429 `subject-requests-full` */
+  requestsWaitingPerSubjectMax: 4_096,
+  /** what requests that wait take of one turn of the event loop, all subjects together → others have their turn */
+  requestTurnMs: 10,
+  /** backends of a virtual host that are opened or asked at once, a millisecond together → those beyond have turns */
+  backendsAtOnceMax: 16,
+  /**
+   * what opening and asking those takes of one turn of the event loop, all sessions together → others have their turn
+   */
+  backendTurnMs: 5,
+  /** backends of one session in a row, subjects and sessions in turn → another session has its turn */
+  backendsPerStep: 4,
+  /**
+   * sessions and lists whose further backends wait for their turns, per worker → they are named as `not ready yet`, and
+   * opened when needed
+   */
+  backendTurnsWaitingMax: 16_384,
+  /** those of one subject → the same */
+  backendTurnsWaitingPerSubjectMax: 1_024,
+  /**
+   * calls of one session at once: one caller must not hold every connection to a backend → JSON-RPC error -32000, `Too
+   * many requests in flight in this session`
+   */
+  sessionRequestsInFlightMax: 1_024,
+  /** messages in one batch of a session of 2025-03-26 or before → 413, `batch-too-large` */
+  batchMembersMax: 64,
+  /** bytes of one batch → 413, `batch-too-large` */
+  batchBytesMax: MIB,
+  /**
+   * bytes of one answer in a batch, and of all that wait for each other, counted as large answers are → they go out as
+   * events, unread ones within the share; JSON alone, or one answer: error -32000
+   *
+   * Behind a slow reader of events more may wait, while their subject's share has room.
+   */
+  batchAnswerBytesMax: 4 * MIB,
+} as const;

@@ -1,0 +1,143 @@
+// The parts of docs/ that are written from the sources by `npm run docs`: the tables of limits and options, and the answers of
+// refusals. The words around them are written by hand, in the pages themselves.
+import { readdirSync, readFileSync } from 'node:fs';
+import { STATUS_CODES } from 'node:http';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { format, resolveConfig } from 'prettier';
+import { environmentVariable, fallbackText, type OptionTable } from '../../src/config/option.js';
+import { controlPlaneOptionTable, dataplaneOptionTable, tokenOptionTable } from '../../src/config/option-table.js';
+import { limits } from '../../src/shared/limits.js';
+import { refusals, type Refusal } from '../../src/shared/refusals.js';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+export const optionTables: Readonly<Record<string, OptionTable>> = {
+  dataplane: dataplaneOptionTable,
+  'control-plane': controlPlaneOptionTable,
+  token: tokenOptionTable,
+};
+
+/** A page as it is, and as it should be; and what cannot be written because its place or its words are missing. */
+export interface Page {
+  readonly name: string;
+  readonly path: string;
+  readonly current: string;
+  readonly text: string;
+  readonly faults: readonly string[];
+}
+
+export async function limitsPage(): Promise<Page> {
+  const faults: string[] = [];
+  const tables = Object.entries(limitRooms()).map(([room, comments]): [string, string] => {
+    const rows = comments.map(([name, comment]) => {
+      const [why, atLimit, ...more] = comment.split(' → ');
+      if (why === undefined || atLimit === undefined || more.length > 0) {
+        faults.push(`the comment before ${name} is not: what it bounds and why → what happens when it is hit`);
+      }
+      return [`\`${name}\``, valueText(name), why ?? '', atLimit ?? ''];
+    });
+    return [room, table(['Limit', 'Value', 'Why', 'When it is hit'], rows)];
+  });
+  return pageWith('limits.md', tables, faults);
+}
+
+export async function optionsPage(): Promise<Page> {
+  const tables = Object.entries(optionTables).map(([command, options]): [string, string] => {
+    const rows = Object.entries(options).map(([name, option]) => [
+      `\`--${name} ${option.placeholder}\``,
+      `\`${environmentVariable(name)}\``,
+      fallbackText(option),
+      option.meaning,
+    ]);
+    return [command, table(['Option', 'Environment variable', 'Default', 'Meaning'], rows)];
+  });
+  return pageWith('options.md', tables, []);
+}
+
+export async function errorsPage(): Promise<Page> {
+  const path = join(root, 'docs/errors.md');
+  const current = readFileSync(path, 'utf8');
+  const faults: string[] = [];
+  let text = current;
+  for (const refusal of Object.values(refusals)) {
+    const heading = `### \`${refusal.code}\`\n`;
+    const at = text.indexOf(heading);
+    if (at < 0) {
+      faults.push(`docs/errors.md has no section "### \`${refusal.code}\`", with "When: …" and "Do: …"`);
+      continue;
+    }
+    const begin = at + heading.length;
+    const block = `\n\`\`\`http\n${wireText(refusal)}\n\`\`\`\n`;
+    text = text.slice(0, begin) + block + text.slice(begin).replace(/^\n```http\n[^]*?\n```\n/, '');
+  }
+  return { name: 'errors.md', path, current, text: await formatted(path, text), faults };
+}
+
+export async function generatedPages(): Promise<Page[]> {
+  return Promise.all([limitsPage(), optionsPage(), errorsPage()]);
+}
+
+/** By room: a limit's name, and the first paragraph of the comment before it, in the order of the source. */
+function limitRooms(): Record<string, [name: string, comment: string][]> {
+  const folder = join(root, 'src/shared/limits');
+  const files = readdirSync(folder).filter((file) => file.endsWith('.ts') && file !== 'units.ts');
+  return Object.fromEntries(
+    files.toSorted().map((file) => {
+      const source = readFileSync(join(folder, file), 'utf8');
+      const members = source.matchAll(/^ {2}(?:\/\*\*((?:(?!\*\/)[^])*)\*\/\s+)?(\w+): /gm);
+      const read = [...members].map(([, comment = '', name = '']): [string, string] => [name, firstParagraph(comment)]);
+      return [file.replace('.ts', ''), read];
+    }),
+  );
+}
+
+function firstParagraph(comment: string): string {
+  const lines = comment.split('\n').map((line) => line.replace(/^\s*\*/, '').trim());
+  const [paragraph = ''] = lines.join('\n').trim().split('\n\n');
+  return paragraph.replaceAll('\n', ' ');
+}
+
+/** A limit's value with its unit, which is in the name. */
+function valueText(name: string): string {
+  const values: Readonly<Record<string, number>> = limits;
+  const value = values[name] ?? NaN;
+  const [unit] = /(Ms|Bytes|Chars)(?=[A-Z]|$)/.exec(name) ?? [];
+  const number = (count: number): string => count.toLocaleString('en-US');
+  if (unit === 'Ms') return `${number(value)} ms`;
+  if (unit === 'Chars') return `${number(value)} characters`;
+  if (unit !== 'Bytes') return number(value);
+  if (value % 1024 !== 0 || value === 0) return `${number(value)} bytes`;
+  return value % (1024 * 1024) === 0 ? `${number(value / (1024 * 1024))} MiB` : `${number(value / 1024)} KiB`;
+}
+
+/** The answer as text: status line, headers, body. */
+function wireText({ status, contentType, headers, body }: Refusal): string {
+  const lines = [`${status} ${STATUS_CODES[status]}`, `content-type: ${contentType}`];
+  for (let index = 0; index < headers.length; index += 2) lines.push(`${headers[index]}: ${headers[index + 1]}`);
+  return [...lines, '', body].join('\n');
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+/** Each table stands behind a mark of its name; whatever table is there is replaced. */
+async function pageWith(name: string, tables: readonly (readonly [string, string])[], faults: string[]): Promise<Page> {
+  const path = join(root, 'docs', name);
+  const current = readFileSync(path, 'utf8');
+  let text = current;
+  for (const [title, rows] of tables) {
+    const mark = `<!-- npm run docs: ${title} -->\n`;
+    if (text.split(mark).length !== 2) faults.push(`docs/${name} must have one line "${mark.trim()}", for its table`);
+    const at = text.indexOf(mark) + mark.length;
+    text = `${text.slice(0, at)}\n${rows}\n${text.slice(at).replace(/^\n*(?:\|.*\n)*/, '')}`;
+  }
+  return { name, path, current, text: await formatted(path, text), faults };
+}
+
+async function formatted(path: string, text: string): Promise<string> {
+  return format(text, { ...(await resolveConfig(path)), parser: 'markdown' });
+}
