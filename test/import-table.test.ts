@@ -22,7 +22,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   relay: ['session-directory', 'upstream', 'user-config', 'protocol', 'config', 'shared'],
   process: ['config', 'shared'],
   primary: ['metrics', 'process', 'ipc', 'config', 'shared'],
+  observation: ['metrics', 'relay', 'shared'],
   worker: [
+    'observation',
     'metrics',
     'process',
     'relay',

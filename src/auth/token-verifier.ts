@@ -9,7 +9,13 @@ import { verificationKeys } from './token-keys.js';
 
 export type Verified =
   | { readonly kind: 'subject'; readonly subject: string }
-  | { readonly kind: 'refused'; readonly reason: 'missing' | 'invalid' | 'expired' };
+  | { readonly kind: 'refused'; readonly reason: 'missing' | 'invalid' | 'expired'; readonly cause?: TokenFault };
+
+/**
+ * What is wrong with an invalid token: for the log, never for the caller. `form`: it is no JWT; `key`: there is no key to verify
+ * it with; `not-yet`: its time has not come; `claims`: one is missing or of a wrong type.
+ */
+export type TokenFault = 'form' | 'key' | 'algorithm' | 'signature' | 'issuer' | 'audience' | 'not-yet' | 'claims';
 
 export interface TokenBounds {
   readonly tokenCacheEntriesMax: number;
@@ -33,7 +39,6 @@ interface Remembered extends Verification {
 const REMEMBERED_BYTES = 300;
 
 const MISSING: Verified = Object.freeze({ kind: 'refused', reason: 'missing' });
-const INVALID: Verified = Object.freeze({ kind: 'refused', reason: 'invalid' });
 const EXPIRED: Verified = Object.freeze({ kind: 'refused', reason: 'expired' });
 
 export class TokenVerifier {
@@ -69,7 +74,8 @@ export class TokenVerifier {
     if (known !== undefined) return this.#counted(known);
     const token = bearerToken(authorization);
     if (token === '') return this.#counted(MISSING);
-    if (this.#keys.size === 0 || !isCanonical(token)) return this.#counted(INVALID);
+    if (this.#keys.size === 0) return this.#counted(invalid('key'));
+    if (!isCanonical(token)) return this.#counted(invalid('form'));
     // However the scheme is written, and with however many spaces: one token is remembered once.
     const spelling = `Bearer ${token}`;
     const recalled = this.#recall(spelling);
@@ -115,11 +121,12 @@ export class TokenVerifier {
         currentDate: new Date(nowMs),
       });
       const { sub, exp } = payload;
-      if (typeof sub !== 'string' || sub === '' || exp === undefined) return { verified: INVALID, expiresAtMs: 0 };
+      if (typeof sub !== 'string' || sub === '' || exp === undefined)
+        return { verified: invalid('claims'), expiresAtMs: 0 };
       return { verified: Object.freeze({ kind: 'subject', subject: sub }), expiresAtMs: Math.ceil(exp) * 1_000 };
     } catch (error) {
-      // Whatever else jose says, down to which check failed, is nothing that a caller may learn (decisions 2.2).
-      return { verified: error instanceof errors.JWTExpired ? EXPIRED : INVALID, expiresAtMs: 0 };
+      // Which check failed is nothing that a caller may learn (decisions 2.2).
+      return { verified: error instanceof errors.JWTExpired ? EXPIRED : invalid(faultOf(error)), expiresAtMs: 0 };
     }
   }
 
@@ -135,6 +142,19 @@ export class TokenVerifier {
     this.#remembered.set(endOf(authorization), { ...verification, authorization });
   }
 }
+
+function invalid(cause: TokenFault): Verified {
+  return { kind: 'refused', reason: 'invalid', cause };
+}
+
+function faultOf(error: unknown): TokenFault {
+  if (error instanceof errors.JWTClaimValidationFailed) return FAULTS_OF_CLAIMS[error.claim] ?? 'claims';
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'signature';
+  if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JOSENotSupported) return 'algorithm';
+  return 'form';
+}
+
+const FAULTS_OF_CLAIMS: Readonly<Record<string, TokenFault>> = { iss: 'issuer', aud: 'audience', nbf: 'not-yet' };
 
 /**
  * Enough of the signature to tell tokens apart. Hashing all of a token is a twentieth of a call's cost, comparing it with

@@ -1,6 +1,7 @@
 // Lines that a caller could have written again and again: the first of a kind at once, the others counted on the next
 // one, when its time has come. Cold: for what has gone wrong.
 import type { Logger } from './logger.js';
+import type { LineShares } from './line-shares.js';
 import { limits } from './limits.js';
 
 interface Kind {
@@ -13,14 +14,24 @@ export class RepeatedLog {
   /** In the order in which they were last logged. */
   readonly #kinds = new Map<string, Kind>();
 
-  constructor(nowMs: () => number = () => performance.now()) {
+  readonly #shares: LineShares | undefined;
+
+  /** @param shares in the lines, where kinds are many. */
+  constructor(nowMs: () => number = () => performance.now(), shares?: LineShares) {
     this.#nowMs = nowMs;
+    this.#shares = shares;
   }
 
-  /** @param kind what makes two lines the same. */
-  info(logger: Logger, kind: string, fields: object, message: string): void {
-    const notLogged = this.#take(kind);
-    if (notLogged !== undefined) logger.info({ ...fields, ...(notLogged > 0 && { notLogged }) }, message);
+  /**
+   * @param kind what makes two lines the same.
+   * @param who in whose share the line counts.
+   */
+  info(logger: Logger, kind: string, fields: object, message: string, who = ''): void {
+    const notLogged = this.#take(kind, who);
+    if (notLogged === undefined) return;
+    const withoutRoom = this.#shares?.takeRefused() ?? 0;
+    const counts = { ...(notLogged > 0 && { notLogged }), ...(withoutRoom > 0 && { withoutRoom }) };
+    logger.info({ ...fields, ...counts }, message);
   }
 
   warn(logger: Logger, kind: string, fields: object, message: string): void {
@@ -34,13 +45,14 @@ export class RepeatedLog {
   }
 
   /** @returns how many of the kind were not logged, or `undefined` when this one is not logged either. */
-  #take(kind: string): number | undefined {
+  #take(kind: string, who = ''): number | undefined {
     const nowMs = this.#nowMs();
     const known = this.#kinds.get(kind);
     if (known !== undefined && nowMs - known.loggedAtMs < limits.failureLogIntervalMs) {
       known.unloggedCount += 1;
       return undefined;
     }
+    if (this.#shares?.tryTake(who) === false) return undefined;
     this.#kinds.delete(kind);
     if (this.#kinds.size >= limits.repeatedLogKindsMax) {
       const [oldest] = this.#kinds.keys();

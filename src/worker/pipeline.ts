@@ -22,9 +22,9 @@ import { limits } from '../shared/limits.js';
 import { headerUnreadable, refusals, type Refusal } from '../shared/refusals.js';
 import type { Logger } from '../shared/logger.js';
 import type { RequestTurns } from './request-turns.js';
-import type { RequestWatch } from './request-watch.js';
+import type { RequestWatch } from '../observation/request-watch.js';
 import type { WorkerFigures } from './worker-figures.js';
-import type { Admission, AdmissionOutcome } from './admission/admission.js';
+import type { Admission, AdmissionOutcome, RefusedToken } from './admission/admission.js';
 import type { HopFailure } from './hop/call.js';
 import type { ForwardedIdentity } from './hop/heads.js';
 import type { Hops } from './hop/hops.js';
@@ -97,10 +97,14 @@ export class Pipeline implements EdgeHandler {
     const refusal = this.#parts.admission.refusalOfToken(exchange.head.authorization);
     if (refusal instanceof Promise) {
       exchange.incoming.hold();
-      void refusal.then((late) => this.#refuse(exchange, late ?? methodNotAllowed));
+      void refusal.then((late) => this.#refuseFor(exchange, late ?? { refusal: methodNotAllowed }));
     } else {
-      this.#refuse(exchange, refusal ?? methodNotAllowed);
+      this.#refuseFor(exchange, refusal ?? { refusal: methodNotAllowed });
     }
+  }
+
+  onRefused(exchange: EdgeExchange, refusal: Refusal): void {
+    this.#refuse(exchange, refusal);
   }
 
   onPreflight(exchange: EdgeExchange): void {
@@ -149,16 +153,17 @@ export class Pipeline implements EdgeHandler {
 
   #onAdmission(exchange: EdgeExchange, outcome: AdmissionOutcome): void {
     if (exchange.isAborted) return;
-    if (outcome.kind === 'refused') return this.#refuse(exchange, outcome.refusal);
+    if (outcome.kind === 'refused') return this.#refuseFor(exchange, outcome);
     const { caller } = outcome;
+    const { subject } = caller;
     const { method, sessionId } = exchange.request;
     const forms = checkTransport(method, exchange.head);
     if (typeof forms !== 'string') return this.#refuseByHead(exchange, caller, forms);
-    const refusal = this.#parts.door.refusalOf(method, sessionId, caller.subject);
-    if (refusal !== undefined) return this.#refuse(exchange, refusal);
+    const refusal = this.#parts.door.refusalOf(method, sessionId, subject);
+    if (refusal !== undefined) return this.#refuse(exchange, refusal, subject);
     const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
     const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
-    exchange.incoming.letIn(caller.subject, forms, typeof headers === 'string' ? [] : headers);
+    exchange.incoming.letIn(subject, forms, typeof headers === 'string' ? [] : headers);
     exchange.incoming.receive((body) => this.#onReceived(exchange, caller, unreadable, body));
   }
 
@@ -169,17 +174,19 @@ export class Pipeline implements EdgeHandler {
     // Of a body whose length nobody knows, much could have to be received for it.
     const isShort = contentLength !== '' && Number(contentLength) <= limits.readAtOnceBytesMax;
     const hasReadableId = method === 'POST' && !isAmbiguous && isShort;
-    if (!hasReadableId || this.#parts.overload.state !== 'serving') return this.#refuse(exchange, refusal);
+    if (!hasReadableId || this.#parts.overload.state !== 'serving') return this.#refuse(exchange, refusal, subject);
     exchange.incoming.letIn(subject, 'json', []);
     exchange.incoming.receive((body) =>
-      this.#refuse(exchange, body === 'complete' ? withRequestId(refusal, exchange.request.body) : refusal),
+      this.#refuse(exchange, body === 'complete' ? withRequestId(refusal, exchange.request.body) : refusal, subject),
     );
   }
 
   /** @param unreadable refuses a header, under the id that is in the body. */
   #onReceived(exchange: EdgeExchange, caller: Caller, unreadable: Refusal | undefined, body: BodyOutcome): void {
-    if (body !== 'complete') this.#refuse(exchange, REFUSED_BY_OUTCOME[body]);
-    else if (unreadable !== undefined) this.#refuse(exchange, withRequestId(unreadable, exchange.request.body));
+    const { subject } = caller;
+    if (body !== 'complete') this.#refuse(exchange, REFUSED_BY_OUTCOME[body], subject);
+    else if (unreadable !== undefined)
+      this.#refuse(exchange, withRequestId(unreadable, exchange.request.body), subject);
     else if (this.#parts.turns.tryPass()) this.#toOwner(caller, exchange);
     else this.#awaitTurn(caller, exchange, () => this.#toOwner(caller, exchange));
   }
@@ -189,7 +196,7 @@ export class Pipeline implements EdgeHandler {
     const { turns, watch } = this.#parts;
     const refusal = turns.wait(subject, exchange, serve);
     if (refusal !== undefined) {
-      watch?.refused(exchange.request, virtualHost.id, refusal);
+      watch?.refused(exchange.request, virtualHost.id, { refusal, subject });
       refuse(exchange, refusal);
     } else if (this.#ownerOf(exchange) === this.#parts.slot && !this.#isRetired) {
       // What it waits is a part of the time that it takes.
@@ -230,7 +237,8 @@ export class Pipeline implements EdgeHandler {
     figures?.failedHops.count(failure);
     const refusal = isToCome ? refusals.ownerStarting : REFUSED_BY_FAILURE[failure];
     const answer = withRequestId(refusal, exchange.request.body);
-    this.#parts.watch?.refused(exchange.request, address.virtualHostId, answer);
+    const { subject, virtualHostId } = address;
+    this.#parts.watch?.refused(exchange.request, virtualHostId, { refusal: answer, subject });
     refuse(exchange, answer);
   }
 
@@ -239,7 +247,8 @@ export class Pipeline implements EdgeHandler {
     const refusal =
       outcome.kind === 'refused' ? outcome.refusal : this.#parts.door.refusalOf(method, sessionId, address.subject);
     if (refusal !== undefined) {
-      this.#parts.watch?.refused(exchange.request, address.virtualHostId, refusal);
+      const { subject, virtualHostId } = address;
+      this.#parts.watch?.refused(exchange.request, virtualHostId, { refusal, subject });
       refuse(exchange, refusal);
     } else if (outcome.kind === 'admitted') {
       const { caller } = outcome;
@@ -271,9 +280,13 @@ export class Pipeline implements EdgeHandler {
     }
   }
 
-  #refuse(exchange: EdgeExchange, refusal: Refusal): void {
-    this.#parts.watch?.refused(exchange.request, exchange.head.virtualHostId ?? '', refusal);
-    refuse(exchange, refusal);
+  #refuse(exchange: EdgeExchange, refusal: Refusal, subject?: string): void {
+    this.#refuseFor(exchange, { refusal, subject });
+  }
+
+  #refuseFor(exchange: EdgeExchange, details: RefusedToken): void {
+    this.#parts.watch?.refused(exchange.request, exchange.head.virtualHostId ?? '', details);
+    refuse(exchange, details.refusal);
   }
 }
 

@@ -15,7 +15,7 @@ import { OWN_INTRODUCTION } from '../../src/upstream/client-introduction.js';
 import { EdgeExchange } from '../../src/worker/edge/edge-exchange.js';
 import { readHead } from '../../src/worker/edge/request-head.js';
 import { loadUws } from '../../src/worker/edge/uws.js';
-import { RequestIds } from '../../src/worker/edge/request-ids.js';
+import { RequestIds } from '../../src/shared/request-ids.js';
 import { createAccounts } from '../support/shares.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';

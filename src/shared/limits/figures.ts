@@ -39,4 +39,13 @@ export const figureLimits = {
   failureLogIntervalMs: 10_000,
   /** kinds of log line, as of one subject's broken config, whose repetitions are counted → the oldest is logged anew */
   repeatedLogKindsMax: 1_024,
+  /**
+   * lines about requests that were not served, in the time of `failureLogIntervalMs` → what finds none is counted on the
+   * next line
+   */
+  problemLinesMax: 200,
+  /**
+   * of the lines that are left one subject takes this part at most, so that others have some as well → the same
+   */
+  problemLinesShareDivisor: 4,
 } as const;

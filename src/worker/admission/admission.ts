@@ -1,6 +1,6 @@
 // Who asks, and for what of theirs: token → subject → user config → virtual host, in the order of decisions 2.1. Hot: in
 // steady state three look-ups and no promise.
-import type { TokenVerifier, Verified } from '../../auth/token-verifier.js';
+import type { TokenFault, TokenVerifier, Verified } from '../../auth/token-verifier.js';
 import type { Caller } from '../../relay/relay.js';
 import type { Logger } from '../../shared/logger.js';
 import { subjectHash } from '../../shared/logger.js';
@@ -10,16 +10,21 @@ import type { UserConfigRead } from '../../user-config/compiled-config.js';
 import type { UserConfigs } from '../../user-config/user-configs.js';
 
 export type AdmissionOutcome =
-  { readonly kind: 'admitted'; readonly caller: Caller } | { readonly kind: 'refused'; readonly refusal: Refusal };
+  { readonly kind: 'admitted'; readonly caller: Caller } | ({ readonly kind: 'refused' } & RefusedToken);
+
+/** The answer, and for the log who it was and what exactly was wrong, which a caller does not learn. */
+export interface RefusedToken {
+  readonly refusal: Refusal;
+  /** Of a token that was good. */
+  readonly subject?: string | undefined;
+  readonly cause?: TokenFault | undefined;
+}
 
 const REFUSED_BY_REASON = {
-  missing: refused(refusals.tokenMissing),
-  invalid: refused(refusals.tokenInvalid),
-  expired: refused(refusals.tokenExpired),
+  missing: refusals.tokenMissing,
+  invalid: refusals.tokenInvalid,
+  expired: refusals.tokenExpired,
 } as const;
-const CONFIG_MISSING = refused(refusals.configMissing);
-const CONFIG_FAILED = refused(refusals.configFailed);
-const VIRTUAL_HOST_UNKNOWN = refused(refusals.virtualHostUnknown);
 
 export class Admission {
   readonly #tokens: TokenVerifier;
@@ -44,7 +49,7 @@ export class Admission {
   }
 
   /** The token alone, for a request that cannot be served whatever it asks; `undefined` when it is good. */
-  refusalOfToken(authorization: string): Refusal | undefined | Promise<Refusal | undefined> {
+  refusalOfToken(authorization: string): RefusedToken | undefined | Promise<RefusedToken | undefined> {
     const verified = this.#tokens.verify(authorization);
     return verified instanceof Promise ? verified.then(refusalOf) : refusalOf(verified);
   }
@@ -57,18 +62,18 @@ export class Admission {
   }
 
   #onVerified(verified: Verified, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
-    if (verified.kind === 'refused') return REFUSED_BY_REASON[verified.reason];
+    if (verified.kind === 'refused') return { kind: 'refused', ...refusedToken(verified) };
     return this.admitSubject(verified.subject, virtualHostId);
   }
 
   #onConfig(read: UserConfigRead, subject: string, virtualHostId: string | undefined): AdmissionOutcome {
-    if (read.kind === 'missing') return CONFIG_MISSING;
+    if (read.kind === 'missing') return refused(refusals.configMissing, subject);
     if (read.kind === 'failed') {
       this.#report(read, subject);
-      return CONFIG_FAILED;
+      return refused(refusals.configFailed, subject);
     }
     const virtualHost = virtualHostId === undefined ? undefined : read.config.virtualHosts.get(virtualHostId);
-    if (virtualHost === undefined) return VIRTUAL_HOST_UNKNOWN;
+    if (virtualHost === undefined) return refused(refusals.virtualHostUnknown, subject);
     return { kind: 'admitted', caller: { subject, virtualHost } };
   }
 
@@ -83,10 +88,14 @@ export class Admission {
   }
 }
 
-function refusalOf(verified: Verified): Refusal | undefined {
-  return verified.kind === 'refused' ? REFUSED_BY_REASON[verified.reason].refusal : undefined;
+function refusalOf(verified: Verified): RefusedToken | undefined {
+  return verified.kind === 'refused' ? refusedToken(verified) : undefined;
 }
 
-function refused(refusal: Refusal): Extract<AdmissionOutcome, { kind: 'refused' }> {
-  return Object.freeze({ kind: 'refused', refusal });
+function refusedToken({ reason, cause }: Extract<Verified, { kind: 'refused' }>): RefusedToken {
+  return { refusal: REFUSED_BY_REASON[reason], cause };
+}
+
+function refused(refusal: Refusal, subject: string): Extract<AdmissionOutcome, { kind: 'refused' }> {
+  return { kind: 'refused', refusal, subject };
 }

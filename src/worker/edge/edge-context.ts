@@ -1,7 +1,7 @@
 // What the exchanges of one listener share.
 import type { MessageMemory } from '../../shared/message-memory.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import type { RequestIds } from './request-ids.js';
+import type { RequestIds } from '../../shared/request-ids.js';
 import type { Logger } from '../../shared/logger.js';
 
 export interface EdgeContext {

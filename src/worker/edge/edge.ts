@@ -13,7 +13,7 @@ import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { EdgeContext } from './edge-context.js';
 import { EdgeExchange } from './edge-exchange.js';
 import { readHead } from './request-head.js';
-import { RequestIds } from './request-ids.js';
+import { RequestIds } from '../../shared/request-ids.js';
 import type { Uws } from './uws.js';
 
 /** Who takes what the edge has received. */
@@ -24,6 +24,8 @@ export interface EdgeHandler {
   onOtherMethod(exchange: EdgeExchange): void;
   /** A preflight request of a browser on an MCP path. */
   onPreflight(exchange: EdgeExchange): void;
+  /** A request that is refused whoever sent it. */
+  onRefused(exchange: EdgeExchange, refusal: Refusal): void;
   /** The head of a request to an optional feature's endpoint. */
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void;
   /** What a health check is told in place of `healthy`. */
@@ -157,15 +159,13 @@ export class Edge {
       if (endpoint.method === 'GET') app.head(pattern, onEndpoint);
     }
     app.any('/*', (res, req) => {
-      const { pathUnknown: refusal } = refusals;
-      this.#exchangeOfAny(res, req, isTls).respond(refusal.status, refusal.contentType, refusal.body);
+      this.#handler.onRefused(this.#exchangeOfAny(res, req, isTls), refusals.pathUnknown);
     });
   }
 
   #onMcp(res: HttpResponse, req: HttpRequest, isTls: boolean): void {
     if (this.#isDrained) {
-      const { draining: refusal } = refusals;
-      this.#exchangeOfAny(res, req, isTls).respond(refusal.status, refusal.contentType, refusal.body);
+      this.#handler.onRefused(this.#exchangeOfAny(res, req, isTls), refusals.draining);
       return;
     }
     // A method is the caller's word, in lower case: compared, never looked up in an object, which has names of its own.

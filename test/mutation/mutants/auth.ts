@@ -57,8 +57,8 @@ export const authMutants: readonly Mutant[] = [
       },
       {
         slip: 'one token has any number of spellings',
-        text: 'if (this.#keys.size === 0 || !isCanonical(token)) return',
-        becomes: 'if (this.#keys.size === 0) return',
+        text: "if (!isCanonical(token)) return this.#counted(invalid('form'));",
+        becomes: '',
       },
       { slip: 'the scheme is a matter of capitals', text: '/^bearer +(.*)$/i', becomes: '/^Bearer +(.*)$/' },
       {
@@ -68,8 +68,8 @@ export const authMutants: readonly Mutant[] = [
       },
       {
         slip: 'a token expired counts as invalid',
-        text: 'error instanceof errors.JWTExpired ? EXPIRED : INVALID',
-        becomes: 'INVALID',
+        text: 'error instanceof errors.JWTExpired ? EXPIRED : invalid(faultOf(error))',
+        becomes: 'invalid(faultOf(error))',
       },
       {
         slip: 'what is remembered counts half',

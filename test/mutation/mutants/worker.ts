@@ -144,8 +144,8 @@ export const workerMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/worker/access-log.ts',
-    ['worker/access-log', 'spec/access-log'],
+    'src/observation/access-log.ts',
+    ['observation/access-log', 'spec/access-log'],
     [
       {
         slip: 'a subject is told',
@@ -186,8 +186,8 @@ export const workerMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/worker/request-watch.ts',
-    ['worker/access-log', 'spec/access-log'],
+    'src/observation/request-watch.ts',
+    ['observation/access-log', 'spec/access-log'],
     [
       {
         slip: 'a batch has one line for all of its messages',
@@ -202,14 +202,14 @@ export const workerMutants: readonly Mutant[] = [
     [
       {
         slip: 'a refused token is asked for its config',
-        text: "if (verified.kind === 'refused') return REFUSED_BY_REASON[verified.reason];",
+        text: "if (verified.kind === 'refused') return { kind: 'refused', ...refusedToken(verified) };",
         becomes:
-          "if (verified.kind === 'refused' && verified.reason === 'missing') return REFUSED_BY_REASON[verified.reason];",
+          "if (verified.kind === 'refused' && verified.reason === 'missing') return { kind: 'refused', ...refusedToken(verified) };",
       },
       {
         slip: 'a missing config passes for an unknown virtual host',
-        text: "if (read.kind === 'missing') return CONFIG_MISSING;",
-        becomes: "if (read.kind === 'missing') return VIRTUAL_HOST_UNKNOWN;",
+        text: "if (read.kind === 'missing') return refused(refusals.configMissing, subject);",
+        becomes: "if (read.kind === 'missing') return refused(refusals.virtualHostUnknown, subject);",
       },
       {
         slip: 'a broken config is told at each request',
@@ -224,14 +224,14 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'an expired token counts as invalid',
-        text: 'expired: refused(refusals.tokenExpired),',
-        becomes: 'expired: refused(refusals.tokenInvalid),',
+        text: 'expired: refusals.tokenExpired,',
+        becomes: 'expired: refusals.tokenInvalid,',
       },
       {
         slip: 'without a token any method is 405',
-        text: "return verified.kind === 'refused' ? REFUSED_BY_REASON[verified.reason].refusal : undefined;",
+        text: "return verified.kind === 'refused' ? refusedToken(verified) : undefined;",
         becomes:
-          'return verified.kind === "refused" && verified.reason === "expired" ? REFUSED_BY_REASON[verified.reason].refusal : undefined;',
+          'return verified.kind === "refused" && verified.reason === "expired" ? refusedToken(verified) : undefined;',
         noticedBy: ['worker/admission/admission', 'spec/order-of-checks', 'spec/methods'],
       },
     ],
@@ -321,7 +321,7 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'the overload is not looked at',
-        text: 'const refusal = this.#parts.door.refusalOf(method, sessionId, caller.subject);',
+        text: 'const refusal = this.#parts.door.refusalOf(method, sessionId, subject);',
         becomes: 'const refusal = undefined as ReturnType<OverloadDoor["refusalOf"]>;',
         noticedBy: ['worker/pipeline'],
       },
@@ -363,7 +363,7 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'a request that was refused behind a hop has no line',
-        text: 'this.#parts.watch?.refused(exchange.request, address.virtualHostId, answer);',
+        text: 'this.#parts.watch?.refused(exchange.request, virtualHostId, { refusal: answer, subject });',
         becomes: '',
         noticedBy: ['worker/pipeline'],
       },
@@ -382,8 +382,8 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'a header that cannot be read goes on empty',
-        text: 'else if (unreadable !== undefined) this.#refuse(exchange, withRequestId(unreadable, exchange.request.body));',
-        becomes: '',
+        text: 'else if (unreadable !== undefined)',
+        becomes: 'else if (unreadable !== undefined && unreadable.status === 0)',
         noticedBy: ['spec/passthrough-headers'],
       },
       {

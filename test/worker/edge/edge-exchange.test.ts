@@ -12,7 +12,7 @@ import { createLogger } from '../../../src/shared/logger.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import type { ShareOptions } from '../../../src/config/dataplane-options.js';
 import { createMessageMemories } from '../../../src/shared/message-memory.js';
-import { RequestIds } from '../../../src/worker/edge/request-ids.js';
+import { RequestIds } from '../../../src/shared/request-ids.js';
 import { createAccounts } from '../../support/shares.js';
 import { logInto } from '../../support/log-lines.js';
 import { Random } from '../../support/random.js';

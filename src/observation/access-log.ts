@@ -3,8 +3,8 @@
 // kind at once and the others counted, because whoever asks why somebody was not served looks here.
 import type { ExchangeEnding, ExchangeRequest } from '../relay/exchange.js';
 import { limits } from '../shared/limits.js';
+import { LineShares } from '../shared/line-shares.js';
 import { subjectHash, type Logger } from '../shared/logger.js';
-import type { Refusal } from '../shared/refusals.js';
 import { RepeatedLog } from '../shared/repeated-log.js';
 import type { WatchedRequest } from './request-watch.js';
 
@@ -18,15 +18,28 @@ export interface RequestEnd {
   readonly ending: ExchangeEnding;
 }
 
+/** What is known of a request that was refused before anybody looked at its message. */
+export interface Refused {
+  readonly request: Pick<ExchangeRequest, 'requestId'> & { readonly method: string };
+  readonly virtualHost: string;
+  /** `''` while it is not known. */
+  readonly subject: string;
+  readonly code: string;
+  /** What the caller is not told, as what is wrong with its token; `''` for nothing. */
+  readonly cause: string;
+  readonly status: number;
+}
+
 export class AccessLog {
   readonly #logger: Logger;
   /** A line for each request, not for refusals and failures alone. */
   readonly isOfAll: boolean;
-  readonly #repeated = new RepeatedLog();
+  readonly #repeated: RepeatedLog;
 
-  constructor(logger: Logger, isOfAll: boolean) {
+  constructor(logger: Logger, isOfAll: boolean, nowMs: () => number = () => performance.now()) {
     this.#logger = logger;
     this.isOfAll = isOfAll;
+    this.#repeated = new RepeatedLog(nowMs, new LineShares(nowMs));
   }
 
   /** A request that the relay has answered, or not. */
@@ -34,27 +47,30 @@ export class AccessLog {
     const { outcome } = request;
     const isProblem = outcome === 'refused' || outcome === 'fault';
     if (!this.isOfAll && !isProblem) return;
-    const { backend, detail } = request;
-    this.#write(`${outcome} ${detail} ${backend}`, { ...whatOf(request), ...howOf(request, end) });
+    const { backend, detail, caller } = request;
+    const fields = { ...whatOf(request), ...howOf(request, end) };
+    this.#write(`${outcome} ${detail} ${backend}`, caller.subject, fields);
   }
 
   /** A request that was refused before it reached the relay. */
-  refused({ method, requestId }: ExchangeRequest, virtualHost: string, refusal: Refusal): void {
-    const { status, code } = refusal;
+  refused({ request, virtualHost, subject, code, cause, status }: Refused): void {
     const fields = {
-      ...idOf(requestId),
+      ...idOf(request.requestId),
+      ...(subject !== '' && { subject: subjectHash(subject) }),
       virtualHost: bounded(virtualHost),
-      method,
+      method: bounded(request.method),
       outcome: 'refused',
       refusal: code,
+      ...(cause !== '' && { cause }),
       status,
     };
-    this.#write(`refused ${code}`, fields);
+    this.#write(`refused ${code} ${cause}`, subject, fields);
   }
 
-  #write(kind: string, fields: object): void {
+  /** @param subject whose failures are told apart from others', and count in a share of their own. */
+  #write(kind: string, subject: string, fields: object): void {
     if (this.isOfAll) this.#logger.info(fields, 'request');
-    else this.#repeated.info(this.#logger, kind, fields, 'request not served');
+    else this.#repeated.info(this.#logger, `${kind} ${subject}`, fields, 'request not served', subject);
   }
 }
 
@@ -70,7 +86,7 @@ function whatOf({ caller, exchange, method, backend, tool }: WatchedRequest): ob
   };
 }
 
-function howOf({ exchange, outcome, detail, backendMs }: WatchedRequest, end: RequestEnd): object {
+function howOf({ exchange, outcome, detail, backendMs, requestBytes }: WatchedRequest, end: RequestEnd): object {
   const { durationMs, status, bytes, ending } = end;
   const detailName = DETAIL_NAMES[outcome];
   return {
@@ -78,6 +94,7 @@ function howOf({ exchange, outcome, detail, backendMs }: WatchedRequest, end: Re
     ...(detailName !== undefined && { [detailName]: detail }),
     // Where the answer was cut before it began, there is no status.
     ...(status !== 0 && { status }),
+    requestBytes,
     bytes,
     durationMs: tenths(durationMs),
     ...(backendMs >= 0 && { backendMs: tenths(backendMs) }),

@@ -6,8 +6,8 @@ import { Relay } from '../../src/relay/relay.js';
 import { limits } from '../../src/shared/limits.js';
 import { subjectHash } from '../../src/shared/logger.js';
 import { refusals } from '../../src/shared/refusals.js';
-import { AccessLog } from '../../src/worker/access-log.js';
-import { RequestWatch } from '../../src/worker/request-watch.js';
+import { AccessLog } from '../../src/observation/access-log.js';
+import { RequestWatch } from '../../src/observation/request-watch.js';
 import { ScriptedContext } from '../upstream/scripted-context.js';
 import { REQUEST_ID, type ScriptedUpstream } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
@@ -98,11 +98,13 @@ const RESULT = '{"jsonrpc":"2.0","id":1,"result":{"content":"the-result"}}';
 
 t.test('a call: who, what, where to and how it went', async (t) => {
   const scene = Scene.inSession(t);
-  scene.post('tools/call', { name: 'b-add', arguments: { secret: 'the-argument' } });
+  const exchange = scene.post('tools/call', { name: 'b-add', arguments: { secret: 'the-argument' } });
   t.same(scene.lines, [], 'not before it is answered');
   scene.http.last.json(RESULT);
   const line = scene.only(t);
   t.match(line, { ...WHO, method: 'tools/call', backend: 'b', tool: 'add', status: 200, callerGone: false });
+  t.equal(line['requestBytes'], exchange.request.body.length);
+  t.equal(line['bytes'], RESULT.length);
   t.type(line['durationMs'], 'number');
   t.ok(Number(line['durationMs']) >= 0);
 });
@@ -181,7 +183,8 @@ t.test("a caller's own words are cut to a bound", async (t) => {
   unknown.post(words);
   t.equal(unknown.only(t)['method'], bounded);
   const lines: string[] = [];
-  new AccessLog(logInto(lines), true).refused(new RecordedExchange().request, words, refusals.virtualHostUnknown);
+  const watch = new RequestWatch(new AccessLog(logInto(lines), true), undefined);
+  watch.refused(new RecordedExchange().request, words, { refusal: refusals.virtualHostUnknown });
   t.equal((JSON.parse(lines[0] ?? '{}') as Line)['virtualHost'], bounded);
 });
 
@@ -200,19 +203,16 @@ t.test('what the relay refuses has a line with the status', async (t) => {
 
 t.test('what never reaches the relay has a line with the code of the refusal', async (t) => {
   const lines: string[] = [];
-  new AccessLog(logInto(lines), true).refused(
-    new RecordedExchange({ requestId: 'r-1' }).request,
-    'vh',
-    refusals.tokenExpired,
-  );
-  t.equal(lines.length, 1);
-  t.match(JSON.parse(lines[0] ?? '{}'), {
-    virtualHost: 'vh',
-    method: 'POST',
-    status: 401,
-    refusal: 'token-expired',
-    requestId: 'r-1',
-  });
+  const watch = new RequestWatch(new AccessLog(logInto(lines), true), undefined);
+  const { request } = new RecordedExchange({ requestId: 'r-1' });
+  watch.refused(request, 'vh', { refusal: refusals.tokenInvalid, cause: 'audience' });
+  watch.refused(request, 'vh', { refusal: refusals.configMissing, subject: SUBJECT });
+  const [token, config] = lines.map((line) => JSON.parse(line) as Line);
+  const { status, code } = refusals.tokenInvalid;
+  const common = { virtualHost: 'vh', method: 'POST', outcome: 'refused', requestId: 'r-1' };
+  t.match(token, { ...common, status, refusal: code, cause: 'audience' });
+  t.notOk('subject' in (token ?? {}), 'nobody knows who it is');
+  t.match(config, { ...common, status: 400, refusal: 'config-missing', subject: WHO.subject });
 });
 
 /** An exchange that is watched, and what is logged of it. */
@@ -314,4 +314,39 @@ t.test('without the option faults and refusals alone have lines, the first of a 
     scene.http.last.head(503, 'text/plain').end();
   }
   t.match(scene.only(t), { msg: 'request not served', outcome: 'fault', fault: 'http-status', backend: 'b', ...WHO });
+});
+
+t.test('who is refused a thousand times leaves lines for the others, and nobody fills the log', async (t) => {
+  const lines: string[] = [];
+  let nowMs = 0;
+  const watch = new RequestWatch(new AccessLog(logInto(lines), false, () => nowMs), undefined);
+  const { request } = new RecordedExchange();
+  const codes = Object.values(refusals);
+  const refuse = (subject: string): void => {
+    for (const refusal of codes) watch.refused(request, 'vh', { refusal, subject });
+  };
+  for (let n = 0; n < 1_000; n++) refuse(`flood-${n % 3}`);
+  const flooded = lines.length;
+  t.ok(flooded > 10 && flooded < limits.problemLinesMax * 0.8, `${flooded} lines of three who flood`);
+  refuse('late');
+  const late = lines.slice(flooded).map((line) => JSON.parse(line) as Line);
+  t.ok(late.length > 3, 'who comes late has lines as well');
+  t.ok(late.every(({ subject }) => subject === subjectHash('late')));
+  t.ok(Number(late[0]?.['withoutRoom']) > 100, 'and what found no line is counted');
+  for (let n = 0; n < 2_000; n++) refuse(`another-${n}`);
+  t.equal(lines.length, limits.problemLinesMax);
+  nowMs += limits.failureLogIntervalMs;
+  refuse('later');
+  t.ok(lines.length > limits.problemLinesMax, 'for a while');
+});
+
+t.test('one subject does not hide that another fails in the same way', async (t) => {
+  const lines: string[] = [];
+  const watch = new RequestWatch(new AccessLog(logInto(lines), false), undefined);
+  const { request } = new RecordedExchange();
+  for (const subject of ['a', 'a', 'b', 'b']) watch.refused(request, 'vh', { refusal: refusals.overloaded, subject });
+  t.same(
+    lines.map((line) => (JSON.parse(line) as Line)['subject']),
+    [subjectHash('a'), subjectHash('b')],
+  );
 });

@@ -1,18 +1,35 @@
 // Follows each request that reaches the relay to its end, for the access log and the figures: what it was, how it came out
 // and how long it took. The owner of a session does, because only the owner knows what the request was. Hot where figures are
 // kept: one object for each request, and nothing where nobody wants to know.
-import type { Outcome } from '../metrics/request-figures.js';
+import type { LabelCounter } from '../metrics/label-counter.js';
+import type { Outcome, RequestFigures } from '../metrics/request-figures.js';
 import type { Exchange, ExchangeEnding, ExchangeRequest, ExchangeWatcher, RequestOutcome } from '../relay/exchange.js';
 import type { Caller } from '../relay/relay.js';
 import type { Refusal } from '../shared/refusals.js';
 import type { AccessLog } from './access-log.js';
-import type { WorkerFigures } from './worker-figures.js';
+
+/** What is counted of requests. */
+export interface WatchFigures {
+  readonly requests: RequestFigures;
+  readonly refusals: LabelCounter;
+  requestsInFlight: number;
+  streams: number;
+}
+
+/** Why somebody was refused who has not come as far as the relay. */
+export interface RefusalDetails {
+  readonly refusal: Pick<Refusal, 'code' | 'status'>;
+  /** Absent while it is not known. */
+  readonly subject?: string | undefined;
+  /** What the caller is not told. */
+  readonly cause?: string | undefined;
+}
 
 export class RequestWatch {
   readonly #log: AccessLog | undefined;
-  readonly #figures: WorkerFigures | undefined;
+  readonly #figures: WatchFigures | undefined;
 
-  constructor(log: AccessLog | undefined, figures: WorkerFigures | undefined) {
+  constructor(log: AccessLog | undefined, figures: WatchFigures | undefined) {
     this.#log = log;
     this.#figures = figures;
   }
@@ -40,11 +57,12 @@ export class RequestWatch {
   }
 
   /** A request that was refused before it reached the relay. */
-  refused(request: ExchangeRequest, virtualHost: string, refusal: Refusal): void {
+  refused(request: ExchangeRequest, virtualHost: string, { refusal, subject = '', cause = '' }: RefusalDetails): void {
     const { method } = request;
-    this.#figures?.refusals.count(refusal.code);
-    this.#figures?.requests.record({ ...REFUSED, method, status: refusal.status });
-    this.#log?.refused(request, virtualHost, refusal);
+    const { code, status } = refusal;
+    this.#figures?.refusals.count(code);
+    this.#figures?.requests.record({ ...REFUSED, method, status });
+    this.#log?.refused({ request, virtualHost, subject, code, cause, status });
   }
 
   /** For `WatchedRequest`. */
@@ -74,6 +92,8 @@ export class WatchedRequest implements ExchangeWatcher {
   readonly caller: Caller;
   readonly exchange: Exchange;
   readonly startedAtMs = performance.now();
+  /** Of its body, whose memory may be used for another before the end. */
+  readonly requestBytes: number;
   /** MCP's; before it is known, and where there is none, HTTP's. */
   method: string;
   backend = '';
@@ -90,6 +110,7 @@ export class WatchedRequest implements ExchangeWatcher {
     this.caller = caller;
     this.exchange = exchange;
     this.method = exchange.request.method;
+    this.requestBytes = exchange.request.body.length;
   }
 
   get isToolErrorTold(): boolean {
