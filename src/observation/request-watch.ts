@@ -4,7 +4,7 @@
 import type { LabelCounter } from '../metrics/label-counter.js';
 import type { Outcome, RequestFigures } from '../metrics/request-figures.js';
 import type { Exchange, ExchangeEnding, ExchangeRequest, ExchangeWatcher, RequestOutcome } from '../relay/exchange.js';
-import type { Caller } from '../relay/relay.js';
+import type { Caller } from '../relay/caller.js';
 import type { Refusal } from '../shared/refusals.js';
 import type { AccessLog } from './access-log.js';
 

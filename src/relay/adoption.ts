@@ -4,7 +4,7 @@ import type { FoundSession, LookUp, SessionDirectory } from '../session-director
 import type { Accounts } from '../shared/accounts.js';
 import { fullRequestShare } from '../shared/full-share.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
-import type { Caller } from './relay.js';
+import type { Caller } from './caller.js';
 import { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 

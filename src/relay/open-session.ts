@@ -8,7 +8,7 @@ import type { UpstreamContext } from '../upstream/upstream-context.js';
 import { answer, answerError, refuse, resultMessage } from './answers.js';
 import type { Exchange } from './exchange.js';
 import { openUpstreams, readInitializeParams } from './initialize.js';
-import type { Caller } from './relay.js';
+import type { Caller } from './caller.js';
 import { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 

@@ -1,7 +1,6 @@
 // The MCP multiplexer. It takes an admitted caller's exchange and gives it to the method's own file; here the
 // downstream side and the upstream side meet. It knows no HTTP server and no token.
 import type { AnswerOptions, UpstreamOptions } from '../config/dataplane-options.js';
-import { listKindOf, type ListKind } from '../protocol/list-kinds.js';
 import {
   readClientMessage,
   readLargeClientMessage,
@@ -14,31 +13,23 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { createMessageMemories, type MessageMemory } from '../shared/message-memory.js';
 import { LATEST_PROTOCOL_VERSION } from '../protocol/protocol-versions.js';
-import { methodUnknown, refusals, rpcCodes } from '../shared/refusals.js';
-import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
-import { accept, answer, answerError, methodNotFound, refuse, resultMessage } from './answers.js';
-import { answerBatch } from './batch.js';
+import { methodUnknown, refusals } from '../shared/refusals.js';
+import { answerError, refuse } from './answers.js';
 import { isClientMethod } from './client-methods.js';
 import type { Exchange } from './exchange.js';
-import { backendOfMethod } from './experimental.js';
 import { Farewells, type FarewellCount } from './farewells.js';
-import { onClientNotice } from './client-notices.js';
-import { Gate } from './gate.js';
-import { ListInFlight, listAll, SESSION_ENDED } from './listing.js';
+import { SESSION_ENDED } from './listing.js';
 import { ListMerger } from './list-merge/list-merger.js';
-import { trySetLogLevel } from './log-level.js';
+import type { Caller } from './caller.js';
+import { Dispatcher, idOf } from './dispatcher.js';
 import { openSession, type OpeningMeans } from './open-session.js';
 import { openStream } from './open-stream.js';
-import { passthroughHeadersFor } from './passthrough.js';
-import { RelayedRequest } from './relayed-request.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
-import { hasRoom } from './request-room.js';
 import type { SessionDirectory } from '../session-directory/session-directory.js';
 import { Adoption } from './adoption.js';
 import { Sessions } from './sessions.js';
 import { Session, type SessionMeans } from './session.js';
 import { SlowRequests } from './slow-requests.js';
-import { isTargetMethod, readTarget, silenceMsMax, type Target, type TargetMethod } from './targets.js';
 import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
 import type { HttpUpstream } from '../upstream/http-upstream.js';
 import { BackendLog } from '../upstream/backend-log.js';
@@ -48,13 +39,6 @@ import { OwnIds } from '../upstream/own-ids.js';
 import { Endpoints } from '../upstream/reach/endpoints.js';
 import type { UpstreamFaultKind } from '../upstream/upstream-fault.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
-import type { IdSpan } from '../upstream/rpc-request.js';
-
-/** Who asks, and for which of their virtual hosts, as admission found it in the config of this moment. */
-export interface Caller {
-  readonly subject: string;
-  readonly virtualHost: CompiledVirtualHost;
-}
 
 export interface RelayOptions {
   readonly http: HttpUpstream;
@@ -89,14 +73,13 @@ export class Relay {
   readonly #sessions: Sessions;
   readonly #means: OpeningMeans;
   readonly #merger: ListMerger;
+  readonly #dispatcher: Dispatcher;
   readonly #directory: SessionDirectory | undefined;
   readonly #adoption: Adoption | undefined;
   readonly #isSessionOptional: boolean;
   #isDraining = false;
   #isRetired = false;
   readonly #logger: Logger;
-  /** Virtual hosts whose unreachable tools were logged already. */
-  readonly #reported = new WeakSet<CompiledVirtualHost>();
 
   constructor(options: RelayOptions) {
     const { http, deadlines, upstream, logger } = options;
@@ -137,6 +120,7 @@ export class Relay {
     this.#directory = options.directory;
     this.#adoption = options.directory && new Adoption(options.directory, this.#sessions, options.accounts);
     this.#merger = new ListMerger(deadlines, options.accounts, logger);
+    this.#dispatcher = new Dispatcher(this.#context, this.#merger, logger);
     this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#logger = logger;
   }
@@ -167,7 +151,7 @@ export class Relay {
 
   #inSession(caller: Caller, session: Session, exchange: Exchange): void {
     const { method } = exchange.request;
-    if (method === 'POST') this.#postInSession(caller, session, exchange);
+    if (method === 'POST') this.#dispatcher.post(caller, session, exchange);
     else if (method === 'GET') this.#openStream(caller, session, exchange);
     else this.#delete(session, exchange);
   }
@@ -245,169 +229,13 @@ export class Relay {
     session.applyConfig(caller.virtualHost, exchange.request);
     const end = (): void => this.#sessions.end(session, exchange.request);
     exchange.onDone = end;
-    this.#request(caller, session, exchange, message);
+    this.#dispatcher.request(caller, session, exchange, message);
     // Before there is an answer; a caller that goes away within it has ended the exchange.
     const { onAbort } = exchange;
     exchange.onAbort = () => {
       onAbort?.();
       end();
     };
-  }
-
-  #postInSession(caller: Caller, session: Session, exchange: Exchange): void {
-    const { body } = exchange.request;
-    if (body.length > limits.readAtOnceBytesMax) return this.#postLarge(caller, session, exchange);
-    const message = readClientMessage(body);
-    if (typeof message !== 'string') session.applyConfig(caller.virtualHost, exchange.request);
-    this.#onMessage(caller, session, exchange, message);
-  }
-
-  /** Other messages of the session are served while this one is read, and may change its config or end it. */
-  #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
-    session.applyConfig(virtualHost, exchange.request);
-    const number = session.readings.begin(exchange.isPart);
-    readLargeClientMessage(subject, exchange.request.body, (message) => {
-      exchange.onRead(message);
-      if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
-      else this.#onMessage({ subject, virtualHost: session.virtualHost ?? virtualHost }, session, exchange, message);
-      session.readings.end(number);
-    });
-  }
-
-  #onMessage(caller: Caller, session: Session, exchange: Exchange, message: ClientReading): void {
-    if (typeof message === 'string') refuseUnread(exchange, message);
-    else if (message.kind === 'request') this.#request(caller, session, exchange, message);
-    else if (message.kind === 'batch')
-      answerBatch(this.#context.answerMemory, session, exchange, message, (part, virtualHost = caller.virtualHost) =>
-        this.#postInSession({ ...caller, virtualHost }, session, part),
-      );
-    else this.#notification(session, exchange, message);
-  }
-
-  #request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    const { method } = message;
-    if (method !== 'ping') session.onReady();
-    if (isTargetMethod(method)) {
-      this.#relayRequest(method, caller, session, exchange, message);
-      return;
-    }
-    const kind = listKindOf(method);
-    if (kind !== undefined) {
-      this.#list(kind, caller, session, exchange, message);
-      return;
-    }
-    switch (method) {
-      case 'ping':
-        exchange.watcher?.onIdentified('ping', '', '');
-        answer(exchange, resultMessage(idOf(exchange, message), '{}'));
-        break;
-      case 'initialize':
-        refuseMessage(exchange, refusals.alreadyInitialized, message);
-        break;
-      case 'logging/setLevel':
-        this.#setLogLevel(caller, session, exchange, message);
-        break;
-      default:
-        this.#relayExperimental(caller, session, exchange, message);
-    }
-  }
-
-  /** A method that MCP does not have. */
-  #relayExperimental({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    const { method } = message;
-    const backend = backendOfMethod(session, virtualHost, method);
-    if (backend === undefined) {
-      exchange.watcher?.onIdentified(method, '', '');
-      answerError(exchange, idOf(exchange, message), methodNotFound(method));
-    } else {
-      const outgoing = { body: exchange.request.body };
-      const target: Target = { backend, outgoing, gate: undefined, uriPlaces: 0, taskPlaces: 0 };
-      this.#relayTo(target, session, exchange, message, '');
-    }
-  }
-
-  #setLogLevel({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    exchange.watcher?.onIdentified(message.method, '', '');
-    const id = idOf(exchange, message);
-    if (!hasRoom(session, exchange, id)) return;
-    const plan = { session, virtualHost, exchange, id, message };
-    if (!trySetLogLevel(this.#context, plan)) answerError(exchange, id, methodNotFound(message.method));
-  }
-
-  #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
-    exchange.watcher?.onIdentified(message.method, '', '');
-    onClientNotice(session, exchange, message);
-    accept(exchange);
-  }
-
-  #list(kind: ListKind, caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    exchange.watcher?.onIdentified(kind.method, '', '');
-    const id = idOf(exchange, message);
-    if (message.cursorStart !== -1) {
-      // The list is complete, so no cursor is ever given out (S35).
-      answerError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' });
-      return;
-    }
-    if (!hasRoom(session, exchange, id)) return;
-    const { virtualHost } = caller;
-    const work = new ListInFlight(id, exchange);
-    session.begin(work);
-    listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
-      session.finish(work);
-      if (typeof list === 'string') {
-        const error = list === 'undeclared' ? methodNotFound(kind.method) : LIST_FAILED;
-        if (!session.isEnded) work.fail(error);
-        return;
-      }
-      this.#reportUnreachable(virtualHost, list.unreachable);
-      // With the session's end the caller has been told.
-      if (session.isEnded) list.drop();
-      else list.respondTo(exchange, work.isStreaming);
-    });
-  }
-
-  #relayRequest(
-    method: TargetMethod,
-    caller: Caller,
-    session: Session,
-    exchange: Exchange,
-    message: ClientMessage,
-  ): void {
-    const { target, tool } = readTarget(method, caller.virtualHost, exchange.request.body, message);
-    if ('error' in target) {
-      exchange.watcher?.onIdentified(method, '', tool);
-      const isUndeclared = target.capability !== 0 && session.declares(target.capability) === 'no';
-      answerError(exchange, idOf(exchange, message), isUndeclared ? methodNotFound(method) : target.error);
-      return;
-    }
-    this.#relayTo(target, session, exchange, message, tool);
-  }
-
-  #relayTo(target: Target, session: Session, exchange: Exchange, message: ClientMessage, tool: string): void {
-    const { backend, outgoing, gate, uriPlaces, taskPlaces } = target;
-    const { method } = message;
-    const id = idOf(exchange, message);
-    exchange.watcher?.onIdentified(method, backend.name, tool);
-    if (!hasRoom(session, exchange, id)) return;
-    const upstream = session.upstream(backend);
-    const passthrough = passthroughHeadersFor(backend, exchange.request);
-    const onSettled = gate && session.onSubscribing(method, upstream, gate.uri, passthrough);
-    if (onSettled === 'full') return answerError(exchange, id, SUBSCRIPTIONS_FULL);
-    const request = new RelayedRequest({
-      session,
-      upstream,
-      exchange,
-      message,
-      outgoing,
-      gate: gate && new Gate(this.#context, this.#merger, session, gate),
-      onSettled,
-      uriPlaces,
-      taskPlaces,
-      passthrough,
-      deadlines: this.#context.deadlines,
-      idleTimeoutMs: silenceMsMax(method, this.#context.options),
-    });
-    request.start();
   }
 
   #openStream(caller: Caller, session: Session, exchange: Exchange): void {
@@ -426,20 +254,4 @@ export class Relay {
     // Not 202: SDKs report that as a session that could not be ended.
     exchange.respond(200, '', '');
   }
-
-  #reportUnreachable(virtualHost: CompiledVirtualHost, tools: readonly string[]): void {
-    if (tools.length === 0 || this.#reported.has(virtualHost)) return;
-    this.#reported.add(virtualHost);
-    this.#logger.warn(
-      { virtualHost: virtualHost.id, tools },
-      'tools left out: a longer backend name takes their names; rename one of the backends',
-    );
-  }
-}
-
-const SUBSCRIPTIONS_FULL = { code: rpcCodes.refused, message: 'Too many subscriptions in this session' };
-const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list could not be merged' };
-
-function idOf(exchange: Exchange, message: ClientMessage): IdSpan {
-  return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
 }

@@ -1,0 +1,220 @@
+// Gives each message of a session to what serves its method, in the order in which methods are told apart: requests for one
+// backend, lists, what the gateway answers by itself, and what only a backend can know. Hot.
+import { listKindOf, type ListKind } from '../protocol/list-kinds.js';
+import {
+  readClientMessage,
+  readLargeClientMessage,
+  type ClientMessage,
+  type ClientReading,
+} from '../protocol/json-rpc.js';
+import { limits } from '../shared/limits.js';
+import type { Logger } from '../shared/logger.js';
+import { refusals, rpcCodes } from '../shared/refusals.js';
+import type { IdSpan } from '../upstream/rpc-request.js';
+import type { UpstreamContext } from '../upstream/upstream-context.js';
+import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
+import { accept, answer, answerError, methodNotFound, resultMessage } from './answers.js';
+import { answerBatch } from './batch.js';
+import type { Caller } from './caller.js';
+import { onClientNotice } from './client-notices.js';
+import type { Exchange } from './exchange.js';
+import { backendOfMethod } from './experimental.js';
+import { Gate } from './gate.js';
+import { ListInFlight, listAll } from './listing.js';
+import type { ListMerger } from './list-merge/list-merger.js';
+import { trySetLogLevel } from './log-level.js';
+import { passthroughHeadersFor } from './passthrough.js';
+import { RelayedRequest } from './relayed-request.js';
+import { refuseMessage, refuseUnread } from './refused-message.js';
+import { hasRoom } from './request-room.js';
+import type { Session } from './session.js';
+import { isTargetMethod, readTarget, silenceMsMax, type Target, type TargetMethod } from './targets.js';
+
+const SUBSCRIPTIONS_FULL = { code: rpcCodes.refused, message: 'Too many subscriptions in this session' };
+const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list could not be merged' };
+
+export class Dispatcher {
+  readonly #context: UpstreamContext;
+  readonly #merger: ListMerger;
+  readonly #logger: Logger;
+  /** Virtual hosts whose unreachable tools were logged already. */
+  readonly #reported = new WeakSet<CompiledVirtualHost>();
+
+  constructor(context: UpstreamContext, merger: ListMerger, logger: Logger) {
+    this.#context = context;
+    this.#merger = merger;
+    this.#logger = logger;
+  }
+
+  /** Takes a POST of the session. */
+  post(caller: Caller, session: Session, exchange: Exchange): void {
+    const { body } = exchange.request;
+    if (body.length > limits.readAtOnceBytesMax) return this.#postLarge(caller, session, exchange);
+    const message = readClientMessage(body);
+    if (typeof message !== 'string') session.applyConfig(caller.virtualHost, exchange.request);
+    this.#onMessage(caller, session, exchange, message);
+  }
+
+  /** Other messages of the session are served while this one is read, and may change its config or end it. */
+  #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
+    session.applyConfig(virtualHost, exchange.request);
+    const number = session.readings.begin(exchange.isPart);
+    readLargeClientMessage(subject, exchange.request.body, (message) => {
+      exchange.onRead(message);
+      if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
+      else this.#onMessage({ subject, virtualHost: session.virtualHost ?? virtualHost }, session, exchange, message);
+      session.readings.end(number);
+    });
+  }
+
+  #onMessage(caller: Caller, session: Session, exchange: Exchange, message: ClientReading): void {
+    if (typeof message === 'string') refuseUnread(exchange, message);
+    else if (message.kind === 'request') this.request(caller, session, exchange, message);
+    else if (message.kind === 'batch')
+      answerBatch(this.#context.answerMemory, session, exchange, message, (part, virtualHost = caller.virtualHost) =>
+        this.post({ ...caller, virtualHost }, session, part),
+      );
+    else this.#notification(session, exchange, message);
+  }
+
+  /** Takes a request of the session that is read. */
+  request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    const { method } = message;
+    if (method !== 'ping') session.onReady();
+    if (isTargetMethod(method)) {
+      this.#relayRequest(method, caller, session, exchange, message);
+      return;
+    }
+    const kind = listKindOf(method);
+    if (kind !== undefined) {
+      this.#list(kind, caller, session, exchange, message);
+      return;
+    }
+    switch (method) {
+      case 'ping':
+        exchange.watcher?.onIdentified('ping', '', '');
+        answer(exchange, resultMessage(idOf(exchange, message), '{}'));
+        break;
+      case 'initialize':
+        refuseMessage(exchange, refusals.alreadyInitialized, message);
+        break;
+      case 'logging/setLevel':
+        this.#setLogLevel(caller, session, exchange, message);
+        break;
+      default:
+        this.#relayExperimental(caller, session, exchange, message);
+    }
+  }
+
+  /** A method that MCP does not have. */
+  #relayExperimental({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    const { method } = message;
+    const backend = backendOfMethod(session, virtualHost, method);
+    if (backend === undefined) {
+      exchange.watcher?.onIdentified(method, '', '');
+      answerError(exchange, idOf(exchange, message), methodNotFound(method));
+    } else {
+      const outgoing = { body: exchange.request.body };
+      const target: Target = { backend, outgoing, gate: undefined, uriPlaces: 0, taskPlaces: 0 };
+      this.#relayTo(target, session, exchange, message, '');
+    }
+  }
+
+  #setLogLevel({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    const id = idOf(exchange, message);
+    if (!hasRoom(session, exchange, id)) return;
+    const plan = { session, virtualHost, exchange, id, message };
+    if (!trySetLogLevel(this.#context, plan)) answerError(exchange, id, methodNotFound(message.method));
+  }
+
+  #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    onClientNotice(session, exchange, message);
+    accept(exchange);
+  }
+
+  #list(kind: ListKind, caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    exchange.watcher?.onIdentified(kind.method, '', '');
+    const id = idOf(exchange, message);
+    if (message.cursorStart !== -1) {
+      // The list is complete, so no cursor is ever given out (S35).
+      answerError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' });
+      return;
+    }
+    if (!hasRoom(session, exchange, id)) return;
+    const { virtualHost } = caller;
+    const work = new ListInFlight(id, exchange);
+    session.begin(work);
+    listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
+      session.finish(work);
+      if (typeof list === 'string') {
+        const error = list === 'undeclared' ? methodNotFound(kind.method) : LIST_FAILED;
+        if (!session.isEnded) work.fail(error);
+        return;
+      }
+      this.#reportUnreachable(virtualHost, list.unreachable);
+      // With the session's end the caller has been told.
+      if (session.isEnded) list.drop();
+      else list.respondTo(exchange, work.isStreaming);
+    });
+  }
+
+  #relayRequest(
+    method: TargetMethod,
+    caller: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+  ): void {
+    const { target, tool } = readTarget(method, caller.virtualHost, exchange.request.body, message);
+    if ('error' in target) {
+      exchange.watcher?.onIdentified(method, '', tool);
+      const isUndeclared = target.capability !== 0 && session.declares(target.capability) === 'no';
+      answerError(exchange, idOf(exchange, message), isUndeclared ? methodNotFound(method) : target.error);
+      return;
+    }
+    this.#relayTo(target, session, exchange, message, tool);
+  }
+
+  #relayTo(target: Target, session: Session, exchange: Exchange, message: ClientMessage, tool: string): void {
+    const { backend, outgoing, gate, uriPlaces, taskPlaces } = target;
+    const { method } = message;
+    const id = idOf(exchange, message);
+    exchange.watcher?.onIdentified(method, backend.name, tool);
+    if (!hasRoom(session, exchange, id)) return;
+    const upstream = session.upstream(backend);
+    const passthrough = passthroughHeadersFor(backend, exchange.request);
+    const onSettled = gate && session.onSubscribing(method, upstream, gate.uri, passthrough);
+    if (onSettled === 'full') return answerError(exchange, id, SUBSCRIPTIONS_FULL);
+    const request = new RelayedRequest({
+      session,
+      upstream,
+      exchange,
+      message,
+      outgoing,
+      gate: gate && new Gate(this.#context, this.#merger, session, gate),
+      onSettled,
+      uriPlaces,
+      taskPlaces,
+      passthrough,
+      deadlines: this.#context.deadlines,
+      idleTimeoutMs: silenceMsMax(method, this.#context.options),
+    });
+    request.start();
+  }
+
+  #reportUnreachable(virtualHost: CompiledVirtualHost, tools: readonly string[]): void {
+    if (tools.length === 0 || this.#reported.has(virtualHost)) return;
+    this.#reported.add(virtualHost);
+    this.#logger.warn(
+      { virtualHost: virtualHost.id, tools },
+      'tools left out: a longer backend name takes their names; rename one of the backends',
+    );
+  }
+}
+
+/** Where the request's id stands. */
+export function idOf(exchange: Exchange, message: ClientMessage): IdSpan {
+  return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
+}
