@@ -41,7 +41,7 @@ function onCancelled(session: Session, exchange: Exchange, message: ClientMessag
   if (message.requestIdStart === -1) return;
   const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
   const tryIt = (): boolean => {
-    const work = session.find(key);
+    const work = session.inFlight.find(key);
     work?.cancel(exchange, message);
     return work !== undefined;
   };
@@ -58,7 +58,7 @@ function onRootsChanged(session: Session, exchange: Exchange): void {
   const body = length < limits.countedFromBytes ? exchange.request.body : ROOTS_CHANGED;
   backendTurns.visitAll(session.identity.subject, virtualHost.backends, {
     visit: (backend) => {
-      const upstream = session.openUpstream(backend.name);
+      const upstream = session.upstreams.open(backend.name);
       upstream?.tellRootsChanged(body, passthroughHeadersFor(backend, exchange.request));
     },
     onNoRoom: () => undefined,

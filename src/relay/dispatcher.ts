@@ -24,6 +24,7 @@ import { ListInFlight, listAll } from './listing.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import { trySetLogLevel } from './log-level.js';
 import { passthroughHeadersFor } from './passthrough.js';
+import { onSubscribing } from './subscribing.js';
 import { RelayedRequest } from './relayed-request.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
 import { hasRoom } from './request-room.js';
@@ -109,7 +110,7 @@ export class Dispatcher {
   /** A method that MCP does not have. */
   #relayExperimental({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const { method } = message;
-    const backend = backendOfMethod(session, virtualHost, method);
+    const backend = backendOfMethod(session.upstreams, virtualHost, method);
     if (backend === undefined) {
       exchange.watcher?.onIdentified(method, '', '');
       answerError(exchange, idOf(exchange, message), methodNotFound(method));
@@ -170,7 +171,7 @@ export class Dispatcher {
     const { target, tool } = readTarget(method, caller.virtualHost, exchange.request.body, message);
     if ('error' in target) {
       exchange.watcher?.onIdentified(method, '', tool);
-      const isUndeclared = target.capability !== 0 && session.declares(target.capability) === 'no';
+      const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
       answerError(exchange, idOf(exchange, message), isUndeclared ? methodNotFound(method) : target.error);
       return;
     }
@@ -185,7 +186,7 @@ export class Dispatcher {
     if (!hasRoom(session, exchange, id)) return;
     const upstream = session.upstream(backend);
     const passthrough = passthroughHeadersFor(backend, exchange.request);
-    const onSettled = gate && session.onSubscribing(method, upstream, gate.uri, passthrough);
+    const onSettled = gate && onSubscribing(session, method, upstream, gate.uri, passthrough);
     if (onSettled === 'full') return answerError(exchange, id, SUBSCRIPTIONS_FULL);
     const request = new RelayedRequest({
       session,

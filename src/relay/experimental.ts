@@ -1,19 +1,17 @@
 // Methods that MCP does not have: each is the backend's that declares an experimental capability of its name, unless there are
 // two. Nothing in their messages is rewritten, as nobody knows what is in them. Cold.
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
-import type { Session } from './session.js';
-
-type BackendsSession = Pick<Session, 'usedUpstream'>;
+import type { SessionUpstreams } from './session-upstreams.js';
 
 /** The one backend that has such a method, as far as is known. */
 export function backendOfMethod(
-  session: BackendsSession,
+  upstreams: Pick<SessionUpstreams, 'used'>,
   { backends }: CompiledVirtualHost,
   method: string,
 ): CompiledBackend | undefined {
   let found: CompiledBackend | undefined;
   for (const backend of backends.values()) {
-    const declared = session.usedUpstream(backend.name)?.experimental ?? [];
+    const declared = upstreams.used(backend.name)?.experimental ?? [];
     if (!declared.some(({ name }) => name === method)) continue;
     if (found !== undefined) return undefined;
     found = backend;
@@ -22,10 +20,10 @@ export function backendOfMethod(
 }
 
 /** What callers are told of at `initialize`: `capabilities.experimental` as JSON, `''` for none. */
-export function experimentalJson(session: BackendsSession, { backends }: CompiledVirtualHost): string {
+export function experimentalJson(upstreams: Pick<SessionUpstreams, 'used'>, { backends }: CompiledVirtualHost): string {
   const byName = new Map<string, string | undefined>();
   for (const backend of backends.values()) {
-    for (const { name, value } of session.usedUpstream(backend.name)?.experimental ?? []) {
+    for (const { name, value } of upstreams.used(backend.name)?.experimental ?? []) {
       // Of two backends neither would be asked.
       byName.set(name, byName.has(name) ? undefined : value);
     }

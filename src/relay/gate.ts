@@ -43,7 +43,7 @@ export class Gate {
   pass(upstream: UpstreamSession, passthrough: readonly string[], done: GateOutcome): void {
     const { capability, method, unknown } = this.#rules;
     if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
-      done(this.#session.declares(capability) === 'no' ? methodNotFound(method) : unknown);
+      done(this.#session.upstreams.declares(capability) === 'no' ? methodNotFound(method) : unknown);
       return;
     }
     const uri = this.#isEndingOfHeld(upstream) ? undefined : this.#rules.uri;

@@ -135,7 +135,7 @@ function initializeResult(
   const said = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
   const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
   // The union of what the backends declare, cut to what is relayed (decisions 2.4).
-  const told = withExperimental(capabilitiesJson(capabilities), experimentalJson(session, virtualHost));
+  const told = withExperimental(capabilitiesJson(capabilities), experimentalJson(session.upstreams, virtualHost));
   return `{"protocolVersion":"${protocolVersion}","capabilities":${told},"serverInfo":${SERVER_INFO}${said}${meta}}`;
 }
 

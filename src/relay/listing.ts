@@ -116,7 +116,7 @@ export function listAll(
       return;
     }
     // A backend that is away may have such a list; the caller is told who is.
-    if (unavailable.length === 0 && kind.name !== 'tools' && session.declares(kind.capability) === 'no') {
+    if (unavailable.length === 0 && kind.name !== 'tools' && session.upstreams.declares(kind.capability) === 'no') {
       done('undeclared');
       return;
     }

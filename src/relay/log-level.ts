@@ -41,7 +41,7 @@ export interface LogLevelPlan {
 /** @returns false when no backend has logging, and the request is still to be answered. */
 export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): boolean {
   const { session, exchange, id, message } = plan;
-  if (session.declares(capability.logging) === 'no') return false;
+  if (session.upstreams.declares(capability.logging) === 'no') return false;
   const { body } = exchange.request;
   const params = body.subarray(message.paramsStart, message.paramsEnd);
   const level = message.paramsStart === -1 ? undefined : readMember(params, 'level');
@@ -106,7 +106,7 @@ class SettingLogLevel extends RequestInFlight {
     session.begin(this);
     backendTurns.visitAll(session.identity.subject, virtualHost.backends, {
       visit: (backend) => {
-        const upstream = session.openUpstream(backend.name);
+        const upstream = session.upstreams.open(backend.name);
         const { logLevel } = session;
         if (upstream === undefined || !upstream.declares(capability.logging) || logLevel === undefined)
           return this.#settle();

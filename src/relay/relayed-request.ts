@@ -84,7 +84,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
 
   start(): void {
     // Of two that wait for one task its backend would ask either of them.
-    if (this.#plan.message.method === 'tasks/result') this.#plan.session.giveUpAbandoned(this.#task);
+    if (this.#plan.message.method === 'tasks/result') this.#plan.session.inFlight.giveUpAbandoned(this.#task);
     this.#plan.session.begin(this);
     this.#plan.exchange.onAbort = () => this.#onCallerGone();
     // A large message takes a while to be read, and its caller may be gone by then.

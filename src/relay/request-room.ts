@@ -10,7 +10,7 @@ const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in fl
 
 /** Whether one more request may be in flight; it is refused otherwise. */
 export function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boolean {
-  if (session.isFull) {
+  if (session.inFlight.isFull) {
     answerError(exchange, id, SESSION_FULL);
     return false;
   }

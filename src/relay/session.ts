@@ -5,7 +5,6 @@ import type { AnswerOptions } from '../config/dataplane-options.js';
 import type { Account } from '../shared/accounts.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
-import type { BackendMessage } from '../protocol/json-rpc.js';
 import { canResume } from '../protocol/protocol-versions.js';
 import type { ShareBound } from '../shared/share.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
@@ -13,7 +12,7 @@ import type { SessionRecord, UpstreamRecord } from '../session-directory/session
 import { allowListHash, allowListHashes } from './allow-list-hash.js';
 import { BackendRequests } from './backend-requests.js';
 import type { DirectoryEntry } from './directory-entry.js';
-import { mergeUpstreams, recordOf, restoreUpstreams } from './recorded-upstreams.js';
+import { mergeUpstreams, restoreUpstreams } from './recorded-upstreams.js';
 import { OWN_INTRODUCTION, type ClientIntroduction } from '../upstream/client-introduction.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
 import { sendLogLevel } from './log-level.js';
@@ -21,15 +20,15 @@ import { passthroughHeadersFor } from './passthrough.js';
 import { ReadingsUnderWay } from './readings-under-way.js';
 import type { RequestInFlight } from './request-in-flight.js';
 import { RequestsInFlight } from './requests-in-flight.js';
-import { isReachable, rivalsOf } from '../user-config/routing.js';
 import { SessionMemory } from './session-memory.js';
 import type { SlowRequests } from './slow-requests.js';
-import { isSessionStream, StreamKeeper, type EventId } from './stream-keeper.js';
+import { StreamKeeper, type EventId } from './stream-keeper.js';
 import { Subscriptions } from './subscriptions.js';
 import type { TaskForm } from './task-ids.js';
 import { Unasked } from './unasked.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
-import { UpstreamSession } from '../upstream/upstream-session.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
+import { SessionUpstreams } from './session-upstreams.js';
 
 export interface SessionIdentity {
   readonly id: string;
@@ -65,9 +64,9 @@ export class Session {
   #unasked: Unasked | undefined;
   /** Made for the first request of a backend's. */
   #backendRequests: BackendRequests | undefined;
-  readonly #upstreams = new Map<string, UpstreamSession>();
-  readonly #inFlight: RequestsInFlight;
-  #virtualHost: CompiledVirtualHost | undefined;
+  readonly upstreams: SessionUpstreams;
+  /** What is in flight in it. What begins must come to `finish`. */
+  readonly inFlight: RequestsInFlight;
   #logLevel: Buffer | undefined;
   /** For `Sessions`: what other processes know of it; `undefined` without a directory. */
   entry: DirectoryEntry | undefined = undefined;
@@ -80,26 +79,31 @@ export class Session {
   #isInitialized = false;
   #isEnded = false;
   #isRestoring = false;
-  readonly #onUpstreamDropped = (upstream: UpstreamSession): void => {
-    this.#unasked?.onDropped(upstream);
-    this.#onChanged();
-  };
-  /** What the backend forgot, or never heard, it is told again. */
-  readonly #onUpstreamOpened = (upstream: UpstreamSession, passthrough: readonly string[]): void => {
-    this.#unasked?.onOpened(upstream, passthrough);
-    this.#subscriptions?.replay(this.#context, upstream, passthrough);
-    this.#onChanged();
-    if (this.#logLevel === undefined || !upstream.declares(capability.logging)) return;
-    sendLogLevel(this.#context, upstream, this.#logLevel, passthrough, () => undefined);
-  };
-
   constructor(context: UpstreamContext, identity: SessionIdentity, account: Account, means: SessionMeans) {
     this.#context = context;
     this.identity = identity;
     this.account = account;
     this.#memory = new SessionMemory(account, identity.introduction);
+    this.upstreams = new SessionUpstreams(context, identity, this.#memory, {
+      onOpened: (upstream, passthrough) => this.#onUpstreamOpened(upstream, passthrough),
+      onDropped: (upstream) => this.#onUpstreamDropped(upstream),
+    });
     this.#means = means;
-    this.#inFlight = new RequestsInFlight(account, means.slow);
+    this.inFlight = new RequestsInFlight(account, means.slow);
+  }
+
+  #onUpstreamDropped(upstream: UpstreamSession): void {
+    this.#unasked?.onDropped(upstream);
+    this.#onChanged();
+  }
+
+  /** What the backend forgot, or never heard, it is told again. */
+  #onUpstreamOpened(upstream: UpstreamSession, passthrough: readonly string[]): void {
+    this.#unasked?.onOpened(upstream, passthrough);
+    this.#subscriptions?.replay(this.#context, upstream, passthrough);
+    this.#onChanged();
+    if (this.#logLevel === undefined || !upstream.declares(capability.logging)) return;
+    sendLogLevel(this.#context, upstream, this.#logLevel, passthrough, () => undefined);
   }
 
   /** A cancellation of what is not in flight here. */
@@ -114,10 +118,9 @@ export class Session {
 
   /** Whether something is under way in it: a request, or the opening of an upstream session. */
   get isBusy(): boolean {
-    if (!this.#inFlight.isEmpty || this.#readings?.isEmpty === false) return true;
+    if (!this.inFlight.isEmpty || this.#readings?.isEmpty === false) return true;
     if (this.#unasked?.stream.isOpen === true || this.#backendRequests?.isEmpty === false) return true;
-    for (const { state } of this.#upstreams.values()) if (state === 'opening') return true;
-    return false;
+    return this.upstreams.isAnyOpening;
   }
 
   /** The params of the client's last `logging/setLevel`, as JSON. */
@@ -139,30 +142,11 @@ export class Session {
     return (this.#subscriptions ??= new Subscriptions(this.#memory, () => this.#onChanged()));
   }
 
-  /**
-   * A backend is asked for a subscription, or to take it back; nothing happens for other methods.
-   * @returns what to do when that is settled, perhaps more than once; `full` when there is no room for one more.
-   */
-  onSubscribing(
-    method: string,
-    upstream: UpstreamSession,
-    uri: string | undefined,
-    passthrough: readonly string[],
-  ): ((isDone: boolean) => void) | 'full' | undefined {
-    const { backend } = upstream;
-    if (uri === undefined) return undefined;
-    if (method === 'resources/unsubscribe') return (isDone) => isDone && this.#subscriptions?.delete(backend.name, uri);
-    if (method !== 'resources/subscribe') return undefined;
-    const giveBack = this.subscriptions.tryReserve(backend.name, uri);
-    if (giveBack === undefined) return 'full';
-    return (isDone) => {
-      giveBack();
-      // Meanwhile the backend may have moved, or its allow-list may have changed.
-      if (!isDone || this.#upstreams.get(backend.name) !== upstream) return;
-      this.subscriptions.add(backend.name, uri);
-      this.subscriptions.onReconfigured(this.#context, upstream, backend, passthrough);
-      this.#unasked?.onSubscribed(upstream, passthrough);
-    };
+  /** The backend has taken it. @param before the backend as it was when it was asked. */
+  onSubscribed(upstream: UpstreamSession, before: CompiledBackend, uri: string, passthrough: readonly string[]): void {
+    this.subscriptions.add(before.name, uri);
+    this.subscriptions.onReconfigured(this.#context, upstream, before, passthrough);
+    this.#unasked?.onSubscribed(upstream, passthrough);
   }
 
   /** Whether the backend was seen to take subscriptions, and has one. */
@@ -185,8 +169,9 @@ export class Session {
       introduction: this.identity.introduction,
       deadlines,
       answerTimeoutMs: options.clientAnswerTimeoutMs,
-      isTaskReachable: (backend, taskId) => this.#isTaskReachable(backend, taskId),
-      openUpstreams: () => this.#sharedUpstreams(),
+      isTaskReachable: (backend, taskId) => this.upstreams.isTaskReachable(backend, taskId),
+      // Those of which another process may know.
+      openUpstreams: () => (this.entry === undefined ? [] : this.upstreams.allOpen()),
     }));
   }
 
@@ -195,22 +180,9 @@ export class Session {
     return upstream.declares(capability.tasks) ? this.backendRequests.taskForm(upstream) : undefined;
   }
 
-  /** Those of which another process may know. */
-  #sharedUpstreams(): readonly UpstreamSession[] {
-    return this.entry === undefined ? [] : [...this.#upstreams.values()].filter(({ state }) => state === 'open');
-  }
-
-  #isTaskReachable(backend: CompiledBackend, taskId: string): boolean {
-    return this.#virtualHost === undefined || isReachable(rivalsOf(this.#virtualHost, backend), backend, taskId);
-  }
-
   /** That of the config last obeyed. */
   get virtualHost(): CompiledVirtualHost | undefined {
-    return this.#virtualHost;
-  }
-
-  get isFull(): boolean {
-    return this.#inFlight.isFull;
+    return this.upstreams.virtualHost;
   }
 
   /** Whether this caller may use the session here; who may not learns nothing of it (X02, X03). */
@@ -227,9 +199,9 @@ export class Session {
   /** As it is now: what another process needs to go on with it. */
   record(): SessionRecord {
     const { protocolVersion, introduction } = this.identity;
-    const upstreams = [...this.#upstreams.values()].flatMap(recordOf);
+    const upstreams = this.upstreams.recorded();
     const subscriptions = this.#subscriptions?.recorded() ?? {};
-    const allowLists = allowListHashes(this.#virtualHost?.backends, Object.keys(subscriptions));
+    const allowLists = allowListHashes(this.virtualHost?.backends, Object.keys(subscriptions));
     return { protocolVersion, ...introduction, logLevel: this.#logLevel, upstreams, subscriptions, allowLists };
   }
 
@@ -276,7 +248,7 @@ export class Session {
       else this.#unasked.onReplaced(upstream, restore);
     });
     this.subscriptions.merge(subscriptions, !isChanged);
-    this.#endUngranted(Object.keys(subscriptions), allowLists, this.#virtualHost);
+    this.#endUngranted(Object.keys(subscriptions), allowLists, this.virtualHost);
   }
 
   /**
@@ -284,40 +256,26 @@ export class Session {
    * first needed. Hot: one comparison unless the config changed.
    */
   applyConfig(virtualHost: CompiledVirtualHost, request: ExchangeRequest): void {
-    if (this.#virtualHost === virtualHost) return;
-    this.#virtualHost = virtualHost;
-    for (const [name, upstream] of this.#upstreams) {
-      const backend = virtualHost.backends.get(name);
-      if (backend !== undefined && isSamePlace(backend, upstream.backend)) {
-        const before = upstream.backend;
-        upstream.reconfigure(backend);
-        this.#subscriptions?.onReconfigured(this.#context, upstream, before, passthroughHeadersFor(backend, request));
+    if (this.upstreams.virtualHost === virtualHost) return;
+    for (const { upstream, before } of this.upstreams.apply(virtualHost)) {
+      const passthrough = passthroughHeadersFor(upstream.backend, request);
+      if (before !== undefined) {
+        this.#subscriptions?.onReconfigured(this.#context, upstream, before, passthrough);
       } else {
-        this.#upstreams.delete(name);
-        this.#subscriptions?.forget(name);
-        this.#memory.drop(limits.upstreamSessionBytesEach);
-        upstream.close(passthroughHeadersFor(upstream.backend, request));
+        this.#subscriptions?.forget(upstream.backend.name);
+        upstream.close(passthrough);
       }
     }
   }
 
   /** Whether it lives, and this is still the config that it obeyed last: for what takes several turns of the event loop. */
   hasConfig(virtualHost: CompiledVirtualHost): boolean {
-    return !this.#isEnded && this.#virtualHost === virtualHost;
+    return !this.#isEnded && this.upstreams.virtualHost === virtualHost;
   }
 
-  /** The upstream session with a backend of the config last obeyed; made on first use, not yet opened. */
+  /** The upstream session with a backend of the config last obeyed; made on first use, not yet opened. Hot. */
   upstream(backend: CompiledBackend): UpstreamSession {
-    let upstream = this.#upstreams.get(backend.name);
-    if (upstream === undefined) {
-      this.#memory.keep(limits.upstreamSessionBytesEach);
-      const { subject, introduction } = this.identity;
-      upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory);
-      upstream.onOpened = this.#onUpstreamOpened;
-      upstream.onDropped = this.#onUpstreamDropped;
-      this.#upstreams.set(backend.name, upstream);
-    }
-    return upstream;
+    return this.upstreams.of(backend);
   }
 
   /** Of the streams that the client can go on with; `undefined` when it speaks a version that knows none (S42). */
@@ -327,43 +285,6 @@ export class Session {
     const { protocolVersion, introduction } = this.identity;
     if (introduction === OWN_INTRODUCTION || !canResume(protocolVersion)) return undefined;
     return (this.#streamKeeper = new StreamKeeper(this.account, this.#context.deadlines, this.#means.answers));
-  }
-
-  /**
-   * The client's GET with the id of the last event that it got.
-   * @returns `gone` when that names a stream of a call that is not kept; `complete` when nothing follows that event, which is
-   *   the answer; `other` when it names none.
-   */
-  resumeStream(exchange: Exchange, id: EventId): 'resumed' | 'gone' | 'complete' | 'other' {
-    const keeper = this.streamKeeper;
-    if (keeper === undefined || isSessionStream(id)) return 'other';
-    const stream = keeper.find(id.stream);
-    if (stream?.hasSaid(id.position) !== true) return 'gone';
-    if (stream.isCompleteAt(id.position)) return 'complete';
-    stream.attach(exchange, id.position);
-    return 'resumed';
-  }
-
-  /** Whether some backend of the config last obeyed declares what a bit of `capability` says, as far as is known. */
-  declares(bit: number): 'yes' | 'no' | 'unknown' {
-    let isUnknown = false;
-    for (const name of this.#virtualHost?.backends.keys() ?? []) {
-      const capabilities = this.#upstreams.get(name)?.knownCapabilities;
-      if (capabilities === undefined) isUnknown = true;
-      else if ((capabilities & bit) !== 0) return 'yes';
-    }
-    return isUnknown ? 'unknown' : 'no';
-  }
-
-  /** The same if it was used, whatever its state. */
-  usedUpstream(backendName: string): UpstreamSession | undefined {
-    return this.#upstreams.get(backendName);
-  }
-
-  /** The same if it is open. */
-  openUpstream(backendName: string): UpstreamSession | undefined {
-    const upstream = this.#upstreams.get(backendName);
-    return upstream?.state === 'open' ? upstream : undefined;
   }
 
   /**
@@ -420,38 +341,18 @@ export class Session {
 
   /** A request is being worked on: it keeps the session from idling out, and the session's end ends it. */
   begin(work: RequestInFlight): void {
-    this.#inFlight.begin(work);
-  }
-
-  /** A request waits anew for what others of this session have waited for whose callers are gone. */
-  giveUpAbandoned(wait: string): void {
-    this.#inFlight.giveUpAbandoned(wait);
+    this.inFlight.begin(work);
   }
 
   finish(work: RequestInFlight): void {
     // The client has its answer still to read, and perhaps to come for again.
-    if (this.#inFlight.finish(work) && !this.#isEnded) this.idleDeadline?.restart();
+    if (this.inFlight.finish(work) && !this.#isEnded) this.idleDeadline?.restart();
   }
 
-  /** What can be cancelled under the id of this key; of several, which a caller should not do, the latest. */
-  find(idKey: string): RequestInFlight | undefined {
-    return this.#inFlight.find(idKey);
-  }
-
-  /** The backend has asked the client on a stream of its own, perhaps for any of its calls, or has all answers. */
-  excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
-    this.#inFlight.excuseSilence(upstream, isExcused);
-  }
-
-  /** Whether the backend has asked so and waits for an answer. Hot. */
+  /** Whether the backend has asked the client on a stream of its own and waits for an answer. Hot. */
   isAskedUnasked(upstream: UpstreamSession): boolean {
     if (this.#unasked === undefined || this.#backendRequests === undefined) return false;
     return this.#backendRequests.isAsking(this.#unasked.stream, upstream);
-  }
-
-  /** Progress on the backend's own stream. @returns whether it is that of a call in flight. */
-  hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
-    return this.#inFlight.hearProgress(upstream, bytes, message);
   }
 
   /**
@@ -476,23 +377,12 @@ export class Session {
   release(): readonly UpstreamSession[] {
     if (this.#isEnded) return [];
     this.#isEnded = true;
-    this.#inFlight.endAll();
+    this.inFlight.endAll();
     this.#unasked?.end();
     this.#streamKeeper?.end();
     this.#backendRequests?.clear();
-    const upstreams = [...this.#upstreams.values()];
-    this.#upstreams.clear();
+    const upstreams = this.upstreams.release();
     this.#memory.dropAll();
     return upstreams;
   }
-}
-
-function isSamePlace(one: CompiledBackend, other: CompiledBackend): boolean {
-  return (
-    one.target.origin === other.target.origin &&
-    one.target.path === other.target.path &&
-    one.obstacle === other.obstacle &&
-    // With other credentials it would be somebody else's.
-    JSON.stringify(one.auth) === JSON.stringify(other.auth)
-  );
 }

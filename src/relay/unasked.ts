@@ -58,7 +58,8 @@ export class Unasked {
       // A client that has listened has all of its idle time before it, as after a call.
       if (!session.isEnded) session.idleDeadline?.restart();
     };
-    const onAsking = (isAsking: boolean, upstream: UpstreamSession): void => session.excuseSilence(upstream, isAsking);
+    const onAsking = (isAsking: boolean, upstream: UpstreamSession): void =>
+      session.inFlight.excuseSilence(upstream, isAsking);
     const isReady = (): boolean => session.isReady;
     const { account, streamKeeper } = session;
     this.stream = new SessionStream(account, context.deadlines, onClosed, streamKeeper, onAsking, isReady);
@@ -204,7 +205,10 @@ export class Unasked {
     if (message.kind === 'request') backendRequests.ask(this.stream, upstream, passthrough, bytes, message);
     else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
     else if (CHANGES.has(message.method)) this.stream.tellChanged(message.method, bytes);
-    else if (message.method !== 'notifications/progress' || !this.#session.hearProgress(upstream, bytes, message)) {
+    else if (
+      message.method !== 'notifications/progress' ||
+      !this.#session.inFlight.hearProgress(upstream, bytes, message)
+    ) {
       const parts = clientsNotification(this.#session, upstream, bytes, message);
       if (parts !== undefined) this.stream.tell(parts);
     }

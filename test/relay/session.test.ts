@@ -203,17 +203,17 @@ t.test('requests are counted and found by their id, up to the limit', async (t) 
   const count = limits.sessionRequestsInFlightMax;
   const requests = Array.from({ length: count }, (_, index) => new CountedRequest(`${index}`));
   for (const [index, request] of requests.entries()) {
-    if (session.isFull) t.fail(`full at ${index}`);
+    if (session.inFlight.isFull) t.fail(`full at ${index}`);
     session.begin(request);
   }
   t.ok(session.isBusy);
-  t.ok(session.isFull);
-  t.equal(session.find('5'), requests[5]);
-  t.equal(session.find('"5'), undefined);
+  t.ok(session.inFlight.isFull);
+  t.equal(session.inFlight.find('5'), requests[5]);
+  t.equal(session.inFlight.find('"5'), undefined);
   session.finish(requests[5]!);
   session.finish(requests[5]!);
-  t.equal(session.find('5'), undefined);
-  t.notOk(session.isFull);
+  t.equal(session.inFlight.find('5'), undefined);
+  t.notOk(session.inFlight.isFull);
   for (const request of requests) session.finish(request);
   t.notOk(session.isBusy);
 });
@@ -235,11 +235,11 @@ t.test('an id that is used twice at once finds the later request, until that one
   const [earlier, later] = [new CountedRequest('1'), new CountedRequest('1')];
   session.begin(earlier);
   session.begin(later);
-  t.equal(session.find('1'), later);
+  t.equal(session.inFlight.find('1'), later);
   session.finish(later);
-  t.equal(session.find('1'), earlier);
+  t.equal(session.inFlight.find('1'), earlier);
   session.finish(earlier);
-  t.equal(session.find('1'), undefined);
+  t.equal(session.inFlight.find('1'), undefined);
   t.notOk(session.isBusy);
 });
 
@@ -248,5 +248,5 @@ t.test('what cannot be cancelled does not hide what can', async (t) => {
   const [call, list] = [new CountedRequest('1'), new CountedRequest('1', false)];
   session.begin(call);
   session.begin(list);
-  t.equal(session.find('1'), call);
+  t.equal(session.inFlight.find('1'), call);
 });
