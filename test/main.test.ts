@@ -74,7 +74,7 @@ for (const kind of ['rsa', 'ec', 'ed25519'] satisfies KeyKind[]) {
     t.equal(errors, '');
     t.equal(status, 0);
     t.match(output, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
-    const options = tokenOptions({ publicKey: key.publicKeyPem, issuer: 'us' });
+    const options = tokenOptions({ publicKey: key.publicKeyPem, issuers: ['us'] });
     const header = `Bearer ${output.trim()}`;
     t.strictSame(await new TokenVerifier(options).verify(header), { kind: 'subject', subject: 'alice' });
     const later = new TokenVerifier(options, () => Date.now() + 300_000);

@@ -2,7 +2,7 @@
 import { SignJWT } from 'jose';
 import { randomUUID } from 'node:crypto';
 import type { TokenOptions } from '../config/dataplane-options.js';
-import { mintingKey, type MintingKey } from './token-keys.js';
+import { mintingKey, type MintingKey } from './minting-key.js';
 
 export class TokenMinter {
   readonly #signing: MintingKey;
@@ -11,7 +11,7 @@ export class TokenMinter {
 
   private constructor(signing: MintingKey, options: TokenOptions) {
     this.#signing = signing;
-    this.#issuer = options.issuer;
+    this.#issuer = options.issuers[0] ?? '';
     this.#audience = options.audience;
   }
 

@@ -1,11 +1,11 @@
 // From an `authorization` header to a subject. Hot: a token that was seen before costs one look-up and one look at the
 // clock, and no promise. What is remembered is only ever a verified token, until it expires.
-import { errors, jwtVerify } from 'jose';
-import type { KeyObject } from 'node:crypto';
+import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTPayload } from 'jose';
 import type { TokenOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
+import type { Logger } from '../shared/logger.js';
 import { RecentMap } from '../shared/recent-map.js';
-import { verificationKeys } from './token-keys.js';
+import { TokenKeys } from './token-keys.js';
 
 export type Verified =
   | { readonly kind: 'subject'; readonly subject: string }
@@ -41,12 +41,20 @@ const REMEMBERED_BYTES = 300;
 const MISSING: Verified = Object.freeze({ kind: 'refused', reason: 'missing' });
 const EXPIRED: Verified = Object.freeze({ kind: 'refused', reason: 'expired' });
 
+/** Before or after jose had its say. */
+class Unverified extends Error {
+  readonly fault: TokenFault;
+
+  constructor(fault: TokenFault) {
+    super(fault);
+    this.fault = fault;
+  }
+}
+
 export class TokenVerifier {
   /** Tokens looked at, by what came of it; `remembered` ones were found good before. */
   readonly counts = { remembered: 0, verified: 0, missing: 0, invalid: 0, expired: 0 };
-  readonly #keys: ReadonlyMap<string, KeyObject | Uint8Array>;
-  readonly #algorithms: string[];
-  readonly #issuer: string;
+  readonly #keys: TokenKeys;
   readonly #audience: string;
   readonly #nowMs: () => number;
   readonly #bounds: TokenBounds;
@@ -55,14 +63,34 @@ export class TokenVerifier {
   /** Whole header value, in its one spelling → the verification that is under way for it. */
   readonly #underWay = new Map<string, Promise<Verified>>();
 
-  constructor(options: TokenOptions, nowMs: () => number = Date.now, bounds: TokenBounds = limits) {
-    this.#keys = verificationKeys(options);
-    this.#algorithms = [...this.#keys.keys()];
-    this.#issuer = options.issuer;
+  /** What was found good before a key was lost is no more. */
+  #generation = 0;
+
+  constructor(
+    options: TokenOptions,
+    nowMs: () => number = Date.now,
+    bounds: TokenBounds = limits,
+    keys = new TokenKeys(options),
+  ) {
+    this.#keys = keys;
     this.#audience = options.audience;
     this.#nowMs = nowMs;
     this.#bounds = bounds;
     this.#remembered = new RecentMap(bounds.tokenCacheEntriesMax, bounds.tokenCacheBytesMax, bytesOf);
+    keys.onLoss = () => {
+      this.#generation += 1;
+      this.#remembered.clear();
+      this.#underWay.clear();
+    };
+  }
+
+  /** Resolves when the keys are as their files are; from then on they follow them. */
+  watchKeys(logger: Logger): Promise<void> {
+    return this.#keys.watch(logger);
+  }
+
+  close(): void {
+    this.#keys.close();
   }
 
   /**
@@ -74,7 +102,7 @@ export class TokenVerifier {
     if (known !== undefined) return this.#counted(known);
     const token = bearerToken(authorization);
     if (token === '') return this.#counted(MISSING);
-    if (this.#keys.size === 0) return this.#counted(invalid('key'));
+    if (this.#keys.isEmpty) return this.#counted(invalid('key'));
     if (!isCanonical(token)) return this.#counted(invalid('form'));
     // However the scheme is written, and with however many spaces: one token is remembered once.
     const spelling = `Bearer ${token}`;
@@ -100,10 +128,12 @@ export class TokenVerifier {
   }
 
   #verifyAnew(authorization: string, token: string): Promise<Verified> {
+    const generation = this.#generation;
     const verifying = this.#verifyToken(token).then((verification) => {
-      this.#underWay.delete(authorization);
+      const isCurrent = generation === this.#generation;
+      if (isCurrent) this.#underWay.delete(authorization);
       this.counts[verification.verified.kind === 'subject' ? 'verified' : verification.verified.reason] += 1;
-      if (verification.verified.kind === 'subject') this.#remember(authorization, verification);
+      if (verification.verified.kind === 'subject' && isCurrent) this.#remember(authorization, verification);
       return verification.verified;
     });
     if (this.#underWay.size < this.#bounds.tokenVerificationsSharedMax) this.#underWay.set(authorization, verifying);
@@ -112,17 +142,8 @@ export class TokenVerifier {
 
   async #verifyToken(token: string): Promise<Verification> {
     try {
-      const nowMs = this.#nowMs();
-      const { payload } = await jwtVerify(token, ({ alg }) => this.#keyOf(alg), {
-        algorithms: this.#algorithms,
-        issuer: this.#issuer,
-        audience: this.#audience,
-        requiredClaims: ['exp', 'sub'],
-        currentDate: new Date(nowMs),
-      });
-      const { sub, exp } = payload;
-      if (typeof sub !== 'string' || sub === '' || exp === undefined)
-        return { verified: invalid('claims'), expiresAtMs: 0 };
+      const { sub, exp } = await this.#verifiedPayload(token);
+      if (typeof sub !== 'string' || sub === '' || exp === undefined) throw new Unverified('claims');
       return { verified: Object.freeze({ kind: 'subject', subject: sub }), expiresAtMs: Math.ceil(exp) * 1_000 };
     } catch (error) {
       // Which check failed is nothing that a caller may learn (decisions 2.2).
@@ -130,11 +151,27 @@ export class TokenVerifier {
     }
   }
 
-  /** jose asks only for the algorithms that it was allowed, and each of them has a key. */
-  #keyOf(algorithm: string): KeyObject | Uint8Array {
-    const key = this.#keys.get(algorithm);
-    if (key === undefined) throw new Error(`no key for the algorithm ${algorithm}`);
-    return key;
+  /** Rejects when the token is not good. Which of its issuer's keys it is signed with is tried, where its head leaves that open. */
+  async #verifiedPayload(token: string): Promise<JWTPayload> {
+    const { alg = '', kid } = decodeProtectedHeader(token);
+    const { iss } = decodeJwt(token);
+    const keys = typeof iss === 'string' ? this.#keys.of(iss) : undefined;
+    if (keys === undefined) throw new Unverified('issuer');
+    const claims = {
+      algorithms: [alg],
+      audience: this.#audience,
+      requiredClaims: ['exp', 'sub'],
+      currentDate: new Date(this.#nowMs()),
+    };
+    const candidates = keys.candidates(alg, kid);
+    for (const { key } of candidates) {
+      try {
+        return (await jwtVerify(token, key, claims)).payload;
+      } catch (error) {
+        if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+      }
+    }
+    throw new Unverified(candidates.length > 0 ? 'signature' : keys.hasAlgorithm(alg) ? 'key' : 'algorithm');
   }
 
   #remember(authorization: string, verification: Verification): void {
@@ -148,13 +185,12 @@ function invalid(cause: TokenFault): Verified {
 }
 
 function faultOf(error: unknown): TokenFault {
+  if (error instanceof Unverified) return error.fault;
   if (error instanceof errors.JWTClaimValidationFailed) return FAULTS_OF_CLAIMS[error.claim] ?? 'claims';
-  if (error instanceof errors.JWSSignatureVerificationFailed) return 'signature';
-  if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JOSENotSupported) return 'algorithm';
   return 'form';
 }
 
-const FAULTS_OF_CLAIMS: Readonly<Record<string, TokenFault>> = { iss: 'issuer', aud: 'audience', nbf: 'not-yet' };
+const FAULTS_OF_CLAIMS: Readonly<Record<string, TokenFault>> = { aud: 'audience', nbf: 'not-yet' };
 
 /**
  * Enough of the signature to tell tokens apart. Hashing all of a token is a twentieth of a call's cost, comparing it with

@@ -30,14 +30,25 @@ export type StoreOptions =
     };
 
 export interface TokenOptions {
-  /** PEM text, SPKI or PKCS#1. */
+  /** PEM text: one public key or several. */
   readonly publicKey: string | undefined;
   /** HMAC secret. */
   readonly secret: Uint8Array | undefined;
+  /** JSON text of a JWK set. */
+  readonly jwks: string | undefined;
+  /** Where these were read, and are read again when they change. */
+  readonly keyPaths: KeyPaths;
   /** PEM text, PKCS#8 or PKCS#1; only bootstrap builds and the `token` command read it. */
   readonly privateKey: string | undefined;
-  readonly issuer: string;
+  /** Of the keys above, one at least; the first one is minted. */
+  readonly issuers: readonly string[];
   readonly audience: string;
+}
+
+export interface KeyPaths {
+  readonly publicKey: string | undefined;
+  readonly secret: string | undefined;
+  readonly jwks: string | undefined;
 }
 
 export interface UpstreamOptions {

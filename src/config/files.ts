@@ -1,17 +1,13 @@
 // Options that name files: each is read and checked before anything listens, so that a wrong key is a fault of the
 // start and not of the thousandth request.
-import { createPrivateKey, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { limits } from '../shared/limits.js';
 import { InvalidValue } from './faults.js';
 import { keyKind } from './key-kind.js';
+import { keysOfJwks, keysOfPem, keysOfSecret } from './verification-keys.js';
 
-/** RFC 7518 section 3.2: a key for HS256 is at least as long as its hash. */
-const HMAC_SECRET_BYTES_MIN = 32;
-
-const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
-const PRIVATE_KEYS = new RegExp(PRIVATE_KEY_LABEL, 'g');
-/** A certificate is read for the public key in it. */
-const PUBLIC_KEYS = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/g;
+const PRIVATE_KEYS = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/g;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 const KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
 
@@ -20,15 +16,27 @@ export interface PemFile {
   readonly pem: string;
 }
 
-/** PEM text of a key to verify tokens with. */
-export function readTokenPublicKey(path: string): string {
-  const pem = readFile(path).toString('utf8');
-  // Node derives the public half of a private key without a word; the private one has no business in every worker.
-  if (PRIVATE_KEY_LABEL.test(pem)) throw new InvalidValue('holds a private key; name the file of its public key');
-  refuseSeveral(pem, PUBLIC_KEYS, 'public keys');
-  const key = tryRead(() => createPublicKey(pem), 'is not a public key in PEM; write one with `openssl pkey -pubout`');
-  if (keyKind(key) === undefined) throw new InvalidValue(`holds a key that tokens cannot be signed with; use ${KINDS}`);
-  return pem;
+export interface SecretFile {
+  readonly path: string;
+  readonly secret: Uint8Array;
+}
+
+export interface TextFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** One key to verify tokens with, or several while they are renewed. */
+export function readTokenPublicKey(path: string): PemFile {
+  const pem = readKeyFile(path).toString('utf8');
+  keysOfPem(pem);
+  return { path, pem };
+}
+
+export function readTokenJwks(path: string): TextFile {
+  const text = readKeyFile(path).toString('utf8');
+  keysOfJwks(text, 'refused');
+  return { path, text };
 }
 
 /** PEM text of a key to mint tokens with. */
@@ -38,11 +46,11 @@ export function readTokenPrivateKey(path: string): string {
   return pem;
 }
 
-export function readSecret(path: string): Uint8Array {
-  const bytes = readFile(path);
+export function readSecret(path: string): SecretFile {
+  const bytes = readKeyFile(path);
   const secret = new Uint8Array(bytes.subarray(0, bytes.length - finalNewlineLength(bytes)));
-  if (secret.length >= HMAC_SECRET_BYTES_MIN) return secret;
-  throw new InvalidValue(`holds a secret that is too short; use ${HMAC_SECRET_BYTES_MIN} random bytes or more`);
+  keysOfSecret(secret);
+  return { path, secret };
 }
 
 export function readPassword(path: string): string {
@@ -77,15 +85,21 @@ function readPrivateKey(path: string): { pem: string; key: KeyObject } {
   const pem = readFile(path).toString('utf8');
   if (/ENCRYPTED/.test(pem))
     throw new InvalidValue('holds an encrypted key; remove its passphrase with `openssl pkey`');
-  refuseSeveral(pem, PRIVATE_KEYS, 'private keys');
+  refuseSeveral(pem);
   const key = tryRead(() => createPrivateKey(pem), 'is not a private key in PEM (PKCS#8, PKCS#1 or SEC1)');
   return { pem, key };
 }
 
 /** OpenSSL takes the first key of a file and says nothing of the others. */
-function refuseSeveral(pem: string, labels: RegExp, what: string): void {
-  const count = pem.match(labels)?.length ?? 0;
-  if (count > 1) throw new InvalidValue(`holds ${count} ${what}; name a file that holds the one to use`);
+function refuseSeveral(pem: string): void {
+  const count = pem.match(PRIVATE_KEYS)?.length ?? 0;
+  if (count > 1) throw new InvalidValue(`holds ${count} private keys; name a file that holds the one to use`);
+}
+
+function readKeyFile(path: string): Buffer {
+  const bytes = readFile(path);
+  if (bytes.length <= limits.keySetBytesMax) return bytes;
+  throw new InvalidValue(`holds more than ${limits.keySetBytesMax} bytes, which no file of keys needs`);
 }
 
 function readFile(path: string): Buffer {

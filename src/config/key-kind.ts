@@ -1,5 +1,5 @@
-// The kinds of keys that tokens are signed with. Everything else is refused at start-up, so that a key which no token
-// can match is never taken for a working one.
+// The kinds of keys that tokens are signed with, and the algorithms of each. Everything else is refused at start-up, so that a
+// key which no token can match is never taken for a working one.
 import type { KeyObject } from 'node:crypto';
 
 export type KeyKind = 'RSA' | 'P-256' | 'P-384' | 'P-521' | 'Ed25519';
@@ -8,6 +8,24 @@ export type KeyKind = 'RSA' | 'P-256' | 'P-384' | 'P-521' | 'Ed25519';
 const RSA_BITS_MIN = 2048;
 
 const CURVES: Readonly<Record<string, KeyKind>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' };
+
+/** The first of each kind is what we mint with. */
+export const ALGORITHMS: Readonly<Record<KeyKind, readonly [string, ...string[]]>> = {
+  RSA: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  'P-256': ['ES256'],
+  'P-384': ['ES384'],
+  'P-521': ['ES512'],
+  Ed25519: ['EdDSA', 'Ed25519'],
+};
+
+/** RFC 7518 section 3.2: an HMAC secret is at least as long as the hash. */
+const HMAC_SECRET_BYTES_MIN = { HS256: 32, HS384: 48, HS512: 64 };
+
+export function hmacAlgorithms(secret: Uint8Array): readonly string[] {
+  return Object.entries(HMAC_SECRET_BYTES_MIN)
+    .filter(([, bytesMin]) => secret.length >= bytesMin)
+    .map(([algorithm]) => algorithm);
+}
 
 /** `undefined` when no JWS algorithm fits the key. */
 export function keyKind(key: KeyObject): KeyKind | undefined {

@@ -18,8 +18,10 @@ export function loadTokenRequest(words: CommandWords, environment: NodeJS.Proces
     token: {
       publicKey: undefined,
       secret: undefined,
+      jwks: undefined,
+      keyPaths: { publicKey: undefined, secret: undefined, jwks: undefined },
       privateKey: values['token-verification-private-key'],
-      issuer: values['token-issuer'],
+      issuers: values['token-issuer'],
       audience: values['token-audience'],
     },
     subject: values.subject,

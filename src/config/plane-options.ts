@@ -84,10 +84,16 @@ export function arrangeStore(values: Values): StoreOptions {
 
 export function arrangeToken(values: Values): TokenOptions {
   return {
-    publicKey: values['token-verification-public-key'],
-    secret: values['token-verification-secret-file'],
+    publicKey: values['token-verification-public-key']?.pem,
+    secret: values['token-verification-secret-file']?.secret,
+    jwks: values['token-jwks-file']?.text,
+    keyPaths: {
+      publicKey: values['token-verification-public-key']?.path,
+      secret: values['token-verification-secret-file']?.path,
+      jwks: values['token-jwks-file']?.path,
+    },
     privateKey: values['token-verification-private-key'],
-    issuer: values['token-issuer'],
+    issuers: values['token-issuer'],
     audience: values['token-audience'],
   };
 }

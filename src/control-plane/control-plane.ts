@@ -30,6 +30,7 @@ interface ControlPlaneParts {
   readonly compositions: Compositions;
   readonly registry: Registry;
   readonly records: RecordStore;
+  readonly tokens: TokenVerifier;
 }
 
 export class ControlPlane {
@@ -79,6 +80,8 @@ export class ControlPlane {
       bodyBytesMax,
       logger,
     });
+    const tokens = new TokenVerifier(options.token);
+    await tokens.watchKeys(logger);
     const app = await createHttpApp({
       overload,
       records,
@@ -90,7 +93,7 @@ export class ControlPlane {
         allowedHosts: options.allowedHosts,
         allowedOrigins: options.allowedOrigins,
       }),
-      tokens: new TokenVerifier(options.token),
+      tokens,
       rates: new RateLimiter(options.requestsPerMinuteMax),
       bodyBytesMax,
       publicationWaitMs: options.publicationWaitMs,
@@ -98,7 +101,7 @@ export class ControlPlane {
       logger,
     });
     const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
-    const parts = { overloadWatch, app, mcp, compositions, registry, records };
+    const parts = { overloadWatch, app, mcp, compositions, registry, records, tokens };
     const controlPlane = new ControlPlane(await listen(app, options.address), parts);
     overloadWatch.start();
     registry.start();
@@ -108,12 +111,13 @@ export class ControlPlane {
 
   /** Takes no more connections, lets what is in flight finish for so long, then ends everything. */
   async drain(timeoutMs: number): Promise<void> {
-    const { overloadWatch, app, mcp, compositions, registry, records } = this.#parts;
+    const { overloadWatch, app, mcp, compositions, registry, records, tokens } = this.#parts;
     const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
     mcp.drain();
     await app.close();
     clearTimeout(cut);
     overloadWatch.stop();
+    tokens.close();
     await mcp.stop();
     await Promise.all([registry.stop(), compositions.stop()]);
     await records.close();

@@ -4,6 +4,7 @@
 // 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short.
 import { constants } from 'node:os';
 import type { ControlPlaneOptions } from '../config/control-plane-options.js';
+import { hasKeys } from '../config/has-keys.js';
 import { formatAddress } from '../process/listen-fault.js';
 import { ServiceNotice, type ServiceManager } from '../process/service-notice.js';
 import { StartFault } from '../process/start-fault.js';
@@ -22,7 +23,7 @@ export async function runControlPlane(options: ControlPlaneOptions, entry: Contr
   const logger = createLogger(options.logLevel, { role: 'control-plane' });
   const notice = new ServiceNotice(entry.serviceManager, entry.childEnvironment, logger);
   const signals = new StopSignals();
-  if (options.token.publicKey === undefined && options.token.secret === undefined) {
+  if (!hasKeys(options.token)) {
     logger.warn('no token verification key or secret is configured: every request that needs a token is answered 401');
   }
   try {

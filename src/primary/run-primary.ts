@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions, StoreOptions } from '../config/dataplane-options.js';
+import { hasKeys } from '../config/has-keys.js';
 import { limits } from '../shared/limits.js';
 import { formatAddress } from '../process/listen-fault.js';
 import { ServiceNotice, type ServiceManager } from '../process/service-notice.js';
@@ -105,8 +106,7 @@ async function superviseFleet(
     logger,
   );
   let hasStarted = false;
-  const hasKeys = options.token.publicKey !== undefined || options.token.secret !== undefined;
-  const sources = { hasKeys, slots: () => fleet.standings };
+  const sources = { hasKeys: hasKeys(options.token), slots: () => fleet.standings };
   const readiness = new Readiness(sources, logger, (report) => {
     fleet.tellReadiness(isServing(report));
     notice.status(readinessInWords(report));
@@ -238,7 +238,7 @@ function warnOfOpenAndClosedDoors(options: DataplaneOptions, entry: PrimaryEntry
       'UNAUTHENTICATED HELPER ENDPOINTS ARE ON: anyone who can connect mints tokens and writes user configs. Never expose this build',
     );
   }
-  if (options.token.publicKey === undefined && options.token.secret === undefined) {
+  if (!hasKeys(options.token)) {
     logger.warn('no token verification key or secret is configured: every MCP request will be answered 401');
   }
 }

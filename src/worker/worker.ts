@@ -58,6 +58,7 @@ interface WorkerParts {
   readonly store: Store;
   readonly directory: SessionDirectory | undefined;
   readonly announcer: ForgetAnnouncer;
+  readonly tokens: TokenVerifier;
   readonly overloadWatch: OverloadWatch;
 }
 
@@ -118,6 +119,7 @@ export class Worker {
     const announcer = new ForgetAnnouncer(primary);
     const overload = new Overload(logger);
     const tokens = new TokenVerifier(options.token);
+    await tokens.watchKeys(logger);
     const pipeline = new Pipeline({
       overload,
       door: new OverloadDoor(overload, accounts),
@@ -178,6 +180,7 @@ export class Worker {
       store,
       directory,
       announcer,
+      tokens,
     });
   }
 
@@ -209,6 +212,7 @@ export class Worker {
     const { overloadWatch, relay, hops, predecessor, passedBack, hopListener, backends, configs, store, directory } =
       this.#parts;
     overloadWatch.stop();
+    this.#parts.tokens.close();
     await relay.stop(farewellsMs);
     hops.close();
     predecessor.close();

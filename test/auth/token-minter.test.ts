@@ -18,7 +18,7 @@ for (const [algorithm, pair] of Object.entries(keys)) {
   const privateKey = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
   t.test(`${algorithm}: the key decides, and all claims are there`, async (t) => {
-    const options = tokenOptions({ publicKey, privateKey, issuer: 'an issuer', audience: 'an audience' });
+    const options = tokenOptions({ publicKey, privateKey, issuers: ['an issuer', 'another'], audience: 'an audience' });
     const token = await TokenMinter.create(options)?.mint('Älice/ b', 90_500);
     if (token === undefined) throw new Error('no minter');
     t.strictSame(decodeProtectedHeader(token), { alg: algorithm, typ: 'JWT' });

@@ -5,8 +5,10 @@ export function tokenOptions(given: Partial<TokenOptions> = {}): TokenOptions {
   return {
     publicKey: undefined,
     secret: undefined,
+    jwks: undefined,
+    keyPaths: { publicKey: undefined, secret: undefined, jwks: undefined },
     privateKey: undefined,
-    issuer: 'mcpgateway',
+    issuers: ['mcpgateway'],
     audience: 'mcpgateway-api',
     ...given,
   };

@@ -62,7 +62,6 @@ t.test('a public key in PKCS#1 verifies too', async (t) => {
 
 t.test('a secret serves the algorithms that it is long enough for', async (t) => {
   for (const [length, accepted] of [
-    [31, []],
     [32, ['HS256']],
     [47, ['HS256']],
     [48, ['HS256', 'HS384']],
@@ -77,6 +76,52 @@ t.test('a secret serves the algorithms that it is long enough for', async (t) =>
       t.equal(kind, isAccepted ? 'subject' : 'refused', `${algorithm} with ${length} bytes`);
     }
   }
+});
+
+t.test('a secret that is too short for all of them is refused', async (t) => {
+  t.throws(() => new TokenVerifier(tokenOptions({ secret: Buffer.alloc(31, 7) })), { message: /too short/ });
+});
+
+t.test('any of several issuers is taken, each exactly', async (t) => {
+  const verifier = new TokenVerifier({ ...p256Options, issuers: ['one', 'two'] });
+  for (const iss of ['one', 'two']) t.match(await verifier.verify(await bearer({ iss })), { subject: 'alice' }, iss);
+  for (const iss of ['mcpgateway', 'one,two', 'ONE', '', null]) {
+    t.match(await verifier.verify(await bearer({ iss })), INVALID, String(iss));
+  }
+  t.match(await verifier.verify(await bearer({ claims: { iss: ['one'] } })), INVALID, 'a list');
+});
+
+t.test('of several keys of one kind each verifies', async (t) => {
+  const next = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const pem = spki(p256.publicKey) + spki(rsa.publicKey) + spki(next.publicKey);
+  const verifier = new TokenVerifier(tokenOptions({ publicKey: pem }));
+  for (const { privateKey } of [p256, next])
+    t.match(await verifier.verify(await bearer({ key: privateKey })), { subject: 'alice' });
+  t.match(await verifier.verify(await bearer({ algorithm: 'PS384', key: rsa.privateKey })), { subject: 'alice' });
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  t.match(await verifier.verify(await bearer({ key: other.privateKey })), INVALID);
+  t.strictSame(await verifier.verify(await bearer({ expiresInSeconds: -1, key: next.privateKey })), EXPIRED);
+});
+
+t.test('a token that names its key is verified with that one, or with one that has no name', async (t) => {
+  const [one, two] = [p256, generateKeyPairSync('ec', { namedCurve: 'P-256' })];
+  const jwk = ({ publicKey }: typeof one, kid: string): object => ({ ...publicKey.export({ format: 'jwk' }), kid });
+  const jwks = JSON.stringify({ keys: [jwk(one, 'one'), jwk(two, 'two')] });
+  const unnamed = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const verifier = new TokenVerifier(tokenOptions({ jwks, publicKey: spki(unnamed.publicKey) }));
+  const kindOf = async (pair: typeof one, kid?: string): Promise<string> => {
+    const { SignJWT } = await import('jose');
+    const token = await new SignJWT(claims())
+      .setProtectedHeader({ alg: 'ES256', ...(kid !== undefined && { kid }) })
+      .sign(pair.privateKey);
+    return (await verifier.verify(`Bearer ${token}`)).kind;
+  };
+  t.equal(await kindOf(one, 'one'), 'subject');
+  t.equal(await kindOf(two, 'two'), 'subject');
+  t.equal(await kindOf(one, 'two'), 'refused', 'by the name of another');
+  t.equal(await kindOf(two, 'three'), 'refused', 'by a name that nobody has');
+  t.equal(await kindOf(two), 'subject', 'without a name each is tried');
+  t.equal(await kindOf(unnamed, 'three'), 'subject');
 });
 
 t.test('with a key and a secret, the algorithm says which', async (t) => {

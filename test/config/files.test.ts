@@ -41,7 +41,11 @@ const refused = {
 t.test('token keys of every kind that JOSE signs with are read', async (t) => {
   const write = fileWriter(t);
   for (const [kind, { publicKey, privateKey }] of Object.entries(accepted)) {
-    t.equal(files.readTokenPublicKey(write('public', publicPem(publicKey))), publicPem(publicKey), `public ${kind}`);
+    t.equal(
+      files.readTokenPublicKey(write('public', publicPem(publicKey))).pem,
+      publicPem(publicKey),
+      `public ${kind}`,
+    );
     t.equal(files.readTokenPrivateKey(write('private', privatePem(privateKey))), privatePem(privateKey), kind);
   }
   t.ok(files.readTokenPublicKey(write('pkcs1', publicPem(rsa.publicKey, 'pkcs1'))), 'public PKCS#1');
@@ -81,18 +85,16 @@ t.test('a file with several keys is refused, since OpenSSL would take the first 
     t.throws(() => read(write('three', one + one + other)), { message: /holds 3 private keys; name a file/ });
     t.ok(read(write('one', `-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n${other}`)));
   }
-  const publics = publicPem(rsa.publicKey) + publicPem(p256.publicKey);
-  t.throws(() => files.readTokenPublicKey(write('publics', publics)), { message: /holds 2 public keys/ });
 });
 
 t.test('a secret is bytes; one final newline is not part of it', async (t) => {
   const write = fileWriter(t);
   const bytes = Buffer.alloc(32, 0xfe);
   for (const end of ['', '\n', '\r\n']) {
-    const secret = files.readSecret(write('secret', Buffer.concat([bytes, Buffer.from(end)])));
+    const { secret } = files.readSecret(write('secret', Buffer.concat([bytes, Buffer.from(end)])));
     t.strictSame(Buffer.from(secret), bytes, JSON.stringify(end));
   }
-  const secret = files.readSecret(write('secret', Buffer.concat([bytes, Buffer.from('\n\n')])));
+  const { secret } = files.readSecret(write('secret', Buffer.concat([bytes, Buffer.from('\n\n')])));
   t.equal(secret.length, 33, 'only one newline is trimmed');
   t.throws(() => files.readSecret(write('short', `${'x'.repeat(31)}\n`)), { message: /too short/ });
   t.ok(files.readSecret(write('long-enough', 'x'.repeat(32))));

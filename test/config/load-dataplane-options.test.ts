@@ -57,7 +57,7 @@ const plainOptions: readonly (readonly [string, string, (options: DataplaneOptio
   ['allowed-hosts', 'a.example:1', (options) => options.allowedHosts, ['a.example:1']],
   ['max-body-bytes', '1KiB', (options) => options.bodyBytesMax, 1024],
   ['store-path', '/tmp/x', (options) => options.store, { kind: 'embedded', path: '/tmp/x' }],
-  ['token-issuer', 'i', (options) => options.token.issuer, 'i'],
+  ['token-issuer', 'i, j', (options) => options.token.issuers, ['i', 'j']],
   ['token-audience', 'a', (options) => options.token.audience, 'a'],
   ['upstream-connection-mode', 'plain-text-or-tls', (options) => options.upstream.mode, 'plain-text-or-tls'],
   ['connect-timeout', '1s', (options) => options.upstream.connectTimeoutMs, 1_000],

@@ -16,7 +16,7 @@ t.test('a token request has a subject, a key, and defaults for the rest', async 
   t.match(request, {
     subject: 'alice',
     expiresInMs: 3_600_000,
-    token: { issuer: 'mcpgateway', audience: 'mcpgateway-api', privateKey: /PRIVATE KEY/, publicKey: undefined },
+    token: { issuers: ['mcpgateway'], audience: 'mcpgateway-api', privateKey: /PRIVATE KEY/, publicKey: undefined },
   });
   t.ok(Object.isFrozen(request.token));
 });

@@ -42,8 +42,10 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
     token: {
       publicKey: undefined,
       secret: undefined,
+      jwks: undefined,
+      keyPaths: { publicKey: undefined, secret: undefined, jwks: undefined },
       privateKey: undefined,
-      issuer: 'mcpgateway',
+      issuers: ['mcpgateway'],
       audience: 'mcpgateway-api',
     },
     upstream: {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { tokenOptions } from '../auth/token-options.js';
 import t, { type Test } from 'tap';
 import { AdminServer, createAdminServer, jsonPage, type AdminOptions } from '../../src/primary/admin-server.js';
 import { send } from '../support/raw-http.js';
@@ -166,7 +167,7 @@ t.test('/ready says what is missing: workers, the store, and nothing in the end'
 });
 
 t.test('/ready without a key says so, and workers are told to serve', async (t) => {
-  const token = { publicKey: undefined, secret: undefined, privateKey: undefined, issuer: 'i', audience: 'a' };
+  const token = tokenOptions();
   const primary = startPrimary(t, stubOptions({ workerCount: 1, adminAddress: anyPort, token }));
   await primary.logged('listening');
   t.match(await ready(await adminOrigin(primary)), [503, { obstacles: [{ code: 'keys-missing' }] }]);

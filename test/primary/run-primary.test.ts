@@ -4,6 +4,7 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { tokenOptions } from '../auth/token-options.js';
 import t from 'tap';
 import { claimAddresses } from '../../src/primary/listen-addresses.js';
 import { limits } from '../../src/shared/limits.js';
@@ -291,7 +292,7 @@ void t.test('a written subject is forgotten by every worker before its announcer
 
 void t.test('the log warns of helper endpoints and of a missing key, and keeps secrets', async (t) => {
   const secret = 'a-secret-that-is-nowhere-else';
-  const token = { publicKey: undefined, secret: undefined, privateKey: secret, issuer: 'i', audience: 'a' };
+  const token = tokenOptions({ privateKey: secret });
   const open = startPrimary(t, stubOptions({ token, logLevel: 'trace' }), [], {
     bootstrapModule: 'file:///feature.js',
   });

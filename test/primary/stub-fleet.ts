@@ -1,4 +1,5 @@
 // What tests of the primary share: options, a journal of the stub workers, and the primary as a real process.
+import { tokenOptions } from '../auth/token-options.js';
 import { answerOptions } from '../support/answer-options.js';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -38,7 +39,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     workerCount: 2,
     workerMemoryBytes: 1024 * 1024 * 1024,
     store: { kind: 'embedded', path: 'unused' },
-    token: { publicKey: 'a key', secret: undefined, privateKey: undefined, issuer: 'i', audience: 'a' },
+    token: tokenOptions({ publicKey: 'a key' }),
     connections: {
       connectionsMax: 1_024,
       connectionsPerSubjectMax: 256,

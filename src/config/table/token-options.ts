@@ -6,7 +6,7 @@ import * as values from '../values.js';
 export const tokenVerificationOptions = {
   'token-verification-public-key': {
     placeholder: '<path>',
-    meaning: 'PEM file (SPKI or PKCS#1) of the RSA, EC or Ed25519 key that verifies tokens',
+    meaning: 'PEM file (SPKI or PKCS#1) of the RSA, EC or Ed25519 keys that verify tokens, one or several',
     fallback: undefined,
     parse: files.readTokenPublicKey,
   },
@@ -15,6 +15,12 @@ export const tokenVerificationOptions = {
     meaning: 'file that holds the HMAC secret for HS256, HS384 and HS512 tokens, 32 bytes or more',
     fallback: undefined,
     parse: files.readSecret,
+  },
+  'token-jwks-file': {
+    placeholder: '<path>',
+    meaning: 'JWK set (RFC 7517) of keys and secrets that verify tokens, each by its kid, use and alg',
+    fallback: undefined,
+    parse: files.readTokenJwks,
   },
 } as const satisfies OptionTable;
 
@@ -26,10 +32,10 @@ export const tokenMintingOptions = {
     parse: files.readTokenPrivateKey,
   },
   'token-issuer': {
-    placeholder: '<text>',
-    meaning: 'issuer (iss) of tokens, demanded and minted',
+    placeholder: '<list>',
+    meaning: 'comma-separated issuers (iss) of tokens, one of which is demanded; the first one is minted',
     fallback: 'mcpgateway',
-    parse: values.parseText,
+    parse: values.parseTexts,
   },
   'token-audience': {
     placeholder: '<text>',

@@ -1,4 +1,4 @@
-// Limits: what is remembered of tokens.
+// Limits: tokens, and the keys that verify them.
 import { KIB, MIB } from './units.js';
 
 export const tokenLimits = {
@@ -18,4 +18,15 @@ export const tokenLimits = {
    * themselves
    */
   tokenVerificationsSharedMax: 10_000,
+  /**
+   * keys of one file or issuer, as a token that names none is tried with each of its algorithm → a file is refused, an
+   * issuer's last good keys stay
+   */
+  verificationKeysMax: 64,
+  /** a file of keys, and an issuer's answer → a file is refused, an issuer's last good keys stay */
+  keySetBytesMax: 256 * KIB,
+  /** the `kid` of a key in a set → such a key is not used, in a file it is refused */
+  keyIdCharsMax: 256,
+  /** between two looks whether a file of keys has changed → a file that looks the same twice is read */
+  keyFileCheckMs: 1_000,
 } as const;

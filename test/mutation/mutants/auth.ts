@@ -23,12 +23,12 @@ export const authMutants: readonly Mutant[] = [
       },
       {
         slip: 'refusals are remembered',
-        text: "if (verification.verified.kind === 'subject') this.#remember(authorization, verification);",
+        text: "if (verification.verified.kind === 'subject' && isCurrent) this.#remember(authorization, verification);",
         becomes: 'this.#remember(authorization, verification);',
       },
       {
         slip: 'a verification that is over stays under way',
-        text: 'this.#underWay.delete(authorization);',
+        text: 'if (isCurrent) this.#underWay.delete(authorization);',
         becomes: '',
       },
       {
@@ -47,9 +47,8 @@ export const authMutants: readonly Mutant[] = [
         text: 'expiresAtMs: Math.ceil(exp) * 1_000',
         becomes: 'expiresAtMs: Math.floor(exp) * 1_000',
       },
-      { slip: 'the issuer is not looked at', text: '        issuer: this.#issuer,', becomes: '' },
-      { slip: 'the audience is not looked at', text: '        audience: this.#audience,', becomes: '' },
-      { slip: 'another clock counts', text: 'currentDate: new Date(nowMs),', becomes: '' },
+      { slip: 'the audience is not looked at', text: '      audience: this.#audience,', becomes: '' },
+      { slip: 'another clock counts', text: 'currentDate: new Date(this.#nowMs()),', becomes: '' },
       {
         slip: 'a token of any length is remembered',
         text: 'if (authorization.length > this.#bounds.tokenCacheKeyCharsMax) return;',
@@ -79,15 +78,15 @@ export const authMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/auth/token-keys.ts',
+    'src/config/key-kind.ts',
     ['auth/token-verifier'],
     [
       { slip: 'a secret of 32 bytes verifies HS384', text: 'HS384: 48', becomes: 'HS384: 32' },
       { slip: 'a secret of 63 bytes verifies HS512', text: 'HS512: 64', becomes: 'HS512: 63' },
       {
         slip: 'a secret just long enough is too short',
-        text: 'if (options.secret.length >= bytesMin)',
-        becomes: 'if (options.secret.length > bytesMin)',
+        text: 'secret.length >= bytesMin',
+        becomes: 'secret.length > bytesMin',
       },
       {
         slip: 'a curve verifies with the hash of another',
@@ -95,6 +94,49 @@ export const authMutants: readonly Mutant[] = [
         becomes: "'P-384': ['ES256'],",
       },
       { slip: 'PS256 is not taken', text: "'RS512', 'PS256', 'PS384'", becomes: "'RS512', 'PS384'" },
+    ],
+  ),
+  ...mutantsOf(
+    'src/auth/token-keys.ts',
+    ['auth/token-verifier', 'auth/key-files'],
+    [
+      {
+        slip: 'any issuer is taken',
+        text: 'this.#fileIssuers.has(issuer) ? this.#files.keys : undefined',
+        becomes: 'this.#files.keys',
+      },
+      {
+        slip: 'what a lost key has verified stays good',
+        text: 'if (this.#files.keys.lacksSomeOf(before)) this.onLoss();',
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/auth/key-set.ts',
+    ['auth/token-verifier'],
+    [
+      {
+        slip: 'a key is used by the name of another',
+        text: 'named.length > 0 ? named : fitting.filter((key) => key.id === undefined)',
+        becomes: 'fitting',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/auth/key-files.ts',
+    ['auth/key-files'],
+    [
+      {
+        slip: 'a broken file is complained of at each look',
+        text: '    this.#readVersion = version;',
+        becomes: '',
+      },
+      {
+        slip: 'the files are not read before the first look',
+        text: 'this.#seenVersion = await this.#versionNow();',
+        becomes: '',
+      },
     ],
   ),
   ...mutantsOf(

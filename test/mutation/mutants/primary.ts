@@ -369,8 +369,8 @@ export const primaryMutants: readonly Mutant[] = [
       },
       {
         slip: 'a missing key is not told when there is a secret missing too',
-        text: 'if (options.token.publicKey === undefined && options.token.secret === undefined) {',
-        becomes: 'if (options.token.publicKey === undefined && options.token.secret !== undefined) {',
+        text: 'if (!hasKeys(options.token)) {',
+        becomes: 'if (!hasKeys(options.token) && options.token.secret !== undefined) {',
       },
     ],
   ),

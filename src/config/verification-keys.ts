@@ -1,0 +1,187 @@
+// Keys that verify tokens, from the texts that hold them: PEM, a JWK set or a secret. An algorithm is a key's only where it
+// belongs to the key's kind, so a token cannot choose how a key is used (RFC 8725 section 3.1). Cold: at the start, and when
+// a file has changed.
+import { createHash, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { limits } from '../shared/limits.js';
+import { InvalidValue } from './faults.js';
+import { ALGORITHMS, hmacAlgorithms, keyKind } from './key-kind.js';
+
+export interface VerificationKey {
+  readonly key: KeyObject | Uint8Array;
+  readonly algorithms: readonly string[];
+  /** How tokens name it; `undefined`: they do not. */
+  readonly id: string | undefined;
+  /** The same for the same key with the same use. */
+  readonly digest: string;
+}
+
+/** What a set may hold that is of no use here: of the operator's own file a fault, of an issuer's simply not for us. */
+export type UnusableJwk = 'refused' | 'left-out';
+
+const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
+/** A certificate is read for the public key in it. */
+const LABEL = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/g;
+const BLOCK = /-----BEGIN ((?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g;
+const CERTIFICATE = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
+const KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
+
+/** Throws InvalidValue. */
+export function keysOfPem(pem: string): readonly VerificationKey[] {
+  // Node derives the public half of a private key without a word; the private one has no business in every worker.
+  if (PRIVATE_KEY_LABEL.test(pem)) throw new InvalidValue('holds a private key; name the file of its public key');
+  const blocks = pem.match(BLOCK) ?? [];
+  const count = pem.match(LABEL)?.length ?? 0;
+  if (count === 0) throw new InvalidValue('is not a public key in PEM; write one with `openssl pkey -pubout`');
+  if (blocks.length !== count) {
+    throw new InvalidValue('holds a key whose end is missing or garbled; write the file anew');
+  }
+  refuseChain(blocks);
+  const keys = blocks.map((block, index) => keyOfBlock(block, count === 1 ? '' : `key ${index + 1} in the file `));
+  return checked(keys);
+}
+
+/** Throws InvalidValue. */
+export function keysOfSecret(secret: Uint8Array): readonly VerificationKey[] {
+  const algorithms = hmacAlgorithms(secret);
+  if (algorithms.length > 0) return [verificationKey(secret, algorithms, undefined)];
+  throw new InvalidValue('holds a secret that is too short; use 32 random bytes or more');
+}
+
+/** RFC 7517. Throws InvalidValue. */
+export function keysOfJwks(text: string, unusable: UnusableJwk): readonly VerificationKey[] {
+  const members = membersOf(text);
+  if (members.length > limits.verificationKeysMax) {
+    throw new InvalidValue(`holds ${members.length} keys; ${limits.verificationKeysMax} are taken at most`);
+  }
+  const keys: VerificationKey[] = [];
+  members.forEach((jwk, index) => {
+    const read = keyOfJwk(jwk);
+    if (typeof read !== 'string') keys.push(read);
+    // A set says of a key what it is for: one to encrypt with is nobody's mistake.
+    else if (unusable === 'refused' && read !== OTHER_USE)
+      throw new InvalidValue(`key ${index + 1} in the set ${read}`);
+  });
+  // A secret that everybody can fetch is none.
+  const usable = unusable === 'refused' ? keys : keys.filter(({ key }) => !(key instanceof Uint8Array));
+  if (usable.length === 0) throw new InvalidValue('holds no key that verifies tokens');
+  return unusable === 'refused' ? checked(usable) : usable;
+}
+
+/** Keys of one issuer that no token could tell apart, though they differ, or that are there twice. */
+export function checked(keys: readonly VerificationKey[]): readonly VerificationKey[] {
+  if (keys.length > limits.verificationKeysMax) {
+    throw new InvalidValue(`holds ${keys.length} keys; ${limits.verificationKeysMax} are taken at most`);
+  }
+  const [digests, names] = [new Map<string, number>(), new Map<string, number>()];
+  keys.forEach(({ id, algorithms, digest }, index) => {
+    const same = digests.get(digest);
+    if (same !== undefined) throw new InvalidValue(`holds the same key as keys ${same} and ${index + 1}; remove one`);
+    digests.set(digest, index + 1);
+    if (id === undefined) return;
+    for (const algorithm of algorithms) {
+      const name = JSON.stringify([id, algorithm]);
+      const other = names.get(name);
+      if (other !== undefined) {
+        throw new InvalidValue(
+          `keys ${other} and ${index + 1} have one kid and one algorithm; give each a kid of its own`,
+        );
+      }
+      names.set(name, index + 1);
+    }
+  });
+  return keys;
+}
+
+function keyOfBlock(block: string, which: string): VerificationKey {
+  const key = tryRead(() => createPublicKey(block), `${which === '' ? 'holds a key that' : which}cannot be parsed`);
+  const kind = keyKind(key);
+  if (kind !== undefined) return verificationKey(key, ALGORITHMS[kind], undefined);
+  const what = which === '' ? 'holds a key that' : `${which}is one that`;
+  throw new InvalidValue(`${what} tokens cannot be signed with; use ${KINDS}`);
+}
+
+/** The keys of authorities would verify tokens, too. */
+function refuseChain(blocks: readonly string[]): void {
+  if (blocks.length < 2) return;
+  const certificates = blocks
+    .filter((block) => CERTIFICATE.test(block))
+    .map((block) => tryRead(() => new X509Certificate(block), 'holds a certificate that cannot be parsed'));
+  for (const one of certificates) {
+    if (certificates.some((other) => other !== one && one.checkIssued(other) && one.raw.compare(other.raw) !== 0)) {
+      throw new InvalidValue('holds a certificate with its chain; leave only the one whose key signs tokens');
+    }
+  }
+}
+
+function membersOf(text: string): readonly unknown[] {
+  const set = tryRead(() => JSON.parse(text) as unknown, 'is not a JWK set: it is no JSON');
+  const keys = typeof set === 'object' && set !== null && 'keys' in set ? set.keys : undefined;
+  if (Array.isArray(keys)) return keys;
+  throw new InvalidValue('is not a JWK set; write {"keys":[…]}');
+}
+
+const OTHER_USE = 'is not for signatures';
+
+/** @returns a text: why it cannot be used. */
+function keyOfJwk(jwk: unknown): VerificationKey | string {
+  if (typeof jwk !== 'object' || jwk === null) return 'is no object';
+  const { kty, kid, use, alg, key_ops: operations, k, d } = jwk as Readonly<Record<string, unknown>>;
+  if (use !== undefined && use !== 'sig') return OTHER_USE;
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return OTHER_USE;
+  if (d !== undefined) return 'is a private key; leave its public half';
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > limits.keyIdCharsMax)) {
+    return `has a kid that is no text of ${limits.keyIdCharsMax} characters at most`;
+  }
+  const read = kty === 'oct' ? secretOf(k) : publicKeyOf(jwk as Readonly<Record<string, unknown>>);
+  if (typeof read === 'string') return read;
+  if (alg === undefined) return verificationKey(read.key, read.algorithms, kid);
+  const named = read.algorithms.find((algorithm) => algorithm === alg);
+  if (named === undefined) return 'has an alg that its kind does not sign with';
+  // One key, two names of its algorithm (RFC 9864).
+  const algorithms = named === 'EdDSA' || named === 'Ed25519' ? read.algorithms : [named];
+  return verificationKey(read.key, algorithms, kid);
+}
+
+type ReadKey = Pick<VerificationKey, 'key' | 'algorithms'>;
+
+function secretOf(k: unknown): ReadKey | string {
+  const secret = typeof k === 'string' ? new Uint8Array(Buffer.from(k, 'base64url')) : new Uint8Array();
+  const algorithms = hmacAlgorithms(secret);
+  return algorithms.length === 0
+    ? 'is a secret that is too short; use 32 random bytes or more'
+    : { key: secret, algorithms };
+}
+
+function publicKeyOf(jwk: Readonly<Record<string, unknown>>): ReadKey | string {
+  let key: KeyObject;
+  try {
+    key = createPublicKey({ key: jwk, format: 'jwk' });
+  } catch {
+    return `cannot be read; use ${KINDS}, or a secret`;
+  }
+  const kind = keyKind(key);
+  return kind === undefined
+    ? `is one that tokens cannot be signed with; use ${KINDS}`
+    : { key, algorithms: ALGORITHMS[kind] };
+}
+
+function verificationKey(
+  key: KeyObject | Uint8Array,
+  algorithms: readonly string[],
+  id: string | undefined,
+): VerificationKey {
+  const bytes = key instanceof Uint8Array ? key : key.export({ type: 'spki', format: 'der' });
+  const digest = createHash('sha256')
+    .update(JSON.stringify([algorithms, id ?? null]))
+    .update(bytes)
+    .digest('base64');
+  return { key, algorithms, id, digest };
+}
+
+function tryRead<Value>(read: () => Value, problem: string): Value {
+  try {
+    return read();
+  } catch (error) {
+    throw new InvalidValue(problem, { cause: error });
+  }
+}

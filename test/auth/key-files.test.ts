@@ -1,0 +1,111 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { TokenKeys } from '../../src/auth/token-keys.js';
+import { TokenVerifier } from '../../src/auth/token-verifier.js';
+import { limits } from '../../src/shared/limits.js';
+import type { Logger } from '../../src/shared/logger.js';
+import { logInto } from '../support/log-lines.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { mint } from '../support/tokens.js';
+import { until } from '../support/until.js';
+import { tokenOptions } from './token-options.js';
+
+const [first, second] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];
+const pem = (...keys: KeyObject[]): string =>
+  keys.map((key) => key.export({ type: 'spki', format: 'pem' }).toString()).join('');
+const tokenOf = async (key: KeyObject): Promise<string> =>
+  `Bearer ${await mint({ sub: 'alice', algorithm: 'EdDSA', key })}`;
+
+interface Stage {
+  readonly path: string;
+  readonly verifier: TokenVerifier;
+  readonly logger: Logger;
+  /** Of the log, with this level and more. */
+  readonly linesOf: (level: number) => readonly Record<string, unknown>[];
+  readonly kindOf: (key: KeyObject) => Promise<string>;
+}
+
+/** A verifier whose options were read from a file that holds the first key. */
+function stage(t: Test, atStart = pem(first.publicKey)): Stage {
+  const path = join(createScratchDirectory(t), 'keys.pem');
+  writeFileSync(path, atStart);
+  const keyPaths = { publicKey: path, secret: undefined, jwks: undefined };
+  const options = tokenOptions({ publicKey: pem(first.publicKey), keyPaths });
+  const verifier = new TokenVerifier(options, Date.now, limits, new TokenKeys(options));
+  t.teardown(() => verifier.close());
+  const kindOf = async (key: KeyObject): Promise<string> => (await verifier.verify(await tokenOf(key))).kind;
+  const lines: string[] = [];
+  const linesOf = (least: number): readonly Record<string, unknown>[] =>
+    lines.map((line) => JSON.parse(line) as Record<string, unknown>).filter(({ level }) => Number(level) >= least);
+  return { path, verifier, logger: logInto(lines), linesOf, kindOf };
+}
+
+t.test('a key is renewed while tokens of the old one are still good, and then is the old one', async (t) => {
+  const { path, verifier, logger, linesOf, kindOf } = stage(t);
+  await verifier.watchKeys(logger);
+  const remembered = await tokenOf(first.privateKey);
+  t.equal((await verifier.verify(remembered)).kind, 'subject');
+  t.equal(await kindOf(second.privateKey), 'refused');
+
+  writeFileSync(path, pem(first.publicKey, second.publicKey));
+  await until(async () => (await kindOf(second.privateKey)) === 'subject', 'the second key');
+  t.notOk(verifier.verify(remembered) instanceof Promise, 'a key more costs nobody a verification');
+
+  // As careful people do it: written aside, then put into its place.
+  writeFileSync(`${path}.new`, pem(second.publicKey));
+  renameSync(`${path}.new`, path);
+  await until(async () => (await kindOf(first.privateKey)) === 'refused', 'the end of the first key');
+  t.equal((await verifier.verify(remembered)).kind, 'refused', 'what it had verified is forgotten');
+  t.equal(await kindOf(second.privateKey), 'subject');
+  t.match(linesOf(30), [
+    { keys: 2, before: 1 },
+    { keys: 1, before: 2 },
+  ]);
+});
+
+t.test('a file that is broken, gone or huge leaves the keys of before, and says so once', async (t) => {
+  const { path, verifier, logger, linesOf, kindOf } = stage(t);
+  await verifier.watchKeys(logger);
+  const complaints = (): readonly unknown[] => linesOf(50);
+  const broken: readonly (() => void)[] = [
+    () => writeFileSync(path, 'of wax'),
+    () => writeFileSync(path, pem(second.publicKey).slice(0, 60)),
+    () => writeFileSync(path, pem(second.publicKey) + ' '.repeat(limits.keySetBytesMax)),
+    () => rmSync(path),
+  ];
+  for (const [index, breakIt] of broken.entries()) {
+    breakIt();
+    await until(() => complaints().length === index + 1, `complaint ${index + 1}`);
+    t.equal(await kindOf(first.privateKey), 'subject');
+  }
+  t.match(
+    complaints(),
+    broken.map(() => ({ reason: /^--token-verification-public-key: / })),
+  );
+  writeFileSync(path, pem(second.publicKey));
+  await until(async () => (await kindOf(second.privateKey)) === 'subject', 'the second key');
+  t.equal(complaints().length, broken.length, 'once each');
+});
+
+t.test('what has changed since the options were read counts from the start on', async (t) => {
+  const { verifier, logger, kindOf } = stage(t, pem(second.publicKey));
+  await verifier.watchKeys(logger);
+  t.equal(await kindOf(second.privateKey), 'subject');
+  t.equal(await kindOf(first.privateKey), 'refused');
+});
+
+t.test('a link that is turned round is a change', async (t) => {
+  const { path, verifier, logger, kindOf } = stage(t);
+  const [one, two] = [`${path}.1`, `${path}.2`];
+  writeFileSync(one, pem(first.publicKey));
+  writeFileSync(two, pem(second.publicKey));
+  rmSync(path);
+  symlinkSync(one, path);
+  await verifier.watchKeys(logger);
+  symlinkSync(two, `${path}.next`);
+  renameSync(`${path}.next`, path);
+  await until(async () => (await kindOf(second.privateKey)) === 'subject', 'the second key');
+  t.equal(await kindOf(first.privateKey), 'refused');
+});
