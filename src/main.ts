@@ -8,6 +8,7 @@ import { OptionFaults } from './config/faults.js';
 import { loadControlPlaneOptions } from './config/load-control-plane-options.js';
 import { loadDataplaneOptions } from './config/load-dataplane-options.js';
 import { loadTokenRequest } from './config/load-token-request.js';
+import { loadUserConfigRequest, type UserConfigCommandName } from './config/user-config-request.js';
 import { runPrimary } from './primary/run-primary.js';
 import { exitStatus } from './shared/exit-status.js';
 import { flushLog } from './shared/logger.js';
@@ -25,6 +26,13 @@ async function main(args: readonly string[]): Promise<number> {
       return runControlPlane(commandLine);
     case 'token':
       return mintToken(commandLine);
+    case 'config list':
+    case 'config get':
+    case 'config put':
+    case 'config check':
+    case 'config delete':
+    case 'config schema':
+      return runUserConfigCommand({ ...commandLine, command: commandLine.command });
     default:
       return runCli({ ...commandLine, command: commandLine.command });
   }
@@ -58,6 +66,14 @@ async function runCli(words: CommandWords & { readonly command: CliCommandName }
   const request = loadCliRequest(words);
   const cli = await import('./cli/run-cli.js');
   return cli.runCli(request);
+}
+
+async function runUserConfigCommand(
+  words: CommandWords & { readonly command: UserConfigCommandName },
+): Promise<number> {
+  const request = loadUserConfigRequest(words);
+  const cli = await import('./cli/user-configs.js');
+  return cli.runUserConfigCommand(request);
 }
 
 /** Whether the feature is there is decided by the build: nothing refers to it but this look at the disk. */

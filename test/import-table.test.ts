@@ -51,7 +51,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'config',
     'shared',
   ],
-  cli: ['config', 'shared'],
+  cli: ['user-config', 'store', 'config', 'shared'],
   bootstrap: ['user-config', 'auth', 'store', 'config', 'shared'],
 };
 

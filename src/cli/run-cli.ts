@@ -4,6 +4,7 @@ import type { CliAction, CliRequest } from '../config/cli-request.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { CliFault } from './cli-fault.js';
 import { ControlPlaneConnection, pathOf } from './control-plane-connection.js';
+import { print, printOutcome, type Outcome } from './outcome.js';
 import { printable } from './text-table.js';
 import {
   compositionsView,
@@ -15,32 +16,17 @@ import {
   type Terminal,
 } from './views.js';
 
-/** What a command has to say. */
-interface Outcome {
-  /** For `--json`; `undefined` when there is nothing. */
-  readonly answer: unknown;
-  readonly text: string;
-  readonly exitStatus?: number;
-}
-
 /** Resolves with the program's exit status, when everything is printed. */
 export async function runCli({ controlPlaneUrl, token, isJson, action }: CliRequest): Promise<number> {
-  try {
-    const connection = new ControlPlaneConnection(controlPlaneUrl, token);
-    const terminal = { columns: process.stdout.isTTY ? process.stdout.columns : undefined };
-    const { answer, text, exitStatus: status = exitStatus.ok } = await perform(action, connection, terminal);
-    await print(process.stdout, isJson ? jsonOf(answer) : text);
-    const { unpublishedCount } = connection;
-    if (unpublishedCount > 0) {
-      const words = `done, but ${unpublishedCount} user configs do not have it yet; they are still being written`;
-      await print(process.stderr, `switchyard: ${words}\n`);
-    }
-    return status;
-  } catch (error) {
-    if (!(error instanceof CliFault)) throw error;
-    await print(process.stderr, `switchyard: ${printable(error.message)}\n`);
-    return error.exitStatus;
+  const connection = new ControlPlaneConnection(controlPlaneUrl, token);
+  const terminal = { columns: process.stdout.isTTY ? process.stdout.columns : undefined };
+  const status = await printOutcome(isJson, () => perform(action, connection, terminal));
+  const { unpublishedCount } = connection;
+  if (unpublishedCount > 0) {
+    const words = `done, but ${unpublishedCount} user configs do not have it yet; they are still being written`;
+    await print(process.stderr, `switchyard: ${words}\n`);
   }
+  return status;
 }
 
 async function perform(action: CliAction, connection: ControlPlaneConnection, terminal: Terminal): Promise<Outcome> {
@@ -98,15 +84,4 @@ function queryOf({ tags, status }: Extract<CliAction, { command: 'servers list' 
   if (tags.length > 0) query.set('tags', tags.join(','));
   if (status !== undefined) query.set('status', status);
   return query.size === 0 ? '' : `?${query.toString()}`;
-}
-
-function jsonOf(answer: unknown): string {
-  return answer === undefined ? '' : `${JSON.stringify(answer, null, 2)}\n`;
-}
-
-/** Resolved when it is written: the program ends right after it. */
-function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    stream.write(text, (error) => (error ? reject(error) : resolve()));
-  });
 }

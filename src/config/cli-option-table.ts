@@ -1,6 +1,18 @@
-// The options of the commands for people, which talk to a running control plane: declared as the other options are.
+// The options of the commands for people, declared as the other options are: of those that talk to a running control plane, and
+// of those that look at user configs in the store.
 import type { OptionTable } from './option.js';
+import { storeOptions } from './table/store-options.js';
 import * as values from './values.js';
+
+const jsonOptions = {
+  json: {
+    placeholder: '[true|false]',
+    meaning: 'print the answer as JSON',
+    fallback: 'false',
+    textAlone: 'true',
+    parse: values.parseSwitch,
+  },
+} as const satisfies OptionTable;
 
 export const requestOptionTable = {
   'control-plane-url': {
@@ -9,13 +21,7 @@ export const requestOptionTable = {
     fallback: 'http://127.0.0.1:4444',
     parse: values.parseBaseUrl,
   },
-  json: {
-    placeholder: '[true|false]',
-    meaning: "print the control plane's answer as JSON",
-    fallback: 'false',
-    textAlone: 'true',
-    parse: values.parseSwitch,
-  },
+  ...jsonOptions,
 } as const satisfies OptionTable;
 
 const descriptionOptions = {
@@ -64,4 +70,18 @@ export const compositionsCreateOptionTable = {
     parse: values.parseTexts,
   },
   ...requestOptionTable,
+} as const satisfies OptionTable;
+
+export const configCheckOptionTable = jsonOptions;
+
+export const configStoreOptionTable = { ...jsonOptions, ...storeOptions } as const satisfies OptionTable;
+
+export const configChangeOptionTable = {
+  'expected-digest': {
+    placeholder: '<digest>',
+    meaning: 'change it only if it has this digest, as `config get --json` tells it; none: only if there is none',
+    fallback: undefined,
+    parse: values.parseDigest,
+  },
+  ...configStoreOptionTable,
 } as const satisfies OptionTable;

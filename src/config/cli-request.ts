@@ -41,7 +41,7 @@ export interface CliRequest {
   readonly action: CliAction;
 }
 
-export type CliCommandName = Exclude<CommandName, 'dataplane' | 'control-plane' | 'token'>;
+export type CliCommandName = Extract<CommandName, `servers ${string}` | `compositions ${string}`>;
 
 /** Throws OptionFaults with every fault. */
 export function loadCliRequest(

@@ -4,6 +4,9 @@ import { Command, CommanderError, Option as CommanderOption } from 'commander';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import {
   compositionsCreateOptionTable,
+  configChangeOptionTable,
+  configCheckOptionTable,
+  configStoreOptionTable,
   requestOptionTable,
   serversAddOptionTable,
   serversListOptionTable,
@@ -17,7 +20,10 @@ const DEFAULT_COMMAND = 'dataplane';
 export interface CommandDeclaration {
   readonly summary: string;
   readonly options: OptionTable;
-  /** The words that must follow, in order; the last one may be repeated when its name ends with `...`. */
+  /**
+   * The words that must follow, in order. The last one may be repeated when its name ends with `...`, and may be missing when it
+   * ends with `?`.
+   */
   readonly operands?: readonly string[];
 }
 
@@ -46,11 +52,26 @@ export const commands = {
   },
   'compositions show': { summary: 'show a composition', options: requestOptionTable, operands: ['composition'] },
   'compositions delete': { summary: 'delete a composition', options: requestOptionTable, operands: ['composition'] },
+  'config list': { summary: 'list the subjects that have a user config', options: configStoreOptionTable },
+  'config get': { summary: 'print a user config', options: configStoreOptionTable, operands: ['subject'] },
+  'config put': {
+    summary: 'check a user config, of a file or of standard input, and store it',
+    options: configChangeOptionTable,
+    operands: ['subject', 'file?'],
+  },
+  'config check': {
+    summary: 'check a user config, of a file or of standard input, without a store',
+    options: configCheckOptionTable,
+    operands: ['file?'],
+  },
+  'config delete': { summary: 'delete a user config', options: configChangeOptionTable, operands: ['subject'] },
+  'config schema': { summary: 'print the JSON Schema of user configs', options: {} },
 } as const satisfies Record<string, CommandDeclaration>;
 
 const groups: Readonly<Record<string, string>> = {
   servers: 'the registry of servers of a running control plane',
   compositions: 'the compositions of a running control plane',
+  config: 'the user configs in the store',
 };
 
 export type CommandName = keyof typeof commands;
@@ -144,7 +165,9 @@ function declareCommand(command: Command, { summary, options, operands = [] }: C
   for (const [optionName, option] of Object.entries(options)) command.addOption(createOption(optionName, option));
 }
 
-function writtenOperand(operand: string): string {
+/** As `--help` and the documentation write it. */
+export function writtenOperand(operand: string): string {
+  if (operand.endsWith('?')) return `[${operand.slice(0, -1)}]`;
   return operand.endsWith('...') ? `<${operand.slice(0, -3)}>...` : `<${operand}>`;
 }
 
@@ -193,7 +216,8 @@ function sortWords(words: readonly string[]): { unknownOptions: string[]; operan
 }
 
 function countFaults(expected: readonly string[], operands: readonly string[]): string[] {
-  const missing = expected.slice(operands.length).map((operand) => `${writtenOperand(operand)}: is missing`);
+  const needed = expected.filter((operand) => !operand.endsWith('?'));
+  const missing = needed.slice(operands.length).map((operand) => `${writtenOperand(operand)}: is missing`);
   const excess = expected.at(-1)?.endsWith('...') === true ? 0 : operands.length - expected.length;
   if (excess <= 0) return missing;
   const advice =

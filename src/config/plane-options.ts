@@ -11,8 +11,9 @@ import type {
 import { limits } from '../shared/limits.js';
 import { isPair, type PemFile } from './files.js';
 import type { OptionReader } from './option-reader.js';
-import { planeOptionTable } from './option-table.js';
+import type { planeOptionTable } from './option-table.js';
 import type { OptionValues } from './option.js';
+import { storeOptions } from './table/store-options.js';
 
 type Table = typeof planeOptionTable;
 type Values = OptionValues<Table>;
@@ -20,12 +21,12 @@ type Values = OptionValues<Table>;
 const REDIS_PORT = { plainText: 6379, tls: 16379 };
 
 const CLIENT_FILES = ['redis-tls-client-certificate', 'redis-tls-client-private-key'] as const;
-const REDIS_OPTIONS = (Object.keys(planeOptionTable) as (keyof Table)[]).filter(
+const REDIS_OPTIONS = (Object.keys(storeOptions) as (keyof typeof storeOptions)[]).filter(
   (name) => name.startsWith('redis-') && name !== 'redis-address',
 );
 
 /** Adds the faults of the store that no single option shows. */
-export function checkStore(reader: OptionReader<Table>): void {
+export function checkStore(reader: OptionReader<typeof storeOptions>): void {
   if (!reader.isGiven('redis-address')) {
     for (const name of REDIS_OPTIONS.filter((candidate) => reader.isGiven(candidate))) {
       reader.fault(name, 'has no use without --redis-address; give both or neither');
@@ -58,7 +59,7 @@ export function pairFault(
   return `is not the key of --${certificateName}; name the two files of one certificate`;
 }
 
-export function arrangeStore(values: Values): StoreOptions {
+export function arrangeStore(values: OptionValues<typeof storeOptions>): StoreOptions {
   const host = values['redis-address'];
   if (host === undefined) return { kind: 'embedded', path: values['store-path'] };
   const mode = values['redis-mode'];

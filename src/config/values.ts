@@ -147,6 +147,12 @@ export function parseTexts(text: string): readonly string[] {
   });
 }
 
+/** A SHA-256 in hexadecimal digits, or `none`. */
+export function parseDigest(text: string): string {
+  if (text === 'none' || /^[0-9a-f]{64}$/.test(text)) return text;
+  throw new InvalidValue('expects 64 hexadecimal digits, or none');
+}
+
 /** Scheme, host and port, with a path where a proxy has put one; ends without a slash. */
 export function parseBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;

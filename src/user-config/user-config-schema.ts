@@ -3,8 +3,9 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { authFault, type BackendAuth } from './auth.js';
-import { nameLike } from '../shared/likeness.js';
 import { limits } from '../shared/limits.js';
+import { describeIssues, type ConfigIssue } from './config-issue.js';
+import { KnownMembers } from './known-members.js';
 
 const text = z.string('must be a string');
 const textList = z.array(text, 'must be a list of strings').default([]);
@@ -58,18 +59,38 @@ const virtualHostSchema = z.object(
   'must be an object',
 );
 
-const userConfigSchema = z.object({ virtual_hosts: namedMembers(z.string(), virtualHostSchema) }, 'must be an object');
+export const userConfigSchema = z.object(
+  { virtual_hosts: namedMembers(z.string(), virtualHostSchema) },
+  'must be an object',
+);
 
 export type BackendConfig = z.infer<typeof backendSchema>;
 export type UserConfig = z.infer<typeof userConfigSchema>;
 
+const knownMembers = new KnownMembers(userConfigSchema);
+
+/** What a config is, and all that is wrong with it or odd about it. */
+export interface UserConfigReading {
+  /** `undefined` when something is wrong with it. */
+  readonly config: UserConfig | undefined;
+  readonly faults: readonly ConfigIssue[];
+  /** Members that nothing reads and that look as if they should mean something. */
+  readonly oddities: readonly ConfigIssue[];
+}
+
 export type UserConfigDecoding =
-  /** `oddities`: members that nothing reads and that look as if they should mean something, in words; no values. */
+  /** `oddities`: those of the reading, in words; no values. */
   | { readonly ok: true; readonly config: UserConfig; readonly oddities?: string }
   /** Names the members at fault and never repeats a value: it is shown to whoever wrote the config, and logged. */
   | { readonly ok: false; readonly issues: string };
 
 export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
+  const { config, faults, oddities } = readUserConfig(bytes);
+  if (config === undefined) return { ok: false, issues: describeIssues(faults) };
+  return { ok: true, config, ...(oddities.length > 0 && { oddities: describeIssues(oddities) }) };
+}
+
+export function readUserConfig(bytes: Buffer): UserConfigReading {
   if (bytes.length > limits.userConfigBytesMax) return refuse(`larger than ${limits.userConfigBytesMax} bytes`);
   if (!isUtf8(bytes)) return refuse('not UTF-8');
   let value: unknown;
@@ -81,9 +102,9 @@ export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
   }
   try {
     const parsed = userConfigSchema.safeParse(value);
-    if (!parsed.success) return refuse(describe(parsed.error.issues));
-    const oddities = describe(findOddities(value));
-    return { ok: true, config: parsed.data, ...(oddities !== '' && { oddities }) };
+    const oddities = knownMembers.findOddities(value);
+    if (parsed.success) return { config: parsed.data, faults: [], oddities };
+    return { config: undefined, faults: parsed.error.issues.flatMap(faultsOf), oddities };
   } catch (error) {
     // So many members are at fault that zod's list of them passes what a call may have of arguments.
     if (error instanceof RangeError) return refuse('too many members at fault to be told');
@@ -91,64 +112,14 @@ export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
   }
 }
 
-interface Issue {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
+/** zod tells of members that are not known all at once, and where they stand only as far as what they are in. */
+function faultsOf(issue: z.core.$ZodIssue): readonly ConfigIssue[] {
+  if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message: issue.message }];
+  return issue.keys.map((name) => ({ path: [...issue.path, name], ...knownMembers.describeUnknown(name) }));
 }
 
-/**
- * Members that the schema does not know are for others to use, but one that looks like a member that it knows was meant to
- * be that: an allow-list under another name would restrict nothing. @param value fits the schema.
- */
-function findOddities(value: unknown): Issue[] {
-  const issues: Issue[] = [];
-  /** Unknown name → the known one; a config may have very many unknown ones, and time is short. */
-  const meanings = new Map<string, string | undefined>();
-  const look = (level: keyof typeof MEMBERS, members: unknown, path: readonly string[]): void => {
-    for (const name of Object.keys(isObject(members) ? members : {})) {
-      if (MEMBERS[level].has(name)) continue;
-      if (!meanings.has(name) && meanings.size < ODDITIES_JUDGED_MAX) meanings.set(name, nameLike(name, ALL_MEMBERS));
-      const meant = meanings.get(name);
-      if (meant === undefined) continue;
-      const message = meant === name ? 'means nothing in this place' : `is not known; is it ${meant}?`;
-      issues.push({ path: [...path, name], message });
-    }
-  };
-  look('config', value, []);
-  for (const [id, host] of membersOf(value, 'virtual_hosts')) {
-    look('virtual host', host, ['virtual_hosts', id]);
-    for (const [name, backend] of membersOf(host, 'backends'))
-      look('backend', backend, ['virtual_hosts', id, 'backends', name]);
-  }
-  return issues;
-}
-
-/** Different unknown names of one config that are looked at. */
-const ODDITIES_JUDGED_MAX = 100;
-
-const MEMBERS = {
-  config: new Set(Object.keys(userConfigSchema.shape)),
-  'virtual host': new Set(Object.keys(virtualHostSchema.shape)),
-  backend: new Set(Object.keys(backendSchema.shape)),
-} as const;
-const ALL_MEMBERS: ReadonlySet<string> = new Set(Object.values(MEMBERS).flatMap((names) => [...names]));
-
-function membersOf(value: unknown, name: string): readonly (readonly [string, unknown])[] {
-  const members = isObject(value) ? value[name] : undefined;
-  return isObject(members) ? Object.entries(members) : [];
-}
-
-function refuse(issues: string): UserConfigDecoding {
-  return { ok: false, issues };
-}
-
-function describe(issues: readonly Issue[]): string {
-  const told = issues.slice(0, limits.userConfigIssuesMax).map(({ path, message }) => {
-    const member = path.map(String).join('.').slice(0, limits.userConfigIssuePathCharsMax);
-    return member === '' ? message : `${member}: ${message}`;
-  });
-  const untold = issues.length - told.length;
-  return untold > 0 ? `${told.join('; ')}; and ${untold} more` : told.join('; ');
+function refuse(message: string): UserConfigReading {
+  return { config: undefined, faults: [{ path: [], message }], oddities: [] };
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

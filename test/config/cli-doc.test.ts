@@ -1,8 +1,9 @@
 // docs/cli.md says of the commands for people what their declarations and exit statuses say, both ways.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { commands, type CommandDeclaration } from '../../src/config/command-line.js';
+import { commands, writtenOperand, type CommandDeclaration } from '../../src/config/command-line.js';
 import { exitStatus } from '../../src/shared/exit-status.js';
+import { storeOptions } from '../../src/config/table/store-options.js';
 import { environmentVariable, fallbackText, type OptionTable } from '../../src/config/option.js';
 
 const documentation = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
@@ -22,7 +23,7 @@ function rowsOf(title: string): string[][] {
 
 t.test('every command with its operands', async (t) => {
   const declared = cliCommands.map(([name, { summary, operands = [] }]) => [
-    `\`${['switchyard', name, ...operands.map(written)].join(' ')}\``,
+    `\`${['switchyard', name, ...operands.map(writtenOperand)].join(' ')}\``,
     summary,
   ]);
   t.ok(declared.length > 0);
@@ -32,13 +33,10 @@ t.test('every command with its operands', async (t) => {
 t.test('every option, with the commands that take it', async (t) => {
   const takers = new Map<string, string[]>();
   for (const [name, { options }] of cliCommands) {
-    for (const row of optionRows(options))
+    for (const row of optionRows(withoutStore(options)))
       takers.set(JSON.stringify(row), [...(takers.get(JSON.stringify(row)) ?? []), name]);
   }
-  const declared = [...takers].map(([row, names]) => [
-    names.length === cliCommands.length ? 'all' : names.map((name) => `\`${name}\``).join(', '),
-    ...(JSON.parse(row) as string[]),
-  ]);
+  const declared = [...takers].map(([row, names]) => [takersInWords(names), ...(JSON.parse(row) as string[])]);
   t.strictSame(rowsOf('Options').sort(), declared.sort());
 });
 
@@ -61,6 +59,25 @@ function optionRows(options: OptionTable): string[][] {
   ]);
 }
 
-function written(operand: string): string {
-  return operand.endsWith('...') ? `<${operand.slice(0, -3)}>...` : `<${operand}>`;
+/** Those of the store are the dataplane's, on the page of its options. */
+function withoutStore(options: OptionTable): OptionTable {
+  const hasStore = Object.keys(storeOptions).every((name) => Object.hasOwn(options, name));
+  if (!hasStore) return options;
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(storeOptions, name)));
+}
+
+/** A group whose every command takes it stands for them. */
+function takersInWords(names: readonly string[]): string {
+  const groups = new Map<string, string[]>();
+  for (const [name] of cliCommands) groups.set(groupOf(name), [...(groups.get(groupOf(name)) ?? []), name]);
+  const words: string[] = [];
+  for (const [group, members] of groups) {
+    const takers = members.filter((name) => names.includes(name));
+    words.push(...(takers.length === members.length ? [`${group} …`] : takers));
+  }
+  return words.map((name) => `\`${name}\``).join(', ');
+}
+
+function groupOf(name: string): string {
+  return name.split(' ', 1)[0] ?? '';
 }

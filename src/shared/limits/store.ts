@@ -20,6 +20,8 @@ export const storeLimits = {
   userConfigIssuesMax: 10,
   /** the path that names a member at fault: keys are of any length → the rest is cut off */
   userConfigIssuePathCharsMax: 256,
+  /** errors that `config check` and `config put` tell of one user config, and warnings → the others are counted */
+  configCheckIssuesMax: 100,
   /** compiled user configs remembered, per worker → the least recently used is dropped, and compiled again */
   userConfigCacheEntriesMax: 50_000,
   /**

@@ -125,6 +125,40 @@ export const configMutants: readonly Mutant[] = [
         text: "z.string().min(1, 'a backend name must not be empty')",
         becomes: 'z.string()',
       },
+    ],
+  ),
+  ...mutantsOf(
+    'src/user-config/known-members.ts',
+    ['user-config/check-user-config', 'user-config/user-config-schema'],
+    [
+      {
+        slip: 'what is keyed by names has members',
+        text: ' members: new Map(), each: level, isOpen: false }',
+        becomes: ' members: new Map(), each: level, isOpen: true }',
+      },
+      {
+        slip: 'what is in a known member is not looked at',
+        text: 'level.members.get(name) ?? level.each',
+        becomes: 'level.each',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/store/embedded-config-store.ts',
+    ['store/config-store', 'cli/user-configs'],
+    [
+      { slip: 'a change takes the place of anything', text: 'if (!isExpected) return false;', becomes: '' },
+      {
+        slip: 'a subject is listed twice',
+        text: '(key) => last === undefined || !key.equals(last)',
+        becomes: '() => true',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/user-config/config-issue.ts',
+    ['user-config/user-config-schema'],
+    [
       {
         slip: 'any number of faults is told',
         text: 'issues.slice(0, limits.userConfigIssuesMax).map',

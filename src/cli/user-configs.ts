@@ -1,0 +1,177 @@
+// `switchyard config …`: user configs in the store, by the store's own options and without a control plane. What is put there
+// was checked, and takes the place of what was seen there and of nothing else.
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import type { UserConfigAction, UserConfigRequest } from '../config/user-config-request.js';
+import type { StoreOptions } from '../config/dataplane-options.js';
+import { exitStatus } from '../shared/exit-status.js';
+import { limits } from '../shared/limits.js';
+import { ConfigStoreFault, openConfigStore, type ConfigStore } from '../store/config-store.js';
+import { checkUserConfig, type UserConfigCheck } from '../user-config/check-user-config.js';
+import { describeIssue } from '../user-config/config-issue.js';
+import { userConfigJsonSchema } from '../user-config/json-schema.js';
+import { CliFault } from './cli-fault.js';
+import { harmlessJson, printOutcome, type Outcome } from './outcome.js';
+import { printable } from './text-table.js';
+
+type Put = Extract<UserConfigAction, { command: 'config put' }>;
+type Delete = Extract<UserConfigAction, { command: 'config delete' }>;
+
+/** Resolves with the program's exit status, when everything is printed. */
+export async function runUserConfigCommand({ isJson, action }: UserConfigRequest): Promise<number> {
+  return printOutcome(isJson, () => perform(action));
+}
+
+/** Throws a CliFault. */
+export async function perform(action: UserConfigAction): Promise<Outcome> {
+  switch (action.command) {
+    case 'config schema':
+      return { answer: userConfigJsonSchema(), text: '' };
+    case 'config check': {
+      const check = checkUserConfig(await readInput(action.file));
+      const isRight = check.errors.length === 0;
+      return {
+        answer: checkAnswer(check),
+        text: checkText(action.file === '-' ? 'standard input' : action.file, check),
+        exitStatus: isRight ? exitStatus.ok : exitStatus.refused,
+      };
+    }
+    case 'config put':
+      return put(action);
+    case 'config list':
+      return withStore(action.store, false, list);
+    case 'config get':
+      return withStore(action.store, false, (store) => get(store, action.subject));
+    case 'config delete':
+      return withStore(action.store, false, (store) => remove(store, action));
+  }
+}
+
+async function list(store: ConfigStore): Promise<Outcome> {
+  const subjects = new Set<string>();
+  for await (const some of store.subjects()) for (const subject of some) subjects.add(subject);
+  const answer = [...subjects].sort();
+  return { answer, text: answer.map((subject) => `${printable(subject)}\n`).join('') };
+}
+
+async function get(store: ConfigStore, subject: string): Promise<Outcome> {
+  const value = found(await store.read(subject), store, subject);
+  const check = checkUserConfig(value);
+  const answer = { subject, digest: digestOf(value), config: parsed(value), ...checkAnswer(check) };
+  // Into a file or a program it goes as it is.
+  return { answer, text: process.stdout.isTTY ? `${harmlessJson(value.toString())}\n` : value };
+}
+
+async function put({ subject, file, store: options, expectedDigest }: Put): Promise<Outcome> {
+  const value = await readInput(file);
+  const check = checkUserConfig(value);
+  if (check.errors.length > 0) {
+    const text = `${checkText(file === '-' ? 'standard input' : file, check)}Nothing was stored.\n`;
+    return { answer: { ...checkAnswer(check), isStored: false }, text, exitStatus: exitStatus.refused };
+  }
+  return withStore(options, true, async (store) => {
+    await swap(store, subject, value, expectedDigest);
+    const answer = { subject, digest: digestOf(value), ...checkAnswer(check), isStored: true };
+    const warnings = check.warnings.length > 0 ? checkText(file === '-' ? 'standard input' : file, check) : '';
+    const text = `${warnings}Stored the user config of ${printable(subject)} in ${printable(store.place)}.\n`;
+    return { answer, text };
+  });
+}
+
+async function remove(store: ConfigStore, { subject, expectedDigest }: Delete): Promise<Outcome> {
+  await swap(store, subject, undefined, expectedDigest);
+  return { answer: { subject, isDeleted: true }, text: `Deleted the user config of ${printable(subject)}.\n` };
+}
+
+/** @param value `undefined`: nothing is to be there. */
+async function swap(
+  store: ConfigStore,
+  subject: string,
+  value: Buffer | undefined,
+  expectedDigest: string | undefined,
+): Promise<void> {
+  const stored = await store.read(subject);
+  if (value === undefined) found(stored, store, subject);
+  if (expectedDigest !== undefined && expectedDigest !== (stored === undefined ? 'none' : digestOf(stored))) {
+    throw new CliFault(exitStatus.tryAgain, `the user config of ${subject} is not what you expect; get it again`);
+  }
+  if (await store.swap(subject, stored, value)) return;
+  throw new CliFault(
+    exitStatus.tryAgain,
+    `somebody else changes the user config of ${subject} at this moment; get it again`,
+  );
+}
+
+function found(value: Buffer | undefined, store: ConfigStore, subject: string): Buffer {
+  if (value !== undefined) return value;
+  throw new CliFault(exitStatus.notFound, `there is no user config of ${subject} in ${store.place}`);
+}
+
+/** @param isMade whether an embedded store that is not there is made. */
+async function withStore(
+  options: StoreOptions,
+  isMade: boolean,
+  work: (store: ConfigStore) => Promise<Outcome>,
+): Promise<Outcome> {
+  let store: ConfigStore | undefined;
+  try {
+    store = await openConfigStore(options, isMade);
+    if (store !== undefined) return await work(store);
+  } catch (error) {
+    if (!(error instanceof ConfigStoreFault)) throw error;
+    throw new CliFault(exitStatus.unavailable, error.message, error);
+  } finally {
+    await store?.close();
+  }
+  const advice = 'name another with --store-path, or a Redis with --redis-address';
+  const place = options.kind === 'embedded' ? ` in ${options.path}` : '';
+  throw new CliFault(exitStatus.notFound, `there is no embedded store${place}; ${advice}`);
+}
+
+/** @param file `-` for standard input. No more is read than a config may have, and one byte. */
+async function readInput(file: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of file === '-' ? process.stdin : createReadStream(file)) {
+      chunks.push(Buffer.from(chunk as Buffer));
+      bytes += chunks.at(-1)!.length;
+      if (bytes > limits.userConfigBytesMax) break;
+    }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+    throw new CliFault(
+      exitStatus.notFound,
+      `${file === '-' ? 'standard input' : file} cannot be read (${code})`,
+      error,
+    );
+  }
+  return Buffer.concat(chunks);
+}
+
+function checkAnswer({ errors, warnings, untoldCount }: UserConfigCheck): object {
+  return { errors, warnings, ...(untoldCount > 0 && { untoldCount }) };
+}
+
+function checkText(name: string, { errors, warnings, untoldCount }: UserConfigCheck): string {
+  const lines = [
+    ...errors.map((issue) => `${name}: error: ${describeIssue(issue)}`),
+    ...warnings.map((issue) => `${name}: warning: ${describeIssue(issue)}`),
+  ];
+  if (untoldCount > 0) lines.push(`${name}: and ${untoldCount} more`);
+  if (lines.length === 0) lines.push(`${name}: a user config without a fault`);
+  return lines.map((line) => `${printable(line)}\n`).join('');
+}
+
+function digestOf(value: Buffer): string {
+  return createHash('sha256').update(value).digest('hex');
+}
+
+/** `null` when it is no JSON. */
+function parsed(value: Buffer): unknown {
+  try {
+    return JSON.parse(value.toString());
+  } catch {
+    return null;
+  }
+}

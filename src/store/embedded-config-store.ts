@@ -1,0 +1,91 @@
+// User configs in the embedded store, beside a dataplane that has it open: LMDB has one writer at a time over all
+// processes, and whoever reads next sees what was committed. Cold.
+import { isUtf8 } from 'node:buffer';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Database, RootDatabase } from 'lmdb';
+import { limits } from '../shared/limits.js';
+import { findObviousDamage } from './check-embedded.js';
+import { ConfigStoreFault, subjectKey, type ConfigStore } from './config-store.js';
+import { hearReason, openDatabase, openRoot } from './embedded-databases.js';
+
+export class EmbeddedConfigStore implements ConfigStore {
+  readonly place: string;
+  readonly #root: RootDatabase;
+  readonly #values: Database<Buffer, Buffer>;
+
+  private constructor(path: string) {
+    this.place = `the embedded store in ${path}`;
+    this.#root = openRoot(path);
+    this.#values = openDatabase(this.#root, 'user-configs');
+  }
+
+  static async open(path: string, isMade: boolean): Promise<EmbeddedConfigStore | undefined> {
+    if (!isMade && !existsSync(join(path, 'data.mdb'))) return undefined;
+    const damage = findObviousDamage(path);
+    if (damage !== undefined) throw new ConfigStoreFault(`the embedded store in ${path} is damaged: ${damage}`);
+    return attempt(`the embedded store in ${path} cannot be opened`, () => new EmbeddedConfigStore(path));
+  }
+
+  async read(subject: string): Promise<Buffer | undefined> {
+    return attempt(`${this.place} cannot be read`, () => {
+      this.#values.resetReadTxn();
+      return this.#values.getBinary(subjectKey(subject));
+    });
+  }
+
+  async swap(subject: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean> {
+    const key = subjectKey(subject);
+    return attempt(`${this.place} did not take the change`, async () => {
+      const isDone = await this.#root.transaction(() => {
+        const stored = this.#values.getBinary(key);
+        const isExpected = expected === undefined ? stored === undefined : stored?.equals(expected) === true;
+        if (!isExpected) return false;
+        if (value === undefined) this.#values.removeSync(key);
+        else this.#values.putSync(key, value);
+        return true;
+      });
+      // The commit is visible to every process by now; this waits until it is on the disk.
+      if (isDone) await this.#root.flushed;
+      return isDone;
+    });
+  }
+
+  async *subjects(): AsyncGenerator<readonly string[]> {
+    let last: Buffer | undefined;
+    for (;;) {
+      const found = await attempt(`${this.place} cannot be read`, () => this.#keysFrom(last));
+      // The range begins with its start.
+      const keys = found.filter((key) => last === undefined || !key.equals(last));
+      if (keys.length === 0) return;
+      last = keys.at(-1) ?? last;
+      yield keys.filter((key) => isUtf8(key)).map((key) => key.toString());
+    }
+  }
+
+  /** In the order of their bytes. */
+  #keysFrom(start: Buffer | undefined): Buffer[] {
+    this.#values.resetReadTxn();
+    const range = { limit: limits.recordsAtOnceMax + 1, ...(start !== undefined && { start }) };
+    return Array.from(this.#values.getKeys(range), (key) => Buffer.from(key));
+  }
+
+  /** After a full disk LMDB waits for a write that it has given up, and never closes. What was committed is on the disk. */
+  async close(): Promise<void> {
+    let late: NodeJS.Timeout | undefined;
+    const isLate = new Promise<void>((resolve) => (late = setTimeout(resolve, limits.embeddedCloseMsMax)));
+    await Promise.race([this.#root.close(), isLate]);
+    clearTimeout(late);
+  }
+}
+
+async function attempt<Answer>(words: string, action: () => Answer | Promise<Answer>): Promise<Answer> {
+  try {
+    return await action();
+  } catch (error) {
+    if (error instanceof ConfigStoreFault) throw error;
+    hearReason(error);
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ConfigStoreFault(`${words}: ${reason}`, { cause: error });
+  }
+}

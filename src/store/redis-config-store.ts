@@ -1,0 +1,82 @@
+// User configs in Redis, over one connection that is made for one command. Needs of an ACL user: +get +ping to read, +eval +set
+// +del to change, +scan to list. Cold.
+import { isUtf8 } from 'node:buffer';
+import type { Redis } from 'ioredis';
+import { limits } from '../shared/limits.js';
+import { ConfigStoreFault, subjectKey, type ConfigStore } from './config-store.js';
+import { createConnection, disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
+
+/** KEYS: the config. ARGV: what must be there and what is to be there, each as '=' and the bytes, or '' for nothing. */
+const SWAP_SCRIPT = `
+local stored = redis.call('GET', KEYS[1])
+if (stored and '=' .. stored or '') ~= ARGV[1] then return 0 end
+if ARGV[2] == '' then redis.call('DEL', KEYS[1])
+else redis.call('SET', KEYS[1], string.sub(ARGV[2], 2)) end
+return 1`;
+
+export class RedisConfigStore implements ConfigStore {
+  readonly place: string;
+  readonly #redis: Redis;
+
+  private constructor({ host, port }: RedisStoreOptions, redis: Redis) {
+    this.place = `the Redis at ${host}:${port}`;
+    this.#redis = redis;
+  }
+
+  static async open(options: RedisStoreOptions): Promise<RedisConfigStore> {
+    const redis = createConnection(options);
+    const store = new RedisConfigStore(options, redis);
+    // What ends the connection is told by the command that it fails; but an error that nobody hears would end the program.
+    let reason: unknown;
+    redis.on('error', (error) => (reason = error));
+    try {
+      await redis.connect();
+      await redis.ping();
+    } catch (error) {
+      await store.close();
+      throw new ConfigStoreFault(`${store.place} cannot be reached: ${messageOf(reason ?? error)}`);
+    }
+    return store;
+  }
+
+  async read(subject: string): Promise<Buffer | undefined> {
+    const key = subjectKey(subject);
+    return (await this.#send(() => this.#redis.getBuffer(key))) ?? undefined;
+  }
+
+  async swap(subject: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean> {
+    const words = [encodeOptional(expected), encodeOptional(value)];
+    const key = subjectKey(subject);
+    return (await this.#send(() => this.#redis.call('EVAL', SWAP_SCRIPT, 1, key, ...words))) === 1;
+  }
+
+  /** Whatever is a string under a key that a subject could have: Redis knows nothing else of what it keeps. */
+  async *subjects(): AsyncGenerator<readonly string[]> {
+    let cursor = '0';
+    do {
+      const [next, keys] = await this.#send(() =>
+        this.#redis.scanBuffer(cursor, 'COUNT', limits.recordsAtOnceMax, 'TYPE', 'string'),
+      );
+      cursor = next.toString();
+      // What is the gateway's own begins with a byte that is none of UTF-8.
+      yield keys.filter((key) => isUtf8(key)).map((key) => key.toString());
+    } while (cursor !== '0');
+  }
+
+  async close(): Promise<void> {
+    disconnect(this.#redis);
+  }
+
+  async #send<Answer>(command: () => Promise<Answer>): Promise<Answer> {
+    try {
+      return await command();
+    } catch (error) {
+      // Not as a cause: the error of ioredis carries the value.
+      throw new ConfigStoreFault(`${this.place} did not do it: ${messageOf(error)}`);
+    }
+  }
+}
+
+function encodeOptional(value: Buffer | undefined): Buffer | string {
+  return value === undefined ? '' : Buffer.concat([Buffer.from('='), value]);
+}

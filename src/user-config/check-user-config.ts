@@ -1,0 +1,60 @@
+// All that can be said of a user config before it is stored: what the dataplane would refuse, and what it would take in
+// silence and not do. For people who write configs; cold.
+import { limits } from '../shared/limits.js';
+import type { ConfigIssue } from './config-issue.js';
+import { readUserConfig, type BackendConfig } from './user-config-schema.js';
+
+export interface UserConfigCheck {
+  /** The dataplane refuses the config, or would not do what these members are meant for. */
+  readonly errors: readonly ConfigIssue[];
+  /** Right, and perhaps not what was meant. */
+  readonly warnings: readonly ConfigIssue[];
+  /** Errors and warnings that are not told. */
+  readonly untoldCount: number;
+}
+
+export function checkUserConfig(bytes: Buffer): UserConfigCheck {
+  const { config, faults, oddities } = readUserConfig(bytes);
+  const errors = [...faults, ...oddities];
+  const warnings: ConfigIssue[] = [];
+  for (const [host, { backends }] of config?.virtual_hosts ?? []) {
+    for (const [name, backend] of backends) {
+      const path = ['virtual_hosts', host, 'backends', name];
+      for (const { path: member, ...warning } of warningsOf(backend)) {
+        warnings.push({ ...warning, path: [...path, ...member] });
+      }
+    }
+  }
+  const told = {
+    errors: errors.slice(0, limits.configCheckIssuesMax),
+    warnings: warnings.slice(0, limits.configCheckIssuesMax),
+  };
+  const toldCount = told.errors.length + told.warnings.length;
+  return { ...told, untoldCount: errors.length + warnings.length - toldCount };
+}
+
+const LISTS = ['allowed_tool_names', 'allowed_prompt_names', 'allowed_resource_names'] as const;
+
+function warningsOf(backend: BackendConfig): ConfigIssue[] {
+  const warnings: ConfigIssue[] = [];
+  const { transport, url, exposes } = backend;
+  if (transport !== 'STREAMABLEHTTP')
+    warnings.push({ path: ['transport'], message: `is ${transport}, over which no backend is reached` });
+  else if (url.toLowerCase().startsWith('http:')) {
+    const message = 'is plain text: refused unless the dataplane has --upstream-connection-mode plain-text-or-tls';
+    warnings.push({ path: ['url'], message });
+  }
+  if (exposes?.length === 0) warnings.push({ path: ['exposes'], message: 'is empty: nothing of this backend passes' });
+  for (const list of LISTS) {
+    const kind = KINDS[list];
+    if (backend[list].length > 0 && exposes?.includes(kind) === false)
+      warnings.push({ path: [list], message: `means nothing, as exposes has no ${kind}` });
+  }
+  return warnings;
+}
+
+const KINDS = {
+  allowed_tool_names: 'tools',
+  allowed_prompt_names: 'prompts',
+  allowed_resource_names: 'resources',
+} as const;

@@ -1,0 +1,70 @@
+// The JSON Schema of user configs, for editors and other programs: written from the schema that the dataplane checks configs
+// with, so that the two cannot differ. What JSON Schema has no words for is said beside it. Cold.
+import { z } from 'zod';
+import { userConfigSchema } from './user-config-schema.js';
+
+type JsonSchema = Record<string, unknown>;
+
+/** What a member means, and what its values may look like, by the names of the members on the way: `*` for any name. */
+export const meanings: Readonly<Record<string, JsonSchema>> = {
+  '': {
+    title: 'User config of Switchyard',
+    description: 'What one user may reach: stored under the subject of its token.',
+  },
+  virtual_hosts: { description: 'By the id that stands in the URL: {path prefix}/servers/{virtual host}/mcp.' },
+  'virtual_hosts.*.backends': {
+    description: 'By the name that is the prefix of what the backend offers: <name>-<tool>.',
+  },
+  'virtual_hosts.*.backends.*.name': { description: 'Means nothing: the name is the key of the backend.' },
+  'virtual_hosts.*.backends.*.url': {
+    description: 'The MCP endpoint. http: needs --upstream-connection-mode plain-text-or-tls.',
+    pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+([/?#]|$)',
+  },
+  'virtual_hosts.*.backends.*.transport': { description: 'SSE and STDIO are read but cannot be reached.' },
+  'virtual_hosts.*.backends.*.passthrough_headers': {
+    description: "Names of the caller's headers that the backend gets; nothing else is passed on.",
+  },
+  'virtual_hosts.*.backends.*.auth': { description: 'Headers that the backend wants to see, with values from files.' },
+  'virtual_hosts.*.backends.*.auth.headers.*.file': { description: 'The name of a file in --secrets-directory.' },
+  'virtual_hosts.*.backends.*.allowed_tool_names': {
+    description: 'Bare names of tools; anything else is neither listed nor callable. An empty list allows all.',
+  },
+  'virtual_hosts.*.backends.*.allowed_prompt_names': { description: 'The same for prompts.' },
+  'virtual_hosts.*.backends.*.allowed_resource_names': {
+    description: 'Names or URIs of resources, names or texts of templates. An empty list allows all.',
+  },
+  'virtual_hosts.*.backends.*.exposes': { description: 'Which kinds pass at all, whatever the lists say.' },
+};
+
+export function userConfigJsonSchema(): JsonSchema {
+  const schema = convert(userConfigSchema);
+  explain(schema, []);
+  return schema;
+}
+
+function convert(schema: z.ZodType): JsonSchema {
+  return z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override({ zodSchema, jsonSchema }) {
+      // Maps are objects in JSON, and come as what is made of these (user-config-schema.ts).
+      const map = zodSchema instanceof z.ZodPipe ? zodSchema.out : undefined;
+      if (map instanceof z.ZodMap) Object.assign(jsonSchema, convertMap(map));
+    },
+  });
+}
+
+function convertMap(map: z.ZodMap): JsonSchema {
+  const { $schema: _, ...name } = convert(map.keyType as z.ZodType);
+  const { $schema: __, ...value } = convert(map.valueType as z.ZodType);
+  return { type: 'object', propertyNames: name, additionalProperties: value };
+}
+
+/** Puts the meanings where they belong. @param place the names of the members on the way. */
+function explain(schema: JsonSchema, place: readonly string[]): void {
+  Object.assign(schema, meanings[place.join('.')]);
+  for (const [name, member] of Object.entries(schema['properties'] ?? {}))
+    explain(member as JsonSchema, [...place, name]);
+  const { additionalProperties: each } = schema;
+  if (typeof each === 'object' && each !== null) explain(each as JsonSchema, [...place, '*']);
+}

@@ -1,0 +1,99 @@
+// What both stores promise to the commands about user configs, on a real LMDB, that another opening of it has open, and a real Redis.
+import { pino } from 'pino';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import { limits } from '../../src/shared/limits.js';
+import { ConfigStoreFault, openConfigStore, type ConfigStore } from '../../src/store/config-store.js';
+import { openRecordStore } from '../../src/store/open-record-store.js';
+import { openStore } from '../../src/store/open-store.js';
+import { findFreePort } from '../support/free-port.js';
+import { startRedis } from '../support/redis.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+const silent = pino({ level: 'silent' });
+const [one, other] = [Buffer.from('{"one":1}'), Buffer.from([0xff, 0, 0x3d])];
+
+const stores: Readonly<Record<string, (t: Test) => Promise<StoreOptions>>> = {
+  embedded: async (t) => ({ kind: 'embedded', path: createScratchDirectory(t) }),
+  redis: async (t) => (await startRedis(t)).storeOptions,
+};
+
+async function open(t: Test, options: StoreOptions): Promise<ConfigStore> {
+  const store = await openConfigStore(options, true);
+  if (store === undefined) throw new Error('it was to be made');
+  t.teardown(() => store.close());
+  return store;
+}
+
+async function subjectsOf(store: ConfigStore): Promise<string[]> {
+  const found: string[] = [];
+  for await (const some of store.subjects()) found.push(...some);
+  return found.sort();
+}
+
+for (const [kind, start] of Object.entries(stores)) {
+  t.test(kind, async (t) => {
+    const options = await start(t);
+    const store = await open(t, options);
+    // The dataplane's own, as it serves requests meanwhile.
+    const served = await openStore(options, silent);
+    t.teardown(() => served.close());
+
+    t.test('a swap takes the place of what was expected alone', async (t) => {
+      t.equal(await store.read('alice'), undefined);
+      t.equal(await store.swap('alice', other, one), false, 'there is nothing');
+      t.equal(await store.swap('alice', undefined, one), true);
+      t.equal(await store.swap('alice', undefined, other), false, 'there is something');
+      t.strictSame(await store.read('alice'), one);
+      t.equal(await store.swap('alice', one, other), true);
+      t.strictSame(await store.read('alice'), other, 'any bytes');
+      served.forget('alice');
+      t.match(await served.read('alice'), { kind: 'found', value: other }, 'and the dataplane reads it');
+      t.equal(await store.swap('alice', one, undefined), false);
+      t.equal(await store.swap('alice', other, undefined), true);
+      t.equal(await store.read('alice'), undefined);
+    });
+
+    t.test('subjects, however many, and nothing of the gateway’s own', async (t) => {
+      const records = await openRecordStore(options, silent);
+      await records.swap([{ space: 'records', key: 'servers/x', expected: undefined, value: one, isTold: true }]);
+      await records.swap([{ space: 'publications', key: 'bob', expected: undefined, value: one }]);
+      await records.close();
+      t.strictSame(await subjectsOf(store), []);
+      const longest = 'z'.repeat(limits.storeKeyBytesMax);
+      const subjects = ['\u0000', 'bob@example.com', 'zoë 😀', longest];
+      for (let index = 0; index < 2 * limits.recordsAtOnceMax; index++) subjects.push(`s${index}`);
+      await Promise.all(subjects.map((subject) => store.swap(subject, undefined, one)));
+      t.strictSame(await subjectsOf(store), subjects.sort());
+    });
+
+    t.test('a subject without a key is a fault in words', async (t) => {
+      for (const subject of ['', 'x'.repeat(limits.storeKeyBytesMax + 1), '\ud800']) {
+        await t.rejects(store.read(subject), { name: ConfigStoreFault.name, message: /bytes of UTF-8/ });
+        await t.rejects(store.swap(subject, undefined, one), ConfigStoreFault);
+      }
+    });
+  });
+}
+
+t.test('an embedded store is made for a change alone', async (t) => {
+  const path = join(createScratchDirectory(t), 'none');
+  t.equal(await openConfigStore({ kind: 'embedded', path }, false), undefined);
+  t.notOk(existsSync(path));
+  t.equal((await open(t, { kind: 'embedded', path })).place, `the embedded store in ${path}`);
+  t.ok(existsSync(path));
+});
+
+t.test('a Redis that is not there is a fault that says so', async (t) => {
+  const port = await findFreePort();
+  const options: StoreOptions = {
+    ...{ kind: 'redis', host: '127.0.0.1', port, tls: { mode: 'plain-text' } },
+    ...{ username: undefined, password: undefined, staleGraceMs: 0 },
+  };
+  await t.rejects(openConfigStore(options, true), {
+    name: ConfigStoreFault.name,
+    message: new RegExp(`the Redis at 127\\.0\\.0\\.1:${port} cannot be reached: .*ECONNREFUSED`),
+  });
+});

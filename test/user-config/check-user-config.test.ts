@@ -1,0 +1,93 @@
+import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
+import { checkUserConfig, type UserConfigCheck } from '../../src/user-config/check-user-config.js';
+import { describeIssue } from '../../src/user-config/config-issue.js';
+
+const url = 'https://b.example/mcp';
+const AT_B = 'virtual_hosts.vh.backends.b';
+
+function check(config: unknown): UserConfigCheck {
+  return checkUserConfig(Buffer.from(JSON.stringify(config)));
+}
+
+function withBackend(backend: object): object {
+  return { virtual_hosts: { vh: { backends: { b: { url, ...backend } } } } };
+}
+
+function inWords({ errors, warnings }: UserConfigCheck): { errors: string[]; warnings: string[] } {
+  return { errors: errors.map(describeIssue), warnings: warnings.map(describeIssue) };
+}
+
+t.test('a member that looks like a known one is an error that names the known one', async (t) => {
+  for (const [slip, meant] of [
+    ['allowed_tools', 'allowed_tool_names'],
+    ['allowedToolNames', 'allowed_tool_names'],
+    ['allow_prompts', 'allowed_prompt_names'],
+    ['passthrough_header', 'passthrough_headers'],
+    ['transports', 'transport'],
+    ['expose', 'exposes'],
+  ] as const) {
+    const { errors } = check(withBackend({ [slip]: ['x'] }));
+    t.strictSame(
+      errors,
+      [
+        {
+          path: ['virtual_hosts', 'vh', 'backends', 'b', slip],
+          message: `is not known; is it ${meant}?`,
+          meant,
+        },
+      ],
+      slip,
+    );
+  }
+  t.match(inWords(check({ virtual_host: {}, virtual_hosts: {} })).errors, [
+    'virtual_host: is not known; is it virtual_hosts?',
+  ]);
+  t.match(inWords(check({ virtual_hosts: { vh: { backends: {}, exposes: [] } } })).errors, [
+    'virtual_hosts.vh.exposes: means nothing in this place',
+  ]);
+});
+
+t.test('others may have members of their own, and what is keyed by names has none', async (t) => {
+  const config = { colour: 1, virtual_hosts: { virtual_host: { backends: { allowed_tools: { url, note: '' } } } } };
+  t.strictSame(inWords(check(config)), { errors: [], warnings: [] });
+});
+
+t.test('where nothing unknown may stand, the likely name is told too', async (t) => {
+  const auth = { type: 'headers', header: {}, headers: { 'x-key': { files: 'a', file: 'b' } } };
+  t.strictSame(inWords(check(withBackend({ auth }))).errors, [
+    `${AT_B}.auth.headers.x-key.files: is not known; is it file?`,
+    `${AT_B}.auth.header: is not known; is it headers?`,
+  ]);
+});
+
+t.test('what is wrong and what is odd are told together', async (t) => {
+  const config = withBackend({ url: 'ftp://x', allowed_tools: [] });
+  t.strictSame(inWords(check(config)).errors, [
+    `${AT_B}.url: must be an http or https URL without credentials`,
+    `${AT_B}.allowed_tools: is not known; is it allowed_tool_names?`,
+  ]);
+});
+
+t.test('what is right and perhaps not meant is a warning', async (t) => {
+  for (const [backend, warning] of [
+    [{ url: 'HTTP://b.example/mcp' }, /^virtual_hosts\.vh\.backends\.b\.url: is plain text.*plain-text-or-tls$/],
+    [{ transport: 'SSE' }, /\.transport: is SSE, over which no backend is reached$/],
+    [{ exposes: [] }, /\.exposes: is empty: nothing of this backend passes$/],
+    [
+      { exposes: ['prompts'], allowed_tool_names: ['a'] },
+      /\.allowed_tool_names: means nothing, as exposes has no tools$/,
+    ],
+  ] as const) {
+    t.match(inWords(check(withBackend(backend))), { errors: [], warnings: [warning] });
+  }
+  t.strictSame(inWords(check(withBackend({}))), { errors: [], warnings: [] });
+});
+
+t.test('of very many some are told, and the others counted', async (t) => {
+  const backends = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`b${index}`, { url, expose: 1 }]));
+  const { errors, untoldCount } = check({ virtual_hosts: { vh: { backends } } });
+  t.equal(errors.length, limits.configCheckIssuesMax);
+  t.equal(untoldCount, 300 - limits.configCheckIssuesMax);
+  t.equal(check({ virtual_hosts: {} }).untoldCount, 0);
+});
