@@ -3,6 +3,7 @@
 import { Buffer } from 'node:buffer';
 import { largeMemory } from '../shared/large-memory.js';
 import { limits } from '../shared/limits.js';
+import { shortMemory } from '../shared/short-memory.js';
 import { grownBytes } from './growth.js';
 
 const NOTHING = Buffer.alloc(0);
@@ -61,5 +62,5 @@ export class BodyCollector {
 }
 
 function take(bytes: number): Buffer {
-  return bytes < limits.largeMemoryFromBytes ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
+  return bytes < limits.largeMemoryFromBytes ? shortMemory(bytes) : largeMemory.take(bytes);
 }

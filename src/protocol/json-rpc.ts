@@ -9,7 +9,7 @@ import { JsonScanner, jsonKind } from './json-scanner.js';
 import { methodName } from './method-name.js';
 import { readings, type Reading } from './reading-queue.js';
 import { RELATED_TASK, type TaskIdSpans } from './task-places.js';
-import type { UriSpans } from './uri-places.js';
+import { leadingFilter, mayNameUri, NO_URIS, URI_DEPTH, URI_LEADING, urisIn, type UriSpans } from './uri-places.js';
 
 /** A message of a caller. Spans are offsets into its bytes, end exclusive, strings with their quotes; -1 is absent. */
 export interface ClientMessage {
@@ -64,7 +64,7 @@ export interface BackendMessage {
   /** `params.progressToken` of a notification; absent as well when it is neither string nor number. */
   readonly progressTokenStart: number;
   readonly progressTokenEnd: number;
-  /** Of a large answer, where URIs stand in it; of others it has not been found out. */
+  /** Of an answer, where URIs stand in it; `undefined` where it has not been found out. */
   readonly uris: UriSpans | undefined;
   /** The same of ids of tasks. */
   readonly taskIds: TaskIdSpans | undefined;
@@ -213,8 +213,23 @@ export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_DEPTH): Bac
   return scanner.scan(bytes, depthMax) ? backendMessageIn(scanner, bytes) : undefined;
 }
 
+/**
+ * The same, and of an answer it is told where URIs stand in it, in one pass. @returns without them when the message has more
+ * values than can be written down on the way to them.
+ */
+export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
+  if (!mayNameUri(bytes))
+    return scanner.scan(bytes, BACKEND_DEPTH) ? backendMessageIn(scanner, bytes, NO_URIS) : undefined;
+  if (scanner.scan(bytes, URI_DEPTH, leadingFilter(bytes, URI_LEADING))) {
+    const message = backendMessageIn(scanner, bytes, urisIn(scanner, bytes));
+    // The filter leaves out what only other messages have.
+    if (message === undefined || message.kind === 'response') return message;
+  }
+  return readBackendMessage(bytes);
+}
+
 /** What the tape of a scanned text says; `undefined` for what is not a JSON-RPC message. */
-export function backendMessageIn(tape: JsonScanner, bytes: Buffer): BackendMessage | undefined {
+export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: UriSpans): BackendMessage | undefined {
   if (!readEnvelope(tape, bytes)) return undefined;
   const { method, result, error } = envelope;
   const params = nullAsAbsent(tape, envelope.params);
@@ -223,7 +238,7 @@ export function backendMessageIn(tape: JsonScanner, bytes: Buffer): BackendMessa
     const id = error === ABSENT ? envelope.id : nullAsAbsent(tape, envelope.id);
     if (!isResponse(tape) || (id === ABSENT ? error === ABSENT : !isId(tape, id))) return undefined;
     const body = error === ABSENT ? result : error;
-    return backendMessage(tape, 'response', '', id, error !== ABSENT, body, ABSENT, ABSENT);
+    return backendMessage(tape, 'response', '', id, error !== ABSENT, body, ABSENT, ABSENT, uris);
   }
   const { id } = envelope;
   if (!isCall(tape) || !isObjectOrAbsent(tape, params) || (id !== ABSENT && !isId(tape, id))) return undefined;
@@ -238,6 +253,7 @@ export function backendMessageIn(tape: JsonScanner, bytes: Buffer): BackendMessa
     ABSENT,
     params,
     idOrAbsent(tape, progressToken),
+    undefined,
   );
 }
 
@@ -374,6 +390,7 @@ function backendMessage(
   body: number,
   params: number,
   progressToken: number,
+  uris: UriSpans | undefined,
 ): BackendMessage {
   return {
     kind,
@@ -387,7 +404,7 @@ function backendMessage(
     paramsEnd: endOf(tape, params),
     progressTokenStart: startOf(tape, progressToken),
     progressTokenEnd: endOf(tape, progressToken),
-    uris: undefined,
+    uris,
     taskIds: undefined,
   };
 }

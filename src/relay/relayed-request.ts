@@ -6,6 +6,7 @@ import { sameId, type BackendMessage, type ClientMessage } from '../protocol/jso
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
+import { joined } from '../shared/short-memory.js';
 import { answer, answerInParts, backendFailed, errorMessage, type RpcError } from './answers.js';
 import { clientsNotification } from './backend-notifications.js';
 import { withEdit } from './bare-body.js';
@@ -382,7 +383,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts ?? [message], this.id);
     else if (parts === undefined) answer(exchange, message);
     else if (message.length > limits.readAtOnceBytesMax) answerInParts(exchange, parts);
-    else answer(exchange, Buffer.concat(parts));
+    else answer(exchange, joined(parts));
   }
 
   /** Whether the answer is the last event of a stream, or of one that can be gone on with. */
@@ -391,9 +392,4 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     const { exchange, session } = this.#plan;
     return exchange.request.answerForms === 'event-stream' && session.streamKeeper !== undefined && !exchange.isAborted;
   }
-}
-
-function joined(parts: readonly Buffer[]): Buffer {
-  const [only, ...others] = parts;
-  return only !== undefined && others.length === 0 ? only : Buffer.concat(parts);
 }

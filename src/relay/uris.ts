@@ -27,8 +27,16 @@ export interface UriPrefix {
 }
 
 export function uriPrefix(uriName: string): UriPrefix {
-  return { plain: Buffer.from(`${uriName}+`), ui: Buffer.from(`${uriName}/`) };
+  if (uriName !== lastName) {
+    lastPrefix = { plain: Buffer.from(`${uriName}+`), ui: Buffer.from(`${uriName}/`) };
+    lastName = uriName;
+  }
+  return lastPrefix;
 }
+
+/** The one that was asked for last: of the next answer it is often the same. */
+let lastName = '';
+let lastPrefix: UriPrefix = { plain: Buffer.from('+'), ui: Buffer.from('/') };
 
 /** The caller's form of a backend's URI. */
 export function callersUri(uriName: string, uri: string): string {

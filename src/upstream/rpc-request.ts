@@ -11,7 +11,7 @@
 // while the handler wants no more, nothing is read of the stream, and what was read already waits in `#events`.
 import { BodyCollector } from '../protocol/body-collector.js';
 import { EventStreamParser, type LargeEventTaker } from '../protocol/event-stream.js';
-import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
+import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
 import { readLargeBackendMessage, readLargeBackendMessageLater } from '../protocol/large-backend-message.js';
 import type { Reading } from '../protocol/reading-queue.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
@@ -265,7 +265,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     }
     const { bytes } = this.#received;
     if (bytes.length <= limits.readAtOnceBytesMax) {
-      this.#onJsonMessage(bytes, readBackendMessage(bytes));
+      this.#onJsonMessage(bytes, readBackendAnswer(bytes));
       return;
     }
     // All of it is here: how long it takes from now on is not the backend's doing.

@@ -2,7 +2,12 @@
 // it was made of, byte for byte, and against a walk over the parsed message; what comes of its URIs when it sends them back
 // is the backend's own.
 import t from 'tap';
-import { readBackendMessage, readClientMessage, type BackendMessage } from '../../src/protocol/json-rpc.js';
+import {
+  readBackendAnswer,
+  readBackendMessage,
+  readClientMessage,
+  type BackendMessage,
+} from '../../src/protocol/json-rpc.js';
 import { readLargeBackendMessage } from '../../src/protocol/large-backend-message.js';
 import { uriPlace } from '../../src/protocol/uri-places.js';
 import { clientsNotification, type HearingSession } from '../../src/relay/backend-notifications.js';
@@ -149,12 +154,14 @@ t.test('answers: down byte for byte and as a walk has it, and up again the origi
     uriCount += markCount(text);
     const original = backendsText(text);
     const bytes = Buffer.from(original);
-    const down = written(bytes, readBackendMessage(bytes), places, uriName);
+    const down = written(bytes, readBackendAnswer(bytes), places, uriName);
+    const asEvent = written(bytes, readBackendMessage(bytes), places, uriName);
     const inSlices = await new Promise<string>((resolve) => {
       readLargeBackendMessage('s', bytes, (message) => resolve(written(bytes, message, places, uriName)));
     });
     const expected = callersText(text, uriName);
     if (down !== expected) t.equal(down, expected, printable(original));
+    if (asEvent !== expected) t.equal(asEvent, expected, `as an event: ${printable(original)}`);
     if (inSlices !== expected) t.equal(inSlices, expected, `in slices: ${printable(original)}`);
     const walked = edited(original, places, (uri) => callersUriOf(uriName, uri));
     if (JSON.stringify(JSON.parse(down)) !== walked) t.equal(down, walked, `the walk: ${printable(original)}`);

@@ -1,7 +1,7 @@
 // URIs of resources in answers: in the caller's form at the places that MCP names, and every other byte as it came. Random
 // ones are in `rewriting-fuzz.test.ts`.
 import t from 'tap';
-import { readBackendMessage, type BackendMessage } from '../../src/protocol/json-rpc.js';
+import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../src/protocol/json-rpc.js';
 import { readLargeBackendMessage } from '../../src/protocol/large-backend-message.js';
 import { uriPlace } from '../../src/protocol/uri-places.js';
 import { callersParts } from '../../src/relay/rewriting.js';
@@ -20,14 +20,16 @@ function written(bytes: Buffer, message: BackendMessage | undefined, places: num
   return Buffer.concat(parts).toString();
 }
 
-/** What the caller gets of an answer with this body, read in both ways. */
+/** What the caller gets of an answer with this body, read in each way. */
 async function rewrite(body: string, places: number, uriName = 'b'): Promise<string> {
   const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,${body}}`);
-  const atOnce = written(bytes, readBackendMessage(bytes), places, uriName);
+  const atOnce = written(bytes, readBackendAnswer(bytes), places, uriName);
+  // As a message that comes on a stream.
+  const asEvent = written(bytes, readBackendMessage(bytes), places, uriName);
   const inSlices = await new Promise<string>((resolve) => {
     readLargeBackendMessage('alice', bytes, (message) => resolve(written(bytes, message, places, uriName)));
   });
-  if (atOnce !== inSlices) throw new Error(`the ways differ: ${printable(body)}`);
+  if (atOnce !== inSlices || atOnce !== asEvent) throw new Error(`the ways differ: ${printable(body)}`);
   return atOnce.slice('{"jsonrpc":"2.0","id":7,'.length, -1);
 }
 

@@ -35,6 +35,10 @@ export const connectionLimits = {
    * of it is there
    */
   bodyReservedBytesMax: 4 * MIB,
+  /** a body that shares a stretch of memory with others while it lives → larger ones have their own */
+  shortMemoryBytesMax: 16 * KIB,
+  /** such a stretch → the next body begins another */
+  shortMemoryStretchBytes: 64 * KIB,
   /**
    * a body, of a caller's or of a backend's, whose memory is used again when the body is gone → smaller ones are left
    * to the garbage collector

@@ -1,6 +1,7 @@
 // How fast one connection is read from: in slices, between which it rests until its turn comes (read-turns.ts), and what was
 // read when there was no time for it waits until then. Hot: an answer that comes in one piece costs a few looks.
 import { limits } from '../../shared/limits.js';
+import { copied } from '../../shared/short-memory.js';
 import { ReadPlace, type ReadTurns, type TurnReader } from './read-turns.js';
 
 export interface PacedConnection {
@@ -54,7 +55,7 @@ export class ReadPace implements TurnReader {
     if (this.#kept === undefined && !this.#turns.isKept(bytes.length)) return false;
     if (!this.#rest(subject)) return false;
     this.#turns.keep(bytes.length);
-    this.#kept = this.#kept === undefined ? Buffer.from(bytes) : Buffer.concat([this.#kept, bytes]);
+    this.#kept = this.#kept === undefined ? copied(bytes) : Buffer.concat([this.#kept, bytes]);
     return true;
   }
 

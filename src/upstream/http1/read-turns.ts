@@ -10,7 +10,7 @@ import { FairPlace, FairQueue } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
 
-/** So many are let go in one turn: with a slice each they leave most of it to answers that are no longer than a slice. */
+/** So many that have more to come are let go in one turn: with a slice each they leave most of it to answers that are no longer than a slice. */
 const LET_GO_MAX = 4;
 
 export interface TurnReader {
@@ -184,7 +184,8 @@ export class ReadTurns {
     const sliceBytes = isAlone ? limits.upstreamTurnBytesMax : limits.upstreamReadBytes;
     // What they have kept is dealt with here.
     this.#begin();
-    for (let count = 0; count < LET_GO_MAX && !this.#isOver(); count += 1) {
+    // Those whose answer ends in what they kept cost no more than that, and are not counted.
+    for (let count = 0; count < LET_GO_MAX && !this.#isOver();) {
       const place = this.#first(count < LET_GO_MAX - 1 || !this.#waiting.hasTurn);
       if (place === undefined) break;
       place.unlink();
@@ -193,6 +194,7 @@ export class ReadTurns {
       place.letGoInTurn = this.#turn;
       this.#letGo.append(place);
       place.reader.readOn(sliceBytes);
+      if (place.isLinked || place.isResting) count += 1;
     }
     this.#isTimed = false;
   }

@@ -187,6 +187,7 @@ class Reader {
   /** Later than those of others that were let go before it. */
   letGoNumber = 0;
   sliceBytes = 0;
+  onLetGo = (): void => undefined;
 
   constructor(subject: string) {
     this.place = new ReadPlace(subject, this);
@@ -201,6 +202,7 @@ class Reader {
     this.letGoCount += 1;
     this.letGoNumber = nextNumber++;
     this.sliceBytes = bytes;
+    this.onLetGo();
   }
 }
 
@@ -288,4 +290,24 @@ t.test('who is over leaves its turn to the next, and few have more than a slice 
   await new Promise(setImmediate);
   t.equal(readers[6]!.letGoCount, 1);
   t.equal(readers[6]!.sliceBytes, limits.upstreamTurnBytesMax, 'when nobody else waits');
+});
+
+t.test('those whose answer ends in what they kept are as many in one turn as there is time for', async (t) => {
+  let nowMs = 0;
+  const turns = new ReadTurns(() => nowMs);
+  const readers = Array.from({ length: 40 }, (_, index) => {
+    const reader = new Reader(`subject ${index % 2}`);
+    reader.onLetGo = () => {
+      nowMs += limits.upstreamTurnMsMax / 20;
+      turns.noteLast(5_000);
+      turns.leave(reader.place);
+    };
+    turns.rest(reader.place);
+    return reader;
+  });
+  const letGo = (): number => readers.filter(({ letGoCount }) => letGoCount > 0).length;
+  await new Promise(setImmediate);
+  t.ok(letGo() > 10 && letGo() <= 20, `${letGo()} in the first turn`);
+  await new Promise(setImmediate);
+  t.ok(letGo() > 25 && letGo() <= 40, `${letGo()} in both`);
 });
