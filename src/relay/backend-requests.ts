@@ -30,12 +30,13 @@ import { ClientTasks } from './client-tasks.js';
 import { partsOf, type Edit } from './edits.js';
 import type { ClientIntroduction } from '../upstream/client-introduction.js';
 import type { Exchange } from './exchange.js';
-import { passthroughHeadersFor } from './passthrough.js';
+import { metadataFor } from './passthrough.js';
 import type { SessionShare } from '../upstream/session-share.js';
 import { bareTaskEdit, callersTaskEdits, type TaskForm } from './task-ids.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
+import type { RequestMetadata } from '../upstream/request-metadata.js';
 
 /** A stream to the client on which it can be asked: that of a call, or the session's own. */
 export interface AskingStream {
@@ -76,7 +77,7 @@ interface OpenRequest extends AskedRequest {
   readonly bytes: number;
   readonly stream: AskingStream;
   /** Of the request on whose stream it came. */
-  readonly passthrough: readonly string[];
+  readonly metadata: RequestMetadata;
   readonly deadline: Deadline;
 }
 
@@ -127,14 +128,14 @@ export class BackendRequests {
   ask(
     stream: AskingStream,
     upstream: UpstreamSession,
-    passthrough: readonly string[],
+    metadata: RequestMetadata,
     bytes: Buffer,
     message: BackendMessage,
   ): void {
     const { idStart, idEnd } = message;
     const backendId = Buffer.from(bytes.subarray(idStart, idEnd));
     if (message.method === 'ping') {
-      upstream.answerInstead(backendId, undefined, passthrough);
+      upstream.answerInstead(backendId, undefined, metadata);
       return;
     }
     const detail = readRequestDetail(bytes, message);
@@ -145,13 +146,13 @@ export class BackendRequests {
       stream.askingObstacle ??
       this.#noRoomFor(upstream, backendId.length, tokenKey);
     if (error !== undefined || taskEdits === undefined) {
-      upstream.answerInstead(backendId, error ?? TASK_UNREACHABLE, passthrough);
+      upstream.answerInstead(backendId, error ?? TASK_UNREACHABLE, metadata);
       return;
     }
     const id = this.#ids.next({ upstream, backendId, asksForTask });
     const key = idKey(id, 0, id.length);
     const request: OpenRequest = {
-      ...{ id, key, upstream, askedIn: upstream.record, backendId, tokenKey, asksForTask, stream, passthrough },
+      ...{ id, key, upstream, askedIn: upstream.record, backendId, tokenKey, asksForTask, stream, metadata },
       backendIdKey: idKey(backendId, 0, backendId.length),
       bytes: bytesOf(backendId.length, tokenKey),
       deadline: this.#plan.deadlines.after(this.#plan.answerTimeoutMs, () => this.#onTimeUp(request)),
@@ -197,7 +198,7 @@ export class BackendRequests {
     const countedBytes = body.length >= limits.countedFromBytes ? body.length : 0;
     const { requestBytes } = this.#plan.account;
     requestBytes.take(countedBytes);
-    const headers = passthroughHeadersFor(upstream.backend, exchange.request);
+    const headers = metadataFor(upstream.backend, exchange.request);
     const answer = { body, leftOut: { start, end }, putIn: backendId };
     upstream.send(this.#withBareTask(answer, message, upstream), headers, () => requestBytes.give(countedBytes));
   }
@@ -226,7 +227,7 @@ export class BackendRequests {
   #notify(upstream: UpstreamSession | undefined, exchange: Exchange, message: ClientMessage): void {
     if (upstream === undefined) return;
     const notice = this.#withBareTask({ body: exchange.request.body }, message, upstream);
-    upstream.send(notice, passthroughHeadersFor(upstream.backend, exchange.request));
+    upstream.send(notice, metadataFor(upstream.backend, exchange.request));
   }
 
   #withBareTask(outgoing: OutgoingMessage, message: ClientMessage, upstream: UpstreamSession): OutgoingMessage {
@@ -283,16 +284,16 @@ export class BackendRequests {
   #onLost(request: OpenRequest): void {
     if (!this.#open.has(request.key)) return;
     this.#settle(request);
-    const { upstream, askedIn, backendId, passthrough } = request;
-    if (upstream.record === askedIn) upstream.answerInstead(backendId, NOT_READ, passthrough);
+    const { upstream, askedIn, backendId, metadata } = request;
+    if (upstream.record === askedIn) upstream.answerInstead(backendId, NOT_READ, metadata);
   }
 
   #onTimeUp(request: OpenRequest): void {
-    const { upstream, askedIn, backendId, passthrough } = request;
+    const { upstream, askedIn, backendId, metadata } = request;
     // First, or to lose the notice would answer the request once more.
     this.#settle(request);
     tellCancelled(request, 'It was not answered in time');
-    if (upstream.record === askedIn) upstream.answerInstead(backendId, NOT_ANSWERED, passthrough);
+    if (upstream.record === askedIn) upstream.answerInstead(backendId, NOT_ANSWERED, metadata);
   }
 
   #settle(request: OpenRequest): void {

@@ -4,7 +4,7 @@ import { idKey, type ClientMessage } from '../protocol/json-rpc.js';
 import { limits } from '../shared/limits.js';
 import { backendTurns } from './backend-turns.js';
 import type { Exchange } from './exchange.js';
-import { passthroughHeadersFor } from './passthrough.js';
+import { metadataFor } from './passthrough.js';
 import type { Session } from './session.js';
 
 const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
@@ -59,7 +59,7 @@ function onRootsChanged(session: Session, exchange: Exchange): void {
   backendTurns.visitAll(session.identity.subject, virtualHost.backends, {
     visit: (backend) => {
       const upstream = session.upstreams.open(backend.name);
-      upstream?.tellRootsChanged(body, passthroughHeadersFor(backend, exchange.request));
+      upstream?.tellRootsChanged(body, metadataFor(backend, exchange.request));
     },
     onNoRoom: () => undefined,
   });

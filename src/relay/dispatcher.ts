@@ -23,7 +23,7 @@ import { Gate } from './gate.js';
 import { ListInFlight, listAll } from './listing.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import { trySetLogLevel } from './log-level.js';
-import { passthroughHeadersFor } from './passthrough.js';
+import { metadataFor } from './passthrough.js';
 import { onSubscribing } from './subscribing.js';
 import { RelayedRequest } from './relayed-request.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
@@ -185,8 +185,8 @@ export class Dispatcher {
     exchange.watcher?.onIdentified(method, backend.name, tool);
     if (!hasRoom(session, exchange, id)) return;
     const upstream = session.upstream(backend);
-    const passthrough = passthroughHeadersFor(backend, exchange.request);
-    const onSettled = gate && onSubscribing(session, method, upstream, gate.uri, passthrough);
+    const metadata = metadataFor(backend, exchange.request);
+    const onSettled = gate && onSubscribing(session, method, upstream, gate.uri, metadata);
     if (onSettled === 'full') return answerError(exchange, id, SUBSCRIPTIONS_FULL);
     const request = new RelayedRequest({
       session,
@@ -198,7 +198,7 @@ export class Dispatcher {
       onSettled,
       uriPlaces,
       taskPlaces,
-      passthrough,
+      metadata,
       deadlines: this.#context.deadlines,
       idleTimeoutMs: silenceMsMax(method, this.#context.options),
     });

@@ -4,6 +4,7 @@
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
+import { NO_METADATA } from '../upstream/request-metadata.js';
 
 export interface FarewellCount {
   /** Upstream sessions whose backend has answered to their end. */
@@ -36,7 +37,7 @@ export class Farewells {
     let totalCount = 0;
     for (const upstream of upstreams) {
       if (!upstream.hasToBeTold) {
-        upstream.close([]);
+        upstream.close(NO_METADATA);
         continue;
       }
       totalCount += 1;
@@ -80,7 +81,7 @@ export class Farewells {
     origin.nextIndex += 1;
     origin.underWayCount += 1;
     this.#underWayCount += 1;
-    upstream.close([], (isTold) => this.#onEnded(origin, isTold));
+    upstream.close(NO_METADATA, (isTold) => this.#onEnded(origin, isTold));
     this.#lineUp(origin);
   }
 

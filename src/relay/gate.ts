@@ -10,6 +10,7 @@ import { ListPages } from './list-merge/list-pages.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
+import type { RequestMetadata } from '../upstream/request-metadata.js';
 
 export interface GateRules {
   readonly method: string;
@@ -40,7 +41,7 @@ export class Gate {
   }
 
   /** @param upstream is open. @param done may be called from within. */
-  pass(upstream: UpstreamSession, passthrough: readonly string[], done: GateOutcome): void {
+  pass(upstream: UpstreamSession, metadata: RequestMetadata, done: GateOutcome): void {
     const { capability, method, unknown } = this.#rules;
     if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
       done(this.#session.upstreams.declares(capability) === 'no' ? methodNotFound(method) : unknown);
@@ -53,9 +54,8 @@ export class Gate {
     } else if (grant === 'refused') {
       done(unknown);
     } else {
-      this.#lookUp(listKinds.resources, upstream, uri, passthrough, (outcome) => {
-        if (outcome === unknown && !this.#isAborted)
-          this.#lookUp(listKinds.templates, upstream, uri, passthrough, done);
+      this.#lookUp(listKinds.resources, upstream, uri, metadata, (outcome) => {
+        if (outcome === unknown && !this.#isAborted) this.#lookUp(listKinds.templates, upstream, uri, metadata, done);
         else done(outcome);
       });
     }
@@ -75,15 +75,9 @@ export class Gate {
     this.#reader?.abort();
   }
 
-  #lookUp(
-    kind: ListKind,
-    upstream: UpstreamSession,
-    uri: string,
-    passthrough: readonly string[],
-    done: GateOutcome,
-  ): void {
+  #lookUp(kind: ListKind, upstream: UpstreamSession, uri: string, metadata: RequestMetadata, done: GateOutcome): void {
     const { backend } = upstream;
-    this.#reader = new ListPages(this.#context, this.#merger, kind, upstream, passthrough, (pages, fault) => {
+    this.#reader = new ListPages(this.#context, this.#merger, kind, upstream, metadata, (pages, fault) => {
       this.#reader = undefined;
       if (fault !== undefined) done(fault);
       else

@@ -13,7 +13,7 @@ import { backendTurns } from './backend-turns.js';
 import type { ClientIntroduction } from '../upstream/client-introduction.js';
 import type { Exchange } from './exchange.js';
 import { experimentalJson } from './experimental.js';
-import { passthroughHeadersFor } from './passthrough.js';
+import { metadataFor } from './passthrough.js';
 import type { Session } from './session.js';
 import { unavailableMeta, type UnavailableBackend } from './unavailable.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
@@ -109,7 +109,7 @@ export function openUpstreams(
       // Of the later ones: whoever needs it opens it.
       if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);
       const upstream = session.upstream(backend);
-      upstream.whenOpen(passthroughHeadersFor(backend, exchange.request), (fault) => settle(backend, fault));
+      upstream.whenOpen(metadataFor(backend, exchange.request), (fault) => settle(backend, fault));
       if (upstream.isTrial) settle(backend, NO_ANSWER);
     },
     onNoRoom: (backend) => settle(backend, NOT_READY),

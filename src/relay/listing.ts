@@ -12,7 +12,7 @@ import type { ThreadFailure } from './list-merge/list-pool.js';
 import type { ReadPage } from './list-merge/answer-reading.js';
 import type { AnswerFrame, BackendPages } from './list-merge/merge.js';
 import type { MergedList } from './list-merge/merged-list.js';
-import { passthroughHeadersFor } from './passthrough.js';
+import { metadataFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { Session } from './session.js';
 import type { UnavailableBackend } from './unavailable.js';
@@ -131,8 +131,8 @@ export function listAll(
   backendTurns.visitAll(subject, virtualHost.backends, {
     visit: (backend) => {
       if (!session.hasConfig(virtualHost)) return leaveOut(backend, NOT_READY);
-      const passthrough = passthroughHeadersFor(backend, exchange.request);
-      const reader = new ListPages(context, merger, kind, session.upstream(backend), passthrough, (pages, fault) => {
+      const metadata = metadataFor(backend, exchange.request);
+      const reader = new ListPages(context, merger, kind, session.upstream(backend), metadata, (pages, fault) => {
         if (fault !== undefined) return leaveOut(backend, fault);
         parts.push({ backend, pages });
         pendingCount -= 1;

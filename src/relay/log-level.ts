@@ -10,12 +10,13 @@ import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { answer, answerError, resultMessage, type RpcError } from './answers.js';
 import { backendTurns } from './backend-turns.js';
 import type { Exchange } from './exchange.js';
-import { passthroughHeadersFor } from './passthrough.js';
+import { metadataFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { Session } from './session.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { IdSpan, RequestHandler } from '../upstream/rpc-request.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
+import type { RequestMetadata } from '../upstream/request-metadata.js';
 
 const LEVELS: ReadonlySet<string> = new Set([
   ...['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'],
@@ -59,7 +60,7 @@ export function sendLogLevel(
   context: UpstreamContext,
   upstream: UpstreamSession,
   params: Buffer,
-  passthrough: readonly string[],
+  metadata: RequestMetadata,
   done: () => void,
 ): void {
   const id = context.ids.next();
@@ -67,21 +68,14 @@ export function sendLogLevel(
   const sentIn = upstream.record;
   const handler: RequestHandler = {
     onAnswer: done,
-    onMessage: (bytes, received) => upstream.answer(bytes, received, passthrough),
+    onMessage: (bytes, received) => upstream.answer(bytes, received, metadata),
     onFault: (fault) => {
       // The level is set when it is opened again.
       if (fault.kind === 'session-lost') upstream.markLost(sentIn);
       done();
     },
   };
-  upstream.request(
-    { body },
-    { bytes: id, start: 0, end: id.length },
-    passthrough,
-    limits.logLevelMsMax,
-    false,
-    handler,
-  );
+  upstream.request({ body }, { bytes: id, start: 0, end: id.length }, metadata, limits.logLevelMsMax, false, handler);
 }
 
 class SettingLogLevel extends RequestInFlight {
@@ -110,8 +104,8 @@ class SettingLogLevel extends RequestInFlight {
         const { logLevel } = session;
         if (upstream === undefined || !upstream.declares(capability.logging) || logLevel === undefined)
           return this.#settle();
-        const passthrough = passthroughHeadersFor(backend, exchange.request);
-        sendLogLevel(this.#context, upstream, logLevel, passthrough, () => this.#settle());
+        const metadata = metadataFor(backend, exchange.request);
+        sendLogLevel(this.#context, upstream, logLevel, metadata, () => this.#settle());
       },
       onNoRoom: () => this.#settle(),
     });

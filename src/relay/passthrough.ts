@@ -1,14 +1,22 @@
 // Which of the caller's headers go to a backend (decisions 2.6). The config's compiler has taken out what may never be
 // copied; the exchange has brought what some backend of the virtual host lists; here each backend gets its own. Hot.
+import { NO_METADATA, type RequestMetadata } from '../upstream/request-metadata.js';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import type { ExchangeRequest } from './exchange.js';
 
-const NONE: readonly string[] = Object.freeze([]);
+const NONE = NO_METADATA.headers;
+
+/** What this backend is told of the caller's HTTP request. */
+export function metadataFor(backend: CompiledBackend, request: ExchangeRequest): RequestMetadata {
+  const { requestId } = request;
+  const headers = headersFor(backend.passthroughHeaders, request.passthroughHeaders);
+  if (headers.length === 0) return requestId === '' ? NO_METADATA : { headers: NONE, requestId };
+  // The caller's own id, where this backend is to have that.
+  return { headers, requestId: headers.includes('x-request-id') ? '' : requestId };
+}
 
 /** @returns name, value, name, value, … */
-export function passthroughHeadersFor(backend: CompiledBackend, request: ExchangeRequest): readonly string[] {
-  const listed = backend.passthroughHeaders;
-  const offered = request.passthroughHeaders;
+function headersFor(listed: ReadonlySet<string>, offered: readonly string[]): readonly string[] {
   if (listed.size === 0 || offered.length === 0) return NONE;
   const copied: string[] = [];
   for (let i = 0; i + 1 < offered.length; i += 2) {

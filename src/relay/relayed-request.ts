@@ -14,7 +14,7 @@ import type { AskingStream } from './backend-requests.js';
 import { CallerStream, type StreamOwner } from './caller-stream.js';
 import type { Exchange } from './exchange.js';
 import type { Gate } from './gate.js';
-import { passthroughHeadersFor } from './passthrough.js';
+import { metadataFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
 import { callersParts } from './rewriting.js';
 import type { Session } from './session.js';
@@ -25,6 +25,7 @@ import type { IdSpan, RequestHandler, RpcRequest } from '../upstream/rpc-request
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
+import type { RequestMetadata } from '../upstream/request-metadata.js';
 
 const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client is gone' };
 const JSON_ALONE: RpcError = {
@@ -46,8 +47,7 @@ export interface RelayedRequestPlan {
   readonly uriPlaces: number;
   /** The same of `taskPlace` for ids of tasks. */
   readonly taskPlaces: number;
-  /** The caller's headers for this backend: name, value, … */
-  readonly passthrough: readonly string[];
+  readonly metadata: RequestMetadata;
   readonly deadlines: DeadlineWheel;
   /** Called when the backend has answered with a result, or it is known that it will not; perhaps again. */
   readonly onSettled?: ((isDone: boolean) => void) | undefined;
@@ -90,7 +90,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     this.#plan.exchange.onAbort = () => this.#onCallerGone();
     // A large message takes a while to be read, and its caller may be gone by then.
     if (this.#plan.exchange.isAborted) this.#onCallerGone();
-    this.#plan.upstream.whenReady(this.#plan.passthrough, (fault) => this.#onOpen(fault));
+    this.#plan.upstream.whenReady(this.#plan.metadata, (fault) => this.#onOpen(fault));
   }
 
   /**
@@ -106,11 +106,11 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     }
     const { upstream } = this.#plan;
     const { body } = exchange.request;
-    const headers = passthroughHeadersFor(upstream.backend, exchange.request);
+    const metadata = metadataFor(upstream.backend, exchange.request);
     // What waits to be sent is counted by nobody.
     if (body.length < limits.countedFromBytes)
-      upstream.send(withEdit({ body }, bareTaskEdit(body, notice, upstream.backend)), headers);
-    else upstream.cancel(this.id, 'cancelled by the client', headers);
+      upstream.send(withEdit({ body }, bareTaskEdit(body, notice, upstream.backend)), metadata);
+    else upstream.cancel(this.id, 'cancelled by the client', metadata);
     // A backend without sessions cannot tell whose request the notice means. What it understands is that nobody listens any more.
     if (this.#sentIn?.sessionId === '') {
       this.#endCancelled();
@@ -158,8 +158,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
-    const { session, upstream, passthrough } = this.#plan;
-    if (message.kind === 'request') session.backendRequests.ask(this, upstream, passthrough, bytes, message);
+    const { session, upstream, metadata } = this.#plan;
+    if (message.kind === 'request') session.backendRequests.ask(this, upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
     else {
       const isOwnProgress = message.method === 'notifications/progress' && this.#isOwnProgress(bytes, message);
@@ -217,19 +217,19 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   onFault(fault: UpstreamFault): void {
-    const { upstream, passthrough } = this.#plan;
+    const { upstream, metadata } = this.#plan;
     this.#request = undefined;
     if (fault.kind === 'session-lost') {
       upstream.markLost(this.#sentIn);
       if (!this.#isSecondTry && this.#cancelDeadline === undefined) {
         // The request was refused, so it was not executed: once more, in a new upstream session (R04), if still wanted.
         this.#isSecondTry = true;
-        upstream.whenReady(passthrough, (openFault) => this.#onOpen(openFault));
+        upstream.whenReady(metadata, (openFault) => this.#onOpen(openFault));
         return;
       }
     }
     upstream.reportFailure(fault);
-    if (fault.kind === 'answer-timeout') upstream.cancel(this.id, 'timed out', passthrough);
+    if (fault.kind === 'answer-timeout') upstream.cancel(this.id, 'timed out', metadata);
     this.#fail(fault);
   }
 
@@ -239,9 +239,9 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
       this.#fail(fault);
       return;
     }
-    const { gate, upstream, passthrough } = this.#plan;
+    const { gate, upstream, metadata } = this.#plan;
     if (gate === undefined) this.#send();
-    else gate.pass(upstream, passthrough, (obstacle) => this.#onPassed(obstacle));
+    else gate.pass(upstream, metadata, (obstacle) => this.#onPassed(obstacle));
   }
 
   #onPassed(obstacle: RpcError | UpstreamFault | undefined): void {
@@ -252,7 +252,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   #send(): void {
-    const { session, upstream, outgoing, passthrough, idleTimeoutMs } = this.#plan;
+    const { session, upstream, outgoing, metadata, idleTimeoutMs } = this.#plan;
     // While the request was at the gate the session may have been lost.
     if (upstream.record === undefined) {
       this.#fail(upstreamFault('session-lost'));
@@ -260,10 +260,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     }
     this.#sentIn = upstream.record;
     if (this.#plan.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
-    const { requestId } = this.#plan.exchange.request;
-    // The caller's own, where this backend is to have that.
-    const idForBackend = passthrough.length > 0 && passthrough.includes('x-request-id') ? '' : requestId;
-    this.#request = upstream.request(outgoing, this.id, passthrough, idleTimeoutMs, true, this, idForBackend);
+    this.#request = upstream.request(outgoing, this.id, metadata, idleTimeoutMs, true, this);
     this.#unheard?.onSent(this.#request);
     // In the upstream session in which it goes out now: what was asked in one before is no excuse.
     this.#isExcused = session.isAskedUnasked(upstream);
@@ -317,7 +314,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   override giveUp(): void {
     if (this.#isDone) return;
     if (this.#request !== undefined)
-      this.#plan.upstream.cancel(this.id, 'nobody waits for the answer', this.#plan.passthrough);
+      this.#plan.upstream.cancel(this.id, 'nobody waits for the answer', this.#plan.metadata);
     this.#request?.abort();
     this.#refuse(CANCELLED);
   }

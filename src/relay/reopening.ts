@@ -8,11 +8,12 @@ import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
+import { NO_METADATA, type RequestMetadata } from '../upstream/request-metadata.js';
 
 export class Reopening {
   readonly #deadlines: DeadlineWheel;
   readonly #upstream: UpstreamSession;
-  #passthrough: readonly string[] = [];
+  #metadata: RequestMetadata = NO_METADATA;
   readonly #backoff = new Backoff(limits.backendStreamDelayMsMin, limits.backendStreamDelayMsMax);
   #openedAtMs = 0;
   #delay: Deadline | undefined;
@@ -27,9 +28,9 @@ export class Reopening {
     this.#openedAtMs = this.#deadlines.nowMs();
   }
 
-  /** @param passthrough headers of the client's GET for this backend. */
-  onLost(passthrough: readonly string[]): void {
-    this.#passthrough = passthrough;
+  /** @param metadata of the client's GET. */
+  onLost(metadata: RequestMetadata): void {
+    this.#metadata = metadata;
     this.#isWanted = true;
     if (this.#deadlines.nowMs() - this.#openedAtMs >= limits.backendStreamDelayMsMax) this.#backoff.reset();
     this.#wait();
@@ -47,7 +48,7 @@ export class Reopening {
 
   #open(): void {
     if (!this.#isWanted || this.#upstream.state === 'closed') return;
-    this.#upstream.whenOpen(this.#passthrough, (fault) => {
+    this.#upstream.whenOpen(this.#metadata, (fault) => {
       if (!this.#isWanted) return;
       if (fault === undefined) this.#isWanted = false;
       else if (this.#upstream.state !== 'closed') this.#wait();

@@ -16,7 +16,7 @@ import { mergeUpstreams, restoreUpstreams } from './recorded-upstreams.js';
 import { OWN_INTRODUCTION, type ClientIntroduction } from '../upstream/client-introduction.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
 import { sendLogLevel } from './log-level.js';
-import { passthroughHeadersFor } from './passthrough.js';
+import { metadataFor } from './passthrough.js';
 import { ReadingsUnderWay } from './readings-under-way.js';
 import type { RequestInFlight } from './request-in-flight.js';
 import { RequestsInFlight } from './requests-in-flight.js';
@@ -29,6 +29,7 @@ import { Unasked } from './unasked.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import { SessionUpstreams } from './session-upstreams.js';
+import { NO_METADATA, type RequestMetadata } from '../upstream/request-metadata.js';
 
 export interface SessionIdentity {
   readonly id: string;
@@ -85,7 +86,7 @@ export class Session {
     this.account = account;
     this.#memory = new SessionMemory(account, identity.introduction);
     this.upstreams = new SessionUpstreams(context, identity, this.#memory, {
-      onOpened: (upstream, passthrough) => this.#onUpstreamOpened(upstream, passthrough),
+      onOpened: (upstream, metadata) => this.#onUpstreamOpened(upstream, metadata),
       onDropped: (upstream) => this.#onUpstreamDropped(upstream),
     });
     this.#means = means;
@@ -98,12 +99,12 @@ export class Session {
   }
 
   /** What the backend forgot, or never heard, it is told again. */
-  #onUpstreamOpened(upstream: UpstreamSession, passthrough: readonly string[]): void {
-    this.#unasked?.onOpened(upstream, passthrough);
-    this.#subscriptions?.replay(this.#context, upstream, passthrough);
+  #onUpstreamOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
+    this.#unasked?.onOpened(upstream, metadata);
+    this.#subscriptions?.replay(this.#context, upstream, metadata);
     this.#onChanged();
     if (this.#logLevel === undefined || !upstream.declares(capability.logging)) return;
-    sendLogLevel(this.#context, upstream, this.#logLevel, passthrough, () => undefined);
+    sendLogLevel(this.#context, upstream, this.#logLevel, metadata, () => undefined);
   }
 
   /** A cancellation of what is not in flight here. */
@@ -143,10 +144,10 @@ export class Session {
   }
 
   /** The backend has taken it. @param before the backend as it was when it was asked. */
-  onSubscribed(upstream: UpstreamSession, before: CompiledBackend, uri: string, passthrough: readonly string[]): void {
+  onSubscribed(upstream: UpstreamSession, before: CompiledBackend, uri: string, metadata: RequestMetadata): void {
     this.subscriptions.add(before.name, uri);
-    this.subscriptions.onReconfigured(this.#context, upstream, before, passthrough);
-    this.#unasked?.onSubscribed(upstream, passthrough);
+    this.subscriptions.onReconfigured(this.#context, upstream, before, metadata);
+    this.#unasked?.onSubscribed(upstream, metadata);
   }
 
   /** Whether the backend was seen to take subscriptions, and has one. */
@@ -232,7 +233,7 @@ export class Session {
     for (const name of backendNames) {
       const backend = virtualHost?.backends.get(name);
       if (backend === undefined || allowListHash(backend) === theirs?.[name]) continue;
-      this.subscriptions.endUngranted(this.#context, this.upstream(backend), []);
+      this.subscriptions.endUngranted(this.#context, this.upstream(backend), NO_METADATA);
     }
   }
 
@@ -258,12 +259,12 @@ export class Session {
   applyConfig(virtualHost: CompiledVirtualHost, request: ExchangeRequest): void {
     if (this.upstreams.virtualHost === virtualHost) return;
     for (const { upstream, before } of this.upstreams.apply(virtualHost)) {
-      const passthrough = passthroughHeadersFor(upstream.backend, request);
+      const metadata = metadataFor(upstream.backend, request);
       if (before !== undefined) {
-        this.#subscriptions?.onReconfigured(this.#context, upstream, before, passthrough);
+        this.#subscriptions?.onReconfigured(this.#context, upstream, before, metadata);
       } else {
         this.#subscriptions?.forget(upstream.backend.name);
-        upstream.close(passthrough);
+        upstream.close(metadata);
       }
     }
   }
@@ -361,7 +362,7 @@ export class Session {
    */
   end(request: ExchangeRequest | undefined): void {
     for (const upstream of this.release()) {
-      upstream.close(request === undefined ? [] : passthroughHeadersFor(upstream.backend, request));
+      upstream.close(request === undefined ? NO_METADATA : metadataFor(upstream.backend, request));
     }
   }
 
@@ -369,7 +370,8 @@ export class Session {
   abandon(): void {
     for (const upstream of this.release()) {
       const { record, backend } = upstream;
-      if (record === undefined || this.entry?.knows(backend.name, record.sessionId) === false) upstream.close([]);
+      if (record === undefined || this.entry?.knows(backend.name, record.sessionId) === false)
+        upstream.close(NO_METADATA);
     }
   }
 

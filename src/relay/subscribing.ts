@@ -1,6 +1,7 @@
 // One `resources/subscribe` or `resources/unsubscribe` on its way to a backend: the session remembers what came of it. Cold.
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { Session } from './session.js';
+import type { RequestMetadata } from '../upstream/request-metadata.js';
 
 /**
  * A backend is asked for a subscription, or to take it back; nothing happens for other methods.
@@ -11,7 +12,7 @@ export function onSubscribing(
   method: string,
   upstream: UpstreamSession,
   uri: string | undefined,
-  passthrough: readonly string[],
+  metadata: RequestMetadata,
 ): ((isDone: boolean) => void) | 'full' | undefined {
   const { name } = upstream.backend;
   if (uri === undefined) return undefined;
@@ -23,6 +24,6 @@ export function onSubscribing(
   return (isDone) => {
     giveBack();
     // Meanwhile the backend may have moved, or its allow-list may have changed.
-    if (isDone && session.upstreams.used(name) === upstream) session.onSubscribed(upstream, backend, uri, passthrough);
+    if (isDone && session.upstreams.used(name) === upstream) session.onSubscribed(upstream, backend, uri, metadata);
   };
 }

@@ -6,6 +6,7 @@ import { grantByEntries } from './list-merge/grant.js';
 import type { SessionShare } from '../upstream/session-share.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
+import type { RequestMetadata } from '../upstream/request-metadata.js';
 
 export class Subscriptions {
   readonly #memory: SessionShare;
@@ -108,14 +109,14 @@ export class Subscriptions {
     context: UpstreamContext,
     upstream: UpstreamSession,
     { allowedNames: before }: CompiledBackend,
-    passthrough: readonly string[],
+    metadata: RequestMetadata,
   ): void {
     if (!isSame(before.resources, upstream.backend.allowedNames.resources))
-      this.endUngranted(context, upstream, passthrough);
+      this.endUngranted(context, upstream, metadata);
   }
 
   /** Ends those that the allow-list as it is now does not grant by itself, as above. */
-  endUngranted(context: UpstreamContext, upstream: UpstreamSession, passthrough: readonly string[]): void {
+  endUngranted(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
     const { backend } = upstream;
     this.#eachInTurns(
       backend.name,
@@ -123,13 +124,13 @@ export class Subscriptions {
       (uri) => {
         if (grantByEntries(backend, uri) === 'granted') return;
         this.delete(backend.name, uri);
-        if (upstream.state === 'open') tell(context, upstream, 'resources/unsubscribe', uri, passthrough);
+        if (upstream.state === 'open') tell(context, upstream, 'resources/unsubscribe', uri, metadata);
       },
     );
   }
 
   /** Into an upstream session that is new. What its allow-list no longer has any of stays out. */
-  replay(context: UpstreamContext, upstream: UpstreamSession, passthrough: readonly string[]): void {
+  replay(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (!upstream.declares(capability.resources)) return;
     const { record } = upstream;
     this.#eachInTurns(
@@ -137,7 +138,7 @@ export class Subscriptions {
       () => upstream.record === record,
       (uri) => {
         if (grantByEntries(upstream.backend, uri) === 'refused') return;
-        tell(context, upstream, 'resources/subscribe', uri, passthrough);
+        tell(context, upstream, 'resources/subscribe', uri, metadata);
       },
     );
   }
@@ -165,15 +166,15 @@ function tell(
   upstream: UpstreamSession,
   method: 'resources/subscribe' | 'resources/unsubscribe',
   uri: string,
-  passthrough: readonly string[],
+  metadata: RequestMetadata,
 ): void {
   const id = context.ids.next();
   const params = JSON.stringify({ uri });
   const text = `{"jsonrpc":"2.0","id":${id.toString()},"method":"${method}","params":${params}}`;
   const span = { bytes: id, start: 0, end: id.length };
-  upstream.request({ body: Buffer.from(text) }, span, passthrough, limits.subscribeMsMax, false, {
+  upstream.request({ body: Buffer.from(text) }, span, metadata, limits.subscribeMsMax, false, {
     onAnswer: () => undefined,
-    onMessage: (bytes, message) => upstream.answer(bytes, message, passthrough),
+    onMessage: (bytes, message) => upstream.answer(bytes, message, metadata),
     onFault: () => undefined,
   });
 }

@@ -7,7 +7,7 @@ import { limits } from '../shared/limits.js';
 import { clientsNotification } from './backend-notifications.js';
 import { backendTurns } from './backend-turns.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
-import { passthroughHeadersFor } from './passthrough.js';
+import { metadataFor } from './passthrough.js';
 import { Reopening } from './reopening.js';
 import type { SessionShare } from '../upstream/session-share.js';
 import type { Session } from './session.js';
@@ -15,6 +15,7 @@ import { SessionStream } from './session-stream.js';
 import { BackendStream } from '../upstream/backend-stream.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
+import type { RequestMetadata } from '../upstream/request-metadata.js';
 
 const CHANGES: ReadonlySet<string> = new Set([
   'notifications/tools/list_changed',
@@ -33,7 +34,7 @@ const SPEAKING =
 interface Heard {
   readonly stream: BackendStream;
   /** Headers of the client's last GET for the backend. */
-  passthrough: readonly string[];
+  metadata: RequestMetadata;
 }
 
 export class Unasked {
@@ -91,48 +92,48 @@ export class Unasked {
       visit: (backend) => {
         // It may have ended since, or obey another config.
         if (this.#isOver || !this.#session.hasConfig(virtualHost)) return;
-        const passthrough = passthroughHeadersFor(backend, request);
+        const metadata = metadataFor(backend, request);
         const upstream = this.#session.upstream(backend);
-        if (upstream.state === 'open') this.onOpened(upstream, passthrough);
+        if (upstream.state === 'open') this.onOpened(upstream, metadata);
         // When it is open, this hears of it.
-        else upstream.whenOpen(passthrough, () => undefined);
+        else upstream.whenOpen(metadata, () => undefined);
       },
       onNoRoom: () => undefined,
     });
   }
 
   /** An upstream session is open. */
-  onOpened(upstream: UpstreamSession, passthrough: readonly string[]): void {
+  onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (this.#isOver || !this.stream.isOpenOrExpected) return;
     const before = this.#heard?.get(upstream);
     // One that was refused may be let in by the credentials of the new GET; another asks with them from now on.
     if (before?.stream.isOver === false) {
-      before.passthrough = passthrough;
+      before.metadata = metadata;
       return;
     }
     if (!this.#maySpeak(upstream)) return;
     const { record } = upstream;
-    const passthroughNow = (): readonly string[] => this.#heard?.get(upstream)?.passthrough ?? passthrough;
+    const metadataNow = (): RequestMetadata => this.#heard?.get(upstream)?.metadata ?? metadata;
     const stream = new BackendStream({
       deadlines: this.#context.deadlines,
       memory: this.#memory,
-      ask: (lastEventId, handler) => upstream.listen(lastEventId, passthroughNow(), handler),
+      ask: (lastEventId, handler) => upstream.listen(lastEventId, metadataNow(), handler),
       onAnswered: () => upstream.endHold(),
-      onMessage: (bytes, message) => this.#onMessage(upstream, passthroughNow(), bytes, message),
+      onMessage: (bytes, message) => this.#onMessage(upstream, metadataNow(), bytes, message),
       // Without an id of a session there is none to lose: the backend has no such stream.
       onSessionLost: () => {
         if (record?.sessionId !== '') upstream.markLost(record);
       },
     });
     this.#heard ??= new Map();
-    this.#heard.set(upstream, { stream, passthrough });
+    this.#heard.set(upstream, { stream, metadata });
     upstream.hold();
     this.#reopenings?.get(upstream)?.onOpened();
   }
 
   /** The backend has taken a subscription. One that does not say that it does is not listened to before. */
-  onSubscribed(upstream: UpstreamSession, passthrough: readonly string[]): void {
-    if (upstream.state === 'open' && this.#heard?.has(upstream) !== true) this.onOpened(upstream, passthrough);
+  onSubscribed(upstream: UpstreamSession, metadata: RequestMetadata): void {
+    if (upstream.state === 'open' && this.#heard?.has(upstream) !== true) this.onOpened(upstream, metadata);
   }
 
   /** Whether the backend can have anything to say. */
@@ -145,7 +146,7 @@ export class Unasked {
   onReplaced(upstream: UpstreamSession, replace: () => void): void {
     const heard = this.#heard?.get(upstream);
     replace();
-    if (heard !== undefined) this.onOpened(upstream, heard.passthrough);
+    if (heard !== undefined) this.onOpened(upstream, heard.metadata);
   }
 
   /** An upstream session is lost or closed. */
@@ -159,7 +160,7 @@ export class Unasked {
       this.#reopenings?.get(upstream)?.stop();
       this.#reopenings?.delete(upstream);
     } else if (heard.stream.isOffered && this.stream.isOpenOrExpected && !this.#isOver) {
-      this.#reopeningOf(upstream).onLost(heard.passthrough);
+      this.#reopeningOf(upstream).onLost(heard.metadata);
     }
   }
 
@@ -200,9 +201,9 @@ export class Unasked {
     this.#reopenings = undefined;
   }
 
-  #onMessage(upstream: UpstreamSession, passthrough: readonly string[], bytes: Buffer, message: BackendMessage): void {
+  #onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void {
     const { backendRequests } = this.#session;
-    if (message.kind === 'request') backendRequests.ask(this.stream, upstream, passthrough, bytes, message);
+    if (message.kind === 'request') backendRequests.ask(this.stream, upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
     else if (CHANGES.has(message.method)) this.stream.tellChanged(message.method, bytes);
     else if (

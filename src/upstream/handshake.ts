@@ -51,8 +51,8 @@ export interface HandshakePlan {
   readonly subject: string;
   readonly target: UpstreamTarget;
   readonly endpoint: Endpoint;
-  /** Headers of the caller for this backend: name, value, … */
-  readonly passthrough: readonly string[];
+  /** Of the caller for this backend, and credentials: name, value, … */
+  readonly headers: readonly string[];
   readonly introduction: ClientIntroduction;
 }
 
@@ -85,7 +85,7 @@ class Opening implements Handshake, RequestHandler {
         subject: plan.subject,
         target: plan.target,
         endpoint: plan.endpoint,
-        headers: withPassthrough(plan.endpoint.contentHeaders, plan.passthrough),
+        headers: withHeaders(plan.endpoint.contentHeaders, plan.headers),
         body: initializeBody(id, plan.introduction),
         id: { bytes: id, start: 0, end: id.length },
         deadlineMs,
@@ -149,7 +149,7 @@ class Opening implements Handshake, RequestHandler {
       settle(upstreamFault('answer-timeout'));
     });
     let refusal: UpstreamFault | undefined;
-    const { subject, target, passthrough } = this.#plan;
+    const { subject, target } = this.#plan;
     const handler: UpstreamHandler = {
       onHead: (status, _contentType, _sessionId, _bodyBytes, location) => {
         if (status >= 400) refusal = httpStatusFault(status);
@@ -159,14 +159,14 @@ class Opening implements Handshake, RequestHandler {
       onEnd: () => settle(refusal),
       onFault: settle,
     };
-    const headers = withPassthrough(result.headers, passthrough);
+    const headers = withHeaders(result.headers, this.#plan.headers);
     this.#notice = this.#context.http.dispatch(plainRequest(subject, target, 'POST', headers, INITIALIZED), handler);
   }
 
   /** A backend that made a session for a handshake that came to nothing is told so (C12). */
   #endSession(sessionId: string, protocolVersion: string): void {
     if (sessionId === '') return;
-    const headers = [...sessionHeaders(sessionId, protocolVersion), ...this.#plan.passthrough];
+    const headers = [...sessionHeaders(sessionId, protocolVersion), ...this.#plan.headers];
     this.#context.notices.send(this.#plan.subject, this.#plan.target, 'DELETE', headers, undefined);
   }
 }
@@ -184,8 +184,8 @@ export function sessionHeaders(sessionId: string, protocolVersion: string): read
 }
 
 /** The same array when there is nothing to add: heads are remembered with it. */
-function withPassthrough(headers: readonly string[], passthrough: readonly string[]): readonly string[] {
-  return passthrough.length === 0 ? headers : [...headers, ...passthrough];
+function withHeaders(headers: readonly string[], added: readonly string[]): readonly string[] {
+  return added.length === 0 ? headers : [...headers, ...added];
 }
 
 function readRecord(bytes: Buffer, message: BackendMessage, sessionId: string): UpstreamSessionRecord | UpstreamFault {

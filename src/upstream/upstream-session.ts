@@ -26,6 +26,7 @@ import type { UpstreamContext } from './upstream-context.js';
 import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import { RpcRequest, type IdSpan, type RequestHandler } from './rpc-request.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
+import type { RequestMetadata } from './request-metadata.js';
 
 export type UpstreamSessionState = 'idle' | 'opening' | 'open' | 'unavailable' | 'closed';
 
@@ -52,7 +53,7 @@ const NONE: readonly ExperimentalCapability[] = [];
 
 export class UpstreamSession {
   /** Called each time it was opened, before those who wait for it. */
-  onOpened: ((upstream: UpstreamSession, passthrough: readonly string[]) => void) | undefined = undefined;
+  onOpened: ((upstream: UpstreamSession, metadata: RequestMetadata) => void) | undefined = undefined;
   /** Called each time it was lost, or closed. */
   onDropped: ((upstream: UpstreamSession) => void) | undefined = undefined;
   readonly #context: UpstreamContext;
@@ -152,15 +153,15 @@ export class UpstreamSession {
 
   /**
    * Opens the session unless it is open. `waiter` is called from within when the outcome is known already.
-   * @param passthrough headers of the caller for this backend, here and below: name, value, …
+   * @param metadata of the request on whose behalf it is opened, here and below.
    */
-  whenOpen(passthrough: readonly string[], waiter: OpenWaiter): void {
+  whenOpen(metadata: RequestMetadata, waiter: OpenWaiter): void {
     const fault = this.#tryFault();
     if (fault !== undefined) waiter(fault);
     else if (this.#state === 'open') waiter(undefined);
     else {
       this.#waiters.push(waiter);
-      if (this.#state !== 'opening') this.#open(passthrough);
+      if (this.#state !== 'opening') this.#open(metadata);
     }
   }
 
@@ -168,13 +169,13 @@ export class UpstreamSession {
    * The same for a request during which the backend may ask something on its own stream: waits also until that stream is
    * open, where it is being opened, since many servers lose what they say before. Not for long. Hot.
    */
-  whenReady(passthrough: readonly string[], waiter: OpenWaiter): void {
-    if (this.#state === 'open' && this.#hold === undefined) this.whenOpen(passthrough, waiter);
-    else this.whenOpen(passthrough, (fault) => this.#holdBack(passthrough, waiter, fault));
+  whenReady(metadata: RequestMetadata, waiter: OpenWaiter): void {
+    if (this.#state === 'open' && this.#hold === undefined) this.whenOpen(metadata, waiter);
+    else this.whenOpen(metadata, (fault) => this.#holdBack(metadata, waiter, fault));
   }
 
-  #holdBack(passthrough: readonly string[], waiter: OpenWaiter, fault: UpstreamFault | undefined): void {
-    if (fault === undefined && this.#hold !== undefined) this.#hold.wait(() => this.whenOpen(passthrough, waiter));
+  #holdBack(metadata: RequestMetadata, waiter: OpenWaiter, fault: UpstreamFault | undefined): void {
+    if (fault === undefined && this.#hold !== undefined) this.#hold.wait(() => this.whenOpen(metadata, waiter));
     else waiter(fault);
   }
 
@@ -191,18 +192,16 @@ export class UpstreamSession {
   /**
    * Sends a JSON-RPC request in the open session.
    * @param message the whole of it; `id` stands in it or in what it was made of.
-   * @param requestId of the caller's HTTP request, which the backend is told.
    */
   request(
     { body, leftOut, putIn }: OutgoingMessage,
     id: IdSpan,
-    passthrough: readonly string[],
+    metadata: RequestMetadata,
     deadlineMs: number,
     isSilenceDeadline: boolean,
     handler: RequestHandler,
-    requestId = '',
   ): RpcRequest {
-    const headers = this.#headersWith(passthrough);
+    const headers = this.#headersWith(metadata);
     const carriesSession = this.#record !== undefined && this.#record.sessionId !== '';
     const { target } = this.#backend;
     return new RpcRequest(
@@ -217,7 +216,7 @@ export class UpstreamSession {
         body,
         leftOut,
         putIn,
-        requestId,
+        requestId: metadata.requestId,
         id,
         deadlineMs,
         isSilenceDeadline,
@@ -230,12 +229,12 @@ export class UpstreamSession {
   }
 
   /** Sends a notification or a response; nobody waits for how that goes. @param onDone called once. */
-  send(message: OutgoingMessage, passthrough: readonly string[], onDone?: () => void): void {
+  send(message: OutgoingMessage, metadata: RequestMetadata, onDone?: () => void): void {
     if (this.#state !== 'open') {
       onDone?.();
       return;
     }
-    const headers = this.#headersWith(passthrough);
+    const headers = this.#headersWith(metadata);
     this.#context.replies.send(this.subject, this.#backend.target, 'POST', headers, message, onDone);
   }
 
@@ -243,26 +242,26 @@ export class UpstreamSession {
    * Asks for what the backend says unasked (C04): in the open session.
    * @param lastEventId where to go on; `''` for nowhere.
    */
-  listen(lastEventId: string, passthrough: readonly string[], handler: UpstreamHandler): UpstreamCall {
+  listen(lastEventId: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
     const { sessionId = '', protocolVersion = '' } = this.#record ?? {};
     const headers = ['accept', 'text/event-stream', 'mcp-protocol-version', protocolVersion];
     if (sessionId !== '') headers.push('mcp-session-id', sessionId);
     if (lastEventId !== '') headers.push('last-event-id', lastEventId);
-    headers.push(...(this.#credentials?.headers ?? []), ...passthrough);
+    headers.push(...(this.#credentials?.headers ?? []), ...metadata.headers);
     const { target } = this.#backend;
     const { streams } = this.#context;
     return streams.dispatch(plainRequest(this.subject, target, 'GET', headers), handler);
   }
 
   /** Tells that the client's roots have changed: once more if that is being told already, however often it comes. */
-  tellRootsChanged(body: Buffer, passthrough: readonly string[]): void {
-    const tell = (): void => this.tellRootsChanged(body, passthrough);
+  tellRootsChanged(body: Buffer, metadata: RequestMetadata): void {
+    const tell = (): void => this.tellRootsChanged(body, metadata);
     if (this.#isTellingRoots) {
       this.#tellRootsAgain = tell;
       return;
     }
     this.#isTellingRoots = true;
-    this.send({ body }, passthrough, () => {
+    this.send({ body }, metadata, () => {
       this.#isTellingRoots = false;
       const again = this.#tellRootsAgain;
       this.#tellRootsAgain = undefined;
@@ -271,17 +270,17 @@ export class UpstreamSession {
   }
 
   /** Tells the backend that nobody waits for a request any more (S36, C16). */
-  cancel(id: IdSpan, reason: string, passthrough: readonly string[]): void {
+  cancel(id: IdSpan, reason: string, metadata: RequestMetadata): void {
     const head = Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":');
     const tail = Buffer.from(`,"reason":${JSON.stringify(reason)}}}`);
-    this.send({ body: Buffer.concat([head, id.bytes.subarray(id.start, id.end), tail]) }, passthrough);
+    this.send({ body: Buffer.concat([head, id.bytes.subarray(id.start, id.end), tail]) }, metadata);
   }
 
   /** Answers a request of the backend's own where nobody can be asked: `ping` (C18), and that no other is offered (C19). */
-  answer(bytes: Buffer, message: BackendMessage, passthrough: readonly string[]): void {
+  answer(bytes: Buffer, message: BackendMessage, metadata: RequestMetadata): void {
     if (message.kind !== 'request') return;
     const id = bytes.subarray(message.idStart, message.idEnd);
-    this.answerInstead(id, message.method === 'ping' ? undefined : NOT_OFFERED, passthrough);
+    this.answerInstead(id, message.method === 'ping' ? undefined : NOT_OFFERED, metadata);
   }
 
   /**
@@ -289,12 +288,12 @@ export class UpstreamSession {
    * @param id as JSON.
    * @param error `undefined` answers an empty result.
    */
-  answerInstead(id: Buffer, error: AnswerError | undefined, passthrough: readonly string[]): void {
+  answerInstead(id: Buffer, error: AnswerError | undefined, metadata: RequestMetadata): void {
     // A backend that asks without end must not have a connection for each of its requests.
     if (this.#answersUnderWay >= limits.backendRequestsUnderWayMax) return;
     const body = error === undefined ? '"result":{}' : `"error":${JSON.stringify(error)}`;
     this.#answersUnderWay += 1;
-    this.send({ body: Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},${body}}`) }, passthrough, () => {
+    this.send({ body: Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},${body}}`) }, metadata, () => {
       this.#answersUnderWay -= 1;
     });
   }
@@ -327,7 +326,7 @@ export class UpstreamSession {
    * Ends the session for good and tells the backend (C12). Who waits hears `session-ended`.
    * @param onTold called once, later, if the session is one that `hasToBeTold`.
    */
-  close(passthrough: readonly string[], onTold?: (isTold: boolean) => void): void {
+  close(metadata: RequestMetadata, onTold?: (isTold: boolean) => void): void {
     const { target } = this.#backend;
     const { hasToBeTold } = this;
     const isTrial = this.isTrial;
@@ -335,7 +334,7 @@ export class UpstreamSession {
     if (isTrial) this.#endpoint.onTrialOver(this.subject);
     this.#handshake?.abort();
     if (hasToBeTold) {
-      const headers = this.#headersWith(passthrough);
+      const headers = this.#headersWith(metadata);
       this.#context.notices.send(this.subject, target, 'DELETE', headers, undefined, onTold);
     }
     this.#dropRecord();
@@ -367,12 +366,12 @@ export class UpstreamSession {
     return fault;
   }
 
-  #headersWith(passthrough: readonly string[]): readonly string[] {
+  #headersWith({ headers: added }: RequestMetadata): readonly string[] {
     const headers = this.#credentials === undefined ? this.#headers : this.#credentials.addTo(this.#headers);
-    return passthrough.length === 0 ? headers : [...headers, ...passthrough];
+    return added.length === 0 ? headers : [...headers, ...added];
   }
 
-  #open(passthrough: readonly string[]): void {
+  #open(metadata: RequestMetadata): void {
     this.#transition('opening');
     this.#openedAtMs = this.#context.nowMs();
     const { target } = this.#backend;
@@ -380,16 +379,16 @@ export class UpstreamSession {
       this.#context,
       {
         ...{ subject: this.subject, target, endpoint: this.#endpoint, introduction: this.#introduction },
-        passthrough: this.#credentials?.addTo(passthrough) ?? passthrough,
+        headers: this.#credentials?.addTo(metadata.headers) ?? metadata.headers,
       },
       {
-        onOpen: (result) => this.#onOpen(result, passthrough),
+        onOpen: (result) => this.#onOpen(result, metadata),
         onFault: (fault) => this.#onOpenFault(fault),
       },
     );
   }
 
-  #onOpen(result: HandshakeResult, passthrough: readonly string[]): void {
+  #onOpen(result: HandshakeResult, metadata: RequestMetadata): void {
     if (!this.#transition('open')) return;
     this.#handshake = undefined;
     this.#record = this.#keptRecord(result.record);
@@ -397,7 +396,7 @@ export class UpstreamSession {
     this.#headers = result.headers;
     this.#backoff?.reset();
     this.#context.onAvailable(this.#backend);
-    this.onOpened?.(this, passthrough);
+    this.onOpened?.(this, metadata);
     this.#tell(undefined);
   }
 

@@ -13,6 +13,7 @@ import { RelayScene } from './relay-scene.js';
 import { ScriptedContext } from '../upstream/scripted-context.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
+import { NO_METADATA } from '../../src/upstream/request-metadata.js';
 
 const RELATED = '"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}';
 const INTRODUCTION = JSON.stringify({
@@ -41,7 +42,7 @@ function hearing(t: Test, backends: Backends): (name: string, method: string, pa
   return (name, method, params) => {
     const upstream = session.upstream(backendOf(virtualHost, name));
     if (upstream.state !== 'open') {
-      upstream.whenOpen([], () => undefined);
+      upstream.whenOpen(NO_METADATA, () => undefined);
       context.http.last.json(INTRODUCTION, name);
       context.http.last.empty();
     }

@@ -10,6 +10,7 @@ import { ScriptedContext } from '../upstream/scripted-context.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
 import { WiredRelay } from './wired-relay.js';
+import { NO_METADATA } from '../../src/upstream/request-metadata.js';
 
 const RESULT = JSON.stringify({
   jsonrpc: '2.0',
@@ -34,7 +35,7 @@ class Scene {
     const backend = backendOf(virtualHostOf({ [name]: { url: `https://${name}.example/mcp` } }), name);
     for (let index = 0; index < count; index += 1) {
       const upstream = new UpstreamSession(this.context, 'alice', backend, OWN_INTRODUCTION, WEIGHTLESS);
-      upstream.whenOpen([], () => undefined);
+      upstream.whenOpen(NO_METADATA, () => undefined);
       this.context.http.last.json(RESULT, sessionId(index));
       this.context.http.last.empty();
       this.#upstreams.push(upstream);

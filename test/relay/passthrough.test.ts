@@ -1,17 +1,19 @@
 import t from 'tap';
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
-import { passthroughHeadersFor } from '../../src/relay/passthrough.js';
+import { metadataFor } from '../../src/relay/passthrough.js';
+import { NO_METADATA } from '../../src/upstream/request-metadata.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
 
 const virtualHost = virtualHostOf({
   one: { passthrough_headers: ['X-Tenant', 'Authorization'] },
   two: { passthrough_headers: ['x-trace', 'x-tenant'] },
   none: {},
+  ids: { passthrough_headers: ['x-request-id'] },
   refused: { passthrough_headers: ['host', 'mcp-session-id', 'content-type'] },
 });
 
-function headersFor(name: string, passthroughHeaders: readonly string[]): readonly string[] {
-  const request: ExchangeRequest = {
+function requestWith(passthroughHeaders: readonly string[]): ExchangeRequest {
+  return {
     method: 'POST',
     sessionId: '',
     lastEventId: '',
@@ -20,7 +22,10 @@ function headersFor(name: string, passthroughHeaders: readonly string[]): readon
     passthroughHeaders,
     body: Buffer.alloc(0),
   };
-  return passthroughHeadersFor(backendOf(virtualHost, name), request);
+}
+
+function headersFor(name: string, passthroughHeaders: readonly string[]): readonly string[] {
+  return metadataFor(backendOf(virtualHost, name), requestWith(passthroughHeaders)).headers;
 }
 
 t.test('each backend gets the headers that it lists, in the order received, repeated ones too', async (t) => {
@@ -41,4 +46,16 @@ t.test('nothing listed, nothing offered, nothing copied', async (t) => {
 
 t.test("the gateway's own headers are never copied, listed or not", async (t) => {
   t.same(headersFor('refused', ['host', 'a', 'mcp-session-id', 'b', 'content-type', 'c']), []);
+});
+
+t.test('the id of the request goes along, unless the caller says its own to this backend', async (t) => {
+  const request = { ...requestWith(['x-request-id', 'mine', 'x-tenant', '7']), requestId: 'made' };
+  t.same(metadataFor(backendOf(virtualHost, 'none'), request), { headers: [], requestId: 'made' });
+  t.same(metadataFor(backendOf(virtualHost, 'one'), request), { headers: ['x-tenant', '7'], requestId: 'made' });
+  t.same(metadataFor(backendOf(virtualHost, 'ids'), request), { headers: ['x-request-id', 'mine'], requestId: '' });
+  t.equal(
+    metadataFor(backendOf(virtualHost, 'none'), { ...request, requestId: '' }),
+    NO_METADATA,
+    'nothing is made of nothing',
+  );
 });

@@ -13,6 +13,7 @@ import { createAccounts } from '../support/shares.js';
 import { ScriptedContext } from '../upstream/scripted-context.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
+import { NO_METADATA } from '../../src/upstream/request-metadata.js';
 
 const REQUEST: ExchangeRequest = {
   method: 'POST',
@@ -48,7 +49,7 @@ function open(
   name: string,
 ): UpstreamSession {
   const upstream = session.upstream(backendOf(virtualHost, name));
-  upstream.whenOpen([], () => undefined);
+  upstream.whenOpen(NO_METADATA, () => undefined);
   const result = { protocolVersion: '2025-11-25', capabilities: {} };
   context.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }), name);
   context.http.last.empty();
@@ -224,7 +225,7 @@ t.test('a session is busy while a backend is being opened: it does not idle out'
   session.applyConfig(virtualHost, REQUEST);
   open(context, session, virtualHost, 'a');
   t.notOk(session.isBusy);
-  session.upstream(backendOf(virtualHost, 'b')).whenOpen([], () => undefined);
+  session.upstream(backendOf(virtualHost, 'b')).whenOpen(NO_METADATA, () => undefined);
   t.ok(session.isBusy);
   context.http.last.empty(500);
   t.notOk(session.isBusy);

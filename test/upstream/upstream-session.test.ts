@@ -9,6 +9,7 @@ import { limits } from '../../src/shared/limits.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
 import { ScriptedContext } from './scripted-context.js';
 import { REQUEST_ID } from './scripted-upstream.js';
+import { NO_METADATA } from '../../src/upstream/request-metadata.js';
 
 const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7' } }), 'b');
 const SUBJECT = 'alice';
@@ -42,11 +43,13 @@ class Scene {
   }
 
   wait(passthrough: readonly string[] = []): void {
-    this.session.whenOpen(passthrough, (fault?: UpstreamFault) => this.told.push(fault?.kind ?? 'open'));
+    this.session.whenOpen({ headers: passthrough, requestId: '' }, (fault?: UpstreamFault) =>
+      this.told.push(fault?.kind ?? 'open'),
+    );
   }
 
   waitReady(): void {
-    this.session.whenReady([], (fault?: UpstreamFault) => this.told.push(fault?.kind ?? 'open'));
+    this.session.whenReady(NO_METADATA, (fault?: UpstreamFault) => this.told.push(fault?.kind ?? 'open'));
   }
 
   /** From opening to open. */
@@ -72,7 +75,7 @@ const ways: Readonly<Record<UpstreamSessionState, (scene: Scene) => void>> = {
     scene.wait();
     scene.context.http.last.empty(401);
   },
-  closed: (scene) => scene.session.close([]),
+  closed: (scene) => scene.session.close(NO_METADATA),
 };
 
 /** A scene that has just come to this state. */
@@ -337,8 +340,8 @@ t.test('close in every state: closed for good; who waits hears it, who asks late
   for (const state of ['idle', 'opening', 'open', 'unavailable', 'closed'] as const) {
     const scene = sceneIn(t, state);
     const sentCount = scene.sent.length;
-    scene.session.close(['x-trace', '3']);
-    scene.session.close(['x-trace', '3']);
+    scene.session.close({ headers: ['x-trace', '3'], requestId: '' });
+    scene.session.close({ headers: ['x-trace', '3'], requestId: '' });
     t.equal(scene.session.state, 'closed', state);
     t.equal(scene.session.record, undefined);
     t.same(scene.told, state === 'opening' ? ['session-ended'] : [], state);
@@ -350,7 +353,7 @@ t.test('close in every state: closed for good; who waits hears it, who asks late
 
 t.test('closing an open session tells the backend, in its own version and with its own id (C10, C12)', async (t) => {
   const scene = sceneIn(t, 'open');
-  scene.session.close(['x-trace', '3']);
+  scene.session.close({ headers: ['x-trace', '3'], requestId: '' });
   const { last } = scene.context.http;
   t.equal(last.request.method, 'DELETE');
   t.equal(last.request.body, undefined);
@@ -359,13 +362,13 @@ t.test('closing an open session tells the backend, in its own version and with i
   t.equal(last.header('x-trace'), '3');
   const withoutId = sceneIn(t, 'opening');
   withoutId.handshake('');
-  withoutId.session.close([]);
+  withoutId.session.close(NO_METADATA);
   t.same(withoutId.sent, ['initialize', 'notifications/initialized'], 'no id, no DELETE');
 });
 
 t.test('closing while opening frees what the handshake holds, and its late outcome changes nothing', async (t) => {
   const early = sceneIn(t, 'opening');
-  early.session.close([]);
+  early.session.close(NO_METADATA);
   t.ok(early.context.http.last.isAborted);
   early.context.advance(early.context.options.initializeTimeoutMs * 2);
   t.same(early.sent, ['initialize'], 'there is no session to end');
@@ -373,7 +376,7 @@ t.test('closing while opening frees what the handshake holds, and its late outco
   const late = sceneIn(t, 'opening');
   late.context.http.last.json(initializeResult(), 'S-1');
   const notice = late.context.http.last;
-  late.session.close([]);
+  late.session.close(NO_METADATA);
   t.ok(notice.isAborted);
   t.same(late.sent, ['initialize', 'notifications/initialized', 'DELETE'], 'the backend has made one: it is ended');
   t.equal(late.context.http.last.header('mcp-session-id'), 'S-1');
@@ -391,7 +394,7 @@ t.test('unreachable: it is told at once, and tried as soon as the origin has ans
   const scene = sceneIn(t, 'opening');
   scene.context.http.last.fault('connection-refused');
   const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
-  other.whenOpen([], (fault) => scene.told.push(fault?.kind ?? 'open'));
+  other.whenOpen(NO_METADATA, (fault) => scene.told.push(fault?.kind ?? 'open'));
   t.same(scene.told, ['connection-refused', 'connection-refused'], 'to another session, too');
   t.equal(other.state, 'idle');
   t.same(scene.context.reports, ['connection-refused', 'connection-refused'], 'which the log hears');
@@ -440,7 +443,7 @@ t.test("requests carry the session, its version and the caller's headers", async
     onFault: (fault: UpstreamFault) => faults.push(fault.kind),
   };
   const id = { bytes: Buffer.from('"x"'), start: 0, end: 3 };
-  scene.session.request({ body }, id, ['x-trace', '4'], 1_000, true, handler);
+  scene.session.request({ body }, id, { headers: ['x-trace', '4'], requestId: '' }, 1_000, true, handler);
   const { last } = scene.context.http;
   t.equal(last.text, body.toString());
   t.equal(last.header('accept'), 'application/json, text/event-stream');
@@ -453,7 +456,7 @@ t.test("requests carry the session, its version and the caller's headers", async
 
   const withoutId = sceneIn(t, 'opening');
   withoutId.handshake('');
-  withoutId.session.request({ body }, id, [], 1_000, true, handler);
+  withoutId.session.request({ body }, id, NO_METADATA, 1_000, true, handler);
   t.equal(withoutId.context.http.last.header('mcp-session-id'), undefined);
   withoutId.context.http.last.empty(404);
   t.same(faults, ['session-lost', 'http-status'], 'without a session id none can be lost');
@@ -462,7 +465,7 @@ t.test("requests carry the session, its version and the caller's headers", async
 t.test('notifications go to the open session only', async (t) => {
   const scene = sceneIn(t, 'open');
   const id = { bytes: Buffer.from('[1.0]'), start: 1, end: 4 };
-  scene.session.cancel(id, 'timed out', ['x-trace', '5']);
+  scene.session.cancel(id, 'timed out', { headers: ['x-trace', '5'], requestId: '' });
   t.equal(
     scene.context.http.last.text,
     '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.0,"reason":"timed out"}}',
@@ -475,7 +478,7 @@ t.test('notifications go to the open session only', async (t) => {
   for (const state of ['idle', 'opening', 'unavailable', 'closed'] as const) {
     const other = sceneIn(t, state);
     const sentCount = other.sent.length;
-    other.session.cancel(id, 'timed out', []);
+    other.session.cancel(id, 'timed out', NO_METADATA);
     t.equal(other.sent.length, sentCount, state);
   }
 });
@@ -484,7 +487,7 @@ t.test("a backend's own requests: ping is answered (C18), nothing else was offer
   const scene = sceneIn(t, 'open');
   const ask = (text: string): string => {
     const bytes = Buffer.from(text);
-    scene.session.answer(bytes, readBackendMessage(bytes)!, []);
+    scene.session.answer(bytes, readBackendMessage(bytes)!, NO_METADATA);
     return scene.context.http.last.text;
   };
   t.equal(ask('{"jsonrpc":"2.0","id":0,"method":"ping"}'), '{"jsonrpc":"2.0","id":0,"result":{}}');
@@ -508,8 +511,8 @@ t.test('a newer config of the same place is used from then on', async (t) => {
 t.test('whatever is sent says on whose behalf', async (t) => {
   const scene = new Scene(t);
   ways.open(scene);
-  scene.session.send({ body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/x"}') }, []);
-  scene.session.close([]);
+  scene.session.send({ body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/x"}') }, NO_METADATA);
+  scene.session.close(NO_METADATA);
   t.same(scene.sent, ['initialize', 'notifications/initialized', 'notifications/x', 'DELETE']);
   for (const { request } of scene.context.http.calls) t.equal(request.subject, SUBJECT);
 });
@@ -575,7 +578,7 @@ t.test('what is experimental weighs until it is declared anew, or the session is
   const listed = virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7', allowed_tool_names: ['x'] } });
   scene.session.reconfigure(backendOf(listed, 'b'));
   t.same(names(), [], 'nothing that is in no list');
-  scene.session.close([]);
+  scene.session.close(NO_METADATA);
   t.equal(keptBytes, 0);
 });
 
@@ -584,10 +587,10 @@ t.test(
   async (t) => {
     const scene = sceneIn(t, 'open');
     const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
-    other.whenOpen([], () => undefined);
+    other.whenOpen(NO_METADATA, () => undefined);
     const { http } = scene.context;
     t.equal(http.call(2).request.headers, http.call(0).request.headers, '`initialize` of any session');
-    scene.session.send({ body: Buffer.from('{}') }, []);
+    scene.session.send({ body: Buffer.from('{}') }, NO_METADATA);
     t.equal(http.call(3).request.headers, http.call(1).request.headers, 'what is sent in one session');
     t.not(http.call(1).request.headers, http.call(0).request.headers);
   },
@@ -598,11 +601,11 @@ t.test('headers of one caller go with its own requests only', async (t) => {
   scene.wait(['x-tenant', 'alice']);
   scene.handshake();
   const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
-  other.whenOpen([], () => undefined);
+  other.whenOpen(NO_METADATA, () => undefined);
   const { http } = scene.context;
   t.same(http.call(0).request.headers.slice(-2), ['x-tenant', 'alice']);
   t.same(http.call(1).request.headers.slice(-2), ['x-tenant', 'alice']);
   t.notOk(http.call(2).request.headers.includes('x-tenant'), 'another session');
-  scene.session.send({ body: Buffer.from('{}') }, []);
+  scene.session.send({ body: Buffer.from('{}') }, NO_METADATA);
   t.notOk(http.call(3).request.headers.includes('x-tenant'), 'a request without them');
 });

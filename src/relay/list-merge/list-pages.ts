@@ -13,6 +13,7 @@ import { listRefusedFault, upstreamFault, type UpstreamFault } from '../../upstr
 import type { RequestHandler, RpcRequest } from '../../upstream/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/upstream-session.js';
 import type { UpstreamSessionRecord } from '../../upstream/upstream-session-record.js';
+import type { RequestMetadata } from '../../upstream/request-metadata.js';
 
 /** Called once. */
 export type ListPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined) => void;
@@ -22,7 +23,7 @@ export class ListPages implements RequestHandler {
   readonly #merger: ListMerger;
   readonly #kind: ListKind;
   readonly #upstream: UpstreamSession;
-  readonly #passthrough: readonly string[];
+  readonly #metadata: RequestMetadata;
   readonly #done: ListPagesReader;
   readonly #dueMs: number;
   #pages: ReadPage[] = [];
@@ -44,14 +45,14 @@ export class ListPages implements RequestHandler {
     merger: ListMerger,
     kind: ListKind,
     upstream: UpstreamSession,
-    passthrough: readonly string[],
+    metadata: RequestMetadata,
     done: ListPagesReader,
   ) {
     this.#context = context;
     this.#merger = merger;
     this.#kind = kind;
     this.#upstream = upstream;
-    this.#passthrough = passthrough;
+    this.#metadata = metadata;
     this.#done = done;
     this.#dueMs = context.nowMs() + context.options.listTimeoutMs;
   }
@@ -59,7 +60,7 @@ export class ListPages implements RequestHandler {
   /** Opens the upstream session if need be, and reads the first page. */
   start(): void {
     let isWaiting = true;
-    this.#upstream.whenOpen(this.#passthrough, (fault) => {
+    this.#upstream.whenOpen(this.#metadata, (fault) => {
       isWaiting = false;
       this.#patience?.cancel();
       if (this.#isOver) return;
@@ -84,7 +85,7 @@ export class ListPages implements RequestHandler {
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
-    this.#upstream.answer(bytes, message, this.#passthrough);
+    this.#upstream.answer(bytes, message, this.#metadata);
   }
 
   onAnswer(bytes: Buffer): void {
@@ -199,6 +200,6 @@ export class ListPages implements RequestHandler {
     const body = Buffer.from(`{"jsonrpc":"2.0","id":${this.#id.toString()},"method":"${this.#kind.method}"${params}}`);
     const id = { bytes: this.#id, start: 0, end: this.#id.length };
     this.#sentIn = this.#upstream.record;
-    this.#request = this.#upstream.request({ body }, id, this.#passthrough, this.#remainingMs, false, this);
+    this.#request = this.#upstream.request({ body }, id, this.#metadata, this.#remainingMs, false, this);
   }
 }
