@@ -8,6 +8,12 @@ import { OptionFaults } from './config/faults.js';
 import { loadControlPlaneOptions } from './config/load-control-plane-options.js';
 import { loadDataplaneOptions } from './config/load-dataplane-options.js';
 import { loadTokenRequest } from './config/load-token-request.js';
+import { hasKeys } from './config/has-keys.js';
+import type { DataplaneOptions } from './config/dataplane-options.js';
+import type { OptionTable } from './config/option.js';
+import { controlPlaneOptionTable, dataplaneOptionTable } from './config/option-table.js';
+import { isCheckAlone, startInWords } from './config/start-check.js';
+import { formatAddress } from './process/listen-fault.js';
 import { loadUserConfigRequest, type UserConfigCommandName } from './config/user-config-request.js';
 import { runPrimary } from './primary/run-primary.js';
 import { exitStatus } from './shared/exit-status.js';
@@ -39,7 +45,9 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 async function runDataplane(words: CommandWords): Promise<number> {
-  return runPrimary(loadDataplaneOptions(words), {
+  const options = loadDataplaneOptions(words);
+  if (isCheckAlone(words)) return sayWhatWouldBe(dataplaneOptionTable, words, options, dataplaneListeners(options));
+  return runPrimary(options, {
     readOptions: () => loadDataplaneOptions(words),
     isOnTerminal: process.stdin.isTTY || process.stdout.isTTY,
     workerModule: new URL('./worker/main.js', import.meta.url),
@@ -55,11 +63,33 @@ async function runDataplane(words: CommandWords): Promise<number> {
 /** The other commands have no use for what the control plane is made of, so it is loaded for this one alone. */
 async function runControlPlane(words: CommandWords): Promise<number> {
   const options = loadControlPlaneOptions(words);
+  if (isCheckAlone(words)) {
+    return sayWhatWouldBe(controlPlaneOptionTable, words, options, { HTTP: formatAddress(options.address) });
+  }
   const controlPlane = await import('./control-plane/run-control-plane.js');
   return controlPlane.runControlPlane(options, {
     serviceManager: serviceManager(),
     childEnvironment: childEnvironment(),
   });
+}
+
+function sayWhatWouldBe(
+  table: OptionTable,
+  words: CommandWords,
+  { store, token }: Pick<DataplaneOptions, 'store' | 'token'>,
+  listeners: Readonly<Record<string, string>>,
+): number {
+  process.stdout.write(startInWords(table, words, { store, listeners, hasKeys: hasKeys(token) }));
+  return exitStatus.ok;
+}
+
+function dataplaneListeners({ address, tls, adminAddress, workerCount }: DataplaneOptions): Record<string, string> {
+  return {
+    MCP: formatAddress(address),
+    ...(tls && { 'MCP over TLS': formatAddress(tls.address) }),
+    ...(adminAddress && { operators: formatAddress(adminAddress) }),
+    workers: String(workerCount),
+  };
 }
 
 async function runCli(words: CommandWords & { readonly command: CliCommandName }): Promise<number> {

@@ -55,6 +55,13 @@ export const processOptions = {
     fallback: '1h',
     parse: values.duration({ minMs: 1 }),
   },
+  check: {
+    placeholder: '[true|false]',
+    meaning: 'read the options, keys and files, say what would be, and start nothing; exit status 0 or 64',
+    fallback: 'false',
+    textAlone: 'true',
+    parse: values.parseSwitch,
+  },
   'log-level': {
     placeholder: '<level>',
     meaning: 'fatal, error, warn, info, debug, trace or silent; JSON lines on standard output',

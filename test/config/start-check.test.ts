@@ -1,0 +1,56 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { readCommandLine, type CommandWords } from '../../src/config/command-line.js';
+import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
+import { dataplaneOptionTable } from '../../src/config/option-table.js';
+import { isCheckAlone, startInWords } from '../../src/config/start-check.js';
+import { runProgram } from '../support/gateway.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+function wordsOf(...args: string[]): CommandWords {
+  const words = readCommandLine(['dataplane', ...args]);
+  if (words.command === 'answer') throw new Error(words.text);
+  return words;
+}
+
+t.test('it is asked for on the command line, or by a variable', async (t) => {
+  t.equal(isCheckAlone(wordsOf(), {}), false);
+  t.equal(isCheckAlone(wordsOf('--check'), {}), true);
+  t.equal(isCheckAlone(wordsOf('--check=false'), { SWITCHYARD_CHECK: 'true' }), false);
+  t.equal(isCheckAlone(wordsOf(), { SWITCHYARD_CHECK: 'true' }), true);
+  t.equal(isCheckAlone(wordsOf(), { SWITCHYARD_CHECK: '' }), false);
+});
+
+t.test('what would be, and where each option comes from', async (t) => {
+  const path = join(createScratchDirectory(t), 'store');
+  const words = wordsOf('--check', '--store-path', path);
+  const environment = { SWITCHYARD_LOG_LEVEL: 'debug' };
+  const { store } = loadDataplaneOptions(words, environment);
+  const said = (hasKeys: boolean): string => {
+    return startInWords(dataplaneOptionTable, words, { store, listeners: { MCP: '[::]:1' }, hasKeys }, environment);
+  };
+  t.equal(
+    said(true),
+    [
+      'The dataplane would start:',
+      '  MCP             [::]:1',
+      `  user configs    the embedded store in ${path}, which is not there and would be made`,
+      'These options are given, others have their defaults:',
+      `  --store-path ${path}`,
+      '  --log-level debug  (from SWITCHYARD_LOG_LEVEL)',
+      '',
+    ].join('\n'),
+  );
+  mkdirSync(path);
+  t.match(said(false), `the embedded store in ${path}\n  tokens          no key or secret is configured`);
+});
+
+t.test('the program ends, with nothing opened', async (t) => {
+  const directory = createScratchDirectory(t);
+  // An address that nobody can have, on a machine without it, is no fault of the command line.
+  const checked = await runProgram(['control-plane', '--check', '--address', '192.0.2.1:1'], { directory });
+  t.match(checked, { code: 0, errorOutput: '', output: /^The control-plane would start:\n {2}HTTP +192\.0\.2\.1:1\n/ });
+  const faulty = await runProgram(['--check', '--drain-timeout', 'x', '--redis-port', '1'], { directory });
+  t.match(faulty, { code: 64, output: '', errorOutput: /--drain-timeout: [^]*--redis-port: has no use/ });
+});
