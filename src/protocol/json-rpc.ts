@@ -44,6 +44,8 @@ export interface ClientMessage {
   /** What says which task it belongs to, in the `_meta` of `params` or of a result. */
   readonly relatedTaskStart: number;
   readonly relatedTaskEnd: number;
+  /** Of a large message, for who reads on in it: good until whoever was told of the message returns. */
+  readonly tape: JsonScanner | undefined;
 }
 
 /** A message of a backend; spans as above. */
@@ -114,7 +116,7 @@ const inRefParams = new Int32Array(refParamsNames.all.length);
 const inRef = new Int32Array(refNames.all.length);
 
 export function readClientMessage(bytes: Buffer): ClientReading {
-  return scanner.scan(bytes, CLIENT_DEPTH) ? clientMessageIn(scanner, bytes) : 'not-json';
+  return scanner.scan(bytes, CLIENT_DEPTH) ? clientMessageIn(scanner, bytes, undefined) : 'not-json';
 }
 
 /**
@@ -128,18 +130,33 @@ export function readLargeClientMessage(
   done: (message: ClientReading) => void,
 ): Reading {
   return readings.readNow(subject, bytes, CLIENT_DEPTH, (tape) => {
-    done(tape === undefined ? 'not-json' : clientMessageIn(tape, bytes));
+    done(tape === undefined ? 'not-json' : clientMessageIn(tape, bytes, tape));
   });
 }
 
-function clientMessageIn(tape: JsonScanner, bytes: Buffer): ClientReading {
+/** @param lasting the tape, where it is not used again at once. */
+function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner | undefined): ClientReading {
   if (!readEnvelope(tape, bytes)) return tape.kind(0) === jsonKind.array ? clientBatchIn(tape) : 'not-json-rpc';
   const { id, method, params } = envelope;
   if (id !== ABSENT && !isId(tape, id)) return 'not-json-rpc';
   if (method === ABSENT) {
     if (id === ABSENT || !isResponse(tape)) return 'not-json-rpc';
     const relatedTask = relatedTaskOfResult(tape, bytes);
-    return clientMessage(tape, 'response', '', id, ABSENT, ABSENT, false, ABSENT, ABSENT, ABSENT, false, relatedTask);
+    return clientMessage(
+      tape,
+      'response',
+      '',
+      id,
+      ABSENT,
+      ABSENT,
+      false,
+      ABSENT,
+      ABSENT,
+      ABSENT,
+      false,
+      relatedTask,
+      undefined,
+    );
   }
   if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
   if (!findIn(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
@@ -164,6 +181,7 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer): ClientReading {
     cursor,
     asksForTask,
     inMeta[1]!,
+    lasting,
   );
 }
 
@@ -358,6 +376,7 @@ function clientMessage(
   cursor: number,
   asksForTask: boolean,
   relatedTask: number,
+  lasting: JsonScanner | undefined,
 ): ClientMessage {
   return {
     kind,
@@ -378,6 +397,7 @@ function clientMessage(
     asksForTask,
     relatedTaskStart: startOf(tape, relatedTask),
     relatedTaskEnd: endOf(tape, relatedTask),
+    tape: lasting,
   };
 }
 

@@ -1,5 +1,5 @@
-// The one change that a request's bytes undergo: `<backend>-<name>` becomes `<name>`, and a resource's URI the backend's own
-// (decisions 2.6). Few undergo a second one, in what says which task they belong to. Hot.
+// The one change that a request's bytes undergo: `<prefix>-<name>` becomes `<name>`, and a resource's URI the backend's own
+// (decisions 2.6). Few undergo a second one, in what says which task they belong to, or in curated arguments. Hot.
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import type { Edit } from './edits.js';
 import type { NameRoute } from '../user-config/routing.js';
@@ -11,10 +11,13 @@ const BACKSLASH = 0x5c;
 /** @returns the caller's whole message with the bare name; everything else keeps its bytes. */
 export function bareNameBody(body: Buffer, message: ClientMessage, route: NameRoute): OutgoingMessage {
   const { nameStart, nameEnd } = message;
-  if (hasEscape(body, nameStart, nameEnd)) return withString(body, nameStart, nameEnd, route.bareName);
+  const { prefix, bareName } = route;
+  if (prefix === undefined || hasEscape(body, nameStart, nameEnd))
+    return withString(body, nameStart, nameEnd, bareName);
+  if (prefix === '') return { body };
   // Without escapes the token's bytes are the name's UTF-8 bytes: the prefix stands behind the opening quote.
   const start = nameStart + 1;
-  return { body, leftOut: { start, end: start + Buffer.byteLength(route.backend.name) + 1 } };
+  return { body, leftOut: { start, end: start + Buffer.byteLength(prefix) } };
 }
 
 /** The same for the URI of a resource. */

@@ -210,7 +210,7 @@ export class Dispatcher {
     this.#reported.add(virtualHost);
     this.#logger.warn(
       { virtualHost: virtualHost.id, tools },
-      'tools left out: a longer backend name takes their names; rename one of the backends',
+      'left out of a list: other backends or renamed items have these names, or there is too much in them; rename one of them',
     );
   }
 }

@@ -2,7 +2,7 @@
 import { recordOf } from './recorded-upstreams.js';
 import { limits } from '../shared/limits.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
-import { isReachable, rivalsOf } from '../user-config/routing.js';
+import { isTaskReachable } from '../user-config/routing.js';
 import type { UpstreamRecord } from '../session-directory/session-record.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import { UpstreamSession } from '../upstream/upstream-session.js';
@@ -86,7 +86,7 @@ export class SessionUpstreams {
 
   /** Whether callers can name a task of the backend's, as far as is known. */
   isTaskReachable(backend: CompiledBackend, taskId: string): boolean {
-    return this.#virtualHost === undefined || isReachable(rivalsOf(this.#virtualHost, backend), backend, taskId);
+    return this.#virtualHost === undefined || isTaskReachable(this.#virtualHost, backend, taskId);
   }
 
   /** Goes by a newer config. What it has no more, or elsewhere, is given back to be closed. */

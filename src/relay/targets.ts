@@ -18,8 +18,9 @@ import {
   type RpcError,
 } from './answers.js';
 import { bareNameBody, bareUriBody, withEdit } from './bare-body.js';
+import { curatedArguments } from './curated-call.js';
 import type { GateRules } from './gate.js';
-import { routeName, routeTask } from '../user-config/routing.js';
+import { routeName, routeTask, type NameRoute } from '../user-config/routing.js';
 import { bareTaskEdit } from './task-ids.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import { routeUri } from './uris.js';
@@ -178,7 +179,8 @@ export function readTarget(
     if (route === undefined) return { target: { error: unknownTool(text), capability: 0 }, tool: text };
     // Without `task` a result may have a member of that name of its own.
     const taskPlaces = message.asksForTask ? rules.taskPlaces | taskPlace.created : rules.taskPlaces;
-    const outgoing = withBareTask(bareNameBody(body, message, route), message, route.backend);
+    const outgoing = outgoingTo(body, message, route);
+    if ('code' in outgoing) return { target: { error: outgoing, capability: 0 }, tool: route.bareName };
     const target = { backend: route.backend, outgoing, gate: undefined, uriPlaces: rules.uriPlaces, taskPlaces };
     return { target, tool: route.bareName };
   }
@@ -194,7 +196,7 @@ function findTarget(
   message: ClientMessage,
   text: string,
   unknown: RpcError,
-): Target | undefined {
+): Target | NoTarget | undefined {
   const { uriPlaces, taskPlaces } = METHODS[method];
   const gate = { method, capability: METHODS[method].capability, unknown };
   if (message.isUri) {
@@ -210,15 +212,18 @@ function findTarget(
     };
   }
   const route = isTaskMethod(method) ? routeTask(virtualHost, text) : routeName(virtualHost, 'prompts', text);
-  return (
-    route && {
-      backend: route.backend,
-      outgoing: withBareTask(bareNameBody(body, message, route), message, route.backend),
-      gate: { ...gate, uri: undefined },
-      uriPlaces,
-      taskPlaces,
-    }
-  );
+  if (route === undefined) return undefined;
+  const outgoing = outgoingTo(body, message, route);
+  if ('code' in outgoing) return { error: outgoing, capability: gate.capability };
+  return { backend: route.backend, outgoing, gate: { ...gate, uri: undefined }, uriPlaces, taskPlaces };
+}
+
+/** With the backend's own name, and the arguments that the config fixes. */
+function outgoingTo(body: Buffer, message: ClientMessage, route: NameRoute): OutgoingMessage | RpcError {
+  const outgoing = withBareTask(bareNameBody(body, message, route), message, route.backend);
+  if (route.curated === undefined) return outgoing;
+  const edit = curatedArguments(body, message, route.curated);
+  return edit !== undefined && 'code' in edit ? edit : withEdit(outgoing, edit);
 }
 
 /** How long a backend may say nothing, ms: the result of a task is waited for as long as the task takes. */

@@ -2,6 +2,7 @@
 // silence and not do. For people who write configs; cold.
 import { limits } from '../shared/limits.js';
 import type { ConfigIssue } from './config-issue.js';
+import { oddNames } from './curation-schema.js';
 import { readUserConfig, type BackendConfig } from './user-config-schema.js';
 
 export interface UserConfigCheck {
@@ -20,7 +21,7 @@ export function checkUserConfig(bytes: Buffer): UserConfigCheck {
   for (const [host, { backends }] of config?.virtual_hosts ?? []) {
     for (const [name, backend] of backends) {
       const path = ['virtual_hosts', host, 'backends', name];
-      for (const { path: member, ...warning } of warningsOf(backend)) {
+      for (const { path: member, ...warning } of warningsOf(name, backend)) {
         warnings.push({ ...warning, path: [...path, ...member] });
       }
     }
@@ -35,8 +36,8 @@ export function checkUserConfig(bytes: Buffer): UserConfigCheck {
 
 const LISTS = ['allowed_tool_names', 'allowed_prompt_names', 'allowed_resource_names'] as const;
 
-function warningsOf(backend: BackendConfig): ConfigIssue[] {
-  const warnings: ConfigIssue[] = [];
+function warningsOf(name: string, backend: BackendConfig): ConfigIssue[] {
+  const warnings = oddNames(name, backend);
   const { transport, url, exposes } = backend;
   if (transport !== 'STREAMABLEHTTP')
     warnings.push({ path: ['transport'], message: `is ${transport}, over which no backend is reached` });

@@ -1,6 +1,8 @@
 // From a checked user config to the shape that requests look things up in. Runs once when a config's bytes change.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { isOwnHeader, type BackendAuth } from './auth.js';
+import { curatedEntries, namePrefix } from './curation-schema.js';
+import { curatedItems, NO_CURATION, type Curation } from './curation.js';
 import { uriNames, type UriName } from './uri-name.js';
 import type {
   AllowedNames,
@@ -32,12 +34,16 @@ function compileVirtualHost(
     backends.set(name, backend);
     for (const header of backend.passthroughHeaders) passthroughHeaders.add(header);
   }
-  // Sorting is stable: names of one length stay in the config's order.
-  const backendsByNameLength = [...backends.values()].sort(
-    (a, b) => Buffer.byteLength(b.name) - Buffer.byteLength(a.name),
-  );
+  const backendsByNameLength = byLength(backends.values(), 'name');
+  const isEachPrefixAName = backendsByNameLength.every(({ name, prefix }) => prefix === `${name}-`);
+  const backendsByPrefixLength = isEachPrefixAName ? backendsByNameLength : byLength(backends.values(), 'prefix');
   const backendsByUriName = new Map(backendsByNameLength.map((backend) => [backend.uriName, backend]));
-  return { id, backends, backendsByNameLength, backendsByUriName, passthroughHeaders };
+  return { id, backends, backendsByNameLength, backendsByPrefixLength, backendsByUriName, passthroughHeaders };
+}
+
+/** Sorting is stable: those of one length stay in the config's order. */
+function byLength(backends: Iterable<CompiledBackend>, member: 'name' | 'prefix'): CompiledBackend[] {
+  return [...backends].sort((a, b) => Buffer.byteLength(b[member]) - Buffer.byteLength(a[member]));
 }
 
 function compileBackend(
@@ -49,6 +55,7 @@ function compileBackend(
   const url = new URL(config.url);
   return {
     name,
+    prefix: namePrefix(name, config.prefix),
     uriName,
     hasTwin,
     target: { origin: url.origin, path: url.pathname + url.search },
@@ -60,7 +67,13 @@ function compileBackend(
       prompts: allowList(config, 'prompts', config.allowed_prompt_names),
       resources: allowList(config, 'resources', config.allowed_resource_names),
     },
+    curation: curationOf(config),
   };
+}
+
+function curationOf({ tools, prompts }: BackendConfig): Curation {
+  if (tools === undefined && prompts === undefined) return NO_CURATION;
+  return { tools: curatedItems(curatedEntries(tools)), prompts: curatedItems(curatedEntries(prompts)) };
 }
 
 /** An empty one allows all, unless nothing of the kind is exposed. */

@@ -1,6 +1,7 @@
 // A user config as the dataplane uses it: checked once when its bytes change, looked up per request. Immutable; the
 // identity of a compiled virtual host changes if and only if the user config's bytes changed.
 import type { BackendAuth } from './auth.js';
+import type { Curation } from './curation.js';
 import type { UpstreamTarget } from './upstream-target.js';
 
 /** Why a backend of a config can never be reached as configured (decisions 2.6, 2.7). */
@@ -14,8 +15,10 @@ export interface AllowedNames {
 }
 
 export interface CompiledBackend {
-  /** The key in `backends`: the prefix of its tools and prompts, before the `-`. */
+  /** The key in `backends`: the prefix of ids of its tasks, before the `-`. */
   readonly name: string;
+  /** Of the names of its tools and prompts, with the `-`; `''` for none. No other backend of the virtual host has the same. */
+  readonly prefix: string;
   /** The name in the URIs of its resources. */
   readonly uriName: string;
   /** Whether another backend's name differs from it in capitals alone. */
@@ -28,6 +31,7 @@ export interface CompiledBackend {
   /** What it wants to see before it answers; none of these headers is copied from the caller. */
   readonly auth: BackendAuth | undefined;
   readonly allowedNames: AllowedNames;
+  readonly curation: Curation;
 }
 
 export interface CompiledVirtualHost {
@@ -35,6 +39,8 @@ export interface CompiledVirtualHost {
   readonly backends: ReadonlyMap<string, CompiledBackend>;
   /** The same backends, longest name first (names of one length: in order of the config): the first that fits wins. */
   readonly backendsByNameLength: readonly CompiledBackend[];
+  /** The same by their prefixes; the same array where every prefix is the backend's name. */
+  readonly backendsByPrefixLength: readonly CompiledBackend[];
   /** By their names in URIs. */
   readonly backendsByUriName: ReadonlyMap<string, CompiledBackend>;
   /** The union of all backends' `passthroughHeaders`. */

@@ -8,6 +8,7 @@ import type {
   CompiledUserConfig,
   CompiledVirtualHost,
 } from './compiled-config.js';
+import { addEntry, entriesOf, openItems, type CuratedEntry, type Curation, type OpenItems } from './curation.js';
 
 /** What follows is about the last virtual host, and in it about the last backend. */
 type ConfigRow =
@@ -15,6 +16,7 @@ type ConfigRow =
   | readonly [
       'backend',
       name: string,
+      prefix: string,
       uriName: string,
       hasTwin: boolean,
       origin: string,
@@ -25,8 +27,9 @@ type ConfigRow =
     ]
   | readonly ['passthrough', ...string[]]
   | readonly ['allowed', keyof AllowedNames, ...string[]]
-  /** The places of the next ones in the order by length. */
-  | readonly ['order', ...number[]];
+  | readonly ['curated', keyof Curation, CuratedEntry]
+  /** The places of the next ones in the order by length, of names or of prefixes that are not the names. */
+  | readonly ['order' | 'prefix order', ...number[]];
 
 type BackendRow = Extract<ConfigRow, readonly ['backend', ...unknown[]]>;
 
@@ -35,25 +38,30 @@ const VALUES_MAX = 256;
 const CHARS_MAX = 4_096;
 
 const ALLOW_LISTS = ['tools', 'prompts', 'resources'] as const;
+const CURATED = ['tools', 'prompts'] as const;
 
 export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
   const lines: string[] = [];
   const add = (row: ConfigRow): void => void lines.push(JSON.stringify(row));
-  for (const { id, backends, backendsByNameLength } of virtualHosts.values()) {
+  for (const { id, backends, backendsByNameLength, backendsByPrefixLength } of virtualHosts.values()) {
     add(['virtual host', id]);
     const places = new Map<CompiledBackend, number>();
     for (const backend of backends.values()) {
-      const { name, uriName, hasTwin, target, obstacle, auth, passthroughHeaders, allowedNames } = backend;
+      const { name, prefix, uriName, hasTwin, target, obstacle, auth, passthroughHeaders, allowedNames } = backend;
       places.set(backend, places.size);
       const restricted = ALLOW_LISTS.filter((list) => allowedNames[list] !== undefined);
       const { origin, path } = target;
-      add(['backend', name, uriName, hasTwin, origin, path, obstacle ?? null, auth ?? null, restricted]);
+      add(['backend', name, prefix, uriName, hasTwin, origin, path, obstacle ?? null, auth ?? null, restricted]);
       for (const names of inRows(passthroughHeaders)) add(['passthrough', ...names]);
       for (const list of restricted) {
         for (const names of inRows(allowedNames[list] ?? [])) add(['allowed', list, ...names]);
       }
+      for (const kind of CURATED) for (const entry of entriesOf(backend.curation[kind])) add(['curated', kind, entry]);
     }
-    for (const order of inRows(backendsByNameLength)) add(['order', ...order.map((backend) => places.get(backend)!)]);
+    const placesOf = (row: readonly CompiledBackend[]): number[] => row.map((backend) => places.get(backend)!);
+    for (const row of inRows(backendsByNameLength)) add(['order', ...placesOf(row)]);
+    if (backendsByPrefixLength === backendsByNameLength) continue;
+    for (const row of inRows(backendsByPrefixLength)) add(['prefix order', ...placesOf(row)]);
   }
   return Buffer.from(lines.join('\n'));
 }
@@ -76,6 +84,7 @@ function* inRows<Value>(values: Iterable<Value>): Generator<Value[]> {
 interface OpenVirtualHost extends CompiledVirtualHost {
   readonly backends: Map<string, CompiledBackend>;
   readonly backendsByNameLength: CompiledBackend[];
+  backendsByPrefixLength: CompiledBackend[];
   readonly backendsByUriName: Map<string, CompiledBackend>;
   readonly passthroughHeaders: Set<string>;
 }
@@ -91,6 +100,7 @@ export class ConfigReader {
   #backends: CompiledBackend[] = [];
   #passthroughHeaders = new Set<string>();
   #allowedNames: Readonly<Record<keyof AllowedNames, Set<string> | undefined>> = NOTHING_RESTRICTED;
+  #curation: Record<keyof Curation, OpenItems | undefined> = { tools: undefined, prompts: undefined };
 
   constructor(rows: Buffer) {
     this.#rows = rows;
@@ -128,18 +138,34 @@ export class ConfigReader {
       case 'allowed':
         for (const name of row.slice(2)) this.#allowedNames[row[1]]?.add(name);
         break;
+      case 'curated':
+        addEntry((this.#curation[row[1]] ??= openItems()), row[2]);
+        break;
       case 'order':
         for (const place of row.slice(1) as number[]) {
           this.#virtualHost?.backendsByNameLength.push(this.#backends[place]!);
         }
+        break;
+      case 'prefix order':
+        for (const place of row.slice(1) as number[]) this.#takeByPrefix(this.#backends[place]!);
     }
   }
 
+  #takeByPrefix(backend: CompiledBackend): void {
+    const host = this.#virtualHost;
+    if (host === undefined) return;
+    // Until there is such an order it is that of the names.
+    if (host.backendsByPrefixLength === host.backendsByNameLength) host.backendsByPrefixLength = [];
+    host.backendsByPrefixLength.push(backend);
+  }
+
   #openVirtualHost(id: string): void {
+    const backendsByNameLength: CompiledBackend[] = [];
     this.#virtualHost = {
       id,
       backends: new Map(),
-      backendsByNameLength: [],
+      backendsByNameLength,
+      backendsByPrefixLength: backendsByNameLength,
       backendsByUriName: new Map(),
       passthroughHeaders: new Set(),
     };
@@ -147,7 +173,7 @@ export class ConfigReader {
     this.#backends = [];
   }
 
-  #openBackend([, name, uriName, hasTwin, origin, path, obstacle, auth, restricted]: BackendRow) {
+  #openBackend([, name, prefix, uriName, hasTwin, origin, path, obstacle, auth, restricted]: BackendRow) {
     this.#passthroughHeaders = new Set();
     const allowList = (list: keyof AllowedNames) => (restricted.includes(list) ? new Set<string>() : undefined);
     this.#allowedNames = {
@@ -155,8 +181,10 @@ export class ConfigReader {
       prompts: allowList('prompts'),
       resources: allowList('resources'),
     };
+    this.#curation = { tools: undefined, prompts: undefined };
     const backend: CompiledBackend = {
       name,
+      prefix,
       uriName,
       hasTwin,
       target: { origin, path },
@@ -164,6 +192,7 @@ export class ConfigReader {
       passthroughHeaders: this.#passthroughHeaders,
       auth: auth ?? undefined,
       allowedNames: this.#allowedNames,
+      curation: this.#curation,
     };
     this.#virtualHost?.backends.set(name, backend);
     this.#virtualHost?.backendsByUriName.set(backend.uriName, backend);

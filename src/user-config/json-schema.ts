@@ -33,6 +33,19 @@ export const meanings: Readonly<Record<string, JsonSchema>> = {
   'virtual_hosts.*.backends.*.allowed_resource_names': {
     description: 'Names or URIs of resources, names or texts of templates. An empty list allows all.',
   },
+  'virtual_hosts.*.backends.*.prefix': {
+    description: 'Stands before the - in the names of its tools and prompts, in place of its name; "" for none.',
+  },
+  'virtual_hosts.*.backends.*.tools': {
+    description: 'By the bare name of a tool: how it is shown, and which of its arguments. docs/curation.md',
+  },
+  'virtual_hosts.*.backends.*.tools.*.name': { description: 'Its name behind the prefix.' },
+  'virtual_hosts.*.backends.*.tools.*.hidden': { description: 'Neither listed nor callable.' },
+  'virtual_hosts.*.backends.*.tools.*.hidden_arguments': { description: 'Not shown, and not to be given.' },
+  'virtual_hosts.*.backends.*.tools.*.fixed_arguments': {
+    description: 'Not shown, not to be given, and put into every call with these values.',
+  },
+  'virtual_hosts.*.backends.*.prompts': { description: 'The same of prompts.' },
   'virtual_hosts.*.backends.*.exposes': { description: 'Which kinds pass at all, whatever the lists say.' },
 };
 

@@ -1,7 +1,8 @@
 // What of a virtual host decides which items are in its merged lists, and the form in which that reaches another thread.
 import type { AllowedNames, CompiledBackend } from './compiled-config.js';
+import { curatedItems, entriesOf, type CuratedEntry } from './curation.js';
 
-export type RuledBackend = Pick<CompiledBackend, 'name' | 'uriName' | 'allowedNames'>;
+export type RuledBackend = Pick<CompiledBackend, 'name' | 'prefix' | 'uriName' | 'allowedNames' | 'curation'>;
 
 /** A compiled virtual host is one. */
 export interface ListRules {
@@ -26,36 +27,46 @@ export function isLimited({
 
 interface EncodedBackend {
   readonly name: string;
+  readonly prefix: string;
   readonly uriName: string;
   readonly tools: readonly string[] | undefined;
   readonly prompts: readonly string[] | undefined;
   readonly resources: readonly string[] | undefined;
+  readonly curatedTools: readonly CuratedEntry[];
+  readonly curatedPrompts: readonly CuratedEntry[];
 }
 
 /** Text, because a string of any length is handed over at once, and a set of names name by name. */
 export function encodeRules({ backendsByNameLength }: ListRules): string {
   return JSON.stringify(
-    backendsByNameLength.map(({ name, uriName, allowedNames: { tools, prompts, resources } }): EncodedBackend => ({
-      name,
-      uriName,
-      tools: tools && [...tools],
-      prompts: prompts && [...prompts],
-      resources: resources && [...resources],
-    })),
+    backendsByNameLength.map(
+      ({ name, prefix, uriName, allowedNames: { tools, prompts, resources }, curation }): EncodedBackend => ({
+        name,
+        prefix,
+        uriName,
+        tools: tools && [...tools],
+        prompts: prompts && [...prompts],
+        resources: resources && [...resources],
+        curatedTools: entriesOf(curation.tools),
+        curatedPrompts: entriesOf(curation.prompts),
+      }),
+    ),
   );
 }
 
 export function decodeRules(text: string): ListRules {
   const backends = JSON.parse(text) as EncodedBackend[];
   return {
-    backendsByNameLength: backends.map(({ name, uriName, tools, prompts, resources }) => ({
+    backendsByNameLength: backends.map(({ name, prefix, uriName, tools, prompts, resources, ...curated }) => ({
       name,
+      prefix,
       uriName,
       allowedNames: {
         tools: tools && new Set(tools),
         prompts: prompts && new Set(prompts),
         resources: resources && new Set(resources),
       } satisfies AllowedNames,
+      curation: { tools: curatedItems(curated.curatedTools), prompts: curatedItems(curated.curatedPrompts) },
     })),
   };
 }

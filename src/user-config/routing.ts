@@ -1,63 +1,91 @@
-// Which backend a name belongs to (decisions 2.5). The prefix is the backend's key followed by `-`; both halves may contain
-// `-`, and the longest backend name that fits wins. Tools, prompts and ids of tasks alike. Hot.
+// Which backend a name belongs to (decisions 2.5). The prefix is the backend's key followed by `-`, or for tools and prompts what
+// the config gives in its place; both halves may contain `-`, and the longest prefix that fits wins. Hot.
 import type { ListKind } from '../protocol/list-kinds.js';
-import type { AllowedNames, CompiledBackend, CompiledVirtualHost } from './compiled-config.js';
+import type { CompiledBackend, CompiledVirtualHost } from './compiled-config.js';
+import { bareNameOf, type CuratedItem } from './curation.js';
 import { mayHaveTasks, type ListRules, type RuledBackend } from './list-rules.js';
 
 export interface NameRoute {
   readonly backend: CompiledBackend;
   /** The name as the backend knows it. */
   readonly bareName: string;
+  /** What stands before it in the caller's; `undefined` where the caller's is another name. */
+  readonly prefix: string | undefined;
+  /** What the config says of this one, if it says anything. */
+  readonly curated: CuratedItem | undefined;
 }
 
-/** @returns `undefined` when no backend's prefix fits, or the backend's allow-list leaves the name out. */
+/** @returns `undefined` when no backend's prefix fits, or what the config says of the backend leaves the name out. */
 export function routeName(
   virtualHost: CompiledVirtualHost,
-  kind: keyof AllowedNames,
+  kind: 'tools' | 'prompts',
   fullName: string,
 ): NameRoute | undefined {
-  const backend = backendOf(virtualHost.backendsByNameLength, fullName);
+  const backend = backendOf(virtualHost.backendsByPrefixLength, fullName);
   if (backend === undefined) return undefined;
-  const bareName = fullName.slice(backend.name.length + 1);
+  const { prefix } = backend;
+  const name = fullName.slice(prefix.length);
+  const items = backend.curation[kind];
+  const bareName = items === undefined ? name : bareNameOf(items, name);
+  if (bareName === undefined) return undefined;
   const allowed = backend.allowedNames[kind];
-  return allowed === undefined || allowed.has(bareName) ? { backend, bareName } : undefined;
+  if (allowed !== undefined && !allowed.has(bareName)) return undefined;
+  return { backend, bareName, prefix: bareName === name ? prefix : undefined, curated: items?.byName.get(name) };
 }
 
-/** The same for the id of a task. */
+/** The same for the id of a task, which begins with the backend's own name. */
 export function routeTask(virtualHost: CompiledVirtualHost, fullId: string): NameRoute | undefined {
-  const backend = backendOf(virtualHost.backendsByNameLength, fullId);
-  return backend && mayHaveTasks(backend) ? { backend, bareName: fullId.slice(backend.name.length + 1) } : undefined;
+  const backend = backendNamedIn(virtualHost.backendsByNameLength, fullId);
+  if (backend === undefined || !mayHaveTasks(backend)) return undefined;
+  const prefix = `${backend.name}-`;
+  return { backend, bareName: fullId.slice(prefix.length), prefix, curated: undefined };
 }
 
 /**
  * Whether a request for the merged name would reach this backend: beside `a-b`, the tool `b-c` of `a` cannot be reached,
  * because `a-b-c` is the other backend's `c`.
  * @param rivals of the backend.
+ * @param name as callers have it, behind the prefix.
  */
-export function isReachable(rivals: readonly RuledBackend[], backend: RuledBackend, bareName: string): boolean {
-  return rivals.length === 0 || backendOf(rivals, `${backend.name}-${bareName}`) === undefined;
+export function isReachable(rivals: readonly RuledBackend[], { prefix }: RuledBackend, name: string): boolean {
+  return rivals.length === 0 || backendOf(rivals, `${prefix}${name}`) === undefined;
 }
 
-const rivalsByRules = new WeakMap<ListRules, ReadonlyMap<string, readonly RuledBackend[]>>();
+type Rivals = ReadonlyMap<string, readonly RuledBackend[]>;
 
-/** The backends whose names begin with this one's and a `-`: few have any. Found once for all backends of the rules. */
-export function rivalsOf(rules: ListRules, backend: RuledBackend): readonly RuledBackend[] {
-  let rivals = rivalsByRules.get(rules);
-  if (rivals === undefined) {
-    rivals = findRivals(rules);
-    rivalsByRules.set(rules, rivals);
-  }
-  return rivals.get(backend.name) ?? NO_RIVALS;
+const rivalsByRules = new WeakMap<ListRules, Rivals>();
+
+/** The backends whose prefixes begin with this one's: few have any. Found once for all backends of the rules. */
+export function rivalsOf(rules: ListRules, { prefix }: RuledBackend): readonly RuledBackend[] {
+  return rivalsIn(rivalsByRules, rules, (backend) => backend.prefix).get(prefix) ?? NO_RIVALS;
 }
+
+/** `isReachable` for the id of a task, as the backend has it. */
+export function isTaskReachable(rules: ListRules, { name }: RuledBackend, taskId: string): boolean {
+  const rivals = rivalsIn(taskRivalsByRules, rules, (backend) => `${backend.name}-`).get(`${name}-`) ?? NO_RIVALS;
+  return rivals.length === 0 || backendNamedIn(rivals, `${name}-${taskId}`) === undefined;
+}
+
+const taskRivalsByRules = new WeakMap<ListRules, Rivals>();
 
 const NO_RIVALS: readonly RuledBackend[] = [];
 
-function findRivals({ backendsByNameLength }: ListRules): ReadonlyMap<string, readonly RuledBackend[]> {
-  const rivals = new Map<string, RuledBackend[]>(backendsByNameLength.map(({ name }) => [name, []]));
+function rivalsIn(known: WeakMap<ListRules, Rivals>, rules: ListRules, prefixOf: (backend: RuledBackend) => string) {
+  let rivals = known.get(rules);
+  if (rivals === undefined) {
+    rivals = findRivals(rules, prefixOf);
+    known.set(rules, rivals);
+  }
+  return rivals;
+}
+
+function findRivals({ backendsByNameLength }: ListRules, prefixOf: (backend: RuledBackend) => string): Rivals {
+  const rivals = new Map<string, RuledBackend[]>(backendsByNameLength.map((backend) => [prefixOf(backend), []]));
   for (const backend of backendsByNameLength) {
-    const { name } = backend;
-    for (let at = name.indexOf('-'); at !== -1; at = name.indexOf('-', at + 1))
-      rivals.get(name.slice(0, at))?.push(backend);
+    const prefix = prefixOf(backend);
+    if (prefix !== '') rivals.get('')?.push(backend);
+    for (let end = prefix.indexOf('-') + 1; end > 0 && end < prefix.length; end = prefix.indexOf('-', end) + 1)
+      rivals.get(prefix.slice(0, end))?.push(backend);
   }
   return rivals;
 }
@@ -71,6 +99,20 @@ export function isAllowed(backend: RuledBackend, kind: ListKind, key: string, na
 
 /** The first whose prefix fits. */
 function backendOf<Backend extends RuledBackend>(backends: readonly Backend[], fullName: string): Backend | undefined {
+  for (const backend of backends) {
+    const { prefix } = backend;
+    // Most do not even end in the right place.
+    if (prefix === '' || (fullName.charCodeAt(prefix.length - 1) === HYPHEN && fullName.startsWith(prefix)))
+      return backend;
+  }
+  return undefined;
+}
+
+/** The first whose name stands before a `-`. */
+function backendNamedIn<Backend extends RuledBackend>(
+  backends: readonly Backend[],
+  fullName: string,
+): Backend | undefined {
   for (const backend of backends) {
     if (fullName.charCodeAt(backend.name.length) === HYPHEN && fullName.startsWith(backend.name)) return backend;
   }

@@ -4,22 +4,16 @@ import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { authFault, type BackendAuth } from './auth.js';
 import { limits } from '../shared/limits.js';
+import { curationMembers, oddNames, samePrefixes } from './curation-schema.js';
 import { describeIssues, type ConfigIssue } from './config-issue.js';
 import { KnownMembers } from './known-members.js';
+import { namedMembers } from './named-members.js';
 
 const text = z.string('must be a string');
 const textList = z.array(text, 'must be a list of strings').default([]);
 
 /** What a backend's `exposes` may say. */
 const EXPOSED = ['tools', 'prompts', 'resources'] as const;
-
-/** An object's members as a map. */
-function namedMembers<Member extends z.ZodType>(name: z.ZodType<string, string>, member: Member) {
-  return z.preprocess(
-    (value) => (isObject(value) ? new Map(Object.entries(value)) : value),
-    z.map(name, member, 'must be an object'),
-  );
-}
 
 /** Of what is wrong with it the whole is told: nothing of it may be taken for another thing. */
 const authSchema = z
@@ -48,6 +42,7 @@ const backendSchema = z.object(
     allowed_tool_names: textList,
     allowed_resource_names: textList,
     allowed_prompt_names: textList,
+    ...curationMembers,
     exposes: z.array(z.enum(EXPOSED, `must be a list of ${EXPOSED.join(', ')}`), 'must be a list').optional(),
   },
   'must be an object',
@@ -55,7 +50,11 @@ const backendSchema = z.object(
 
 const virtualHostSchema = z.object(
   // A backend without a name could not be told from a tool that begins with `-`.
-  { backends: namedMembers(z.string().min(1, 'a backend name must not be empty'), backendSchema) },
+  {
+    backends: namedMembers(z.string().min(1, 'a backend name must not be empty'), backendSchema).check(
+      ({ value, issues }) => void issues.push(...samePrefixes(value)),
+    ),
+  },
   'must be an object',
 );
 
@@ -79,7 +78,7 @@ export interface UserConfigReading {
 }
 
 export type UserConfigDecoding =
-  /** `oddities`: those of the reading, in words; no values. */
+  /** `oddities`: those of the reading, and names that not every client takes, in words; no values. */
   | { readonly ok: true; readonly config: UserConfig; readonly oddities?: string }
   /** Names the members at fault and never repeats a value: it is shown to whoever wrote the config, and logged. */
   | { readonly ok: false; readonly issues: string };
@@ -87,7 +86,19 @@ export type UserConfigDecoding =
 export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
   const { config, faults, oddities } = readUserConfig(bytes);
   if (config === undefined) return { ok: false, issues: describeIssues(faults) };
-  return { ok: true, config, ...(oddities.length > 0 && { oddities: describeIssues(oddities) }) };
+  const told = [...oddities, ...findOddNames(config)];
+  return { ok: true, config, ...(told.length > 0 && { oddities: describeIssues(told) }) };
+}
+
+function findOddNames({ virtual_hosts: hosts }: UserConfig): ConfigIssue[] {
+  const issues: ConfigIssue[] = [];
+  for (const [id, { backends }] of hosts) {
+    for (const [name, backend] of backends) {
+      for (const { path, message } of oddNames(name, backend))
+        issues.push({ path: ['virtual_hosts', id, 'backends', name, ...path], message });
+    }
+  }
+  return issues;
 }
 
 export function readUserConfig(bytes: Buffer): UserConfigReading {
@@ -120,10 +131,6 @@ function faultsOf(issue: z.core.$ZodIssue): readonly ConfigIssue[] {
 
 function refuse(message: string): UserConfigReading {
   return { config: undefined, faults: [{ path: [], message }], oddities: [] };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isBackendUrl(value: string): boolean {

@@ -257,7 +257,7 @@ function oddityLog(logger: Logger): (subject: string, oddities: string) => void 
   const repeated = new RepeatedLog();
   return (subject, oddities) => {
     const fields = { subject: subjectHash(subject), oddities };
-    repeated.warn(logger, `${subject} ${oddities}`, fields, 'user config has members that mean nothing');
+    repeated.warn(logger, `${subject} ${oddities}`, fields, 'user config has members to look at');
   };
 }
 

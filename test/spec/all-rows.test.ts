@@ -8,6 +8,7 @@ import './alike.rows.js';
 import './backend-reasons.rows.js';
 import './backend-requests.rows.js';
 import './batches.rows.js';
+import './curation.rows.js';
 import './endpoints.rows.js';
 import './errors.rows.js';
 import './experimental.rows.js';

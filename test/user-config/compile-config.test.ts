@@ -23,12 +23,14 @@ function compileBackend(backend: unknown, upstreamMode?: 'tls-only' | 'plain-tex
 t.test('a backend is taken apart once', async (t) => {
   t.same(compileBackend({ url: 'https://B.example:8443/a/mcp?tenant=7#part', name: 'other' }), {
     name: 'b',
+    prefix: 'b-',
     uriName: 'b',
     hasTwin: false,
     target: { origin: 'https://b.example:8443', path: '/a/mcp?tenant=7' },
     obstacle: undefined,
     passthroughHeaders: new Set(),
     allowedNames: { tools: undefined, prompts: undefined, resources: undefined },
+    curation: { tools: undefined, prompts: undefined },
   });
   t.same(compileBackend({ url: 'https://b.example' }).target, { origin: 'https://b.example', path: '/' });
   t.same(compileBackend({ url: 'https://[::1]:443/mcp' }).target, { origin: 'https://[::1]', path: '/mcp' });

@@ -9,6 +9,7 @@ import { AnswerReading, type ReadPage } from './answer-reading.js';
 import { ListMemory } from './list-memory.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { isGranted, type GrantJob } from './grant.js';
+import { NO_CURATION } from '../../user-config/curation.js';
 import { encodeRules, type ListRules } from '../../user-config/list-rules.js';
 import { mergeLists, type MergeJob } from './merge.js';
 import { LargeList, SmallList, type MergedList } from './merged-list.js';
@@ -67,7 +68,8 @@ export class ListMerger {
       return;
     }
     const views: ArrayBufferView[] = [];
-    const rules = encodeRules({ backendsByNameLength: [backend] });
+    // Nothing of a resource is curated.
+    const rules = encodeRules({ backendsByNameLength: [{ ...backend, curation: NO_CURATION }] });
     const task = { kind: kind.name, rules, pages: pages.map((page) => sentOrKept(page, views)), uri };
     this.#pool.run(subject, 'grant', handOver(task, views), limits.listTaskMsMax, (outcome) => {
       this.dropPages(subject, pages);

@@ -1,15 +1,18 @@
 // The items of every backend as one sorted list (decisions 2.5). An item is carried over as bytes, with the backend's prefix
-// set into what requests know it by, and nothing else touched. Pure, and the same on the event loop and in the list thread.
+// set into what requests know it by, and nothing else touched, unless the config says something of it. Pure, and the same on the event loop and in the list thread.
 // Hot.
 import { encodeEvent } from '../../protocol/event-stream.js';
 import { stringValue } from '../../protocol/json-member.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
 import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
-import { isAllowed, isReachable, rivalsOf } from '../../user-config/routing.js';
+import { callersNameOf, type CuratedItem } from '../../user-config/curation.js';
+import { isAllowed, isReachable, isTaskReachable, rivalsOf } from '../../user-config/routing.js';
 import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
 import { callersUri, uriInsertion, uriPrefix, type Insertion, type UriPrefix } from '../uris.js';
 import type { ListRules, RuledBackend } from '../../user-config/list-rules.js';
+import { insertion, partsOf } from '../edits.js';
+import { curatedEdits } from './curated-item.js';
 
 /** One backend's part of the list. */
 export interface BackendPages<Page = ListPage> {
@@ -38,8 +41,8 @@ export interface MergeResult {
   /** The whole answer, in the form that was asked for. */
   readonly bytes: Buffer;
   /**
-   * Merged names of items that no request could reach, because a longer backend name takes them (decisions 2.5): the first
-   * of them, for the log.
+   * Merged names of items that no request could reach, because a longer prefix or a renamed item takes them (decisions 2.5):
+   * the first of them, for the log.
    */
   readonly unreachable: readonly string[];
 }
@@ -75,9 +78,15 @@ function collectNamed(
   items: MergedItem[],
   unreachable: string[],
 ): void {
-  const prefix = Buffer.from(JSON.stringify(`${backend.name}-`).slice(1, -1));
+  const isTask = kind.name === 'tasks';
+  const prefixText = isTask ? `${backend.name}-` : backend.prefix;
+  const prefix = Buffer.from(JSON.stringify(prefixText).slice(1, -1));
   const uris = uriPrefix(backend.uriName);
-  const rivals = rivalsOf(rules, backend);
+  const rivals = isTask ? undefined : rivalsOf(rules, backend);
+  const curated = kind.name === 'tools' || kind.name === 'prompts' ? backend.curation[kind.name] : undefined;
+  const leaveOut = (key: string): void => {
+    if (unreachable.length < limits.unreachableToolsLoggedMax) unreachable.push(key);
+  };
   const seen = new Set<string>();
   for (const { bytes, spans } of pages) {
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
@@ -86,16 +95,49 @@ function collectNamed(
       // Of two items with one name the first counts: a request could reach only one of them anyway.
       if (!isAllowed(backend, kind, bareName, undefined) || seen.has(bareName)) continue;
       seen.add(bareName);
-      const key = `${backend.name}-${bareName}`;
-      if (isReachable(rivals, backend, bareName)) {
-        const insertions = withLinks({ at: nameStart + 1, putIn: prefix }, bytes, spans, row, uris);
-        items.push({ key, bytes, start: spans[row + span.start]!, end: spans[row + span.end]!, insertions });
-      } else if (unreachable.length < limits.unreachableToolsLoggedMax) {
-        unreachable.push(key);
+      const shown = curated === undefined ? undefined : callersNameOf(curated, bareName);
+      if (shown === 'hidden') continue;
+      const name = typeof shown === 'object' ? shown.name : bareName;
+      const key = `${prefixText}${name}`;
+      const isFound =
+        shown !== 'taken' &&
+        (rivals === undefined ? isTaskReachable(rules, backend, name) : isReachable(rivals, backend, name));
+      if (!isFound) {
+        leaveOut(key);
+        continue;
       }
+      const insertions = withLinks({ at: nameStart + 1, putIn: prefix }, bytes, spans, row, uris);
+      const item = { key, bytes, start: spans[row + span.start]!, end: spans[row + span.end]!, insertions };
+      const entry = curated?.byBareName.get(bareName);
+      const changed = entry === undefined ? item : withEntry(item, entry, nameStart, spans[row + span.keyEnd]!);
+      if (changed === undefined) leaveOut(key);
+      else items.push(changed);
     }
   }
 }
+
+/** The item as the config shows it; `undefined` when it has too many values for that. */
+function withEntry(
+  { key, bytes, start, end, insertions }: MergedItem,
+  curated: CuratedItem,
+  nameStart: number,
+  nameEnd: number,
+): MergedItem | undefined {
+  const item = bytes.subarray(start, end);
+  const edits = curatedEdits(item, curated);
+  if (edits === undefined) return undefined;
+  const { name, bareName } = curated.entry;
+  for (const { at, putIn } of 'putIn' in insertions ? [insertions] : insertions) {
+    // A name of the backend's own keeps its bytes behind the prefix.
+    if (at === nameStart + 1 && name !== bareName)
+      edits.push({ start: nameStart - start, end: nameEnd - start, putIn: Buffer.from(JSON.stringify(key)) });
+    else edits.push(insertion({ at: at - start, putIn }));
+  }
+  const changed = Buffer.concat(partsOf(item, edits));
+  return { key, bytes: changed, start: 0, end: changed.length, insertions: NO_INSERTIONS };
+}
+
+const NO_INSERTIONS: readonly Insertion[] = [];
 
 /** The URIs of a tool's user interface are resources of its backend. */
 function withLinks(

@@ -10,7 +10,7 @@ import type { PartMemory } from './part-memory.js';
 import { handOver, type MergeOutcome, type NextOutcome } from './thread-tasks.js';
 
 export interface MergedList {
-  /** Merged names of items that no request could reach, because a longer backend name takes them (decisions 2.5). */
+  /** Merged names of items that no request could reach, because others have their names (decisions 2.5). */
   readonly unreachable: readonly string[];
   /**
    * Answers the exchange that the list was made for.

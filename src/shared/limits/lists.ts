@@ -10,6 +10,11 @@ export const listLimits = {
    */
   toolNameBytesMax: 4 * KIB,
   /**
+   * what a user config says of one tool or prompt, as JSON: the compiled config is put together a few of them at a time
+   * → the config cannot be decoded: 500 `config-failed`
+   */
+  curatedItemCharsMax: 64 * KIB,
+  /**
    * the URI of a resource, or a template, in a backend's list, which is decoded to be sorted and routed by → it is left
    * out of the list, and cannot be read
    */

@@ -182,6 +182,54 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
+    'src/relay/curated-call.ts',
+    ['relay/curation'],
+    [
+      {
+        slip: 'arguments that are there twice are let through',
+        text: 'if (values === AMBIGUOUS) return invalidArguments(message.method);',
+        becomes: '',
+      },
+      {
+        slip: 'a fixed argument is let through in capitals',
+        text: 'if (closed.has(foldedArgument(name))) return name;',
+        becomes: 'if (closed.has(name)) return name;',
+      },
+      {
+        slip: 'a completion tells of a fixed argument',
+        text: 'return closedArguments.has(foldedArgument(text)) ? argumentClosed(text) : undefined;',
+        becomes: 'return undefined;',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/user-config/curation.ts',
+    ['relay/curation', 'user-config/curation'],
+    [
+      {
+        slip: 'a renamed tool keeps its old name too',
+        text: 'return byBareName.has(name) ? undefined : name;',
+        becomes: 'return name;',
+      },
+      {
+        slip: 'two tools are listed under one name',
+        text: "return byName.has(bareName) ? 'taken' : { name: bareName };",
+        becomes: 'return { name: bareName };',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/protocol/json-cuts.ts',
+    ['relay/curation'],
+    [
+      {
+        slip: 'the comma before the last members stays',
+        text: 'start: keptEnd === -1 ? unwantedStart : keptEnd, end',
+        becomes: 'start: unwantedStart, end',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/relay/targets.ts',
     ['relay/targets'],
     [

@@ -55,8 +55,8 @@ export const configMutants: readonly Mutant[] = [
     [
       {
         slip: 'the shorter of two names that fit wins',
-        text: '(a, b) => Buffer.byteLength(b.name) - Buffer.byteLength(a.name),',
-        becomes: '(a, b) => Buffer.byteLength(a.name) - Buffer.byteLength(b.name),',
+        text: '(a, b) => Buffer.byteLength(b[member]) - Buffer.byteLength(a[member])',
+        becomes: '(a, b) => Buffer.byteLength(a[member]) - Buffer.byteLength(b[member])',
       },
       { slip: 'a query is lost', text: 'path: url.pathname + url.search }', becomes: 'path: url.pathname }' },
       {

@@ -47,9 +47,14 @@ t.test('how many backends there are costs a list of many tools nothing', async (
   const names = Array.from({ length: 200 }, (_, number) => `backend-${number}`);
   const { backendsByNameLength } = virtualHostOf(Object.fromEntries(names.map((name) => [name, {}])));
   let readCount = 0;
-  const counted = backendsByNameLength.map(({ name, uriName, allowedNames }) => ({
+  const counted = backendsByNameLength.map(({ name, prefix, uriName, allowedNames, curation }) => ({
     uriName,
     allowedNames,
+    curation,
+    get prefix() {
+      readCount += 1;
+      return prefix;
+    },
     get name() {
       readCount += 1;
       return name;

@@ -1,0 +1,140 @@
+// What the members `prefix`, `tools` and `prompts` of a backend must look like, and the names that come of them. Whatever is wrong in
+// them is told: a misspelt member would show what was meant to be hidden. Cold.
+import { z } from 'zod';
+import { limits } from '../shared/limits.js';
+import type { ConfigIssue } from './config-issue.js';
+import type { CuratedEntry } from './curation.js';
+import { namedMembers } from './named-members.js';
+
+const text = z.string('must be a string');
+const name = text.min(1, 'must not be empty').refine(isShort, 'is too long');
+
+function itemSchema<Value extends z.ZodType>(value: Value) {
+  return z
+    .strictObject(
+      {
+        name: name.optional(),
+        title: text.optional(),
+        description: text.optional(),
+        hidden: z.boolean('must be true or false').optional(),
+        hidden_arguments: z.array(text, 'must be a list of strings').optional(),
+        fixed_arguments: namedMembers(text, value).optional(),
+      },
+      'must be an object',
+    )
+    .refine((item) => JSON.stringify(entryOf('', item)).length <= limits.curatedItemCharsMax, 'is too large');
+}
+
+const toolsSchema = namedMembers(
+  text,
+  // What the parser has made of it is another number.
+  itemSchema(
+    z.unknown().refine((value) => !hasUnsafeNumber(value), 'has a number that is too large to be kept exactly'),
+  ),
+);
+const promptsSchema = namedMembers(text, itemSchema(text));
+
+type CuratedMembers = z.infer<typeof toolsSchema> | z.infer<typeof promptsSchema>;
+
+export const curationMembers = {
+  prefix: text.refine(isShort, 'is too long').optional(),
+  tools: toolsSchema.check(({ value, issues }) => void issues.push(...sameNames(value))).optional(),
+  prompts: promptsSchema.check(({ value, issues }) => void issues.push(...sameNames(value))).optional(),
+};
+
+/** What is curated of a backend. */
+export interface CuratedBackend {
+  readonly prefix?: string | undefined;
+  readonly tools?: CuratedMembers | undefined;
+  readonly prompts?: CuratedMembers | undefined;
+}
+
+/** What stands before the names of a backend's tools and prompts. @param prefix of its config. */
+export function namePrefix(backendName: string, prefix: string | undefined): string {
+  return prefix === '' ? '' : `${prefix ?? backendName}-`;
+}
+
+export function curatedEntries(members: CuratedMembers | undefined): readonly CuratedEntry[] {
+  return members === undefined ? [] : Array.from(members, ([bareName, item]) => entryOf(bareName, item));
+}
+
+/** Two backends of one virtual host cannot have the same prefix. */
+export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.core.$ZodRawIssue[] {
+  const owners = new Map<string, string>();
+  const issues: z.core.$ZodRawIssue[] = [];
+  for (const [backend, { prefix }] of backends) {
+    const before = namePrefix(backend, prefix);
+    const other = owners.get(before);
+    if (other === undefined) owners.set(before, backend);
+    else {
+      // Of the two one has it by its config.
+      const path = [prefix === undefined ? other : backend, 'prefix'];
+      issues.push({ code: 'custom', message: 'is that of another backend', path, input: backends });
+    }
+  }
+  return issues;
+}
+
+/** Names that not every client takes. Those of the backend's own that nothing is said of are not known here. */
+export function oddNames(backendName: string, { prefix, ...kinds }: CuratedBackend): ConfigIssue[] {
+  const before = namePrefix(backendName, prefix);
+  const issues: ConfigIssue[] = [];
+  if (prefix !== undefined && !CLIENTS_NAME.test(`${before}x`)) issues.push({ path: ['prefix'], message: ODD_NAME });
+  for (const kind of ['tools', 'prompts'] as const) {
+    for (const { name: own, bareName, isHidden } of curatedEntries(kinds[kind])) {
+      const isOwnChoice = prefix !== undefined || own !== bareName;
+      if (!isHidden && isOwnChoice && !CLIENTS_NAME.test(`${before}${own}`))
+        issues.push({ path: [kind, bareName], message: ODD_NAME });
+    }
+  }
+  return issues;
+}
+
+/** What the functions of models may be called in the interfaces that most clients hand tools on to. */
+const CLIENTS_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+const ODD_NAME =
+  'makes a name that not every client takes: with the prefix, OpenAI’s functions and others’ are [A-Za-z0-9_-]{1,64}';
+
+function sameNames(members: CuratedMembers): z.core.$ZodRawIssue[] {
+  const names = new Set<string>();
+  const issues: z.core.$ZodRawIssue[] = [];
+  for (const { bareName, name: own, isHidden } of curatedEntries(members)) {
+    if (isHidden) continue;
+    if (names.has(own))
+      issues.push({ code: 'custom', message: 'is that of another one', path: [bareName, 'name'], input: members });
+    names.add(own);
+  }
+  return issues;
+}
+
+interface CuratedMember {
+  readonly name?: string | undefined;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly hidden?: boolean | undefined;
+  readonly hidden_arguments?: readonly string[] | undefined;
+  readonly fixed_arguments?: ReadonlyMap<string, unknown> | undefined;
+}
+
+function entryOf(bareName: string, member: CuratedMember): CuratedEntry {
+  const { title, description, fixed_arguments: fixed = new Map<string, unknown>() } = member;
+  return {
+    bareName,
+    name: member.name ?? bareName,
+    isHidden: member.hidden ?? false,
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    hiddenArguments: member.hidden_arguments ?? [],
+    fixedArguments: Array.from(fixed, ([argument, value]) => [argument, JSON.stringify(value)] as const),
+  };
+}
+
+function isShort(value: string): boolean {
+  return Buffer.byteLength(value) <= limits.toolNameBytesMax;
+}
+
+function hasUnsafeNumber(value: unknown): boolean {
+  if (typeof value === 'number')
+    return Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasUnsafeNumber);
+}

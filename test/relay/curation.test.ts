@@ -1,0 +1,359 @@
+// Random curated configs with random lists and calls, held byte for byte against the texts that they were made of, and against a
+// walk over what `JSON.parse` makes of them.
+import t from 'tap';
+import { listKinds, type ListKindName } from '../../src/protocol/list-kinds.js';
+import { readListAnswer } from '../../src/protocol/list-page.js';
+import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../../src/protocol/json-rpc.js';
+import { mergeLists } from '../../src/relay/list-merge/merge.js';
+import { readTarget, type NoTarget, type Target, type TargetMethod } from '../../src/relay/targets.js';
+import type { OutgoingMessage } from '../../src/upstream/http-upstream.js';
+import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
+import { fuzzInputs } from '../support/fuzz-inputs.js';
+import { printable } from '../support/printable.js';
+import { Random } from '../support/random.js';
+import { escapedToken, randomJson } from '../support/random-json.js';
+import { virtualHostOf } from './virtual-host.js';
+
+const INPUTS = fuzzInputs(600);
+
+interface Entry {
+  name?: string;
+  title?: string;
+  description?: string;
+  hidden?: boolean;
+  hidden_arguments?: string[];
+  fixed_arguments?: Record<string, unknown>;
+}
+interface Backend {
+  prefix?: string;
+  allowed_tool_names?: string[];
+  tools?: Record<string, Entry>;
+  prompts?: Record<string, Entry>;
+}
+type Backends = Record<string, Backend>;
+
+const NAMES = ['a', 'b', 'c-a', 'é', 'x'];
+const ARGUMENTS = ['v', 'w', 'path', 'é', 'kS'];
+
+function hostOf(backends: Backends): CompiledVirtualHost {
+  return virtualHostOf(backends as unknown as Parameters<typeof virtualHostOf>[0]);
+}
+
+function sentText({ body, leftOut, putIn = Buffer.alloc(0) }: OutgoingMessage): string {
+  const { start, end } = leftOut ?? { start: 0, end: 0 };
+  return Buffer.concat([body.subarray(0, start), putIn, body.subarray(end)]).toString();
+}
+
+function targetOf(backends: Backends, text: string, method: TargetMethod = 'tools/call'): Target | NoTarget {
+  const body = Buffer.from(text);
+  return readTarget(method, hostOf(backends), body, readClientMessage(body) as ClientMessage).target;
+}
+
+/** What reaches the backend, or the error's message. */
+function sent(backends: Backends, text: string, method?: TargetMethod): string {
+  const target = targetOf(backends, text, method);
+  return 'error' in target ? target.error.message : sentText(target.outgoing);
+}
+
+function call(params: string): string {
+  return `{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":${params}}`;
+}
+
+function listed(backends: Backends, lists: Readonly<Record<string, readonly string[]>>, name: ListKindName = 'tools') {
+  const rules = hostOf(backends);
+  const kind = listKinds[name];
+  const parts = Object.entries(lists).map(([backend, items]) => {
+    const text = `{"jsonrpc":"2.0","id":1,"result":{"${kind.member}":[${items.join()}]}}`;
+    const answer = readListAnswer(Buffer.from(text), Buffer.from('1'), kind);
+    if (answer.kind !== 'page') throw new Error(`not a page: ${text}`);
+    return { backend: rules.backends.get(backend)!, pages: [answer.page] };
+  });
+  const frame = { head: '', form: 'message' } as const;
+  const { bytes, unreachable } = mergeLists({ kind, rules, parts, unavailable: [], frame });
+  const text = bytes.toString();
+  return { text: text.slice(text.indexOf('[') + 1, text.lastIndexOf(']')), unreachable };
+}
+
+t.test('a fixed argument is put into the bytes of the call, whatever form they have', async (t) => {
+  const backends = { b: { tools: { echo: { name: 'say', fixed_arguments: { v: 7, w: 'ü"' } } } } };
+  const fixed = '"v":7,"w":"ü\\""';
+  for (const [params, expected] of [
+    ['{"name":"b-say","arguments":{"n":1.0,"n":2 }}', `{"name":"echo","arguments":{${fixed},"n":1.0,"n":2 }}`],
+    ['{"arguments":{ "n":1.0},"name" : "b-say"}', `{"arguments":{${fixed}, "n":1.0},"name" : "echo"}`],
+    ['{"name":"b-say","arguments":{}}', `{"name":"echo","arguments":{${fixed}}}`],
+    ['{"name":"b-say","arguments":{ }}', `{"name":"echo","arguments":{${fixed} }}`],
+    ['{"name":"b-say","arguments":null}', `{"name":"echo","arguments":{${fixed}}}`],
+    ['{ "name":"b-say"}', `{"arguments":{${fixed}}, "name":"echo"}`],
+    ['{"name":"b-s\\u0061y","ar\\u0067uments":{"a":1}}', `{"name":"echo","ar\\u0067uments":{${fixed},"a":1}}`],
+  ] as const)
+    t.equal(sent(backends, call(params)), call(expected), params);
+});
+
+t.test('an argument that is fixed or hidden is refused, in whatever spelling', async (t) => {
+  const tools = { echo: { fixed_arguments: { task: 1 }, hidden_arguments: ['É'] } };
+  const given = (args: string): string => sent({ b: { tools } }, call(`{"name":"b-echo","arguments":${args}}`));
+  for (const name of ['task', 'Task', 'TASK', 'ta\\u0073k', 'taſk', 'tas\u212a', 'É', 'é'])
+    t.match(given(`{"n":1,"${name}":2}`), /^Argument not accepted: /, name);
+  for (const args of ['[]', '1', '"task"', 'true']) t.match(given(args), /^Invalid arguments of tools\/call/, args);
+  const twice = call('{"name":"b-echo","arguments":{},"Arguments":{"task":2}}');
+  t.match(sent({ b: { tools } }, twice), /^Invalid arguments of tools\/call/);
+  t.equal(
+    given('{"n":{"task":2}}'),
+    call('{"name":"echo","arguments":{"task":1,"n":{"task":2}}}'),
+    'deeper it is another',
+  );
+});
+
+t.test('prompts and their completions likewise', async (t) => {
+  const backends = { b: { prompts: { greet: { name: 'hello', fixed_arguments: { lang: 'de' } } } } };
+  const get = '{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"b-hello"}}';
+  t.equal(
+    sent(backends, get, 'prompts/get'),
+    '{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"arguments":{"lang":"de"},"name":"greet"}}',
+  );
+  const complete = (name: string, argument: string): string =>
+    `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"${name}"},"argument":{"name":"${argument}","value":"x"}}}`;
+  t.equal(sent(backends, complete('b-hello', 'who'), 'completion/complete'), complete('greet', 'who'));
+  t.match(sent(backends, complete('b-hello', 'lang'), 'completion/complete'), 'Argument not accepted: lang');
+  t.match(sent(backends, complete('b-greet', 'who'), 'completion/complete'), 'Unknown prompt: b-greet');
+});
+
+t.test('a large call is read as a small one is', async (t) => {
+  const host = hostOf({ b: { tools: { echo: { fixed_arguments: { v: 7 } } } } });
+  const filler = 'x'.repeat(3 * 1024 * 1024);
+  for (const [args, expected] of [
+    [`{"f":"${filler}"}`, call(`{"name":"echo","arguments":{"v":7,"f":"${filler}"}}`)],
+    [`{"f":"${filler}","V":1}`, 'Argument not accepted: V'],
+  ] as const) {
+    const body = Buffer.from(call(`{"name":"b-echo","arguments":${args}}`));
+    const result = await new Promise<string>((resolve) => {
+      readLargeClientMessage('s', body, (message) => {
+        const { target } = readTarget('tools/call', host, body, message as ClientMessage);
+        resolve('error' in target ? target.error.message : sentText(target.outgoing));
+      });
+    });
+    t.ok(result === expected, `${result.length} bytes`);
+  }
+});
+
+t.test('a listed tool keeps every byte that the config says nothing of', async (t) => {
+  const echo = {
+    name: 'say',
+    title: 'Say "it"',
+    description: 'Says it.',
+    fixed_arguments: { v: 7 },
+    hidden_arguments: ['w'],
+  };
+  const backends = { b: { prefix: 'p', tools: { echo } } };
+  const tool = (name: string, description: string, title: string, schema: string): string =>
+    `{ ${title}"n":1.0,${description} "name" : ${name} ,"inputSchema":{"x":[ 1.50 ],${schema}},"outputSchema":{"properties":{"v":{}},"required":["v"]}}`;
+  const before = tool(
+    '"ec\\u0068o"',
+    '"description":"old",',
+    '',
+    '"properties":{ "v":{"type":"n"} , "a":{ } , "W":1 },"required":["w", "a" ,"v"]',
+  );
+  const after = tool('"p-say"', '"description":"Says it.",', '', '"properties":{ "a":{ } },"required":["a"]').replace(
+    '{',
+    '{"title":"Say \\"it\\"",',
+  );
+  const other = '{"inputSchema":{"properties":{"v":1},"required":["v"]},"name":"\\u006fther"}';
+  t.equal(listed(backends, { b: [before, other] }).text, `${other.replace('"\\u006f', '"p-\\u006f')},${after}`);
+});
+
+t.test('of what cannot be shown the name is told', async (t) => {
+  const tool = (name: string): string => `{"name":"${name}"}`;
+  const backends = { b: { prefix: '', tools: { a: { name: 'z' }, h: { hidden: true } } }, c: {} };
+  const { text, unreachable } = listed(backends, { b: ['a', 'z', 'h', 'c-x', 'ok'].map(tool), c: [tool('x')] });
+  t.equal(text, ['c-x', 'ok', 'z'].map(tool).join());
+  t.same(unreachable, ['z', 'c-x'], 'a name that is given to another, and one that another prefix takes');
+});
+
+t.test('arguments of prompts', async (t) => {
+  const backends = { b: { prompts: { greet: { hidden_arguments: ['lang'], description: 'New' } } } };
+  const prompt = '{"name":"greet","arguments":[{"name":"lang","required":true}, {"name":"who"} ]}';
+  t.equal(
+    listed(backends, { b: [prompt] }, 'prompts').text,
+    '{"description":"New","name":"b-greet","arguments":[{"name":"who"} ]}',
+  );
+});
+
+/** A config, and what it means read literally. */
+class Scene {
+  readonly backends: Backends = {};
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+    const prefixes = ['', 'p', 'p-c', 'long'].sort(() => random.fraction() - 0.5);
+    for (const name of ['m', 'm-a', 'n'].slice(0, 1 + random.below(3))) {
+      this.backends[name] = {
+        ...(random.chance(0.6) && { prefix: prefixes.pop()! }),
+        ...(random.chance(0.3) && { allowed_tool_names: this.#some(NAMES) }),
+        ...(random.chance(0.8) && { tools: this.#entries() }),
+      };
+    }
+  }
+
+  /** As the rules have it: `undefined` where there is no such tool. */
+  route(fullName: string): { readonly backend: string; readonly bareName: string; readonly entry?: Entry } | undefined {
+    const fitting = Object.keys(this.backends)
+      .map((backend) => ({ backend, prefix: this.prefixOf(backend) }))
+      .filter(({ prefix }) => fullName.startsWith(prefix))
+      .sort((one, other) => other.prefix.length - one.prefix.length);
+    const [found] = fitting;
+    if (found === undefined) return undefined;
+    const name = fullName.slice(found.prefix.length);
+    const { tools = {}, allowed_tool_names: allowed = [] } = this.backends[found.backend]!;
+    const renamed = Object.entries(tools).find(
+      ([bare, entry]) => entry.hidden !== true && (entry.name ?? bare) === name,
+    );
+    if (renamed === undefined && name in tools) return undefined;
+    const bareName = renamed?.[0] ?? name;
+    if (allowed.length > 0 && !allowed.includes(bareName)) return undefined;
+    return { backend: found.backend, bareName, ...(renamed && { entry: renamed[1] }) };
+  }
+
+  /** The name that callers have for a tool; it need not lead there. */
+  fullName(backend: string, bareName: string): string {
+    return this.prefixOf(backend) + (this.backends[backend]!.tools?.[bareName]?.name ?? bareName);
+  }
+
+  prefixOf(backend: string): string {
+    const { prefix = backend } = this.backends[backend]!;
+    return prefix === '' ? '' : `${prefix}-`;
+  }
+
+  #entries(): Record<string, Entry> {
+    const random = this.#random;
+    const free = [...NAMES, 'new', 'p-x', 'm-b'].sort(() => random.fraction() - 0.5);
+    const entries: Record<string, Entry> = {};
+    for (const bareName of this.#some(NAMES)) {
+      const fixed = this.#some(ARGUMENTS).map((name) => [name, random.pick([7, 'é', null, { a: [1.5] }])]);
+      entries[bareName] = {
+        name: free.pop()!,
+        ...(random.chance(0.2) && { hidden: true }),
+        ...(random.chance(0.4) && { title: 'T\n' }),
+        ...(random.chance(0.4) && { description: 'D"' }),
+        ...(random.chance(0.5) && { fixed_arguments: Object.fromEntries(fixed) as Record<string, unknown> }),
+        ...(random.chance(0.5) && { hidden_arguments: this.#some(ARGUMENTS) }),
+      };
+    }
+    return entries;
+  }
+
+  #some(from: readonly string[]): string[] {
+    return from.filter(() => this.#random.chance(0.4));
+  }
+}
+
+function isClosed(entry: Entry | undefined, name: string): boolean {
+  const closed = [...Object.keys(entry?.fixed_arguments ?? {}), ...(entry?.hidden_arguments ?? [])];
+  return closed.some((each) => each.toLowerCase() === name.toLowerCase());
+}
+
+/** A string's text written in some way. */
+function token(random: Random, text: string): string {
+  return random.chance(0.8) ? JSON.stringify(text) : escapedToken(random, text);
+}
+
+t.test('random calls', async (t) => {
+  const random = new Random(1311);
+  const counts = { unknown: 0, refused: 0, fixed: 0, plain: 0 };
+  for (let round = 0; round < INPUTS; round += 1) {
+    const scene = new Scene(random);
+    const backend = random.pick(Object.keys(scene.backends));
+    const name = random.chance(0.8) ? scene.fullName(backend, random.pick(NAMES)) : random.pick(['p-x', 'm-a-b', 'q']);
+    const members = ARGUMENTS.filter(() => random.chance(0.15)).concat(random.chance(0.5) ? ['other'] : []);
+    const spelt = members.map((member) => (random.chance(0.2) ? member.toUpperCase() : member));
+    const given = spelt.map((member) => `${token(random, member)} :${randomJson(random, 2)}`).join(',');
+    const nameToken = token(random, name);
+    const isFirst = random.chance(0.5);
+    const params = (nameText: string, fixed: string): string => {
+      const args = `"arguments": {${fixed}${fixed !== '' && given !== '' ? ',' : ''}${given}}`;
+      const said = `"name":${nameText}`;
+      return `{${isFirst ? `${args}, ${said}` : `${said},${args} `}}`;
+    };
+    const body = call(params(nameToken, ''));
+    const result = sent(scene.backends, body);
+    const route = scene.route(name);
+    const fixed = JSON.stringify(route?.entry?.fixed_arguments ?? {}).slice(1, -1);
+    const refused = spelt.find((member) => isClosed(route?.entry, member));
+    const bareToken = route && (nameToken.includes('\\') ? JSON.stringify(route.bareName) : `"${route.bareName}"`);
+    const expected =
+      route === undefined
+        ? `Unknown tool: ${name}`
+        : refused !== undefined
+          ? `Argument not accepted: ${refused}`
+          : call(params(bareToken!, fixed));
+    counts[route === undefined ? 'unknown' : refused !== undefined ? 'refused' : fixed === '' ? 'plain' : 'fixed'] += 1;
+    if (result !== expected) t.equal(result, expected, printable(`${JSON.stringify(scene.backends)} ${body}`));
+    if (route !== undefined && refused === undefined) {
+      const { params: walked } = JSON.parse(result) as { params: { name: string; arguments: Record<string, unknown> } };
+      const { params: before } = JSON.parse(body) as { params: { arguments: Record<string, unknown> } };
+      t.same(walked, { name: route.bareName, arguments: { ...before.arguments, ...route.entry?.fixed_arguments } });
+    }
+  }
+  for (const [what, count] of Object.entries(counts)) t.ok(count > INPUTS / 30, `${count} ${what}`);
+});
+
+t.test('random lists', async (t) => {
+  const random = new Random(1312);
+  let shownCount = 0;
+  let changedCount = 0;
+  for (let round = 0; round < INPUTS / 5; round += 1) {
+    const scene = new Scene(random);
+    const lists: Record<string, string[]> = {};
+    const expected = new Map<string, { readonly text: string; readonly entry: Entry | undefined }>();
+    for (const backend of Object.keys(scene.backends)) {
+      lists[backend] = NAMES.filter(() => random.chance(0.7)).map((bareName) => {
+        const properties = ARGUMENTS.filter(() => random.chance(0.5));
+        const schema = `{"type":"object", "properties" : {${properties.map((each) => `${token(random, each)}:${randomJson(random, 2)}`).join(' ,')}} ,"required":[ ${properties.map((each) => token(random, each)).join(' , ')} ]}`;
+        const members = [`"name":${token(random, bareName)}`, `"inputSchema":${schema}`];
+        if (random.chance(0.5)) members.push(`"description":${randomJson(random, 1)}`);
+        if (random.chance(0.5)) members.push(`"n":${randomJson(random, 2)}`);
+        const text = `{${members.sort(() => random.fraction() - 0.5).join(' , ')}}`;
+        const fullName = scene.fullName(backend, bareName);
+        const route = scene.route(fullName);
+        if (route?.backend === backend && route.bareName === bareName)
+          expected.set(fullName, { text, entry: route.entry });
+        return text;
+      });
+    }
+    const { text } = listed(scene.backends, lists);
+    const shown = JSON.parse(`[${text}]`) as Record<string, unknown>[];
+    const names = [...expected.keys()].sort();
+    t.same(
+      shown.map(({ name }) => name),
+      names,
+      printable(JSON.stringify(scene.backends)),
+    );
+    for (const item of shown) {
+      const { text: original, entry } = expected.get(item['name'] as string)!;
+      const walked = JSON.parse(original) as { inputSchema: { properties: object; required: string[] } };
+      const { properties, required } = walked.inputSchema;
+      shownCount += 1;
+      if (entry === undefined) {
+        t.same(item, { ...walked, name: item['name'] });
+        continue;
+      }
+      changedCount += 1;
+      t.same(
+        item,
+        {
+          ...walked,
+          name: item['name'],
+          ...(entry.title !== undefined && { title: entry.title }),
+          ...(entry.description !== undefined && { description: entry.description }),
+          inputSchema: {
+            ...walked.inputSchema,
+            properties: Object.fromEntries(Object.entries(properties).filter(([each]) => !isClosed(entry, each))),
+            required: required.filter((each) => !isClosed(entry, each)),
+          },
+        },
+        printable(original),
+      );
+    }
+  }
+  t.ok(changedCount > INPUTS / 20 && shownCount > changedCount, `${changedCount} of ${shownCount} tools were changed`);
+});

@@ -1,0 +1,126 @@
+// What a config may say of tools and prompts: read, refused and warned of; and which name belongs to what.
+import t from 'tap';
+import { compileUserConfig } from '../../src/user-config/compile-config.js';
+import type { CompiledUserConfig } from '../../src/user-config/compiled-config.js';
+import { ConfigReader, encodeConfig } from '../../src/user-config/config-rows.js';
+import { decodeRules, encodeRules } from '../../src/user-config/list-rules.js';
+import { routeName, routeTask } from '../../src/user-config/routing.js';
+import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
+
+type Backends = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+const url = 'https://b.example/mcp';
+
+function decode(backends: Backends): ReturnType<typeof decodeUserConfig> {
+  const complete = Object.entries(backends).map(([name, members]) => [name, { url, ...members }]);
+  const text = JSON.stringify({ virtual_hosts: { vh: { backends: Object.fromEntries(complete) as unknown } } });
+  return decodeUserConfig(Buffer.from(text));
+}
+
+function compile(backends: Backends): CompiledUserConfig {
+  const decoding = decode(backends);
+  if (!decoding.ok) throw new Error(decoding.issues);
+  return compileUserConfig(decoding.config, 'tls-only');
+}
+
+/** `backend / bare name` of a tool, or of a prompt. */
+function routes(backends: Backends, kind: 'tools' | 'prompts' = 'tools'): (name: string) => string | undefined {
+  const virtualHost = compile(backends).virtualHosts.get('vh')!;
+  return (name) => {
+    const route = routeName(virtualHost, kind, name);
+    return route && `${route.backend.name} / ${route.bareName}`;
+  };
+}
+
+t.test('a renamed tool has its new name alone, and others theirs', async (t) => {
+  const route = routes({ b: { tools: { a: { name: 'z' }, x: { name: 'y' }, y: { name: 'x' }, h: { hidden: true } } } });
+  t.equal(route('b-z'), 'b / a');
+  t.equal(route('b-a'), undefined);
+  t.equal(route('b-x'), 'b / y', 'two may change places');
+  t.equal(route('b-y'), 'b / x');
+  t.equal(route('b-h'), undefined, 'hidden');
+  t.equal(route('b-other'), 'b / other');
+  t.equal(routes({ b: { tools: { a: { name: 'z' } } } }, 'prompts')('b-a'), 'b / a', 'prompts are apart');
+});
+
+t.test('the name of a hidden tool may be another’s', async (t) => {
+  const route = routes({ b: { tools: { a: { hidden: true }, x: { name: 'a' } } } });
+  t.equal(route('b-a'), 'b / x');
+});
+
+t.test('allow-lists have the backend’s own names', async (t) => {
+  const route = routes({
+    b: { allowed_tool_names: ['a', 'h'], tools: { a: { name: 'z' }, c: { name: 'y' }, h: { hidden: true } } },
+  });
+  t.equal(route('b-z'), 'b / a');
+  for (const name of ['b-a', 'b-y', 'b-c', 'b-h']) t.equal(route(name), undefined, name);
+});
+
+t.test('a prefix stands for the backend’s name, before names but not before ids of tasks', async (t) => {
+  const backends = { long: { prefix: 'l' }, 'l-m': {}, all: { prefix: '' } };
+  const route = routes(backends);
+  t.equal(route('l-x'), 'long / x');
+  t.equal(route('l-m-x'), 'l-m / x', 'the longest that fits wins');
+  t.equal(route('long-x'), 'all / long-x', 'what no other prefix fits is that of the backend without one');
+  t.equal(route('x'), 'all / x');
+  t.equal(route(''), 'all / ');
+  const virtualHost = compile(backends).virtualHosts.get('vh')!;
+  t.equal(routeTask(virtualHost, 'long-7')?.backend.name, 'long');
+  t.equal(routeTask(virtualHost, 'l-7'), undefined);
+});
+
+t.test('what is wrong is refused, and named', async (t) => {
+  const refused: readonly (readonly [Backends, RegExp])[] = [
+    [{ b: { tools: [] } }, /b\.tools: must be an object/],
+    [{ b: { tools: { a: 1 } } }, /b\.tools\.a: must be an object/],
+    [{ b: { tools: { a: { hiden: true } } } }, /b\.tools\.a\.hiden: is not known; is it hidden\?/],
+    [{ b: { tools: { a: { hidden: 1 } } } }, /b\.tools\.a\.hidden: must be true or false/],
+    [{ b: { tools: { a: { name: '' } } } }, /b\.tools\.a\.name: must not be empty/],
+    [{ b: { tools: { a: { name: 'x'.repeat(5_000) } } } }, /b\.tools\.a\.name: is too long/],
+    [{ b: { tools: { a: { name: 'x' }, c: { name: 'x' } } } }, /b\.tools\.c\.name: is that of another one/],
+    [{ b: { tools: { a: { name: 'c' }, c: { title: 'C' } } } }, /b\.tools\.c\.name: is that of another one/],
+    [{ b: { tools: { a: { fixed_arguments: [] } } } }, /b\.tools\.a\.fixed_arguments: must be an object/],
+    [
+      { b: { tools: { a: { fixed_arguments: { n: { m: [2 ** 60] } } } } } },
+      /fixed_arguments\.n: has a number that is too large/,
+    ],
+    [{ b: { tools: { a: { description: 'x'.repeat(70_000) } } } }, /b\.tools\.a: is too large/],
+    [{ b: { prompts: { a: { fixed_arguments: { n: 1 } } } } }, /b\.prompts\.a\.fixed_arguments\.n: must be a string/],
+    [{ b: { prefix: 7 } }, /b\.prefix: must be a string/],
+    [{ b: { prefix: 'x'.repeat(5_000) } }, /b\.prefix: is too long/],
+    [{ b: { prefix: 'c' }, c: {} }, /b\.prefix: is that of another backend/],
+    [{ c: {}, b: { prefix: 'c' } }, /b\.prefix: is that of another backend/],
+    [{ b: { prefix: '' }, c: { prefix: '' } }, /c\.prefix: is that of another backend/],
+  ];
+  for (const [backends, issues] of refused) t.match(decode(backends), { ok: false, issues });
+});
+
+t.test('of names that not every client takes a word is said, where the config chooses them', async (t) => {
+  const oddities = (backends: Backends): string => {
+    const decoding = decode(backends);
+    return decoding.ok ? (decoding.oddities ?? '') : decoding.issues;
+  };
+  t.match(oddities({ b: { prefix: 'my.files' } }), /b\.prefix: .*\[A-Za-z0-9_-\]\{1,64\}/);
+  t.match(oddities({ b: { tools: { a: { name: 'a/b' } } } }), /b\.tools\.a: .*\[A-Za-z0-9_-\]\{1,64\}/);
+  t.match(oddities({ b: { prompts: { a: { name: 'x'.repeat(63) } } } }), /b\.prompts\.a: /, 'as a whole');
+  t.equal(oddities({ b: { tools: { a: { name: 'x'.repeat(62) } } } }), '');
+  t.equal(oddities({ 'my files': { tools: { a: { description: 'A' } } } }), '', 'nor where it does not');
+  t.equal(oddities({ b: { tools: { 'a.b': { hidden: true } } } }), '');
+});
+
+t.test('curation reaches other threads as it is', async (t) => {
+  const tools = {
+    __proto__x: { name: '__proto__', fixed_arguments: { a: 1.5, b: { c: [null] } }, hidden_arguments: ['d'] },
+    two: { hidden: true, title: 'T', description: 'D' },
+  };
+  const config = compile({ b: { tools, prompts: { p: { name: 'q' } }, prefix: 'bb' }, c: {}, a: { prefix: '' } });
+  const reader = new ConfigReader(encodeConfig(config));
+  while (reader.readRow());
+  t.same(reader.config, config);
+  const virtualHost = config.virtualHosts.get('vh')!;
+  const { backendsByNameLength } = decodeRules(encodeRules(virtualHost));
+  t.same(
+    backendsByNameLength.map(({ name, prefix, curation }) => ({ name, prefix, curation })),
+    virtualHost.backendsByNameLength.map(({ name, prefix, curation }) => ({ name, prefix, curation })),
+  );
+});
