@@ -1,10 +1,10 @@
 // Thousands of requests may come in one turn of the event loop, and what is done for each at once takes up to a millisecond: a
-// subject that sent them all would hold up everybody. The first of a turn are served as they come, so that most requests never
-// wait here; the others have a few milliseconds of each turn, subjects one after the other. What waits counts as in flight as
-// long as there is room; whether something is refused for want of it is decided when it is served, as notices, responses and the
-// end of a session never are. Hot: a comparison and a subtraction a request.
+// subject that sent them all would hold up everybody. The first of a turn are served as they come, and as many more as a few
+// milliseconds are enough for, so that most requests never wait here; the others have as long in each turn, subjects one after
+// the other. What waits counts as in flight as long as there is room; whether something is refused for want of it is decided
+// when it is served, as notices, responses and the end of a session never are. Hot: a comparison and a subtraction a request.
 //
-//   of a turn:  65 to 128 pass │ the others wait ── by subject, 10 ms a turn ──> served, until nobody waits
+//   of a turn:  8, and those of 5 ms, pass │ the others wait ── by subject, 5 ms a turn ──> served, until nobody waits
 //
 // While somebody waits everybody does, so that no request overtakes another of its subject.
 import type { Exchange } from '../relay/exchange.js';
@@ -28,8 +28,11 @@ export class RequestTurns {
     itemsMax: limits.requestsWaitingMax,
     itemsPerKeyMax: limits.requestsWaitingPerSubjectMax,
   });
-  /** How many more pass before the next turn begins, which is due from the half on: so a turn costs nothing while few come. */
-  #left = 2 * limits.requestsAtOnceMax;
+  /** How many more pass before a look at the clock: so a turn of the event loop costs nothing while few come. */
+  #left: number = limits.requestsUntimedMax;
+  /** When those that pass have had their time; of no meaning unless a turn is due. */
+  #endMs = 0;
+  #isTurnDue = false;
 
   constructor(accounts: Accounts, nowMs: () => number = () => performance.now()) {
     this.#accounts = accounts;
@@ -43,9 +46,8 @@ export class RequestTurns {
 
   /** Whether a request may be served at once; it has to wait otherwise. */
   tryPass(): boolean {
-    if (this.#left === 0) return false;
+    if (this.#left === 0 && !this.#hasTime()) return false;
     this.#left -= 1;
-    if (this.#left === limits.requestsAtOnceMax) this.#plan();
     return true;
   }
 
@@ -78,15 +80,26 @@ export class RequestTurns {
     account?.requests.give(1);
   }
 
+  /** Whether some more may pass before the next look. Not while somebody waits: a turn is due all that time, and its end is past. */
+  #hasTime(): boolean {
+    const nowMs = this.#nowMs();
+    if (!this.#isTurnDue) {
+      this.#endMs = nowMs + limits.requestTurnMs;
+      this.#plan();
+    } else if (nowMs >= this.#endMs) {
+      return false;
+    }
+    this.#left = limits.requestsUntimedMax;
+    return true;
+  }
+
   #plan(): void {
+    this.#isTurnDue = true;
     setImmediate(() => {
       this.#turn();
-      if (this.#waiting.count === 0) {
-        this.#left = 2 * limits.requestsAtOnceMax;
-      } else {
-        this.#left = 0;
-        this.#plan();
-      }
+      this.#isTurnDue = false;
+      if (this.#waiting.count > 0) this.#plan();
+      else this.#left = limits.requestsUntimedMax;
     });
   }
 

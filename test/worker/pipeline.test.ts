@@ -253,16 +253,19 @@ t.test('a hop that is tried again and again has failed once: when nobody waits f
 
 for (const way of ['from callers', 'by a hop'] as const) {
   t.test(`requests ${way} of which too many come at once have turns, and more than can wait are refused`, async (t) => {
-    const scene = createScene();
+    let nowMs = 0;
+    const accounts = createAccounts({ subjectRequestsInFlightMax: 500 });
+    const scene = createScene({ turns: new RequestTurns(accounts, () => nowMs) });
     const send = (): ReturnType<typeof createExchange> => {
       const sent = createExchange('POST', true);
       if (way === 'by a hop') scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, sent.exchange);
       else scene.pipeline.onRequest(sent.exchange);
       return sent;
     };
-    const passing = 2 * limits.requestsAtOnceMax;
+    const passing = 2 * limits.requestsUntimedMax;
     for (let each = 0; each < passing; each += 1) send();
     t.equal(scene.relayed.length, passing);
+    nowMs = limits.requestTurnMs;
     const waiting = Array.from({ length: 500 }, send);
     t.equal(scene.relayed.length, passing, 'no more in this turn');
     for (let each = waiting.length; each < limits.requestsWaitingPerSubjectMax; each += 1) waiting.push(send());

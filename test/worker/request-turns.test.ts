@@ -1,5 +1,5 @@
-// Of the requests that come in one turn of the event loop the first pass, and the others wait for turns by subject. Each test
-// has the clock in its hand; the turns are the event loop's own.
+// Of the requests that come in one turn of the event loop the first pass, and others while it has not lasted long; the rest waits
+// for turns by subject. Each test says what a request takes; the turns are the event loop's own.
 import t from 'tap';
 import type { Exchange, ExchangeRequest } from '../../src/relay/exchange.js';
 import type { Accounts } from '../../src/shared/accounts.js';
@@ -8,7 +8,12 @@ import { RequestTurns } from '../../src/worker/request-turns.js';
 import { createAccounts } from '../support/shares.js';
 import { until } from '../support/until.js';
 
-const PASSING = 2 * limits.requestsAtOnceMax;
+/** What each request takes unless a test says otherwise: a power of two, so that sums are exact. */
+const REQUEST_MS = 0.125;
+/** Those before the first look at the clock, and those of the time that begins with it. */
+const PASSING = limits.requestsUntimedMax + limits.requestTurnMs / REQUEST_MS;
+/** Those that have turns, of one turn. */
+const SERVED_EACH_TURN = limits.requestTurnMs / REQUEST_MS;
 
 interface SentRequest {
   readonly exchange: Exchange;
@@ -25,10 +30,10 @@ interface Scene {
   resetExchanges: number;
 }
 
-/** @param stepMs by how much the clock goes on with each look at it. */
-function createScene(stepMs = 0, accounts = createAccounts()): Scene {
+/** @param requestMs what each request takes. */
+function createScene(accounts = createAccounts(), requestMs = REQUEST_MS): Scene {
   let nowMs = 0;
-  const turns = new RequestTurns(accounts, () => (nowMs += stepMs));
+  const turns = new RequestTurns(accounts, () => nowMs);
   const numbers = new Map<string, number>();
   const served: string[] = [];
   const sendOne = (subject: string, method: ExchangeRequest['method']): SentRequest => {
@@ -37,7 +42,10 @@ function createScene(stepMs = 0, accounts = createAccounts()): Scene {
     const releaseBody = (): void => void (scene.releasedBodies += 1);
     const reset = (): void => void (scene.resetExchanges += 1);
     const exchange = { request: { method }, onAbort: undefined, releaseBody, reset } as unknown as Exchange;
-    const serve = (): void => void served.push(`${subject} ${number}`);
+    const serve = (): void => {
+      served.push(`${subject} ${number}`);
+      nowMs += requestMs;
+    };
     if (turns.tryPass()) {
       serve();
       return { exchange, refusal: undefined };
@@ -62,8 +70,8 @@ async function nextTurn(): Promise<void> {
 t.test('a few a turn pass, however many turns there are', async (t) => {
   const { send, served, turns } = createScene();
   for (let turn = 1; turn <= 20; turn += 1) {
-    send('alice', limits.requestsAtOnceMax);
-    t.equal(served.length, turn * limits.requestsAtOnceMax);
+    send('alice', PASSING);
+    t.equal(served.length, turn * PASSING);
     t.equal(turns.count, 0);
     await nextTurn();
   }
@@ -71,13 +79,13 @@ t.test('a few a turn pass, however many turns there are', async (t) => {
 
 t.test('what comes beyond them in one turn waits, and is served in order', async (t) => {
   const { send, served, turns } = createScene();
-  send('alice', PASSING + 500);
+  send('alice', PASSING + SERVED_EACH_TURN);
   t.equal(served.length, PASSING);
-  t.equal(turns.count, 500);
+  t.equal(turns.count, SERVED_EACH_TURN);
   await nextTurn();
   t.same(
     served,
-    Array.from({ length: PASSING + 500 }, (_, n) => `alice ${n}`),
+    Array.from({ length: PASSING + SERVED_EACH_TURN }, (_, n) => `alice ${n}`),
   );
   served.length = 0;
   send('alice', PASSING);
@@ -85,11 +93,11 @@ t.test('what comes beyond them in one turn waits, and is served in order', async
 });
 
 t.test('who sends one is served behind one of each other, not behind all', async (t) => {
-  const { send, served } = createScene(1);
+  const { send, served } = createScene();
   send('attacker', PASSING + 1_000);
   served.length = 0;
   await nextTurn();
-  t.equal(served.length, limits.requestTurnMs, 'a turn takes its time, and no more');
+  t.equal(served.length, SERVED_EACH_TURN, 'a turn takes its time, and no more');
   served.length = 0;
   send('victim', 1);
   t.same(served, [], 'nobody overtakes');
@@ -98,17 +106,29 @@ t.test('who sends one is served behind one of each other, not behind all', async
 });
 
 t.test('a turn ends when its time is over, and the others follow', async (t) => {
-  const { send, served } = createScene(1);
-  const { requestTurnMs } = limits;
-  send('alice', PASSING + 5 * requestTurnMs);
+  const { send, served } = createScene();
+  send('alice', PASSING + 5 * SERVED_EACH_TURN);
   for (let turn = 1; turn <= 5; turn += 1) {
     await nextTurn();
-    t.equal(served.length, PASSING + turn * requestTurnMs);
+    t.equal(served.length, PASSING + turn * SERVED_EACH_TURN);
   }
 });
 
+t.test('of dear requests few pass, and of those that cost nothing thousands', async (t) => {
+  const dear = createScene(createAccounts(), limits.requestTurnMs);
+  dear.send('alice', 100);
+  t.equal(dear.served.length, 2 * limits.requestsUntimedMax, 'those of two looks at the clock');
+  for (let turn = 1; turn <= 5; turn += 1) {
+    await nextTurn();
+    t.equal(dear.served.length, 2 * limits.requestsUntimedMax + turn, 'one at least');
+  }
+  const cheap = createScene(createAccounts(), 0);
+  cheap.send('alice', 5_000);
+  t.equal(cheap.served.length, 5_000);
+});
+
 t.test('what waits is in flight as long as there is room, and nothing of it stays behind', async (t) => {
-  const { send, served, accounts } = createScene(0, createAccounts({ subjectRequestsInFlightMax: 10 }));
+  const { send, served, accounts } = createScene(createAccounts({ subjectRequestsInFlightMax: 10 }));
   const sent = send('alice', PASSING + 15);
   t.same(
     sent.filter(({ refusal }) => refusal !== undefined),
@@ -164,7 +184,7 @@ t.test('who was served is not dropped any more when he goes away', async (t) => 
 });
 
 t.test('a DELETE for which there is no room has its turn like all others', async (t) => {
-  const { send, served } = createScene(0, createAccounts({ subjectRequestsInFlightMax: 1 }));
+  const { send, served } = createScene(createAccounts({ subjectRequestsInFlightMax: 1 }));
   send('other', PASSING);
   send('alice', 1);
   served.length = 0;

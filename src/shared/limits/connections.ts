@@ -26,10 +26,12 @@ export const connectionLimits = {
   /** what was read when a turn was used up, and waits for its connection's turn → more is dealt with at once */
   upstreamKeptBytesMax: 16 * MIB,
   /**
-   * a read that is so small never waits, so that small answers are not held up → a larger one waits for its turn when
-   * the turn is used up
+   * a read that is so small waits for none that is larger → those of a turn have `upstreamTurnMsMax` for themselves; the
+   * others wait, by subject
    */
-  upstreamUnkeptBytesMax: 4 * KIB,
+  upstreamSmallReadBytesMax: 4 * KIB,
+  /** of these, those that are dealt with between two looks at the clock → the same */
+  upstreamSmallReadsUntimedMax: 8,
   /**
    * memory that is reserved for a body because its head says that it is so long → what is more is put together when all
    * of it is there

@@ -82,16 +82,19 @@ export const sessionLimits = {
    */
   upstreamSessionBytesEach: 1_664,
   /**
-   * requests of one turn of the event loop that a worker serves as they come, at least; one takes up to a millisecond →
-   * from twice as many on they wait for their turn, by subject, and count as in flight
+   * requests that a worker serves as they come between two looks at the clock; one takes up to a millisecond → after
+   * `requestTurnMs` the others of that turn of the event loop wait, by subject, and count as in flight
    */
-  requestsAtOnceMax: 64,
+  requestsUntimedMax: 8,
   /** requests that wait for their turn in a worker → one more is answered 503 `requests-full` */
   requestsWaitingMax: 65_536,
   /** of these, those of one subject → one more is answered 429 `subject-requests-full` */
   requestsWaitingPerSubjectMax: 4_096,
-  /** what requests that wait take of one turn of the event loop, all subjects together → others have their turn */
-  requestTurnMs: 10,
+  /**
+   * what requests take of one turn of the event loop as they come, and as much for those that wait, all subjects
+   * together → others have their turn
+   */
+  requestTurnMs: 5,
   /** backends of a virtual host that are opened or asked at once, a millisecond together → those beyond have turns */
   backendsAtOnceMax: 16,
   /**

@@ -53,7 +53,7 @@ export class ReadPace implements TurnReader {
   /** @returns whether it was kept, as there is no time for it. More may come behind it, of what TLS has read already. */
   tryKeep(bytes: Buffer, subject: string): boolean {
     if (this.#kept === undefined && !this.#turns.isKept(bytes.length)) return false;
-    if (!this.#rest(subject)) return false;
+    if (!this.#rest(subject, isSmall(bytes))) return false;
     this.#turns.keep(bytes.length);
     this.#kept = this.#kept === undefined ? copied(bytes) : Buffer.concat([this.#kept, bytes]);
     return true;
@@ -63,7 +63,7 @@ export class ReadPace implements TurnReader {
   resume(): void {
     if (this.#place?.isResting === true) return;
     // Not from within: who resumes is not ready for more.
-    if (this.#kept !== undefined && this.#place !== undefined) this.#turns.rest(this.#place);
+    if (this.#kept !== undefined && this.#place !== undefined) this.#turns.rest(this.#place, isSmall(this.#kept));
     else this.#readOn();
   }
 
@@ -106,11 +106,16 @@ export class ReadPace implements TurnReader {
     this.#connection.readOn();
   }
 
-  #rest(subject: string): boolean {
+  /** @param isForSmall what is kept, if anything is. */
+  #rest(subject: string, isForSmall = false): boolean {
     this.#sliceBytesLeft = limits.upstreamTurnBytesMax;
     const place = (this.#place ??= new ReadPlace(subject, this));
-    this.#turns.rest(place);
+    this.#turns.rest(place, isForSmall);
     if (place.isResting) this.#isStopped = true;
     return place.isResting;
   }
+}
+
+function isSmall({ length }: Buffer): boolean {
+  return length <= limits.upstreamSmallReadBytesMax;
 }

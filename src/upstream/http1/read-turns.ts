@@ -1,12 +1,15 @@
 // Whose turn it is to be read from. What a backend sends is dealt with in the turn of the event loop in which it is read, so
 // that there is a bound on what all connections together may bring in one turn: in bytes, and in time, since a thousand small
 // events cost as much as a large answer. When it is reached, whoever has more to say rests, and subjects have their turns: who
-// streams on two hundred connections waits behind himself. Hot: an answer that comes in one piece costs a subtraction.
+// streams on two hundred connections waits behind himself. Small answers have a time of their own, in which they wait for
+// nothing larger: what one of a few hundred bytes makes a worker do, as to open a session, may be as dear as any. Hot: an answer
+// that comes in one piece costs a subtraction.
 //
 //   reading ── its slice, or the turn, is used up ──> waiting ── its turn ──> let go ── ... used up ──> waiting
 //   let go, and not read from before the turn is used up ──> next: let go before those that wait
+//   reading ── something small came, the time of such is used up ──> waiting among the small ── its turn ──> let go
 //   waiting, next, let go ── the answer is over ──> gone
-import { FairPlace, FairQueue } from '../../shared/fair-queue.js';
+import { FairPlace, FairQueue, type FairQueueBounds } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
 
@@ -19,6 +22,12 @@ export interface TurnReader {
   /** @param bytes after which it has to rest again. */
   readOn(bytes: number): void;
 }
+
+/** A connection waits once at most, so there is room for every one. */
+const BOUNDS: FairQueueBounds = {
+  itemsMax: limits.upstreamConnectionsTotalMax + limits.backendStreamsMax + limits.replyConnectionsMax,
+  itemsPerKeyMax: limits.upstreamConnectionsTotalMax,
+};
 
 /** Where a connection stands whose answer takes more than one turn; in a list while it is let go, or is among the next. */
 export class ReadPlace extends ListNode {
@@ -40,11 +49,13 @@ export class ReadPlace extends ListNode {
 
 export class ReadTurns {
   readonly #nowMs: () => number;
-  /** A connection waits once at most, so there is room for every one. */
-  readonly #waiting = new FairQueue<ReadPlace>({
-    itemsMax: limits.upstreamConnectionsTotalMax + limits.backendStreamsMax + limits.replyConnectionsMax,
-    itemsPerKeyMax: limits.upstreamConnectionsTotalMax,
-  });
+  readonly #waiting = new FairQueue<ReadPlace>(BOUNDS);
+  /** Of whom something small is kept. */
+  readonly #small = new FairQueue<ReadPlace>(BOUNDS);
+  /** How many more small reads are dealt with before a look at the clock. */
+  #smallLeft: number = limits.upstreamSmallReadsUntimedMax;
+  /** When those of this turn have had their time; -1 before the first look. */
+  #smallEndMs = -1;
   readonly #next = new ListNode();
   readonly #letGo = new ListNode();
   #bytesLeft = 0;
@@ -61,6 +72,7 @@ export class ReadTurns {
     this.#isTurnDue = false;
     this.#isBegun = false;
     this.#turn += 1;
+    this.#serveSmall();
     this.#letSomeGo();
     if (this.#hasSome) this.#planTurn();
   };
@@ -93,12 +105,16 @@ export class ReadTurns {
 
   /**
    * Whether what was just read should be kept until the connection's turn comes: the first piece of an answer comes
-   * unasked, and may come on many connections at once. Little is worth no turn.
+   * unasked, and may come on many connections at once.
    */
   isKept(bytes: number): boolean {
-    if (bytes <= limits.upstreamUnkeptBytesMax) return false;
+    if (bytes <= limits.upstreamSmallReadBytesMax) {
+      if (this.#smallLeft === 0) return this.#isSmallKept(bytes);
+      this.#smallLeft -= 1;
+      return false;
+    }
     if (!this.#isBegun) this.#begin();
-    return this.#isOver() && this.#keptBytes + bytes <= limits.upstreamKeptBytesMax;
+    return this.#isOver() && this.#hasRoom(bytes);
   }
 
   /** It is kept. */
@@ -111,10 +127,10 @@ export class ReadTurns {
     this.#keptBytes -= bytes;
   }
 
-  /** Its connection is read from no more until its turn comes. */
-  rest(place: ReadPlace): void {
+  /** Its connection is read from no more until its turn comes. @param isSmall what was kept of it, if anything was. */
+  rest(place: ReadPlace, isSmall = false): void {
     if (place.isResting) return;
-    const waiting = this.#waiting.add(place.subject, place);
+    const waiting = (isSmall ? this.#small : this.#waiting).add(place.subject, place);
     if (!(waiting instanceof FairPlace)) return;
     place.unlink();
     place.waiting = waiting;
@@ -132,7 +148,23 @@ export class ReadTurns {
 
   /** Whether a connection rests. */
   get #hasSome(): boolean {
-    return this.#waiting.hasTurn || this.#next.isLinked;
+    return this.#waiting.hasTurn || this.#next.isLinked || this.#small.hasTurn;
+  }
+
+  #isSmallKept(bytes: number): boolean {
+    if (this.#smallEndMs === -1) {
+      this.#smallEndMs = this.#nowMs() + limits.upstreamTurnMsMax;
+      this.#planTurn();
+    }
+    if (this.#nowMs() < this.#smallEndMs) {
+      this.#smallLeft = limits.upstreamSmallReadsUntimedMax - 1;
+      return false;
+    }
+    return this.#hasRoom(bytes);
+  }
+
+  #hasRoom(bytes: number): boolean {
+    return this.#keptBytes + bytes <= limits.upstreamKeptBytesMax;
   }
 
   #isOver(): boolean {
@@ -178,8 +210,23 @@ export class ReadTurns {
     }
   }
 
+  /** They have a time of their own between the turns' reads; while some wait all do, so that each has its turn. */
+  #serveSmall(): void {
+    if (this.#small.hasTurn) {
+      const endMs = this.#nowMs() + limits.upstreamTurnMsMax;
+      do {
+        const place = this.#small.take();
+        if (place === undefined) break;
+        this.#letGoOn(place, limits.upstreamReadBytes);
+      } while (this.#nowMs() < endMs);
+    }
+    const isOver = this.#small.hasTurn;
+    this.#smallLeft = isOver ? 0 : limits.upstreamSmallReadsUntimedMax;
+    this.#smallEndMs = isOver ? -Infinity : -1;
+  }
+
   #letSomeGo(): void {
-    if (!this.#hasSome) return;
+    if (!this.#waiting.hasTurn && !this.#next.isLinked) return;
     const isAlone = this.#waiting.count <= LET_GO_MAX && !this.#next.isLinked;
     const sliceBytes = isAlone ? limits.upstreamTurnBytesMax : limits.upstreamReadBytes;
     // What they have kept is dealt with here.
@@ -188,15 +235,19 @@ export class ReadTurns {
     for (let count = 0; count < LET_GO_MAX && !this.#isOver();) {
       const place = this.#first(count < LET_GO_MAX - 1 || !this.#waiting.hasTurn);
       if (place === undefined) break;
-      place.unlink();
-      place.waiting = undefined;
-      place.isResting = false;
-      place.letGoInTurn = this.#turn;
-      this.#letGo.append(place);
-      place.reader.readOn(sliceBytes);
+      this.#letGoOn(place, sliceBytes);
       if (place.isLinked || place.isResting) count += 1;
     }
     this.#isTimed = false;
+  }
+
+  #letGoOn(place: ReadPlace, sliceBytes: number): void {
+    place.unlink();
+    place.waiting = undefined;
+    place.isResting = false;
+    place.letGoInTurn = this.#turn;
+    this.#letGo.append(place);
+    place.reader.readOn(sliceBytes);
   }
 
   /** @param isNextFirst not always: those of whom there is nothing to read come back to `next`, and others wait. */

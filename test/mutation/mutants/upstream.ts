@@ -65,6 +65,31 @@ export const upstreamMutants: readonly Mutant[] = [
       becomes: '',
     },
   ]),
+  ...mutantsOf(
+    'src/upstream/http1/read-turns.ts',
+    ['upstream/http1/read-turns'],
+    [
+      { slip: 'small answers have no bound', text: 'return this.#isSmallKept(bytes);', becomes: 'return false;' },
+      {
+        slip: 'small answers overtake those that wait',
+        text: 'this.#smallLeft = isOver ? 0 : ',
+        becomes: 'this.#smallLeft = ',
+      },
+      { slip: 'while some wait others have a time of their own', text: 'isOver ? -Infinity : -1', becomes: '-1' },
+      { slip: 'the time of small answers never begins anew', text: 'isOver ? -Infinity : -1', becomes: '-Infinity' },
+      {
+        slip: 'all small answers that wait are dealt with in one turn',
+        text: 'while (this.#nowMs() < endMs);',
+        becomes: 'while (true);',
+      },
+      {
+        slip: 'small answers wait among large ones',
+        text: '(isSmall ? this.#small : this.#waiting)',
+        becomes: 'this.#waiting',
+      },
+      { slip: 'nobody comes back for small answers', text: ' || this.#small.hasTurn;', becomes: ';' },
+    ],
+  ),
   ...mutantsOf('src/upstream/http1/write-batch.ts', CONNECTION, [
     {
       slip: 'a request goes on a connection that was freed in this very turn',

@@ -264,8 +264,9 @@ export const workerMutants: readonly Mutant[] = [
     'src/worker/request-turns.ts',
     ['worker/request-turns'],
     [
-      { slip: 'all pass', text: 'if (this.#left === 0) return false;', becomes: '' },
-      { slip: 'a turn never begins', text: 'if (this.#left === limits.requestsAtOnceMax) this.#plan();', becomes: '' },
+      { slip: 'all pass', text: 'if (this.#left === 0 && !this.#hasTime()) return false;', becomes: '' },
+      { slip: 'a turn never begins', after: 'nowMs + limits.requestTurnMs;', text: 'this.#plan();', becomes: '' },
+      { slip: 'time never runs out', text: '} else if (nowMs >= this.#endMs) {', becomes: '} else if (nowMs < 0) {' },
       {
         slip: 'all that wait are served in one turn',
         text: 'while (this.#nowMs() < endMs);',
@@ -273,8 +274,8 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'who comes new overtakes who waits',
-        text: '        this.#left = 0;',
-        becomes: '        this.#left = 1;',
+        text: '      else this.#left =',
+        becomes: '      this.#left =',
       },
       { slip: 'what waits is in no share', text: '    if (isCounted) account.requests.take(1);', becomes: '' },
       { slip: 'who has gone is served', text: '      place.leave();', becomes: '' },

@@ -165,6 +165,58 @@ t.test('answers that come at once and are dear are dealt with a few a turn, whol
   t.ok(piecesMost <= most, `${piecesMost} pieces in one turn`);
 });
 
+t.test('small answers that are dear have turns by subject, and wait for nothing large', async (t) => {
+  const count = 200;
+  let nowMs = 0;
+  const requests: ReceivedRequest[] = [];
+  const scene = await Scene.start(t, new ReadTurns(() => nowMs), async (request) => {
+    const { bytes } = JSON.parse(request.text) as { bytes: number | null };
+    if (bytes === null) return answer(request);
+    requests.push(request);
+    if (requests.length < count + 1) return;
+    for (const each of requests.splice(0)) await answer(each);
+  });
+  let served = 0;
+  let servedMost = 0;
+  const onAnswer = (): void => {
+    nowMs += 1;
+    served += 1;
+    servedMost = Math.max(servedMost, served);
+  };
+  const streams = await scene.stream('streams', 10);
+  for (let round = 0; round < 3; round += 1) {
+    const streamed = streams.map(({ bytes }) => bytes);
+    const theirs = Array.from({ length: count }, () => scene.send('mallory', 100, onAnswer));
+    let theirsBefore = -1;
+    let servedBefore = 0;
+    let turns = 0;
+    const own = scene.send('alice', 100, () => {
+      theirsBefore = theirs.filter(({ isOver }) => isOver).length;
+      onAnswer();
+    });
+    while ([own, ...theirs].some(({ isOver }) => !isOver)) {
+      servedBefore += served;
+      if (served > 0) turns += 1;
+      served = 0;
+      await new Promise(setImmediate);
+    }
+    t.same(
+      [own, ...theirs].map(({ bytes }) => bytes),
+      Array(count + 1).fill(100),
+    );
+    t.ok(turns > 1 && servedBefore > 0, `${turns} turns`);
+    t.ok(theirsBefore < count, 'who has one is not behind all of another');
+    t.ok(
+      streams.some(({ bytes }, index) => bytes > streamed[index]!),
+      'streams go on',
+    );
+  }
+  // Of a turn's reads: those of two looks at the clock and a few; and the time of those that were kept, between two.
+  const { upstreamSmallReadsUntimedMax, upstreamTurnMsMax } = limits;
+  const most = 2 * upstreamSmallReadsUntimedMax + 2 * upstreamTurnMsMax;
+  t.ok(servedMost > 0 && servedMost <= most, `${servedMost} answers in one turn, ${most} at most`);
+});
+
 t.test('connections are used again by whoever, also when their answers took many turns', async (t) => {
   const scene = await Scene.start(t);
   for (let round = 0; round < 3; round += 1) {
@@ -205,6 +257,52 @@ class Reader {
     this.onLetGo();
   }
 }
+
+t.test('small reads are counted, then timed, then kept, and have turns of their own', async (t) => {
+  let nowMs = 0;
+  const turns = new ReadTurns(() => nowMs);
+  const { upstreamSmallReadsUntimedMax: untimed, upstreamSmallReadBytesMax: bytes, upstreamTurnMsMax } = limits;
+  const read = (count: number): number =>
+    Array.from({ length: count }, () => turns.isKept(bytes)).filter(Boolean).length;
+  t.equal(read(untimed + 1), 0);
+  nowMs += upstreamTurnMsMax;
+  t.equal(read(untimed - 1), 0, 'the clock is looked at now and then');
+  t.equal(read(10), 10, 'the time is over');
+  t.notOk(turns.isKept(bytes + 1), 'that of larger ones is another');
+  t.notOk(turns.notePiece(100_000, undefined));
+  const small = ['a', 'a', 'a', 'b'].map((subject) => new Reader(subject));
+  const large = new Reader('c');
+  for (const { place } of small) turns.rest(place, true);
+  turns.rest(large.place);
+  await new Promise(setImmediate);
+  t.same(
+    small.map(({ letGoNumber }) => letGoNumber - small[0]!.letGoNumber),
+    [0, 2, 3, 1],
+    'subjects in turn',
+  );
+  t.equal(large.letGoCount, 1, 'and the large one has its turn beside them');
+  t.equal(read(untimed), 0, 'another turn');
+  const slow = Array.from({ length: 4 }, () => new Reader('a'));
+  for (const reader of slow) {
+    reader.onLetGo = () => {
+      nowMs += upstreamTurnMsMax / 2;
+    };
+    turns.rest(reader.place, true);
+  }
+  await new Promise(setImmediate);
+  t.same(
+    slow.map(({ letGoCount }) => letGoCount),
+    [1, 1, 0, 0],
+    'as many as there is time for',
+  );
+  t.equal(read(3), 3, 'while some wait others do too');
+  await new Promise(setImmediate);
+  t.same(
+    slow.map(({ letGoCount }) => letGoCount),
+    [1, 1, 1, 1],
+  );
+  t.equal(read(2 * untimed), 0, 'and no longer');
+});
 
 t.test('a turn that takes long is used up before its bytes are', async (t) => {
   let nowMs = 0;
