@@ -52,26 +52,38 @@ function parse(words: readonly string[]): Options {
 
 async function conform(options: Options): Promise<number> {
   await installSuite();
-  const tallies: Tally[] = [];
-  for (const part of options.parts) {
-    say(`${part}:`);
-    const scope = new Scope();
-    try {
-      const tally = await run(scope, part, options);
-      say(`${part}: ${tally.passedCount} of ${tally.scoredCount}`);
-      tallies.push(tally);
-    } finally {
-      await scope.end();
-    }
-  }
+  // Beside each other: each waits for programs most of the time.
+  const outcomes = await Promise.allSettled(options.parts.map((part) => runPart(part, options)));
+  const tallies = outcomes.map((outcome) => {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  });
   const sum = (count: (tally: Tally) => number): number => tallies.reduce((total, tally) => total + count(tally), 0);
   say(`${sum(({ passedCount }) => passedCount)} of ${sum(({ scoredCount }) => scoredCount)}`);
   if (sum(({ runCount }) => runCount) === 0) throw new Error('no part has a scenario of this name');
   return tallies.every(({ isAllGood }) => isAllGood) ? 0 : 1;
 }
 
-async function run(scope: Scope, part: Part, { scenarios, workers, isVerbose }: Options): Promise<Tally> {
-  const report = (line: string): void => say(line);
+/** What it says comes in one piece, when it is over. */
+async function runPart(part: Part, options: Options): Promise<Tally> {
+  const lines = [`${part}:`];
+  const scope = new Scope();
+  try {
+    const tally = await run(scope, part, options, (line) => lines.push(line));
+    lines.push(`${part}: ${tally.passedCount} of ${tally.scoredCount}`);
+    return tally;
+  } finally {
+    lines.forEach(say);
+    await scope.end();
+  }
+}
+
+async function run(
+  scope: Scope,
+  part: Part,
+  { scenarios, workers, isVerbose }: Options,
+  report: (line: string) => void,
+): Promise<Tally> {
   if (part === 'client') return runClientScenarios(scope, { workers, scenarios, isVerbose, report });
   const subject: Subject = part;
   return runServerScenarios(scope, subject, { workers, scenarios, isVerbose, report });
