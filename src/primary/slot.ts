@@ -3,6 +3,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { receiveFromWorker, sendToWorker } from '../ipc/channel.js';
 import type { FromWorker, StartMessage } from '../ipc/messages.js';
+import { delayAfter, spread } from '../shared/backoff.js';
 import type { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import type { SlotStanding } from './readiness.js';
@@ -327,12 +328,12 @@ function endingInWords(status: number | null, signal: NodeJS.Signals | null): st
 
 /** The wait before a failed start is tried again, ms; up to a half less, so that slots do not try all at once. */
 export function startRetryDelayMs(failedStarts: number, bounds: FleetBounds, random = Math.random()): number {
-  const delayMs = Math.min(bounds.workerRestartDelayMsMin * 2 ** (failedStarts - 1), bounds.workerStartRetryMsMax);
-  return Math.round(delayMs * (1 - random / 2));
+  const delayMs = delayAfter(failedStarts - 1, bounds.workerRestartDelayMsMin, bounds.workerStartRetryMsMax);
+  return Math.round(spread(delayMs, random));
 }
 
 /** The wait before a restart, when `restartsBefore` others came soon after each other, ms. The first does not wait. */
 export function restartDelayMs(restartsBefore: number, bounds: FleetBounds): number {
   if (restartsBefore === 0) return 0;
-  return Math.min(bounds.workerRestartDelayMsMin * 2 ** (restartsBefore - 1), bounds.workerRestartDelayMsMax);
+  return delayAfter(restartsBefore - 1, bounds.workerRestartDelayMsMin, bounds.workerRestartDelayMsMax);
 }

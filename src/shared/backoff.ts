@@ -1,5 +1,15 @@
 // The delay before the next try of what has failed: it doubles with each failure, and begins anew after a success. Cold.
 
+/** For whoever counts the tries: the delay behind so many others, ms. */
+export function delayAfter(tries: number, delayMsMin: number, delayMsMax: number): number {
+  return Math.min(delayMsMin * 2 ** tries, delayMsMax);
+}
+
+/** Anything between half of the delay and all of it, so that those who failed together do not come back together. */
+export function spread(delayMs: number, random: number): number {
+  return delayMs * (1 - random / 2);
+}
+
 export class Backoff {
   readonly #delayMsMin: number;
   readonly #delayMsMax: number;
@@ -18,13 +28,9 @@ export class Backoff {
     return delayMs;
   }
 
-  /**
-   * The same, but anything between half of the delay and all of it: so that those who failed together do not come back
-   * together.
-   * @param random from 0 to 1.
-   */
+  /** The same, spread. @param random from 0 to 1. */
   nextSpread(random: number): number {
-    return this.next() * (1 - random / 2);
+    return spread(this.next(), random);
   }
 
   /** It has succeeded. */

@@ -183,6 +183,15 @@ export function sessionHeaders(sessionId: string, protocolVersion: string): read
   return headers;
 }
 
+/** What the GET of a backend's own stream carries. @param lastEventId where to go on; `''` for nowhere. */
+export function listeningHeaders(record: UpstreamSessionRecord | undefined, lastEventId: string): string[] {
+  const { sessionId = '', protocolVersion = '' } = record ?? {};
+  const headers = ['accept', 'text/event-stream', 'mcp-protocol-version', protocolVersion];
+  if (sessionId !== '') headers.push('mcp-session-id', sessionId);
+  if (lastEventId !== '') headers.push('last-event-id', lastEventId);
+  return headers;
+}
+
 /** The same array when there is nothing to add: heads are remembered with it. */
 function withHeaders(headers: readonly string[], added: readonly string[]): readonly string[] {
   return added.length === 0 ? headers : [...headers, ...added];

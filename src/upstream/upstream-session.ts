@@ -15,16 +15,18 @@ import { capability, TASK_CAPABILITIES, type ExperimentalCapability } from '../p
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
-import { rpcCodes } from '../shared/refusals.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { Credentials } from './credentials.js';
 import { Hold } from './hold.js';
-import { openHandshake, sessionHeaders, type Handshake, type HandshakeResult } from './handshake.js';
+import { openHandshake, listeningHeaders, sessionHeaders, type Handshake, type HandshakeResult } from './handshake.js';
 import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
 import type { Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import { RpcRequest, type IdSpan, type RequestHandler } from './rpc-request.js';
+import { answerMessage, cancelledNotice, NOT_OFFERED, type AnswerError } from './own-messages.js';
+import { KeptRecord } from './kept-record.js';
+import { RepeatedNotice } from './repeated-notice.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
 import type { RequestMetadata } from './request-metadata.js';
 
@@ -38,16 +40,9 @@ const TRANSITIONS: Readonly<Record<UpstreamSessionState, readonly UpstreamSessio
   closed: [],
 };
 
-/** An answer to a backend's request. */
-export interface AnswerError {
-  readonly code: number;
-  readonly message: string;
-}
-
 /** Called once: with nothing when the session is open, with the fault when it cannot be opened now. */
 export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
-const NOT_OFFERED: AnswerError = { code: rpcCodes.methodNotFound, message: 'Method not offered' };
 const NO_ANSWER = upstreamFault('answer-timeout', true);
 const NONE: readonly ExperimentalCapability[] = [];
 
@@ -61,25 +56,18 @@ export class UpstreamSession {
   readonly subject: string;
   /** The caller's own words of its `initialize` (decisions 2.4). */
   readonly #introduction: ClientIntroduction;
-  readonly #memory: WordMemory;
-  /** What the record's instructions weigh there. */
-  #recordBytes = 0;
-  /** As the backend declared it when it was last opened, and what it weighs. */
-  #experimental: readonly ExperimentalCapability[] | undefined;
-  #experimentalBytes = 0;
+  readonly #kept: KeptRecord;
   #backend: CompiledBackend;
   readonly #endpoint: Endpoint;
   readonly #credentials: Credentials | undefined;
   #state: UpstreamSessionState = 'idle';
-  #record: UpstreamSessionRecord | undefined;
-  #knownCapabilities: number | undefined;
   #headers: readonly string[] = [];
   #waiters: OpenWaiter[] = [];
   /** Until the backend's stream is open; `undefined` unless that is being opened. */
   #hold: Hold | undefined;
   #answersUnderWay = 0;
-  #isTellingRoots = false;
-  #tellRootsAgain: (() => void) | undefined;
+  /** Made when the client first says that its roots have changed. */
+  #rootsNotice: RepeatedNotice | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
   #isTrial = false;
@@ -101,7 +89,7 @@ export class UpstreamSession {
     this.#endpoint = context.endpoints.of(backend.target);
     this.#credentials = Credentials.of(backend, context.secrets);
     this.#introduction = introduction;
-    this.#memory = memory;
+    this.#kept = new KeptRecord(memory);
   }
 
   get backend(): CompiledBackend {
@@ -119,12 +107,12 @@ export class UpstreamSession {
 
   /** What the backend said of itself; `undefined` unless the session is open. */
   get record(): UpstreamSessionRecord | undefined {
-    return this.#record;
+    return this.#kept.record;
   }
 
   /** What the backend declared when it was last opened, as bits of `capability`; no tasks where callers can have none. */
   get knownCapabilities(): number | undefined {
-    const known = this.#knownCapabilities;
+    const known = this.#kept.capabilities;
     return known === undefined || mayHaveTasks(this.#backend) ? known : known & ~TASK_CAPABILITIES;
   }
 
@@ -133,7 +121,8 @@ export class UpstreamSession {
    * method does that is in no list.
    */
   get experimental(): readonly ExperimentalCapability[] {
-    return this.#experimental === undefined || isLimited(this.#backend) ? NONE : this.#experimental;
+    const { experimental } = this.#kept;
+    return experimental === undefined || isLimited(this.#backend) ? NONE : experimental;
   }
 
   /** Whether a bit of `capability` is among these. */
@@ -143,7 +132,7 @@ export class UpstreamSession {
 
   /** Whether its backend keeps a session that only a word of ours ends. */
   get hasToBeTold(): boolean {
-    return this.#record !== undefined && this.#record.sessionId !== '';
+    return this.record !== undefined && this.record.sessionId !== '';
   }
 
   /** A newer config of the same backend at the same address: lists may have changed, the session goes on. */
@@ -181,8 +170,7 @@ export class UpstreamSession {
 
   /** The backend's own stream is being opened: whoever asks `whenReady` waits until `endHold`, or a little while. */
   hold(): void {
-    const { deadlines } = this.#context;
-    this.#hold ??= new Hold(deadlines, limits.backendStreamPatienceMs, () => (this.#hold = undefined));
+    this.#hold ??= new Hold(this.#context.deadlines, limits.backendStreamPatienceMs, () => (this.#hold = undefined));
   }
 
   endHold(): void {
@@ -202,15 +190,13 @@ export class UpstreamSession {
     handler: RequestHandler,
   ): RpcRequest {
     const headers = this.#headersWith(metadata);
-    const carriesSession = this.#record !== undefined && this.#record.sessionId !== '';
-    const { target } = this.#backend;
     return new RpcRequest(
       this.#context.http,
       this.#context.deadlines,
       {
         subject: this.subject,
         memory: this.#context.answerMemory,
-        target,
+        target: this.#backend.target,
         endpoint: this.#endpoint,
         headers,
         body,
@@ -220,7 +206,7 @@ export class UpstreamSession {
         id,
         deadlineMs,
         isSilenceDeadline,
-        carriesSession,
+        carriesSession: this.hasToBeTold,
         streams: this.#context.streams,
         hasTasks: this.declares(capability.tasks),
       },
@@ -243,37 +229,19 @@ export class UpstreamSession {
    * @param lastEventId where to go on; `''` for nowhere.
    */
   listen(lastEventId: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
-    const { sessionId = '', protocolVersion = '' } = this.#record ?? {};
-    const headers = ['accept', 'text/event-stream', 'mcp-protocol-version', protocolVersion];
-    if (sessionId !== '') headers.push('mcp-session-id', sessionId);
-    if (lastEventId !== '') headers.push('last-event-id', lastEventId);
+    const headers = listeningHeaders(this.record, lastEventId);
     headers.push(...(this.#credentials?.headers ?? []), ...metadata.headers);
-    const { target } = this.#backend;
-    const { streams } = this.#context;
-    return streams.dispatch(plainRequest(this.subject, target, 'GET', headers), handler);
+    return this.#context.streams.dispatch(plainRequest(this.subject, this.#backend.target, 'GET', headers), handler);
   }
 
   /** Tells that the client's roots have changed: once more if that is being told already, however often it comes. */
   tellRootsChanged(body: Buffer, metadata: RequestMetadata): void {
-    const tell = (): void => this.tellRootsChanged(body, metadata);
-    if (this.#isTellingRoots) {
-      this.#tellRootsAgain = tell;
-      return;
-    }
-    this.#isTellingRoots = true;
-    this.send({ body }, metadata, () => {
-      this.#isTellingRoots = false;
-      const again = this.#tellRootsAgain;
-      this.#tellRootsAgain = undefined;
-      again?.();
-    });
+    (this.#rootsNotice ??= new RepeatedNotice()).send((onDone) => this.send({ body }, metadata, onDone));
   }
 
   /** Tells the backend that nobody waits for a request any more (S36, C16). */
   cancel(id: IdSpan, reason: string, metadata: RequestMetadata): void {
-    const head = Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":');
-    const tail = Buffer.from(`,"reason":${JSON.stringify(reason)}}}`);
-    this.send({ body: Buffer.concat([head, id.bytes.subarray(id.start, id.end), tail]) }, metadata);
+    this.send({ body: cancelledNotice(id, reason) }, metadata);
   }
 
   /** Answers a request of the backend's own where nobody can be asked: `ping` (C18), and that no other is offered (C19). */
@@ -291,9 +259,8 @@ export class UpstreamSession {
   answerInstead(id: Buffer, error: AnswerError | undefined, metadata: RequestMetadata): void {
     // A backend that asks without end must not have a connection for each of its requests.
     if (this.#answersUnderWay >= limits.backendRequestsUnderWayMax) return;
-    const body = error === undefined ? '"result":{}' : `"error":${JSON.stringify(error)}`;
     this.#answersUnderWay += 1;
-    this.send({ body: Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},${body}}`) }, metadata, () => {
+    this.send({ body: answerMessage(id, error) }, metadata, () => {
       this.#answersUnderWay -= 1;
     });
   }
@@ -305,15 +272,14 @@ export class UpstreamSession {
   restore(record: UpstreamSessionRecord): void {
     if (this.#state === 'open') this.#dropRecord();
     else if (this.#state === 'opening' || !this.#transition('open')) return;
-    this.#record = this.#keptRecord(record);
-    this.#knownCapabilities = record.capabilities;
+    this.#kept.keep(record);
     this.#headers = sessionHeaders(record.sessionId, record.protocolVersion);
   }
 
   /** The backend no longer knows the session: the next need opens a new one (C11). */
   markLost(lost: UpstreamSessionRecord | undefined): void {
     // Several calls may hear of one loss; only the session they were sent in is given up, not its successor.
-    if (this.#record !== lost || !this.#transition('idle')) return;
+    if (this.record !== lost || !this.#transition('idle')) return;
     this.#dropRecord();
   }
 
@@ -327,7 +293,6 @@ export class UpstreamSession {
    * @param onTold called once, later, if the session is one that `hasToBeTold`.
    */
   close(metadata: RequestMetadata, onTold?: (isTold: boolean) => void): void {
-    const { target } = this.#backend;
     const { hasToBeTold } = this;
     const isTrial = this.isTrial;
     if (!this.#transition('closed')) return;
@@ -335,10 +300,10 @@ export class UpstreamSession {
     this.#handshake?.abort();
     if (hasToBeTold) {
       const headers = this.#headersWith(metadata);
-      this.#context.notices.send(this.subject, target, 'DELETE', headers, undefined, onTold);
+      this.#context.notices.send(this.subject, this.#backend.target, 'DELETE', headers, undefined, onTold);
     }
     this.#dropRecord();
-    this.#keepExperimental(undefined);
+    this.#kept.dropAll();
     this.#tell(upstreamFault('session-ended', true));
   }
 
@@ -391,8 +356,7 @@ export class UpstreamSession {
   #onOpen(result: HandshakeResult, metadata: RequestMetadata): void {
     if (!this.#transition('open')) return;
     this.#handshake = undefined;
-    this.#record = this.#keptRecord(result.record);
-    this.#knownCapabilities = result.record.capabilities;
+    this.#kept.keep(result.record);
     this.#headers = result.headers;
     this.#backoff?.reset();
     this.#context.onAvailable(this.#backend);
@@ -400,31 +364,9 @@ export class UpstreamSession {
     this.#tell(undefined);
   }
 
-  /** Without the words for which the memory of sessions has no room. */
-  #keptRecord(record: UpstreamSessionRecord): UpstreamSessionRecord {
-    const { instructions, experimental } = record;
-    this.#keepExperimental(experimental);
-    if (instructions === undefined && experimental === this.#experimental) return record;
-    const bytes = instructions === undefined ? undefined : this.#memory.tryKeepText(instructions);
-    this.#recordBytes = bytes ?? 0;
-    const kept = bytes === undefined ? undefined : instructions;
-    return { ...record, instructions: kept, experimental: this.#experimental };
-  }
-
-  /** Until it is opened anew: whoever asks for such a method is what opens it again. */
-  #keepExperimental(experimental: readonly ExperimentalCapability[] | undefined): void {
-    this.#memory.drop(this.#experimentalBytes);
-    const words = experimental?.map(({ name, value }) => name + value).join('');
-    const bytes = words === undefined ? 0 : this.#memory.tryKeepText(words);
-    this.#experimental = bytes === undefined ? undefined : experimental;
-    this.#experimentalBytes = bytes ?? 0;
-  }
-
   #dropRecord(): void {
     this.onDropped?.(this);
-    this.#record = undefined;
-    this.#memory.drop(this.#recordBytes);
-    this.#recordBytes = 0;
+    this.#kept.drop();
   }
 
   #onOpenFault(fault: UpstreamFault): void {

@@ -145,7 +145,7 @@ export const primaryMutants: readonly Mutant[] = [
       { slip: 'a killed worker is replaced', after: 'kill(): void {', text: "this.#advance('stop');", becomes: '' },
       {
         slip: 'slots are tried again in step',
-        text: 'return Math.round(delayMs * (1 - random / 2));',
+        text: 'return Math.round(spread(delayMs, random));',
         becomes: 'return Math.round(delayMs);',
       },
       {

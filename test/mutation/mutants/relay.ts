@@ -560,7 +560,7 @@ export const relayMutants: readonly Mutant[] = [
       },
       {
         slip: 'those who failed together come back together',
-        text: 'return this.next() * (1 - random / 2);',
+        text: 'return spread(this.next(), random);',
         becomes: 'return this.next();',
       },
     ],
