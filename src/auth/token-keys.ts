@@ -1,39 +1,74 @@
 // Whose keys verify a token: each issuer has its own, and a token of one is never tried with those of another. Cold but for
 // one look-up for each token that was not seen before.
 import type { TokenOptions } from '../config/dataplane-options.js';
+import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
+import { IssuerKeys, type IssuerKeyBounds } from './issuer-keys.js';
 import { KeyFiles } from './key-files.js';
+import { fetchKeys } from './key-fetch.js';
 import type { KeySet } from './key-set.js';
+
+export interface KeySource {
+  readonly keys: KeySet;
+  /** Resolves when these are the newest that can be had. */
+  renew?(): Promise<void>;
+}
 
 export class TokenKeys {
   readonly #files: KeyFiles;
-  readonly #fileIssuers: ReadonlySet<string>;
+  readonly #issuers = new Map<string, IssuerKeys>();
+  readonly #sources = new Map<string, KeySource>();
   /** Called when a key is gone: what it has verified is good no more. */
   onLoss: () => void = () => {};
+  /** Called with what is in the way of tokens, `''` when nothing is. */
+  onObstacle: (obstacle: string) => void = () => {};
 
-  constructor(options: TokenOptions) {
-    this.#files = new KeyFiles(options, (before) => {
-      if (this.#files.keys.lacksSomeOf(before)) this.onLoss();
-    });
-    this.#fileIssuers = new Set(options.issuers);
+  constructor(options: TokenOptions, bounds: IssuerKeyBounds = limits) {
+    this.#files = new KeyFiles(options, (before) => this.#compare(this.#files.keys, before));
+    for (const issuer of options.issuers) this.#sources.set(issuer, this.#files);
+    for (const source of options.issuerKeys) {
+      const keys: IssuerKeys = new IssuerKeys(source, {
+        fetchKeys: () => fetchKeys(source, options.isPlainTextAllowed),
+        graceMs: options.issuerKeyGraceMs,
+        bounds,
+        onChange: (before) => this.#compare(keys.keys, before),
+        onStanding: () => this.onObstacle(this.#obstacle()),
+      });
+      this.#issuers.set(source.issuer, keys);
+      this.#sources.set(source.issuer, keys);
+    }
   }
 
-  /** No token can be good. */
+  /** No token can be good, now or later. */
   get isEmpty(): boolean {
-    return this.#files.keys.isEmpty;
+    return this.#files.keys.isEmpty && this.#issuers.size === 0;
   }
 
   /** `undefined` for an issuer that nobody has configured. */
-  of(issuer: string): KeySet | undefined {
-    return this.#fileIssuers.has(issuer) ? this.#files.keys : undefined;
+  of(issuer: string): KeySource | undefined {
+    return this.#sources.get(issuer);
   }
 
-  /** Resolves when the keys are as their files are; from then on they follow them. */
+  /** Resolves when the keys are as their files are; from then on they follow them. Those of issuers come when they come. */
   async watch(logger: Logger): Promise<void> {
+    for (const keys of this.#issuers.values()) void keys.watch(logger);
     await this.#files.watch(logger);
   }
 
   close(): void {
     this.#files.close();
+    for (const keys of this.#issuers.values()) keys.close();
+  }
+
+  #compare(keys: KeySet, before: KeySet): void {
+    if (keys.lacksSomeOf(before)) this.onLoss();
+  }
+
+  #obstacle(): string {
+    const all = Array.from(this.#issuers.values());
+    const without = all.filter(({ areMissing }) => areMissing).length;
+    if (without === 0) return '';
+    const whose = all.length === 1 ? 'the keys of the issuer' : `the keys of ${without} of ${all.length} issuers`;
+    return `${whose} in --token-jwks-url cannot be fetched: the log says why; tokens of theirs are answered 503`;
   }
 }

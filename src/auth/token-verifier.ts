@@ -9,7 +9,10 @@ import { TokenKeys } from './token-keys.js';
 
 export type Verified =
   | { readonly kind: 'subject'; readonly subject: string }
-  | { readonly kind: 'refused'; readonly reason: 'missing' | 'invalid' | 'expired'; readonly cause?: TokenFault };
+  | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly cause?: TokenFault };
+
+/** `unavailable`: the keys of its issuer could not be fetched, and nobody can tell whether it is good. */
+export type RefusalReason = 'missing' | 'invalid' | 'expired' | 'unavailable';
 
 /**
  * What is wrong with an invalid token: for the log, never for the caller. `form`: it is no JWT; `key`: there is no key to verify
@@ -40,6 +43,7 @@ const REMEMBERED_BYTES = 300;
 
 const MISSING: Verified = Object.freeze({ kind: 'refused', reason: 'missing' });
 const EXPIRED: Verified = Object.freeze({ kind: 'refused', reason: 'expired' });
+const UNAVAILABLE: Verified = Object.freeze({ kind: 'refused', reason: 'unavailable' });
 
 /** Before or after jose had its say. */
 class Unverified extends Error {
@@ -51,9 +55,11 @@ class Unverified extends Error {
   }
 }
 
+class Unavailable extends Error {}
+
 export class TokenVerifier {
   /** Tokens looked at, by what came of it; `remembered` ones were found good before. */
-  readonly counts = { remembered: 0, verified: 0, missing: 0, invalid: 0, expired: 0 };
+  readonly counts = { remembered: 0, verified: 0, missing: 0, invalid: 0, expired: 0, unavailable: 0 };
   readonly #keys: TokenKeys;
   readonly #audience: string;
   readonly #nowMs: () => number;
@@ -84,8 +90,12 @@ export class TokenVerifier {
     };
   }
 
-  /** Resolves when the keys are as their files are; from then on they follow them. */
-  watchKeys(logger: Logger): Promise<void> {
+  /**
+   * Resolves when the keys are as their files are; from then on they follow them.
+   * @param onObstacle hears why tokens of some issuer cannot be told good from bad, and `''` once they can.
+   */
+  watchKeys(logger: Logger, onObstacle: (obstacle: string) => void = () => {}): Promise<void> {
+    this.#keys.onObstacle = onObstacle;
     return this.#keys.watch(logger);
   }
 
@@ -147,7 +157,7 @@ export class TokenVerifier {
       return { verified: Object.freeze({ kind: 'subject', subject: sub }), expiresAtMs: Math.ceil(exp) * 1_000 };
     } catch (error) {
       // Which check failed is nothing that a caller may learn (decisions 2.2).
-      return { verified: error instanceof errors.JWTExpired ? EXPIRED : invalid(faultOf(error)), expiresAtMs: 0 };
+      return { verified: refusedBy(error), expiresAtMs: 0 };
     }
   }
 
@@ -155,23 +165,30 @@ export class TokenVerifier {
   async #verifiedPayload(token: string): Promise<JWTPayload> {
     const { alg = '', kid } = decodeProtectedHeader(token);
     const { iss } = decodeJwt(token);
-    const keys = typeof iss === 'string' ? this.#keys.of(iss) : undefined;
-    if (keys === undefined) throw new Unverified('issuer');
+    const source = typeof iss === 'string' ? this.#keys.of(iss) : undefined;
+    if (source === undefined) throw new Unverified('issuer');
     const claims = {
       algorithms: [alg],
       audience: this.#audience,
       requiredClaims: ['exp', 'sub'],
       currentDate: new Date(this.#nowMs()),
     };
-    const candidates = keys.candidates(alg, kid);
-    for (const { key } of candidates) {
-      try {
-        return (await jwtVerify(token, key, claims)).payload;
-      } catch (error) {
-        if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+    for (;;) {
+      const { keys } = source;
+      const candidates = keys.candidates(alg, kid);
+      for (const { key } of candidates) {
+        try {
+          return (await jwtVerify(token, key, claims)).payload;
+        } catch (error) {
+          if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+        }
       }
+      // The issuer may have a newer one; to which it would have given another name.
+      if (candidates.length === 0 || kid === undefined) await source.renew?.();
+      if (source.keys !== keys) continue;
+      if (keys.isEmpty && source.renew !== undefined) throw new Unavailable();
+      throw new Unverified(candidates.length > 0 ? 'signature' : keys.hasAlgorithm(alg) ? 'key' : 'algorithm');
     }
-    throw new Unverified(candidates.length > 0 ? 'signature' : keys.hasAlgorithm(alg) ? 'key' : 'algorithm');
   }
 
   #remember(authorization: string, verification: Verification): void {
@@ -182,6 +199,11 @@ export class TokenVerifier {
 
 function invalid(cause: TokenFault): Verified {
   return { kind: 'refused', reason: 'invalid', cause };
+}
+
+function refusedBy(error: unknown): Verified {
+  if (error instanceof errors.JWTExpired) return EXPIRED;
+  return error instanceof Unavailable ? UNAVAILABLE : invalid(faultOf(error));
 }
 
 function faultOf(error: unknown): TokenFault {

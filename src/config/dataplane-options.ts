@@ -40,9 +40,21 @@ export interface TokenOptions {
   readonly keyPaths: KeyPaths;
   /** PEM text, PKCS#8 or PKCS#1; only bootstrap builds and the `token` command read it. */
   readonly privateKey: string | undefined;
-  /** Of the keys above, one at least; the first one is minted. */
+  /** Issuers that have keys of their own. */
+  readonly issuerKeys: readonly IssuerKeySource[];
+  /** How long these are used after they could last be fetched. */
+  readonly issuerKeyGraceMs: number;
+  /** Whether they may come over http, from a loopback address. */
+  readonly isPlainTextAllowed: boolean;
+  /** Of the keys in files, one at least; the first one is minted. */
   readonly issuers: readonly string[];
   readonly audience: string;
+}
+
+/** Where an issuer's JWK set is; `undefined`: where the issuer says. */
+export interface IssuerKeySource {
+  readonly issuer: string;
+  readonly url: string | undefined;
 }
 
 export interface KeyPaths {

@@ -14,6 +14,7 @@ import {
   arrangeToken,
   arrangeUpstream,
   checkStore,
+  checkToken,
   checkConnections,
 } from './plane-options.js';
 
@@ -24,6 +25,7 @@ export function loadControlPlaneOptions(
 ): ControlPlaneOptions {
   const reader = new OptionReader(controlPlaneOptionTable, words, environment);
   checkStore(reader);
+  checkToken(reader);
   checkConnections(reader);
   const values = reader.finish();
   const memoryBytes = values['control-plane-memory'] ?? defaultWorkerMemoryBytes(1);

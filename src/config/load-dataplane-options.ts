@@ -14,6 +14,7 @@ import {
   arrangeToken,
   arrangeUpstream,
   checkStore,
+  checkToken,
   checkConnections,
   pairFault,
 } from './plane-options.js';
@@ -32,6 +33,7 @@ export function loadDataplaneOptions(
   checkTlsListener(reader);
   checkAdminListener(reader);
   checkStore(reader);
+  checkToken(reader);
   checkConnections(reader);
   return deepFreeze(arrange(reader.finish()));
 }

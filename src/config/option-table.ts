@@ -20,7 +20,7 @@ import {
 } from './table/process-options.js';
 import { composerOptions, shareOptions } from './table/share-options.js';
 import { storeOptions } from './table/store-options.js';
-import { tokenMintingOptions, tokenVerificationOptions } from './table/token-options.js';
+import { issuerKeyOptions, tokenMintingOptions, tokenVerificationOptions } from './table/token-options.js';
 import * as values from './values.js';
 
 /** What both planes have, so that one file of variables serves both. */
@@ -28,6 +28,7 @@ export const planeOptionTable = {
   ...requestOptions,
   ...storeOptions,
   ...tokenVerificationOptions,
+  ...issuerKeyOptions,
   ...tokenMintingOptions,
   ...upstreamOptions,
   ...answerOptions,

@@ -9,6 +9,7 @@ import type {
   UpstreamOptions,
 } from './dataplane-options.js';
 import { limits } from '../shared/limits.js';
+import { isPlainText } from './issuer-key-sources.js';
 import { isPair, type PemFile } from './files.js';
 import type { OptionReader } from './option-reader.js';
 import type { planeOptionTable } from './option-table.js';
@@ -93,10 +94,27 @@ export function arrangeToken(values: Values): TokenOptions {
       secret: values['token-verification-secret-file']?.path,
       jwks: values['token-jwks-file']?.path,
     },
+    issuerKeys: values['token-jwks-url'] ?? [],
+    issuerKeyGraceMs: values['token-jwks-grace'],
+    isPlainTextAllowed: values['upstream-connection-mode'] === 'plain-text-or-tls',
     privateKey: values['token-verification-private-key'],
     issuers: values['token-issuer'],
     audience: values['token-audience'],
   };
+}
+
+/** Adds the faults of keys that no single option shows. */
+export function checkToken(reader: OptionReader<Table>): void {
+  const issuers = reader.value('token-issuer') ?? [];
+  for (const source of reader.value('token-jwks-url') ?? []) {
+    const { issuer } = source;
+    if (issuers.includes(issuer) && reader.isGiven('token-issuer')) {
+      reader.fault('token-jwks-url', 'has an issuer that --token-issuer has, too; name it in one of them');
+    }
+    if (isPlainText(source) && reader.value('upstream-connection-mode') === 'tls-only') {
+      reader.fault('token-jwks-url', 'has an http URL, which --upstream-connection-mode plain-text-or-tls allows');
+    }
+  }
 }
 
 /** Adds the faults of connections to backends that no single option shows. */

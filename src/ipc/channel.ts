@@ -79,6 +79,7 @@ const fromWorkerChecks: Checks<FromWorker['kind']> = {
   heartbeat: () => true,
   report: ({ ticket, series }) => typeof ticket === 'number' && Array.isArray(series) && series.every(isSeries),
   store: (fields) => typeof fields.obstacle === 'string',
+  keys: (fields) => typeof fields.obstacle === 'string',
   written: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
   forgotten: (fields) => typeof fields.ticket === 'number',
 };

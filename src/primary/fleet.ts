@@ -229,7 +229,8 @@ export class Fleet {
         return this.#forgetRounds.forgotten(worker, message.ticket);
       case 'start-failed':
       case 'drained':
-      case 'store': // the slot's own
+      case 'store':
+      case 'keys': // the slot's own
     }
   }
 

@@ -6,7 +6,7 @@
 // cannot read is not. Both are told as degraded.
 import type { Logger } from '../shared/logger.js';
 
-export type ObstacleCode = 'worker-absent' | 'store-unreachable' | 'keys-missing' | 'draining';
+export type ObstacleCode = 'worker-absent' | 'store-unreachable' | 'keys-missing' | 'keys-unreachable' | 'draining';
 
 export interface Obstacle {
   readonly code: ObstacleCode;
@@ -23,6 +23,8 @@ export interface SlotStanding {
   readonly isFailing: boolean;
   /** Why its worker cannot read user configs; `''` when it can. */
   readonly storeObstacle: string;
+  /** Why its worker cannot tell good tokens of some issuer from bad ones; `''` when it can. */
+  readonly keysObstacle: string;
 }
 
 export interface ReadinessReport {
@@ -70,9 +72,12 @@ export class Readiness {
     const counts = { slotCount: slots.length, listeningCount: listening.length };
     // Whatever else changes from here on is the drain's doing.
     if (this.#isDraining) return { isReady: false, obstacles: [DRAINING], degraded: [], ...counts };
-    const store = storeObstacles(listening);
+    const store = workerObstacles('store-unreachable', listening, ({ storeObstacle }) => storeObstacle);
     const obstacles = [...absences(absent.filter(isInTheWay), NOT_YET), ...(isStoreInTheWay ? store : [])];
     if (!this.#sources.hasKeys) obstacles.push(KEYS_MISSING);
+    const keys = workerObstacles('keys-unreachable', listening, ({ keysObstacle }) => keysObstacle);
+    const areKeysInTheWay = listening.every(({ keysObstacle }) => keysObstacle !== '');
+    if (areKeysInTheWay) obstacles.push(...keys);
     const others = absent.filter((slot) => !isInTheWay(slot));
     const degraded = [
       ...absences(
@@ -84,6 +89,7 @@ export class Readiness {
         NOT_YET,
       ),
       ...(isStoreInTheWay ? [] : store),
+      ...(areKeysInTheWay ? [] : keys),
     ];
     return { isReady: obstacles.length === 0, obstacles, degraded, ...counts };
   }
@@ -116,7 +122,7 @@ export class Readiness {
 
 /** Of a report, whether requests with good tokens are served, as load balancers ask. That they drain the workers know. */
 export function isServing({ obstacles }: ReadinessReport): boolean {
-  return obstacles.every(({ code }) => code === 'keys-missing' || code === 'draining');
+  return obstacles.every(({ code }) => ['keys-missing', 'keys-unreachable', 'draining'].includes(code));
 }
 
 /** One line of it, for systemd. */
@@ -145,10 +151,15 @@ function absences(slots: readonly SlotStanding[], what: string): Obstacle[] {
 }
 
 /** By what the workers say: usually all of them the same. */
-function storeObstacles(listening: readonly SlotStanding[]): Obstacle[] {
+function workerObstacles(
+  code: ObstacleCode,
+  listening: readonly SlotStanding[],
+  obstacleOf: (standing: SlotStanding) => string,
+): Obstacle[] {
   const byReason = new Map<string, number[]>();
-  for (const { slot, storeObstacle } of listening) {
-    if (storeObstacle !== '') byReason.set(storeObstacle, [...(byReason.get(storeObstacle) ?? []), slot]);
+  for (const standing of listening) {
+    const obstacle = obstacleOf(standing);
+    if (obstacle !== '') byReason.set(obstacle, [...(byReason.get(obstacle) ?? []), standing.slot]);
   }
-  return Array.from(byReason, ([message, slots]) => ({ code: 'store-unreachable', message, slots }));
+  return Array.from(byReason, ([message, slots]) => ({ code, message, slots }));
 }

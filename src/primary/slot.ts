@@ -73,6 +73,7 @@ export class Slot {
   #restartsInARow = 0;
   /** As the worker has said of itself. */
   #storeObstacle = '';
+  #keysObstacle = '';
   /** What it was last told of the gateway's readiness. */
   #toldReady: boolean | undefined;
   /** A worker died as one does that reads a damaged store. */
@@ -102,7 +103,13 @@ export class Slot {
 
   get standing(): SlotStanding {
     const isListening = this.#state === 'listening';
-    return { slot: this.#number, isListening, isFailing: this.isFailing, storeObstacle: this.#storeObstacle };
+    return {
+      slot: this.#number,
+      isListening,
+      isFailing: this.isFailing,
+      storeObstacle: this.#storeObstacle,
+      keysObstacle: this.#keysObstacle,
+    };
   }
 
   /** The process that can tell its figures; `undefined` when there is none. */
@@ -137,6 +144,7 @@ export class Slot {
     const { module, environment, start, bounds } = this.#plan;
     this.#startFailure = undefined;
     this.#storeObstacle = '';
+    this.#keysObstacle = '';
     this.#toldReady = undefined;
     this.#timer = setTimeout(() => {
       this.#startFailure ??= `not listening after ${bounds.workerStartMsMax} ms`;
@@ -239,6 +247,10 @@ export class Slot {
         return;
       case 'store':
         this.#storeObstacle = message.obstacle;
+        this.#observer.onState();
+        return;
+      case 'keys':
+        this.#keysObstacle = message.obstacle;
         this.#observer.onState();
         return;
       case 'report':

@@ -25,6 +25,7 @@ export type RefusalCode =
   | 'token-missing'
   | 'token-invalid'
   | 'token-expired'
+  | 'keys-unavailable'
   | 'config-missing'
   | 'config-failed'
   | 'virtual-host-unknown'
@@ -115,6 +116,10 @@ export const refusals = Object.freeze({
     'Token expired',
     ', error="invalid_token", error_description="The token expired"',
   ),
+  keysUnavailable: detail('keys-unavailable', 503, "The keys of the token's issuer cannot be fetched: try again", [
+    'retry-after',
+    '5',
+  ]),
   configMissing: text('config-missing', 400, CONFIG_PROBLEM),
   configFailed: text('config-failed', 500, CONFIG_PROBLEM),
   virtualHostUnknown: detail('virtual-host-unknown', 404, 'Server not found'),

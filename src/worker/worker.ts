@@ -119,7 +119,7 @@ export class Worker {
     const announcer = new ForgetAnnouncer(primary);
     const overload = new Overload(logger);
     const tokens = new TokenVerifier(options.token);
-    await tokens.watchKeys(logger);
+    await tokens.watchKeys(logger, (obstacle) => primary.send({ kind: 'keys', obstacle }));
     const pipeline = new Pipeline({
       overload,
       door: new OverloadDoor(overload, accounts),

@@ -6,7 +6,7 @@ const silent = { info: () => {}, warn: () => {} } as unknown as Logger;
 
 function readinessOf(slots: readonly Partial<SlotStanding>[], hasKeys = true): Readiness {
   const standings = slots.map((changes, slot) => {
-    return { slot, isListening: true, isFailing: false, storeObstacle: '', ...changes };
+    return { slot, isListening: true, isFailing: false, storeObstacle: '', keysObstacle: '', ...changes };
   });
   return new Readiness({ hasKeys, slots: () => standings }, silent, () => {});
 }
@@ -67,7 +67,14 @@ for (const [what, slots, hasKeys, obstacles, degraded, serving] of rows) {
 t.test('a worker that has listened and is gone is in the way when no other listens', async (t) => {
   let slots: readonly Partial<SlotStanding>[] = [{}, absent];
   const standings = (): SlotStanding[] =>
-    slots.map((changes, slot) => ({ slot, isListening: true, isFailing: false, storeObstacle: '', ...changes }));
+    slots.map((changes, slot) => ({
+      slot,
+      isListening: true,
+      isFailing: false,
+      storeObstacle: '',
+      keysObstacle: '',
+      ...changes,
+    }));
   const readiness = new Readiness({ hasKeys: true, slots: standings }, silent, () => {});
   const stand = (...next: Partial<SlotStanding>[]): readonly string[] => {
     slots = next;
@@ -83,6 +90,17 @@ t.test('a worker that has listened and is gone is in the way when no other liste
   t.same(stand(absent, absent), ['worker-absent 0 1']);
 });
 
+t.test('keys that no worker can fetch are in the way, and keep nobody from the other issuers', async (t) => {
+  const keyless = { keysObstacle: 'no keys' };
+  const all = readinessOf([keyless, keyless]).report;
+  t.same(all.obstacles, [{ code: 'keys-unreachable', message: 'no keys', slots: [0, 1] }]);
+  t.notOk(all.isReady);
+  t.ok(isServing(all));
+  const one = readinessOf([keyless, {}]).report;
+  t.ok(one.isReady);
+  t.same(codesOf(one.degraded), ['keys-unreachable 0']);
+});
+
 t.test('while draining that alone is told', async (t) => {
   const readiness = readinessOf([absent, storeless], false);
   readiness.drain();
@@ -95,7 +113,7 @@ t.test('a change is told once, and logged when something else is in the way', as
   const note = (level: string) => (fields: unknown, message?: string) =>
     void lines.push(`${level} ${message ?? String(fields)}`);
   const logger = { info: note('info'), warn: note('warn') } as unknown as Logger;
-  let standing: SlotStanding = { slot: 0, isListening: true, isFailing: false, storeObstacle: '' };
+  let standing: SlotStanding = { slot: 0, isListening: true, isFailing: false, storeObstacle: '', keysObstacle: '' };
   const told: boolean[] = [];
   const readiness = new Readiness({ hasKeys: true, slots: () => [standing] }, logger, (report) => {
     told.push(report.isReady);

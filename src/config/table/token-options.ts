@@ -1,6 +1,7 @@
 // How tokens are verified, and minted.
 import * as files from '../files.js';
 import type { OptionTable } from '../option.js';
+import { parseIssuerKeySources } from '../issuer-key-sources.js';
 import * as values from '../values.js';
 
 export const tokenVerificationOptions = {
@@ -21,6 +22,22 @@ export const tokenVerificationOptions = {
     meaning: 'JWK set (RFC 7517) of keys and secrets that verify tokens, each by its kid, use and alg',
     fallback: undefined,
     parse: files.readTokenJwks,
+  },
+} as const satisfies OptionTable;
+
+export const issuerKeyOptions = {
+  'token-jwks-url': {
+    placeholder: '<list>',
+    meaning:
+      'comma-separated issuer=URL of the JWK sets of issuers with keys of their own; an issuer alone is asked where',
+    fallback: undefined,
+    parse: parseIssuerKeySources,
+  },
+  'token-jwks-grace': {
+    placeholder: '<duration>',
+    meaning: 'how long the keys of an issuer are used after they could last be fetched from it',
+    fallback: '24h',
+    parse: values.duration({ minMs: 0 }),
   },
 } as const satisfies OptionTable;
 

@@ -18,6 +18,7 @@ const REFUSED_TOKENS = {
   missing: refusals.tokenMissing,
   invalid: refusals.tokenInvalid,
   expired: refusals.tokenExpired,
+  unavailable: refusals.keysUnavailable,
 } as const;
 
 export class Admission {

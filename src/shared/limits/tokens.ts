@@ -29,4 +29,14 @@ export const tokenLimits = {
   keyIdCharsMax: 256,
   /** between two looks whether a file of keys has changed → a file that looks the same twice is read */
   keyFileCheckMs: 1_000,
+  /** an issuer's answers about its keys, and where they are → it is tried again */
+  keyFetchMsMax: 5_000,
+  /** between two fetches of an issuer's keys that are well → they are fetched again, and a key that is gone verifies no more */
+  keyRefreshMs: 600_000,
+  /** from a fetch to one that a token with an unknown key brings about → such tokens are refused until then */
+  keyFetchCooldownMs: 30_000,
+  /** from a fetch that failed to the next, at first; then twice as long each time, up to `keyFetchCooldownMs` → it is tried again */
+  keyFetchRetryMs: 1_000,
+  /** requests of a process that wait for one fetch → further ones are answered with the keys that are there */
+  keyFetchWaitersMax: 1_000,
 } as const;

@@ -24,6 +24,7 @@ const REFUSED_BY_REASON = {
   missing: refusals.tokenMissing,
   invalid: refusals.tokenInvalid,
   expired: refusals.tokenExpired,
+  unavailable: refusals.keysUnavailable,
 } as const;
 
 export class Admission {

@@ -67,8 +67,8 @@ export const authMutants: readonly Mutant[] = [
       },
       {
         slip: 'a token expired counts as invalid',
-        text: 'error instanceof errors.JWTExpired ? EXPIRED : invalid(faultOf(error))',
-        becomes: 'invalid(faultOf(error))',
+        text: 'if (error instanceof errors.JWTExpired) return EXPIRED;',
+        becomes: '',
       },
       {
         slip: 'what is remembered counts half',
@@ -102,12 +102,12 @@ export const authMutants: readonly Mutant[] = [
     [
       {
         slip: 'any issuer is taken',
-        text: 'this.#fileIssuers.has(issuer) ? this.#files.keys : undefined',
-        becomes: 'this.#files.keys',
+        text: 'return this.#sources.get(issuer);',
+        becomes: 'return this.#sources.get(issuer) ?? this.#files;',
       },
       {
         slip: 'what a lost key has verified stays good',
-        text: 'if (this.#files.keys.lacksSomeOf(before)) this.onLoss();',
+        text: 'if (keys.lacksSomeOf(before)) this.onLoss();',
         becomes: '',
       },
     ],
@@ -121,6 +121,37 @@ export const authMutants: readonly Mutant[] = [
         text: 'named.length > 0 ? named : fitting.filter((key) => key.id === undefined)',
         becomes: 'fitting',
       },
+    ],
+  ),
+  ...mutantsOf(
+    'src/auth/issuer-keys.ts',
+    ['auth/issuer-keys'],
+    [
+      {
+        slip: 'whoever comes has the keys fetched',
+        text: 'if (this.#fetching === undefined && isTooSoon) return;',
+        becomes: '',
+      },
+      {
+        slip: 'any number waits for a fetch',
+        text: 'if (this.#isClosed || this.#waiterCount >= bounds.keyFetchWaitersMax) return;',
+        becomes: 'if (this.#isClosed) return;',
+      },
+      { slip: 'keys are used for ever', text: 'if (!isOver) return;', becomes: 'return;' },
+      { slip: 'keys go with their issuer', text: 'if (!isOver) return;', becomes: '' },
+    ],
+  ),
+  ...mutantsOf(
+    'src/auth/key-fetch.ts',
+    ['auth/issuer-keys'],
+    [
+      {
+        slip: 'an answer has any number of bytes',
+        text: 'if (bytes > limits.keySetBytesMax)',
+        becomes: 'if (bytes < 0)',
+      },
+      { slip: 'any issuer speaks for another', text: 'if (named !== issuer)', becomes: 'if (named === undefined)' },
+      { slip: 'a redirect is followed', text: "redirect: 'error', ", becomes: '' },
     ],
   ),
   ...mutantsOf(

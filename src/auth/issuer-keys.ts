@@ -1,0 +1,134 @@
+// The keys of one issuer, fetched from it: again every few minutes, and sooner for a token that names a key which is not
+// there yet. While the issuer cannot be reached its last keys are used, for a time. Cold but for a look at the keys.
+import type { IssuerKeySource } from '../config/dataplane-options.js';
+import type { VerificationKey } from '../config/verification-keys.js';
+import { limits } from '../shared/limits.js';
+import type { Logger } from '../shared/logger.js';
+import { KeySet } from './key-set.js';
+
+export interface IssuerKeyBounds {
+  readonly keyRefreshMs: number;
+  readonly keyFetchCooldownMs: number;
+  readonly keyFetchRetryMs: number;
+  readonly keyFetchWaitersMax: number;
+}
+
+export interface IssuerKeyParts {
+  /** Rejects in words for a person. */
+  readonly fetchKeys: () => Promise<readonly VerificationKey[]>;
+  /** How long keys are used after they could last be fetched. */
+  readonly graceMs: number;
+  /** Hears the keys of before. */
+  readonly onChange: (before: KeySet) => void;
+  /** There are keys, or there are none, which was otherwise before. */
+  readonly onStanding: () => void;
+  readonly nowMs?: () => number;
+  readonly bounds?: IssuerKeyBounds;
+}
+
+export class IssuerKeys {
+  readonly #issuer: string;
+  readonly #parts: Required<IssuerKeyParts>;
+  #keys = KeySet.none;
+  #fetching: Promise<void> | undefined = undefined;
+  #waiterCount = 0;
+  #triedAtMs = -Infinity;
+  #fetchedAtMs = -Infinity;
+  #failureCount = 0;
+  #timer: NodeJS.Timeout | undefined = undefined;
+  #logger: Logger | undefined = undefined;
+  #isClosed = false;
+
+  constructor({ issuer }: Pick<IssuerKeySource, 'issuer'>, parts: IssuerKeyParts) {
+    this.#issuer = issuer;
+    this.#parts = { nowMs: () => performance.now(), bounds: limits, ...parts };
+  }
+
+  get keys(): KeySet {
+    return this.#keys;
+  }
+
+  /** It was asked for its keys, and there are none. */
+  get areMissing(): boolean {
+    return this.#failureCount > 0 && this.#keys.isEmpty;
+  }
+
+  /** Fetches from now on. Resolves after the first try, whatever came of it. */
+  watch(logger: Logger): Promise<void> {
+    this.#logger = logger;
+    return this.#fetch();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** For a token that no key fits. Resolves when there is no newer one to be had, or too many wait for it already. */
+  async renew(): Promise<void> {
+    const { nowMs, bounds } = this.#parts;
+    const isTooSoon = nowMs() - this.#triedAtMs < bounds.keyFetchCooldownMs;
+    if (this.#isClosed || this.#waiterCount >= bounds.keyFetchWaitersMax) return;
+    if (this.#fetching === undefined && isTooSoon) return;
+    this.#waiterCount += 1;
+    await this.#fetch();
+    this.#waiterCount -= 1;
+  }
+
+  /** One at a time. Never rejects. */
+  #fetch(): Promise<void> {
+    this.#fetching ??= this.#fetchNow().finally(() => (this.#fetching = undefined));
+    return this.#fetching;
+  }
+
+  async #fetchNow(): Promise<void> {
+    const { fetchKeys, nowMs } = this.#parts;
+    clearTimeout(this.#timer);
+    try {
+      const keys = new KeySet(await fetchKeys());
+      this.#fetchedAtMs = nowMs();
+      if (this.#failureCount > 0) this.#logger?.info({ issuer: this.#issuer }, 'keys of an issuer are fetched again');
+      this.#failureCount = 0;
+      this.#take(keys);
+    } catch (error) {
+      this.#failureCount += 1;
+      this.#onFailure(error instanceof Error ? error.message : String(error));
+    }
+    this.#triedAtMs = nowMs();
+    if (!this.#isClosed) this.#timer = setTimeout(() => void this.#fetch(), this.#waitMs()).unref();
+  }
+
+  #take(keys: KeySet): void {
+    const before = this.#keys;
+    if (!keys.lacksSomeOf(before) && !before.lacksSomeOf(keys)) return;
+    this.#keys = keys;
+    const fields = { issuer: this.#issuer, keys: keys.size, before: before.size };
+    this.#logger?.info(fields, 'keys of an issuer have changed');
+    this.#parts.onChange(before);
+    if (before.isEmpty) this.#parts.onStanding();
+  }
+
+  #onFailure(reason: string): void {
+    const before = this.#keys;
+    const isOver = this.#parts.nowMs() - this.#fetchedAtMs > this.#parts.graceMs;
+    const fields = { issuer: this.#issuer, reason, keys: before.size };
+    // Of an outage its beginning is told, and its end.
+    if (this.#failureCount === 1) this.#logger?.warn(fields, 'keys of an issuer cannot be fetched: it is tried again');
+    if (before.isEmpty) {
+      if (this.#failureCount === 1) this.#parts.onStanding();
+      return;
+    }
+    if (!isOver) return;
+    this.#keys = KeySet.none;
+    this.#logger?.error(fields, 'keys of an issuer could not be fetched for so long that they are not used any more');
+    this.#parts.onChange(before);
+    this.#parts.onStanding();
+  }
+
+  /** Until the next try. After failures longer each time, so that an issuer that comes back is not overrun. */
+  #waitMs(): number {
+    const { keyRefreshMs, keyFetchRetryMs, keyFetchCooldownMs } = this.#parts.bounds;
+    if (this.#failureCount === 0) return keyRefreshMs;
+    return Math.min(keyFetchRetryMs * 2 ** Math.min(this.#failureCount - 1, 20), keyFetchCooldownMs);
+  }
+}

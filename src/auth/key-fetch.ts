@@ -1,0 +1,80 @@
+// Fetches an issuer's JWK set, and where the issuer says that it is, under one deadline and bounds of bytes. Cold: once in some
+// minutes and issuer.
+import type { IssuerKeySource } from '../config/dataplane-options.js';
+import { InvalidValue } from '../config/faults.js';
+import { isKeyUrl } from '../config/issuer-key-sources.js';
+import { keysOfJwks, type VerificationKey } from '../config/verification-keys.js';
+import { limits } from '../shared/limits.js';
+
+/** Rejects in words for a person, without the URL. */
+export async function fetchKeys(
+  source: IssuerKeySource,
+  isPlainTextAllowed: boolean,
+  timeoutMs: number = limits.keyFetchMsMax,
+): Promise<readonly VerificationKey[]> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    const url = source.url ?? (await discover(source.issuer, isPlainTextAllowed, signal));
+    return keysOfJwks(await fetchText(url, signal), 'left-out');
+  } catch (error) {
+    throw new Error(reasonOf(error), { cause: error });
+  }
+}
+
+/** OpenID Connect Discovery 1.0 section 4, then RFC 8414 section 3, which puts the issuer's path behind its own. */
+async function discover(issuer: string, isPlainTextAllowed: boolean, signal: AbortSignal): Promise<string> {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, '');
+  const places = [
+    `${origin}${path}/.well-known/openid-configuration`,
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+  ];
+  let failure: unknown;
+  for (const place of places) {
+    try {
+      return keyUrlOf(await fetchText(place, signal), issuer, isPlainTextAllowed);
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  throw failure;
+}
+
+function keyUrlOf(text: string, issuer: string, isPlainTextAllowed: boolean): string {
+  const document = JSON.parse(text) as Readonly<Record<string, unknown>> | null;
+  const { issuer: named, jwks_uri: url } = document ?? {};
+  // Otherwise whoever writes the documents of one issuer could pass off as another.
+  if (named !== issuer) throw new Error('what it publishes about itself names another issuer');
+  if (typeof url === 'string' && isKeyUrl(url, isPlainTextAllowed)) return url;
+  throw new Error('what it publishes about itself names no https address of its keys');
+}
+
+async function fetchText(url: string, signal: AbortSignal): Promise<string> {
+  const accept = 'application/jwk-set+json, application/json';
+  const response = await fetch(url, { headers: { accept }, redirect: 'error', signal });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`it answered ${response.status}`);
+  }
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  // What is fetched may be packed: these are the bytes that it unpacks to.
+  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += part.length;
+    if (bytes > limits.keySetBytesMax) throw new Error(`its answer has more than ${limits.keySetBytesMax} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+/** What `fetch` says is `fetch failed`; why is in its cause. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown reason';
+  if (error.name === 'TimeoutError') return 'it took too long';
+  if (error instanceof InvalidValue) return `its answer ${error.message}`;
+  if (error instanceof SyntaxError) return 'its answer is no JSON';
+  const { cause } = error;
+  if (!(error instanceof TypeError)) return error.message;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
+  return code ?? (cause instanceof Error ? cause.message : 'it cannot be reached');
+}

@@ -1,0 +1,44 @@
+// `--token-jwks-url`: which issuer has its keys where. An issuer alone says so itself, at its well-known addresses.
+import { isIPv4 } from 'node:net';
+import type { IssuerKeySource } from './dataplane-options.js';
+import { InvalidValue } from './faults.js';
+
+/** Comma-separated `issuer=url`, or an issuer that is a URL. */
+export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] {
+  const sources = text.split(',').map((item, index) => {
+    const source = parseSource(item.trim());
+    if (typeof source !== 'string') return source;
+    throw new InvalidValue(`entry ${index + 1} ${source}`);
+  });
+  sources.forEach(({ issuer }, index) => {
+    if (sources.findIndex((other) => other.issuer === issuer) === index) return;
+    throw new InvalidValue(`entry ${index + 1} has the issuer of an entry before it; name each issuer once`);
+  });
+  return sources;
+}
+
+/** Keys that come in plain text could be anybody's, but on this machine. */
+export function isKeyUrl(text: string, isPlainTextAllowed: boolean): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.username !== '' || url.password !== '') return false;
+  return url.protocol === 'https:' || (isPlainTextAllowed && url.protocol === 'http:' && isLoopback(url.hostname));
+}
+
+export function isPlainText({ issuer, url }: IssuerKeySource): boolean {
+  return /^http:/i.test(url ?? issuer);
+}
+
+/** @returns a text: what is wrong. */
+function parseSource(item: string): IssuerKeySource | string {
+  const end = item.indexOf('=');
+  const [issuer, url] = end === -1 ? [item, undefined] : [item.slice(0, end).trim(), item.slice(end + 1).trim()];
+  if (issuer === '') return 'names no issuer; write issuer=https://…';
+  if (isKeyUrl(url ?? issuer, true)) return { issuer, url };
+  const what =
+    url === undefined ? 'an issuer that can be asked for the address of its keys' : 'the address of a JWK set';
+  return `is not ${what}: write an https URL, or an http one of a loopback address, without a user`;
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
+}
