@@ -195,8 +195,9 @@ export class Pipeline implements EdgeHandler {
   #awaitTurn(caller: Caller, exchange: Exchange, serve: () => void): void {
     const { subject, virtualHost } = caller;
     const { turns, watch } = this.#parts;
-    const refusal = turns.wait(subject, exchange, serve);
-    if (refusal !== undefined) {
+    const reason = turns.wait(subject, exchange, serve);
+    if (reason !== undefined) {
+      const refusal = withRequestId(reason, exchange.request.body);
       watch?.refused(exchange.request, virtualHost.id, { refusal, subject });
       refuse(exchange, refusal);
     } else if (this.#ownerOf(exchange) === this.#parts.slot && !this.#isRetired) {
