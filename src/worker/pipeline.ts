@@ -195,9 +195,8 @@ export class Pipeline implements EdgeHandler {
   #awaitTurn(caller: Caller, exchange: Exchange, serve: () => void): void {
     const { subject, virtualHost } = caller;
     const { turns, watch } = this.#parts;
-    const reason = turns.wait(subject, exchange, serve);
-    if (reason !== undefined) {
-      const refusal = withRequestId(reason, exchange.request.body);
+    const refusal = turns.wait(subject, exchange, serve);
+    if (refusal !== undefined) {
       watch?.refused(exchange.request, virtualHost.id, { refusal, subject });
       refuse(exchange, refusal);
     } else if (this.#ownerOf(exchange) === this.#parts.slot && !this.#isRetired) {

@@ -81,11 +81,10 @@ function createExchange(
   method = 'POST',
   isReceived = false,
   head: Partial<EdgeExchange['head']> = {},
-  body = '',
 ): ScriptedExchange {
   const steps: string[] = [];
   let onReceived: ((outcome: BodyOutcome) => void) | undefined;
-  const request = { method, sessionId: 'session', body: Buffer.from(body) };
+  const request = { method, sessionId: 'session', body: Buffer.alloc(0) };
   const exchange = {
     isTls: false,
     isAborted: false,
@@ -258,7 +257,7 @@ for (const way of ['from callers', 'by a hop'] as const) {
     const accounts = createAccounts({ subjectRequestsInFlightMax: 500 });
     const scene = createScene({ turns: new RequestTurns(accounts, () => nowMs) });
     const send = (): ReturnType<typeof createExchange> => {
-      const sent = createExchange('POST', true, {}, '{"jsonrpc":"2.0","id":"a","method":"ping"}');
+      const sent = createExchange('POST', true);
       if (way === 'by a hop') scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, sent.exchange);
       else scene.pipeline.onRequest(sent.exchange);
       return sent;
@@ -271,7 +270,7 @@ for (const way of ['from callers', 'by a hop'] as const) {
     t.equal(scene.relayed.length, passing, 'no more in this turn');
     for (let each = waiting.length; each < limits.requestsWaitingPerSubjectMax; each += 1) waiting.push(send());
     const tooMany = send();
-    t.ok(tooMany.steps.includes('answered 429 to "a"'));
+    t.ok(tooMany.steps.includes('answered 429'));
     t.match(scene.lines.at(-1), /"refusal":"subject-requests-full"/);
     const [gone] = waiting;
     gone?.exchange.onAbort?.();
