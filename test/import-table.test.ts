@@ -40,6 +40,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'shared',
   ],
   'control-plane': [
+    'observation',
     'process',
     'relay',
     'upstream',

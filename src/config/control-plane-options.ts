@@ -49,5 +49,8 @@ export interface ControlPlaneOptions {
   readonly sessionIdleTimeoutMs: number;
   readonly logLevel: DataplaneOptions['logLevel'];
   readonly accessLog: boolean;
+  readonly requestIds: DataplaneOptions['requestIds'];
+  /** How audit lines name subjects. */
+  readonly auditSubjects: 'hash' | 'plain';
   readonly drainTimeoutMs: number;
 }

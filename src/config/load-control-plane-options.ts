@@ -49,6 +49,8 @@ export function loadControlPlaneOptions(
     sessionIdleTimeoutMs: values['session-idle-timeout'],
     logLevel: values['log-level'],
     accessLog: values['access-log'],
+    requestIds: values['request-ids'],
+    auditSubjects: values['audit-subjects'],
     drainTimeoutMs: values['drain-timeout'],
   });
 }

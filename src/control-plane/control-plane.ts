@@ -10,11 +10,15 @@ import { OverloadWatch, ProcessGauges } from '../process/overload-watch.js';
 import { StartFault } from '../process/start-fault.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { Names } from '../names/names.js';
+import { AccessLog } from '../observation/access-log.js';
+import { RequestWatch } from '../observation/request-watch.js';
 import { HostPolicy } from '../shared/host-policy.js';
 import type { Logger } from '../shared/logger.js';
+import { RequestIds } from '../shared/request-ids.js';
 import { StoreDamage } from '../store/check-embedded.js';
 import { openRecordStore } from '../store/open-record-store.js';
 import type { RecordStore } from '../store/record-store.js';
+import { AuditTrail } from './audit.js';
 import { Compositions } from './compositions/compositions.js';
 import { createHttpApp, type HttpApp } from './http/http-app.js';
 import { RateLimiter } from './http/rate-limiter.js';
@@ -67,7 +71,9 @@ export class ControlPlane {
       shares: options.composerShares,
       logger,
     });
+    const accessLog = new AccessLog(logger, options.accessLog);
     const mcp = new McpEndpoints({
+      watch: new RequestWatch(accessLog, undefined),
       overload,
       directory,
       compositions,
@@ -97,7 +103,9 @@ export class ControlPlane {
       rates: new RateLimiter(options.requestsPerMinuteMax),
       bodyBytesMax,
       publicationWaitMs: options.publicationWaitMs,
-      isAccessLogged: options.accessLog,
+      requestIds: new RequestIds(options.requestIds),
+      accessLog,
+      audit: new AuditTrail(logger, options.auditSubjects),
       logger,
     });
     const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));

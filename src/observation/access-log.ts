@@ -30,6 +30,25 @@ export interface Refused {
   readonly status: number;
 }
 
+/** A request that no relay has had, as the control plane's own. */
+export interface Answered {
+  readonly requestId: string;
+  readonly subject: string;
+  readonly method: string;
+  readonly route: string;
+  /** Names of what it is about, as the path has them. */
+  readonly server: string | undefined;
+  readonly composition: string | undefined;
+  /** `error`: the request is not right; `refused`: it was not looked at; `fault`: it is the program's own, or the store's. */
+  readonly outcome: 'ok' | 'error' | 'refused' | 'fault';
+  readonly code: string;
+  readonly cause: string;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly requestBytes: number;
+  readonly bytes: number;
+}
+
 export class AccessLog {
   readonly #logger: Logger;
   /** A line for each request, not for refusals and failures alone. */
@@ -65,6 +84,26 @@ export class AccessLog {
       status,
     };
     this.#write(`refused ${code} ${cause}`, subject, fields);
+  }
+
+  /** A request that was answered without a relay. */
+  answered(answered: Answered): void {
+    const { requestId, subject, method, route, server, composition, outcome, code, cause, durationMs } = answered;
+    if (!this.isOfAll && outcome !== 'refused' && outcome !== 'fault') return;
+    const { status, requestBytes, bytes } = answered;
+    const fields = {
+      ...idOf(requestId),
+      subject: subject === '' ? '' : subjectHash(subject),
+      method,
+      route,
+      ...(server !== undefined && { server: bounded(server) }),
+      ...(composition !== undefined && { composition: bounded(composition) }),
+      outcome,
+      ...(code !== '' && { [outcome === 'refused' ? 'refusal' : outcome]: code }),
+      ...(cause !== '' && { cause }),
+      ...{ status, requestBytes, bytes, durationMs: tenths(durationMs) },
+    };
+    this.#write(`${outcome} ${code} ${cause}`, subject, fields);
   }
 
   /** @param subject whose failures are told apart from others', and count in a share of their own. */

@@ -25,12 +25,16 @@ t.test('the defaults are those of the decisions', async (t) => {
     healthCheckIntervalMs: 60_000,
     probeTimeoutMs: 10_000,
     requestsPerMinuteMax: 600,
+    requestIds: 'make',
+    auditSubjects: 'hash',
   });
   t.ok(Object.isFrozen(options.store));
 });
 
 t.test('options of its own, from the line and the environment', async (t) => {
   const args = ['--health-check-interval', '5s', '--rate-limit=0', '--upstream-connection-mode', 'tls-only'];
+  t.match(load([]), { requestIds: 'make', auditSubjects: 'hash' });
+  t.match(load(['--request-ids=trust', '--audit-subjects', 'plain']), { requestIds: 'trust', auditSubjects: 'plain' });
   const options = load(args, { SWITCHYARD_PROBE_TIMEOUT: '3s', SWITCHYARD_RATE_LIMIT: '7' });
   t.match(options, {
     healthCheckIntervalMs: 5_000,

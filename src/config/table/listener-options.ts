@@ -77,15 +77,15 @@ export const requestOptions = {
     fallback: '4MiB',
     parse: values.size({ minBytes: 1, maxBytes: limits.requestBodyBytesMax }),
   },
-} as const satisfies OptionTable;
-
-export const callerOptions = {
   'request-ids': {
     placeholder: '<mode>',
     meaning: 'x-request-id of answers, log lines and calls to backends: make one, trust the one that came, or off',
     fallback: 'make',
     parse: values.oneOf('make', 'trust', 'off'),
   },
+} as const satisfies OptionTable;
+
+export const callerOptions = {
   'slow-reader-timeout': {
     placeholder: '<duration>',
     meaning: 'how long a caller may take nothing of its answer before it is cut off',

@@ -112,6 +112,13 @@ export const registryOptions = {
     fallback: '10s',
     parse: values.duration({ minMs: 1 }),
   },
+  'audit-subjects': {
+    placeholder: '<form>',
+    meaning:
+      'how the log names subjects where it tells a change and who made it: hash, as everywhere in the log, or plain',
+    fallback: 'hash',
+    parse: values.oneOf('hash', 'plain'),
+  },
   'rate-limit': {
     placeholder: '<count>',
     meaning: 'requests a minute of one subject, or of one address without a valid token; 0 for any number',

@@ -1,22 +1,21 @@
-// One line per request (`--access-log`): who, what and how it went; never arguments, tokens or whole session ids.
+// A line for each request that the relay has not had (`--access-log`): who, what and how it went; never arguments, tokens or
+// whole session ids. Without the option those that were refused or failed have lines all the same, the first of a kind.
 import type { FastifyInstance } from 'fastify';
-import { subjectHash, type Logger } from '../../shared/logger.js';
+import type { AccessLog } from '../../observation/access-log.js';
 
-export function logAccess(app: FastifyInstance, logger: Logger): void {
+export function logAccess(app: FastifyInstance, log: AccessLog): void {
+  app.decorateRequest('failure', null);
+  app.decorateRequest('isRelayed', false);
   app.addHook('onResponse', async (request, reply) => {
-    const { subject, method, routeOptions } = request;
+    if (request.isRelayed) return;
+    const { subject, method, routeOptions, failure, id } = request;
     const { server, composition } = request.params as Record<string, string | undefined>;
-    logger.info(
-      {
-        subject: subject === '' ? '' : subjectHash(subject),
-        method,
-        route: routeOptions.url ?? '',
-        server,
-        composition,
-        status: reply.statusCode,
-        durationMs: Math.round(reply.elapsedTime),
-      },
-      'request',
-    );
+    const { outcome = 'ok', code = '', cause = '' } = failure ?? {};
+    log.answered({
+      ...{ requestId: id, subject, method, route: routeOptions.url ?? '', server, composition },
+      ...{ outcome, code, cause, status: reply.statusCode, durationMs: reply.elapsedTime },
+      requestBytes: Number(request.headers['content-length'] ?? 0),
+      bytes: Number(reply.getHeader('content-length') ?? 0),
+    });
   });
 }

@@ -14,6 +14,8 @@ const METHODS = 'GET, POST, PUT, DELETE, OPTIONS';
 /** Sent twice, each of two programs on the way may go by another one. */
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
 
+const HEAD_AMBIGUOUS = { outcome: 'refused', code: 'head-ambiguous' } as const;
+
 const REFUSED_TOKENS = {
   missing: refusals.tokenMissing,
   invalid: refusals.tokenInvalid,
@@ -40,7 +42,7 @@ export class Admission {
     const refusal = this.#hosts.check(host, origin);
     if (refusal !== undefined) throw refusedBy(refusal);
     const repeated = repeatedHeader(request.raw.rawHeaders);
-    if (repeated !== undefined) throw new Refused(400, `Send ${repeated} once`);
+    if (repeated !== undefined) throw new Refused(400, `Send ${repeated} once`, {}, HEAD_AMBIGUOUS);
   }
 
   /** @returns the subject, `''` where none is needed. Throws when the request is refused. */
@@ -49,7 +51,7 @@ export class Admission {
       routeConfig.isOpen === true ? undefined : await this.#tokens.verify(request.headers.authorization ?? '');
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
     if (routeConfig.isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
-    if (verified?.kind === 'refused') throw refusedBy(REFUSED_TOKENS[verified.reason]);
+    if (verified?.kind === 'refused') throw refusedBy(REFUSED_TOKENS[verified.reason], verified.cause);
     return subject ?? '';
   }
 
@@ -69,7 +71,12 @@ export class Admission {
   #checkRate(key: string): void {
     const waitS = this.#rates.admit(key);
     if (waitS > 0)
-      throw new Refused(429, `Too many requests: try again in ${waitS} s`, { 'retry-after': String(waitS) });
+      throw new Refused(
+        429,
+        `Too many requests: try again in ${waitS} s`,
+        { 'retry-after': String(waitS) },
+        { outcome: 'refused', code: 'rate-limited' },
+      );
   }
 }
 
@@ -89,7 +96,8 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
 }
 
 /** The refusals are the dataplane's too, which tells some of them as JSON-RPC errors. */
-function refusedBy(refusal: Refusal): Refused {
+function refusedBy(refusal: Refusal, cause?: string): Refused {
   const [name = '', value = ''] = refusal.headers;
-  return new Refused(refusal.status, refusal.message, name === '' ? {} : { [name]: value });
+  const { status, message, code } = refusal;
+  return new Refused(status, message, name === '' ? {} : { [name]: value }, { outcome: 'refused', code, cause });
 }

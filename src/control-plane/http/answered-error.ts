@@ -5,7 +5,16 @@ import { CompositionFault } from '../compositions/composition-fault.js';
 import { RegistryFault } from '../registry/registry-fault.js';
 import { describeViolation } from './violation.js';
 
-export interface AnsweredError {
+/** For the log. */
+export interface Failure {
+  /** `error`: the request is not right; `refused`: it was not looked at; `fault`: it is ours, or the store's. */
+  readonly outcome: 'error' | 'refused' | 'fault';
+  readonly code: string;
+  /** What the caller is not told. */
+  readonly cause?: string | undefined;
+}
+
+export interface AnsweredError extends Failure {
   readonly status: number;
   readonly detail: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -17,14 +26,31 @@ export class Refused extends Error implements AnsweredError {
   readonly status: number;
   readonly detail: string;
   readonly headers: Readonly<Record<string, string>>;
+  readonly outcome: Failure['outcome'];
+  readonly code: string;
+  override readonly cause: string | undefined;
 
-  constructor(status: number, detail: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: number,
+    detail: string,
+    headers: Readonly<Record<string, string>> = {},
+    failure: Failure = failureOf(status),
+  ) {
     super(detail);
+    this.outcome = failure.outcome;
+    this.code = failure.code;
+    this.cause = failure.cause;
     this.status = status;
     this.detail = detail;
     this.headers = headers;
   }
 }
+
+function failureOf(status: number): Failure {
+  return { outcome: 'error', code: CODES[status] ?? 'invalid' };
+}
+
+const CODES: Readonly<Record<number, string>> = { 404: 'not-found', 413: 'body-too-large', 414: 'path-too-long' };
 
 const STORE_RETRY_S = '2';
 
@@ -51,19 +77,23 @@ const wordsForPeople: Readonly<Record<string, string>> = {
 export function answerTo(error: unknown): AnsweredError | undefined {
   if (error instanceof Refused) return error;
   if (error instanceof RegistryFault || error instanceof CompositionFault) {
-    return { status: statusOfFault[error.code], detail: error.message };
+    return { outcome: 'error', code: error.code, status: statusOfFault[error.code], detail: error.message };
   }
   if (error instanceof RecordStoreFault) {
-    return { status: 503, detail: 'The store cannot be reached: try again', headers: { 'retry-after': STORE_RETRY_S } };
+    const headers = { 'retry-after': STORE_RETRY_S };
+    return {
+      ...{ outcome: 'fault', code: 'store-failed', status: 503 },
+      ...{ detail: 'The store cannot be reached: try again', headers },
+    };
   }
   if (!isFastifyError(error)) return undefined;
   const [violation] = error.validation ?? [];
   if (violation !== undefined) {
-    return { status: 422, detail: describeViolation(violation, error.validationContext ?? 'body') };
+    return { ...failureOf(422), status: 422, detail: describeViolation(violation, error.validationContext ?? 'body') };
   }
   const { code, statusCode = 500, message } = error;
   if (statusCode < 400 || statusCode > 499) return undefined;
-  return { status: statusCode, detail: wordsForPeople[code] ?? message };
+  return { ...failureOf(statusCode), status: statusCode, detail: wordsForPeople[code] ?? message };
 }
 
 function isFastifyError(error: unknown): error is FastifyError {

@@ -1,9 +1,20 @@
 // What our hooks and routes add to fastify's own types.
 
+import type { AuditTrail } from '../audit.js';
+import type { Failure } from './answered-error.js';
+
 declare module 'fastify' {
+  interface FastifyInstance {
+    audit: AuditTrail;
+  }
+
   interface FastifyRequest {
     /** The token's subject; `''` on routes that need none. */
     subject: string;
+    /** Why it was not answered as it asked to be; `null` as long as nothing is wrong. */
+    failure: Failure | null;
+    /** The relay has it, and tells how it ends. */
+    isRelayed: boolean;
   }
 
   /** What a route says of itself. */
@@ -14,5 +25,3 @@ declare module 'fastify' {
     readonly isUncounted?: boolean;
   }
 }
-
-export {};

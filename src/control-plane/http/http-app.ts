@@ -12,7 +12,10 @@ import type { TokenVerifier } from '../../auth/token-verifier.js';
 import type { Overload } from '../../process/overload.js';
 import type { HostPolicy } from '../../shared/host-policy.js';
 import { limits } from '../../shared/limits.js';
+import type { AccessLog } from '../../observation/access-log.js';
 import type { Logger } from '../../shared/logger.js';
+import type { RequestIds } from '../../shared/request-ids.js';
+import type { AuditTrail } from '../audit.js';
 import { Admission, isPreflight } from './admission.js';
 import { answerTo, Refused } from './answered-error.js';
 import './fastify-types.js';
@@ -41,7 +44,9 @@ export interface HttpAppParts extends StatusParts {
   readonly bodyBytesMax: number;
   /** How long a change waits until the dataplane obeys it for everybody. */
   readonly publicationWaitMs: number;
-  readonly isAccessLogged: boolean;
+  readonly requestIds: RequestIds;
+  readonly accessLog: AccessLog;
+  readonly audit: AuditTrail;
   readonly logger: Logger;
 }
 
@@ -56,6 +61,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     forceCloseConnections: 'idle',
     requestTimeout: limits.requestReceiveMsMax,
     http: { maxHeaderSize: limits.requestHeaderBytesMax },
+    genReqId: ({ headers }) => parts.requestIds.of(singleText(headers['x-request-id'])),
     routerOptions: { maxParamLength: limits.pathParameterCharsMax },
     // Paths that cannot be decoded come here past every hook.
     frameworkErrors: (error, request, reply) => {
@@ -71,7 +77,8 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   readJsonBodies(app);
   letIn(app, new Admission(parts.hosts, parts.tokens, parts.rates, parts.overload));
   app.setErrorHandler((error, request, reply) => answerError(error, request, reply, parts.logger));
-  if (parts.isAccessLogged) logAccess(app, parts.logger);
+  logAccess(app, parts.accessLog);
+  app.decorate('audit', parts.audit);
 
   mountStatusRoutes(app, parts);
   mountServerRoutes(app, parts.registry, parts.publicationWaitMs);
@@ -86,6 +93,7 @@ function letIn(app: FastifyInstance, admission: Admission): void {
   app.decorateRequest('subject', '');
   app.addHook('onRequest', async (request, reply) => {
     setSecurityHeaders(reply);
+    if (request.id !== '') reply.raw.setHeader('x-request-id', request.id);
     admission.checkOrigin(request);
     const corsHeaders = admission.corsHeaders(request);
     for (let i = 0; i < corsHeaders.length; i += 2) reply.raw.setHeader(corsHeaders[i] ?? '', corsHeaders[i + 1] ?? '');
@@ -95,6 +103,10 @@ function letIn(app: FastifyInstance, admission: Admission): void {
     admission.checkLoad(request, request.routeOptions.config);
     return undefined;
   });
+}
+
+function singleText(value: string | readonly string[] | undefined): string {
+  return typeof value === 'string' ? value : '';
 }
 
 /** On Node's own response, so that MCP's answers have them too. */
@@ -108,8 +120,9 @@ function unknownRoute({ url }: FastifyRequest): Refused {
   const methods = Object.values<Operation>(operations)
     .filter((operation) => pathPattern(operation).test(path))
     .flatMap(({ method, tag }) => (method === 'GET' && tag !== 'mcp' ? ['GET', 'HEAD'] : [method]));
-  if (methods.length === 0) return new Refused(404, 'Not Found');
-  return new Refused(405, 'Method Not Allowed', { allow: methods.join(', ') });
+  if (methods.length === 0) return new Refused(404, 'Not Found', {}, { outcome: 'refused', code: 'path-unknown' });
+  const failure = { outcome: 'refused', code: 'method-not-allowed' } as const;
+  return new Refused(405, 'Method Not Allowed', { allow: methods.join(', ') }, failure);
 }
 
 function pathPattern({ path }: Operation): RegExp {
@@ -120,6 +133,7 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
   const answered = answerTo(error);
   if (answered === undefined) logger.error({ err: error, route: request.routeOptions.url }, 'request failed');
   const { status, detail, headers = {} } = answered ?? { status: 500, detail: 'Internal error: see the log' };
+  request.failure = answered ?? { outcome: 'fault', code: 'internal-error' };
   // fastify would close the connection on a body half-way: whoever is still sending it would never see the answer. Node
   // throws the rest away as it comes, for as long as a request may take.
   reply.removeHeader('connection');

@@ -1,12 +1,18 @@
 // Makes a route of an operation: its routeConfig, its schemas and its status are the operation's.
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { ChangeNote, type AuditedRequest } from '../audit.js';
+import { answerTo } from './answered-error.js';
+import { UNPUBLISHED_HEADER } from './routes/change-answer.js';
 import { routePath, type Operation } from './operation.js';
 import { schemas, shapeOf, type JsonSchema } from './schemas.js';
 import { withCamelCaseMembers } from './snake-case.js';
 
-/** Resolves with the answer's body. The status is that of the operation's first answer unless the reply has another. */
-export type OperationHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+/**
+ * Resolves with the answer's body. The status is that of the operation's first answer unless the reply has another.
+ * @param note for what an operation that is audited has changed.
+ */
+export type OperationHandler = (request: FastifyRequest, reply: FastifyReply, note: ChangeNote) => Promise<unknown>;
 
 export function mount(app: FastifyInstance, operation: Operation, handler: OperationHandler): void {
   const status = operation.answers[0]?.status ?? 200;
@@ -18,8 +24,30 @@ export function mount(app: FastifyInstance, operation: Operation, handler: Opera
     preValidation: async (request) => {
       request.body = withCamelCaseMembers(request.body);
     },
-    handler: async (request, reply) => handler(request, reply.code(status)),
+    handler: async (request, reply) => {
+      const note = new ChangeNote();
+      let fault = '';
+      try {
+        return await handler(request, reply.code(status), note);
+      } catch (error) {
+        fault = answerTo(error)?.code ?? 'internal-error';
+        throw error;
+      } finally {
+        // A change that is made is told, whatever became of the request.
+        if (operation.isAudited === true) app.audit.write(auditedRequest(operation, request, reply, fault), note);
+      }
+    },
   });
+}
+
+function auditedRequest(
+  operation: Operation,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  fault: string,
+): AuditedRequest {
+  const unpublished = Number(reply.getHeader(UNPUBLISHED_HEADER) ?? 0);
+  return { operation: operation.id, requestId: request.id, subject: request.subject, fault, unpublished };
 }
 
 function requestSchema({ query, body }: Operation): FastifySchema {

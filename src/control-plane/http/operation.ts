@@ -33,6 +33,8 @@ export interface Operation {
   readonly description?: string;
   /** Answered without a token. */
   readonly isOpen?: true;
+  /** Changes something: its handler writes down what, and a line of the log tells it. */
+  readonly isAudited?: true;
   /** Not counted by the rate limit. */
   readonly isUncounted?: true;
   readonly query?: Readonly<Record<string, JsonSchema>>;

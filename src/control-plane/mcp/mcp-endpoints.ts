@@ -33,6 +33,7 @@ import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
+import type { RequestWatch } from '../../observation/request-watch.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Directory } from '../mirror/directory.js';
@@ -51,6 +52,8 @@ export interface McpEndpointsOptions {
   readonly names: Names;
   readonly sessionIdleTimeoutMs: number;
   readonly bodyBytesMax: number;
+  /** `undefined` where nobody wants to know how requests come out. */
+  readonly watch?: RequestWatch | undefined;
   readonly logger: Logger;
 }
 
@@ -102,13 +105,21 @@ export class McpEndpoints {
   }
 
   /** Any method on `/mcp`. */
-  handleAggregate(subject: string, request: IncomingMessage, response: ServerResponse): void {
-    void this.#serve(subject, request, response, () => this.#findAggregate());
+  handleAggregate(subject: string, request: IncomingMessage, response: ServerResponse, requestId = ''): void {
+    const exchange = this.#exchangeOf(request, response, requestId);
+    void this.#serve(subject, AGGREGATE_ID, request, exchange, () => this.#findAggregate());
   }
 
   /** Any method on `/servers/{reference}/mcp`; the reference is a composition's id or name, percent-decoded. */
-  handleComposition(reference: string, subject: string, request: IncomingMessage, response: ServerResponse): void {
-    void this.#serve(subject, request, response, () => this.#findComposition(reference, subject));
+  handleComposition(
+    reference: string,
+    subject: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    requestId = '',
+  ): void {
+    const exchange = this.#exchangeOf(request, response, requestId);
+    void this.#serve(subject, reference, request, exchange, () => this.#findComposition(reference, subject));
   }
 
   /** Ends the streams that would never end by themselves, and opens no more. */
@@ -123,16 +134,22 @@ export class McpEndpoints {
     this.#context.deadlines.stop();
   }
 
+  #exchangeOf(request: IncomingMessage, response: ServerResponse, requestId: string): NodeExchange {
+    return new NodeExchange(this.#context, request, response, relayedMethod(request), requestId);
+  }
+
   async #serve(
     subject: string,
+    hostName: string,
     request: IncomingMessage,
-    response: ServerResponse,
+    exchange: NodeExchange,
     find: () => Promise<CompiledVirtualHost | undefined>,
   ): Promise<void> {
-    const method = relayedMethods.find((each) => each === request.method);
-    const exchange = new NodeExchange(this.#context, request, response, method);
-    const refusal = method === undefined ? METHOD_NOT_ALLOWED : await this.#take(subject, exchange, find);
-    if (refusal !== undefined) refuse(exchange, refusal);
+    const isRelayed = relayedMethod(request) !== undefined;
+    const refusal = isRelayed ? await this.#take(subject, exchange, find) : METHOD_NOT_ALLOWED;
+    if (refusal === undefined) return;
+    this.#options.watch?.refused(exchange.request, hostName, { refusal, subject });
+    refuse(exchange, refusal);
   }
 
   /** The steps behind the method. @returns why the request is refused; otherwise the relay has it. */
@@ -148,8 +165,11 @@ export class McpEndpoints {
     if (typeof answerForms !== 'string') return this.#refusalByHead(exchange, answerForms);
     if ((await exchange.receive(answerForms)) === 'too-large') return refusals.bodyTooLarge;
     const refusal = await this.#refusalOutside(subject, head, request.body);
-    if (refusal === undefined) this.#relay.handle({ subject, virtualHost }, exchange);
-    return refusal;
+    if (refusal !== undefined) return refusal;
+    const caller = { subject, virtualHost };
+    this.#options.watch?.watch(caller, exchange);
+    this.#relay.handle(caller, exchange);
+    return undefined;
   }
 
   /** Under the id that is in the body of a POST, which is received for that. */
@@ -200,6 +220,10 @@ export class McpEndpoints {
     const host = await this.#options.compositions.findHost(reference, subject);
     return host && this.#virtualHosts.compile(host.id, host.backends);
   }
+}
+
+function relayedMethod({ method }: IncomingMessage): (typeof relayedMethods)[number] | undefined {
+  return relayedMethods.find((each) => each === method);
 }
 
 /** A large one in slices, with others' turns of the event loop between them. */

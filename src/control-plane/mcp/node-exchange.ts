@@ -43,6 +43,7 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     message: IncomingMessage,
     response: ServerResponse,
     method: ExchangeRequest['method'] = 'POST',
+    requestId = '',
   ) {
     super();
     this.#context = context;
@@ -50,7 +51,7 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     this.#response = response;
     const { sessionId, lastEventId } = (this.head = readTransportHead(message));
     this.#request = {
-      ...{ method, sessionId, lastEventId, requestId: '' },
+      ...{ method, sessionId, lastEventId, requestId },
       ...{ answerForms: 'json', passthroughHeaders: [], body: NO_BODY },
     };
     response.on('close', () => this.#onClose());

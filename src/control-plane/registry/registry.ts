@@ -10,6 +10,7 @@ import { retrySwap } from '../../store/retry-swap.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { PublicationWait } from '../compositions/publication-wait.js';
+import type { ChangeNote } from '../audit.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import type { Probe, Prober } from '../prober/prober.js';
@@ -129,7 +130,7 @@ export class Registry {
   }
 
   /** Probes the server and keeps it, active or not. Faults: `invalid`, `name-taken`, `registry-full`. */
-  async register(input: ServerInput, wait?: PublicationWait): Promise<ServerRecord> {
+  async register(input: ServerInput, wait?: PublicationWait, note?: ChangeNote): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     // Asked before the probe, which takes its time; what counts is the swap.
     await this.#refuseTakenName(checked.name);
@@ -148,6 +149,7 @@ export class Registry {
       await this.#refuseTakenName(checked.name);
       return undefined;
     });
+    note?.made(undefined, record);
     this.#logger.info({ server: record.name, status: record.status, error: record.lastError }, 'server registered');
     await this.#tellChange(job, wait);
     return record;
@@ -158,11 +160,16 @@ export class Registry {
    * under the old id, and is probed.
    * Faults: `not-found`, `invalid`, `name-taken`.
    */
-  async replace(reference: string, input: ServerInput, wait?: PublicationWait): Promise<ServerRecord> {
+  async replace(
+    reference: string,
+    input: ServerInput,
+    wait?: PublicationWait,
+    note?: ChangeNote,
+  ): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     const { id } = (await this.#require(reference)).record;
     let probe: Probe | undefined;
-    const [record, job] = await retrySwap(async () => {
+    const [known, record, job] = await retrySwap(async () => {
       const before = await this.#require(id);
       const change = createJob({ servers: [id, before.record.name, checked.name] });
       await this.#refuseTakenName(checked.name, id);
@@ -180,9 +187,9 @@ export class Registry {
       if (isSamePlace(before.record, said)) {
         const { auth: _same, ...words } = said;
         const after = { ...before.record, ...words, slug, updatedAt };
-        const { bytes: _, ...known } = before;
-        const isDone = await this.#storage.tryUpdate(before, { ...known, record: after }, undefined, change);
-        return isDone ? [after, change] : undefined;
+        const { bytes: _, ...rest } = before;
+        const isDone = await this.#storage.tryUpdate(before, { ...rest, record: after }, undefined, change);
+        return isDone ? [before.record, after, change] : undefined;
       }
       probe ??= await this.#prober.probe(checked.url, said.auth ?? undefined);
       const { createdAt } = before.record;
@@ -190,27 +197,31 @@ export class Registry {
       const named = { ...blank, record: { ...blank.record, slug, createdAt, updatedAt } };
       const after = afterProbe(named, probe, 'at-once', updatedAt);
       const contents = { ...contentsOf(probe), toolsBefore: await this.#storage.loadTools(id) };
-      return (await this.#storage.tryUpdate(before, after, contents, change)) ? [after.record, change] : undefined;
+      const isDone = await this.#storage.tryUpdate(before, after, contents, change);
+      return isDone ? [before.record, after.record, change] : undefined;
     });
+    note?.made(known, record);
     this.#logger.info({ server: record.name, status: record.status, error: record.lastError }, 'server changed');
     await this.#tellChange(job, wait);
     return record;
   }
 
   /** Fault: `not-found`. */
-  async remove(reference: string, wait?: PublicationWait): Promise<void> {
+  async remove(reference: string, wait?: PublicationWait, note?: ChangeNote): Promise<void> {
     const { id, name } = (await this.#require(reference)).record;
     const job = createJob({ servers: [id, name] });
-    await retrySwap(async () => {
+    const removed = await retrySwap(async () => {
       const server = await this.#require(id);
-      return (await this.#storage.tryDelete(server, await this.#storage.loadTools(id), job)) ? true : undefined;
+      const tools = await this.#storage.loadTools(id);
+      return (await this.#storage.tryDelete(server, tools, job)) ? server.record : undefined;
     });
+    note?.made(removed, undefined);
     this.#logger.info({ server: name }, 'server removed');
     await this.#tellChange(job, wait);
   }
 
   /** Probes now, and sets the status both ways. Faults: `not-found`, `refresh-running` (in this process). */
-  async refresh(reference: string, wait?: PublicationWait): Promise<RefreshReport> {
+  async refresh(reference: string, wait?: PublicationWait, note?: ChangeNote): Promise<RefreshReport> {
     const { record } = await this.#require(reference);
     if (this.#refreshing.has(record.id)) {
       throw new RegistryFault('refresh-running', `A refresh of ${record.name} is running`);
@@ -219,7 +230,10 @@ export class Registry {
     try {
       const startedAtMs = performance.now();
       const settlement = await this.#settle(record, await this.#prober.probe(record.url, record.auth), 'at-once', wait);
-      return reportOf(record, settlement, performance.now() - startedAtMs);
+      const report = reportOf(record, settlement, performance.now() - startedAtMs);
+      const { id, name, status } = record;
+      note?.made({ id, name, status }, { id, name, ...report });
+      return report;
     } finally {
       this.#refreshing.delete(record.id);
     }

@@ -69,4 +69,8 @@ export const controlPlaneLimits = {
   publicationCheckPauseMs: 50,
   /** virtual hosts of the control plane kept compiled → the least recently used is dropped, and compiled again */
   controlPlaneVirtualHostsMax: 16_384,
+  /** characters of one member of what was changed, in the log's line about it → its beginning, its length and a hash are told */
+  auditValueCharsMax: 512,
+  /** subjects of a composition in such a line → the first are told, with their number and a hash of all */
+  auditSubjectsMax: 20,
 } as const;

@@ -10,10 +10,14 @@ import { createHttpApp, type HttpApp, type HttpAppParts } from '../../../src/con
 import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
 import { RegistryFault, type RegistryFaultCode } from '../../../src/control-plane/registry/registry-fault.js';
 import { Overload } from '../../../src/process/overload.js';
+import { AuditTrail } from '../../../src/control-plane/audit.js';
+import { AccessLog } from '../../../src/observation/access-log.js';
+import { RequestIds } from '../../../src/shared/request-ids.js';
 import { HostPolicy } from '../../../src/shared/host-policy.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { tokenOptions } from '../../auth/token-options.js';
 import { limits } from '../../../src/shared/limits.js';
+import { subjectHash } from '../../../src/shared/logger.js';
 import { createKeyPair } from '../../support/keys.js';
 import { logInto } from '../../support/log-lines.js';
 import { mint } from '../../support/tokens.js';
@@ -25,11 +29,18 @@ const tokens = new TokenVerifier(tokenOptions({ publicKey: key.publicKeyPem }));
 interface Stage {
   readonly app: HttpApp;
   readonly lines: readonly string[];
+  /** Of the access log. */
+  readonly requestLines: readonly string[];
 }
 
 /** An app whose registry and compositions do nothing but fail. */
-async function setStage(t: Test, error: unknown, overrides: Partial<HttpAppParts> = {}): Promise<Stage> {
+async function setStage(
+  t: Test,
+  error: unknown,
+  overrides: Partial<HttpAppParts & { isOfAll: boolean }> = {},
+): Promise<Stage> {
   const lines: string[] = [];
+  const requestLines: string[] = [];
   const fail = async (): Promise<never> => {
     throw error;
   };
@@ -52,13 +63,15 @@ async function setStage(t: Test, error: unknown, overrides: Partial<HttpAppParts
     rates: new RateLimiter(0),
     bodyBytesMax: 1_024,
     publicationWaitMs: 10_000,
-    isAccessLogged: false,
+    requestIds: new RequestIds('make'),
+    accessLog: new AccessLog(logInto(requestLines), overrides.isOfAll === true),
+    audit: new AuditTrail(logInto([]), 'hash'),
     logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }),
     overload: new Overload(logInto([])),
     ...overrides,
   });
   t.teardown(() => app.close());
-  return { app, lines };
+  return { app, lines, requestLines };
 }
 
 async function answerOf({ app }: Stage, method: 'GET' | 'POST' | 'DELETE', url: string): Promise<[number, unknown]> {
@@ -159,4 +172,29 @@ t.test('members at fault are named by their path, with what is cut off of endles
     128 + ' is not a known member: remove it or correct its name'.length,
   );
   t.same(stage.lines, []);
+});
+
+t.test('each request has an id and a line that says how it came out', async (t) => {
+  const stage = await setStage(t, new RegistryFault('name-taken', 'taken'), { isOfAll: true });
+  const lineOf = async (request: { method: 'GET' | 'POST'; url: string; token?: string }): Promise<unknown> => {
+    const { method, url, token = authorization } = request;
+    const answer = await stage.app.inject({ method, url, headers: { authorization: token, host: 'localhost' } });
+    const line = JSON.parse(stage.requestLines.at(-1) ?? '{}') as Readonly<Record<string, unknown>>;
+    t.type(line['durationMs'], 'number');
+    t.equal(line['status'], answer.statusCode);
+    t.ok(line['requestId'] !== '' && line['requestId'] === answer.headers['x-request-id'], 'the id is in the answer');
+    return line;
+  };
+  t.match(await lineOf({ method: 'GET', url: '/health' }), { outcome: 'ok', status: 200, route: '/health' });
+  const unauthorized = await lineOf({ method: 'GET', url: '/servers', token: 'Bearer a.b' });
+  t.match(unauthorized, { outcome: 'refused', refusal: 'token-invalid', cause: 'form', subject: '' });
+  t.match(await lineOf({ method: 'GET', url: '/nowhere' }), { outcome: 'refused', refusal: 'path-unknown' });
+  const taken = await lineOf({ method: 'POST', url: '/servers/x/refresh' });
+  t.match(taken, { outcome: 'error', error: 'name-taken', status: 409, server: 'x', subject: subjectHash('s') });
+  const failing = await setStage(t, new Error('boom'));
+  await answerOf(failing, 'GET', '/servers');
+  await answerOf(failing, 'POST', '/servers/x/refresh');
+  t.equal(failing.requestLines.length, 1, 'the first of a kind alone, unless all are wanted');
+  const line: unknown = JSON.parse(failing.requestLines[0] ?? '{}');
+  t.match(line, { msg: 'request not served', outcome: 'fault', fault: 'internal-error', status: 500 });
 });

@@ -23,9 +23,9 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
     return page.items;
   });
 
-  mount(app, operations.createComposition, async (request, reply) => {
+  mount(app, operations.createComposition, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    const composition = await compositions.create(inputOf(request), request.subject, wait);
+    const composition = await compositions.create(inputOf(request), request.subject, wait, note);
     tellUnpublished(reply, wait);
     reply.header('location', `/compositions/${composition.id}`);
     return composition;
@@ -38,16 +38,17 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
     return composition;
   });
 
-  mount(app, operations.replaceComposition, async (request, reply) => {
+  mount(app, operations.replaceComposition, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    const composition = await compositions.replace(referenceOf(request), inputOf(request), request.subject, wait);
+    const reference = referenceOf(request);
+    const composition = await compositions.replace(reference, inputOf(request), request.subject, wait, note);
     tellUnpublished(reply, wait);
     return composition;
   });
 
-  mount(app, operations.removeComposition, async (request, reply) => {
+  mount(app, operations.removeComposition, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    await compositions.remove(referenceOf(request), wait);
+    await compositions.remove(referenceOf(request), wait, note);
     tellUnpublished(reply, wait);
   });
 }

@@ -20,7 +20,8 @@ export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Prom
       url: routePath(operations.postAggregate),
       handler: async (request, reply) => {
         reply.hijack();
-        mcp.handleAggregate(request.subject, request.raw, reply.raw);
+        request.isRelayed = true;
+        mcp.handleAggregate(request.subject, request.raw, reply.raw, request.id);
       },
     });
 
@@ -30,7 +31,8 @@ export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Prom
       handler: async (request, reply) => {
         const { composition } = request.params as { composition: string };
         reply.hijack();
-        mcp.handleComposition(composition, request.subject, request.raw, reply.raw);
+        request.isRelayed = true;
+        mcp.handleComposition(composition, request.subject, request.raw, reply.raw, request.id);
       },
     });
   });

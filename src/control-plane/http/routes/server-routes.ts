@@ -33,9 +33,9 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
     return page.items;
   });
 
-  mount(app, operations.registerServer, async (request, reply) => {
+  mount(app, operations.registerServer, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    const server = await registry.register(inputOf(request), wait);
+    const server = await registry.register(inputOf(request), wait, note);
     tellUnpublished(reply, wait);
     reply.header('location', `/servers/${server.id}`);
     return server;
@@ -48,22 +48,22 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
     return server;
   });
 
-  mount(app, operations.replaceServer, async (request, reply) => {
+  mount(app, operations.replaceServer, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    const server = await registry.replace(referenceOf(request), inputOf(request), wait);
+    const server = await registry.replace(referenceOf(request), inputOf(request), wait, note);
     tellUnpublished(reply, wait);
     return server;
   });
 
-  mount(app, operations.removeServer, async (request, reply) => {
+  mount(app, operations.removeServer, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    await registry.remove(referenceOf(request), wait);
+    await registry.remove(referenceOf(request), wait, note);
     tellUnpublished(reply, wait);
   });
 
-  mount(app, operations.refreshServer, async (request, reply) => {
+  mount(app, operations.refreshServer, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    const report = await registry.refresh(referenceOf(request), wait);
+    const report = await registry.refresh(referenceOf(request), wait, note);
     tellUnpublished(reply, wait);
     return report;
   });

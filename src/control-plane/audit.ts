@@ -1,0 +1,116 @@
+// A line in the log for each change that somebody makes: who, what, and how it was before and after. No secrets: of a URL its
+// origin, of what may be large its beginning, and of both a hash, so that it is seen whether they are others. Cold.
+import { createHash } from 'node:crypto';
+import { limits } from '../shared/limits.js';
+import { subjectHash, type Logger } from '../shared/logger.js';
+
+/** A change that is under way: whoever makes it writes down what it was, once it is made. */
+export class ChangeNote {
+  #change: { readonly before: object | undefined; readonly after: object | undefined } | undefined;
+
+  /** @param before `undefined` for what is new; `after` for what is gone. */
+  made(before: object | undefined, after: object | undefined): void {
+    this.#change = { before, after };
+  }
+
+  /** `undefined` until it is made. */
+  get change(): { readonly before: object | undefined; readonly after: object | undefined } | undefined {
+    return this.#change;
+  }
+}
+
+export interface AuditedRequest {
+  readonly operation: string;
+  readonly requestId: string;
+  readonly subject: string;
+  /** Why the request failed, though the change is made; `''` when it did not. */
+  readonly fault: string;
+  /** User configs that do not have the change yet. */
+  readonly unpublished: number;
+}
+
+export type AuditSubjects = 'hash' | 'plain';
+
+export class AuditTrail {
+  readonly #logger: Logger;
+  readonly #subjects: AuditSubjects;
+
+  constructor(logger: Logger, subjects: AuditSubjects) {
+    // Whoever wants to hear of warnings alone has not meant these.
+    this.#logger = logger.level === 'silent' ? logger : logger.child({}, { level: 'info' });
+    this.#subjects = subjects;
+  }
+
+  write({ operation, requestId, subject, fault, unpublished }: AuditedRequest, { change }: ChangeNote): void {
+    if (change === undefined) return;
+    const { before, after } = change;
+    this.#logger.info(
+      {
+        audit: operation,
+        ...(requestId !== '' && { requestId }),
+        subject: this.#who(subject),
+        ...identityOf(after ?? before),
+        ...(before !== undefined && { before: this.#told(before, after) }),
+        ...(after !== undefined && { after: this.#told(after, before) }),
+        ...(unpublished > 0 && { unpublished }),
+        ...(fault !== '' && { fault }),
+      },
+      'changed',
+    );
+  }
+
+  /** What people say of the thing; of a change only what is another. */
+  #told(thing: object, other: object | undefined): Record<string, unknown> {
+    const others = other as Readonly<Record<string, unknown>> | undefined;
+    const told: Record<string, unknown> = {};
+    for (const [member, value] of Object.entries(thing)) {
+      if (FOUND_OUT.has(member) || value === undefined) continue;
+      if (others !== undefined && JSON.stringify(others[member]) === JSON.stringify(value)) continue;
+      told[member] = this.#value(member, value);
+    }
+    return told;
+  }
+
+  #value(member: string, value: unknown): unknown {
+    if (member === 'url') return placeOf(String(value));
+    if (member === 'auth') return { hash: hashOf(value) };
+    if (member === 'maker') return this.#who(String(value));
+    if (member === 'subjects' && Array.isArray(value)) {
+      const some = value.slice(0, limits.auditSubjectsMax).map((subject) => this.#who(String(subject)));
+      return value.length > some.length ? { count: value.length, hash: hashOf(value), first: some } : some;
+    }
+    const text = JSON.stringify(value);
+    if (text.length <= limits.auditValueCharsMax) return value;
+    return { chars: text.length, hash: hashOf(value), beginning: text.slice(0, limits.auditValueCharsMax) };
+  }
+
+  #who(subject: string): string {
+    return this.#subjects === 'hash' ? subjectHash(subject) : subject.slice(0, limits.auditValueCharsMax);
+  }
+}
+
+/** What nobody says of it: the registry finds it out, or reckons it. */
+const FOUND_OUT: ReadonlySet<string> = new Set([
+  ...['id', 'slug', 'transport', 'reachable', 'toolCount', 'promptCount', 'resourceCount', 'templateCount'],
+  ...['capabilities', 'serverInfo', 'createdAt', 'updatedAt', 'lastSeen', 'lastRefreshAt', 'lastError', 'hostBytes'],
+]);
+
+function identityOf(thing: object | undefined): object {
+  const { id, name } = (thing ?? {}) as { readonly id?: string; readonly name?: string };
+  return {
+    ...(id !== undefined && { id }),
+    ...(name !== undefined && { name: name.slice(0, limits.auditValueCharsMax) }),
+  };
+}
+
+/** A path or a query may be as good as a password. */
+function placeOf(url: string): object {
+  return { origin: URL.canParse(url) ? new URL(url).origin : '', hash: hashOf(url) };
+}
+
+function hashOf(value: unknown): string {
+  return createHash('sha256')
+    .update(typeof value === 'string' ? value : JSON.stringify(value))
+    .digest('hex')
+    .slice(0, 12);
+}

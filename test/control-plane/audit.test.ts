@@ -1,0 +1,137 @@
+// Every operation that changes something has its line: who, what, before and after, and no secrets. The registry, the
+// compositions and the HTTP interface are real; nothing answers where the servers should be.
+import t, { type Test } from 'tap';
+import { TokenVerifier } from '../../src/auth/token-verifier.js';
+import { AuditTrail, ChangeNote, type AuditSubjects } from '../../src/control-plane/audit.js';
+import { createHttpApp, type HttpApp } from '../../src/control-plane/http/http-app.js';
+import type { Operation } from '../../src/control-plane/http/operation.js';
+import { operations } from '../../src/control-plane/http/operations.js';
+import { RateLimiter } from '../../src/control-plane/http/rate-limiter.js';
+import { AccessLog } from '../../src/observation/access-log.js';
+import { Overload } from '../../src/process/overload.js';
+import { HostPolicy } from '../../src/shared/host-policy.js';
+import { limits } from '../../src/shared/limits.js';
+import { subjectHash } from '../../src/shared/logger.js';
+import { RequestIds } from '../../src/shared/request-ids.js';
+import { tokenOptions } from '../auth/token-options.js';
+import { logInto } from '../support/log-lines.js';
+import { mint } from '../support/tokens.js';
+import { setStage, stores } from './stage.js';
+
+const SECRET = Buffer.alloc(32, 7);
+const authorization = `Bearer ${await mint({ sub: 'alice', algorithm: 'HS256', key: SECRET })}`;
+type Line = Readonly<Record<string, unknown>>;
+
+async function createApp(t: Test, lines: string[], subjects: AuditSubjects = 'hash'): Promise<HttpApp> {
+  const { registry, compositions, records } = await setStage(t, await stores['embedded']!(t));
+  const app = await createHttpApp({
+    ...{ registry, compositions, records },
+    mcp: { handleAggregate: () => {}, handleComposition: () => {} },
+    hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
+    tokens: new TokenVerifier(tokenOptions({ secret: SECRET })),
+    rates: new RateLimiter(0),
+    bodyBytesMax: 100_000,
+    publicationWaitMs: 10_000,
+    requestIds: new RequestIds('make'),
+    accessLog: new AccessLog(logInto([]), false),
+    audit: new AuditTrail(logInto(lines), subjects),
+    overload: new Overload(logInto([])),
+    logger: logInto([]),
+  });
+  t.teardown(() => app.close());
+  return app;
+}
+
+/** What each operation is asked, in an order in which each finds what it needs, and what its line must say. */
+const SERVER = { name: 'files', url: 'http://127.0.0.1:1/the-path?key=the-key', description: 'first' };
+const COMPOSED = { name: 'desk', servers: [{ name: 'files', tools: ['read'] }], subjects: ['bob'] };
+const asked: readonly (readonly [id: string, url: string, body: object | undefined, line: Line])[] = [
+  ['registerServer', '/servers', SERVER, { name: 'files', after: { url: { origin: 'http://127.0.0.1:1' } } }],
+  [
+    'replaceServer',
+    '/servers/files',
+    { ...SERVER, description: 'second' },
+    { name: 'files', before: { description: 'first' }, after: { description: 'second' } },
+  ],
+  ['refreshServer', '/servers/files/refresh', undefined, { name: 'files', after: { toolsAdded: 0 } }],
+  ['createComposition', '/compositions', COMPOSED, { name: 'desk', after: { subjects: [subjectHash('bob')] } }],
+  [
+    'replaceComposition',
+    '/compositions/desk',
+    { ...COMPOSED, subjects: ['bob', 'carol'] },
+    { before: { subjects: [subjectHash('bob')] }, after: { subjects: [subjectHash('bob'), subjectHash('carol')] } },
+  ],
+  ['removeComposition', '/compositions/desk', undefined, { name: 'desk', before: { description: '' } }],
+  ['removeServer', '/servers/files', undefined, { name: 'files', before: { description: 'second' } }],
+];
+
+t.test('every operation that changes something has one line, and no other has', async (t) => {
+  const lines: string[] = [];
+  const app = await createApp(t, lines);
+  const table = Object.values<Operation>(operations);
+  // The relay's messages change nothing here.
+  const changing = table.filter(({ method, tag }) => method !== 'GET' && tag !== 'mcp').map(({ id }) => id);
+  t.same(asked.map(([id]) => id).toSorted(), changing.toSorted(), 'each of them is asked');
+  for (const [id, url, body, expected] of asked) {
+    lines.length = 0;
+    const { method } = table.find((operation) => operation.id === id)!;
+    const headers = { authorization, host: 'localhost' };
+    const answer = await app.inject({ method, url, headers, ...(body !== undefined && { payload: body }) });
+    t.ok(answer.statusCode < 300, `${id}: ${answer.statusCode}`);
+    t.equal(lines.length, 1, `${id} has a line`);
+    const line = JSON.parse(lines[0] ?? '{}') as Line;
+    const requestId = answer.headers['x-request-id'];
+    t.match(line, { msg: 'changed', audit: id, level: 30, subject: subjectHash('alice'), requestId, ...expected }, id);
+    t.match(String(line['id']), /^[0-9a-f]{32}$/, id);
+    for (const secret of ['the-path', 'the-key', 'alice', 'bob'])
+      t.notOk(lines[0]?.includes(secret), `${id}: ${secret}`);
+  }
+  lines.length = 0;
+  for (const { method, path } of table.filter((operation) => operation.method === 'GET' && operation.tag !== 'mcp')) {
+    await app.inject({ method, url: path.replace(/\{\w+\}/, 'files'), headers: { authorization, host: 'localhost' } });
+  }
+  await app.inject({ method: 'DELETE', url: '/servers/files', headers: { authorization, host: 'localhost' } });
+  t.same(lines, [], 'what changes nothing has none');
+});
+
+t.test('subjects by their names, where that is wanted', async (t) => {
+  const lines: string[] = [];
+  const trail = new AuditTrail(logInto(lines), 'plain');
+  const note = new ChangeNote();
+  note.made(undefined, { id: 'x', name: 'desk', subjects: ['bob'], maker: 'alice' });
+  trail.write({ operation: 'o', requestId: '', subject: 'alice', fault: '', unpublished: 3 }, note);
+  const line = JSON.parse(lines[0] ?? '{}') as Line;
+  t.match(line, { subject: 'alice', unpublished: 3, after: { subjects: ['bob'], maker: 'alice' } });
+  t.notOk('requestId' in line);
+});
+
+t.test('a change has a line though its publication fails, and though the log is for warnings alone', async (t) => {
+  const lines: string[] = [];
+  const logger = logInto(lines);
+  logger.level = 'warn';
+  const note = new ChangeNote();
+  const trail = new AuditTrail(logger, 'hash');
+  const request = { operation: 'o', requestId: 'r', subject: 's', fault: 'store-failed', unpublished: 0 };
+  trail.write(request, note);
+  t.same(lines, [], 'nothing is changed yet');
+  note.made({ name: 'a' }, { name: 'b' });
+  trail.write(request, note);
+  t.match(JSON.parse(lines[0] ?? '{}'), { fault: 'store-failed', before: { name: 'a' }, after: { name: 'b' } });
+});
+
+t.test('a line is as long as it may be, however much was changed', async (t) => {
+  const lines: string[] = [];
+  const note = new ChangeNote();
+  const subjects = Array.from({ length: 5_000 }, (_, n) => `subject-${n}`);
+  const servers = Array.from({ length: 500 }, (_, n) => ({ name: `s${n}`, tools: ['x'.repeat(100)] }));
+  note.made(undefined, { id: 'x', name: 'n'.repeat(10_000), description: 'd'.repeat(10_000), subjects, servers });
+  new AuditTrail(logInto(lines), 'plain').write(
+    { operation: 'o', requestId: 'r', subject: 's'.repeat(5_000), fault: '', unpublished: 0 },
+    note,
+  );
+  const [text = ''] = lines;
+  t.ok(text.length < 16 * limits.auditValueCharsMax, `${text.length} characters`);
+  const { after } = JSON.parse(text) as { after: Record<string, Record<string, unknown>> };
+  t.match(after['subjects'], { count: 5_000, hash: /^[0-9a-f]{12}$/ });
+  t.match(after['servers'], { chars: JSON.stringify(servers).length, hash: /^[0-9a-f]{12}$/ });
+});
