@@ -45,11 +45,27 @@ export class TurnLog {
     t.fail(words);
   }
 
+  /**
+   * What the turn costs that somebody meets who comes at any time while something is done, ms, on the average: dear ones are met the more
+   * often. Turns that cost little are not told of, and left out.
+   */
+  async meanMetMs(pids: () => readonly number[], action: () => Promise<void>): Promise<number> {
+    const sinceMs = Date.now();
+    await action();
+    const costs = pids().flatMap((pid) => this.#costsSince(pid, sinceMs));
+    const wholeMs = costs.reduce((sum, cost) => sum + cost, 0);
+    return wholeMs === 0 ? 0 : costs.reduce((sum, cost) => sum + cost * cost, 0) / wholeMs;
+  }
+
   #dearestSince(pid: number, sinceMs: number): number {
+    return Math.max(0, ...this.#costsSince(pid, sinceMs));
+  }
+
+  #costsSince(pid: number, sinceMs: number): number[] {
     const lines = readFileSync(join(this.#directory, `${pid}.turns`), 'utf8')
       .trim()
       .split('\n');
     const costs = lines.map((line) => line.split(' ').map(Number)).filter(([atMs = 0]) => atMs >= sinceMs);
-    return Math.max(0, ...costs.map(([, costMs = 0]) => costMs));
+    return costs.map(([, costMs = 0]) => costMs);
   }
 }
