@@ -34,7 +34,7 @@ const toolsSchema = namedMembers(
 );
 const promptsSchema = namedMembers(text, itemSchema(text));
 
-type CuratedMembers = z.infer<typeof toolsSchema> | z.infer<typeof promptsSchema>;
+export type CuratedMembers = z.infer<typeof toolsSchema> | z.infer<typeof promptsSchema>;
 
 export const curationMembers = {
   prefix: text.refine(isShort, 'is too long').optional(),
@@ -42,12 +42,11 @@ export const curationMembers = {
   prompts: promptsSchema.check(({ value, issues }) => void issues.push(...sameNames(value))).optional(),
 };
 
+/** Of a backend that is written down elsewhere: all of it is curation. */
+export const curationSchema = z.strictObject(curationMembers, 'must be an object');
+
 /** What is curated of a backend. */
-export interface CuratedBackend {
-  readonly prefix?: string | undefined;
-  readonly tools?: CuratedMembers | undefined;
-  readonly prompts?: CuratedMembers | undefined;
-}
+export type CuratedBackend = z.infer<typeof curationSchema>;
 
 /** What stands before the names of a backend's tools and prompts. @param prefix of its config. */
 export function namePrefix(backendName: string, prefix: string | undefined): string {
@@ -73,6 +72,19 @@ export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.c
     }
   }
   return issues;
+}
+
+/** Two prefixes, or two names at one backend, that are the same: of each the later, and where it stands. */
+export function clashesOf(backends: ReadonlyMap<string, CuratedBackend>): ConfigIssue[] {
+  const issues = samePrefixes(backends);
+  for (const [backend, curated] of backends) {
+    for (const kind of ['tools', 'prompts'] as const) {
+      const members = curated[kind];
+      if (members === undefined) continue;
+      for (const issue of sameNames(members)) issues.push({ ...issue, path: [backend, kind, ...(issue.path ?? [])] });
+    }
+  }
+  return issues.map(({ path = [], message = '' }) => ({ path, message }));
 }
 
 /** Names that not every client takes. Those of the backend's own that nothing is said of are not known here. */

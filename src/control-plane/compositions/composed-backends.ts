@@ -2,6 +2,7 @@
 // registry has no more may have come back under its name; one that is disabled or was never reached is no backend:
 // nobody has vouched for what is there.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
+import { clashWords, mergedCuration, readCuration, withoutClashes } from '../curation.js';
 import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
 
@@ -26,8 +27,17 @@ export function isServed(server: KnownServer | undefined): server is KnownServer
   return server !== undefined && server.enabled && server.lastSeen !== null;
 }
 
-/** Backends by name: the prefix of their tools is the server's name. */
+/** Backends by name: the prefix of their tools is the server's name, unless it is curated. */
 export function composeBackends(matches: readonly Match[]): ReadonlyMap<string, BackendConfig> {
+  return withoutClashes(curatedBackends(matches));
+}
+
+/** Why what is curated of the servers cannot be together, in words; `''` when it can. */
+export function findClash(matches: readonly Match[]): string {
+  return clashWords(curatedBackends(matches));
+}
+
+function curatedBackends(matches: readonly Match[]): ReadonlyMap<string, BackendConfig> {
   const backends = new Map<string, BackendConfig>();
   for (const { composed, server } of matches) {
     if (isServed(server)) backends.set(server.name, composedBackendOf(server, composed));
@@ -41,6 +51,7 @@ function composedBackendOf(server: KnownServer, composed: StoredComposedServer):
   const named = { tools, prompts, resources };
   return {
     ...backendOf(server),
+    ...mergedCuration(readCuration(server.curation), readCuration(composed.curation)),
     allowed_tool_names: [...tools],
     allowed_resource_names: [...resources],
     allowed_prompt_names: [...prompts],
@@ -49,13 +60,16 @@ function composedBackendOf(server: KnownServer, composed: StoredComposedServer):
 }
 
 /** All of the server. */
-export function backendOf(server: Pick<KnownServer, 'name' | 'url' | 'transport' | 'auth'>): BackendConfig {
+export function backendOf(
+  server: Pick<KnownServer, 'name' | 'url' | 'transport' | 'auth' | 'curation'>,
+): BackendConfig {
   return {
     name: server.name,
     url: server.url,
     transport: server.transport,
     passthrough_headers: [],
     ...(server.auth && { auth: server.auth }),
+    ...readCuration(server.curation),
     allowed_tool_names: [],
     allowed_resource_names: [],
     allowed_prompt_names: [],

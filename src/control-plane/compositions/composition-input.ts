@@ -1,6 +1,7 @@
 // What people may say of a composition, checked and with its defaults. That its servers exist is for the registry to say.
 import { limits } from '../../shared/limits.js';
 import { encodeStoreKey } from '../../store/store-key.js';
+import { curationFault } from '../curation.js';
 import { CompositionFault } from './composition-fault.js';
 import type { ComposedServer, CompositionInput } from './composition.js';
 
@@ -49,18 +50,24 @@ function checkName(name: string): void {
   if (LIKE_AN_ID.test(name)) refuse('name', 'must not be 32 hexadecimal digits, as ids are');
 }
 
-function checkServer({ name, tools, prompts = [], resources = [] }: ComposedServer, member: string): ComposedServer {
+function checkServer(
+  { name, tools, prompts = [], resources = [], curation }: ComposedServer,
+  member: string,
+): ComposedServer {
   if (tools.length + prompts.length + resources.length === 0)
     refuse(`${member}.tools`, 'must name at least one tool: leave out a server of which none is used');
   checkNames(tools, `${member}.tools`, 'tool');
   checkNames(prompts, `${member}.prompts`, 'prompt');
   // In a template a `*` has a meaning.
   checkNames(resources, `${member}.resources`, undefined);
+  const fault = curation && curationFault(curation);
+  if (fault !== undefined) refuse(`${member}.curation`, fault);
   return {
     name,
     tools: [...new Set(tools)],
     ...(prompts.length > 0 && { prompts: [...new Set(prompts)] }),
     ...(resources.length > 0 && { resources: [...new Set(resources)] }),
+    ...(curation !== undefined && { curation }),
   };
 }
 

@@ -1,6 +1,7 @@
 // Compositions in the record store: each is a record by id, and is found by another by its name, case folded. Both
 // change together or not at all, which is what makes names unique for all control planes.
 import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
+import type { WrittenCuration } from '../curation.js';
 import { jobAdded, type PublicationJob } from './publication-job.js';
 
 /** A server of a composition. It is known by its id, so that it may be renamed; the name is the one last known. */
@@ -11,6 +12,7 @@ export interface StoredComposedServer {
   /** These and the next are there when there are any. */
   readonly prompts?: readonly string[] | undefined;
   readonly resources?: readonly string[] | undefined;
+  readonly curation?: WrittenCuration | undefined;
 }
 
 export interface StoredComposition {

@@ -1,5 +1,6 @@
 // A composition as everyone but its own storage sees it: a virtual server of chosen tools of several servers, for the
 // subjects that it names (decisions 3). Plain data, JSON-ready.
+import type { WrittenCuration } from '../curation.js';
 
 export interface ComposedServer {
   /** As the registry has it now; as it was last known when the server is gone. */
@@ -10,6 +11,8 @@ export interface ComposedServer {
   readonly prompts?: readonly string[] | undefined;
   /** Names or URIs of resources, names or texts of templates; absent: none. */
   readonly resources?: readonly string[] | undefined;
+  /** In place of what the server's own record says, member by member. */
+  readonly curation?: WrittenCuration | undefined;
 }
 
 export interface ComposedTool {

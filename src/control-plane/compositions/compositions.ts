@@ -13,7 +13,7 @@ import { walkRecords } from '../../store/record-walk.js';
 import type { ChangeNote } from '../audit.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
-import { composeBackends, matchServers } from './composed-backends.js';
+import { composeBackends, findClash, matchServers } from './composed-backends.js';
 import { CompositionFault } from './composition-fault.js';
 import { checkCompositionInput, refuse } from './composition-input.js';
 import {
@@ -271,7 +271,10 @@ export class Compositions {
     if (excessBytes > 0) refuse('servers', `and subjects must be shorter by ${excessBytes} bytes together`);
     const { servers, compositions } = this.#directory;
     refuseAboveQuota(composition, compositions, this.#shares);
-    const json = virtualHostJson(matchServers(composition, servers));
+    const matches = matchServers(composition, servers);
+    const clash = findClash(matches);
+    if (clash !== '') refuse('servers', `have what cannot be together: ${clash}`);
+    const json = virtualHostJson(matches);
     for (const [index, subject] of composition.subjects.entries()) {
       const obstacle =
         findShareObstacle(subject, composition, compositions, this.#shares) ??

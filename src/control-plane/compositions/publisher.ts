@@ -7,6 +7,7 @@ import { limits } from '../../shared/limits.js';
 import { subjectHash, type Logger } from '../../shared/logger.js';
 import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
+import { mapsAsObjects } from '../../user-config/named-members.js';
 import type { Directory } from '../mirror/directory.js';
 import { composeBackends, matchServers, type Match } from './composed-backends.js';
 import type { StoredComposition } from './composition-storage.js';
@@ -170,7 +171,7 @@ export class Publisher {
 }
 
 export function virtualHostJson(matches: readonly Match[]): string {
-  return JSON.stringify({ backends: Object.fromEntries(composeBackends(matches)) });
+  return JSON.stringify({ backends: Object.fromEntries(composeBackends(matches)) }, mapsAsObjects);
 }
 
 function isSame(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean {

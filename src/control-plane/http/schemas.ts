@@ -64,6 +64,13 @@ const status = { type: 'string', enum: ['active', 'inactive'] };
 const name = { ...text, minLength: 1, maxLength: limits.serverNameCharsMax, pattern: '^[A-Za-z0-9_.\\- ]+$' };
 const description = { ...text, maxLength: limits.serverDescriptionCharsMax };
 
+/** Judged by those who read it, in words that say more. */
+const curation = {
+  type: 'object',
+  properties: { prefix: text, tools: anyObject, prompts: anyObject },
+  additionalProperties: false,
+};
+
 const serverSaid = {
   name: {
     ...name,
@@ -99,6 +106,12 @@ const serverSaid = {
     additionalProperties: false,
     description: 'What the server wants to see before it answers. Secrets are named, never given. Null takes it away.',
   },
+  curation: {
+    ...curation,
+    type: ['null', 'object'],
+    description:
+      'Another prefix, and other names, descriptions and arguments of tools and prompts, for everybody who uses the server: as a backend in a user config has them. Null takes it away.',
+  },
 };
 
 const server = exactly(
@@ -121,7 +134,7 @@ const server = exactly(
     lastError: orNull(text, 'Why the last probe failed.'),
   },
   // Of a server that an earlier version has read last they are not known.
-  ['promptCount', 'resourceCount', 'templateCount', 'auth'],
+  ['promptCount', 'resourceCount', 'templateCount', 'auth', 'curation'],
 );
 
 const composedServer = exactly(
@@ -143,8 +156,12 @@ const composedServer = exactly(
       items: { ...text, minLength: 1 },
       description: 'Names or URIs of resources, names or texts of templates. Left out: none.',
     },
+    curation: {
+      ...curation,
+      description: 'The same as of a server, for this composition: in its place, member by member.',
+    },
   },
-  ['prompts', 'resources'],
+  ['prompts', 'resources', 'curation'],
 );
 
 const compositionSaid = {

@@ -5,6 +5,7 @@ import { limits } from '../../shared/limits.js';
 import { compileUserConfig } from '../../user-config/compile-config.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { RecentMap } from '../../shared/recent-map.js';
+import { mapsAsObjects } from '../../user-config/named-members.js';
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 
 interface Compiled {
@@ -29,7 +30,7 @@ export class VirtualHosts {
   compile(id: string, backends: ReadonlyMap<string, BackendConfig>): CompiledVirtualHost {
     const known = this.#compiled.get(id);
     if (known?.backends === backends) return known.virtualHost;
-    const text = JSON.stringify([...backends]);
+    const text = JSON.stringify([...backends], mapsAsObjects);
     if (known?.text === text) return known.virtualHost;
     const config = { virtual_hosts: new Map([[id, { backends: new Map(backends) }]]) };
     const virtualHost = compileUserConfig(config, this.#upstreamMode).virtualHosts.get(id)!;

@@ -143,7 +143,7 @@ export class Registry {
     const job = createJob({ servers: [blank.record.id, blank.record.name] });
     const record = await retrySwap(async () => {
       const slug = await this.#findFreeSlug(checked.name);
-      const named = { ...blank, record: { ...blank.record, slug } };
+      const named = { ...blank, record: withClientsPrefix({ ...blank.record, slug }) };
       const server = afterProbe(named, probe, 'at-once', blank.record.createdAt);
       if (await this.#storage.tryInsert(server, contentsOf(probe), job)) return server.record;
       await this.#refuseTakenName(checked.name);
@@ -175,18 +175,20 @@ export class Registry {
       await this.#refuseTakenName(checked.name, id);
       const isSameName = before.record.name.toLowerCase() === checked.name.toLowerCase();
       const slug = isSameName ? before.record.slug : await this.#findFreeSlug(checked.name);
-      const { description, tags, enabled, auth } = before.record;
+      const { description, tags, enabled, auth, curation } = before.record;
       const said = {
         ...checked,
         description: checked.description ?? description,
         tags: checked.tags ?? tags,
         enabled: checked.enabled ?? enabled,
         auth: checked.auth === undefined ? auth : checked.auth,
+        curation: checked.curation === undefined ? curation : checked.curation,
       };
       const updatedAt = new Date().toISOString();
       if (isSamePlace(before.record, said)) {
-        const { auth: _same, ...words } = said;
-        const after = { ...before.record, ...words, slug, updatedAt };
+        const { auth: _same, curation: shown, ...words } = said;
+        const { curation: _before, ...record } = before.record;
+        const after = { ...record, ...words, ...(shown && { curation: shown }), slug, updatedAt };
         const { bytes: _, ...rest } = before;
         const isDone = await this.#storage.tryUpdate(before, { ...rest, record: after }, undefined, change);
         return isDone ? [before.record, after, change] : undefined;
@@ -353,10 +355,19 @@ export class Registry {
   }
 }
 
+/** Not every client takes the names that come of a display name: its tools then have the slug before them. */
+function withClientsPrefix(record: ServerRecord): ServerRecord {
+  const { name, slug, curation } = record;
+  if (CLIENTS_PREFIX.test(name) || curation?.['prefix'] !== undefined) return record;
+  return { ...record, curation: { ...curation, prefix: slug } };
+}
+
+const CLIENTS_PREFIX = /^[A-Za-z0-9_-]+$/;
+
 /** A server of which only is known what people say. */
 function blankServer(checked: CheckedInput, id: string): StoredServer {
   const now = new Date().toISOString();
-  const { name, url, description = '', tags = [], enabled = true, auth } = checked;
+  const { name, url, description = '', tags = [], enabled = true, auth, curation } = checked;
   return {
     record: {
       id,
@@ -367,6 +378,7 @@ function blankServer(checked: CheckedInput, id: string): StoredServer {
       tags,
       transport: 'STREAMABLEHTTP',
       ...(auth && { auth }),
+      ...(curation && { curation }),
       status: 'inactive',
       enabled,
       reachable: false,

@@ -2,6 +2,7 @@
 // it up to date.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import { backendOf } from '../compositions/composed-backends.js';
+import { withoutClashes } from '../curation.js';
 import type { Mirrored } from '../mirror/record-mirror.js';
 import { NameOrder } from '../mirror/name-order.js';
 import type { ServerRecord } from './server-record.js';
@@ -9,7 +10,8 @@ import type { StoredServer } from './server-state.js';
 
 export const SERVERS = 'servers/';
 
-type KnownMember = 'id' | 'name' | 'url' | 'tags' | 'transport' | 'auth' | 'status' | 'enabled' | 'lastSeen';
+type KnownMember =
+  'id' | 'name' | 'url' | 'tags' | 'transport' | 'auth' | 'curation' | 'status' | 'enabled' | 'lastSeen';
 
 export interface KnownServer extends Pick<ServerRecord, KnownMember> {
   /** Another one when its tools are others. */
@@ -24,9 +26,10 @@ export interface ServerCounts {
 
 /** Times of no interest are left out: `lastSeen` says whether it was ever reached. */
 export function knownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
-  const { id, name, url, tags, transport, auth, status, enabled } = record;
+  const { id, name, url, tags, transport, auth, curation, status, enabled } = record;
   const lastSeen = record.lastSeen === null ? null : record.createdAt;
-  return { id, name, url, tags, transport, ...(auth && { auth }), status, enabled, lastSeen, toolsDigest };
+  const said = { ...(auth && { auth }), ...(curation && { curation }) };
+  return { id, name, url, tags, transport, ...said, status, enabled, lastSeen, toolsDigest };
 }
 
 /** Whether the change is one that those who know the server must hear of. */
@@ -58,10 +61,12 @@ export class ServerDirectory implements Mirrored {
 
   /** Of the servers that are in service, by name; the same object for as long as they are the same. */
   get backends(): ReadonlyMap<string, BackendConfig> {
-    this.#backends ??= new Map(
-      this.sorted
-        .filter(({ enabled, status }) => enabled && status === 'active')
-        .map((server) => [server.name, backendOf(server)]),
+    this.#backends ??= withoutClashes(
+      new Map(
+        this.sorted
+          .filter(({ enabled, status }) => enabled && status === 'active')
+          .map((server) => [server.name, backendOf(server)]),
+      ),
     );
     return this.#backends;
   }

@@ -2,6 +2,7 @@
 import { isHostRefused } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import { authFault, type BackendAuth } from '../../user-config/auth.js';
+import { curationFault, type WrittenCuration } from '../curation.js';
 import { RegistryFault } from './registry-fault.js';
 import type { ServerInput } from './server-record.js';
 
@@ -14,6 +15,7 @@ export interface CheckedInput {
   readonly enabled: boolean | undefined;
   /** `null`: none any more. */
   readonly auth: BackendAuth | null | undefined;
+  readonly curation: WrittenCuration | null | undefined;
 }
 
 const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
@@ -25,14 +27,16 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Throws a `RegistryFault` that names the first member at fault. */
 export function checkServerInput(input: ServerInput): CheckedInput {
-  const { name, url, description, tags, enabled, auth } = input;
+  const { name, url, description, tags, enabled, auth, curation } = input;
   checkName(name);
   checkUrl(url);
   if (description !== undefined) checkDescription(description);
   if (tags !== undefined) checkTags(tags);
   const fault = auth ? authFault(auth) : undefined;
   if (fault !== undefined) throw new RegistryFault('invalid', `auth${fault}`, 'auth');
-  return { name, url, description, tags: tags && [...new Set(tags)], enabled, auth };
+  const curationWords = curation ? curationFault(curation) : undefined;
+  if (curationWords !== undefined) throw new RegistryFault('invalid', `curation ${curationWords}`, 'curation');
+  return { name, url, description, tags: tags && [...new Set(tags)], enabled, auth, curation };
 }
 
 function checkDescription(description: string): void {

@@ -1,5 +1,6 @@
 // A registered server as everyone but the registry's own storage sees it (decisions 3). Plain data, JSON-ready.
 import type { BackendAuth } from '../../user-config/auth.js';
+import type { WrittenCuration } from '../curation.js';
 
 export type ServerStatus = 'active' | 'inactive';
 
@@ -17,6 +18,8 @@ export interface ServerRecord {
   readonly status: ServerStatus;
   /** What it wants to see before it answers: names of secrets, never a secret. Absent when it wants nothing. */
   readonly auth?: BackendAuth;
+  /** How its tools and prompts are shown to everybody who uses it. Absent: as it has them. */
+  readonly curation?: WrittenCuration;
   /** False: people have taken it out of service, whatever its status. */
   readonly enabled: boolean;
   /** Whether the last probe reached it; `status` follows only after several failures. */
@@ -60,6 +63,8 @@ export interface ServerInput {
   readonly enabled?: boolean | undefined;
   /** Absent: none for a new server, unchanged for a known one. `null` takes it away. */
   readonly auth?: BackendAuth | null | undefined;
+  /** The same. */
+  readonly curation?: WrittenCuration | null | undefined;
 }
 
 export interface RefreshReport {
