@@ -9,16 +9,12 @@ import { Batch } from '../../src/relay/batch.js';
 import type { Exchange } from '../../src/relay/exchange.js';
 import { ReadingsUnderWay } from '../../src/relay/readings-under-way.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
-import { createLogger } from '../../src/shared/logger.js';
 import { createMessageMemories } from '../../src/shared/message-memory.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/client-introduction.js';
-import { EdgeExchange } from '../../src/worker/edge/edge-exchange.js';
-import { readHead } from '../../src/worker/edge/request-head.js';
-import { loadUws } from '../../src/worker/edge/uws.js';
-import { RequestIds } from '../../src/shared/request-ids.js';
 import { createAccounts } from '../support/shares.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';
+import { startEdge } from '../worker/edge/edge-server.js';
 import { startHopPair } from '../worker/hop/pair.js';
 
 interface Served {
@@ -54,34 +50,9 @@ function callerOf(t: Test, port: () => number): { open: Open; onExchange: (excha
 }
 
 async function edge(t: Test): Promise<Open> {
-  const uws = await loadUws();
-  const deadlines = new DeadlineWheel();
-  const memories = createMessageMemories(createAccounts(), deadlines);
-  const context = {
-    deadlines,
-    requestMemory: memories.requests,
-    answerMemory: memories.answers,
-    requestIds: new RequestIds('off'),
-    bodyBytesMax: 1_000,
-    slowReaderTimeoutMs: 60_000,
-    streamKeepAliveMs: 14_000,
-    logger: createLogger('silent', {}),
-    isDraining: false,
-    gets: new Set<EdgeExchange>(),
-    openCount: 0,
-    onIdle: undefined,
-  };
   let port = 0;
   const { open, onExchange } = callerOf(t, () => port);
-  const app = uws.App();
-  app.any('/*', (res, req) => onExchange(new EdgeExchange(context, res, false, 'POST', readHead(req))));
-  port = await new Promise<number>((resolve) => {
-    app.listen('127.0.0.1', 0, (socket) => resolve(uws.us_socket_local_port(socket)));
-  });
-  t.teardown(() => {
-    deadlines.stop();
-    app.close();
-  });
+  ({ port } = await startEdge(t, onExchange));
   return open;
 }
 

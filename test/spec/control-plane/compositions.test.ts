@@ -9,6 +9,7 @@ import {
   type ApiCaller,
   type ControlPlane,
 } from '../../support/control-plane.js';
+import { listingBackend } from './listing-backend.js';
 import { backendFor } from '../../support/deployment.js';
 import { startGateway, verifyWith, type Gateway } from '../../support/gateway.js';
 import { McpCaller, rpc, type RpcMessage } from '../../support/mcp-caller.js';
@@ -94,26 +95,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
 
   await t.test('prompts and resources: those that it names, and none that it does not, on the dataplane', async (t) => {
     const caller = await controlPlane.caller(t);
-    const backend = await backendFor(t, {
-      capabilities: { tools: {}, prompts: {}, resources: {} },
-      methods: {
-        'prompts/list': () => ({ prompts: [{ name: 'a' }, { name: 'b' }] }),
-        'prompts/get': () => ({ messages: [] }),
-        'resources/list': () => ({
-          resources: [
-            { uri: 'test://x', name: 'x' },
-            { uri: 'test://y', name: 'y' },
-          ],
-        }),
-        'resources/templates/list': () => ({
-          resourceTemplates: [
-            { uriTemplate: 'test://of/{id}', name: 'of' },
-            { uriTemplate: 'test://other/{id}', name: 'other' },
-          ],
-        }),
-        'resources/read': () => ({ contents: [{ uri: 'test://y', text: '' }] }),
-      },
-    });
+    const backend = await listingBackend(t);
     const name = newName('server');
     t.equal((await caller.post('/servers', { name, url: backend.url })).status, 201);
     const composition = newName('given');
@@ -141,7 +123,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
       for (const bare of ['test://x', 'test://y', 'test://of/1', 'test://other/1']) {
         const uri = `${name}+${bare}`;
         const isGiven = uris.includes(uri) || (bare === 'test://of/1' && templates.length > 0);
-        const result = { contents: [{ uri: `${name}+test://y` }] };
+        const result = { contents: [{ uri }] };
         const answer = await ask('resources/read', { uri });
         t.match(answer, isGiven ? { result } : { error: { code: -32002, data: { uri } } }, uri);
       }

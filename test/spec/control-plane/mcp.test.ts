@@ -7,6 +7,7 @@ import {
   type ApiCaller,
   type ApiRequest,
 } from '../../support/control-plane.js';
+import { listingBackend } from './listing-backend.js';
 import { backendFor } from '../../support/deployment.js';
 import { startMcpBackend } from '../../support/mcp-backend.js';
 import type { HeaderList, HttpAnswer } from '../../support/raw-http.js';
@@ -209,21 +210,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
 
   await t.test('prompts and resources: of all servers at /mcp, of a composition those that it names', async (t) => {
     const caller = await controlPlane.caller(t);
-    const backend = await backendFor(t, {
-      capabilities: { tools: {}, prompts: {}, resources: {} },
-      methods: {
-        'prompts/list': () => ({ prompts: [{ name: 'a' }, { name: 'b' }] }),
-        'prompts/get': () => ({ messages: [] }),
-        'resources/list': () => ({
-          resources: [
-            { uri: 'test://x', name: 'x' },
-            { uri: 'test://y', name: 'y' },
-          ],
-        }),
-        'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: 'test://of/{id}', name: 'of' }] }),
-        'resources/read': () => ({ contents: [{ uri: 'test://x', text: '' }] }),
-      },
-    });
+    const backend = await listingBackend(t);
     const name = newName('server');
     t.equal((await caller.post('/servers', { name, url: backend.url })).status, 201);
     const listed = async (path: string, method: string, member: string, key: string): Promise<unknown> => {

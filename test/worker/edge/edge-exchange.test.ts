@@ -4,15 +4,10 @@ import t, { type Test } from 'tap';
 import type { HttpResponse } from 'uWebSockets.js';
 import { answerInParts } from '../../../src/relay/answers.js';
 import type { AnswerForms } from '../../../src/relay/exchange.js';
-import type { EdgeContext } from '../../../src/worker/edge/edge-context.js';
-import { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
-import { readHead } from '../../../src/worker/edge/request-head.js';
-import { loadUws } from '../../../src/worker/edge/uws.js';
-import { createLogger } from '../../../src/shared/logger.js';
+import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
-import type { ShareOptions } from '../../../src/config/dataplane-options.js';
 import { createMessageMemories } from '../../../src/shared/message-memory.js';
-import { RequestIds } from '../../../src/shared/request-ids.js';
+import { startEdge, type EdgeServer } from './edge-server.js';
 import { createAccounts } from '../../support/shares.js';
 import { logInto } from '../../support/log-lines.js';
 import { Random } from '../../support/random.js';
@@ -24,54 +19,8 @@ const PART_BYTES = 300_000;
 
 const large = patterned(LARGE_BYTES);
 
-interface Edge {
-  readonly port: number;
-  readonly context: EdgeContext;
-}
-
-/** Gives each request to `onRequest`. */
-async function startEdge(
-  t: Test,
-  onRequest: (exchange: EdgeExchange) => void,
-  overrides: Partial<EdgeContext> = {},
-  shares: Partial<ShareOptions> = {},
-  onResponse: (res: HttpResponse) => void = () => {},
-): Promise<Edge> {
-  const uws = await loadUws();
-  const deadlines = new DeadlineWheel();
-  const memories = createMessageMemories(createAccounts(shares), deadlines);
-  const context = {
-    deadlines,
-    requestMemory: memories.requests,
-    answerMemory: memories.answers,
-    requestIds: new RequestIds('off'),
-    bodyBytesMax: 1_000,
-    slowReaderTimeoutMs: 60_000,
-    streamKeepAliveMs: 14_000,
-    logger: createLogger('silent', {}),
-    isDraining: false,
-    gets: new Set<EdgeExchange>(),
-    openCount: 0,
-    onIdle: undefined,
-    ...overrides,
-  };
-  const app = uws.App();
-  app.any('/*', (res, req) => {
-    onResponse(res);
-    onRequest(new EdgeExchange(context, res, false, 'POST', readHead(req)));
-  });
-  const port = await new Promise<number>((resolve) => {
-    app.listen('127.0.0.1', 0, (socket) => resolve(uws.us_socket_local_port(socket)));
-  });
-  t.teardown(() => {
-    deadlines.stop();
-    app.close();
-  });
-  return { port, context };
-}
-
 /** A caller that has asked, and reads nothing yet. */
-function ask(t: Test, { port }: Edge): Socket {
+function ask(t: Test, { port }: EdgeServer): Socket {
   const socket = connect(port, '127.0.0.1').pause();
   t.teardown(() => socket.destroy());
   socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
@@ -209,7 +158,7 @@ t.test('while draining the connection closes after a body', async (t) => {
 });
 
 /** A caller that sends a body of so many bytes, as fast as it is taken. */
-function send(t: Test, { port }: Edge, bytes: number): Socket {
+function send(t: Test, { port }: EdgeServer, bytes: number): Socket {
   const socket = connect(port, '127.0.0.1');
   t.teardown(() => socket.destroy());
   socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${bytes}\r\n\r\n`);

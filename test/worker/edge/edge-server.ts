@@ -1,0 +1,59 @@
+// An edge alone: uWebSockets.js on a port of its own, whose requests are given to the test as exchanges.
+import type { Test } from 'tap';
+import type { HttpResponse } from 'uWebSockets.js';
+import type { ShareOptions } from '../../../src/config/dataplane-options.js';
+import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { createLogger } from '../../../src/shared/logger.js';
+import { createMessageMemories } from '../../../src/shared/message-memory.js';
+import { RequestIds } from '../../../src/shared/request-ids.js';
+import type { EdgeContext } from '../../../src/worker/edge/edge-context.js';
+import { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
+import { readHead } from '../../../src/worker/edge/request-head.js';
+import { loadUws } from '../../../src/worker/edge/uws.js';
+import { createAccounts } from '../../support/shares.js';
+
+export interface EdgeServer {
+  readonly port: number;
+  readonly context: EdgeContext;
+}
+
+/** Gives each request to `onRequest`. */
+export async function startEdge(
+  t: Test,
+  onRequest: (exchange: EdgeExchange) => void,
+  overrides: Partial<EdgeContext> = {},
+  shares: Partial<ShareOptions> = {},
+  onResponse: (res: HttpResponse) => void = () => {},
+): Promise<EdgeServer> {
+  const uws = await loadUws();
+  const deadlines = new DeadlineWheel();
+  const memories = createMessageMemories(createAccounts(shares), deadlines);
+  const context = {
+    deadlines,
+    requestMemory: memories.requests,
+    answerMemory: memories.answers,
+    requestIds: new RequestIds('off'),
+    bodyBytesMax: 1_000,
+    slowReaderTimeoutMs: 60_000,
+    streamKeepAliveMs: 14_000,
+    logger: createLogger('silent', {}),
+    isDraining: false,
+    gets: new Set<EdgeExchange>(),
+    openCount: 0,
+    onIdle: undefined,
+    ...overrides,
+  };
+  const app = uws.App();
+  app.any('/*', (res, req) => {
+    onResponse(res);
+    onRequest(new EdgeExchange(context, res, false, 'POST', readHead(req)));
+  });
+  const port = await new Promise<number>((resolve) => {
+    app.listen('127.0.0.1', 0, (socket) => resolve(uws.us_socket_local_port(socket)));
+  });
+  t.teardown(() => {
+    deadlines.stop();
+    app.close();
+  });
+  return { port, context };
+}
