@@ -25,6 +25,8 @@ export interface ComposerShares {
 }
 
 export interface ControlPlaneOptions {
+  /** What clients without a token are told. */
+  readonly protectedResource: DataplaneOptions['protectedResource'];
   readonly address: ListenAddress;
   readonly store: StoreOptions;
   readonly token: TokenOptions;

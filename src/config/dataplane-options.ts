@@ -1,5 +1,6 @@
 // The dataplane's options as everything after start-up sees them: checked, defaulted, frozen, plain data that crosses
 // to the workers as one IPC message. Times are milliseconds, sizes bytes, files already read.
+import type { ProtectedResourceOptions } from '../shared/protected-resource.js';
 
 export interface ListenAddress {
   readonly host: string;
@@ -125,6 +126,8 @@ export interface NameOptions {
 }
 
 export interface DataplaneOptions {
+  /** What clients without a token are told. */
+  readonly protectedResource: ProtectedResourceOptions;
   readonly address: ListenAddress;
   readonly tls:
     { readonly address: ListenAddress; readonly certificatePath: string; readonly privateKeyPath: string } | undefined;

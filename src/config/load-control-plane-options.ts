@@ -10,6 +10,7 @@ import { arrangeShares } from './share-options.js';
 import {
   arrangeAnswers,
   arrangeConnections,
+  arrangeProtectedResource,
   arrangeStore,
   arrangeToken,
   arrangeUpstream,
@@ -33,6 +34,7 @@ export function loadControlPlaneOptions(
     address: values.address,
     store: arrangeStore(values),
     token: arrangeToken(values),
+    protectedResource: arrangeProtectedResource(values),
     upstream: arrangeUpstream(values),
     answers: arrangeAnswers(values),
     memoryBytes,

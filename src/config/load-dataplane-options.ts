@@ -10,6 +10,7 @@ import { arrangeShares } from './share-options.js';
 import {
   arrangeAnswers,
   arrangeConnections,
+  arrangeProtectedResource,
   arrangeStore,
   arrangeToken,
   arrangeUpstream,
@@ -78,6 +79,7 @@ function arrange(values: Values): DataplaneOptions {
     workerMemoryBytes,
     store: arrangeStore(values),
     token: arrangeToken(values),
+    protectedResource: arrangeProtectedResource(values),
     upstream: arrangeUpstream(values),
     answers: arrangeAnswers(values),
     shares: arrangeShares(values, workerMemoryBytes),

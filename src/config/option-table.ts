@@ -8,6 +8,7 @@ import {
   addressOptions,
   adminOptions,
   callerOptions,
+  protectedResourceOptions,
   requestOptions,
   tlsListenerOptions,
 } from './table/listener-options.js';
@@ -29,6 +30,7 @@ export const planeOptionTable = {
   ...storeOptions,
   ...tokenVerificationOptions,
   ...issuerKeyOptions,
+  ...protectedResourceOptions,
   ...tokenMintingOptions,
   ...upstreamOptions,
   ...answerOptions,

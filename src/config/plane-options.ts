@@ -9,6 +9,7 @@ import type {
   UpstreamOptions,
 } from './dataplane-options.js';
 import { limits } from '../shared/limits.js';
+import type { ProtectedResourceOptions } from '../shared/protected-resource.js';
 import { isPlainText } from './issuer-key-sources.js';
 import { isPair, type PemFile } from './files.js';
 import type { OptionReader } from './option-reader.js';
@@ -100,6 +101,14 @@ export function arrangeToken(values: Values): TokenOptions {
     privateKey: values['token-verification-private-key'],
     issuers: values['token-issuer'],
     audience: values['token-audience'],
+  };
+}
+
+export function arrangeProtectedResource(values: Values): ProtectedResourceOptions {
+  const issuers = (values['token-jwks-url'] ?? []).map(({ issuer }) => issuer);
+  return {
+    publicUrl: values['public-url'],
+    authorizationServers: values['authorization-servers'] ?? issuers.filter((issuer) => /^https?:\/\//.test(issuer)),
   };
 }
 

@@ -161,6 +161,26 @@ export function parseBaseUrl(text: string): string {
   throw new InvalidValue('expects a URL, as in http://127.0.0.1:4444, without user, query and fragment');
 }
 
+/** Scheme, host and port alone. */
+export function parsePublicUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol) && text.replace(/\/$/, '').toLowerCase() === url.origin)
+    return url.origin;
+  throw new InvalidValue(
+    'expects scheme, host and port, as in https://gateway.example:8443, without path, query and user',
+  );
+}
+
+/** Comma-separated URLs, as tokens name them: not a character is changed. */
+export function parseIssuers(text: string): readonly string[] {
+  return parseList(text, (item) => {
+    const url = URL.canParse(item) ? new URL(item) : undefined;
+    const isPlain = url !== undefined && url.username === '' && url.password === '' && !/[?#]/.test(item);
+    if (isPlain && /^https?:$/.test(url.protocol)) return item;
+    throw new InvalidValue('is not an issuer, as in https://idp.example/realms/one: no user, query and fragment');
+  });
+}
+
 function parseList(text: string, parseItem: (item: string) => string): readonly string[] {
   return text.split(',').map((item, index) => {
     try {

@@ -15,6 +15,7 @@ import { RequestWatch } from '../observation/request-watch.js';
 import { HostPolicy } from '../shared/host-policy.js';
 import type { Logger } from '../shared/logger.js';
 import { RequestIds } from '../shared/request-ids.js';
+import { ProtectedResource } from '../shared/protected-resource.js';
 import { StoreDamage } from '../store/check-embedded.js';
 import { openRecordStore } from '../store/open-record-store.js';
 import type { RecordStore } from '../store/record-store.js';
@@ -100,6 +101,7 @@ export class ControlPlane {
         allowedOrigins: options.allowedOrigins,
       }),
       tokens,
+      resource: new ProtectedResource(options.protectedResource),
       rates: new RateLimiter(options.requestsPerMinuteMax),
       bodyBytesMax,
       publicationWaitMs: options.publicationWaitMs,

@@ -13,6 +13,8 @@ export interface HostPolicyOptions {
 }
 
 const CORS_ALLOW_HEADERS = 'authorization, content-type, accept, mcp-session-id, mcp-protocol-version, last-event-id';
+/** Of a session, and of where a page gets a token. */
+const EXPOSED_HEADERS = 'mcp-session-id, www-authenticate';
 const PREFLIGHT_AGE_S = 86_400;
 
 export class HostPolicy {
@@ -27,6 +29,11 @@ export class HostPolicy {
     this.#allowedOrigins = new Set(options.allowedOrigins);
   }
 
+  /** Whether a request that passed names a host that its caller could not choose. */
+  get isHostTrusted(): boolean {
+    return this.#isLoopbackOnly || this.#allowedHosts.size > 0;
+  }
+
   /** @returns why the request is refused, or `undefined`. */
   check(host: string, origin: string): Refusal | undefined {
     if (!this.#isHostAllowed(host)) return refusals.hostRefused;
@@ -36,7 +43,7 @@ export class HostPolicy {
 
   /** Headers of an answer to a page of an allowed origin: name, value, … */
   corsHeaders(origin: string): readonly string[] {
-    return ['access-control-allow-origin', origin, 'access-control-expose-headers', 'mcp-session-id', 'vary', 'origin'];
+    return ['access-control-allow-origin', origin, 'access-control-expose-headers', EXPOSED_HEADERS, 'vary', 'origin'];
   }
 
   /**

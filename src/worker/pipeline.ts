@@ -20,6 +20,7 @@ import type { Relay } from '../relay/relay.js';
 import { checkTransport } from '../relay/transport.js';
 import type { HostPolicy } from '../shared/host-policy.js';
 import { limits } from '../shared/limits.js';
+import { metadataCorsHeaders, type ProtectedResource, type RequestOrigin } from '../shared/protected-resource.js';
 import { headerUnreadable, refusals, type Refusal } from '../shared/refusals.js';
 import type { Logger } from '../shared/logger.js';
 import type { RequestTurns } from './request-turns.js';
@@ -45,6 +46,8 @@ export interface PipelineParts {
   readonly hosts: HostPolicy;
   readonly tlsHosts: HostPolicy;
   readonly admission: Admission;
+  readonly resource: ProtectedResource;
+  readonly pathPrefix: string;
   readonly overload: Overload;
   readonly door: OverloadDoor;
   readonly turns: RequestTurns;
@@ -113,6 +116,18 @@ export class Pipeline implements EdgeHandler {
     exchange.respond(204, '', '', undefined, this.#parts.hosts.preflightHeaders());
   }
 
+  onMetadata(exchange: EdgeExchange, isPreflight: boolean): void {
+    const { resource } = this.#parts;
+    const { host } = exchange.head;
+    // Pages of every origin may read it.
+    const refusal = this.#hostsOf(exchange).check(host, '');
+    if (refusal !== undefined) return this.#refuse(exchange, refusal);
+    if (isPreflight) return exchange.respond(204, '', '', undefined, metadataCorsHeaders);
+    const metadata = resource.metadata(this.#resourcePath(exchange), this.#originOf(exchange));
+    if (metadata === undefined) return this.#refuse(exchange, refusals.pathUnknown);
+    return exchange.respond(200, 'application/json', metadata, undefined, metadataCorsHeaders);
+  }
+
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void {
     if (!this.#letIn(exchange)) return;
     exchange.incoming.receive((outcome) => {
@@ -142,7 +157,7 @@ export class Pipeline implements EdgeHandler {
   /** The guard against rebound names, and what a browser needs to read the answer. */
   #letIn(exchange: EdgeExchange): boolean {
     const { host, origin } = exchange.head;
-    const hosts = exchange.isTls ? this.#parts.tlsHosts : this.#parts.hosts;
+    const hosts = this.#hostsOf(exchange);
     const refusal = hosts.check(host, origin);
     if (refusal !== undefined) {
       this.#refuse(exchange, refusal);
@@ -287,7 +302,24 @@ export class Pipeline implements EdgeHandler {
 
   #refuseFor(exchange: EdgeExchange, details: RefusedToken): void {
     this.#parts.watch?.refused(exchange.request, exchange.head.virtualHostId ?? '', details);
-    refuse(exchange, details.refusal);
+    const { resource } = this.#parts;
+    const isUnauthorized = details.refusal.status === 401 && resource.isDescribed;
+    if (!isUnauthorized) return refuse(exchange, details.refusal);
+    refuse(exchange, resource.challenge(details.refusal, this.#resourcePath(exchange), this.#originOf(exchange)));
+  }
+
+  #hostsOf({ isTls }: EdgeExchange): HostPolicy {
+    return isTls ? this.#parts.tlsHosts : this.#parts.hosts;
+  }
+
+  #originOf(exchange: EdgeExchange): RequestOrigin {
+    const { isHostTrusted } = this.#hostsOf(exchange);
+    return { isTls: exchange.isTls, host: exchange.head.host, isHostTrusted };
+  }
+
+  /** The same whether there is such a virtual host or not; `''` for all of them. */
+  #resourcePath({ head: { virtualHostId = '' } }: EdgeExchange): string {
+    return virtualHostId === '' ? '' : `${this.#parts.pathPrefix}/servers/${encodeURIComponent(virtualHostId)}/mcp`;
   }
 }
 

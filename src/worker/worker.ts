@@ -12,6 +12,7 @@ import { Accounts } from '../shared/accounts.js';
 import { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
 import { HostPolicy } from '../shared/host-policy.js';
+import { ProtectedResource } from '../shared/protected-resource.js';
 import { createMessageMemories } from '../shared/message-memory.js';
 import { createLogger, subjectHash, type Logger } from '../shared/logger.js';
 import { RepeatedLog } from '../shared/repeated-log.js';
@@ -127,6 +128,8 @@ export class Worker {
       slot,
       slotCount,
       hosts: createHostPolicy(options, options.address),
+      resource: new ProtectedResource(options.protectedResource),
+      pathPrefix: options.pathPrefix,
       tlsHosts: createHostPolicy(options, options.tls?.address ?? options.address),
       admission: new Admission(tokens, configs, logger),
       relay,

@@ -39,6 +39,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
   const listBytesMax = Math.min(eighthBytes, 512 * MIB);
   return {
     store: { kind: 'embedded', path: 'data/store' },
+    protectedResource: { publicUrl: undefined, authorizationServers: [] },
     token: {
       publicKey: undefined,
       secret: undefined,

@@ -9,6 +9,7 @@ import { operations } from '../../src/control-plane/http/operations.js';
 import { RateLimiter } from '../../src/control-plane/http/rate-limiter.js';
 import { AccessLog } from '../../src/observation/access-log.js';
 import { Overload } from '../../src/process/overload.js';
+import { ProtectedResource } from '../../src/shared/protected-resource.js';
 import { HostPolicy } from '../../src/shared/host-policy.js';
 import { limits } from '../../src/shared/limits.js';
 import { subjectHash } from '../../src/shared/logger.js';
@@ -28,6 +29,7 @@ async function createApp(t: Test, lines: string[], subjects: AuditSubjects = 'ha
     ...{ registry, compositions, records },
     mcp: { handleAggregate: () => {}, handleComposition: () => {} },
     hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
+    resource: new ProtectedResource({ publicUrl: undefined, authorizationServers: [] }),
     tokens: new TokenVerifier(tokenOptions({ secret: SECRET })),
     rates: new RateLimiter(0),
     bodyBytesMax: 100_000,

@@ -39,6 +39,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     workerCount: 2,
     workerMemoryBytes: 1024 * 1024 * 1024,
     store: { kind: 'embedded', path: 'unused' },
+    protectedResource: { publicUrl: undefined, authorizationServers: [] },
     token: tokenOptions({ publicKey: 'a key' }),
     connections: {
       connectionsMax: 1_024,

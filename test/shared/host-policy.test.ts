@@ -118,7 +118,7 @@ t.test('verdicts stay right when more hosts were seen than are remembered', asyn
 t.test('what a page of an allowed origin is told', async (t) => {
   const headers = policy().corsHeaders('https://app.example');
   t.equal(headers[headers.indexOf('access-control-allow-origin') + 1], 'https://app.example');
-  t.equal(headers[headers.indexOf('access-control-expose-headers') + 1], 'mcp-session-id');
+  t.equal(headers[headers.indexOf('access-control-expose-headers') + 1], 'mcp-session-id, www-authenticate');
   t.equal(headers[headers.indexOf('vary') + 1], 'origin', 'a cache must not give it to another origin');
   const preflight = policy().preflightHeaders();
   t.match(preflight[preflight.indexOf('access-control-allow-headers') + 1], /\bauthorization\b.*\bmcp-session-id\b/);

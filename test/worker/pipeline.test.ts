@@ -4,6 +4,7 @@ import t from 'tap';
 import type { Caller } from '../../src/relay/caller.js';
 import type { Exchange, ExchangeWatcher } from '../../src/relay/exchange.js';
 import { HostPolicy } from '../../src/shared/host-policy.js';
+import { ProtectedResource } from '../../src/shared/protected-resource.js';
 import { limits } from '../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/observation/access-log.js';
@@ -48,6 +49,8 @@ function createScene(changes: Partial<PipelineParts> = {}): Scene {
     slotCount: 1,
     hosts,
     tlsHosts: hosts,
+    resource: new ProtectedResource({ publicUrl: undefined, authorizationServers: [] }),
+    pathPrefix: '',
     admission: { admit: () => scene.admission, admitSubject: () => scene.admission },
     door: {
       refusalOf: (...asked: [string, string, string]) => {

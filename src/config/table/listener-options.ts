@@ -85,6 +85,23 @@ export const requestOptions = {
   },
 } as const satisfies OptionTable;
 
+export const protectedResourceOptions = {
+  'public-url': {
+    placeholder: '<url>',
+    meaning: 'scheme, host and port by which callers know this program, as in https://gateway.example',
+    fallback: undefined,
+    fallbackText: 'as requests name it, where hosts are checked',
+    parse: values.parsePublicUrl,
+  },
+  'authorization-servers': {
+    placeholder: '<list>',
+    meaning: 'comma-separated issuers that clients without a token are sent to (RFC 9728)',
+    fallback: undefined,
+    fallbackText: 'the https issuers of --token-jwks-url',
+    parse: values.parseIssuers,
+  },
+} as const satisfies OptionTable;
+
 export const callerOptions = {
   'slow-reader-timeout': {
     placeholder: '<duration>',

@@ -5,6 +5,12 @@ import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { TokenVerifier, Verified } from '../../auth/token-verifier.js';
 import type { Overload } from '../../process/overload.js';
 import type { HostPolicy } from '../../shared/host-policy.js';
+import {
+  METADATA_PATH,
+  metadataCorsHeaders,
+  type ProtectedResource,
+  type RequestOrigin,
+} from '../../shared/protected-resource.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import { Refused } from './answered-error.js';
 import type { RateLimiter } from './rate-limiter.js';
@@ -26,12 +32,20 @@ const REFUSED_TOKENS = {
 export class Admission {
   readonly #hosts: HostPolicy;
   readonly #tokens: TokenVerifier;
+  readonly #resource: ProtectedResource;
   readonly #rates: RateLimiter;
   readonly #overload: Overload;
 
-  constructor(hosts: HostPolicy, tokens: TokenVerifier, rates: RateLimiter, overload: Overload) {
+  constructor(
+    hosts: HostPolicy,
+    tokens: TokenVerifier,
+    resource: ProtectedResource,
+    rates: RateLimiter,
+    overload: Overload,
+  ) {
     this.#hosts = hosts;
     this.#tokens = tokens;
+    this.#resource = resource;
     this.#rates = rates;
     this.#overload = overload;
   }
@@ -39,7 +53,8 @@ export class Admission {
   /** Throws when the request may not come from where it comes from. */
   checkOrigin(request: FastifyRequest): void {
     const { host = '', origin = '' } = request.headers;
-    const refusal = this.#hosts.check(host, origin);
+    // Pages of every origin may read where to get a token.
+    const refusal = this.#hosts.check(host, isMetadata(request) ? '' : origin);
     if (refusal !== undefined) throw refusedBy(refusal);
     const repeated = repeatedHeader(request.raw.rawHeaders);
     if (repeated !== undefined) throw new Refused(400, `Send ${repeated} once`, {}, HEAD_AMBIGUOUS);
@@ -51,8 +66,23 @@ export class Admission {
       routeConfig.isOpen === true ? undefined : await this.#tokens.verify(request.headers.authorization ?? '');
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
     if (routeConfig.isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
-    if (verified?.kind === 'refused') throw refusedBy(REFUSED_TOKENS[verified.reason], verified.cause);
+    if (verified?.kind === 'refused') {
+      const refusal = REFUSED_TOKENS[verified.reason];
+      throw refusedBy(
+        this.#resource.challenge(refusal, resourcePath(request), this.#originOf(request)),
+        verified.cause,
+      );
+    }
     return subject ?? '';
+  }
+
+  /** JSON; `undefined` where nothing is told. */
+  metadata(request: FastifyRequest): string | undefined {
+    return this.#resource.metadata(resourcePath(request), this.#originOf(request));
+  }
+
+  #originOf({ headers: { host = '' } }: FastifyRequest): RequestOrigin {
+    return { isTls: false, host, isHostTrusted: this.#hosts.isHostTrusted };
   }
 
   /** Throws when there is no time or memory for it. What monitors and readers of the documentation ask costs next to nothing. */
@@ -64,6 +94,7 @@ export class Admission {
   /** Headers that let a page of the request's origin read the answer: name, value, … */
   corsHeaders(request: FastifyRequest): readonly string[] {
     const { origin = '' } = request.headers;
+    if (isMetadata(request)) return metadataCorsHeaders;
     if (origin === '') return [];
     return [...this.#hosts.corsHeaders(origin), ...(isPreflight(request) ? this.#hosts.preflightHeaders(METHODS) : [])];
   }
@@ -78,6 +109,17 @@ export class Admission {
         { outcome: 'refused', code: 'rate-limited' },
       );
   }
+}
+
+function isMetadata({ url }: FastifyRequest): boolean {
+  return url.startsWith(METADATA_PATH);
+}
+
+/** Of the MCP endpoint that is asked of, as the caller writes it; `''` for all of the program. */
+function resourcePath({ url }: FastifyRequest): string {
+  const [path = ''] = url.split('?', 1);
+  const resource = path.startsWith(METADATA_PATH) ? path.slice(METADATA_PATH.length) : path;
+  return /^(?:\/servers\/[^/]+)?\/mcp$/.test(resource) ? resource : '';
 }
 
 export function isPreflight({ method, headers }: FastifyRequest): boolean {

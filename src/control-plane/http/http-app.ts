@@ -16,6 +16,7 @@ import type { AccessLog } from '../../observation/access-log.js';
 import type { Logger } from '../../shared/logger.js';
 import type { RequestIds } from '../../shared/request-ids.js';
 import type { AuditTrail } from '../audit.js';
+import type { ProtectedResource } from '../../shared/protected-resource.js';
 import { Admission, isPreflight } from './admission.js';
 import { answerTo, Refused } from './answered-error.js';
 import './fastify-types.js';
@@ -27,6 +28,7 @@ import { operations } from './operations.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { mountCompositionRoutes, type ServedCompositions } from './routes/composition-routes.js';
 import { mountDocumentationRoutes } from './routes/documentation-routes.js';
+import { mountMetadataRoutes } from './routes/metadata-routes.js';
 import { mountMcpRoutes, type ServedMcp } from './routes/mcp-routes.js';
 import { mountServerRoutes, type ServedRegistry } from './routes/server-routes.js';
 import { mountStatusRoutes, type StatusParts } from './routes/status-routes.js';
@@ -40,6 +42,7 @@ export interface HttpAppParts extends StatusParts {
   readonly mcp: ServedMcp;
   readonly hosts: HostPolicy;
   readonly tokens: TokenVerifier;
+  readonly resource: ProtectedResource;
   readonly rates: RateLimiter;
   readonly bodyBytesMax: number;
   /** How long a change waits until the dataplane obeys it for everybody. */
@@ -75,7 +78,8 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   // Records go out as they are: what a schema does not know must be found by a test, not be left out in silence.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   readJsonBodies(app);
-  letIn(app, new Admission(parts.hosts, parts.tokens, parts.rates, parts.overload));
+  const admission = new Admission(parts.hosts, parts.tokens, parts.resource, parts.rates, parts.overload);
+  letIn(app, admission);
   app.setErrorHandler((error, request, reply) => answerError(error, request, reply, parts.logger));
   logAccess(app, parts.accessLog);
   app.decorate('audit', parts.audit);
@@ -84,6 +88,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   mountServerRoutes(app, parts.registry, parts.publicationWaitMs);
   mountCompositionRoutes(app, parts.compositions, parts.publicationWaitMs);
   mountDocumentationRoutes(app);
+  mountMetadataRoutes(app, admission);
   await mountMcpRoutes(app, parts.mcp);
   await app.ready();
   return app;

@@ -70,6 +70,15 @@ const streamHeaders = {
   'mcp-session-id': { isRequired: true, description: 'The session that the stream belongs to.' },
 } as const;
 
+const resourceMetadata = {
+  method: 'GET',
+  tag: 'status',
+  isOpen: true,
+  description: 'The same for every composition, there or not. Nothing is told without `--authorization-servers`.',
+  answers: [json(200, 'The resource and its authorization servers.', 'ResourceMetadata')],
+  refusals: [404],
+} as const;
+
 export const operations = {
   health: {
     id: 'getHealth',
@@ -115,6 +124,25 @@ export const operations = {
     summary: 'This document as a page',
     isOpen: true,
     answers: [{ status: 200, description: 'A page for people.', contents: [{ mediaType: 'text/html' }] }],
+  },
+
+  resourceMetadata: {
+    ...resourceMetadata,
+    id: 'getResourceMetadata',
+    path: '/.well-known/oauth-protected-resource',
+    summary: 'Where clients get a token for this program (RFC 9728)',
+  },
+  aggregateMetadata: {
+    ...resourceMetadata,
+    id: 'getAggregateMetadata',
+    path: '/.well-known/oauth-protected-resource/mcp',
+    summary: 'Where MCP clients get a token for all servers',
+  },
+  compositionMetadata: {
+    ...resourceMetadata,
+    id: 'getCompositionMetadata',
+    path: '/.well-known/oauth-protected-resource/servers/{composition}/mcp',
+    summary: 'Where MCP clients get a token for a composition',
   },
 
   listServers: {

@@ -251,6 +251,11 @@ export const schemas = {
       'Changes that the dataplane does not obey for everybody yet, as far as they are counted; null while the store cannot be reached.',
     ),
   }),
+  ResourceMetadata: exactly({
+    resource: text,
+    authorization_servers: { type: 'array', items: text },
+    bearer_methods_supported: { type: 'array', items: text },
+  }),
   Error: error,
   JsonRpcMessages: {
     description: 'One JSON-RPC 2.0 message of MCP; in sessions of 2025-03-26 and before also an array of them.',

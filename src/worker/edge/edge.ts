@@ -9,6 +9,7 @@ import type { Endpoint } from '../../shared/endpoint.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { MessageMemories } from '../../shared/message-memory.js';
+import { METADATA_PATH } from '../../shared/protected-resource.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { EdgeContext } from './edge-context.js';
 import { EdgeExchange } from './edge-exchange.js';
@@ -24,6 +25,8 @@ export interface EdgeHandler {
   onOtherMethod(exchange: EdgeExchange): void;
   /** A preflight request of a browser on an MCP path. */
   onPreflight(exchange: EdgeExchange): void;
+  /** A client without a token asks where to get one: the path that it asks of is in the head, or none. */
+  onMetadata(exchange: EdgeExchange, isPreflight: boolean): void;
   /** A request that is refused whoever sent it. */
   onRefused(exchange: EdgeExchange, refusal: Refusal): void;
   /** The head of a request to an optional feature's endpoint. */
@@ -147,6 +150,7 @@ export class Edge {
     app.any(`${pathPrefix}/servers/:virtualHostId/mcp`, (res, req) => this.#onMcp(res, req, isTls));
     app.get(`${pathPrefix}/health`, (res) => this.#onHealth(res, false));
     app.head(`${pathPrefix}/health`, (res) => this.#onHealth(res, true));
+    if (this.#options.protectedResource.authorizationServers.length > 0) this.#routeMetadata(app, isTls);
     for (const endpoint of this.#endpoints) {
       const pattern = `${pathPrefix}${endpoint.path}/:parameter`;
       const onEndpoint = (res: HttpResponse, req: HttpRequest): void => {
@@ -161,6 +165,15 @@ export class Edge {
     app.any('/*', (res, req) => {
       this.#handler.onRefused(this.#exchangeOfAny(res, req, isTls), refusals.pathUnknown);
     });
+  }
+
+  #routeMetadata(app: TemplatedApp, isTls: boolean): void {
+    const onMetadata = (res: HttpResponse, req: HttpRequest): void =>
+      this.#handler.onMetadata(this.#exchangeOfAny(res, req, isTls), req.getMethod() === 'options');
+    for (const path of ['', `${this.#options.pathPrefix}/servers/:virtualHostId/mcp`]) {
+      const pattern = `${METADATA_PATH}${path}`;
+      app.get(pattern, onMetadata).head(pattern, onMetadata).options(pattern, onMetadata);
+    }
   }
 
   #onMcp(res: HttpResponse, req: HttpRequest, isTls: boolean): void {

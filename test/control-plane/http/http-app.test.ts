@@ -13,6 +13,7 @@ import { Overload } from '../../../src/process/overload.js';
 import { AuditTrail } from '../../../src/control-plane/audit.js';
 import { AccessLog } from '../../../src/observation/access-log.js';
 import { RequestIds } from '../../../src/shared/request-ids.js';
+import { ProtectedResource } from '../../../src/shared/protected-resource.js';
 import { HostPolicy } from '../../../src/shared/host-policy.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { tokenOptions } from '../../auth/token-options.js';
@@ -60,6 +61,7 @@ async function setStage(
     mcp: { handleAggregate: () => {}, handleComposition: () => {} },
     hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
     tokens,
+    resource: new ProtectedResource({ publicUrl: undefined, authorizationServers: [] }),
     rates: new RateLimiter(0),
     bodyBytesMax: 1_024,
     publicationWaitMs: 10_000,

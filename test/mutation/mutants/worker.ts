@@ -316,8 +316,8 @@ export const workerMutants: readonly Mutant[] = [
     [
       {
         slip: 'the TLS listener lets in what the plain one does',
-        text: 'const hosts = exchange.isTls ? this.#parts.tlsHosts : this.#parts.hosts;',
-        becomes: 'const hosts = this.#parts.hosts;',
+        text: 'return isTls ? this.#parts.tlsHosts : this.#parts.hosts;',
+        becomes: 'return isTls ? this.#parts.hosts : this.#parts.hosts;',
         noticedBy: ['spec/tls-listener'],
       },
       {
