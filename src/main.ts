@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The commands. Reads the options, hands over to the part of the program that was named, and ends with its status.
 import { existsSync } from 'node:fs';
+import { loadAdminRequest, type AdminCommandName } from './config/admin-request.js';
 import { loadCliRequest, type CliCommandName } from './config/cli-request.js';
 import { readCommandLine, type CommandWords } from './config/command-line.js';
 import { childEnvironment, serviceManager, workerEnvironment } from './config/environment.js';
@@ -39,6 +40,10 @@ async function main(args: readonly string[]): Promise<number> {
     case 'config delete':
     case 'config schema':
       return runUserConfigCommand({ ...commandLine, command: commandLine.command });
+    case 'sessions':
+    case 'explain':
+    case 'log-level':
+      return runAdminCommand({ ...commandLine, command: commandLine.command });
     default:
       return runCli({ ...commandLine, command: commandLine.command });
   }
@@ -104,6 +109,12 @@ async function runUserConfigCommand(
   const request = loadUserConfigRequest(words);
   const cli = await import('./cli/user-configs.js');
   return cli.runUserConfigCommand(request);
+}
+
+async function runAdminCommand(words: CommandWords & { readonly command: AdminCommandName }): Promise<number> {
+  const request = loadAdminRequest(words);
+  const cli = await import('./cli/admin-commands.js');
+  return cli.runAdminCommand(request);
 }
 
 /** Whether the feature is there is decided by the build: nothing refers to it but this look at the disk. */

@@ -85,3 +85,42 @@ export const configChangeOptionTable = {
   },
   ...configStoreOptionTable,
 } as const satisfies OptionTable;
+
+/** Of commands that ask a running dataplane. */
+export const adminRequestOptionTable = {
+  'admin-address': {
+    placeholder: '<host:port>',
+    meaning: 'the admin listener of the dataplane that is asked',
+    fallback: '127.0.0.1:8002',
+    parse: values.parseListenAddress,
+  },
+  ...jsonOptions,
+} as const satisfies OptionTable;
+
+const whoseOptions = {
+  subject: {
+    placeholder: '<text>',
+    meaning: "whose: the token's subject",
+    fallback: undefined,
+    parse: values.parseText,
+  },
+} as const satisfies OptionTable;
+
+export const sessionsOptionTable = { ...whoseOptions, ...adminRequestOptionTable } as const satisfies OptionTable;
+
+export const explainOptionTable = {
+  ...whoseOptions,
+  'virtual-host': {
+    placeholder: '<id>',
+    meaning: 'the virtual host that is explained',
+    fallback: undefined,
+    parse: values.parseText,
+  },
+  tool: {
+    placeholder: '<name>',
+    meaning: 'a tool as callers call it: why it is listed or not, and what a call would do',
+    fallback: undefined,
+    parse: values.parseText,
+  },
+  ...adminRequestOptionTable,
+} as const satisfies OptionTable;

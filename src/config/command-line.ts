@@ -3,13 +3,16 @@
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import {
+  adminRequestOptionTable,
   compositionsCreateOptionTable,
   configChangeOptionTable,
   configCheckOptionTable,
   configStoreOptionTable,
+  explainOptionTable,
   requestOptionTable,
   serversAddOptionTable,
   serversListOptionTable,
+  sessionsOptionTable,
 } from './cli-option-table.js';
 import { OptionFaults } from './faults.js';
 import { fallbackText, type Option, type OptionTable } from './option.js';
@@ -65,6 +68,17 @@ export const commands = {
     operands: ['file?'],
   },
   'config delete': { summary: 'delete a user config', options: configChangeOptionTable, operands: ['subject'] },
+  sessions: { summary: 'list the sessions of a running dataplane', options: sessionsOptionTable },
+  explain: {
+    summary: 'say what became of a request, how a session is, or why a subject has a tool or not',
+    options: explainOptionTable,
+    operands: ['id?'],
+  },
+  'log-level': {
+    summary: 'change the log level of a running dataplane',
+    options: adminRequestOptionTable,
+    operands: ['level'],
+  },
   'config schema': { summary: 'print the JSON Schema of user configs', options: {} },
 } as const satisfies Record<string, CommandDeclaration>;
 

@@ -6,7 +6,9 @@
 import assert from 'node:assert';
 import type { ChildProcess } from 'node:child_process';
 import { isSeries } from '../metrics/series.js';
+import { isLogLevel } from '../shared/logger.js';
 import type { FromWorker, ToWorker } from './messages.js';
+import { isViewQuestion } from './view-question.js';
 
 /** The primary's end: sends one message to a worker. */
 export function sendToWorker(worker: ChildProcess, message: ToWorker): void {
@@ -80,6 +82,7 @@ const fromWorkerChecks: Checks<FromWorker['kind']> = {
   report: ({ ticket, series }) => typeof ticket === 'number' && Array.isArray(series) && series.every(isSeries),
   store: (fields) => typeof fields.obstacle === 'string',
   keys: (fields) => typeof fields.obstacle === 'string',
+  view: ({ ticket, answer }) => typeof ticket === 'number' && typeof answer === 'string',
   written: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
   forgotten: (fields) => typeof fields.ticket === 'number',
 };
@@ -101,6 +104,8 @@ const toWorkerChecks: Checks<ToWorker['kind']> = {
   forget: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
   'all-forgotten': (fields) => typeof fields.ticket === 'number',
   report: ({ ticket, series }) => typeof ticket === 'number' && series === undefined,
+  view: ({ ticket, question }) => typeof ticket === 'number' && isViewQuestion(question),
+  'log-level': ({ level }) => isLogLevel(level),
   readiness: (fields) => typeof fields.isReady === 'boolean',
 };
 

@@ -2,6 +2,7 @@
 // `advanced` serialization.
 import type { DataplaneOptions } from '../config/dataplane-options.js';
 import type { Series } from '../metrics/series.js';
+import type { ViewQuestion } from './view-question.js';
 
 /** The first message to a worker, once. */
 export interface StartMessage {
@@ -40,7 +41,11 @@ export type ToWorker =
   /** Whether the gateway as a whole can serve, for the health check on the public address. */
   | { readonly kind: 'readiness'; readonly isReady: boolean }
   /** Somebody wants to see the figures: answer `report`. */
-  | { readonly kind: 'report'; readonly ticket: number };
+  | { readonly kind: 'report'; readonly ticket: number }
+  /** An operator asks: answer `view`. */
+  | { readonly kind: 'view'; readonly ticket: number; readonly question: ViewQuestion }
+  /** From now on only lines of this level and above are logged. */
+  | { readonly kind: 'log-level'; readonly level: DataplaneOptions['logLevel'] };
 
 export type FromWorker =
   /** Every listener is open. */
@@ -56,6 +61,8 @@ export type FromWorker =
   | { readonly kind: 'keys'; readonly obstacle: string }
   /** What this worker has counted since its start, and what it has now. */
   | { readonly kind: 'report'; readonly ticket: number; readonly series: readonly Series[] }
+  /** JSON; `null` for nothing. Bounded: what is left out is said in it. */
+  | { readonly kind: 'view'; readonly ticket: number; readonly answer: string }
   /** This worker wrote a subject's config: have every worker forget it, then answer `all-forgotten`. */
   | { readonly kind: 'written'; readonly subject: string; readonly ticket: number }
   | { readonly kind: 'forgotten'; readonly ticket: number };

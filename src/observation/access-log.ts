@@ -4,7 +4,7 @@
 import type { ExchangeEnding, ExchangeRequest } from '../relay/exchange.js';
 import { limits } from '../shared/limits.js';
 import { LineShares } from '../shared/line-shares.js';
-import { subjectHash, type Logger } from '../shared/logger.js';
+import { sessionHash, subjectHash, type Logger } from '../shared/logger.js';
 import { RepeatedLog } from '../shared/repeated-log.js';
 import type { WatchedRequest } from './request-watch.js';
 
@@ -64,6 +64,7 @@ export class AccessLog {
   /** A request that the relay has answered, or not. */
   done(request: WatchedRequest, end: RequestEnd): void {
     const { outcome } = request;
+    if (!this.#logger.isLevelEnabled('info')) return;
     const isProblem = outcome === 'refused' || outcome === 'fault';
     if (!this.isOfAll && !isProblem) return;
     const { backend, detail, caller } = request;
@@ -118,6 +119,7 @@ function whatOf({ caller, exchange, method, backend, tool }: WatchedRequest): ob
   return {
     ...idOf(exchange.request.requestId),
     subject: subjectHash(caller.subject),
+    ...sessionOf(exchange.request.sessionId),
     virtualHost: caller.virtualHost.id,
     method: bounded(method),
     ...(backend !== '' && { backend }),
@@ -152,6 +154,10 @@ const DETAIL_NAMES: Readonly<Record<WatchedRequest['outcome'], string | undefine
 
 function idOf(requestId: string): object {
   return requestId === '' ? {} : { requestId };
+}
+
+function sessionOf(id: string): object {
+  return id === '' ? {} : { session: sessionHash(id) };
 }
 
 function tenths(ms: number): number {

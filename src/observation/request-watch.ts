@@ -7,6 +7,7 @@ import type { Exchange, ExchangeEnding, ExchangeRequest, ExchangeWatcher, Reques
 import type { Caller } from '../relay/caller.js';
 import type { Refusal } from '../shared/refusals.js';
 import type { AccessLog } from './access-log.js';
+import type { RecentRequests } from './recent-requests.js';
 
 /** What is counted of requests. */
 export interface WatchFigures {
@@ -28,8 +29,11 @@ export interface RefusalDetails {
 export class RequestWatch {
   readonly #log: AccessLog | undefined;
   readonly #figures: WatchFigures | undefined;
+  readonly #recent: RecentRequests | undefined;
 
-  constructor(log: AccessLog | undefined, figures: WatchFigures | undefined) {
+  /** @param recent where requests have ids. */
+  constructor(log: AccessLog | undefined, figures: WatchFigures | undefined, recent?: RecentRequests) {
+    this.#recent = recent;
     this.#log = log;
     this.#figures = figures;
   }
@@ -62,6 +66,7 @@ export class RequestWatch {
     const { code, status } = refusal;
     this.#figures?.refusals.count(code);
     this.#figures?.requests.record({ ...REFUSED, method, status });
+    this.#recent?.keep(request.requestId, subject, virtualHost, method, '', '', 'refused', code, status, 0, -1);
     this.#log?.refused({ request, virtualHost, subject, code, cause, status });
   }
 
@@ -75,6 +80,19 @@ export class RequestWatch {
     else figures.requestsInFlight -= 1;
     if (request.outcome === 'refused') figures.refusals.count(String(request.detail));
     const { method, backend, startedAtMs, answeredAtMs, backendMs } = request;
+    this.#recent?.keep(
+      request.exchange.request.requestId,
+      request.caller.subject,
+      request.caller.virtualHost.id,
+      method,
+      backend,
+      request.tool,
+      outcomeOf(request, ending),
+      request.detail,
+      status,
+      nowMs - startedAtMs,
+      backendMs,
+    );
     figures.requests.record({
       method,
       backend,

@@ -1,5 +1,6 @@
 // The listener for operators and their monitors, in the primary: whether the gateway lives, whether it is ready, and its
-// figures. Plain HTTP without a token, so it is on loopback unless somebody puts it elsewhere, and changes nothing. Cold.
+// figures, and what happens in the workers (view-pages.ts). Plain HTTP without a token, so it is on loopback unless somebody puts it
+// elsewhere, and changes nothing but the log level. Cold.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIP, type AddressInfo } from 'node:net';
@@ -15,11 +16,20 @@ export interface AdminPage {
   readonly body: string;
 }
 
-/** By path. @param accept the request's header. */
-export type AdminPages = Readonly<Record<string, (accept: string) => AdminPage | Promise<AdminPage>>>;
+/**
+ * By path; one that ends with a slash has a name behind it. @param accept the request's header. @param name what stands behind the
+ * slash, decoded.
+ */
+export type AdminPages = Readonly<
+  Record<string, (accept: string, query: URLSearchParams, name: string) => AdminPage | Promise<AdminPage>>
+>;
+
+/** What can be changed with PUT, by path. */
+export type AdminChanges = Readonly<Record<string, (body: string) => AdminPage>>;
 
 export interface AdminOptions {
   readonly pages: AdminPages;
+  readonly changes?: AdminChanges;
   /** Names of this machine that requests may give besides its addresses: lower-case, with or without a port. */
   readonly allowedHosts: readonly string[];
   /** Hears of what the listener outlives, as a connection that the system has no descriptor for. */
@@ -61,11 +71,11 @@ export class AdminServer {
 
 /** The listener before it listens. */
 export function createAdminServer(host: string, options: AdminOptions): Server {
-  const { pages, allowedHosts, onFault, requestMsMax = limits.adminRequestMsMax } = options;
+  const { allowedHosts, onFault, requestMsMax = limits.adminRequestMsMax } = options;
   const hosts = new AdminHosts(host, allowedHosts);
   const bounds = { maxHeaderSize: limits.requestHeaderBytesMax, connectionsCheckingInterval: CHECK_MS };
   const server = createServer(bounds, (request, response) => {
-    void answer(request, response, hosts, pages);
+    void answer(request, response, hosts, options);
   });
   server.maxConnections = limits.adminConnectionsMax;
   server.headersTimeout = server.requestTimeout = requestMsMax;
@@ -118,11 +128,11 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   hosts: AdminHosts,
-  pages: AdminPages,
+  offers: Offers,
 ): Promise<void> {
   let page: AdminPage;
   try {
-    page = await pageFor(request, hosts, pages);
+    page = await pageFor(request, hosts, offers);
   } catch (error) {
     page = jsonPage(500, { detail: error instanceof Error ? error.message : String(error) });
   }
@@ -132,15 +142,49 @@ async function answer(
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-function pageFor(request: IncomingMessage, hosts: AdminHosts, pages: AdminPages): AdminPage | Promise<AdminPage> {
+type Offers = Pick<AdminOptions, 'pages' | 'changes'>;
+
+async function pageFor(
+  request: IncomingMessage,
+  hosts: AdminHosts,
+  { pages, changes = {} }: Offers,
+): Promise<AdminPage> {
   const { method, url = '/', headers } = request;
   if (!hosts.isLetIn(headers.host ?? '', headers.origin ?? ''))
     return jsonPage(403, {
       detail: 'this host or origin is not let in: name an address, or a host of --allowed-hosts',
     });
-  const path = url.split('?', 1)[0] ?? '';
-  const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
-  if (page === undefined) return jsonPage(404, { detail: `there is ${Object.keys(pages).join(', ')}` });
+  const queryStart = url.includes('?') ? url.indexOf('?') : url.length;
+  const path = url.slice(0, queryStart);
+  const change = Object.hasOwn(changes, path) ? changes[path] : undefined;
+  if (change !== undefined)
+    return method === 'PUT' ? change(await readBody(request)) : jsonPage(405, { detail: 'use PUT' });
+  // With a name behind it, as /requests/<id>.
+  const slash = path.indexOf('/', 1) + 1;
+  const place = slash > 1 && slash < path.length ? path.slice(0, slash) : path;
+  const page = Object.hasOwn(pages, place) ? pages[place] : undefined;
+  const name = decodedName(place === path ? '' : path.slice(slash));
+  if (page === undefined || name === undefined || (name === '' && place.length > 1 && place.endsWith('/'))) {
+    return jsonPage(404, { detail: `there is ${[...Object.keys(pages), ...Object.keys(changes)].join(', ')}` });
+  }
   if (method !== 'GET' && method !== 'HEAD') return jsonPage(405, { detail: 'use GET' });
-  return page(headers.accept ?? '');
+  return page(headers.accept ?? '', new URLSearchParams(url.slice(queryStart + 1)), name);
+}
+
+function decodedName(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a change says is short; of more the beginning is read, and is none. */
+async function readBody(request: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const chunk of request.setEncoding('utf8')) {
+    body += String(chunk);
+    if (body.length > limits.adminBodyCharsMax) return '';
+  }
+  return body;
 }

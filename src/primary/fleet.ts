@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions } from '../config/dataplane-options.js';
 import { sendToWorker } from '../ipc/channel.js';
 import type { FromWorker } from '../ipc/messages.js';
-import type { Logger } from '../shared/logger.js';
+import type { Logger, LogLevel } from '../shared/logger.js';
 import { ForgetRounds } from './forget-rounds.js';
 import { HangWatch } from './hang-watch.js';
 import { Figures, type GatheredFigures } from './figures.js';
@@ -12,6 +12,8 @@ import type { SlotStanding } from './readiness.js';
 import type { SlotState } from './slot-state.js';
 import { Slot, type FleetBounds, type WorkerPlan } from './slot.js';
 import { StartTurns } from './start-turns.js';
+import { Views, type WorkerAnswer } from './views.js';
+import type { ViewQuestion } from '../ipc/view-question.js';
 
 const ENDING = 'the gateway ends';
 
@@ -32,12 +34,15 @@ export class Fleet {
   readonly #others = new Set<Slot>();
   readonly #forgetRounds: ForgetRounds<ChildProcess>;
   readonly #figures: Figures;
+  readonly #views = new Views(sendToWorker);
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
   readonly #bounds: FleetBounds;
   /** Called after each change of a slot's state: those of `ready`, `drain` and `onChange`, and two of each slot that is replaced. */
   readonly #onStateChange = new Set<() => void>();
   #deathCount = 0;
+  /** As an operator has set it; workers that start have it by their options otherwise. */
+  #logLevel: LogLevel | undefined;
   #isDrainAnnounced = false;
   #isEnding = false;
   /** As the workers were told last. */
@@ -66,6 +71,7 @@ export class Fleet {
         this.#hangWatch.leave(worker);
         this.#forgetRounds.gone(worker);
         this.#figures.gone(worker);
+        this.#views.gone(worker);
       },
     };
     const { slotCount } = plan.start;
@@ -85,6 +91,20 @@ export class Fleet {
   /** The figures of all workers that listen or drain. */
   async figures(): Promise<GatheredFigures> {
     return this.#figures.gather(() => this.#all().flatMap((slot) => slot.answeringWorker ?? []));
+  }
+
+  /** Every slot's worker, those that finish after a reload included; `undefined` when too much is asked at once. */
+  async ask(question: ViewQuestion): Promise<readonly WorkerAnswer[] | undefined> {
+    return this.#views.ask(
+      question,
+      this.#all().map((slot) => slot.asked),
+    );
+  }
+
+  /** Of all workers, those included that begin to listen later. */
+  setLogLevel(level: LogLevel): void {
+    this.#logLevel = level;
+    for (const worker of this.#servingWorkers()) sendToWorker(worker, { kind: 'log-level', level });
   }
 
   get standings(): readonly SlotStanding[] {
@@ -216,6 +236,7 @@ export class Fleet {
         this.#hangWatch.watch(worker);
         // The successor of a worker that is told by its place: nothing changes for the gateway.
         if (this.#isReady) this.tellReadiness(true);
+        if (this.#logLevel !== undefined) sendToWorker(worker, { kind: 'log-level', level: this.#logLevel });
         if (this.#isDrainAnnounced) sendToWorker(worker, { kind: 'announce-drain' });
         return;
       case 'heartbeat':
@@ -225,6 +246,8 @@ export class Fleet {
       }
       case 'report':
         return this.#figures.onReport(worker, message.ticket, message.series);
+      case 'view':
+        return this.#views.onAnswer(worker, message.ticket, message.answer);
       case 'forgotten':
         return this.#forgetRounds.forgotten(worker, message.ticket);
       case 'start-failed':

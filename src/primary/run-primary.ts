@@ -15,13 +15,15 @@ import { StartFault } from '../process/start-fault.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { StopSignals } from '../process/stop-signals.js';
 import type { Series } from '../metrics/series.js';
-import { createLogger, type Logger } from '../shared/logger.js';
+import type { ViewQuestion } from '../ipc/view-question.js';
+import { createLogger, setLogLevel, type Logger, type LogLevel } from '../shared/logger.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { Fleet } from './fleet.js';
 import { HopDirectory } from './hop-directory.js';
 import { Reloads } from './reloads.js';
 import { SharedCheck } from './shared-check.js';
 import { AdminServer, jsonPage, readyPage, type AdminPage } from './admin-server.js';
+import { viewChanges, viewPages } from './view-pages.js';
 import { MetricsPage } from './metrics-page.js';
 import { isServing, Readiness, readinessInWords } from './readiness.js';
 import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
@@ -172,13 +174,22 @@ async function listenForOperators(
   logger: Logger,
 ): Promise<AdminServer | undefined> {
   if (adminAddress === undefined) return undefined;
+  const views = {
+    ask: (question: ViewQuestion) => fleet.ask(question),
+    setLogLevel: (level: LogLevel) => {
+      setLogLevel(level);
+      fleet.setLogLevel(level);
+      logger.info({ level }, 'log level changed');
+    },
+  };
   const pages = {
     '/live': () => jsonPage(200, { status: 'live' }),
     '/ready': () => readyPage(readiness.report),
     ...(metrics && { '/metrics': metricsPage(readiness, fleet) }),
+    ...viewPages(views),
   };
   const onFault = (err: Error): void => logger.error({ err }, 'admin listener');
-  const admin = await AdminServer.listen(adminAddress, { pages, allowedHosts, onFault });
+  const admin = await AdminServer.listen(adminAddress, { pages, changes: viewChanges(views), allowedHosts, onFault });
   logger.info({ address: formatAddress(admin.address) }, 'admin listener');
   return admin;
 }

@@ -8,6 +8,7 @@ import type { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import type { SlotStanding } from './readiness.js';
 import { slotStateAfter, type SlotEvent, type SlotState } from './slot-state.js';
+import type { AskedWorker } from './views.js';
 import type { StartEnding, StartTurns } from './start-turns.js';
 
 /** The bounds of shared/limits that a fleet and its slots obey. */
@@ -115,6 +116,11 @@ export class Slot {
   /** The process that can tell its figures; `undefined` when there is none. */
   get answeringWorker(): ChildProcess | undefined {
     return ['listening', 'draining', 'drained'].includes(this.#state) ? this.#worker : undefined;
+  }
+
+  get asked(): AskedWorker {
+    const [slot, state, worker] = [this.#number, this.#state, this.answeringWorker];
+    return { slot, state, worker, storeObstacle: this.#storeObstacle };
   }
 
   /** For a worker that listens and has not been told the same. */
@@ -254,6 +260,7 @@ export class Slot {
         this.#observer.onState();
         return;
       case 'report':
+      case 'view':
       case 'heartbeat':
       case 'written':
       case 'forgotten':

@@ -36,7 +36,8 @@ import { BackendLog } from '../upstream/backend-log.js';
 import { Notices } from '../upstream/notices.js';
 import { Secrets } from '../upstream/secrets.js';
 import { OwnIds } from '../upstream/own-ids.js';
-import { Endpoints } from '../upstream/reach/endpoints.js';
+import { LastFaults, type LastFault } from '../upstream/last-faults.js';
+import { Endpoints, type OriginView } from '../upstream/reach/endpoints.js';
 import type { UpstreamFaultKind } from '../upstream/upstream-fault.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 
@@ -80,6 +81,7 @@ export class Relay {
   #isDraining = false;
   #isRetired = false;
   readonly #logger: Logger;
+  readonly #lastFaults = new LastFaults();
 
   constructor(options: RelayOptions) {
     const { http, deadlines, upstream, logger } = options;
@@ -98,10 +100,14 @@ export class Relay {
       answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
       nowMs,
       onAvailable: (backend) => log.onAvailable(backend),
-      onUnavailable: (backend, fault) => log.onUnavailable(backend, fault),
+      onUnavailable: (backend, fault) => {
+        this.#lastFaults.note(backend, fault, 'opening');
+        log.onUnavailable(backend, fault);
+      },
       onOpenFault: (backend, fault) => options.onBackendFault?.(backend.name, fault.kind, 'opening'),
       onFailure: (backend, fault) => {
         options.onBackendFault?.(backend.name, fault.kind, 'request');
+        this.#lastFaults.note(backend, fault, 'request');
         log.onFailure(backend, fault);
       },
     };
@@ -127,6 +133,25 @@ export class Relay {
 
   get sessionCount(): number {
     return this.#sessions.count;
+  }
+
+  /** For operators. */
+  get sessions(): Iterable<Session> {
+    return this.#sessions.all();
+  }
+
+  /** For operators: which origins can be reached from here. */
+  get origins(): readonly OriginView[] {
+    return this.#context.endpoints.origins;
+  }
+
+  /** The same: the last failure of the origin's. */
+  lastFaultAt(origin: string): LastFault | undefined {
+    return this.#lastFaults.of(origin);
+  }
+
+  get nowMs(): number {
+    return this.#context.nowMs();
   }
 
   /** Takes a complete request; the exchange gets exactly one answer, now or later. */

@@ -75,6 +75,9 @@ export class Session {
   isUsed = true;
   isQuiet = false;
   isStale = false;
+  /** For operators, on the wheel's clock; not to the millisecond. */
+  readonly beganAtMs: number;
+  usedAtMs: number;
   /** For `Sessions`: until it has idled for too long. */
   idleDeadline: Deadline | undefined = undefined;
   #isInitialized = false;
@@ -89,6 +92,7 @@ export class Session {
       onOpened: (upstream, metadata) => this.#onUpstreamOpened(upstream, metadata),
       onDropped: (upstream) => this.#onUpstreamDropped(upstream),
     });
+    this.beganAtMs = this.usedAtMs = context.nowMs();
     this.#means = means;
     this.inFlight = new RequestsInFlight(account, means.slow);
   }

@@ -76,6 +76,11 @@ export class Sessions {
     return session;
   }
 
+  /** In the order in which they began here. */
+  all(): Iterable<Session> {
+    return this.#sessions.values();
+  }
+
   /** Whether it is here, whoever's it is. */
   has(id: string): boolean {
     return this.#sessions.has(id);
@@ -86,6 +91,7 @@ export class Sessions {
     const session = this.#sessions.get(id);
     if (session?.belongsTo(subject, virtualHostId) !== true) return undefined;
     session.idleDeadline?.restart();
+    session.usedAtMs = this.#context.deadlines.recentMs;
     session.isUsed = true;
     // Other machines learn at once that it is in use again; as long as it is, they do by its renewals.
     if (session.isQuiet) {

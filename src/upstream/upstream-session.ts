@@ -100,6 +100,11 @@ export class UpstreamSession {
     return this.#state;
   }
 
+  /** Why it could not be opened last; `undefined` unless it is `unavailable`. */
+  get fault(): UpstreamFault | undefined {
+    return this.#state === 'unavailable' ? this.#lastFault : undefined;
+  }
+
   /** Whether it is being opened although the backend has answered nobody of late: nobody should wait for it for long. */
   get isTrial(): boolean {
     return this.#isTrial && this.#state === 'opening';

@@ -2,7 +2,7 @@
 import { connectToPrimary } from '../ipc/channel.js';
 import { sendHeartbeats } from '../ipc/heartbeat.js';
 import { exitStatus } from '../shared/exit-status.js';
-import { flushLog } from '../shared/logger.js';
+import { flushLog, setLogLevel } from '../shared/logger.js';
 import type { StartMessage, ToWorker } from '../ipc/messages.js';
 import { Worker } from './worker.js';
 
@@ -48,6 +48,14 @@ async function onMessage(message: ToWorker): Promise<void> {
       break;
     case 'report':
       sendReport(message.ticket);
+      break;
+    case 'view': {
+      const answer = await worker?.view(message.question);
+      primary.send({ kind: 'view', ticket: message.ticket, answer: answer ?? 'null' });
+      break;
+    }
+    case 'log-level':
+      setLogLevel(message.level);
       break;
     case 'readiness':
       worker?.onReadiness(message.isReady);

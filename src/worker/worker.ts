@@ -4,6 +4,8 @@ import { TokenVerifier } from '../auth/token-verifier.js';
 import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
 import type { PrimaryChannel } from '../ipc/channel.js';
 import type { StartMessage } from '../ipc/messages.js';
+import type { ViewQuestion } from '../ipc/view-question.js';
+import { WorkerViews } from './worker-views.js';
 import { Names } from '../names/names.js';
 import { Relay } from '../relay/relay.js';
 import { shareTable } from '../relay/share-table.js';
@@ -27,6 +29,7 @@ import type { Series } from '../metrics/series.js';
 import { StoreCounts } from '../store/store-counts.js';
 import { AccessLog } from '../observation/access-log.js';
 import { RequestTurns } from './request-turns.js';
+import { RecentRequests } from '../observation/recent-requests.js';
 import { RequestWatch } from '../observation/request-watch.js';
 import { WorkerFigures, type FigureSources } from './worker-figures.js';
 import { Admission } from './admission/admission.js';
@@ -45,6 +48,7 @@ import { Pipeline } from './pipeline.js';
 
 interface WorkerParts {
   readonly report: () => Series[];
+  readonly views: WorkerViews;
   readonly logger: Logger;
   readonly edge: Edge;
   readonly pipeline: Pipeline;
@@ -79,6 +83,8 @@ export class Worker {
     const onObstacle = (obstacle: string): void => primary.send({ kind: 'store', obstacle });
     const store = await openStore(options.store, logger, onObstacle, storeCounts);
     const figures = options.metrics ? new WorkerFigures() : undefined;
+    const hasIds = options.requestIds !== 'off';
+    const recentRequests = figures !== undefined && hasIds ? new RecentRequests() : undefined;
     const deadlines = new DeadlineWheel();
     const configs = new UserConfigs(store, options.upstream.mode, oddityLog(logger));
     const accounts = new Accounts(shareTable(options.shares));
@@ -135,7 +141,7 @@ export class Worker {
       relay,
       hops,
       ownerWaits: directory && new OwnerWaits(),
-      watch: createWatch(options, figures, logger),
+      watch: createWatch(options, figures, recentRequests, logger),
       figures,
       logger,
     });
@@ -167,8 +173,17 @@ export class Worker {
       tokenVerifications: () => tokens.counts,
     };
     const report = (): Series[] => figures?.report(sources) ?? [];
+    const views = new WorkerViews({
+      relay,
+      slot,
+      readConfig: (subject) => configs.read(subject),
+      recentRequests,
+      figures,
+      logger,
+    });
     return new Worker({
       report,
+      views,
       logger,
       overloadWatch,
       edge,
@@ -240,6 +255,11 @@ export class Worker {
     return this.#parts.report();
   }
 
+  /** What an operator asks, for the primary: JSON. Never rejects. */
+  view(question: ViewQuestion): Promise<string> {
+    return this.#parts.views.answer(question);
+  }
+
   onAllForgotten(ticket: number): void {
     this.#parts.announcer.onAllForgotten(ticket);
   }
@@ -249,10 +269,13 @@ export class Worker {
 function createWatch(
   { accessLog }: DataplaneOptions,
   figures: WorkerFigures | undefined,
+  recent: RecentRequests | undefined,
   logger: Logger,
 ): RequestWatch | undefined {
-  const log = logger.isLevelEnabled('info') ? new AccessLog(logger, accessLog) : undefined;
-  return log === undefined && figures === undefined ? undefined : new RequestWatch(log, figures);
+  // Where requests are watched anyway the level may be changed later.
+  const isLogging = figures !== undefined || logger.isLevelEnabled('info');
+  const log = isLogging ? new AccessLog(logger, accessLog) : undefined;
+  return log === undefined ? undefined : new RequestWatch(log, figures, recent);
 }
 
 /** Once for each config: what is misspelt in one may open what it was to close. */

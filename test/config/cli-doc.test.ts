@@ -7,7 +7,9 @@ import { storeOptions } from '../../src/config/table/store-options.js';
 import { environmentVariable, fallbackText, type OptionTable } from '../../src/config/option.js';
 
 const documentation = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
-const cliCommands = Object.entries<CommandDeclaration>(commands).filter(([name]) => name.includes(' '));
+const cliCommands = Object.entries<CommandDeclaration>(commands).filter(
+  ([name]) => !['dataplane', 'control-plane', 'token'].includes(name),
+);
 
 /** The cells of the table's rows in a section. */
 function rowsOf(title: string): string[][] {
@@ -73,7 +75,8 @@ function takersInWords(names: readonly string[]): string {
   const words: string[] = [];
   for (const [group, members] of groups) {
     const takers = members.filter((name) => names.includes(name));
-    words.push(...(takers.length === members.length ? [`${group} …`] : takers));
+    const isWhole = members.length > 1 && takers.length === members.length;
+    words.push(...(isWhole ? [`${group} …`] : takers));
   }
   return words.map((name) => `\`${name}\``).join(', ');
 }

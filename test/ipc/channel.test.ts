@@ -33,6 +33,9 @@ const toWorker = [
   { kind: 'all-forgotten', ticket: 1 },
   { kind: 'readiness', isReady: true },
   { kind: 'report', ticket: 1 },
+  { kind: 'view', ticket: 1, question: { view: 'worker' } },
+  { kind: 'view', ticket: 1, question: { view: 'explain', subject: 's', virtualHost: 'v', tool: '' } },
+  { kind: 'log-level', level: 'debug' },
 ];
 const fromWorker = [
   { kind: 'listening' },
@@ -41,6 +44,7 @@ const fromWorker = [
   { kind: 'heartbeat' },
   { kind: 'store', obstacle: '' },
   { kind: 'report', ticket: 1, series: [{ name: 'switchyard_sessions', labels: [], value: 1 }] },
+  { kind: 'view', ticket: 1, answer: 'null' },
   { kind: 'written', subject: 's', ticket: 1 },
   { kind: 'forgotten', ticket: 1 },
 ];

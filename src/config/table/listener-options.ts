@@ -16,7 +16,7 @@ export const addressOptions = {
 export const adminOptions = {
   'admin-address': {
     placeholder: '<host:port|off>',
-    meaning: 'plain HTTP listener for operators, without a token: /live, /ready and /metrics; off for none',
+    meaning: 'plain HTTP listener for operators, without a token: /live, /ready, /metrics and views; off for none',
     fallback: '127.0.0.1:8002',
     parse: values.parseListenAddressOrOff,
   },

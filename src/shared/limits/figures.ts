@@ -35,6 +35,26 @@ export const figureLimits = {
   metricGatheringAgeMsMax: 1_000,
   /** a request to the admin listener: it has a head and nothing else → the connection is closed */
   adminRequestMsMax: 10_000,
+  /** how long workers have to answer an operator's question → a worker that has not is told as silent */
+  adminViewMsMax: 2_000,
+  /** bytes of one worker's answer to it → fewer are told, and it says so */
+  adminViewBytesMax: 256 * KIB,
+  /** characters of what is sent to change something on the admin listener → 400 */
+  adminBodyCharsMax: 1_024,
+  /** such questions at once: each takes the time of every worker → 503 */
+  adminViewsAtOnceMax: 8,
+  /** sessions on one page → the page says where the next one begins */
+  adminSessionsPageMax: 200,
+  /** backends, and virtual hosts, that an answer to an operator names → the others are left out */
+  viewBackendsMax: 100,
+  /** names of an allow-list in it → the others are left out */
+  viewNamesMax: 200,
+  /** sessions of a subject that it names at each backend → the others are left out */
+  viewSessionsPerBackendMax: 20,
+  /** requests of late that a worker can tell of, by their ids → the oldest is forgotten */
+  recentRequestsKept: 1_024,
+  /** origins of backends whose last failure a worker can tell of → the oldest is forgotten */
+  lastFaultsKept: 1_024,
   /** between two log lines about failed requests to one backend → those between are counted on the next line */
   failureLogIntervalMs: 10_000,
   /** kinds of log line, as of one subject's broken config, whose repetitions are counted → the oldest is logged anew */

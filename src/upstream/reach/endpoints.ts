@@ -3,6 +3,8 @@ import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 import type { HttpUpstream } from '../http-upstream.js';
+import type { UpstreamFault } from '../upstream-fault.js';
+import type { CircuitState } from './circuit-state.js';
 import { Endpoint } from './endpoint.js';
 import { OriginCircuit, type CircuitContext } from './origin-circuit.js';
 
@@ -12,6 +14,13 @@ export interface EndpointsOptions {
   readonly connectTimeoutMs: number;
   readonly nowMs: () => number;
   readonly random?: () => number;
+}
+
+/** Whether an origin can be reached, and if not why. */
+export interface OriginView {
+  readonly origin: string;
+  readonly state: CircuitState;
+  readonly fault: UpstreamFault | undefined;
 }
 
 export class Endpoints {
@@ -49,6 +58,11 @@ export class Endpoints {
       this.#endpoints.set(key, endpoint);
     }
     return endpoint;
+  }
+
+  /** For operators. */
+  get origins(): readonly OriginView[] {
+    return Array.from(this.#circuits, ([origin, { state, fault }]) => ({ origin, state, fault }));
   }
 
   /** Ends every probe. */

@@ -1,0 +1,214 @@
+// The commands that ask a running dataplane, by its admin listener: who has sessions, what became of a request, and why somebody
+// has a tool or not.
+import { z } from 'zod';
+import type { AdminAction, AdminRequest } from '../config/admin-request.js';
+import { exitStatus } from '../shared/exit-status.js';
+import { AdminConnection } from './admin-connection.js';
+import { CliFault } from './cli-fault.js';
+import { printOutcome, type Outcome } from './outcome.js';
+import { printable, textLines, textTable } from './text-table.js';
+
+/** Resolves with the program's exit status, when everything is printed. */
+export async function runAdminCommand({ address, isJson, action }: AdminRequest): Promise<number> {
+  return printOutcome(isJson, () => performAdmin(action, new AdminConnection(address), process.stdout.columns));
+}
+
+/** Throws a CliFault. @param columns of the terminal, `undefined` where the output is none. */
+export async function performAdmin(
+  action: AdminAction,
+  admin: Pick<AdminConnection, 'get' | 'find' | 'put'>,
+  columns: number | undefined,
+): Promise<Outcome> {
+  switch (action.command) {
+    case 'sessions':
+      return sessions(await allSessions(action.subject, admin), columns);
+    case 'log-level': {
+      const answer = await admin.put('/log-level', { level: action.level });
+      return {
+        answer,
+        text: `The log level is ${printable(action.level)} now, until the dataplane is started again.\n`,
+      };
+    }
+    case 'explain id':
+      return explainId(action.id, admin, columns);
+    case 'explain': {
+      const { subject, virtualHost, tool = '' } = action;
+      const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
+      const answer = await admin.get(`/explain?${query.toString()}`);
+      return { answer, text: explanation(answer, columns) };
+    }
+  }
+}
+
+const backendShape = z.object({ name: z.string(), state: z.string(), reason: z.string().optional() });
+const sessionShape = z.object({
+  slot: z.number(),
+  session: z.string(),
+  subject: z.string(),
+  virtualHost: z.string(),
+  client: z.string(),
+  ageS: z.number(),
+  idleS: z.number(),
+  backends: z.array(backendShape),
+});
+const sessionsShape = z.object({
+  sessions: z.array(sessionShape),
+  total: z.number(),
+  next: z.string().optional(),
+  silent: z.array(z.number()),
+});
+const requestShape = z.object({
+  slot: z.number(),
+  requestId: z.string(),
+  subject: z.string(),
+  virtualHost: z.string(),
+  method: z.string(),
+  backend: z.string(),
+  tool: z.string(),
+  outcome: z.string(),
+  detail: z.union([z.string(), z.number()]).optional(),
+  status: z.number(),
+  durationMs: z.number(),
+  backendMs: z.number().optional(),
+  endedAt: z.string(),
+});
+const explainedBackendShape = z.object({
+  name: z.string(),
+  origin: z.string(),
+  circuit: z.string(),
+  obstacle: z.string().optional(),
+  reason: z.string().optional(),
+  lastFault: z.object({ reason: z.string(), at: z.string() }).nullable(),
+  allowedTools: z.union([z.literal('all'), z.array(z.string())]),
+  sessions: z.array(z.object({ state: z.string() })),
+});
+const explanationShape = z.object({
+  workers: z.array(
+    z.object({
+      slot: z.number(),
+      config: z.string().optional(),
+      oddities: z.string().optional(),
+      verdict: z.string().optional(),
+      error: z.string().optional(),
+      virtualHosts: z.array(z.string()).optional(),
+      backends: z.array(explainedBackendShape).default([]),
+    }),
+  ),
+  silent: z.array(z.number()),
+});
+
+type Sessions = Pick<z.infer<typeof sessionsShape>, 'sessions' | 'silent'>;
+
+async function allSessions(subject: string | undefined, admin: Pick<AdminConnection, 'get'>): Promise<Sessions> {
+  const sessions: z.infer<typeof sessionShape>[] = [];
+  let silent: readonly number[] = [];
+  for (let cursor: string | undefined = '0.0'; cursor !== undefined;) {
+    const query = new URLSearchParams({ cursor, ...(subject !== undefined && { subject }) });
+    const page: z.infer<typeof sessionsShape> = understood(
+      sessionsShape,
+      await admin.get(`/sessions?${query.toString()}`),
+    );
+    sessions.push(...page.sessions);
+    silent = page.silent;
+    cursor = page.next;
+  }
+  return { sessions, silent: [...silent] };
+}
+
+function sessions(answer: Sessions, columns: number | undefined): Outcome {
+  const rows = answer.sessions.map(({ slot, session, subject, virtualHost, client, ageS, idleS, backends }) => [
+    ...[session, subject, virtualHost, client, duration(ageS), duration(idleS), String(slot)],
+    backends.map(({ name, state }) => `${name}:${state}`).join(' '),
+  ]);
+  const head = ['SESSION', 'SUBJECT', 'VIRTUAL HOST', 'CLIENT', 'AGE', 'IDLE', 'SLOT', 'BACKENDS'];
+  const table = rows.length === 0 ? 'No sessions.\n' : textTable(head, rows, columns);
+  return { answer, text: table + silence(answer.silent) };
+}
+
+async function explainId(
+  id: string,
+  admin: Pick<AdminConnection, 'find'>,
+  columns: number | undefined,
+): Promise<Outcome> {
+  const found = await admin.find(`/requests/${encodeURIComponent(id)}`);
+  if (found !== undefined) {
+    const { requests } = understood(z.object({ requests: z.array(requestShape) }), found);
+    return { answer: found, text: requests.map(requestText).join('\n') };
+  }
+  const answer = await admin.find(`/sessions?${new URLSearchParams({ session: id }).toString()}`);
+  const page = understood(sessionsShape, answer);
+  const [session] = page.sessions;
+  if (session === undefined) {
+    const words = `no worker knows a request of late, or a session, with this id; logs have both, and of sessions the hash`;
+    throw new CliFault(exitStatus.notFound, words + silence(page.silent));
+  }
+  const { backends, ...rest } = session;
+  const lines = textLines([
+    ['session', rest.session],
+    ['subject', rest.subject],
+    ['virtual host', rest.virtualHost],
+    ['client', rest.client],
+    ['age', duration(rest.ageS)],
+    ['idle', duration(rest.idleS)],
+    ['slot', String(rest.slot)],
+  ]);
+  const rows = backends.map(({ name, state, reason = '' }) => [name, state, reason]);
+  return { answer: session, text: `${lines}\n${textTable(['BACKEND', 'STATE', 'WHY'], rows, columns)}` };
+}
+
+function requestText(request: z.infer<typeof requestShape>): string {
+  const { detail = '', backendMs } = request;
+  return textLines([
+    ['request', request.requestId],
+    ['ended', request.endedAt],
+    ['subject', request.subject],
+    ['virtual host', request.virtualHost],
+    ['method', request.method],
+    ['backend', request.backend],
+    ['tool', request.tool],
+    ['outcome', detail === '' ? request.outcome : `${request.outcome}: ${detail}`],
+    ['status', request.status === 0 ? 'none' : String(request.status)],
+    ['took', `${request.durationMs} ms${backendMs === undefined ? '' : `, the backend ${backendMs} ms of it`}`],
+    ['slot', String(request.slot)],
+  ]);
+}
+
+function explanation(answer: unknown, columns: number | undefined): string {
+  const { workers, silent } = understood(explanationShape, answer);
+  const [first] = workers;
+  if (first === undefined) return silence(silent) || 'No worker answers.\n';
+  const lines = textLines([
+    ['config', first.config ?? first.error ?? ''],
+    ...(first.oddities === undefined ? [] : [['oddities', first.oddities] as const]),
+    ...(first.virtualHosts === undefined ? [] : [['virtual hosts', first.virtualHosts.join(', ')] as const]),
+    ...(first.verdict === undefined ? [] : [['verdict', first.verdict] as const]),
+  ]);
+  // What each worker knows of a backend is its own.
+  const rows = workers.flatMap(({ slot, backends }) =>
+    backends.map(({ name, origin, circuit, obstacle, reason, lastFault, allowedTools, sessions: open }) => [
+      ...[name, origin, String(slot), obstacle ?? circuit],
+      reason ?? (lastFault === null ? '' : `${lastFault.reason} (${lastFault.at})`),
+      allowedTools === 'all' ? 'all' : allowedTools.join(','),
+      open.map(({ state }) => state).join(','),
+    ]),
+  );
+  const head = ['BACKEND', 'ORIGIN', 'SLOT', 'CIRCUIT', 'LAST ERROR', 'TOOLS', 'SESSIONS'];
+  const table = rows.length === 0 ? '' : `\n${textTable(head, rows, columns)}`;
+  return lines + table + silence(silent);
+}
+
+function silence(slots: readonly number[]): string {
+  return slots.length === 0 ? '' : `\nNo answer from the workers of slots ${slots.join(', ')}.\n`;
+}
+
+function duration(seconds: number): string {
+  if (seconds < 120) return `${seconds}s`;
+  return seconds < 7_200 ? `${Math.floor(seconds / 60)}m` : `${Math.floor(seconds / 3_600)}h`;
+}
+
+function understood<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
+  const parsed = shape.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  const advice = 'is it a Switchyard of another version? --json prints it as it is';
+  throw new CliFault(exitStatus.unavailable, `the dataplane's answer is not understood; ${advice}`, parsed.error);
+}

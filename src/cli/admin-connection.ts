@@ -1,0 +1,56 @@
+// Requests to the admin listener of a running dataplane, and what keeps them from their answers in words for people.
+import { limits } from '../shared/limits.js';
+import { exitStatus } from '../shared/exit-status.js';
+import { CliFault } from './cli-fault.js';
+
+export class AdminConnection {
+  readonly #origin: string;
+
+  constructor({ host, port }: { readonly host: string; readonly port: number }) {
+    this.#origin = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  }
+
+  /** @returns the page's JSON. Throws a CliFault. */
+  async get(path: string): Promise<unknown> {
+    return this.#exchange(path, { method: 'GET' });
+  }
+
+  /** The same; `undefined` where there is none of it (404). */
+  async find(path: string): Promise<unknown> {
+    try {
+      return await this.get(path);
+    } catch (error) {
+      if (error instanceof CliFault && error.exitStatus === exitStatus.notFound) return undefined;
+      throw error;
+    }
+  }
+
+  async put(path: string, value: unknown): Promise<unknown> {
+    return this.#exchange(path, { method: 'PUT', body: JSON.stringify(value) });
+  }
+
+  async #exchange(path: string, init: RequestInit): Promise<unknown> {
+    let response: Response;
+    let answer: unknown;
+    try {
+      const signal = AbortSignal.timeout(limits.adminRequestMsMax);
+      response = await fetch(this.#origin + path, { ...init, signal, redirect: 'error' });
+      answer = await response.json();
+    } catch (error) {
+      const advice = 'start a dataplane, or name its --admin-address';
+      const words = `no admin listener answers at ${this.#origin}; ${advice}`;
+      throw new CliFault(exitStatus.unavailable, words, error);
+    }
+    if (response.ok) return answer;
+    const { detail } = Object(answer) as { readonly detail?: unknown };
+    const words = typeof detail === 'string' ? detail : `it answered with status ${response.status}`;
+    throw new CliFault(STATUSES[response.status] ?? exitStatus.unavailable, words);
+  }
+}
+
+const STATUSES: Readonly<Record<number, CliFault['exitStatus']>> = {
+  400: exitStatus.refused,
+  403: exitStatus.notAllowed,
+  404: exitStatus.notFound,
+  503: exitStatus.tryAgain,
+};

@@ -1,0 +1,70 @@
+// What a command is to ask of the admin listener of a running dataplane, as the command line and the environment say it.
+import { deepFreeze } from './deep-freeze.js';
+import { adminRequestOptionTable, explainOptionTable, sessionsOptionTable } from './cli-option-table.js';
+import type { CommandName, CommandWords } from './command-line.js';
+import type { ListenAddress } from './dataplane-options.js';
+import { OptionReader } from './option-reader.js';
+
+export type AdminCommandName = Extract<CommandName, 'sessions' | 'explain' | 'log-level'>;
+
+export type AdminAction =
+  | { readonly command: 'sessions'; readonly subject: string | undefined }
+  | { readonly command: 'log-level'; readonly level: string }
+  /** What is known of the id of a request, or of the hash of a session. */
+  | { readonly command: 'explain id'; readonly id: string }
+  | {
+      readonly command: 'explain';
+      readonly subject: string;
+      readonly virtualHost: string;
+      readonly tool: string | undefined;
+    };
+
+export interface AdminRequest {
+  readonly address: ListenAddress;
+  readonly isJson: boolean;
+  readonly action: AdminAction;
+}
+
+/** Throws OptionFaults with every fault. */
+export function loadAdminRequest(
+  words: CommandWords & { readonly command: AdminCommandName },
+  environment: NodeJS.ProcessEnv = process.env,
+): AdminRequest {
+  return deepFreeze(read(words, environment));
+}
+
+function read(
+  words: CommandWords & { readonly command: AdminCommandName },
+  environment: NodeJS.ProcessEnv,
+): AdminRequest {
+  const [first] = words.operands;
+  switch (words.command) {
+    case 'sessions': {
+      const values = new OptionReader(sessionsOptionTable, words, environment).finish();
+      return { ...asked(values), action: { command: 'sessions', subject: values.subject } };
+    }
+    case 'log-level': {
+      const values = new OptionReader(adminRequestOptionTable, words, environment).finish();
+      return { ...asked(values), action: { command: 'log-level', level: first ?? '' } };
+    }
+    case 'explain': {
+      const reader = new OptionReader(explainOptionTable, words, environment);
+      if (first === undefined) {
+        for (const name of ['subject', 'virtual-host'] as const) {
+          if (!reader.isGiven(name)) reader.fault(name, 'is needed, unless a request or a session is named');
+        }
+      }
+      const values = reader.finish();
+      if (first !== undefined) return { ...asked(values), action: { command: 'explain id', id: first } };
+      const { subject = '', 'virtual-host': virtualHost = '', tool } = values;
+      return { ...asked(values), action: { command: 'explain', subject, virtualHost, tool } };
+    }
+  }
+}
+
+function asked(values: {
+  readonly 'admin-address': ListenAddress;
+  readonly json: boolean;
+}): Omit<AdminRequest, 'action'> {
+  return { address: values['admin-address'], isJson: values.json };
+}

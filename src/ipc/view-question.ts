@@ -1,0 +1,45 @@
+// What an operator may ask a worker: a closed set, whose answers are JSON text that the primary puts together.
+
+export type ViewQuestion =
+  /** How the worker is. */
+  | { readonly view: 'worker' }
+  /**
+   * Sessions in the order in which they began here; of one subject, or the one with this hash, when these are not `''`. Slots
+   * before the first one have none, the first one those behind the offset.
+   */
+  | {
+      readonly view: 'sessions';
+      readonly subject: string;
+      readonly session: string;
+      readonly firstSlot: number;
+      readonly offset: number;
+      readonly countMax: number;
+    }
+  /** Origins of backends, and whether they can be reached from here. */
+  | { readonly view: 'backends' }
+  /** A request of late. */
+  | { readonly view: 'request'; readonly requestId: string }
+  /** What a subject may reach at a virtual host, and why. `tool`: `''` for none in particular. */
+  | { readonly view: 'explain'; readonly subject: string; readonly virtualHost: string; readonly tool: string };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const checks: Readonly<Record<ViewQuestion['view'], (fields: Fields) => boolean>> = {
+  worker: () => true,
+  sessions: ({ subject, session, firstSlot, offset, countMax }) =>
+    isText(subject) && isText(session) && [firstSlot, offset, countMax].every((count) => typeof count === 'number'),
+  backends: () => true,
+  request: ({ requestId }) => isText(requestId),
+  explain: ({ subject, virtualHost, tool }) => isText(subject) && isText(virtualHost) && isText(tool),
+};
+
+export function isViewQuestion(value: unknown): value is ViewQuestion {
+  if (typeof value !== 'object' || value === null) return false;
+  const fields = value as Fields;
+  const { view } = fields;
+  return typeof view === 'string' && Object.hasOwn(checks, view) && checks[view as ViewQuestion['view']](fields);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}

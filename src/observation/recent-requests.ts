@@ -1,0 +1,85 @@
+// The requests of late that this worker watched, so that an operator who was given a request's id can see what became of it.
+// A ring of columns: to keep a request allocates nothing. Hot where figures are kept and requests have ids.
+import { limits } from '../shared/limits.js';
+
+export interface RecentRequest {
+  readonly requestId: string;
+  readonly subject: string;
+  readonly virtualHost: string;
+  readonly method: string;
+  readonly backend: string;
+  readonly tool: string;
+  readonly outcome: string;
+  readonly detail: string | number;
+  readonly status: number;
+  readonly durationMs: number;
+  /** -1 where no backend was asked. */
+  readonly backendMs: number;
+  readonly endedAtMs: number;
+}
+
+/** Of the fields of a request, each under its name. */
+export class RecentRequests {
+  readonly #kept: number;
+  readonly #texts: string[][];
+  readonly #details: (string | number)[];
+  readonly #numbers: Float64Array;
+  #next = 0;
+
+  constructor(kept: number = limits.recentRequestsKept) {
+    this.#kept = kept;
+    this.#texts = TEXTS.map(() => new Array<string>(kept).fill(''));
+    this.#details = new Array<string | number>(kept).fill('');
+    this.#numbers = new Float64Array(kept * NUMBERS.length);
+  }
+
+  /** Ids are texts of a few dozen characters; what callers made up may be as long as a request, and is left out then. */
+  keep(
+    requestId: string,
+    subject: string,
+    virtualHost: string,
+    method: string,
+    backend: string,
+    tool: string,
+    outcome: string,
+    detail: string | number,
+    status: number,
+    durationMs: number,
+    backendMs: number,
+  ): void {
+    const at = this.#next;
+    this.#next = at + 1 === this.#kept ? 0 : at + 1;
+    const [ids, subjects, hosts, methods, backends, tools, outcomes] = this.#texts as Columns;
+    ids[at] = requestId;
+    subjects[at] = subject;
+    hosts[at] = virtualHost;
+    methods[at] = method.length > limits.accessLogNameCharsMax ? '' : method;
+    backends[at] = backend;
+    tools[at] = tool.length > limits.accessLogNameCharsMax ? '' : tool;
+    outcomes[at] = outcome;
+    this.#details[at] = detail;
+    const first = at * NUMBERS.length;
+    this.#numbers[first] = status;
+    this.#numbers[first + 1] = durationMs;
+    this.#numbers[first + 2] = backendMs;
+    this.#numbers[first + 3] = Date.now();
+  }
+
+  /** Several where a batch, or a client that makes its own ids, has one id for several. */
+  find(requestId: string): RecentRequest[] {
+    const found: RecentRequest[] = [];
+    if (requestId === '') return found;
+    for (let at = 0; at < this.#kept; at++) if (this.#texts[0]![at] === requestId) found.push(this.#at(at));
+    return found;
+  }
+
+  #at(at: number): RecentRequest {
+    const texts = TEXTS.map((name, column) => [name, this.#texts[column]![at]]);
+    const numbers = NUMBERS.map((name, column) => [name, this.#numbers[at * NUMBERS.length + column]]);
+    return { ...Object.fromEntries([...texts, ...numbers]), detail: this.#details[at] } as RecentRequest;
+  }
+}
+
+const TEXTS = ['requestId', 'subject', 'virtualHost', 'method', 'backend', 'tool', 'outcome'] as const;
+const NUMBERS = ['status', 'durationMs', 'backendMs', 'endedAtMs'] as const;
+type Columns = [string[], string[], string[], string[], string[], string[], string[]];

@@ -1,0 +1,123 @@
+// The pages of the admin listener on which an operator sees what happens in the workers, and why: each asks all of them and puts
+// together what they answer. Cold.
+import type { ViewQuestion } from '../ipc/view-question.js';
+import { limits } from '../shared/limits.js';
+import { isLogLevel, LOG_LEVELS, type LogLevel } from '../shared/logger.js';
+import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './admin-server.js';
+import type { WorkerAnswer } from './views.js';
+
+export interface ViewSources {
+  ask(question: ViewQuestion): Promise<readonly WorkerAnswer[] | undefined>;
+  setLogLevel(level: LogLevel): void;
+}
+
+type Gathered = (answers: readonly WorkerAnswer[]) => AdminPage;
+
+export function viewPages(sources: ViewSources): AdminPages {
+  const ask = async (question: ViewQuestion, gather: Gathered): Promise<AdminPage> => {
+    const answers = await sources.ask(question);
+    return answers === undefined ? TOO_MANY : gather(answers);
+  };
+  return {
+    '/workers': () => ask({ view: 'worker' }, (answers) => jsonPage(200, { workers: answers.map(workerView) })),
+    '/sessions': (_accept, query) => sessionsPage(query, ask),
+    '/backends': () => ask({ view: 'backends' }, (answers) => jsonPage(200, perWorker(answers))),
+    '/requests/': (_accept, _query, requestId) =>
+      ask({ view: 'request', requestId }, (answers) => {
+        const found = answers.flatMap(({ slot, answer }) => listOf(answer).map((request) => ({ slot, ...request })));
+        if (found.length > 0) return jsonPage(200, { requests: found, silent: silentOf(answers) });
+        const detail = 'no worker knows a request of late with this id; those with an id are kept where figures are';
+        return jsonPage(404, { detail, silent: silentOf(answers) });
+      }),
+    '/explain': (_accept, query) => explainPage(query, ask),
+  };
+}
+
+export function viewChanges(sources: Pick<ViewSources, 'setLogLevel'>): AdminChanges {
+  return {
+    '/log-level': (body) => {
+      const level = levelIn(body);
+      if (level === undefined) {
+        return jsonPage(400, { detail: `send {"level": …}, with one of ${LOG_LEVELS.join(', ')}` });
+      }
+      sources.setLogLevel(level);
+      return jsonPage(200, { level });
+    },
+  };
+}
+
+const TOO_MANY = jsonPage(503, { detail: 'the workers are asked too much at once; try again' });
+
+function levelIn(body: string): LogLevel | undefined {
+  try {
+    const { level } = JSON.parse(body) as { readonly level?: unknown };
+    return isLogLevel(level) ? level : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function workerView({ slot, pid, state, storeObstacle, answer }: WorkerAnswer): object {
+  const isAnswering = typeof answer === 'object' && answer !== null;
+  const health = isAnswering ? 'ok' : pid === undefined ? 'absent' : 'silent';
+  return { slot, pid: pid ?? null, state, health, storeObstacle, ...(isAnswering && answer) };
+}
+
+function perWorker(answers: readonly WorkerAnswer[]): object {
+  const backends = answers.flatMap(({ slot, answer }) => listOf(answer).map((origin) => ({ slot, ...origin })));
+  return { backends, silent: silentOf(answers) };
+}
+
+/** Slots whose workers did not answer. */
+function silentOf(answers: readonly WorkerAnswer[]): number[] {
+  return answers.flatMap(({ slot, answer }) => (answer === undefined ? [slot] : []));
+}
+
+/** The members of a worker's list, of whatever name. */
+function listOf(answer: unknown): readonly object[] {
+  if (typeof answer !== 'object' || answer === null || !('list' in answer)) return [];
+  return Array.isArray(answer.list) ? (answer.list as object[]) : [];
+}
+
+type Ask = (question: ViewQuestion, gather: Gathered) => Promise<AdminPage>;
+
+/** Slot after slot: `cursor` is where the page begins, `slot.offset`. */
+async function sessionsPage(query: URLSearchParams, ask: Ask): Promise<AdminPage> {
+  const limit = Number(query.get('limit') ?? limits.adminSessionsPageMax);
+  const [, first = '0', offset = '0'] = /^(\d{1,4})\.(\d{1,9})$/.exec(query.get('cursor') ?? '0.0') ?? [];
+  if (!Number.isInteger(limit) || limit < 1 || limit > limits.adminSessionsPageMax) {
+    return jsonPage(400, { detail: `limit: must be 1 to ${limits.adminSessionsPageMax}` });
+  }
+  const who = { subject: query.get('subject') ?? '', session: query.get('session') ?? '' };
+  const start = { firstSlot: Number(first), offset: Number(offset) };
+  return ask({ view: 'sessions', ...who, ...start, countMax: limit }, (answers) => {
+    const sessions: object[] = [];
+    let next: string | undefined;
+    let total = 0;
+    for (const { slot, answer } of answers) {
+      const { matching = 0 } = (answer ?? {}) as { readonly matching?: number };
+      total += matching;
+      if (slot < start.firstSlot || next !== undefined) continue;
+      const taken = listOf(answer).slice(0, limit - sessions.length);
+      sessions.push(...taken.map((session) => ({ slot, ...session })));
+      const end = (slot === start.firstSlot ? start.offset : 0) + taken.length;
+      if (end < matching) next = `${slot}.${end}`;
+    }
+    return jsonPage(200, { sessions, total, ...(next !== undefined && { next }), silent: silentOf(answers) });
+  });
+}
+
+async function explainPage(query: URLSearchParams, ask: Ask): Promise<AdminPage> {
+  const [subject = '', virtualHost = ''] = [query.get('subject') ?? '', query.get('virtual_host') ?? ''];
+  if (subject === '' || virtualHost === '') {
+    return jsonPage(400, { detail: 'name ?subject= and &virtual_host=, and a &tool= where one is meant' });
+  }
+  return ask({ view: 'explain', subject, virtualHost, tool: query.get('tool') ?? '' }, (answers) =>
+    jsonPage(200, {
+      workers: answers.flatMap(({ slot, answer }) =>
+        typeof answer === 'object' && answer !== null ? [{ slot, ...answer }] : [],
+      ),
+      silent: silentOf(answers),
+    }),
+  );
+}

@@ -1,0 +1,103 @@
+// What a subject may reach at a virtual host, and why: the config as this worker reads it, each backend as it is known here, and what
+// would become of a call. Nothing is sent to a backend, so what a server offers is not known. Cold.
+import type { ViewQuestion } from '../ipc/view-question.js';
+import type { Relay } from '../relay/relay.js';
+import { limits } from '../shared/limits.js';
+import { sessionHash } from '../shared/logger.js';
+import { faultReason } from '../upstream/upstream-fault.js';
+import type { CompiledBackend, CompiledVirtualHost, UserConfigRead } from '../user-config/compiled-config.js';
+import { routeName } from '../user-config/routing.js';
+
+type Question = Extract<ViewQuestion, { view: 'explain' }>;
+
+export function explain({ subject, virtualHost: id, tool }: Question, read: UserConfigRead, relay: Relay): object {
+  if (read.kind === 'missing') {
+    return {
+      config: 'missing',
+      verdict: 'the store has no user config of this subject: every request is answered 400',
+    };
+  }
+  if (read.kind === 'failed') return { config: 'failed', verdict: `every request is answered 500: ${read.reason}` };
+  const oddities = read.oddities === undefined ? {} : { oddities: read.oddities };
+  const virtualHost = read.config.virtualHosts.get(id);
+  if (virtualHost === undefined) {
+    const known = [...read.config.virtualHosts.keys()].slice(0, limits.viewBackendsMax);
+    const verdict = 'the user config has no such virtual host: every request is answered 404';
+    return { config: 'read', ...oddities, verdict, virtualHosts: known };
+  }
+  const backends = [...virtualHost.backends.values()].slice(0, limits.viewBackendsMax);
+  return {
+    config: 'read',
+    ...oddities,
+    backends: backends.map((backend) => backendView(backend, { subject, id, relay })),
+    ...(tool !== '' && { tool, verdict: verdictOf(virtualHost, tool, relay) }),
+  };
+}
+
+interface Place {
+  readonly subject: string;
+  readonly id: string;
+  readonly relay: Relay;
+}
+
+/** The config of a backend without secrets: of its URL the origin alone, of credentials the names of the headers. */
+function backendView(backend: CompiledBackend, { subject, id, relay }: Place): object {
+  const { name, target, obstacle, passthroughHeaders, allowedNames, auth } = backend;
+  const { origin } = target;
+  const circuit = relay.origins.find((one) => one.origin === origin);
+  const sessions: object[] = [];
+  for (const { identity, upstreams } of relay.sessions) {
+    if (identity.subject !== subject || identity.virtualHostId !== id) continue;
+    const upstream = upstreams.used(name);
+    const fault = upstream?.fault;
+    const state = upstream?.state ?? 'unused';
+    sessions.push({ session: sessionHash(identity.id), state, ...(fault && { reason: faultReason(fault) }) });
+    if (sessions.length >= limits.viewSessionsPerBackendMax) break;
+  }
+  return {
+    ...{ name, origin },
+    ...(obstacle !== undefined && { obstacle }),
+    allowedTools: listed(allowedNames.tools),
+    allowedPrompts: listed(allowedNames.prompts),
+    allowedResources: listed(allowedNames.resources),
+    passthroughHeaders: listed(passthroughHeaders),
+    authHeaders: Object.keys(auth?.headers ?? {}),
+    circuit: circuit?.state ?? 'unused',
+    ...(circuit?.fault && { reason: faultReason(circuit.fault) }),
+    lastFault: relay.lastFaultAt(origin) ?? null,
+    sessions,
+  };
+}
+
+function listed(names: ReadonlySet<string> | undefined): readonly string[] | 'all' {
+  return names === undefined ? 'all' : [...names].slice(0, limits.viewNamesMax);
+}
+
+/** What a call of the tool would come to, and why it is in `tools/list` or not. */
+function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: Relay): string {
+  const { backends, backendsByNameLength } = virtualHost;
+  const backend = backendsByNameLength.find(({ name }) => tool.startsWith(`${name}-`));
+  if (backend === undefined) {
+    const names = [...backends.keys()].slice(0, limits.viewBackendsMax).join(', ');
+    return `unknown backend: no backend's name and a "-" begin this name; there is ${names || 'none'}. A call is answered with -32602`;
+  }
+  const bareName = tool.slice(backend.name.length + 1);
+  const shorter = backendsByNameLength.filter(({ name }) => name !== backend.name && tool.startsWith(`${name}-`));
+  const clash = shorter
+    .map(
+      ({ name }) =>
+        `the tool "${tool.slice(name.length + 1)}" of ${name} would have this name too, and cannot be reached: the longer backend name takes it. `,
+    )
+    .join('');
+  if (routeName(virtualHost, 'tools', tool) === undefined) {
+    return `${clash}not allowed: "${bareName}" is not in allowed_tool_names of ${backend.name}, or its exposes has no tools. A call is answered with -32602`;
+  }
+  if (backend.obstacle !== undefined) {
+    return `${clash}${backend.name} is never reached: ${faultReason({ kind: backend.obstacle, isUnsent: true })}. A call is answered with -32603`;
+  }
+  const { fault } = relay.origins.find(({ origin }) => origin === backend.target.origin) ?? {};
+  if (fault !== undefined) {
+    return `${clash}${backend.name} cannot be reached now: ${faultReason(fault)}. A call is answered with -32603 at once`;
+  }
+  return `${clash}allowed: a call goes to ${backend.name} as "${bareName}". It is listed if the server lists it; whether it does was not asked`;
+}

@@ -1,0 +1,170 @@
+// What an operator may ask this worker: how it is, who has sessions, which backends can be reached, what became of a request, and
+// what somebody may call and why. Answers are JSON text, bounded; session ids and subjects appear as hashes alone. Cold.
+import type { ViewQuestion } from '../ipc/view-question.js';
+import type { RecentRequests } from '../observation/recent-requests.js';
+import type { Relay } from '../relay/relay.js';
+import type { Session } from '../relay/session.js';
+import { limits } from '../shared/limits.js';
+import { sessionHash, subjectHash, type Logger } from '../shared/logger.js';
+import { faultReason } from '../upstream/upstream-fault.js';
+import type { UserConfigRead } from '../user-config/compiled-config.js';
+import { explain } from './explanation.js';
+import type { WorkerFigures } from './worker-figures.js';
+
+export interface ViewSources {
+  readonly relay: Relay;
+  readonly slot: number;
+  readonly readConfig: (subject: string) => UserConfigRead | Promise<UserConfigRead>;
+  /** `undefined` where requests have no ids, or no figures are kept. */
+  readonly recentRequests: RecentRequests | undefined;
+  readonly figures: WorkerFigures | undefined;
+  readonly logger: Logger;
+}
+
+/** The lists in an answer are bounded each; names of all of them together may still be long. */
+const ANSWER_CHARS_MAX = 2 * limits.adminViewBytesMax;
+
+export class WorkerViews {
+  readonly #sources: ViewSources;
+
+  constructor(sources: ViewSources) {
+    this.#sources = sources;
+  }
+
+  /** @returns JSON. Never rejects. */
+  async answer(question: ViewQuestion): Promise<string> {
+    try {
+      const text = JSON.stringify(await this.#answer(question));
+      if (text.length <= ANSWER_CHARS_MAX) return text;
+      return JSON.stringify({ error: `the answer would have ${text.length} characters; ask for less` });
+    } catch (error) {
+      return JSON.stringify({ error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  async #answer(question: ViewQuestion): Promise<unknown> {
+    switch (question.view) {
+      case 'worker':
+        return this.#worker();
+      case 'sessions':
+        return this.#sessions(question);
+      case 'backends':
+        return bounded(this.#backends());
+      case 'request':
+        return bounded(this.#requests(question.requestId));
+      case 'explain': {
+        const read = await this.#sources.readConfig(question.subject);
+        return explain(question, read, this.#sources.relay);
+      }
+    }
+  }
+
+  #worker(): object {
+    const { relay, figures, logger } = this.#sources;
+    const { rss, heapUsed, external } = process.memoryUsage();
+    return {
+      ...{ uptimeS: Math.round(process.uptime()), logLevel: logger.level, sessions: relay.sessionCount },
+      ...(figures && { requestsInFlight: figures.requestsInFlight, streams: figures.streams }),
+      memory: { rssBytes: rss, heapUsedBytes: heapUsed, externalBytes: external },
+    };
+  }
+
+  async #sessions({
+    subject,
+    session: hash,
+    firstSlot,
+    offset,
+    countMax,
+  }: Extract<ViewQuestion, { view: 'sessions' }>): Promise<object> {
+    const { relay, slot } = this.#sources;
+    const from = slot === firstSlot ? offset : 0;
+    const list: object[] = [];
+    let matching = 0;
+    let bytes = 0;
+    let turnEndMs = performance.now() + limits.readingTurnMs;
+    for (const session of relay.sessions) {
+      const { id, subject: owner } = session.identity;
+      if (subject !== '' && owner !== subject) continue;
+      if (hash !== '') {
+        // There may be very many, and others have their turn.
+        if (performance.now() > turnEndMs) {
+          await new Promise(setImmediate);
+          turnEndMs = performance.now() + limits.readingTurnMs;
+        }
+        if (sessionHash(id) !== hash) continue;
+      }
+      matching += 1;
+      if (slot < firstSlot || matching <= from || list.length >= countMax || bytes > limits.adminViewBytesMax) continue;
+      const view = viewOf(session, relay.nowMs);
+      bytes += JSON.stringify(view).length;
+      list.push(view);
+    }
+    return { list, matching };
+  }
+
+  #backends(): object[] {
+    const { relay } = this.#sources;
+    return relay.origins.map(({ origin, state, fault }) => ({
+      origin,
+      circuit: state,
+      ...(fault && { reason: faultReason(fault) }),
+      lastFault: relay.lastFaultAt(origin) ?? null,
+    }));
+  }
+
+  #requests(requestId: string): object[] {
+    const found = this.#sources.recentRequests?.find(requestId) ?? [];
+    return found.map(({ subject, endedAtMs, durationMs, backendMs, detail, ...request }) => ({
+      ...request,
+      subject: subjectHash(subject),
+      ...(detail !== '' && { detail }),
+      durationMs: tenths(durationMs),
+      ...(backendMs >= 0 && { backendMs: tenths(backendMs) }),
+      endedAt: new Date(endedAtMs).toISOString(),
+    }));
+  }
+}
+
+export function viewOf(session: Session, nowMs: number): object {
+  const { id, subject, virtualHostId, protocolVersion, introduction } = session.identity;
+  const { upstreams } = session;
+  return {
+    session: sessionHash(id),
+    subject: subjectHash(subject),
+    virtualHost: virtualHostId,
+    protocolVersion,
+    client: clientName(introduction.clientInfo),
+    ageS: Math.max(0, Math.round((nowMs - session.beganAtMs) / 1_000)),
+    idleS: Math.max(0, Math.round((nowMs - session.usedAtMs) / 1_000)),
+    isBusy: session.isBusy,
+    backends: Array.from(upstreams.virtualHost?.backends.keys() ?? [], (name) => {
+      const upstream = upstreams.used(name);
+      const fault = upstream?.fault;
+      return { name, state: upstream?.state ?? 'unused', ...(fault && { reason: faultReason(fault) }) };
+    }).slice(0, limits.viewBackendsMax),
+  };
+}
+
+/** A client's own words, as it gave them in `initialize`. */
+function clientName(clientInfo: Buffer): string {
+  if (clientInfo.length > limits.readAtOnceBytesMax) return '';
+  const { name, version } = Object(JSON.parse(clientInfo.toString())) as {
+    readonly name?: unknown;
+    readonly version?: unknown;
+  };
+  return [name, version]
+    .filter((word) => typeof word === 'string')
+    .join(' ')
+    .slice(0, limits.accessLogNameCharsMax);
+}
+
+/** The first of them, and how many there are. */
+function bounded(all: readonly object[]): object {
+  let bytes = 0;
+  const list = all.filter((item) => (bytes += JSON.stringify(item).length) <= limits.adminViewBytesMax);
+  return { list, count: all.length };
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

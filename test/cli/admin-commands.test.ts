@@ -1,0 +1,84 @@
+// What the commands that ask a dataplane print of its answers, whatever clients and backends have put into these.
+import t from 'tap';
+import { performAdmin } from '../../src/cli/admin-commands.js';
+
+const HOSTILE = 'evil\u001b[2J\u202e\n2nd line';
+const session = {
+  ...{
+    slot: 1,
+    session: '0123456789ab',
+    subject: 'ba9876543210',
+    virtualHost: 'vh',
+    client: HOSTILE,
+    ageS: 7_300,
+    idleS: 5,
+  },
+  backends: [{ name: HOSTILE, state: 'unavailable', reason: 'connection refused' }],
+};
+
+/** An admin listener that has these pages. */
+function adminWith(pages: Readonly<Record<string, unknown>>) {
+  const asked: string[] = [];
+  return {
+    asked,
+    get: async (path: string) => (asked.push(path), pages[path]),
+    find: async (path: string) => (asked.push(path), pages[path]),
+    put: async (path: string, value: unknown) => ({ path, value }),
+  };
+}
+
+t.test('sessions of all pages, a line each, and nothing that a terminal obeys', async (t) => {
+  const admin = adminWith({
+    '/sessions?cursor=0.0&subject=a+b': { sessions: [session], total: 2, next: '1.1', silent: [] },
+    '/sessions?cursor=1.1&subject=a+b': { sessions: [{ ...session, client: '' }], total: 2, silent: [3] },
+  });
+  const { text, answer } = await performAdmin({ command: 'sessions', subject: 'a b' }, admin, undefined);
+  t.match(answer, { sessions: [{ session: '0123456789ab' }, { session: '0123456789ab' }] });
+  t.match(
+    String(text),
+    /^SESSION .*\n0123456789ab {2}ba9876543210 {2}vh .*2h {3}5s {4}1 .*\n0123456789ab .*\n\nNo answer from the workers of slots 3\.\n$/,
+  );
+  t.notMatch(String(text), /[\u001b\u202e]/);
+});
+
+t.test('an id is that of a request, or else of a session, or of nothing', async (t) => {
+  const request = {
+    ...{ slot: 0, requestId: 'r', subject: 's', virtualHost: 'vh', method: 'tools/call', backend: 'b', tool: HOSTILE },
+    ...{ outcome: 'fault', detail: 'answer-timeout', status: 200, durationMs: 12, backendMs: 10, endedAt: 'then' },
+  };
+  const ofRequest = adminWith({ '/requests/r': { requests: [request], silent: [] } });
+  const { text } = await performAdmin({ command: 'explain id', id: 'r' }, ofRequest, undefined);
+  t.match(String(text), /outcome +fault: answer-timeout\nstatus +200\ntook +12 ms, the backend 10 ms of it\n/);
+  t.notMatch(String(text), /[\u001b\u202e]/);
+  const ofSession = adminWith({ '/sessions?session=0123456789ab': { sessions: [session], total: 1, silent: [] } });
+  const found = await performAdmin({ command: 'explain id', id: '0123456789ab' }, ofSession, undefined);
+  t.match(String(found.text), /BACKEND +STATE +WHY\nevil.*unavailable +connection refused\n$/);
+  const ofNothing = adminWith({ '/sessions?session=x': { sessions: [], total: 0, silent: [] } });
+  await t.rejects(performAdmin({ command: 'explain id', id: 'x' }, ofNothing, undefined), {
+    name: 'CliFault',
+    exitStatus: 66,
+  });
+});
+
+t.test('why somebody has a tool or not', async (t) => {
+  const backend = { name: 'b', origin: 'http://b', circuit: 'open', reason: 'connection refused', lastFault: null };
+  const worker = { slot: 0, config: 'read', verdict: 'not allowed: …' };
+  const admin = adminWith({
+    '/explain?subject=s&virtual_host=v&tool=b-x': {
+      workers: [{ ...worker, backends: [{ ...backend, allowedTools: ['add'], sessions: [{ state: 'open' }] }] }],
+      silent: [],
+    },
+  });
+  const action = { command: 'explain', subject: 's', virtualHost: 'v', tool: 'b-x' } as const;
+  const { text } = await performAdmin(action, admin, undefined);
+  t.match(
+    String(text),
+    /^config +read\nverdict +not allowed: …\n\nBACKEND .*\nb +http:\/\/b +0 +open +connection refused +add +open\n$/,
+  );
+  await t.rejects(performAdmin(action, adminWith({}), undefined), { name: 'CliFault', exitStatus: 69 });
+});
+
+t.test('the log level', async (t) => {
+  const { answer } = await performAdmin({ command: 'log-level', level: 'debug' }, adminWith({}), undefined);
+  t.strictSame(answer, { path: '/log-level', value: { level: 'debug' } });
+});

@@ -1,0 +1,120 @@
+// What an operator sees of a running gateway of two workers: who is there, which backends can be reached, what became of a request,
+// and why somebody has a tool or not.
+import t from 'tap';
+import { backendFor, startDeployment } from '../support/deployment.js';
+import { findFreePort } from '../support/free-port.js';
+import { send } from '../support/raw-http.js';
+import { subjectHash } from '../../src/shared/logger.js';
+import { until } from '../support/until.js';
+
+t.test('the views of the admin listener', async (t) => {
+  const [port, deadPort] = [await findFreePort(), await findFreePort()];
+  const admin = `http://127.0.0.1:${port}`;
+  const backend = await backendFor(t, { tools: ['add', 'sub'] });
+  const deployment = await startDeployment(t, {
+    workerCount: 2,
+    environment: { SWITCHYARD_ADMIN_ADDRESS: `127.0.0.1:${port}` },
+  });
+  const get = async (path: string): Promise<{ status: number; body: Record<string, unknown>; text: string }> => {
+    const { status, text } = await send(admin, { method: 'GET', path, headers: [] });
+    return { status, text, body: JSON.parse(text) as Record<string, unknown> };
+  };
+  const caller = await deployment.caller({
+    calc: { url: backend.url, allowed_tool_names: ['add'] },
+    dead: { url: `http://user-secret-path.localhost:${deadPort}/secret-path?key=secret-key` },
+  });
+  const session = await caller.openSession();
+  const answer = await session.call('calc-add');
+  const requestId = answer.header('x-request-id') ?? '';
+
+  t.test('workers', async (t) => {
+    const { body } = await get('/workers');
+    t.match(body, {
+      workers: [
+        { slot: 0, health: 'ok', state: 'listening', logLevel: 'info' },
+        { slot: 1, health: 'ok' },
+      ],
+    });
+  });
+
+  t.test('sessions, by subject and by hash, and never an id', async (t) => {
+    const { body, text } = await get(`/sessions?subject=${encodeURIComponent(caller.subject)}`);
+    t.match(body, {
+      total: 1,
+      silent: [],
+      sessions: [
+        {
+          subject: subjectHash(caller.subject),
+          virtualHost: caller.virtualHostId,
+          client: 'spec 1.0.0',
+          backends: [
+            { name: 'calc', state: 'open' },
+            { name: 'dead', state: 'unavailable', reason: /./ },
+          ],
+        },
+      ],
+    });
+    t.notMatch(text, session.id);
+    t.notMatch(text, caller.subject);
+    const [{ session: hash } = { session: '' }] = body['sessions'] as { session: string }[];
+    t.match((await get(`/sessions?session=${hash}`)).body, { total: 1, sessions: [{ session: hash }] });
+    t.match((await get('/sessions?subject=nobody')).body, { total: 0, sessions: [] });
+  });
+
+  t.test('backends, without what is secret in a URL', async (t) => {
+    const { body, text } = await get('/backends');
+    const { origin } = new URL(backend.url);
+    const backends = body['backends'] as { origin: string; circuit: string; lastFault: unknown }[];
+    t.match(
+      backends.filter((one) => one.origin === origin),
+      [{ circuit: 'closed', lastFault: null }],
+    );
+    t.match(
+      backends.filter((one) => one.origin.endsWith(`:${deadPort}`)),
+      [{ lastFault: { backend: 'dead', during: 'opening', reason: /./ } }],
+    );
+    t.notMatch(text, /secret-key|\/secret-path/);
+  });
+
+  t.test('what became of a request', async (t) => {
+    t.not(requestId, '');
+    await until(async () => (await get(`/requests/${requestId}`)).status === 200, 'the worker keeps the request');
+    t.match((await get(`/requests/${requestId}`)).body, {
+      requests: [{ requestId, method: 'tools/call', backend: 'calc', tool: 'add', outcome: 'ok', status: 200 }],
+    });
+    t.match(await get('/requests/nobodys'), { status: 404, body: { detail: /no worker knows/ } });
+    t.equal((await get('/requests/')).status, 404);
+  });
+
+  t.test('why a tool is listed, or is not', async (t) => {
+    const explained = async (tool: string, subject = caller.subject, host = caller.virtualHostId): Promise<string> => {
+      const query = new URLSearchParams({ subject, virtual_host: host, tool });
+      const { text, body } = await get(`/explain?${query.toString()}`);
+      t.notMatch(text, /secret-key|\/secret-path/);
+      const [worker = { verdict: '' }] = body['workers'] as { verdict: string }[];
+      return worker.verdict;
+    };
+    t.match(await explained('calc-add'), /^allowed: a call goes to calc as "add"/);
+    t.match(await explained('calc-sub'), /^not allowed: "sub" is not in allowed_tool_names of calc/);
+    t.match(await explained('other-x'), /^unknown backend: .*there is calc, dead/);
+    t.match(await explained('x', caller.subject, 'nowhere'), /no such virtual host/);
+    t.match(await explained('x', 'nobody@example.com'), /no user config of this subject/);
+    t.equal((await get('/explain?subject=x')).status, 400);
+  });
+
+  t.test('the log level changes in all processes, and nothing else does', async (t) => {
+    const put = async (body: string, origin?: string): Promise<number> => {
+      const headers = origin === undefined ? [] : [['origin', origin] as const];
+      return (await send(admin, { method: 'PUT', path: '/log-level', headers, body })).status;
+    };
+    t.equal(await put('{"level":"loud"}'), 400);
+    t.equal(await put('{"level":"warn"}', 'https://evil.example'), 403);
+    t.equal(await put('{"level":"debug"}'), 200);
+    await until(async () => {
+      const workers = (await get('/workers')).body['workers'] as { logLevel: string }[];
+      return workers.every(({ logLevel }) => logLevel === 'debug');
+    }, 'the workers have it');
+    t.equal((await send(admin, { method: 'GET', path: '/log-level', headers: [] })).status, 405);
+    t.equal((await send(admin, { method: 'PUT', path: '/workers', headers: [], body: '' })).status, 405);
+  });
+});

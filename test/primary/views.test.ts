@@ -1,0 +1,88 @@
+// Answers of workers to an operator's question, gathered; stand-ins for processes, as no more than their identity counts.
+import { EventEmitter } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
+import t from 'tap';
+import type { ToWorker } from '../../src/ipc/messages.js';
+import { viewChanges, viewPages } from '../../src/primary/view-pages.js';
+import { Views, type AskedWorker } from '../../src/primary/views.js';
+import { limits } from '../../src/shared/limits.js';
+
+function asked(slot: number, worker: ChildProcess | undefined): AskedWorker {
+  return { slot, state: worker === undefined ? 'waiting' : 'listening', worker, storeObstacle: '' };
+}
+
+function workers(): [ChildProcess, ChildProcess] {
+  return [new EventEmitter() as ChildProcess, new EventEmitter() as ChildProcess];
+}
+
+t.test('a worker that does not answer in time is silent, and the others are heard', async (t) => {
+  const [one, hung] = workers();
+  const tickets: number[] = [];
+  const views = new Views((worker, message: ToWorker) => {
+    if (message.kind !== 'view') return;
+    tickets.push(message.ticket);
+    if (worker === one) setImmediate(() => views.onAnswer(one, message.ticket, '{"a":1}'));
+  }, 20);
+  const answers = await views.ask({ view: 'worker' }, [asked(0, one), asked(1, hung), asked(2, undefined)]);
+  t.match(answers, [
+    { slot: 0, answer: { a: 1 } },
+    { slot: 1, answer: undefined },
+    { slot: 2, state: 'waiting', pid: undefined, answer: undefined },
+  ]);
+  t.equal(tickets.length, 2);
+  views.onAnswer(hung, tickets[0] ?? 0, '{"late":1}');
+});
+
+t.test('nobody waits for the dead, and so much is asked at once', async (t) => {
+  const [one, other] = workers();
+  const views = new Views(() => {}, 60_000);
+  const rounds = Array.from({ length: limits.adminViewsAtOnceMax }, () =>
+    views.ask({ view: 'backends' }, [asked(0, one), asked(1, other)]),
+  );
+  t.equal(await views.ask({ view: 'backends' }, [asked(0, one)]), undefined);
+  views.gone(one);
+  views.gone(other);
+  for (const answers of await Promise.all(rounds)) t.match(answers, [{ answer: undefined }, { answer: undefined }]);
+});
+
+t.test('pages of sessions go over the slots, and say where the next one begins', async (t) => {
+  const all = [
+    { slot: 0, sessions: ['a', 'b', 'c'] },
+    { slot: 1, sessions: ['d', 'e'] },
+  ];
+  const pages = viewPages({
+    ask: async (question) => {
+      if (question.view !== 'sessions') throw new Error(question.view);
+      const { firstSlot, offset, countMax } = question;
+      return all.map(({ slot, sessions }) => {
+        const from = slot < firstSlot ? sessions.length : slot === firstSlot ? offset : 0;
+        const list = sessions.slice(from, from + countMax).map((session) => ({ session }));
+        return { slot, pid: 1, state: 'listening', storeObstacle: '', answer: { list, matching: sessions.length } };
+      });
+    },
+    setLogLevel: () => {},
+  });
+  const seen: string[][] = [];
+  let next: string | undefined = '0.0';
+  while (next !== undefined) {
+    const page = await pages['/sessions']?.('', new URLSearchParams({ limit: '2', cursor: next }), '');
+    const answer = JSON.parse(page?.body ?? '') as { sessions: { session: string }[]; total: number; next?: string };
+    t.equal(answer.total, 5);
+    seen.push(answer.sessions.map(({ session }) => session));
+    next = answer.next;
+  }
+  t.strictSame(seen.flat(), ['a', 'b', 'c', 'd', 'e']);
+  t.ok(seen.every(({ length }) => length <= 2));
+  for (const limit of ['0', 'x', '1.5', String(limits.adminSessionsPageMax + 1)]) {
+    t.equal((await pages['/sessions']?.('', new URLSearchParams({ limit }), ''))?.status, 400, limit);
+  }
+});
+
+t.test('a log level is one of those that there are', async (t) => {
+  const set: string[] = [];
+  const { '/log-level': change } = viewChanges({ setLogLevel: (level) => void set.push(level) });
+  for (const body of ['', 'debug', '{}', '{"level":"loud"}', '{"level":1}', 'null'])
+    t.equal(change?.(body).status, 400, body);
+  t.equal(change?.('{"level":"debug"}').status, 200);
+  t.strictSame(set, ['debug']);
+});
