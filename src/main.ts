@@ -8,6 +8,7 @@ import { childEnvironment, serviceManager, workerEnvironment } from './config/en
 import { OptionFaults } from './config/faults.js';
 import { loadControlPlaneOptions } from './config/load-control-plane-options.js';
 import { loadDataplaneOptions } from './config/load-dataplane-options.js';
+import { loadSecretsRequest, type SecretsCommandName } from './config/load-secrets-request.js';
 import { loadTokenRequest } from './config/load-token-request.js';
 import { hasKeys } from './config/has-keys.js';
 import type { DataplaneOptions } from './config/dataplane-options.js';
@@ -44,6 +45,11 @@ async function main(args: readonly string[]): Promise<number> {
     case 'explain':
     case 'log-level':
       return runAdminCommand({ ...commandLine, command: commandLine.command });
+    case 'secrets set':
+    case 'secrets list':
+    case 'secrets delete':
+    case 'secrets rotate':
+      return runSecrets({ ...commandLine, command: commandLine.command });
     default:
       return runCli({ ...commandLine, command: commandLine.command });
   }
@@ -115,6 +121,12 @@ async function runAdminCommand(words: CommandWords & { readonly command: AdminCo
   const request = loadAdminRequest(words);
   const cli = await import('./cli/admin-commands.js');
   return cli.runAdminCommand(request);
+}
+
+async function runSecrets(words: CommandWords & { readonly command: SecretsCommandName }): Promise<number> {
+  const request = loadSecretsRequest(words);
+  const secrets = await import('./secrets/run-secrets.js');
+  return secrets.runSecrets(request);
 }
 
 /** Whether the feature is there is decided by the build: nothing refers to it but this look at the disk. */

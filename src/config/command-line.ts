@@ -16,7 +16,14 @@ import {
 } from './cli-option-table.js';
 import { OptionFaults } from './faults.js';
 import { fallbackText, type Option, type OptionTable } from './option.js';
-import { controlPlaneOptionTable, dataplaneOptionTable, tokenOptionTable } from './option-table.js';
+import {
+  controlPlaneOptionTable,
+  dataplaneOptionTable,
+  secretsOptionTable,
+  secretsSealOptionTable,
+  secretsSetOptionTable,
+  tokenOptionTable,
+} from './option-table.js';
 
 const DEFAULT_COMMAND = 'dataplane';
 
@@ -80,12 +87,21 @@ export const commands = {
     operands: ['level'],
   },
   'config schema': { summary: 'print the JSON Schema of user configs', options: {} },
+  'secrets set': {
+    summary: 'seal what standard input says into the store, as the secret of that name',
+    options: secretsSetOptionTable,
+    operands: ['name'],
+  },
+  'secrets list': { summary: 'list the secrets of the store, without what they are', options: secretsOptionTable },
+  'secrets delete': { summary: 'delete a secret of the store', options: secretsOptionTable, operands: ['name'] },
+  'secrets rotate': { summary: 'seal every secret anew under the first key', options: secretsSealOptionTable },
 } as const satisfies Record<string, CommandDeclaration>;
 
 const groups: Readonly<Record<string, string>> = {
   servers: 'the registry of servers of a running control plane',
   compositions: 'the compositions of a running control plane',
   config: 'the user configs in the store',
+  secrets: 'the secrets in the store, which `auth` of a backend names',
 };
 
 export type CommandName = keyof typeof commands;

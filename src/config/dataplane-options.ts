@@ -77,6 +77,8 @@ export interface UpstreamOptions {
   readonly clientAnswerTimeoutMs: number;
   /** Of secrets, one a file; `undefined`: backends that want one cannot be reached. */
   readonly secretsDirectory: string | undefined;
+  /** That seal secrets of the store, in base64, the first one foremost; none: backends that want one cannot be reached. */
+  readonly secretKeys: readonly string[];
 }
 
 /** How answers go to callers. */

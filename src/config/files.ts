@@ -53,6 +53,26 @@ export function readSecret(path: string): SecretFile {
   return { path, secret };
 }
 
+const SECRET_KEY_BYTES = 32;
+
+/** Keys that seal secrets, a line each: 32 bytes in base64 or in hexadecimal digits. Answers them in base64. */
+export function readSecretKeys(path: string): readonly string[] {
+  const lines = readFile(path).toString('latin1').split(/\r?\n/);
+  const words = lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
+  const keys = words.map((word) => {
+    const bytes = Buffer.from(word, /^[0-9a-f]{64}$/i.test(word) ? 'hex' : 'base64');
+    const isWhole = bytes.length === SECRET_KEY_BYTES && /^[A-Za-z0-9+/]+=*$/.test(word);
+    if (!isWhole)
+      throw new InvalidValue('holds a line that is no key of 32 bytes; write one with `openssl rand -base64 32`');
+    return bytes.toString('base64');
+  });
+  if (keys.length === 0) throw new InvalidValue('holds no key; write one with `openssl rand -base64 32`');
+  if (keys.length > limits.secretKeysMax)
+    throw new InvalidValue(`holds more than ${limits.secretKeysMax} keys; take out those that seal nothing any more`);
+  if (new Set(keys).size < keys.length) throw new InvalidValue('holds a key twice; take one of the two out');
+  return keys;
+}
+
 export function readPassword(path: string): string {
   const bytes = readFile(path);
   const password = bytes.toString('utf8', 0, bytes.length - finalNewlineLength(bytes));

@@ -2,7 +2,7 @@
 // about it comes from here. The options are in table/, by subject; which plane has which of them is here.
 import { limits } from '../shared/limits.js';
 import type { OptionTable } from './option.js';
-import { upstreamModeOption, upstreamOptions } from './table/backend-options.js';
+import { secretsKeyFileOption, upstreamModeOption, upstreamOptions } from './table/backend-options.js';
 import { answerOptions } from './table/answer-options.js';
 import {
   addressOptions,
@@ -76,4 +76,26 @@ export const tokenOptionTable = {
   },
   ...tokenMintingOptions,
   'token-verification-private-key': { ...tokenMintingOptions['token-verification-private-key'], required: true },
+} as const satisfies OptionTable;
+
+/** Of the commands that keep the secrets of the store. */
+export const secretsOptionTable = {
+  'secrets-key-file': secretsKeyFileOption,
+  ...storeOptions,
+} as const satisfies OptionTable;
+
+export const secretsSealOptionTable = {
+  ...secretsOptionTable,
+  'secrets-key-file': { ...secretsKeyFileOption, fallbackText: 'required', required: true },
+} as const satisfies OptionTable;
+
+export const secretsSetOptionTable = {
+  origins: {
+    placeholder: '<list>',
+    meaning: 'comma-separated origins that the secret may be sent to, as https://api.example.com; or any',
+    fallback: undefined,
+    required: true,
+    parse: values.parseSecretOrigins,
+  },
+  ...secretsSealOptionTable,
 } as const satisfies OptionTable;

@@ -20,6 +20,9 @@ import { storeOptions } from './table/store-options.js';
 type Table = typeof planeOptionTable;
 type Values = OptionValues<Table>;
 
+/** Of a command that has the options of the store, whatever else it has. */
+export type StoreReader = Pick<OptionReader<typeof storeOptions>, 'isGiven' | 'value' | 'fault'>;
+
 const REDIS_PORT = { plainText: 6379, tls: 16379 };
 
 const CLIENT_FILES = ['redis-tls-client-certificate', 'redis-tls-client-private-key'] as const;
@@ -28,7 +31,7 @@ const REDIS_OPTIONS = (Object.keys(storeOptions) as (keyof typeof storeOptions)[
 );
 
 /** Adds the faults of the store that no single option shows. */
-export function checkStore(reader: OptionReader<typeof storeOptions>): void {
+export function checkStore(reader: StoreReader): void {
   if (!reader.isGiven('redis-address')) {
     for (const name of REDIS_OPTIONS.filter((candidate) => reader.isGiven(candidate))) {
       reader.fault(name, 'has no use without --redis-address; give both or neither');
@@ -145,6 +148,7 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
     callIdleTimeoutMs: values['call-timeout'],
     clientAnswerTimeoutMs: values['client-answer-timeout'],
     secretsDirectory: values['secrets-directory'],
+    secretKeys: values['secrets-key-file'] ?? [],
   };
 }
 

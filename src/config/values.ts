@@ -1,6 +1,7 @@
 // Parsers of option values: text in, a typed value out, or InvalidValue with what the option expects. No files here.
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import type { ListenAddress } from './dataplane-options.js';
+import { limits } from '../shared/limits.js';
 import { InvalidValue } from './faults.js';
 
 /** Node fires a timer that is longer than this at once. */
@@ -113,6 +114,17 @@ export function parseOrigins(text: string): readonly string[] {
     // URL knows no origin of schemes other than the web's, such as a browser extension's: those are kept as written.
     return origin === 'null' ? item : origin;
   });
+}
+
+/** Where a secret may be sent: comma-separated http and https origins, or `any`. */
+export function parseSecretOrigins(text: string): readonly string[] | 'any' {
+  if (text === 'any') return text;
+  const origins = parseOrigins(text);
+  if (origins.some((origin) => !/^https?:/.test(origin)))
+    throw new InvalidValue('expects http or https origins, as in https://api.example.com');
+  if (origins.length > limits.secretOriginsMax)
+    throw new InvalidValue(`expects at most ${limits.secretOriginsMax} origins`);
+  return origins;
 }
 
 /** Comma-separated `host` or `host:port`, in lower case. */

@@ -18,13 +18,18 @@ import { RequestIds } from '../shared/request-ids.js';
 import { ProtectedResource } from '../shared/protected-resource.js';
 import { StoreDamage } from '../store/check-embedded.js';
 import { openRecordStore } from '../store/open-record-store.js';
+import { openStore } from '../store/open-store.js';
 import type { RecordStore } from '../store/record-store.js';
 import { AuditTrail } from './audit.js';
+import type { Store } from '../store/store.js';
+import { StoredSecrets } from '../secrets/stored-secrets.js';
+import { Secrets } from '../upstream/secrets.js';
 import { Compositions } from './compositions/compositions.js';
 import { createHttpApp, type HttpApp } from './http/http-app.js';
 import { RateLimiter } from './http/rate-limiter.js';
 import { McpEndpoints } from './mcp/mcp-endpoints.js';
 import { Directory } from './mirror/directory.js';
+import { CredentialedProber } from './prober/credentialed-prober.js';
 import { ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
 
@@ -36,6 +41,8 @@ interface ControlPlaneParts {
   readonly registry: Registry;
   readonly records: RecordStore;
   readonly tokens: TokenVerifier;
+  /** For secrets, if there is a key for them. */
+  readonly store: Store | undefined;
 }
 
 export class ControlPlane {
@@ -52,15 +59,18 @@ export class ControlPlane {
     const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax } = options;
     const records = await openRecords(options.store, logger);
     const { nameServers } = connections.names;
+    // What only requests need, and none of the control plane's own work: read as the dataplane reads it.
+    const store = upstream.secretKeys.length === 0 ? undefined : await openStore(options.store, logger);
+    const storedSecrets = store && StoredSecrets.of(store, upstream.secretKeys);
     const overload = new Overload(logger);
     const directory = new Directory(records);
     const registry = new Registry({
       records,
       directory,
-      prober: new ProbeThread({
-        ...{ deadlineMs: options.probeTimeoutMs, mode: upstream.mode, nameServers },
-        secretsDirectory: upstream.secretsDirectory,
-      }),
+      prober: new CredentialedProber(
+        new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode, nameServers }),
+        new Secrets(upstream.secretsDirectory, () => performance.now(), storedSecrets),
+      ),
       logger,
       healthIntervalMs: options.healthCheckIntervalMs,
       serversMax: options.composerShares.serversMax,
@@ -80,6 +90,7 @@ export class ControlPlane {
       compositions,
       upstream,
       answers: options.answers,
+      storedSecrets,
       shares: options.shares,
       connections,
       names: new Names(connections.names),
@@ -111,7 +122,7 @@ export class ControlPlane {
       logger,
     });
     const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
-    const parts = { overloadWatch, app, mcp, compositions, registry, records, tokens };
+    const parts = { overloadWatch, app, mcp, compositions, registry, records, tokens, store };
     const controlPlane = new ControlPlane(await listen(app, options.address), parts);
     overloadWatch.start();
     registry.start();
@@ -121,7 +132,7 @@ export class ControlPlane {
 
   /** Takes no more connections, lets what is in flight finish for so long, then ends everything. */
   async drain(timeoutMs: number): Promise<void> {
-    const { overloadWatch, app, mcp, compositions, registry, records, tokens } = this.#parts;
+    const { overloadWatch, app, mcp, compositions, registry, records, tokens, store } = this.#parts;
     const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
     mcp.drain();
     await app.close();
@@ -130,6 +141,7 @@ export class ControlPlane {
     tokens.close();
     await mcp.stop();
     await Promise.all([registry.stop(), compositions.stop()]);
+    await store?.close();
     await records.close();
   }
 }

@@ -25,6 +25,7 @@ import { Dispatcher, idOf } from './dispatcher.js';
 import { openSession, type OpeningMeans } from './open-session.js';
 import { openStream } from './open-stream.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
+import type { StoredSecrets } from '../secrets/stored-secrets.js';
 import type { SessionDirectory } from '../session-directory/session-directory.js';
 import { Adoption } from './adoption.js';
 import { Sessions } from './sessions.js';
@@ -50,6 +51,8 @@ export interface RelayOptions {
   readonly deadlines: DeadlineWheel;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
+  /** Of backends; those that are in the store cannot be had without it. */
+  readonly storedSecrets?: Pick<StoredSecrets, 'read'> | undefined;
   /** What each subject uses of this process. */
   readonly accounts: Accounts;
   /** Of large answers, where others count in it too; made of the accounts unless given. */
@@ -95,7 +98,7 @@ export class Relay {
       notices: new Notices(http, deadlines),
       replies: new Notices(options.replies ?? http, deadlines, http),
       ids: new OwnIds(),
-      secrets: new Secrets(options.upstream.secretsDirectory, nowMs),
+      secrets: new Secrets(upstream.secretsDirectory, nowMs, options.storedSecrets),
       endpoints: new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
       answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
       nowMs,

@@ -18,6 +18,7 @@ import { backendRequestLimits } from './limits/backend-requests.js';
 import { reachLimits } from './limits/reach.js';
 import { connectionLimits } from './limits/connections.js';
 import { backendLimits } from './limits/backends.js';
+import { credentialLimits } from './limits/credentials.js';
 import { nameLimits } from './limits/names.js';
 import { hopLimits } from './limits/hops.js';
 import { processLimits } from './limits/processes.js';
@@ -38,6 +39,7 @@ export const limits = Object.freeze({
   ...reachLimits,
   ...connectionLimits,
   ...backendLimits,
+  ...credentialLimits,
   ...nameLimits,
   ...hopLimits,
   ...processLimits,

@@ -13,48 +13,55 @@ interface Known {
   readonly read: { readonly kind: 'found'; readonly value: Buffer };
 }
 
+/** A name space of the folder, and what was read of it. */
+interface Shelf {
+  readonly values: Database<Buffer, Buffer>;
+  readonly known: RecentMap<Known>;
+}
+
 const missing: StoreRead = Object.freeze({ kind: 'missing' });
 
 export class EmbeddedStore implements Store {
   readonly kind = 'embedded';
   readonly #counts: StoreCounts;
   readonly #root: RootDatabase;
-  readonly #values: Database<Buffer, Buffer>;
-  readonly #known = new RecentMap<Known>(
-    limits.storeCacheEntriesMax,
-    limits.storeCacheBytesMax,
-    ({ key, read }) => key.length + read.value.length,
-  );
+  readonly #userConfigs: Shelf;
+  readonly #records: Shelf;
 
   /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
   constructor(path: string, counts = new StoreCounts()) {
     this.#counts = counts;
     this.#root = openRoot(path);
-    this.#values = openDatabase(this.#root, 'user-configs');
+    this.#userConfigs = shelfOf(openDatabase(this.#root, 'user-configs'));
+    this.#records = shelfOf(openDatabase(this.#root, 'records'));
   }
 
   read(subject: string): StoreRead {
-    const read = this.#read(subject);
+    const read = this.#read(this.#userConfigs, subject);
     if (read.kind === 'failed') this.#counts.failed += 1;
     else this.#counts.asked += 1;
     return read;
   }
 
-  #read(subject: string): StoreRead {
-    const known = this.#known.get(subject);
-    const key = known?.key ?? encodeStoreKey(subject);
+  readRecord(key: string): StoreRead {
+    return this.#read(this.#records, key);
+  }
+
+  #read({ values, known: reads }: Shelf, name: string): StoreRead {
+    const known = reads.get(name);
+    const key = known?.key ?? encodeStoreKey(name);
     if (key === undefined) return unencodable;
     try {
       // Left alone, lmdb reads from one snapshot for about a millisecond; without this, a commit of another process
       // in that time would not be seen.
-      this.#values.resetReadTxn();
-      const lent = this.#values.getBinaryFast(key);
+      values.resetReadTxn();
+      const lent = values.getBinaryFast(key);
       if (lent === undefined) return missing;
       // What lmdb lends is overwritten by the next read, and may be longer than the value.
       const value = lent.subarray(0, lent.length);
       if (known !== undefined && known.read.value.equals(value)) return known.read;
       const read = { kind: 'found', value: Buffer.from(value) } as const;
-      this.#known.set(subject, { key, read });
+      reads.set(name, { key, read });
       return read;
     } catch (error) {
       return { kind: 'failed', reason: `the embedded store cannot be read: ${String(error)}`, isForAll: true };
@@ -65,13 +72,13 @@ export class EmbeddedStore implements Store {
     const key = encodeStoreKey(subject);
     if (key === undefined) throw new Error('the subject cannot be encoded as a store key');
     try {
-      await this.#values.put(key, value);
+      await this.#userConfigs.values.put(key, value);
     } catch (error) {
       hearReason(error);
       throw error;
     }
     // The commit is visible to every process by now; this waits until it is on the disk.
-    await this.#values.flushed;
+    await this.#userConfigs.values.flushed;
   }
 
   /** Nothing to do: each read looks at the store. */
@@ -80,4 +87,13 @@ export class EmbeddedStore implements Store {
   async close(): Promise<void> {
     await this.#root.close();
   }
+}
+
+function shelfOf(values: Database<Buffer, Buffer>): Shelf {
+  const known = new RecentMap<Known>(
+    limits.storeCacheEntriesMax,
+    limits.storeCacheBytesMax,
+    ({ key, read }) => key.length + read.value.length,
+  );
+  return { values, known };
 }

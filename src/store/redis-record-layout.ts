@@ -23,11 +23,19 @@ export const MOVED_KEY = ours('{switchyard}moved');
 /** The earlier layout: one hash, its fields the records. */
 export const EARLIER_RECORDS_KEY = ours('switchyard:records');
 
+const RECORD_PREFIX = ours('{switchyard}record/');
+
+/** The key of the record that is kept under this key of Redis; `undefined` when that is no record's. */
+export function recordKeyAt(bytes: Buffer): string | undefined {
+  const isRecord = bytes.subarray(0, RECORD_PREFIX.length).equals(RECORD_PREFIX);
+  return isRecord ? bytes.toString('utf8', RECORD_PREFIX.length) : undefined;
+}
+
 export function redisKey(key: RecordKey): Buffer {
   const bytes = encodeRecordKey(key);
   switch (key.space) {
     case 'records':
-      return ours('{switchyard}record/', bytes);
+      return Buffer.concat([RECORD_PREFIX, bytes]);
     case 'user-configs':
       return bytes;
     case 'publications':

@@ -13,7 +13,8 @@ import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisLink } from './redis-link.js';
 import { StoreCounts } from './store-counts.js';
 import type { Store, StoreRead } from './store.js';
-import { encodeStoreKey, unencodable } from './store-key.js';
+import { recordKeyAt, redisKey } from './redis-record-layout.js';
+import { encodeStoreKey, recordKeyOf, recordName, unencodable } from './store-key.js';
 
 /** A time in which every change was heard of. */
 interface Term {
@@ -84,6 +85,7 @@ export class RedisStore implements Store {
     return store;
   }
 
+  /** @param subject or the name of a record (store-key.ts), here and below. */
   read(subject: string): StoreRead | Promise<StoreRead> {
     if (!this.#isLive) return this.#lastKnown(subject);
     const known = this.#known.get(subject);
@@ -93,6 +95,10 @@ export class RedisStore implements Store {
     }
     this.#counts.remembered += 1;
     return known.read;
+  }
+
+  readRecord(key: string): StoreRead | Promise<StoreRead> {
+    return this.read(recordName(key));
   }
 
   async write(subject: string, value: Buffer): Promise<void> {
@@ -128,7 +134,7 @@ export class RedisStore implements Store {
   #fetch(subject: string): StoreRead | Promise<StoreRead> {
     const pending = this.#pending.get(subject);
     if (pending !== undefined) return pending;
-    const key = encodeStoreKey(subject);
+    const key = placeOf(subject);
     if (key === undefined) return unencodable;
     if (this.#pending.size >= limits.redisReadsInFlightMax) return overloaded;
     const term = this.#term;
@@ -184,8 +190,8 @@ export class RedisStore implements Store {
     return new RedisLink(this.#options, {
       onLive: () => this.#onLive(),
       onChanged: (keys) => {
-        // A key that is not UTF-8 is no subject's: whatever it decodes to is read once more, no harm done.
-        for (const key of keys) this.forget(key.toString('utf8'));
+        // Of the gateway's own keys none but records are read here.
+        for (const key of keys) this.forget(nameOf(key));
         this.#counts.invalidations += keys.length;
       },
       onFlushed: () => {
@@ -248,3 +254,17 @@ export class RedisStore implements Store {
 function obstacleOf(reason: string): string {
   return `user configs cannot be read: Redis is not reachable: ${reason}`;
 }
+
+/** @returns `undefined` for a subject that has no key. */
+function placeOf(name: string): Buffer | undefined {
+  const recordKey = recordKeyOf(name);
+  return recordKey === undefined ? encodeStoreKey(name) : redisKey({ space: 'records', key: recordKey });
+}
+
+/** A key that is not UTF-8 is no subject's: whatever it decodes to is read once more, no harm done. */
+function nameOf(key: Buffer): string {
+  const recordKey = key[0] === OWN_KEY ? recordKeyAt(key) : undefined;
+  return recordKey === undefined ? key.toString('utf8') : recordName(recordKey);
+}
+
+const OWN_KEY = 0xff;

@@ -17,3 +17,15 @@ export function encodeStoreKey(subject: string): Buffer | undefined {
   const key = Buffer.from(subject, 'utf8');
   return key.length > 0 && key.length <= limits.storeKeyBytesMax ? key : undefined;
 }
+
+/** What a record of the gateway's own is called where everything else is called by its subject: no subject begins so. */
+const RECORD_MARK = '\udfff';
+
+export function recordName(recordKey: string): string {
+  return RECORD_MARK + recordKey;
+}
+
+/** The record's key again; `undefined` for a subject. */
+export function recordKeyOf(name: string): string | undefined {
+  return name.startsWith(RECORD_MARK) ? name.slice(RECORD_MARK.length) : undefined;
+}

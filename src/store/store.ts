@@ -17,6 +17,8 @@ export interface Store {
    * hit for Redis). Never throws or rejects.
    */
   read(subject: string): StoreRead | Promise<StoreRead>;
+  /** The same of a record of the gateway's own, by its key; nothing is forgotten of these but what has changed. */
+  readRecord(key: string): StoreRead | Promise<StoreRead>;
   /** Writes a value; resolved when it is durable in the store. Rejects when the store cannot take it. */
   write(subject: string, value: Buffer): Promise<void>;
   /**

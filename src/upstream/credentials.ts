@@ -9,10 +9,15 @@ interface Joined {
   readonly together: readonly string[];
 }
 
+/** Headers: name, value, …; the fault when they cannot be had. */
+export type CredentialRead = readonly string[] | UpstreamFault;
+
 const NO_HEADERS: readonly string[] = [];
 
 export class Credentials {
-  readonly #read: () => readonly string[] | UpstreamFault;
+  readonly #read: () => CredentialRead | Promise<CredentialRead>;
+  /** As last read. */
+  #headers: readonly string[] | undefined;
   /** As last asked for. */
   #joined: Joined | undefined;
 
@@ -21,20 +26,21 @@ export class Credentials {
     return auth && new Credentials(() => secrets.headersOf(auth, target.origin));
   }
 
-  private constructor(read: () => readonly string[] | UpstreamFault) {
+  private constructor(read: () => CredentialRead | Promise<CredentialRead>) {
     this.#read = read;
   }
 
-  /** Why they cannot be had now, if so. */
-  get fault(): UpstreamFault | undefined {
+  /** Brings them up to date. @returns why they cannot be had now, if so; without a promise when they are known. */
+  refresh(): UpstreamFault | undefined | Promise<UpstreamFault | undefined> {
     const read = this.#read();
-    return 'kind' in read ? read : undefined;
+    return read instanceof Promise ? read.then((late) => this.#keep(late)) : this.#keep(read);
   }
 
-  /** Name, value, …; none when they cannot be had. */
+  /** Name, value, …, as they were when last brought up to date; none when they could not be had. */
   get headers(): readonly string[] {
-    const read = this.#read();
-    return 'kind' in read ? NO_HEADERS : read;
+    // A session that another process has opened may have to say something before anybody asks whether it is open.
+    if (this.#headers === undefined) void this.refresh();
+    return this.#headers ?? NO_HEADERS;
   }
 
   /** @returns these headers and its own: the same array for as long as both are the same. */
@@ -44,5 +50,14 @@ export class Credentials {
     const together = [...headers, ...secrets];
     this.#joined = { headers, secrets, together };
     return together;
+  }
+
+  #keep(read: CredentialRead): UpstreamFault | undefined {
+    if ('kind' in read) {
+      this.#headers = NO_HEADERS;
+      return read;
+    }
+    this.#headers = read;
+    return undefined;
   }
 }

@@ -1,11 +1,14 @@
-// Secrets that the operator keeps as files of one directory, as systemd's credentials and Kubernetes' secrets are: read when
-// first needed, and again once they have changed, so that a new one is obeyed a second later. Warm: a look at a map a request
-// for backends that want one; nobody else comes here.
+// Secrets that backends want to see. Those that the operator keeps as files of one directory, as systemd's credentials and
+// Kubernetes' secrets are, are read when first needed, and again once they have changed, so that a new one is obeyed a second
+// later; those of the store are as new as the store. Warm: a look at a map a request for backends that want one; nobody else
+// comes here.
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { limits } from '../shared/limits.js';
 import { RecentMap } from '../shared/recent-map.js';
-import { HOSTS_FILE_SUFFIX, type BackendAuth } from '../user-config/auth.js';
+import type { StoredSecretRead, StoredSecrets } from '../secrets/stored-secrets.js';
+import { HOSTS_FILE_SUFFIX, isSecretValue } from '../shared/secret-name.js';
+import type { HeadersAuth, SecretReference } from '../user-config/auth.js';
 import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
 
 /** As it was last read. */
@@ -25,44 +28,85 @@ interface AuthHeaders {
   readonly headers: readonly string[];
 }
 
+/** A secret's text; the fault when it cannot be had. */
+export type SecretText = string | UpstreamFault;
+
 const ABSENT = 'absent';
-/** A header's value that every server takes. */
-const HEADER_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
 
 export class Secrets {
   readonly #directory: string | undefined;
   readonly #nowMs: () => number;
+  readonly #stored: Pick<StoredSecrets, 'read'> | undefined;
   readonly #files = new RecentMap<SecretFile>(
     limits.secretsKnownMax,
     limits.secretsKnownMax * limits.secretBytesMax,
     ({ text = '' }) => text.length,
   );
-  readonly #headers = new WeakMap<BackendAuth, AuthHeaders>();
+  readonly #headers = new WeakMap<HeadersAuth, AuthHeaders>();
 
-  constructor(directory: string | undefined, nowMs: () => number) {
+  /**
+   * @param directory of files; without one nothing that is in a file can be had.
+   * @param stored those of the store; without them nothing that is there can be had.
+   */
+  constructor(directory: string | undefined, nowMs: () => number, stored?: Pick<StoredSecrets, 'read'>) {
     this.#directory = directory;
     this.#nowMs = nowMs;
+    this.#stored = stored;
   }
 
   /**
-   * @param origin of the backend: a secret that names its hosts goes nowhere else.
+   * Without a promise, but for what the store has to be asked for.
+   * @param origin of the backend: a secret that names where it may go goes nowhere else.
    * @returns headers, name, value, …; the fault when one of their secrets cannot be had.
    */
-  headersOf(auth: BackendAuth, origin: string): readonly string[] | UpstreamFault {
-    if (this.#directory === undefined) return upstreamFault('secrets-off', true);
+  headersOf(
+    auth: HeadersAuth,
+    origin: string,
+  ): readonly string[] | UpstreamFault | Promise<readonly string[] | UpstreamFault> {
     const texts: string[] = [];
-    for (const { file } of Object.values(auth.headers)) {
-      const { text, fault } = this.#read(this.#directory, file);
-      if (text === undefined) return { kind: 'secret-unreadable', isUnsent: true, logDetail: `(${file}: ${fault})` };
-      if (!this.#mayGoTo(this.#directory, file, origin))
-        return { kind: 'secret-withheld', isUnsent: true, logDetail: `(${file})` };
+    for (const reference of Object.values(auth.headers)) {
+      const text = this.textOf(reference, origin);
+      if (text instanceof Promise) return this.#headersLater(auth, origin);
+      if (typeof text !== 'string') return text;
       texts.push(text);
     }
+    return this.#headersWith(auth, texts);
+  }
+
+  async #headersLater(auth: HeadersAuth, origin: string): Promise<readonly string[] | UpstreamFault> {
+    const texts: SecretText[] = [];
+    for (const reference of Object.values(auth.headers)) texts.push(await this.textOf(reference, origin));
+    const fault = texts.find((text) => typeof text !== 'string');
+    return fault ?? this.#headersWith(auth, texts.map(String));
+  }
+
+  #headersWith(auth: HeadersAuth, texts: readonly string[]): readonly string[] {
     const known = this.#headers.get(auth);
     if (known?.texts.every((text, index) => text === texts[index]) === true) return known.headers;
     const headers = Object.keys(auth.headers).flatMap((name, index) => [name.toLowerCase(), texts[index] ?? '']);
     this.#headers.set(auth, { texts, headers });
     return headers;
+  }
+
+  /** @param origins to all of which it is to go. */
+  textOf(reference: SecretReference, ...origins: readonly string[]): SecretText | Promise<SecretText> {
+    if ('file' in reference) return this.#textOfFile(reference.file, origins);
+    const { secret: name } = reference;
+    if (this.#stored === undefined) return upstreamFault('secret-keys-missing', true);
+    const read = this.#stored.read(name);
+    return read instanceof Promise
+      ? read.then((late) => textOfStored(name, late, origins))
+      : textOfStored(name, read, origins);
+  }
+
+  #textOfFile(file: string, origins: readonly string[]): SecretText {
+    if (this.#directory === undefined) return upstreamFault('secrets-off', true);
+    const { text, fault } = this.#read(this.#directory, file);
+    if (text === undefined) return { kind: 'secret-unreadable', isUnsent: true, logDetail: `(${file}: ${fault})` };
+    for (const origin of origins) {
+      if (!this.#mayGoTo(this.#directory, file, origin)) return withheld(file);
+    }
+    return text;
   }
 
   #mayGoTo(directory: string, file: string, origin: string): boolean {
@@ -91,6 +135,19 @@ export class Secrets {
   }
 }
 
+function textOfStored(name: string, read: StoredSecretRead, origins: readonly string[]): SecretText {
+  if (read.kind === 'failed')
+    return { kind: 'secret-unreadable', isUnsent: true, logDetail: `(${name}: ${read.reason})` };
+  const { secret } = read;
+  if (secret.origins === 'any') return secret.value;
+  for (const origin of origins) if (!secret.origins.includes(origin)) return withheld(name);
+  return secret.value;
+}
+
+function withheld(name: string): UpstreamFault {
+  return { kind: 'secret-withheld', isUnsent: true, logDetail: `(${name})` };
+}
+
 interface FoundFile {
   readonly stamp: string;
   readonly fault?: string;
@@ -116,7 +173,7 @@ function readSecret(path: string, { fault }: FoundFile, isList: boolean): Pick<S
   if (fault !== undefined) return { text: undefined, fault };
   try {
     const text = readFileSync(path, 'latin1').replace(/\r?\n$/, '');
-    if (isList || HEADER_VALUE.test(text)) return { text, fault: '' };
+    if (isList || isSecretValue(text)) return { text, fault: '' };
     return { text: undefined, fault: 'is no value of a header: one line of ASCII, without spaces around it' };
   } catch (error) {
     return { text: undefined, fault: `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}` };

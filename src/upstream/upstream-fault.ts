@@ -36,6 +36,7 @@ const FAULT_REASONS = {
   'plain-text-refused': 'plain-text HTTP needs --upstream-connection-mode plain-text-or-tls',
   'transport-unsupported': 'transport not supported: only STREAMABLEHTTP is',
   'secrets-off': 'its auth needs --secrets-directory',
+  'secret-keys-missing': 'its auth needs --secrets-key-file',
   'secret-unreadable': 'a secret of its auth cannot be read',
   'secret-withheld': 'a secret of its auth is not meant for its host',
   'list-refused': 'list refused',

@@ -150,7 +150,14 @@ export class UpstreamSession {
    * @param metadata of the request on whose behalf it is opened, here and below.
    */
   whenOpen(metadata: RequestMetadata, waiter: OpenWaiter): void {
-    const fault = this.#tryFault();
+    const shown = this.#credentials?.refresh();
+    if (shown instanceof Promise) void shown.then((fault) => this.#whenShown(fault, metadata, waiter));
+    else this.#whenShown(shown, metadata, waiter);
+  }
+
+  /** @param credentialFault why the backend's auth cannot be satisfied, if so. */
+  #whenShown(credentialFault: UpstreamFault | undefined, metadata: RequestMetadata, waiter: OpenWaiter): void {
+    const fault = this.#tryFault(credentialFault);
     if (fault !== undefined) waiter(fault);
     else if (this.#state === 'open') waiter(undefined);
     else {
@@ -313,11 +320,10 @@ export class UpstreamSession {
   }
 
   /** Why the session cannot be opened or used now, if so. One that can be opened must be. */
-  #tryFault(): UpstreamFault | undefined {
+  #tryFault(credentialFault: UpstreamFault | undefined): UpstreamFault | undefined {
     if (this.#backend.obstacle !== undefined) return upstreamFault(this.#backend.obstacle, true);
     if (this.#state === 'closed') return upstreamFault('session-ended', true);
-    const secretFault = this.#credentials?.fault;
-    if (secretFault !== undefined) return this.#refused(secretFault);
+    if (credentialFault !== undefined) return this.#refused(credentialFault);
     const { circuit } = this.#endpoint;
     if (circuit.fault !== undefined) {
       circuit.onNeeded();

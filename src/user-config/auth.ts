@@ -1,24 +1,21 @@
 // What a backend wants to see before it answers, as configs and registered servers name it: headers whose values are secrets
 // kept elsewhere. No secret is ever in it. Plain data, JSON-ready.
 import { limits } from '../shared/limits.js';
+import { isSecretName, SECRET_NAME_RULE } from '../shared/secret-name.js';
 
-/** A secret, by the name of its file in `--secrets-directory`. */
-export interface SecretReference {
-  readonly file: string;
-}
+/** A secret, by the name of its file in `--secrets-directory`, or by its name in the store. */
+export type SecretReference = { readonly file: string } | { readonly secret: string };
 
-export interface BackendAuth {
+export interface HeadersAuth {
   readonly type: 'headers';
   /** Header name → its value. */
   readonly headers: Readonly<Record<string, SecretReference>>;
 }
 
+export type BackendAuth = HeadersAuth;
+
 /** A field name as RFC 9110, section 5.6.2 has it; none of those that come from no letter is any server's. */
 const HEADER_NAME = /^[A-Za-z][!#$%&'*+\-.^_`|~0-9A-Za-z]*$/;
-/** No way out of the directory, and no hidden file. */
-const FILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-/** Beside a secret: to which hosts it may go. */
-export const HOSTS_FILE_SUFFIX = '.hosts';
 
 /**
  * Belong to one connection or to one message of the gateway's own, so they are never copied from a caller or set by a config
@@ -39,17 +36,20 @@ export function authFault({ headers }: BackendAuth): string | undefined {
   }
   if (new Set(names.map((name) => name.toLowerCase())).size < names.length)
     return '.headers must have each header once';
-  for (const [name, { file }] of Object.entries(headers)) {
+  for (const [name, reference] of Object.entries(headers)) {
     if (!HEADER_NAME.test(name) || isOwnHeader(name.toLowerCase())) {
       return '.headers must have names of headers, and none that is the gateway’s own';
     }
-    if (!isSecretName(file)) {
-      return `.headers: a file must be the name of a file in --secrets-directory: up to ${limits.secretNameCharsMax} letters, digits, '.', '_' and '-'`;
-    }
+    const fault = referenceFault(reference);
+    if (fault !== undefined) return `.headers: ${fault}`;
   }
   return undefined;
 }
 
-function isSecretName(file: string): boolean {
-  return file.length <= limits.secretNameCharsMax && FILE_NAME.test(file) && !file.endsWith(HOSTS_FILE_SUFFIX);
+function referenceFault(reference: SecretReference): string | undefined {
+  if ('secret' in reference) {
+    return isSecretName(reference.secret) ? undefined : `a secret must be the name of one: ${SECRET_NAME_RULE}`;
+  }
+  if (isSecretName(reference.file)) return undefined;
+  return `a file must be the name of a file in --secrets-directory: ${SECRET_NAME_RULE}`;
 }

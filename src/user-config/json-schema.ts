@@ -24,8 +24,10 @@ export const meanings: Readonly<Record<string, JsonSchema>> = {
   'virtual_hosts.*.backends.*.passthrough_headers': {
     description: "Names of the caller's headers that the backend gets; nothing else is passed on.",
   },
-  'virtual_hosts.*.backends.*.auth': { description: 'Headers that the backend wants to see, with values from files.' },
-  'virtual_hosts.*.backends.*.auth.headers.*.file': { description: 'The name of a file in --secrets-directory.' },
+  'virtual_hosts.*.backends.*.auth': {
+    description:
+      'What the backend wants to see; secrets are named, as {"file": …} in --secrets-directory or {"secret": …} of the store.',
+  },
   'virtual_hosts.*.backends.*.allowed_tool_names': {
     description: 'Bare names of tools; anything else is neither listed nor callable. An empty list allows all.',
   },

@@ -15,12 +15,17 @@ const textList = z.array(text, 'must be a list of strings').default([]);
 /** What a backend's `exposes` may say. */
 const EXPOSED = ['tools', 'prompts', 'resources'] as const;
 
+const secretSchema = z.union(
+  [z.strictObject({ file: text }), z.strictObject({ secret: text })],
+  'must name a secret, as {"secret": …} or {"file": …}',
+);
+
 /** Of what is wrong with it the whole is told: nothing of it may be taken for another thing. */
 const authSchema = z
   .strictObject(
     {
       type: z.literal('headers', 'must be headers'),
-      headers: z.record(z.string(), z.strictObject({ file: text }), 'must be an object'),
+      headers: z.record(z.string(), secretSchema, 'must be an object'),
     },
     'must be an object',
   )

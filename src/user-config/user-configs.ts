@@ -21,7 +21,7 @@ interface Compiling {
 const missing: UserConfigRead = Object.freeze({ kind: 'missing' });
 
 export class UserConfigs {
-  readonly #store: Store;
+  readonly #store: Pick<Store, 'read' | 'forget'>;
   readonly #compiler: ConfigCompiler;
   readonly #onOddities: (subject: string, oddities: string) => void;
   /** The newest of each subject. */
@@ -34,7 +34,7 @@ export class UserConfigs {
 
   /** @param onOddities hears of each config that is compiled and has members that look misspelt. */
   constructor(
-    store: Store,
+    store: Pick<Store, 'read' | 'forget'>,
     upstreamMode: UpstreamOptions['mode'],
     onOddities: (subject: string, oddities: string) => void = () => {},
   ) {

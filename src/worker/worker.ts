@@ -19,6 +19,7 @@ import { createMessageMemories } from '../shared/message-memory.js';
 import { createLogger, subjectHash, type Logger } from '../shared/logger.js';
 import { RepeatedLog } from '../shared/repeated-log.js';
 import { SessionDirectory } from '../session-directory/session-directory.js';
+import { StoredSecrets } from '../secrets/stored-secrets.js';
 import { openSealedSessions } from '../store/open-sealed-sessions.js';
 import { openStore } from '../store/open-store.js';
 import type { Store } from '../store/store.js';
@@ -113,6 +114,7 @@ export class Worker {
       deadlines,
       upstream: options.upstream,
       answers: options.answers,
+      storedSecrets: StoredSecrets.of(store, options.upstream.secretKeys),
       accounts,
       answerMemory: memories.answers,
       sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,

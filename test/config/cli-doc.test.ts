@@ -7,8 +7,9 @@ import { storeOptions } from '../../src/config/table/store-options.js';
 import { environmentVariable, fallbackText, type OptionTable } from '../../src/config/option.js';
 
 const documentation = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
+const isOfSecrets = (name: string): boolean => name.startsWith('secrets ');
 const cliCommands = Object.entries<CommandDeclaration>(commands).filter(
-  ([name]) => !['dataplane', 'control-plane', 'token'].includes(name),
+  ([name]) => !['dataplane', 'control-plane', 'token'].includes(name) && !isOfSecrets(name),
 );
 
 /** The cells of the table's rows in a section. */
@@ -40,6 +41,21 @@ t.test('every option, with the commands that take it', async (t) => {
   }
   const declared = [...takers].map(([row, names]) => [takersInWords(names), ...(JSON.parse(row) as string[])]);
   t.strictSame(rowsOf('Options').sort(), declared.sort());
+});
+
+t.test('every command for secrets is in docs/credentials.md, with the options that are its own', async (t) => {
+  const page = readFileSync(new URL('../../../docs/credentials.md', import.meta.url), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `switchyard secrets '));
+  const declared = Object.entries<CommandDeclaration>(commands).filter(([name]) => isOfSecrets(name));
+  t.equal(rows.length, declared.length);
+  for (const [name, { options, operands = [], summary }] of declared) {
+    const row =
+      rows.find((line) => line.includes(`\`${['switchyard', name, ...operands.map(writtenOperand)].join(' ')}\``)) ??
+      '';
+    t.ok(row.includes(summary), name);
+    const required = Object.entries(options).filter(([, option]) => option.required);
+    for (const [option] of required) t.ok(row.includes(`\`--${option}\``), `${name} needs --${option}`);
+  }
 });
 
 t.test('every exit status', async (t) => {

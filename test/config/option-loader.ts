@@ -61,6 +61,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       callIdleTimeoutMs: 300_000,
       clientAnswerTimeoutMs: 600_000,
       secretsDirectory: undefined,
+      secretKeys: [],
     },
     answers: {
       slowAnswerMs: 5_000,

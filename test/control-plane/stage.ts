@@ -4,6 +4,8 @@ import type { Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
 import { Compositions } from '../../src/control-plane/compositions/compositions.js';
 import { Directory } from '../../src/control-plane/mirror/directory.js';
+import { CredentialedProber } from '../../src/control-plane/prober/credentialed-prober.js';
+import { Secrets } from '../../src/upstream/secrets.js';
 import { Prober } from '../../src/control-plane/prober/prober.js';
 import { Registry } from '../../src/control-plane/registry/registry.js';
 import { openRecordStore } from '../../src/store/open-record-store.js';
@@ -40,7 +42,10 @@ export async function setStage(t: Test, options: StoreOptions, settings: StageSe
   const lines: string[] = [];
   const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const records = settings.records ?? (await openRecordStore(options, logger));
-  const prober = new Prober({ deadlineMs: AMPLE_MS });
+  const prober = new CredentialedProber(
+    new Prober({ deadlineMs: AMPLE_MS }),
+    new Secrets(undefined, () => performance.now()),
+  );
   const { healthIntervalMs = NEVER_MS, repairIntervalMs = NEVER_MS } = settings;
   const directory = new Directory(records);
   const shares = composerShares();

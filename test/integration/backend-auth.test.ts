@@ -1,10 +1,12 @@
 // Servers that want a credential: registered with one, composed, called on both planes, the secret changed and taken away. The
 // secret itself is in no answer, no log and no store.
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { startControlPlane } from '../support/control-plane.js';
-import { startGateway, verifyWith } from '../support/gateway.js';
+import { childEnvironment, programPath, startGateway, storeOptionWords, verifyWith } from '../support/gateway.js';
 import { McpCaller, rpc } from '../support/mcp-caller.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -12,6 +14,8 @@ import { until } from '../support/until.js';
 
 const FIRST = 'Bearer first-0f8e3c';
 const SECOND = 'Bearer second-77aa1b';
+const STORED = 'sealed-3b1d9e';
+const CHANGED = 'changed-c20f77';
 const AUTH = { type: 'headers', headers: { authorization: { file: 'vault' } } };
 
 const secrets = createScratchDirectory(t);
@@ -33,7 +37,9 @@ const backend = await startMcpBackend({
 });
 t.teardown(() => backend.close());
 
-const options = ['--secrets-directory', secrets];
+const keys = join(createScratchDirectory(t), 'keys');
+writeFileSync(keys, `${randomBytes(32).toString('base64')}\n`);
+const options = ['--secrets-directory', secrets, '--secrets-key-file', keys];
 const controlPlane = await startControlPlane(t, { options: [...options, '--health-check-interval', '1h'] });
 const { storeOptions, key } = controlPlane;
 const gateway = await startGateway(t, {
@@ -101,6 +107,48 @@ t.test('a server that wants a header is registered, composed and called with it'
       'no secret is in the store',
     );
     t.notOk(JSON.stringify([gateway.logs, controlPlane.program.logs]).includes(words), 'or in a log');
+  }
+});
+
+t.test('a secret of the store is set with the command, obeyed at once and sent to its origins alone', async (t) => {
+  const api = await controlPlane.caller(t);
+  const set = (value: string, origins: string): void => {
+    const words = ['secrets', 'set', 'vault', '--origins', origins, '--secrets-key-file', keys];
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [programPath(), ...words, ...storeOptionWords(storeOptions)],
+      { input: `${value}\n`, env: childEnvironment(), encoding: 'utf8' },
+    );
+    t.equal(status, 0, stderr);
+    t.equal(stdout, `Set vault, for ${origins}.\n`);
+  };
+  const { origin } = new URL(backend.url);
+  set(STORED, origin);
+  accepted = STORED;
+  const auth = { type: 'headers', headers: { authorization: { secret: 'vault' } } };
+  t.match((await api.post('/servers', { name: 'stored', url: backend.url, auth })).json(), { status: 'active', auth });
+  const composed = await api.post('/compositions', { name: 's', servers: [{ name: 'stored', tools: ['open'] }] });
+  const { id } = composed.json() as { id: string };
+  const token = await controlPlane.token(api.subject);
+  const session = await new McpCaller(gateway.origin, `/gw-rs/servers/${id}/mcp`, token).openSession();
+  t.match(rpc(await session.call('stored-open')).result, { content: [{ type: 'text' }] });
+  const aggregate = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'stored-open' } };
+  t.match(rpc(await api.post('/mcp', aggregate)).result, { content: [{ type: 'text' }] });
+
+  accepted = CHANGED;
+  set(CHANGED, origin);
+  t.match(rpc(await session.call('stored-open')).result, { content: [{ type: 'text' }] }, 'on the very next request');
+  set(CHANGED, 'https://elsewhere.example');
+  t.match(rpc(await session.call('stored-open')).error?.message, /not meant for its host/);
+  t.match((await api.post('/servers/stored/refresh')).json(), { error: /not meant for its host/ });
+  t.ok(seen.has(STORED) && seen.has(CHANGED));
+  const files = filesBelow(storeOptions.kind === 'embedded' ? storeOptions.path : '');
+  for (const value of [STORED, CHANGED]) {
+    t.notOk(
+      files.some((file) => readFileSync(file).includes(value)),
+      'it is in the store sealed alone',
+    );
+    t.notOk(JSON.stringify([gateway.logs, controlPlane.program.logs]).includes(value), 'or in a log');
   }
 });
 

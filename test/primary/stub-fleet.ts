@@ -55,6 +55,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
       callIdleTimeoutMs: 300_000,
       clientAnswerTimeoutMs: 600_000,
       secretsDirectory: undefined,
+      secretKeys: [],
     },
     answers: answerOptions,
     shares: shareOptions(),

@@ -78,6 +78,7 @@ const kinds = {
   'plain-text-refused': true,
   'transport-unsupported': true,
   'secrets-off': true,
+  'secret-keys-missing': true,
   'secret-unreadable': true,
   'secret-withheld': true,
   'list-refused': true,

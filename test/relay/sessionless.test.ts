@@ -117,6 +117,7 @@ class Stage {
         callIdleTimeoutMs: 5_000,
         clientAnswerTimeoutMs: 600_000,
         secretsDirectory: undefined,
+        secretKeys: [],
       },
       answers: {
         slowAnswerMs: 5_000,

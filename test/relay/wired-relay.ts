@@ -41,6 +41,7 @@ export class WiredRelay {
       callIdleTimeoutMs: 30_000,
       clientAnswerTimeoutMs: 600_000,
       secretsDirectory: undefined,
+      secretKeys: [],
       ...options,
     };
     const backends = new BackendConnections({ connectTimeoutMs: upstream.connectTimeoutMs, pool });

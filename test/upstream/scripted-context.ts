@@ -27,6 +27,7 @@ export class ScriptedContext implements UpstreamContext {
     callIdleTimeoutMs: 300_000,
     clientAnswerTimeoutMs: 600_000,
     secretsDirectory: undefined,
+    secretKeys: [],
   };
   readonly answers: AnswerOptions = answerOptions;
   /** What was said for the log, in order: a fault's kind, or `available`. */

@@ -31,13 +31,13 @@ class Scene {
 
   headers(origin = ORIGIN, auth = AUTH): readonly string[] {
     const headers = this.secrets.headersOf(auth, origin);
-    if ('kind' in headers) throw new Error(headers.kind);
+    if (headers instanceof Promise || 'kind' in headers) throw new Error('no headers at once');
     return headers;
   }
 
   fault(origin = ORIGIN, auth = AUTH): UpstreamFault {
     const fault = this.secrets.headersOf(auth, origin);
-    if (!('kind' in fault)) throw new Error('no fault');
+    if (fault instanceof Promise || !('kind' in fault)) throw new Error('no fault');
     return fault;
   }
 }

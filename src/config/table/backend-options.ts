@@ -1,5 +1,6 @@
 // How backends are reached, and for how long they are waited for.
 import { limits } from '../../shared/limits.js';
+import * as files from '../files.js';
 import type { OptionTable } from '../option.js';
 import * as values from '../values.js';
 
@@ -13,6 +14,15 @@ export function upstreamModeOption(fallback: string) {
   };
 }
 
+/** Whoever keeps the secrets must have it; both planes may. */
+export const secretsKeyFileOption = {
+  placeholder: '<path>',
+  meaning: 'file of the keys that seal the secrets of the store, one a line; the first one seals, all of them open',
+  fallback: undefined,
+  fallbackText: 'backends with a secret of the store are unavailable',
+  parse: files.readSecretKeys,
+};
+
 export const upstreamOptions = {
   'upstream-connection-mode': upstreamModeOption('tls-only'),
   'secrets-directory': {
@@ -22,6 +32,7 @@ export const upstreamOptions = {
     fallbackText: 'backends with `auth` are unavailable',
     parse: values.parseText,
   },
+  'secrets-key-file': secretsKeyFileOption,
   'connect-timeout': {
     placeholder: '<duration>',
     meaning: 'how long connecting to a backend may take',

@@ -71,6 +71,17 @@ const curation = {
   additionalProperties: false,
 };
 
+const secretReference = {
+  oneOf: [
+    exactly({
+      file: { ...text, description: 'The name of a file in `--secrets-directory`; what is in it is the value.' },
+    }),
+    exactly({
+      secret: { ...text, description: 'The name of a secret in the store, as `switchyard secrets` keeps them.' },
+    }),
+  ],
+};
+
 const serverSaid = {
   name: {
     ...name,
@@ -96,9 +107,7 @@ const serverSaid = {
       type: { type: 'string', enum: ['headers'] },
       headers: {
         type: 'object',
-        additionalProperties: exactly({
-          file: { ...text, description: 'The name of a file in `--secrets-directory`; what is in it is the value.' },
-        }),
+        additionalProperties: secretReference,
         description: 'Header name → where its value is.',
       },
     },

@@ -23,6 +23,7 @@ import { withRequestId } from '../../relay/refused-message.js';
 import { Relay } from '../../relay/relay.js';
 import { shareTable } from '../../relay/share-table.js';
 import { checkTransport, type TransportHead } from '../../relay/transport.js';
+import type { StoredSecrets } from '../../secrets/stored-secrets.js';
 import type { Overload } from '../../process/overload.js';
 import { OverloadDoor } from '../../process/overload-door.js';
 import type { Names } from '../../names/names.js';
@@ -46,6 +47,8 @@ export interface McpEndpointsOptions {
   readonly compositions: Pick<Compositions, 'findHost'>;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
+  /** Of servers, in the store; without it those that want one are unavailable. */
+  readonly storedSecrets?: StoredSecrets | undefined;
   readonly shares: ShareOptions;
   readonly connections: ConnectionOptions;
   /** Finds the addresses of servers' hosts. */
@@ -95,6 +98,7 @@ export class McpEndpoints {
       deadlines,
       upstream,
       answers,
+      storedSecrets: options.storedSecrets,
       accounts,
       sessionIdleTimeoutMs,
       mintSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),

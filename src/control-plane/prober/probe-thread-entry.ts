@@ -1,6 +1,5 @@
 // What runs in the probe thread: one prober, asked and answered by messages.
 import { parentPort, workerData } from 'node:worker_threads';
-import type { BackendAuth } from '../../user-config/auth.js';
 import type { FromProbeThread, ProbeThreadOptions, ToProbeThread } from './probe-thread.js';
 import { Prober, ProberClosedError, type Probe } from './prober.js';
 
@@ -10,7 +9,7 @@ const prober = new Prober(workerData as ProbeThreadOptions);
 
 port.on('message', (message: ToProbeThread) => {
   if (message.kind === 'probe') {
-    void answer(message.id, message.url, message.auth);
+    void answer(message.id, message.url, message.authHeaders);
   } else {
     prober.close();
     // What is under way is answered all the same, and then nothing keeps the thread alive.
@@ -18,10 +17,10 @@ port.on('message', (message: ToProbeThread) => {
   }
 });
 
-async function answer(id: number, url: string, auth: BackendAuth | undefined): Promise<void> {
+async function answer(id: number, url: string, authHeaders: readonly string[]): Promise<void> {
   let probe: Probe | 'closed';
   try {
-    probe = await prober.probe(url, auth);
+    probe = await prober.probe(url, authHeaders);
   } catch (error) {
     if (!(error instanceof ProberClosedError)) throw error;
     probe = 'closed';

@@ -3,14 +3,13 @@
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { limits } from '../../shared/limits.js';
-import type { BackendAuth } from '../../user-config/auth.js';
 import { ProbeFault } from './probe-fault.js';
 import { ProberClosedError, type Probe, type ProberOptions } from './prober.js';
 
-export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode' | 'nameServers' | 'secretsDirectory'>;
+export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode' | 'nameServers'>;
 
 export type ToProbeThread =
-  | { readonly kind: 'probe'; readonly id: number; readonly url: string; readonly auth: BackendAuth | undefined }
+  | { readonly kind: 'probe'; readonly id: number; readonly url: string; readonly authHeaders: readonly string[] }
   | { readonly kind: 'close' };
 
 /** `closed`: the thread was closed before the probe was over. */
@@ -39,13 +38,13 @@ export class ProbeThread {
   }
 
   /** As `Prober.probe`: rejects with a `ProberClosedError` only. */
-  async probe(url: string, auth?: BackendAuth): Promise<Probe> {
+  async probe(url: string, authHeaders: readonly string[] = []): Promise<Probe> {
     if (this.#isClosed) throw new ProberClosedError();
     const worker = (this.#worker ??= this.#start());
     const id = (this.#lastId += 1);
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });
-      this.#send(worker, { kind: 'probe', id, url, auth });
+      this.#send(worker, { kind: 'probe', id, url, authHeaders });
     });
   }
 

@@ -10,9 +10,6 @@ import { guardedLookupOf } from '../../names/guarded-lookup.js';
 import { Names } from '../../names/names.js';
 import { limits } from '../../shared/limits.js';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
-import { Secrets } from '../../upstream/secrets.js';
-import { loggedReason } from '../../upstream/upstream-fault.js';
-import type { BackendAuth } from '../../user-config/auth.js';
 import type { ServerLists } from '../registry/server-lists.js';
 import { toolListOf, type ToolList } from '../registry/tool-list.js';
 import { BoundedFetch } from './bounded-fetch.js';
@@ -42,8 +39,6 @@ export interface ProberOptions {
   readonly mode?: UpstreamOptions['mode'];
   /** Who is asked for the addresses of host names; those of the system when not given. */
   readonly nameServers?: readonly string[] | undefined;
-  /** Of secrets that servers want to see. */
-  readonly secretsDirectory?: string | undefined;
   /** In place of these, and of the guard of addresses. */
   readonly lookup?: LookupFunction;
 }
@@ -64,26 +59,25 @@ export class Prober {
   readonly #deadlineMs: number;
   readonly #mode: UpstreamOptions['mode'];
   readonly #lookup: LookupFunction;
-  readonly #secrets: Secrets;
   /** Of the probes under way. */
   readonly #endings = new Set<AbortController>();
   #isClosed = false;
 
   constructor(options: ProberOptions) {
     this.#deadlineMs = options.deadlineMs;
-    this.#secrets = new Secrets(options.secretsDirectory, () => performance.now());
     this.#mode = options.mode ?? 'plain-text-or-tls';
     this.#lookup = options.lookup ?? guardedLookupOf(new Names({ nameServers: options.nameServers }), PROBER);
   }
 
-  /** Rejects with a `ProberClosedError` only. */
-  async probe(url: string, auth?: BackendAuth): Promise<Probe> {
+  /**
+   * Rejects with a `ProberClosedError` only.
+   * @param authHeaders that the server wants to see: name, value, …
+   */
+  async probe(url: string, authHeaders: readonly string[] = []): Promise<Probe> {
     if (this.#isClosed) throw new ProberClosedError();
     if (this.#mode === 'tls-only' && new URL(url).protocol !== 'https:') {
       return { kind: 'failed', reason: new ProbeFault('plain-text-refused').message };
     }
-    const authHeaders = auth === undefined ? [] : this.#secrets.headersOf(auth, new URL(url).origin);
-    if ('kind' in authHeaders) return { kind: 'failed', reason: loggedReason(authHeaders) };
     const ending = new AbortController();
     // The client adds a listener for each request, and takes none of them away before the end.
     setMaxListeners(0, ending.signal);

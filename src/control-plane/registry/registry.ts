@@ -13,7 +13,8 @@ import type { PublicationWait } from '../compositions/publication-wait.js';
 import type { ChangeNote } from '../audit.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
-import type { Probe, Prober } from '../prober/prober.js';
+import type { CredentialedProber } from '../prober/credentialed-prober.js';
+import type { Probe } from '../prober/prober.js';
 import { areChanged, compareItems } from './item-changes.js';
 import { RegistryFault } from './registry-fault.js';
 import { checkServerInput, type CheckedInput } from './server-input.js';
@@ -36,7 +37,7 @@ export interface RegistryOptions {
   readonly records: RecordStore;
   readonly directory: Directory;
   /** Closed by the registry when it stops. */
-  readonly prober: Pick<Prober, 'probe' | 'close'>;
+  readonly prober: Pick<CredentialedProber, 'probe' | 'close'>;
   readonly logger: Logger;
   /** Between two health checks of one server. */
   readonly healthIntervalMs: number;
@@ -61,7 +62,7 @@ type Settlement =
 export class Registry {
   readonly #storage: ServerStorage;
   readonly #directory: Directory;
-  readonly #prober: Pick<Prober, 'probe' | 'close'>;
+  readonly #prober: Pick<CredentialedProber, 'probe' | 'close'>;
   readonly #logger: Logger;
   readonly #repeated = new RepeatedLog();
   readonly #serversMax: number;

@@ -1,4 +1,4 @@
-// Limits: messages and sessions of backends, their secrets, and how they are left.
+// Limits: messages and sessions of backends, and how they are left.
 import { KIB, MIB } from './units.js';
 
 export const backendLimits = {
@@ -16,16 +16,6 @@ export const backendLimits = {
   clientInfoBytesMax: 16 * KIB,
   /** a caller's `capabilities`, which each session keeps for its backends → `-32602`, naming them */
   clientCapabilitiesBytesMax: 16 * KIB,
-  /** headers that one backend's `auth` may set → the config, or the server, is refused */
-  authHeadersMax: 8,
-  /** the name of a secret's file → the config, or the server, is refused */
-  secretNameCharsMax: 128,
-  /** a secret's file, and the list of its hosts → the backend is unavailable: fault `secret-unreadable` */
-  secretBytesMax: 8 * KIB,
-  /** files of secrets that a process knows → the others are read again when they are needed */
-  secretsKnownMax: 1_024,
-  /** a secret is taken for the same before its file is looked at again → it is looked at again */
-  secretCheckMs: 1_000,
   /**
    * introductions of clients that a worker knows, of which sessions share one copy → the oldest are forgotten; sessions
    * keep theirs

@@ -64,6 +64,7 @@ class Front {
         callIdleTimeoutMs: 5_000,
         clientAnswerTimeoutMs: 600_000,
         secretsDirectory: undefined,
+        secretKeys: [],
       },
       answers: {
         slowAnswerMs: 5_000,

@@ -4,6 +4,8 @@ import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/dataplane-options.js';
 import { Directory } from '../../../src/control-plane/mirror/directory.js';
 import { limits } from '../../../src/shared/limits.js';
+import { CredentialedProber } from '../../../src/control-plane/prober/credentialed-prober.js';
+import { Secrets } from '../../../src/upstream/secrets.js';
 import { Prober, ProberClosedError } from '../../../src/control-plane/prober/prober.js';
 import { Registry } from '../../../src/control-plane/registry/registry.js';
 import { RegistryFault } from '../../../src/control-plane/registry/registry-fault.js';
@@ -36,7 +38,10 @@ async function open(t: Test, options: StoreOptions, settings: RegistrySettings =
   const lines: string[] = [];
   const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const records = await openRecordStore(options, logger);
-  const prober = new Prober({ deadlineMs: settings.deadlineMs ?? AMPLE_MS });
+  const prober = new CredentialedProber(
+    new Prober({ deadlineMs: settings.deadlineMs ?? AMPLE_MS }),
+    new Secrets(undefined, () => performance.now()),
+  );
   const registry = new Registry({
     serversMax: limits.serversMax,
     records,

@@ -12,16 +12,6 @@ export const configMutants: readonly Mutant[] = [
         becomes: '|^(?:proxy-|content-|accept)/;',
       },
       {
-        slip: 'a secret may be a file of another directory',
-        text: 'const FILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;',
-        becomes: 'const FILE_NAME = /^[A-Za-z0-9.][A-Za-z0-9./_-]*$/;',
-      },
-      {
-        slip: 'the list of hosts is a secret as well',
-        text: ' && !file.endsWith(HOSTS_FILE_SUFFIX)',
-        becomes: '',
-      },
-      {
         slip: 'one header may be set twice',
         text: 'if (new Set(names.map((name) => name.toLowerCase())).size < names.length)',
         becomes: 'if (new Set(names).size < names.length)',
@@ -29,9 +19,47 @@ export const configMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
+    'src/shared/secret-name.ts',
+    ['user-config/auth'],
+    [
+      {
+        slip: 'a secret may be a file of another directory',
+        text: 'const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;',
+        becomes: 'const NAME = /^[A-Za-z0-9.][A-Za-z0-9./_-]*$/;',
+      },
+      {
+        slip: 'the list of hosts is a secret as well',
+        text: ' && !name.endsWith(HOSTS_FILE_SUFFIX)',
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/secrets/sealed-secret.ts',
+    ['secrets/secret-records'],
+    [
+      {
+        slip: 'a sealed secret opens under any name',
+        text: 'JSON.stringify([FORM, name, keyId, origins, updatedAt])',
+        becomes: 'JSON.stringify([FORM, keyId, origins, updatedAt])',
+      },
+      {
+        slip: 'whoever writes the store says where a secret goes',
+        text: 'JSON.stringify([FORM, name, keyId, origins, updatedAt])',
+        becomes: 'JSON.stringify([FORM, name, keyId, updatedAt])',
+      },
+      { slip: 'a nonce is used again', text: 'randomBytes(NONCE_BYTES)', becomes: 'Buffer.alloc(NONCE_BYTES)' },
+    ],
+  ),
+  ...mutantsOf(
     'src/upstream/secrets.ts',
     ['upstream/secrets'],
     [
+      {
+        slip: 'a secret of the store goes anywhere',
+        text: 'if (!secret.origins.includes(origin)) return withheld(name);',
+        becomes: 'void origin;',
+      },
       {
         slip: 'a secret goes to any host',
         text: "return stamp === ABSENT || (text ?? '')",

@@ -143,7 +143,7 @@ export const embeddedStoreMutants: readonly Mutant[] = [
     'src/store/embedded-store.ts',
     ['store/embedded-store'],
     [
-      { slip: 'what another process wrote is not seen at once', text: 'this.#values.resetReadTxn();', becomes: '' },
+      { slip: 'what another process wrote is not seen at once', text: ' values.resetReadTxn();', becomes: '' },
       {
         slip: 'memory that is only lent is kept',
         text: "const read = { kind: 'found', value: Buffer.from(value) } as const;",

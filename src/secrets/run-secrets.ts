@@ -1,0 +1,138 @@
+// The commands that keep the secrets of the store: they open it themselves, as both planes do, so that no secret goes over
+// anybody's interface. Prints what was done, and nothing of a secret.
+import type { SecretsAction, SecretsRequest } from '../config/load-secrets-request.js';
+import { exitStatus } from '../shared/exit-status.js';
+import { limits } from '../shared/limits.js';
+import { createLogger } from '../shared/logger.js';
+import { isSecretValue } from '../shared/secret-name.js';
+import { StoreDamage } from '../store/check-embedded.js';
+import { openRecordStore } from '../store/open-record-store.js';
+import { RecordStoreFault, type RecordStore } from '../store/record-store.js';
+import { SecretKeys, type SecretKey } from './secret-keys.js';
+import { SecretRecords } from './secret-records.js';
+import type { SecretOrigins } from './sealed-secret.js';
+
+/** What a command has to say, and ends with. */
+interface Outcome {
+  readonly text: string;
+  readonly exitStatus: number;
+}
+
+/** Where the value of a secret comes from. */
+export type SecretInput = AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
+
+/** Resolves with the program's exit status, when everything is printed. */
+export async function runSecrets(request: SecretsRequest, input: SecretInput = process.stdin): Promise<number> {
+  const { text, exitStatus: status } = await outcomeOf(request, input);
+  const stream = status === exitStatus.ok ? process.stdout : process.stderr;
+  await new Promise<void>((resolve) => void stream.write(text, () => resolve()));
+  return status;
+}
+
+/** What `runSecrets` prints and ends with. */
+export async function outcomeOf({ store, keys, action }: SecretsRequest, input: SecretInput): Promise<Outcome> {
+  const value = action.command === 'secrets set' ? await readValue(input) : undefined;
+  if (value?.kind === 'fault') return refused(value.fault);
+  let records: RecordStore;
+  try {
+    records = await openRecordStore(store, createLogger('silent', {}));
+  } catch (error) {
+    if (error instanceof StoreDamage) return unavailable(error.message);
+    const advice = 'give --store-path a directory that this user may write';
+    return unavailable(`the store cannot be opened: ${error instanceof Error ? error.message : 'unknown'}; ${advice}`);
+  }
+  try {
+    return await perform(action, new SecretRecords(records, new SecretKeys(keys)), new SecretKeys(keys).first, value);
+  } catch (error) {
+    if (error instanceof RecordStoreFault) return unavailable(`${error.message}; try again when the store is there`);
+    throw error;
+  } finally {
+    await records.close();
+  }
+}
+
+async function perform(
+  action: SecretsAction,
+  secrets: SecretRecords,
+  key: SecretKey | undefined,
+  value: { readonly text: string } | undefined,
+): Promise<Outcome> {
+  switch (action.command) {
+    case 'secrets set':
+      if (key === undefined || value === undefined) throw new Error('nothing to seal, or nothing to seal it with');
+      await secrets.set(action.name, { value: value.text, origins: action.origins }, key);
+      return done(`Set ${action.name}, for ${originsText(action.origins)}.\n`);
+    case 'secrets delete':
+      if (await secrets.delete(action.name)) return done(`Deleted ${action.name}.\n`);
+      return { text: `switchyard: there is no secret ${action.name} in the store\n`, exitStatus: exitStatus.notFound };
+    case 'secrets list':
+      return done(await listText(secrets));
+    case 'secrets rotate':
+      if (key === undefined) throw new Error('nothing to seal with');
+      return rotate(secrets, key);
+  }
+}
+
+async function listText(secrets: SecretRecords): Promise<string> {
+  const all = await secrets.list();
+  if (all.length === 0) return 'No secrets.\n';
+  const rows = all.map(({ name, updatedAt, keyId, isUsable, origins }) => [
+    name,
+    updatedAt,
+    isUsable ? keyId : `${keyId} (not usable with these keys)`,
+    originsText(origins),
+  ]);
+  return textTable([['NAME', 'SET', 'KEY', 'MAY GO TO'], ...rows]);
+}
+
+async function rotate(secrets: SecretRecords, key: SecretKey): Promise<Outcome> {
+  const { resealed, failed } = await secrets.rotate(key);
+  const count = resealed.length === 1 ? '1 secret' : `${resealed.length} secrets`;
+  if (failed.length === 0) return done(`Sealed ${count} anew.\n`);
+  const lines = failed.map(([name, reason]) => `switchyard: ${name}: ${reason}\n`);
+  return { text: `${lines.join('')}switchyard: sealed ${count} anew\n`, exitStatus: exitStatus.refused };
+}
+
+type ReadValue = { readonly kind: 'value'; readonly text: string } | { readonly kind: 'fault'; readonly fault: string };
+
+async function readValue(input: SecretInput): Promise<ReadValue> {
+  if (input.isTTY === true)
+    return { kind: 'fault', fault: 'standard input is a terminal, which would show the secret; pipe it in' };
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of input) {
+    bytes += piece.length;
+    // And its line break.
+    if (bytes > limits.secretBytesMax + 2)
+      return { kind: 'fault', fault: `the secret is longer than ${limits.secretBytesMax} bytes` };
+    pieces.push(piece);
+  }
+  const text = Buffer.concat(pieces)
+    .toString('latin1')
+    .replace(/\r?\n$/, '');
+  if (isSecretValue(text) && text.length <= limits.secretBytesMax) return { kind: 'value', text };
+  return { kind: 'fault', fault: 'the secret must be one line of ASCII, without spaces around it, and not empty' };
+}
+
+function textTable(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lineOf = (row: readonly string[]): string =>
+    row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('  ');
+  return rows.map((row) => `${lineOf(row)}\n`).join('');
+}
+
+function originsText(origins: SecretOrigins): string {
+  return origins === 'any' ? 'any origin' : origins.join(', ');
+}
+
+function done(text: string): Outcome {
+  return { text, exitStatus: exitStatus.ok };
+}
+
+function refused(fault: string): Outcome {
+  return { text: `switchyard: ${fault}\n`, exitStatus: exitStatus.refused };
+}
+
+function unavailable(fault: string): Outcome {
+  return { text: `switchyard: ${fault}\n`, exitStatus: exitStatus.unavailable };
+}

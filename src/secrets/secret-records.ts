@@ -1,0 +1,102 @@
+// The secrets of the store as whoever keeps them sees them: set, listed, deleted and sealed anew, never shown. Cold.
+import { limits } from '../shared/limits.js';
+import type { RecordKey, RecordStore } from '../store/record-store.js';
+import { retrySwap } from '../store/retry-swap.js';
+import type { SecretKey, SecretKeys } from './secret-keys.js';
+import { readSealed, sealSecret, unsealSecret, type Secret, type SecretOrigins } from './sealed-secret.js';
+
+/** Begins the keys of all secrets in the store. */
+export const SECRET_PREFIX = 'secrets/';
+
+export interface ListedSecret {
+  readonly name: string;
+  readonly origins: SecretOrigins;
+  readonly updatedAt: string;
+  readonly keyId: string;
+  /** Whether a key is there that opens it, and it is what was sealed. */
+  readonly isUsable: boolean;
+}
+
+export interface Rotation {
+  /** Sealed anew under the first key. */
+  readonly resealed: readonly string[];
+  /** Name, and why it could not be opened. */
+  readonly failed: readonly (readonly [name: string, reason: string])[];
+}
+
+export class SecretRecords {
+  readonly #records: RecordStore;
+  readonly #keys: SecretKeys;
+  readonly #now: () => Date;
+
+  constructor(records: RecordStore, keys: SecretKeys, now: () => Date = () => new Date()) {
+    this.#records = records;
+    this.#keys = keys;
+    this.#now = now;
+  }
+
+  /** Whatever was there under the name is gone. */
+  async set(name: string, secret: Secret, key: SecretKey): Promise<void> {
+    const updatedAt = this.#now().toISOString();
+    await retrySwap(async () => {
+      const expected = await this.#records.read(recordKey(name));
+      const value = sealSecret(key, name, secret, updatedAt);
+      return (await this.#records.swap([{ ...recordKey(name), expected, value }])) || undefined;
+    });
+  }
+
+  /** @returns false when there was none. */
+  async delete(name: string): Promise<boolean> {
+    return retrySwap(async () => {
+      const expected = await this.#records.read(recordKey(name));
+      if (expected === undefined) return false;
+      return (await this.#records.swap([{ ...recordKey(name), expected, value: undefined }])) || undefined;
+    });
+  }
+
+  async list(): Promise<ListedSecret[]> {
+    const secrets: ListedSecret[] = [];
+    for await (const [name, bytes] of this.#all()) {
+      const { origins = [], updatedAt = '', keyId = '' } = readSealed(bytes) ?? {};
+      const isUsable = unsealSecret(this.#keys, name, bytes).kind === 'found';
+      secrets.push({ name, origins, updatedAt, keyId, isUsable });
+    }
+    return secrets;
+  }
+
+  /** Seals anew whatever another key than this one has sealed. Whoever sets a secret meanwhile is the one who counts. */
+  async rotate(key: SecretKey): Promise<Rotation> {
+    const resealed: string[] = [];
+    const failed: [string, string][] = [];
+    for await (const [name, expected] of this.#all()) {
+      const record = readSealed(expected);
+      const unsealed = unsealSecret(this.#keys, name, expected);
+      if (unsealed.kind === 'failed') {
+        failed.push([name, unsealed.reason]);
+      } else if (record !== undefined && record.keyId !== key.id) {
+        const value = sealSecret(key, name, unsealed.secret, record.updatedAt);
+        if (await this.#records.swap([{ ...recordKey(name), expected, value }])) resealed.push(name);
+        else failed.push([name, 'it was changed meanwhile: run the command again']);
+      }
+    }
+    return { resealed, failed };
+  }
+
+  async *#all(): AsyncGenerator<[name: string, bytes: Buffer]> {
+    for (let after = ''; ;) {
+      const keys = await this.#records.listKeys(SECRET_PREFIX, after, limits.recordsAtOnceMax);
+      const values = await this.#records.readMany(keys);
+      for (const [index, key] of keys.entries()) {
+        const value = values[index];
+        if (value !== undefined) yield [key.slice(SECRET_PREFIX.length), value];
+      }
+      const last = keys.at(-1);
+      if (last === undefined || keys.length < limits.recordsAtOnceMax) return;
+      after = last;
+    }
+  }
+}
+
+function recordKey(name: string): RecordKey {
+  return { space: 'records', key: SECRET_PREFIX + name };
+}

@@ -1,0 +1,170 @@
+// Secrets of the store, on a real LMDB and a real Redis: set, listed, read by requests, sealed anew, deleted. What is stored
+// never shows one.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import { outcomeOf } from '../../src/secrets/run-secrets.js';
+import { readSealed, sealSecret, unsealSecret, type Secret } from '../../src/secrets/sealed-secret.js';
+import { SecretKeys } from '../../src/secrets/secret-keys.js';
+import { SecretRecords } from '../../src/secrets/secret-records.js';
+import { StoredSecrets, type StoredSecretRead } from '../../src/secrets/stored-secrets.js';
+import { openRecordStore } from '../../src/store/open-record-store.js';
+import { openStore } from '../../src/store/open-store.js';
+import type { RecordStore } from '../../src/store/record-store.js';
+import { startRedis } from '../support/redis.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { until } from '../support/until.js';
+
+const OLD = Buffer.alloc(32, 1).toString('base64');
+const NEW = Buffer.alloc(32, 2).toString('base64');
+const SECRET: Secret = { value: 'Bearer hunter2-59c1', origins: ['https://api.example'] };
+const NOW = '2026-01-02T03:04:05.678Z';
+const silent = pino({ level: 'silent' });
+
+const stores: Readonly<Record<string, (t: Test) => Promise<StoreOptions>>> = {
+  embedded: async (t) => ({ kind: 'embedded', path: createScratchDirectory(t) }),
+  redis: async (t) => (await startRedis(t)).storeOptions,
+};
+
+async function openRecords(t: Test, options: StoreOptions): Promise<RecordStore> {
+  const records = await openRecordStore(options, silent);
+  t.teardown(() => records.close());
+  return records;
+}
+
+function firstOf(keys: SecretKeys) {
+  if (keys.first === undefined) throw new Error('no key');
+  return keys.first;
+}
+
+for (const [kind, optionsOf] of Object.entries(stores)) {
+  t.test(kind, async (t) => {
+    const options = await optionsOf(t);
+    const records = await openRecords(t, options);
+    const old = new SecretKeys([OLD]);
+    const secrets = new SecretRecords(records, old, () => new Date(NOW));
+    await secrets.set('github', SECRET, firstOf(old));
+    t.match(await secrets.list(), [{ name: 'github', origins: SECRET.origins, updatedAt: NOW, isUsable: true }]);
+    const stored = await records.read({ space: 'records', key: 'secrets/github' });
+    t.notOk(stored?.toString('latin1').includes('hunter2'), 'sealed');
+
+    const store = await openStore(options, silent);
+    t.teardown(() => store.close());
+    const reader = StoredSecrets.of(store, [OLD]);
+    if (reader === undefined) throw new Error('a key was given');
+    const valueOf = (read: StoredSecretRead): string => (read.kind === 'found' ? read.secret.value : read.reason);
+
+    await t.test('requests read it, and once it is known without a promise', async (t) => {
+      t.same(await reader.read('github'), { kind: 'found', secret: SECRET });
+      const known = reader.read('github');
+      t.notOk(known instanceof Promise);
+      t.equal(reader.read('github'), known, 'the same object for the same secret');
+      t.match(await reader.read('gitlab'), { kind: 'failed', reason: 'is not in the store' });
+    });
+
+    await t.test('another value counts from the next request on', async (t) => {
+      await secrets.set('github', { value: 'second', origins: 'any' }, firstOf(old));
+      await until(async () => valueOf(await reader.read('github')) === 'second', 'the new value');
+      t.match(await reader.read('github'), { secret: { origins: 'any' } });
+    });
+
+    await t.test('a new key in front seals everything anew, and the old one can go', async (t) => {
+      const both = new SecretKeys([NEW, OLD]);
+      const keeper = new SecretRecords(records, both);
+      await secrets.set('other', SECRET, firstOf(old));
+      t.same(await keeper.rotate(firstOf(both)), { resealed: ['github', 'other'], failed: [] });
+      t.same(await keeper.rotate(firstOf(both)), { resealed: [], failed: [] }, 'nothing is left to do');
+      const alone = StoredSecrets.of(store, [NEW]);
+      await until(async () => alone !== undefined && valueOf(await alone.read('github')) === 'second', 'the new key');
+      await until(
+        async () => /which --secrets-key-file does not have/.test(valueOf(await reader.read('github'))),
+        'no key',
+      );
+      t.match(await secrets.list(), [{ isUsable: false }, { isUsable: false }], 'without the new key none is usable');
+      t.match(await secrets.rotate(firstOf(old)), {
+        resealed: [],
+        failed: [
+          ['github', /key/],
+          ['other', /key/],
+        ],
+      });
+    });
+
+    await t.test('one that is deleted is gone', async (t) => {
+      t.equal(await secrets.delete('github'), true);
+      t.equal(await secrets.delete('github'), false);
+      await until(async () => valueOf(await reader.read('github')) === 'is not in the store', 'it to be gone');
+    });
+
+    await t.test('the commands say what they did and show nothing', async (t) => {
+      const run = async (action: Parameters<typeof outcomeOf>[0]['action'], input = '', keys = [NEW]) =>
+        outcomeOf({ store: options, keys, action }, Readable.from([Buffer.from(input)]));
+      const set = { command: 'secrets set', name: 'piped', origins: ['https://a.example'] } as const;
+      t.same(await run(set, 'piped-6f1\n'), { text: 'Set piped, for https://a.example.\n', exitStatus: 0 });
+      const listed = await run({ command: 'secrets list' });
+      t.match(listed.text, /^NAME .*\n(.*\n)*piped +2\S+ +[0-9a-f]{16} +https:\/\/a\.example\n/);
+      t.notMatch(listed.text, /6f1/);
+      t.match(await run({ command: 'secrets list' }, '', [OLD]), { text: /not usable with these keys/ });
+      for (const input of ['', '\n', 'two\nlines', ' spaced', 'ä', 'x'.repeat(9_000)])
+        t.match(await run(set, input), { exitStatus: 65, text: /^switchyard: the secret (?!x)/ }, input.slice(0, 9));
+      const typed = Object.assign(Readable.from([]), { isTTY: true });
+      t.match(await outcomeOf({ store: options, keys: [NEW], action: set }, typed), {
+        exitStatus: 65,
+        text: /terminal/,
+      });
+      t.match(await run({ command: 'secrets rotate' }, '', [OLD, NEW]), { text: 'Sealed 2 secrets anew.\n' });
+      t.match(await run({ command: 'secrets delete', name: 'piped' }), { text: 'Deleted piped.\n' });
+      t.match(await run({ command: 'secrets delete', name: 'piped' }), { exitStatus: 66 });
+    });
+
+    if (options.kind === 'embedded') {
+      const files = readdirSync(options.path).map((file) => readFileSync(join(options.path, file), 'latin1'));
+      t.notOk(
+        files.some((text) => /hunter2|piped-6f1/.test(text)),
+        'no value was ever in a file of the store',
+      );
+    }
+  });
+}
+
+t.test('a Redis user with the documented rights keeps secrets, and reads nobody’s config', async (t) => {
+  const rights = '+eval +get +mget +set +del +exists +setnx +zadd +zrem +zrangebylex +hscan +ping';
+  const redis = await startRedis(t, { users: [`keeper on >word ~?{switchyard}* ~?switchyard:records ${rights}`] });
+  const store = { ...redis.storeOptions, username: 'keeper', password: 'word' };
+  const set = { command: 'secrets set', name: 'a', origins: 'any' } as const;
+  const input = (): Readable => Readable.from([Buffer.from('v')]);
+  t.match(await outcomeOf({ store, keys: [OLD], action: set }, input()), { exitStatus: 0 });
+  t.match(await outcomeOf({ store, keys: [OLD], action: { command: 'secrets list' } }, input()), { text: /^NAME/ });
+  const records = await openRecords(t, store);
+  await t.rejects(records.read({ space: 'user-configs', key: 'alice' }), /NOPERM|permission/);
+  await redis.stop();
+  t.match(await outcomeOf({ store, keys: [OLD], action: set }, input()), {
+    exitStatus: 69,
+    text: /^switchyard: Redis/,
+  });
+});
+
+t.test('nothing of a sealed secret can be changed, moved or sent elsewhere', async (t) => {
+  const keys = new SecretKeys([OLD]);
+  const bytes = sealSecret(firstOf(keys), 'a', SECRET, NOW);
+  t.same(unsealSecret(keys, 'a', bytes), { kind: 'found', secret: SECRET });
+  const record = readSealed(bytes);
+  const changed = (change: object): unknown =>
+    unsealSecret(keys, 'a', Buffer.from(JSON.stringify({ ...record, ...change })));
+  t.match(unsealSecret(keys, 'b', bytes), { kind: 'failed', reason: /changed after it was sealed/ }, 'another name');
+  t.match(changed({ origins: 'any' }), { kind: 'failed', reason: /changed/ });
+  t.match(changed({ origins: [...SECRET.origins, 'https://evil.example'] }), { kind: 'failed', reason: /changed/ });
+  t.match(changed({ updatedAt: '2027' }), { kind: 'failed', reason: /changed/ });
+  t.match(changed({ tag: record?.tag.slice(0, 5) }), { kind: 'failed', reason: /changed/ }, 'a shorter tag');
+  t.match(changed({ nonce: '' }), { kind: 'failed', reason: /changed/ });
+  t.match(changed({ keyId: 'ffff' }), { kind: 'failed', reason: /under the key ffff/ });
+  for (const text of ['', 'null', '[]', '{}', '"a"', '{"keyId":1}'])
+    t.match(unsealSecret(keys, 'a', Buffer.from(text)), { kind: 'failed', reason: /no sealed secret/ }, text);
+  const nonces = new Set(
+    Array.from({ length: 50 }, () => readSealed(sealSecret(firstOf(keys), 'a', SECRET, NOW))?.nonce),
+  );
+  t.equal(nonces.size, 50, 'a nonce is used once');
+});
