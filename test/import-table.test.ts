@@ -23,7 +23,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   relay: ['session-directory', 'secrets', 'upstream', 'user-config', 'protocol', 'config', 'shared'],
   process: ['config', 'shared'],
   primary: ['metrics', 'process', 'ipc', 'config', 'shared'],
-  observation: ['metrics', 'relay', 'shared'],
+  observation: ['metrics', 'relay', 'upstream', 'config', 'shared'],
   worker: [
     'observation',
     'metrics',

@@ -8,6 +8,7 @@ import type {
   ShareOptions,
   StoreOptions,
   TokenOptions,
+  TraceOptions,
   UpstreamOptions,
 } from './dataplane-options.js';
 
@@ -51,6 +52,7 @@ export interface ControlPlaneOptions {
   readonly sessionIdleTimeoutMs: number;
   readonly logLevel: DataplaneOptions['logLevel'];
   readonly accessLog: boolean;
+  readonly traces: TraceOptions | undefined;
   readonly requestIds: DataplaneOptions['requestIds'];
   /** How audit lines name subjects. */
   readonly auditSubjects: 'hash' | 'plain';

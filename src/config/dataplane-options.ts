@@ -127,6 +127,13 @@ export interface NameOptions {
   readonly lookUpsPerSubjectMax: number;
 }
 
+export interface TraceOptions {
+  /** Of the collector: all of its URL. */
+  readonly endpoint: string;
+  /** Of requests that nobody has decided about before. */
+  readonly sampleRatio: number;
+}
+
 export interface DataplaneOptions {
   /** What clients without a token are told. */
   readonly protectedResource: ProtectedResourceOptions;
@@ -166,6 +173,7 @@ export interface DataplaneOptions {
   /** Silence of a worker's event loop after which it is replaced; 0 for never. */
   readonly workerHangTimeoutMs: number;
   /** Where the ids of HTTP requests come from. */
+  readonly traces: TraceOptions | undefined;
   readonly requestIds: 'make' | 'trust' | 'off';
   /** How long a caller may take nothing of its answer. */
   readonly slowReaderTimeoutMs: number;

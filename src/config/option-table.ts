@@ -17,6 +17,7 @@ import {
   processOptions,
   registryOptions,
   sessionDirectoryOptions,
+  traceOptions,
   workerOptions,
 } from './table/process-options.js';
 import { composerOptions, shareOptions } from './table/share-options.js';
@@ -34,6 +35,7 @@ export const planeOptionTable = {
   ...tokenMintingOptions,
   ...upstreamOptions,
   ...answerOptions,
+  ...traceOptions,
 } as const satisfies OptionTable;
 
 export const dataplaneOptionTable = {

@@ -2,6 +2,7 @@
 // the shape that everything after start-up sees.
 import type {
   AnswerOptions,
+  TraceOptions,
   ConnectionOptions,
   RedisTls,
   StoreOptions,
@@ -150,6 +151,12 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
     secretsDirectory: values['secrets-directory'],
     secretKeys: values['secrets-key-file'] ?? [],
   };
+}
+
+/** `undefined` where nothing is traced. */
+export function arrangeTraces(values: Values): TraceOptions | undefined {
+  const endpoint = values['traces-endpoint'];
+  return endpoint === undefined ? undefined : { endpoint, sampleRatio: values['traces-sample-ratio'] };
 }
 
 export function arrangeAnswers(values: Values): AnswerOptions {

@@ -193,6 +193,13 @@ export function parseIssuers(text: string): readonly string[] {
   });
 }
 
+/** From 0 to 1. */
+export function parseShare(text: string): number {
+  const value = /^(?:0|1|[01]?\.\d+)$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= 0 && value <= 1) return value;
+  throw new InvalidValue('expects a number from 0 to 1, as in 0.01');
+}
+
 function parseList(text: string, parseItem: (item: string) => string): readonly string[] {
   return text.split(',').map((item, index) => {
     try {

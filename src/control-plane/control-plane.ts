@@ -1,6 +1,7 @@
 // One control plane, put together from its parts: what each is given here is all it knows of the others. Owns the order
 // in which they start, drain and stop.
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import { TokenVerifier } from '../auth/token-verifier.js';
 import type { ControlPlaneOptions } from '../config/control-plane-options.js';
 import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
@@ -12,7 +13,9 @@ import { exitStatus } from '../shared/exit-status.js';
 import { Names } from '../names/names.js';
 import { AccessLog } from '../observation/access-log.js';
 import { RequestWatch } from '../observation/request-watch.js';
+import type { Tracer } from '../observation/tracer.js';
 import { HostPolicy } from '../shared/host-policy.js';
+import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { RequestIds } from '../shared/request-ids.js';
 import { ProtectedResource } from '../shared/protected-resource.js';
@@ -40,6 +43,7 @@ interface ControlPlaneParts {
   readonly compositions: Compositions;
   readonly registry: Registry;
   readonly records: RecordStore;
+  readonly tracer: Tracer | undefined;
   readonly tokens: TokenVerifier;
   /** For secrets, if there is a key for them. */
   readonly store: Store | undefined;
@@ -82,9 +86,10 @@ export class ControlPlane {
       shares: options.composerShares,
       logger,
     });
+    const tracer = await openTracer(options, logger);
     const accessLog = new AccessLog(logger, options.accessLog);
     const mcp = new McpEndpoints({
-      watch: new RequestWatch(accessLog, undefined),
+      watch: new RequestWatch(accessLog, undefined, undefined, tracer),
       overload,
       directory,
       compositions,
@@ -122,7 +127,7 @@ export class ControlPlane {
       logger,
     });
     const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
-    const parts = { overloadWatch, app, mcp, compositions, registry, records, tokens, store };
+    const parts = { overloadWatch, app, mcp, compositions, registry, records, tokens, store, tracer };
     const controlPlane = new ControlPlane(await listen(app, options.address), parts);
     overloadWatch.start();
     registry.start();
@@ -132,7 +137,7 @@ export class ControlPlane {
 
   /** Takes no more connections, lets what is in flight finish for so long, then ends everything. */
   async drain(timeoutMs: number): Promise<void> {
-    const { overloadWatch, app, mcp, compositions, registry, records, tokens, store } = this.#parts;
+    const { overloadWatch, app, mcp, compositions, registry, records, tokens, store, tracer } = this.#parts;
     const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
     mcp.drain();
     await app.close();
@@ -143,7 +148,15 @@ export class ControlPlane {
     await Promise.all([registry.stop(), compositions.stop()]);
     await store?.close();
     await records.close();
+    await tracer?.close(limits.traceFlushMsMax);
   }
+}
+
+/** What it takes is loaded only where traces are wanted. */
+async function openTracer({ traces }: ControlPlaneOptions, logger: Logger): Promise<Tracer | undefined> {
+  if (traces === undefined) return undefined;
+  const { Tracer } = await import('../observation/tracer.js');
+  return Tracer.of(traces, `${hostname()}/control-plane`, logger);
 }
 
 async function openRecords(options: StoreOptions, logger: Logger): Promise<RecordStore> {

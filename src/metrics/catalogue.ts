@@ -76,6 +76,11 @@ export const metricFamilies = {
     help: 'Tokens looked at, by what came of it; remembered ones were good before.',
     labels: ['result'],
   },
+  switchyard_spans_total: {
+    type: 'counter',
+    help: 'Spans for the collector of traces: exported, dropped for want of room, or failed because it has not taken them.',
+    labels: ['result'],
+  },
   switchyard_event_loop_delay_seconds: {
     type: 'histogram',
     help: "How late a worker's timer was, ten times a second.",

@@ -6,8 +6,12 @@ import type { Outcome, RequestFigures } from '../metrics/request-figures.js';
 import type { Exchange, ExchangeEnding, ExchangeRequest, ExchangeWatcher, RequestOutcome } from '../relay/exchange.js';
 import type { Caller } from '../relay/caller.js';
 import type { Refusal } from '../shared/refusals.js';
+import type { TraceHeaders } from '../upstream/http-upstream.js';
+import type { IdSpan } from '../upstream/request-plan.js';
 import type { AccessLog } from './access-log.js';
 import type { RecentRequests } from './recent-requests.js';
+import type { RequestTrace } from './request-trace.js';
+import type { Tracer } from './tracer.js';
 
 /** What is counted of requests. */
 export interface WatchFigures {
@@ -30,16 +34,18 @@ export class RequestWatch {
   readonly #log: AccessLog | undefined;
   readonly #figures: WatchFigures | undefined;
   readonly #recent: RecentRequests | undefined;
+  readonly #tracer: Tracer | undefined;
 
-  /** @param recent where requests have ids. */
-  constructor(log: AccessLog | undefined, figures: WatchFigures | undefined, recent?: RecentRequests) {
+  /** @param recent where requests have ids; `tracer` where they are traced. */
+  constructor(log: AccessLog | undefined, figures: WatchFigures | undefined, recent?: RecentRequests, tracer?: Tracer) {
     this.#recent = recent;
     this.#log = log;
     this.#figures = figures;
+    this.#tracer = tracer;
   }
 
   watch(caller: Caller, exchange: Exchange): void {
-    const request = new WatchedRequest(this, caller, exchange);
+    const request = new WatchedRequest(this, caller, exchange, this.#tracer?.begin(exchange.request));
     exchange.watcher = request;
     const figures = this.#figures;
     if (figures === undefined) return;
@@ -57,7 +63,7 @@ export class RequestWatch {
   }
 
   get isToolErrorTold(): boolean {
-    return this.#figures !== undefined || this.#log?.isOfAll === true;
+    return this.#figures !== undefined || this.#log?.isOfAll === true || this.#tracer !== undefined;
   }
 
   /** A request that was refused before it reached the relay. */
@@ -73,6 +79,7 @@ export class RequestWatch {
   /** For `WatchedRequest`. */
   onDone(request: WatchedRequest, status: number, bytes: number, ending: ExchangeEnding): void {
     const nowMs = performance.now();
+    if (request.trace !== undefined) this.#tracer?.done(request, request.trace, status, nowMs);
     this.#log?.done(request, { durationMs: nowMs - request.startedAtMs, status, bytes, ending });
     const figures = this.#figures;
     if (figures === undefined) return;
@@ -121,9 +128,12 @@ export class WatchedRequest implements ExchangeWatcher {
   detail: string | number = '';
   answeredAtMs = -1;
   backendMs = -1;
+  /** `undefined` where nobody traces. */
+  readonly trace: RequestTrace | undefined;
   readonly #watch: RequestWatch;
 
-  constructor(watch: RequestWatch, caller: Caller, exchange: Exchange) {
+  constructor(watch: RequestWatch, caller: Caller, exchange: Exchange, trace: RequestTrace | undefined) {
+    this.trace = trace;
     this.#watch = watch;
     this.caller = caller;
     this.exchange = exchange;
@@ -149,6 +159,14 @@ export class WatchedRequest implements ExchangeWatcher {
     this.outcome = outcome;
     this.detail = detail;
     this.backendMs = backendMs;
+  }
+
+  get isTraced(): boolean {
+    return this.trace !== undefined;
+  }
+
+  onSending(traceparent: string, id: IdSpan): TraceHeaders | undefined {
+    return this.trace?.onSending(traceparent, id);
   }
 
   onPart(part: Exchange): void {

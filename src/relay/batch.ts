@@ -88,16 +88,14 @@ export class Batch {
   }
 
   run({ members }: ClientBatch, handle: HandlePart): void {
-    const { method, sessionId, requestId, answerForms, passthroughHeaders, body } = this.#exchange.request;
+    const { request } = this.#exchange;
+    const { body } = request;
     this.#parts = members.map(
       ({ start, end }, place) =>
         new BatchPart(this, place, {
-          method,
-          sessionId,
+          ...request,
           lastEventId: '',
-          requestId,
-          answerForms: answerForms === 'json' ? 'json' : 'both',
-          passthroughHeaders,
+          answerForms: request.answerForms === 'json' ? 'json' : 'both',
           // One member may be under way for long: it is not to keep all of them.
           body: Buffer.from(body.subarray(start, end)),
         }),

@@ -4,6 +4,8 @@
 import type { ClientReading } from '../protocol/json-rpc.js';
 import type { RoomWaiter } from '../shared/message-memory.js';
 import type { ShareBound } from '../shared/share.js';
+import type { TraceHeaders } from '../upstream/http-upstream.js';
+import type { IdSpan } from '../upstream/request-plan.js';
 
 /** Which answer shapes the caller's `Accept` header allows (decisions 2.2). */
 export type AnswerForms = 'json' | 'event-stream' | 'both';
@@ -32,6 +34,9 @@ export interface ExchangeRequest {
   readonly lastEventId: string;
   /** Of the HTTP request, for logs and for backends: `x-request-id`; `''` where requests have none. */
   readonly requestId: string;
+  /** W3C's trace context, as it came; `''` where it is absent, or nobody traces. */
+  readonly traceparent: string;
+  readonly tracestate: string;
   readonly answerForms: AnswerForms;
   /**
    * The headers that some backend of the virtual host lists in `passthrough_headers`: lower-case name, value, name,
@@ -134,6 +139,14 @@ export interface ExchangeWatcher {
    * @param backendMs what the one backend that was asked took for it; -1 when there is none.
    */
   onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void;
+  /** Whether requests are traced: then `onSending` is asked what their backends are told. */
+  readonly isTraced: boolean;
+  /**
+   * The request goes to its backend, again perhaps.
+   * @param traceparent of the message itself, `''` without.
+   * @param id of the message.
+   */
+  onSending(traceparent: string, id: IdSpan): TraceHeaders | undefined;
   /** Hears of the exchange of each message of this one's batch, before that is handled. */
   onPart(part: Exchange): void;
   /**

@@ -18,6 +18,7 @@ import { metadataFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
 import { callersParts } from './rewriting.js';
 import type { Session } from './session.js';
+import { tracedMessage } from './trace-passing.js';
 import { bareTaskEdit } from './task-ids.js';
 import { UnheardCall } from './unheard-call.js';
 import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
@@ -252,7 +253,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   #send(): void {
-    const { session, upstream, outgoing, metadata, idleTimeoutMs } = this.#plan;
+    const { session, upstream, metadata, idleTimeoutMs } = this.#plan;
     // While the request was at the gate the session may have been lost.
     if (upstream.record === undefined) {
       this.#fail(upstreamFault('session-lost'));
@@ -260,7 +261,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     }
     this.#sentIn = upstream.record;
     if (this.#plan.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
-    this.#request = upstream.request(outgoing, this.id, metadata, idleTimeoutMs, true, this);
+    this.#request = upstream.request(tracedMessage(this.#plan, this.id), this.id, metadata, idleTimeoutMs, true, this);
     this.#unheard?.onSent(this.#request);
     // In the upstream session in which it goes out now: what was asked in one before is no excuse.
     this.#isExcused = session.isAskedUnasked(upstream);

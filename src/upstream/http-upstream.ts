@@ -13,6 +13,12 @@ export interface ByteSpan {
   readonly end: number;
 }
 
+/** W3C's trace context, as headers; `''` for none. */
+export interface TraceHeaders {
+  readonly traceparent: string;
+  readonly tracestate: string;
+}
+
 /** Bytes as they go out. */
 export interface OutgoingMessage {
   readonly body: Buffer;
@@ -22,6 +28,8 @@ export interface OutgoingMessage {
   readonly putIn?: Buffer | undefined;
   /** Of the caller's HTTP request: `x-request-id`; `''` or `undefined` for none. */
   readonly requestId?: string | undefined;
+  /** What the backend is told of the request's trace. */
+  readonly trace?: TraceHeaders | undefined;
 }
 
 /** Every member is always there, in this order: requests are told apart by what is in them, never by their shape. */
@@ -36,6 +44,7 @@ export interface UpstreamRequest {
   readonly leftOut: ByteSpan | undefined;
   readonly putIn: Buffer | undefined;
   readonly requestId: string | undefined;
+  readonly trace: TraceHeaders | undefined;
 }
 
 /** One that sends no body, or all of it as it is. */
@@ -46,7 +55,8 @@ export function plainRequest(
   headers: readonly string[],
   body?: Buffer,
 ): UpstreamRequest {
-  return { subject, target, method, headers, body, leftOut: undefined, putIn: undefined, requestId: undefined };
+  const none = undefined;
+  return { subject, target, method, headers, body, leftOut: none, putIn: none, requestId: none, trace: none };
 }
 
 export interface UpstreamHandler {

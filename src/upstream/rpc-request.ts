@@ -78,8 +78,11 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
       handler.onUnread === undefined ? undefined : new UnreadAnswer((...part) => handler.onUnread?.(...part));
     this.#deadlines = deadlines;
     this.#deadline = deadlines.after(plan.deadlineMs, () => this.#onDeadline());
-    const { subject, target, headers, body, leftOut, putIn, requestId } = plan;
-    this.#call = http.dispatch({ subject, target, method: 'POST', headers, body, leftOut, putIn, requestId }, this);
+    const { subject, target, headers, body, leftOut, putIn, requestId, trace } = plan;
+    this.#call = http.dispatch(
+      { subject, target, method: 'POST', headers, body, leftOut, putIn, requestId, trace },
+      this,
+    );
   }
 
   /** Whether nothing reads the body's memory any more, as far as is known. */

@@ -194,7 +194,7 @@ export class UpstreamSession {
    * @param message the whole of it; `id` stands in it or in what it was made of.
    */
   request(
-    { body, leftOut, putIn }: OutgoingMessage,
+    { body, leftOut, putIn, trace }: OutgoingMessage,
     id: IdSpan,
     metadata: RequestMetadata,
     deadlineMs: number,
@@ -215,6 +215,7 @@ export class UpstreamSession {
         leftOut,
         putIn,
         requestId: metadata.requestId,
+        trace,
         id,
         deadlineMs,
         isSilenceDeadline,

@@ -2,6 +2,7 @@
 // primary asks for a report.
 import type { Histogram } from '../metrics/histogram.js';
 import { LabelCounter } from '../metrics/label-counter.js';
+import type { SpanCounts } from '../observation/span-exporter.js';
 import { histogramSeries, RequestFigures } from '../metrics/request-figures.js';
 import type { Series } from '../metrics/series.js';
 
@@ -17,6 +18,8 @@ export interface FigureSources {
   storeInvalidations(): number;
   /** By what came of it. */
   tokenVerifications(): Readonly<Record<string, number>>;
+  /** By what became of them. */
+  spans(): Readonly<SpanCounts>;
 }
 
 export class WorkerFigures {
@@ -47,6 +50,7 @@ export class WorkerFigures {
       ...byLabel('switchyard_store_reads_total', sources.storeReads()),
       { name: 'switchyard_store_invalidations_total', labels: [], value: sources.storeInvalidations() },
       ...byLabel('switchyard_token_verifications_total', sources.tokenVerifications()),
+      ...byLabel('switchyard_spans_total', { ...sources.spans() }),
       ...histogramSeries('switchyard_event_loop_delay_seconds', [worker], sources.loopDelay),
       ...processSeries(worker),
     ];

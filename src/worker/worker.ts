@@ -1,5 +1,6 @@
 // One worker, put together from its parts: what each is given here is all it knows of the others. Owns the order in
 // which they start, drain and stop.
+import { hostname } from 'node:os';
 import { TokenVerifier } from '../auth/token-verifier.js';
 import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
 import type { PrimaryChannel } from '../ipc/channel.js';
@@ -14,6 +15,7 @@ import { Accounts } from '../shared/accounts.js';
 import { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Endpoint, FeatureModule } from '../shared/endpoint.js';
 import { HostPolicy } from '../shared/host-policy.js';
+import { limits } from '../shared/limits.js';
 import { ProtectedResource } from '../shared/protected-resource.js';
 import { createMessageMemories } from '../shared/message-memory.js';
 import { createLogger, subjectHash, type Logger } from '../shared/logger.js';
@@ -32,6 +34,7 @@ import { AccessLog } from '../observation/access-log.js';
 import { RequestTurns } from './request-turns.js';
 import { RecentRequests } from '../observation/recent-requests.js';
 import { RequestWatch } from '../observation/request-watch.js';
+import type { Tracer } from '../observation/tracer.js';
 import { WorkerFigures, type FigureSources } from './worker-figures.js';
 import { Admission } from './admission/admission.js';
 import { Predecessor, predecessorSocketPath } from './hop/predecessor.js';
@@ -46,6 +49,8 @@ import { Overload } from '../process/overload.js';
 import { OverloadDoor } from '../process/overload-door.js';
 import { OverloadWatch } from '../process/overload-watch.js';
 import { Pipeline } from './pipeline.js';
+
+const NO_SPANS = { exported: 0, dropped: 0, failed: 0 };
 
 interface WorkerParts {
   readonly report: () => Series[];
@@ -66,6 +71,7 @@ interface WorkerParts {
   readonly announcer: ForgetAnnouncer;
   readonly tokens: TokenVerifier;
   readonly overloadWatch: OverloadWatch;
+  readonly tracer: Tracer | undefined;
 }
 
 export class Worker {
@@ -86,6 +92,7 @@ export class Worker {
     const figures = options.metrics ? new WorkerFigures() : undefined;
     const hasIds = options.requestIds !== 'off';
     const recentRequests = figures !== undefined && hasIds ? new RecentRequests() : undefined;
+    const tracer = await openTracer(options, slot, logger);
     const deadlines = new DeadlineWheel();
     const configs = new UserConfigs(store, options.upstream.mode, oddityLog(logger));
     const accounts = new Accounts(shareTable(options.shares));
@@ -143,7 +150,7 @@ export class Worker {
       relay,
       hops,
       ownerWaits: directory && new OwnerWaits(),
-      watch: createWatch(options, figures, recentRequests, logger),
+      watch: createWatch(options, figures, recentRequests, tracer, logger),
       figures,
       logger,
     });
@@ -173,6 +180,7 @@ export class Worker {
       storeReads: () => storeCounts.reads,
       storeInvalidations: () => storeCounts.invalidations,
       tokenVerifications: () => tokens.counts,
+      spans: () => tracer?.counts ?? NO_SPANS,
     };
     const report = (): Series[] => figures?.report(sources) ?? [];
     const views = new WorkerViews({
@@ -200,6 +208,7 @@ export class Worker {
       store,
       directory,
       announcer,
+      tracer,
       tokens,
     });
   }
@@ -234,6 +243,7 @@ export class Worker {
     overloadWatch.stop();
     this.#parts.tokens.close();
     await relay.stop(farewellsMs);
+    const flushed = this.#parts.tracer?.close(Math.min(farewellsMs, limits.traceFlushMsMax));
     hops.close();
     predecessor.close();
     await Promise.all([hopListener.close(), passedBack.close()]);
@@ -241,6 +251,7 @@ export class Worker {
     await configs.close();
     await directory?.close();
     await store.close();
+    await flushed;
   }
 
   forget(subject: string): void {
@@ -272,12 +283,21 @@ function createWatch(
   { accessLog }: DataplaneOptions,
   figures: WorkerFigures | undefined,
   recent: RecentRequests | undefined,
+  tracer: Tracer | undefined,
   logger: Logger,
 ): RequestWatch | undefined {
   // Where requests are watched anyway the level may be changed later.
   const isLogging = figures !== undefined || logger.isLevelEnabled('info');
   const log = isLogging ? new AccessLog(logger, accessLog) : undefined;
-  return log === undefined ? undefined : new RequestWatch(log, figures, recent);
+  const isWanted = log !== undefined || tracer !== undefined;
+  return isWanted ? new RequestWatch(log, figures, recent, tracer) : undefined;
+}
+
+/** What it takes is loaded only where traces are wanted. */
+async function openTracer({ traces }: DataplaneOptions, slot: number, logger: Logger): Promise<Tracer | undefined> {
+  if (traces === undefined) return undefined;
+  const { Tracer } = await import('../observation/tracer.js');
+  return Tracer.of(traces, `${hostname()}/${slot}`, logger);
 }
 
 /** Once for each config: what is misspelt in one may open what it was to close. */

@@ -25,6 +25,7 @@ t.test('the defaults are those of the decisions', async (t) => {
     healthCheckIntervalMs: 60_000,
     probeTimeoutMs: 10_000,
     requestsPerMinuteMax: 600,
+    traces: undefined,
     requestIds: 'make',
     auditSubjects: 'hash',
   });

@@ -23,7 +23,7 @@ const labelValues: Readonly<Record<string, readonly string[]>> = {
   code: Object.values(refusals).map(({ code }) => code),
   state: ['listening', 'absent'],
   kind: ['resident', 'heap', 'external'],
-  result: Object.keys(new StoreCounts().reads),
+  result: [...Object.keys(new StoreCounts().reads), 'exported'],
 };
 
 interface Panel {

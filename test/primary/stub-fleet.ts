@@ -64,6 +64,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     allowedHosts: [],
     bodyBytesMax: 1024,
     sessionIdleTimeoutMs: 1_000,
+    traces: undefined,
     requestIds: 'make',
     slowReaderTimeoutMs: 60_000,
     logLevel: 'debug',

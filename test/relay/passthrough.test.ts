@@ -18,6 +18,8 @@ function requestWith(passthroughHeaders: readonly string[]): ExchangeRequest {
     sessionId: '',
     lastEventId: '',
     requestId: '',
+    traceparent: '',
+    tracestate: '',
     answerForms: 'both',
     passthroughHeaders,
     body: Buffer.alloc(0),

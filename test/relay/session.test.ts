@@ -20,6 +20,8 @@ const REQUEST: ExchangeRequest = {
   sessionId: 's',
   lastEventId: '',
   requestId: '',
+  traceparent: '',
+  tracestate: '',
   answerForms: 'both',
   passthroughHeaders: ['x-tenant', '7', 'x-trace', '1'],
   body: Buffer.alloc(0),

@@ -35,6 +35,8 @@ class KeptExchange extends ExchangeHooks implements Exchange {
       sessionId: '',
       lastEventId: '',
       requestId: '',
+      traceparent: '',
+      tracestate: '',
       answerForms: 'both',
       passthroughHeaders: [],
     } as const;

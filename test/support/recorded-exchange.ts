@@ -48,6 +48,8 @@ export class RecordedExchange extends ExchangeHooks implements Exchange {
       sessionId: 'a-session',
       lastEventId: '',
       requestId: '',
+      traceparent: '',
+      tracestate: '',
       answerForms: 'both',
       passthroughHeaders: [],
       body: Buffer.from('{"jsonrpc":"2.0"}'),

@@ -83,6 +83,22 @@ export const processOptions = {
   },
 } as const satisfies OptionTable;
 
+export const traceOptions = {
+  'traces-endpoint': {
+    placeholder: '<url>',
+    meaning: 'whole URL that spans of requests are sent to: OTLP over HTTP, as JSON',
+    fallback: undefined,
+    fallbackText: 'nothing is traced',
+    parse: values.parseBaseUrl,
+  },
+  'traces-sample-ratio': {
+    placeholder: '<share>',
+    meaning: 'share of requests that are traced, of those whose client has not decided that',
+    fallback: '1',
+    parse: values.parseShare,
+  },
+} as const satisfies OptionTable;
+
 export const controlPlaneMemoryOptions = {
   'control-plane-memory': {
     placeholder: '<size>',

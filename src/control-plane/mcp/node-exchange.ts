@@ -52,6 +52,7 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     const { sessionId, lastEventId } = (this.head = readTransportHead(message));
     this.#request = {
       ...{ method, sessionId, lastEventId, requestId },
+      ...traceContextOf(message),
       ...{ answerForms: 'json', passthroughHeaders: [], body: NO_BODY },
     };
     response.on('close', () => this.#onClose());
@@ -204,6 +205,14 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     this.#state = to;
     return true;
   }
+}
+
+/** Nobody traces without being asked to: what is there is read all the same, of the few requests here. */
+function traceContextOf({ headers }: IncomingMessage): Pick<ExchangeRequest, 'traceparent' | 'tracestate'> {
+  const [traceparent, tracestate] = [headers['traceparent'], headers['tracestate']].map((value) =>
+    Array.isArray(value) ? value.join() : (value ?? ''),
+  );
+  return { traceparent: traceparent ?? '', tracestate: tracestate ?? '' };
 }
 
 const STREAM_HEADERS = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];

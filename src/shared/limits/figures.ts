@@ -68,4 +68,14 @@ export const figureLimits = {
    * of the lines that are left one subject takes this part at most, so that others have some as well → the same
    */
   problemLinesShareDivisor: 4,
+  /** spans of a process that wait for their collector → further ones are dropped and counted */
+  traceSpansWaitingMax: 4_096,
+  /** spans in one request to a collector → the others are in the next */
+  traceSpansAtOnceMax: 256,
+  /** spans wait for others to go with them, and for a collector that has failed → they are sent */
+  traceExportIntervalMs: 1_000,
+  /** a collector taking spans → they are lost and counted */
+  traceExportMsMax: 5_000,
+  /** a process that ends and sends its last spans → they are lost and counted */
+  traceFlushMsMax: 2_000,
 } as const;

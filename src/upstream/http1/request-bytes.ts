@@ -2,7 +2,7 @@
 // written once and remembered with that array: as text at first, since many sessions ask once and then say nothing for long,
 // and as bytes from the second request on, which are copied faster. Hot.
 import { limits } from '../../shared/limits.js';
-import type { UpstreamRequest } from '../http-upstream.js';
+import type { TraceHeaders, UpstreamRequest } from '../http-upstream.js';
 
 interface RememberedHead {
   readonly method: string;
@@ -27,7 +27,7 @@ export interface RequestBytes {
 export function requestBytes(request: UpstreamRequest): RequestBytes | undefined {
   const head = headOf(request);
   if (head === undefined) return undefined;
-  const { body, leftOut, putIn = NOTHING, requestId = '' } = request;
+  const { body, leftOut, putIn = NOTHING, requestId = '', trace } = request;
   if (body === undefined)
     return { first: typeof head === 'string' ? Buffer.from(head, 'latin1') : head, rest: undefined };
   const { start, end } = leftOut ?? NOTHING_LEFT_OUT;
@@ -40,13 +40,15 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
   const copiedBytes = !isLarge ? bodyBytes : isBeginningLarge ? 0 : beginningBytes;
   // By itself, or every head would be one of its own.
   const idBytes = requestId === '' ? 0 : ID_HEADER.length + requestId.length;
-  const first = Buffer.allocUnsafe(head.length + length.length + idBytes + 4 + copiedBytes);
+  const traceLines = trace === undefined ? '' : linesOf(trace);
+  const first = Buffer.allocUnsafe(head.length + length.length + idBytes + traceLines.length + 4 + copiedBytes);
   let at = typeof head === 'string' ? first.write(head, 'latin1') : head.copy(first);
   at += first.write(length, at, 'latin1');
   if (idBytes > 0) {
     at += first.write(ID_HEADER, at, 'latin1');
     at += first.write(requestId, at, 'latin1');
   }
+  if (traceLines !== '') at += first.write(traceLines, at, 'latin1');
   at += first.write('\r\n\r\n', at, 'latin1');
   if (isLarge && isBeginningLarge) return { first, rest: [body.subarray(0, start), putIn, body.subarray(end)] };
   at += body.copy(first, at, 0, start);
@@ -59,6 +61,10 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
 const NOTHING = Buffer.alloc(0);
 
 const ID_HEADER = '\r\nx-request-id: ';
+
+function linesOf({ traceparent, tracestate }: TraceHeaders): string {
+  return `\r\ntraceparent: ${traceparent}${tracestate === '' ? '' : `\r\ntracestate: ${tracestate}`}`;
+}
 
 const NOTHING_LEFT_OUT = { start: 0, end: 0 };
 

@@ -6,6 +6,7 @@ import type { Logger } from '../../shared/logger.js';
 
 export interface EdgeContext {
   readonly requestIds: RequestIds;
+  readonly isTraced: boolean;
   readonly deadlines: DeadlineWheel;
   readonly bodyBytesMax: number;
   /** What large requests take, and large answers that their callers are slow to read. */

@@ -61,6 +61,7 @@ export class Edge {
     this.#endpoints = endpoints;
     this.#context = {
       requestIds: new RequestIds(options.requestIds),
+      isTraced: options.traces !== undefined,
       deadlines,
       requestMemory: memories.requests,
       answerMemory: memories.answers,

@@ -28,6 +28,8 @@ export class IncomingRequest implements BodyReceiver {
       sessionId,
       lastEventId,
       requestId,
+      traceparent: context.isTraced ? head.traceparent : '',
+      tracestate: context.isTraced ? head.tracestate : '',
       answerForms: 'json',
       passthroughHeaders: NO_HEADERS,
       body: NO_BODY,

@@ -16,6 +16,8 @@ export interface RequestHead {
   protocolVersion: string;
   lastEventId: string;
   requestId: string;
+  traceparent: string;
+  tracestate: string;
   /** A header that must come once came twice (decisions 2.2), or the body is in a coding of which the end is unknown. */
   isAmbiguous: boolean;
   /** Every header as received: lower-case name, value, name, value, … */
@@ -35,6 +37,8 @@ export function readHead(req: HttpRequest): RequestHead {
     protocolVersion: '',
     lastEventId: '',
     requestId: '',
+    traceparent: '',
+    tracestate: '',
     isAmbiguous: false,
     headers: [],
   };
@@ -98,6 +102,13 @@ function takeHeader(name: string, value: string): void {
       break;
     case 'last-event-id':
       current.lastEventId = value;
+      break;
+    case 'traceparent':
+      // Two are none: nobody knows whose child this is.
+      current.traceparent = current.traceparent === '' ? value : 'ambiguous';
+      break;
+    case 'tracestate':
+      current.tracestate = current.tracestate === '' ? value : `${current.tracestate},${value}`;
       break;
     case 'x-request-id':
       current.requestId = value;

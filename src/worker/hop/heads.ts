@@ -35,8 +35,8 @@ const ANSWER_FORMS: readonly AnswerForms[] = ['json', 'event-stream', 'both'];
 const BODY_TYPES: readonly BodyType[] = ['application/json', 'text/event-stream'];
 
 /**
- * body bytes (u32) · method (u8) · answer forms (u8) · subject, virtual host, session, last event, request id, header name,
- * value, …
+ * body bytes (u32) · method (u8) · answer forms (u8) · subject, virtual host, session, last event, request id, trace parent and
+ * state, header name, value, …
  * @returns false, and sends nothing, when the owner would not take it.
  */
 export function trySendRequestHead(
@@ -45,8 +45,10 @@ export function trySendRequestHead(
   hop: ForwardedIdentity,
   request: ExchangeRequest,
 ): boolean {
-  const { sessionId, lastEventId, requestId, passthroughHeaders } = request;
-  const strings = [hop.subject, hop.virtualHostId, sessionId, lastEventId, requestId, ...passthroughHeaders];
+  const { sessionId, lastEventId, requestId, traceparent, tracestate, passthroughHeaders } = request;
+  const { subject, virtualHostId } = hop;
+  const own = [subject, virtualHostId, sessionId, lastEventId, requestId, traceparent, tracestate];
+  const strings = [...own, ...passthroughHeaders];
   const payloadBytes = 6 + stringsBytes(strings);
   const method = METHODS.indexOf(request.method);
   const answerForms = ANSWER_FORMS.indexOf(request.answerForms);
@@ -63,14 +65,17 @@ export function readRequestHead(payload: Buffer): RequestHead {
   if (payload.length < 6) throw new StreamFault('request head too short');
   const method = METHODS[payload[4] as number];
   const answerForms = ANSWER_FORMS[payload[5] as number];
-  const [subject, virtualHostId, sessionId, lastEventId, requestId, ...passthroughHeaders] = readStrings(payload, 6);
+  const [subject, virtualHostId, sessionId, lastEventId, requestId, traceparent, tracestate, ...passthroughHeaders] =
+    readStrings(payload, 6);
   if (method === undefined || answerForms === undefined) throw new StreamFault('request head with unknown codes');
   if (subject === undefined || virtualHostId === undefined) throw new StreamFault('request head incomplete');
   if (sessionId === undefined || lastEventId === undefined || requestId === undefined)
     throw new StreamFault('request head incomplete');
+  if (traceparent === undefined || tracestate === undefined) throw new StreamFault('request head incomplete');
   const bodyBytes = payload.readUInt32LE(0);
   const hop = { subject, virtualHostId };
-  return { hop, bodyBytes, method, sessionId, lastEventId, requestId, answerForms, passthroughHeaders };
+  const trace = { traceparent, tracestate };
+  return { hop, bodyBytes, method, sessionId, lastEventId, requestId, ...trace, answerForms, passthroughHeaders };
 }
 
 /**

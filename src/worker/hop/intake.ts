@@ -165,8 +165,8 @@ export class HopIntake implements HopSocketHandler {
   /** A caller that is gone before its body was here is delivered all the same: being gone is not a cancellation (S12). */
   #deliver({ stream, head, body, isAborted }: ArrivingRequest): void {
     const { subject } = head.hop;
-    const { method, sessionId, lastEventId, requestId, answerForms, passthroughHeaders } = head;
-    const request = { method, sessionId, lastEventId, requestId, answerForms, passthroughHeaders, body: body.bytes };
+    const { hop: _, bodyBytes: __, ...rest } = head;
+    const request = { ...rest, body: body.bytes };
     const exchange = new HopExchange(this.#socket, stream, request, this.#forget, this.#answerMemory, subject);
     if (!this.#exchanges.add(exchange)) throw new HopFault('stream in use');
     this.#onExchange(head.hop, exchange);

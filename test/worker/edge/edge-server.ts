@@ -33,6 +33,7 @@ export async function startEdge(
     requestMemory: memories.requests,
     answerMemory: memories.answers,
     requestIds: new RequestIds('off'),
+    isTraced: false,
     bodyBytesMax: 1_000,
     slowReaderTimeoutMs: 60_000,
     streamKeepAliveMs: 14_000,

@@ -27,7 +27,7 @@ t.test('heads that are cut short anywhere, or go on, are refused', async (t) => 
 });
 
 t.test('unknown codes, odd string lengths and wrong credits are refused', async (t) => {
-  const strings = ['a-subject', 'a-host', 'a-session', '', 'an-id'];
+  const strings = ['a-subject', 'a-host', 'a-session', '', 'an-id', 'a-parent', ''];
   t.throws(() => readRequestHead(head([0, 0, 0, 0, 3, 0], strings)), StreamFault, 'method');
   t.throws(() => readRequestHead(head([0, 0, 0, 0, 0, 3], strings)), StreamFault, 'answer forms');
   t.throws(() => readOpenStream(Buffer.concat([u32(3), Buffer.from('abc')])), StreamFault);

@@ -1,0 +1,66 @@
+// The trace of one request: its parent, whether it is recorded, and the ids of its two spans, the request's and that of the call
+// to its backend. Made for requests of a gateway that traces, and for no others.
+import { randomBytes } from 'node:crypto';
+import type { TraceHeaders } from '../upstream/http-upstream.js';
+import type { IdSpan } from '../upstream/request-plan.js';
+import { limits } from '../shared/limits.js';
+import { fitTraceState, readTraceParent, traceParentText, type TraceParent } from './trace-context.js';
+
+export class RequestTrace {
+  traceId = '';
+  spanId = '';
+  /** Of the call to the backend; `''` when there was none. */
+  backendSpanId = '';
+  /** The JSON-RPC request's, as text. */
+  rpcId = '';
+  readonly state: string;
+  parent: TraceParent | undefined = undefined;
+  isSampled = false;
+
+  /** @param random decides, below the ratio, about a request that has no parent. */
+  constructor(traceparent: string, tracestate: string, ratio: number, random: number) {
+    this.parent = traceparent === '' ? undefined : readTraceParent(traceparent);
+    this.state = this.parent === undefined ? '' : fitTraceState(tracestate);
+    this.isSampled = this.parent?.isSampled ?? random < ratio;
+  }
+
+  /**
+   * The request goes to its backend.
+   * @param inMessage `traceparent` of the message itself, which is more exact than that of the HTTP request; `''` without.
+   * @returns what the backend is told: of a request that is not recorded what its client has said.
+   */
+  onSending(inMessage: string, id: IdSpan): TraceHeaders | undefined {
+    // A request that was refused, and is sent again, is the same call.
+    if (this.backendSpanId === '') this.#adopt(inMessage);
+    if (!this.isSampled) return this.parent && { traceparent: traceParentText(this.parent), tracestate: this.state };
+    this.#begin();
+    if (this.backendSpanId === '') {
+      this.backendSpanId = newId(8);
+      this.rpcId = id.bytes.toString('utf8', id.start, Math.min(id.end, id.start + limits.accessLogNameCharsMax));
+    }
+    const { traceId, backendSpanId: spanId } = this;
+    return { traceparent: traceParentText({ traceId, spanId, isSampled: true }), tracestate: this.state };
+  }
+
+  /** Its spans are written down. */
+  end(): void {
+    this.#begin();
+  }
+
+  #adopt(inMessage: string): void {
+    const parent = inMessage === '' ? undefined : readTraceParent(inMessage);
+    if (parent === undefined) return;
+    this.parent = parent;
+    this.isSampled = parent.isSampled;
+  }
+
+  #begin(): void {
+    if (this.spanId !== '') return;
+    this.traceId = this.parent?.traceId ?? newId(16);
+    this.spanId = newId(8);
+  }
+}
+
+function newId(bytes: number): string {
+  return randomBytes(bytes).toString('hex');
+}

@@ -1,0 +1,113 @@
+// Sends spans to a collector (OTLP over HTTP, as JSON), some at a time and one request after the other. Nothing waits for it: what
+// comes while too many wait is dropped and counted, and so is what the collector does not take.
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../shared/limits.js';
+import type { Logger } from '../shared/logger.js';
+import { RepeatedLog } from '../shared/repeated-log.js';
+import { exportJson, type Resource, type Span } from './span.js';
+
+/** What became of spans. */
+export interface SpanCounts {
+  exported: number;
+  /** There was no room for them. */
+  dropped: number;
+  /** The collector has not taken them. */
+  failed: number;
+}
+
+export class SpanExporter {
+  readonly counts: SpanCounts = { exported: 0, dropped: 0, failed: 0 };
+  readonly #endpoint: URL;
+  readonly #agent: HttpAgent;
+  readonly #resource: Resource;
+  readonly #logger: Logger;
+  readonly #repeated = new RepeatedLog();
+  #waiting: Span[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #sending: Promise<void> | undefined;
+  #isClosing = false;
+
+  constructor(endpoint: string, resource: Resource, logger: Logger) {
+    this.#endpoint = new URL(endpoint);
+    const options = { keepAlive: true, maxSockets: 1 };
+    this.#agent = this.#endpoint.protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options);
+    this.#resource = resource;
+    this.#logger = logger;
+  }
+
+  add(span: Span): void {
+    if (this.#waiting.length >= limits.traceSpansWaitingMax) {
+      this.counts.dropped += 1;
+      return;
+    }
+    this.#waiting.push(span);
+    if (this.#sending !== undefined) return;
+    if (this.#waiting.length >= limits.traceSpansAtOnceMax) this.#send();
+    else this.#timer ??= setTimeout(() => this.#send(), limits.traceExportIntervalMs).unref();
+  }
+
+  /** Sends what waits, for so long at most. */
+  async close(msMax: number): Promise<void> {
+    this.#isClosing = true;
+    this.#send();
+    await Promise.race([this.#sending, sleep(msMax, undefined, { ref: false })]);
+    this.counts.dropped += this.#waiting.length;
+    this.#waiting = [];
+    this.#agent.destroy();
+  }
+
+  #send(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = undefined;
+    });
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, limits.traceSpansAtOnceMax);
+      const fault = await this.#post(exportJson(this.#resource, batch));
+      if (fault === undefined) {
+        this.counts.exported += batch.length;
+        continue;
+      }
+      this.counts.failed += batch.length;
+      this.#repeated.warn(this.#logger, fault, { reason: fault, spans: batch.length }, 'spans could not be exported');
+      // A collector that is down is not asked again at once; what comes meanwhile waits, as far as there is room.
+      if (!this.#isClosing) await sleep(limits.traceExportIntervalMs, undefined, { ref: false });
+    }
+  }
+
+  /** @returns why it was not taken. */
+  #post(json: string): Promise<string | undefined> {
+    const { promise, resolve } = promiseOf<string | undefined>();
+    const body = Buffer.from(json);
+    const send = this.#endpoint.protocol === 'https:' ? httpsRequest : httpRequest;
+    const onAnswer = (answer: IncomingMessage): void => {
+      const { statusCode = 0 } = answer;
+      answer.on('error', () => resolve('the connection broke'));
+      // However much it says.
+      answer.on('end', () => resolve(statusCode >= 200 && statusCode < 300 ? undefined : `status ${statusCode}`));
+      answer.resume();
+    };
+    const headers = { 'content-type': 'application/json', 'content-length': body.length };
+    const request = send(this.#endpoint, { method: 'POST', agent: this.#agent, headers }, onAnswer);
+    const timer = setTimeout(() => request.destroy(new Error('no answer in time')), limits.traceExportMsMax);
+    request.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    request.on('close', () => {
+      clearTimeout(timer);
+      resolve('the connection broke');
+    });
+    request.end(body);
+    return promise;
+  }
+}
+
+function promiseOf<Value>(): { promise: Promise<Value>; resolve: (value: Value) => void } {
+  let resolve: (value: Value) => void = () => undefined;
+  const promise = new Promise<Value>((take) => (resolve = take));
+  return { promise, resolve };
+}

@@ -1,0 +1,129 @@
+// Spans of requests, in the words of OpenTelemetry's conventions for MCP: one for each request that is recorded, and one below it
+// for the call to its backend. Loaded where traces are wanted, and nowhere else.
+import type { TraceOptions } from '../config/dataplane-options.js';
+import type { ExchangeRequest } from '../relay/exchange.js';
+import { limits } from '../shared/limits.js';
+import type { Logger } from '../shared/logger.js';
+import { PROGRAM_VERSION } from '../shared/program-version.js';
+import { RequestTrace } from './request-trace.js';
+import { SpanExporter, type SpanCounts } from './span-exporter.js';
+import type { AttributeValue, Span } from './span.js';
+import type { WatchedRequest } from './request-watch.js';
+
+type Attributes = Record<string, AttributeValue | undefined>;
+
+export class Tracer {
+  readonly #ratio: number;
+  readonly #exporter: Pick<SpanExporter, 'add' | 'counts' | 'close'>;
+  readonly #random: () => number;
+
+  constructor(
+    ratio: number,
+    exporter: Pick<SpanExporter, 'add' | 'counts' | 'close'>,
+    random: () => number = Math.random,
+  ) {
+    this.#ratio = ratio;
+    this.#exporter = exporter;
+    this.#random = random;
+  }
+
+  /** @param instance tells the processes of one gateway apart. */
+  static of({ endpoint, sampleRatio }: TraceOptions, instance: string, logger: Logger): Tracer {
+    const attributes = {
+      'service.name': 'switchyard',
+      'service.version': PROGRAM_VERSION,
+      'service.instance.id': instance,
+      'process.pid': process.pid,
+    };
+    return new Tracer(sampleRatio, new SpanExporter(endpoint, { attributes, version: PROGRAM_VERSION }, logger));
+  }
+
+  get counts(): SpanCounts {
+    return this.#exporter.counts;
+  }
+
+  begin({ traceparent, tracestate }: ExchangeRequest): RequestTrace {
+    return new RequestTrace(traceparent, tracestate, this.#ratio, this.#random());
+  }
+
+  /** A request is over. @param endedAtMs as `performance.now` has it. */
+  done(request: WatchedRequest, trace: RequestTrace, status: number, endedAtMs: number): void {
+    if (!trace.isSampled) return;
+    trace.end();
+    const { traceId, spanId, state, parent } = trace;
+    const common = { traceId, state, name: nameOf(request), isError: request.outcome !== 'ok' };
+    const attributes = attributesOf(request, trace);
+    this.#exporter.add({
+      ...{ ...common, spanId, parentId: parent?.spanId ?? '', kind: 'server' },
+      ...{ startMs: epochMs(request.startedAtMs), endMs: epochMs(endedAtMs) },
+      attributes: { ...attributes, ...ownAttributes(request, status) },
+    });
+    const backend = backendSpan(request, trace, common, attributes, endedAtMs);
+    if (backend !== undefined) this.#exporter.add(backend);
+  }
+
+  /** Sends what there is, for so long at most. */
+  close(msMax: number): Promise<void> {
+    return this.#exporter.close(msMax);
+  }
+}
+
+function backendSpan(
+  { answeredAtMs, backendMs }: WatchedRequest,
+  { backendSpanId, spanId }: RequestTrace,
+  common: Pick<Span, 'traceId' | 'state' | 'name' | 'isError'>,
+  attributes: Attributes,
+  endedAtMs: number,
+): Span | undefined {
+  if (backendSpanId === '') return undefined;
+  const endMs = answeredAtMs < 0 ? endedAtMs : answeredAtMs;
+  return {
+    ...{ ...common, spanId: backendSpanId, parentId: spanId, kind: 'client' },
+    ...{ startMs: epochMs(endMs - Math.max(0, backendMs)), endMs: epochMs(endMs) },
+    attributes,
+  };
+}
+
+/** Of both spans. */
+function attributesOf({ method, backend, tool, outcome, detail }: WatchedRequest, { rpcId }: RequestTrace): Attributes {
+  const isCall = method === 'tools/call';
+  return {
+    'mcp.method.name': bounded(method),
+    'gen_ai.operation.name': isCall ? 'execute_tool' : undefined,
+    'gen_ai.tool.name': isCall && tool !== '' ? bounded(tool) : undefined,
+    'gen_ai.prompt.name': method === 'prompts/get' && tool !== '' ? bounded(tool) : undefined,
+    'jsonrpc.request.id': rpcId === '' ? undefined : idText(rpcId),
+    'switchyard.backend': backend === '' ? undefined : backend,
+    'error.type': outcome === 'ok' ? undefined : outcome === 'tool-error' ? 'tool_error' : String(detail),
+    'rpc.response.status_code': outcome === 'rpc-error' ? String(detail) : undefined,
+    'network.protocol.name': 'http',
+    'network.transport': 'tcp',
+  };
+}
+
+function ownAttributes({ exchange, caller }: WatchedRequest, status: number): Attributes {
+  const { requestId } = exchange.request;
+  return {
+    'http.response.status_code': status === 0 ? undefined : status,
+    'switchyard.virtual_host': caller.virtualHost.id,
+    'switchyard.request.id': requestId === '' ? undefined : requestId,
+  };
+}
+
+function nameOf({ method, tool }: WatchedRequest): string {
+  const hasTarget = (method === 'tools/call' || method === 'prompts/get') && tool !== '';
+  return bounded(hasTarget ? `${method} ${tool}` : method);
+}
+
+/** A string without its quotes, a number as it is written. */
+function idText(json: string): string {
+  return json.startsWith('"') && json.endsWith('"') ? json.slice(1, -1) : json;
+}
+
+function epochMs(ms: number): number {
+  return performance.timeOrigin + ms;
+}
+
+function bounded(words: string): string {
+  return words.slice(0, limits.accessLogNameCharsMax);
+}

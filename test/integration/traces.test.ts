@@ -1,0 +1,75 @@
+// `--traces-endpoint`, with two workers and a real collector: each call's spans are in its client's trace, whichever worker holds
+// the session, and the backend is told which span is its own.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import t, { type Test } from 'tap';
+import { backendFor, startDeployment } from '../support/deployment.js';
+import { until } from '../support/until.js';
+
+interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly traceState?: string;
+  readonly kind: number;
+  readonly name: string;
+}
+
+interface Export {
+  readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: readonly Span[] }[] }[];
+}
+
+async function startCollector(t: Test): Promise<{ url: string; spans: Span[] }> {
+  const spans: Span[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { resourceSpans } = JSON.parse(Buffer.concat(chunks).toString()) as Export;
+      spans.push(...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans)));
+      response.end('{}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/traces`, spans };
+}
+
+t.test(
+  "a call has its spans in its client's trace, at home and over a hop, and the last ones come with the drain",
+  async (t) => {
+    const collector = await startCollector(t);
+    const options = ['--traces-endpoint', collector.url, '--traces-sample-ratio', '0'];
+    const deployment = await startDeployment(t, { workerCount: 2, options });
+    const backend = await backendFor(t, { tools: ['x'] });
+    const caller = await deployment.caller({ one: { url: backend.url } });
+    const session = await caller.openSession();
+    const traceIds = Array.from({ length: 8 }, (_, n) => `${n + 1}`.padStart(32, 'a'));
+    for (const traceId of traceIds) {
+      const headers = [
+        ['traceparent', `00-${traceId}-00f067aa0ba902b7-01`],
+        ['tracestate', 'vendor=1'],
+      ] as const;
+      // Each over a connection of its own: some find the session at once, others by a hop.
+      t.equal((await session.call('one-x', '{}', { headers })).status, 200);
+    }
+    await session.call('one-x');
+    const atBackend = backend.calls.map(({ request }) => request.headers);
+    t.equal(atBackend.at(-1)?.['traceparent'], undefined, 'of what nobody traces the backend is told nothing');
+    await deployment.gateway.stop();
+    await until(() => collector.spans.length >= 2 * traceIds.length, 'two spans for each');
+    t.equal(collector.spans.length, 2 * traceIds.length, 'and for nothing else');
+    for (const [n, traceId] of traceIds.entries()) {
+      const spans = collector.spans.filter((span) => span.traceId === traceId);
+      const server = spans.find(({ kind }) => kind === 2);
+      const client = spans.find(({ kind }) => kind === 3);
+      t.match(server, { parentSpanId: '00f067aa0ba902b7', name: 'tools/call x', traceState: 'vendor=1' });
+      t.match(client, { parentSpanId: server?.spanId, name: 'tools/call x' });
+      t.equal(atBackend[n]?.['traceparent'], `00-${traceId}-${client?.spanId}-01`);
+      t.equal(atBackend[n]?.['tracestate'], 'vendor=1');
+    }
+  },
+);
