@@ -26,12 +26,12 @@ import type { RecordStore } from '../store/record-store.js';
 import { AuditTrail } from './audit.js';
 import type { Store } from '../store/store.js';
 import { StoredSecrets } from '../secrets/stored-secrets.js';
-import { Secrets } from '../upstream/secrets.js';
 import { Compositions } from './compositions/compositions.js';
 import { createHttpApp, type HttpApp } from './http/http-app.js';
 import { RateLimiter } from './http/rate-limiter.js';
 import { McpEndpoints } from './mcp/mcp-endpoints.js';
 import { Directory } from './mirror/directory.js';
+import { ProbeCredentials } from './prober/probe-credentials.js';
 import { CredentialedProber } from './prober/credentialed-prober.js';
 import { ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
@@ -73,7 +73,7 @@ export class ControlPlane {
       directory,
       prober: new CredentialedProber(
         new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode, nameServers }),
-        new Secrets(upstream.secretsDirectory, () => performance.now(), storedSecrets),
+        new ProbeCredentials({ ...upstream, names: new Names(connections.names), storedSecrets }),
       ),
       logger,
       healthIntervalMs: options.healthCheckIntervalMs,

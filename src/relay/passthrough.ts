@@ -9,10 +9,16 @@ const NONE = NO_METADATA.headers;
 /** What this backend is told of the caller's HTTP request. */
 export function metadataFor(backend: CompiledBackend, request: ExchangeRequest): RequestMetadata {
   const { requestId } = request;
+  const callerToken = backend.auth?.type === 'token-exchange' ? tokenIn(request.passthroughHeaders) : '';
   const headers = headersFor(backend.passthroughHeaders, request.passthroughHeaders);
-  if (headers.length === 0) return requestId === '' ? NO_METADATA : { headers: NONE, requestId };
+  if (headers.length === 0 && requestId === '' && callerToken === '') return NO_METADATA;
   // The caller's own id, where this backend is to have that.
-  return { headers, requestId: headers.includes('x-request-id') ? '' : requestId };
+  return { headers, requestId: headers.includes('x-request-id') ? '' : requestId, callerToken };
+}
+
+function tokenIn(offered: readonly string[]): string {
+  const at = offered.findIndex((name, index) => index % 2 === 0 && name === 'authorization');
+  return /^bearer +(\S+)$/i.exec(offered[at + 1] ?? '')?.[1] ?? '';
 }
 
 /** @returns name, value, name, value, … */

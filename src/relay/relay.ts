@@ -35,6 +35,7 @@ import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
 import type { HttpUpstream } from '../upstream/http-upstream.js';
 import { BackendLog } from '../upstream/backend-log.js';
 import { Notices } from '../upstream/notices.js';
+import { Tokens } from '../upstream/credentials/tokens.js';
 import { Secrets } from '../upstream/secrets.js';
 import { OwnIds } from '../upstream/own-ids.js';
 import { LastFaults, type LastFault } from '../upstream/last-faults.js';
@@ -98,7 +99,11 @@ export class Relay {
       notices: new Notices(http, deadlines),
       replies: new Notices(options.replies ?? http, deadlines, http),
       ids: new OwnIds(),
-      secrets: new Secrets(upstream.secretsDirectory, nowMs, options.storedSecrets),
+      credentials: {
+        secrets: new Secrets(upstream.secretsDirectory, nowMs, options.storedSecrets),
+        tokens: new Tokens({ http, deadlines }, { nowMs, random: Math.random }),
+        mode: upstream.mode,
+      },
       endpoints: new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
       answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
       nowMs,

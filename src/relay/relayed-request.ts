@@ -229,6 +229,12 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
         return;
       }
     }
+    if (!this.#isSecondTry && this.#cancelDeadline === undefined && upstream.tryRenewCredentials(fault, metadata)) {
+      // The backend has not looked at it: once more, with other credentials.
+      this.#isSecondTry = true;
+      upstream.whenReady(metadata, (openFault) => this.#onOpen(openFault));
+      return;
+    }
     upstream.reportFailure(fault);
     if (fault.kind === 'answer-timeout') upstream.cancel(this.id, 'timed out', metadata);
     this.#fail(fault);

@@ -54,6 +54,8 @@ export interface HandshakePlan {
   /** Of the caller for this backend, and credentials: name, value, … */
   readonly headers: readonly string[];
   readonly introduction: ClientIntroduction;
+  /** Whether 401 is a fault whatever comes with it: see `RequestPlan`. */
+  readonly isUnauthorizedFault: boolean;
 }
 
 /** Starts a handshake; the handler is never called from within. */
@@ -92,6 +94,7 @@ class Opening implements Handshake, RequestHandler {
         isSilenceDeadline: false,
         carriesSession: false,
         answerBytesMax: limits.initializeAnswerBytesMax,
+        isUnauthorizedFault: plan.isUnauthorizedFault,
       },
       this,
     );

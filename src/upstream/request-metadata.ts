@@ -6,7 +6,13 @@ export interface RequestMetadata {
   readonly headers: readonly string[];
   /** The id of that HTTP request; `''` where the backend is not told. */
   readonly requestId: string;
+  /** The caller's bearer token, where the backend's `auth` exchanges it; it goes nowhere but there. `''` otherwise. */
+  readonly callerToken: string;
 }
 
 /** Of what the gateway says by itself. */
-export const NO_METADATA: RequestMetadata = Object.freeze({ headers: Object.freeze([]), requestId: '' });
+export const NO_METADATA: RequestMetadata = Object.freeze({
+  headers: Object.freeze([]),
+  requestId: '',
+  callerToken: '',
+});

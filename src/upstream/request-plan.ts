@@ -57,6 +57,8 @@ export interface RequestPlan extends OutgoingMessage {
   readonly memory?: MessageMemory;
   /** Whether the backend has tasks, so that their ids are looked for in large messages of its. */
   readonly hasTasks?: boolean;
+  /** Whether 401 is a fault even when a JSON-RPC error comes with it: other credentials may be had. */
+  readonly isUnauthorizedFault?: boolean;
   /** Bytes of a JSON answer or of one event, at most. Without it the limit is that of any message. */
   readonly answerBytesMax?: number;
   /** Where the rest of an event stream is asked for that has ended before the answer; without it the request has failed. */

@@ -382,7 +382,8 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   #onRefusal(): void {
     const { bytes } = this.#received;
     const { error, fault } = readRefusal(this.#status, this.#plan.carriesSession, bytes);
-    if (error === undefined || !isAnswerTo(this.#plan.id, bytes, error)) {
+    const isFault = this.#status === 401 && this.#plan.isUnauthorizedFault === true;
+    if (isFault || error === undefined || !isAnswerTo(this.#plan.id, bytes, error)) {
       this.#fail((error && this.#handler.faultOfError?.(bytes.subarray(error.bodyStart, error.bodyEnd))) ?? fault);
     } else {
       this.#finish();

@@ -7,7 +7,7 @@ import type { HttpUpstream } from './http-upstream.js';
 import type { Notices } from './notices.js';
 import type { OwnIds } from './own-ids.js';
 import type { Endpoints } from './reach/endpoints.js';
-import type { Secrets } from './secrets.js';
+import type { OAuthSourceMeans } from './credentials/oauth-source.js';
 import type { UpstreamFault } from './upstream-fault.js';
 
 export interface UpstreamContext {
@@ -23,8 +23,8 @@ export interface UpstreamContext {
   readonly endpoints: Endpoints;
   /** Of every request that the gateway makes by itself. */
   readonly ids: OwnIds;
-  /** What backends want to see before they answer. */
-  readonly secrets: Secrets;
+  /** What backends want to see before they answer, and where it comes from. */
+  readonly credentials: OAuthSourceMeans;
   /** What large answers take. */
   readonly answerMemory: MessageMemory;
   /** Milliseconds of a clock that never goes back. */

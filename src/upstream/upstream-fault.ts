@@ -39,6 +39,10 @@ const FAULT_REASONS = {
   'secret-keys-missing': 'its auth needs --secrets-key-file',
   'secret-unreadable': 'a secret of its auth cannot be read',
   'secret-withheld': 'a secret of its auth is not meant for its host',
+  'token-refused': 'its authorization server refused the client of its auth, or what it asks for: mend its auth',
+  'token-unavailable':
+    'no access token for it: its authorization server does not answer as one; tried again in a while',
+  'caller-token-missing': 'its auth exchanges the bearer token of the caller, and there is none',
   'list-refused': 'list refused',
   'backend-busy': 'too many requests in flight to it',
   'backend-share-used': 'too many requests of yours in flight to it',
@@ -96,6 +100,11 @@ const VERSION_FAULTS = {
   other: 'version-unsupported',
   'initialize-unknown': 'initialize-unknown',
 } as const satisfies Readonly<Record<VersionRefusal['kind'], UpstreamFaultKind>>;
+
+/** Whether the backend has not taken what it was shown of its `auth`. */
+export function isUnauthorized({ kind, detail }: UpstreamFault): boolean {
+  return kind === 'http-status' && detail === '401';
+}
 
 const REACH_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'connection-refused',

@@ -16,13 +16,13 @@ import type { BackendMessage } from '../protocol/json-rpc.js';
 import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 import type { ClientIntroduction } from './client-introduction.js';
-import { Credentials } from './credentials.js';
+import { Credentials } from './credentials/credentials.js';
 import { Hold } from './hold.js';
 import { openHandshake, listeningHeaders, sessionHeaders, type Handshake, type HandshakeResult } from './handshake.js';
 import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
 import type { Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
-import { upstreamFault, type UpstreamFault } from './upstream-fault.js';
+import { isUnauthorized, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import { RpcRequest, type IdSpan, type RequestHandler } from './rpc-request.js';
 import { answerMessage, cancelledNotice, NOT_OFFERED, type AnswerError } from './own-messages.js';
 import { KeptRecord } from './kept-record.js';
@@ -45,6 +45,7 @@ export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
 const NO_ANSWER = upstreamFault('answer-timeout', true);
 const NONE: readonly ExperimentalCapability[] = [];
+const NO_HEADERS: readonly string[] = [];
 
 export class UpstreamSession {
   /** Called each time it was opened, before those who wait for it. */
@@ -70,6 +71,7 @@ export class UpstreamSession {
   #rootsNotice: RepeatedNotice | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
+  #isOpenedAgain = false;
   #isTrial = false;
   #lastFault: UpstreamFault = upstreamFault('session-ended');
   /** Made for the first failure. */
@@ -87,7 +89,7 @@ export class UpstreamSession {
     this.subject = subject;
     this.#backend = backend;
     this.#endpoint = context.endpoints.of(backend.target);
-    this.#credentials = Credentials.of(backend, context.secrets);
+    this.#credentials = Credentials.of(backend.auth, backend.target.origin, subject, context.credentials);
     this.#introduction = introduction;
     this.#kept = new KeptRecord(memory);
   }
@@ -150,7 +152,7 @@ export class UpstreamSession {
    * @param metadata of the request on whose behalf it is opened, here and below.
    */
   whenOpen(metadata: RequestMetadata, waiter: OpenWaiter): void {
-    const shown = this.#credentials?.refresh();
+    const shown = this.#credentials?.refresh(metadata);
     if (shown instanceof Promise) void shown.then((fault) => this.#whenShown(fault, metadata, waiter));
     else this.#whenShown(shown, metadata, waiter);
   }
@@ -222,6 +224,7 @@ export class UpstreamSession {
         carriesSession: this.hasToBeTold,
         streams: this.#context.streams,
         hasTasks: this.declares(capability.tasks),
+        isUnauthorizedFault: this.#credentials !== undefined,
       },
       handler,
     );
@@ -243,8 +246,8 @@ export class UpstreamSession {
    */
   listen(lastEventId: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
     const headers = listeningHeaders(this.record, lastEventId);
-    headers.push(...(this.#credentials?.headers ?? []), ...metadata.headers);
-    return this.#context.streams.dispatch(plainRequest(this.subject, this.#backend.target, 'GET', headers), handler);
+    const shown = this.#credentials?.addTo(headers, metadata) ?? [...headers, ...metadata.headers];
+    return this.#context.streams.dispatch(plainRequest(this.subject, this.#backend.target, 'GET', shown), handler);
   }
 
   /** Tells that the client's roots have changed: once more if that is being told already, however often it comes. */
@@ -343,26 +346,54 @@ export class UpstreamSession {
     return fault;
   }
 
-  #headersWith({ headers: added }: RequestMetadata): readonly string[] {
-    const headers = this.#credentials === undefined ? this.#headers : this.#credentials.addTo(this.#headers);
-    return added.length === 0 ? headers : [...headers, ...added];
+  #headersWith(metadata: RequestMetadata): readonly string[] {
+    const headers = this.#headers;
+    if (this.#credentials !== undefined) return this.#credentials.addTo(headers, metadata);
+    return metadata.headers.length === 0 ? headers : [...headers, ...metadata.headers];
   }
 
   #open(metadata: RequestMetadata): void {
     this.#transition('opening');
     this.#openedAtMs = this.#context.nowMs();
+    this.#isOpenedAgain = false;
+    this.#startHandshake(metadata);
+  }
+
+  #startHandshake(metadata: RequestMetadata): void {
     const { target } = this.#backend;
     this.#handshake = openHandshake(
       this.#context,
       {
         ...{ subject: this.subject, target, endpoint: this.#endpoint, introduction: this.#introduction },
-        headers: this.#credentials?.addTo(metadata.headers) ?? metadata.headers,
+        headers: this.#credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,
+        isUnauthorizedFault: this.#credentials !== undefined,
       },
       {
         onOpen: (result) => this.#onOpen(result, metadata),
-        onFault: (fault) => this.#onOpenFault(fault),
+        onFault: (fault) => this.#tryOpenAgain(fault, metadata) || this.#onOpenFault(fault),
       },
     );
+  }
+
+  /** Once, where other credentials may be had than those that the backend does not take. */
+  #tryOpenAgain(fault: UpstreamFault, metadata: RequestMetadata): boolean {
+    if (this.#isOpenedAgain || !this.tryRenewCredentials(fault, metadata)) return false;
+    this.#isOpenedAgain = true;
+    const goOn = (credentialFault: UpstreamFault | undefined): void => {
+      if (this.#state !== 'opening') return;
+      if (credentialFault === undefined) this.#startHandshake(metadata);
+      else this.#onOpenFault(credentialFault);
+    };
+    void Promise.resolve(this.#credentials?.refresh(metadata)).then(goOn);
+    return true;
+  }
+
+  /**
+   * A request has come to this.
+   * @returns whether the backend has not taken what it was shown, so that nothing was executed, and it is worth another try.
+   */
+  tryRenewCredentials(fault: UpstreamFault, metadata: RequestMetadata): boolean {
+    return isUnauthorized(fault) && this.#credentials?.refuse(metadata) === true;
   }
 
   #onOpen(result: HandshakeResult, metadata: RequestMetadata): void {

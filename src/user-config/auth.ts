@@ -12,7 +12,37 @@ export interface HeadersAuth {
   readonly headers: Readonly<Record<string, SecretReference>>;
 }
 
-export type BackendAuth = HeadersAuth;
+/** How an authorization server is asked for an access token. */
+interface OAuthClient {
+  readonly token_endpoint: string;
+  readonly client_id: string;
+  readonly client_secret: SecretReference;
+  /** How the client shows its secret there: `basic` unless said. */
+  readonly client_authentication?: 'basic' | 'post' | undefined;
+  readonly scope?: string | undefined;
+  /** What the token is to be good for: RFC 8707, and as RFC 8693 has it. */
+  readonly resource?: string | undefined;
+  readonly audience?: string | undefined;
+}
+
+/** One token for all callers, for the client's own credentials. */
+export interface ClientCredentialsAuth extends OAuthClient {
+  readonly type: 'oauth2-client-credentials';
+}
+
+/** The caller's own token in exchange for one that is meant for the backend (RFC 8693). */
+export interface TokenExchangeAuth extends OAuthClient {
+  readonly type: 'token-exchange';
+}
+
+export type OAuthAuth = ClientCredentialsAuth | TokenExchangeAuth;
+export type BackendAuth = HeadersAuth | OAuthAuth;
+
+/** Lower-case names of the headers that it sets. */
+export function headersSetBy(auth: BackendAuth | undefined): readonly string[] {
+  if (auth === undefined) return [];
+  return auth.type === 'headers' ? Object.keys(auth.headers).map((name) => name.toLowerCase()) : ['authorization'];
+}
 
 /** A field name as RFC 9110, section 5.6.2 has it; none of those that come from no letter is any server's. */
 const HEADER_NAME = /^[A-Za-z][!#$%&'*+\-.^_`|~0-9A-Za-z]*$/;
@@ -29,7 +59,29 @@ export function isOwnHeader(lowerCaseName: string): boolean {
 }
 
 /** What is wrong with it, in words behind the name of the member: as in `.headers must …`; `undefined` when nothing is. */
-export function authFault({ headers }: BackendAuth): string | undefined {
+export function authFault(auth: BackendAuth): string | undefined {
+  return auth.type === 'headers' ? headersFault(auth) : clientFault(auth);
+}
+
+function clientFault({ token_endpoint: endpoint, client_id: client, client_secret: secret, ...asked }: OAuthAuth) {
+  if (!isEndpoint(endpoint)) return '.token_endpoint must be an http or https URL without credentials and fragment';
+  if (client === '' || client.length > limits.oauthMemberCharsMax) return '.client_id must be there, and not that long';
+  const { scope, resource, audience } = asked;
+  for (const [name, value] of Object.entries({ scope, resource, audience })) {
+    if (value !== undefined && (value === '' || value.length > limits.oauthMemberCharsMax))
+      return `.${name} must be 1 to ${limits.oauthMemberCharsMax} characters, or left out`;
+  }
+  const fault = referenceFault(secret);
+  return fault === undefined ? undefined : `.client_secret: ${fault}`;
+}
+
+function isEndpoint(text: string): boolean {
+  if (text.length > limits.oauthMemberCharsMax || !URL.canParse(text)) return false;
+  const { protocol, username, password, hash } = new URL(text);
+  return /^https?:$/.test(protocol) && username === '' && password === '' && hash === '';
+}
+
+function headersFault({ headers }: HeadersAuth): string | undefined {
   const names = Object.keys(headers);
   if (names.length === 0 || names.length > limits.authHeadersMax) {
     return `.headers must have 1 to ${limits.authHeadersMax} headers`;

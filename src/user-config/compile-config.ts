@@ -1,6 +1,6 @@
 // From a checked user config to the shape that requests look things up in. Runs once when a config's bytes change.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
-import { isOwnHeader, type BackendAuth } from './auth.js';
+import { headersSetBy, isOwnHeader, type BackendAuth } from './auth.js';
 import { curatedEntries, namePrefix } from './curation-schema.js';
 import { curatedItems, NO_CURATION, type Curation } from './curation.js';
 import { uriNames, type UriName } from './uri-name.js';
@@ -33,6 +33,8 @@ function compileVirtualHost(
     const backend = compileBackend(name, inUris.get(name)!, config, upstreamMode);
     backends.set(name, backend);
     for (const header of backend.passthroughHeaders) passthroughHeaders.add(header);
+    // It goes no further than to where it is exchanged.
+    if (backend.auth?.type === 'token-exchange') passthroughHeaders.add('authorization');
   }
   const backendsByNameLength = byLength(backends.values(), 'name');
   const isEachPrefixAName = backendsByNameLength.every(({ name, prefix }) => prefix === `${name}-`);
@@ -109,7 +111,7 @@ function toLowerCase(name: string): string {
 
 /** @param auth what it sets, the caller cannot. */
 function copiedHeaders(names: readonly string[], auth: BackendAuth | undefined): ReadonlySet<string> {
-  const own = new Set(Object.keys(auth?.headers ?? {}).map(toLowerCase));
+  const own = new Set(headersSetBy(auth));
   const copied = names.filter(isHeaderName).map(toLowerCase);
   return new Set(copied.filter((name) => !isOwnHeader(name) && !own.has(name)));
 }

@@ -194,6 +194,7 @@ export class ConfigReader {
       allowedNames: this.#allowedNames,
       curation: this.#curation,
     };
+    if (auth?.type === 'token-exchange') this.#virtualHost?.passthroughHeaders.add('authorization');
     this.#virtualHost?.backends.set(name, backend);
     this.#virtualHost?.backendsByUriName.set(backend.uriName, backend);
     this.#backends.push(backend);

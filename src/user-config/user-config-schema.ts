@@ -21,18 +21,34 @@ const secretSchema = z.union(
 );
 
 /** Of what is wrong with it the whole is told: nothing of it may be taken for another thing. */
+const AUTH_TYPES = 'must be headers, oauth2-client-credentials or token-exchange';
+const oauthClient = {
+  token_endpoint: text,
+  client_id: text,
+  client_secret: secretSchema,
+  client_authentication: z.enum(['basic', 'post'], 'must be basic or post').optional(),
+  scope: text.optional(),
+  resource: text.optional(),
+  audience: text.optional(),
+};
 const authSchema = z
-  .strictObject(
+  .discriminatedUnion(
+    'type',
+    [
+      z.strictObject({ type: z.literal('headers'), headers: z.record(z.string(), secretSchema, 'must be an object') }),
+      z.strictObject({ type: z.literal('oauth2-client-credentials'), ...oauthClient }),
+      z.strictObject({ type: z.literal('token-exchange'), ...oauthClient }),
+    ],
     {
-      type: z.literal('headers', 'must be headers'),
-      headers: z.record(z.string(), secretSchema, 'must be an object'),
+      error: ({ code, input }) =>
+        code === 'invalid_union' && typeof input === 'object' && input !== null ? AUTH_TYPES : 'must be an object',
     },
-    'must be an object',
   )
   .check(({ value, issues }) => {
     const fault = authFault(value satisfies BackendAuth);
-    if (fault !== undefined)
-      issues.push({ code: 'custom', message: fault.replace(/^\.headers:? /, ''), path: ['headers'], input: value });
+    if (fault === undefined) return;
+    const [, member = '', message = ''] = /^\.(\w+):? (.*)$/s.exec(fault) ?? [];
+    issues.push({ code: 'custom', message, path: [member], input: value });
   });
 
 const backendSchema = z.object(

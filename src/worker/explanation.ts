@@ -1,5 +1,6 @@
 // What a subject may reach at a virtual host, and why: the config as this worker reads it, each backend as it is known here, and what
 // would become of a call. Nothing is sent to a backend, so what a server offers is not known. Cold.
+import { headersSetBy } from '../user-config/auth.js';
 import type { ViewQuestion } from '../ipc/view-question.js';
 import type { Relay } from '../relay/relay.js';
 import { limits } from '../shared/limits.js';
@@ -61,7 +62,7 @@ function backendView(backend: CompiledBackend, { subject, id, relay }: Place): o
     allowedPrompts: listed(allowedNames.prompts),
     allowedResources: listed(allowedNames.resources),
     passthroughHeaders: listed(passthroughHeaders),
-    authHeaders: Object.keys(auth?.headers ?? {}),
+    authHeaders: headersSetBy(auth),
     circuit: circuit?.state ?? 'unused',
     ...(circuit?.fault && { reason: faultReason(circuit.fault) }),
     lastFault: relay.lastFaultAt(origin) ?? null,

@@ -5,7 +5,8 @@ import type { StoreOptions } from '../../src/config/dataplane-options.js';
 import { Compositions } from '../../src/control-plane/compositions/compositions.js';
 import { Directory } from '../../src/control-plane/mirror/directory.js';
 import { CredentialedProber } from '../../src/control-plane/prober/credentialed-prober.js';
-import { Secrets } from '../../src/upstream/secrets.js';
+import { Names } from '../../src/names/names.js';
+import { ProbeCredentials } from '../../src/control-plane/prober/probe-credentials.js';
 import { Prober } from '../../src/control-plane/prober/prober.js';
 import { Registry } from '../../src/control-plane/registry/registry.js';
 import { openRecordStore } from '../../src/store/open-record-store.js';
@@ -44,7 +45,10 @@ export async function setStage(t: Test, options: StoreOptions, settings: StageSe
   const records = settings.records ?? (await openRecordStore(options, logger));
   const prober = new CredentialedProber(
     new Prober({ deadlineMs: AMPLE_MS }),
-    new Secrets(undefined, () => performance.now()),
+    new ProbeCredentials({
+      ...{ connectTimeoutMs: AMPLE_MS, mode: 'plain-text-or-tls', secretsDirectory: undefined },
+      names: new Names(),
+    }),
   );
   const { healthIntervalMs = NEVER_MS, repairIntervalMs = NEVER_MS } = settings;
   const directory = new Directory(records);

@@ -51,10 +51,18 @@ t.test("the gateway's own headers are never copied, listed or not", async (t) =>
 });
 
 t.test('the id of the request goes along, unless the caller says its own to this backend', async (t) => {
-  const request = { ...requestWith(['x-request-id', 'mine', 'x-tenant', '7']), requestId: 'made' };
-  t.same(metadataFor(backendOf(virtualHost, 'none'), request), { headers: [], requestId: 'made' });
-  t.same(metadataFor(backendOf(virtualHost, 'one'), request), { headers: ['x-tenant', '7'], requestId: 'made' });
-  t.same(metadataFor(backendOf(virtualHost, 'ids'), request), { headers: ['x-request-id', 'mine'], requestId: '' });
+  const request = { ...requestWith(['x-request-id', 'mine', 'x-tenant', '7']), requestId: 'made', callerToken: '' };
+  t.same(metadataFor(backendOf(virtualHost, 'none'), request), { headers: [], requestId: 'made', callerToken: '' });
+  t.same(metadataFor(backendOf(virtualHost, 'one'), request), {
+    headers: ['x-tenant', '7'],
+    requestId: 'made',
+    callerToken: '',
+  });
+  t.same(metadataFor(backendOf(virtualHost, 'ids'), request), {
+    headers: ['x-request-id', 'mine'],
+    requestId: '',
+    callerToken: '',
+  });
   t.equal(
     metadataFor(backendOf(virtualHost, 'none'), { ...request, requestId: '' }),
     NO_METADATA,

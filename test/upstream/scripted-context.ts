@@ -4,6 +4,8 @@ import { answerOptions } from '../support/answer-options.js';
 import { Notices } from '../../src/upstream/notices.js';
 import { OwnIds } from '../../src/upstream/own-ids.js';
 import { Secrets } from '../../src/upstream/secrets.js';
+import type { OAuthSourceMeans } from '../../src/upstream/credentials/oauth-source.js';
+import { Tokens } from '../../src/upstream/credentials/tokens.js';
 import { Endpoints } from '../../src/upstream/reach/endpoints.js';
 import type { UpstreamContext } from '../../src/upstream/upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../src/upstream/upstream-fault.js';
@@ -44,7 +46,7 @@ export class ScriptedContext implements UpstreamContext {
   random = 0;
   readonly ids = new OwnIds();
   /** Those of a directory, when a test has one. */
-  secrets = new Secrets(undefined, () => this.#nowMs);
+  credentials: OAuthSourceMeans;
   readonly answerMemory: MessageMemory;
   #nowMs = 1_000;
 
@@ -54,6 +56,12 @@ export class ScriptedContext implements UpstreamContext {
     this.answerMemory = createMessageMemories(createAccounts(), this.deadlines).answers;
     this.notices = new Notices(this.http, this.deadlines);
     this.replies = this.notices;
+    const nowMs = (): number => this.#nowMs;
+    this.credentials = {
+      secrets: new Secrets(undefined, nowMs),
+      tokens: new Tokens({ http: this.http, deadlines: this.deadlines }, { nowMs, random: () => this.random }),
+      mode: this.options.mode,
+    };
     this.endpoints = new Endpoints({
       http: this.http,
       deadlines: this.deadlines,

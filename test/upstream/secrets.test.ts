@@ -5,11 +5,11 @@ import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { Secrets } from '../../src/upstream/secrets.js';
 import { loggedReason, faultReason, type UpstreamFault } from '../../src/upstream/upstream-fault.js';
-import type { BackendAuth } from '../../src/user-config/auth.js';
+import type { HeadersAuth } from '../../src/user-config/auth.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const ORIGIN = 'https://mcp.example:8443';
-const AUTH: BackendAuth = { type: 'headers', headers: { Authorization: { file: 'github' }, 'x-org': { file: 'org' } } };
+const AUTH: HeadersAuth = { type: 'headers', headers: { Authorization: { file: 'github' }, 'x-org': { file: 'org' } } };
 
 class Scene {
   readonly directory: string;

@@ -43,7 +43,7 @@ class Scene {
   }
 
   wait(passthrough: readonly string[] = []): void {
-    this.session.whenOpen({ headers: passthrough, requestId: '' }, (fault?: UpstreamFault) =>
+    this.session.whenOpen({ headers: passthrough, requestId: '', callerToken: '' }, (fault?: UpstreamFault) =>
       this.told.push(fault?.kind ?? 'open'),
     );
   }
@@ -340,8 +340,8 @@ t.test('close in every state: closed for good; who waits hears it, who asks late
   for (const state of ['idle', 'opening', 'open', 'unavailable', 'closed'] as const) {
     const scene = sceneIn(t, state);
     const sentCount = scene.sent.length;
-    scene.session.close({ headers: ['x-trace', '3'], requestId: '' });
-    scene.session.close({ headers: ['x-trace', '3'], requestId: '' });
+    scene.session.close({ headers: ['x-trace', '3'], requestId: '', callerToken: '' });
+    scene.session.close({ headers: ['x-trace', '3'], requestId: '', callerToken: '' });
     t.equal(scene.session.state, 'closed', state);
     t.equal(scene.session.record, undefined);
     t.same(scene.told, state === 'opening' ? ['session-ended'] : [], state);
@@ -353,7 +353,7 @@ t.test('close in every state: closed for good; who waits hears it, who asks late
 
 t.test('closing an open session tells the backend, in its own version and with its own id (C10, C12)', async (t) => {
   const scene = sceneIn(t, 'open');
-  scene.session.close({ headers: ['x-trace', '3'], requestId: '' });
+  scene.session.close({ headers: ['x-trace', '3'], requestId: '', callerToken: '' });
   const { last } = scene.context.http;
   t.equal(last.request.method, 'DELETE');
   t.equal(last.request.body, undefined);
@@ -443,7 +443,14 @@ t.test("requests carry the session, its version and the caller's headers", async
     onFault: (fault: UpstreamFault) => faults.push(fault.kind),
   };
   const id = { bytes: Buffer.from('"x"'), start: 0, end: 3 };
-  scene.session.request({ body }, id, { headers: ['x-trace', '4'], requestId: '' }, 1_000, true, handler);
+  scene.session.request(
+    { body },
+    id,
+    { headers: ['x-trace', '4'], requestId: '', callerToken: '' },
+    1_000,
+    true,
+    handler,
+  );
   const { last } = scene.context.http;
   t.equal(last.text, body.toString());
   t.equal(last.header('accept'), 'application/json, text/event-stream');
@@ -465,7 +472,7 @@ t.test("requests carry the session, its version and the caller's headers", async
 t.test('notifications go to the open session only', async (t) => {
   const scene = sceneIn(t, 'open');
   const id = { bytes: Buffer.from('[1.0]'), start: 1, end: 4 };
-  scene.session.cancel(id, 'timed out', { headers: ['x-trace', '5'], requestId: '' });
+  scene.session.cancel(id, 'timed out', { headers: ['x-trace', '5'], requestId: '', callerToken: '' });
   t.equal(
     scene.context.http.last.text,
     '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.0,"reason":"timed out"}}',

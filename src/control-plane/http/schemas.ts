@@ -82,6 +82,39 @@ const secretReference = {
   ],
 };
 
+/** Whose members are there is decided by `type`: see `serverSaid.auth`. */
+const headersAuth = {
+  properties: {
+    type: text,
+    headers: {
+      type: 'object',
+      additionalProperties: secretReference,
+      description: 'Header name → where its value is.',
+    },
+  },
+  required: ['headers'],
+  additionalProperties: false,
+};
+
+const clientCredentialsAuth = {
+  properties: {
+    type: text,
+    token_endpoint: { ...text, description: 'Of the authorization server.' },
+    client_id: text,
+    client_secret: secretReference,
+    client_authentication: {
+      ...text,
+      enum: ['basic', 'post'],
+      description: 'How the client shows its secret: `basic` unless said.',
+    },
+    scope: text,
+    resource: text,
+    audience: text,
+  },
+  required: ['token_endpoint', 'client_id', 'client_secret'],
+  additionalProperties: false,
+};
+
 const serverSaid = {
   name: {
     ...name,
@@ -103,16 +136,11 @@ const serverSaid = {
   enabled: { type: 'boolean', description: 'False takes the server out of service, whatever its status.' },
   auth: {
     type: ['null', 'object'],
-    properties: {
-      type: { type: 'string', enum: ['headers'] },
-      headers: {
-        type: 'object',
-        additionalProperties: secretReference,
-        description: 'Header name → where its value is.',
-      },
-    },
-    required: ['type', 'headers'],
-    additionalProperties: false,
+    required: ['type'],
+    properties: { type: { type: 'string', enum: ['headers', 'oauth2-client-credentials'] } },
+    if: { properties: { type: { const: 'headers' } } },
+    then: headersAuth,
+    else: clientCredentialsAuth,
     description: 'What the server wants to see before it answers. Secrets are named, never given. Null takes it away.',
   },
   curation: {

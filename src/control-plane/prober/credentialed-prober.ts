@@ -1,26 +1,36 @@
-// A prober that shows a server what its `auth` asks for. The secrets are had here, in the process that reads the store, and
-// the thread is given headers alone. Cold.
-import type { Secrets } from '../../upstream/secrets.js';
+// A prober that shows a server what its `auth` asks for. Secrets and tokens are had here, in the process that reads the store,
+// and the thread is given headers alone. Cold.
+import { Credentials } from '../../upstream/credentials/credentials.js';
+import { NO_METADATA } from '../../upstream/request-metadata.js';
 import { loggedReason } from '../../upstream/upstream-fault.js';
 import type { BackendAuth } from '../../user-config/auth.js';
+import type { ProbeCredentials } from './probe-credentials.js';
 import type { Probe, Prober } from './prober.js';
+
+/** Whose share of connections to authorization servers probes have; no token has an empty subject. */
+const PROBER = '';
+const NO_HEADERS: readonly string[] = [];
 
 export class CredentialedProber {
   readonly #prober: Pick<Prober, 'probe' | 'close'>;
-  readonly #secrets: Pick<Secrets, 'headersOf'>;
+  readonly #credentials: ProbeCredentials;
 
-  constructor(prober: Pick<Prober, 'probe' | 'close'>, secrets: Pick<Secrets, 'headersOf'>) {
+  constructor(prober: Pick<Prober, 'probe' | 'close'>, credentials: ProbeCredentials) {
     this.#prober = prober;
-    this.#secrets = secrets;
+    this.#credentials = credentials;
   }
 
   /** As `Prober.probe`. */
   async probe(url: string, auth?: BackendAuth): Promise<Probe> {
-    const headers = auth === undefined ? [] : await this.#secrets.headersOf(auth, new URL(url).origin);
-    return 'kind' in headers ? { kind: 'failed', reason: loggedReason(headers) } : this.#prober.probe(url, headers);
+    const { origin } = new URL(url);
+    const credentials = Credentials.of(auth, origin, PROBER, this.#credentials);
+    const fault = await credentials?.refresh(NO_METADATA);
+    if (fault !== undefined) return { kind: 'failed', reason: loggedReason(fault) };
+    return this.#prober.probe(url, credentials?.addTo(NO_HEADERS, NO_METADATA) ?? NO_HEADERS);
   }
 
   close(): void {
     this.#prober.close();
+    this.#credentials.close();
   }
 }

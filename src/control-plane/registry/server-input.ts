@@ -32,6 +32,9 @@ export function checkServerInput(input: ServerInput): CheckedInput {
   checkUrl(url);
   if (description !== undefined) checkDescription(description);
   if (tags !== undefined) checkTags(tags);
+  // A probe has no caller whose token could be exchanged.
+  if (auth?.type === 'token-exchange')
+    refuse('auth.type', 'must not be token-exchange, which user configs alone may have');
   const fault = auth ? authFault(auth) : undefined;
   if (fault !== undefined) throw new RegistryFault('invalid', `auth${fault}`, 'auth');
   const curationWords = curation ? curationFault(curation) : undefined;

@@ -110,7 +110,10 @@ export class ListPages implements RequestHandler {
     this.#reading?.drop();
     this.#reading = undefined;
     if (fault.kind === 'session-lost') this.#upstream.markLost(this.#sentIn);
-    if (fault.kind !== 'session-lost' || this.#isSecondTry) {
+    const isRetried =
+      !this.#isSecondTry &&
+      (fault.kind === 'session-lost' || this.#upstream.tryRenewCredentials(fault, this.#metadata));
+    if (!isRetried) {
       this.#fail(fault);
       return;
     }

@@ -16,4 +16,26 @@ export const credentialLimits = {
   secretKeysMax: 16,
   /** origins that one secret of the store may be sent to → the command is refused */
   secretOriginsMax: 64,
+  /** a member of an `auth` that asks for access tokens → the config, or the server, is refused */
+  oauthMemberCharsMax: 2_048,
+  /** an answer of an authorization server → no token: fault `token-unavailable` */
+  tokenAnswerBytesMax: 64 * KIB,
+  /** an access token, which goes with each request → no token: fault `token-unavailable` */
+  tokenBytesMax: 16 * KIB,
+  /** asking an authorization server for a token, all of it → no token: fault `token-unavailable` */
+  tokenFetchMsMax: 10_000,
+  /** the life of an access token that does not say how long it is good → another one is asked for */
+  tokenLifetimeMsAssumed: 300_000,
+  /** an access token is used, whatever it says → another one is asked for */
+  tokenKeptMsMax: 86_400_000,
+  /** after an authorization server has failed, until it is asked again: at first → the fault is told at once meanwhile */
+  tokenRetryDelayMsMin: 1_000,
+  /** the same at last: it doubles with each failure → the fault is told at once meanwhile */
+  tokenRetryDelayMsMax: 60_000,
+  /** between two access tokens that a backend refused → its 401 is told, and no other token asked for */
+  tokenRenewalGapMs: 10_000,
+  /** access tokens that a process knows → who has the most loses the oldest; sessions keep theirs */
+  tokensKnownMax: 16_384,
+  /** of these, those that one subject needed first → it loses its oldest */
+  tokensPerSubjectMax: 512,
 } as const;

@@ -5,7 +5,8 @@ import type { StoreOptions } from '../../../src/config/dataplane-options.js';
 import { Directory } from '../../../src/control-plane/mirror/directory.js';
 import { limits } from '../../../src/shared/limits.js';
 import { CredentialedProber } from '../../../src/control-plane/prober/credentialed-prober.js';
-import { Secrets } from '../../../src/upstream/secrets.js';
+import { Names } from '../../../src/names/names.js';
+import { ProbeCredentials } from '../../../src/control-plane/prober/probe-credentials.js';
 import { Prober, ProberClosedError } from '../../../src/control-plane/prober/prober.js';
 import { Registry } from '../../../src/control-plane/registry/registry.js';
 import { RegistryFault } from '../../../src/control-plane/registry/registry-fault.js';
@@ -40,7 +41,10 @@ async function open(t: Test, options: StoreOptions, settings: RegistrySettings =
   const records = await openRecordStore(options, logger);
   const prober = new CredentialedProber(
     new Prober({ deadlineMs: settings.deadlineMs ?? AMPLE_MS }),
-    new Secrets(undefined, () => performance.now()),
+    new ProbeCredentials({
+      ...{ connectTimeoutMs: AMPLE_MS, mode: 'plain-text-or-tls', secretsDirectory: undefined },
+      names: new Names(),
+    }),
   );
   const registry = new Registry({
     serversMax: limits.serversMax,

@@ -114,8 +114,8 @@ export const upstreamMutants: readonly Mutant[] = [
       },
       {
         slip: 'a call whose session is lost again and again is sent each time',
-        text: '!this.#isSecondTry && ',
-        becomes: '',
+        text: '!this.#isSecondTry && this.#cancelDeadline === undefined) {',
+        becomes: 'this.#cancelDeadline === undefined) {',
       },
       {
         slip: 'a call that was cancelled is sent once more',

@@ -1,0 +1,75 @@
+// Where one upstream session has its access token from: its backend's `auth`, the secret of its client, and the caller's token
+// where that is exchanged. While a token is good it is found without a promise. Warm.
+import type { UpstreamOptions } from '../../config/dataplane-options.js';
+import type { OAuthAuth } from '../../user-config/auth.js';
+import type { RequestMetadata } from '../request-metadata.js';
+import type { Secrets } from '../secrets.js';
+import { upstreamFault } from '../upstream-fault.js';
+import type { CredentialRead, Token } from './token.js';
+import type { Tokens } from './tokens.js';
+
+export interface OAuthSourceMeans {
+  readonly secrets: Secrets;
+  readonly tokens: Tokens;
+  readonly mode: UpstreamOptions['mode'];
+}
+
+const NONE: readonly string[] = [];
+
+export class OAuthSource {
+  readonly #auth: OAuthAuth;
+  readonly #origin: string;
+  readonly #endpointOrigin: string;
+  readonly #subject: string;
+  readonly #means: OAuthSourceMeans;
+  #token: Token | undefined;
+  /** Of which `#token` was made. */
+  #clientSecret = '';
+  #callerToken = '';
+
+  /** @param origin of the backend. */
+  constructor(auth: OAuthAuth, origin: string, subject: string, means: OAuthSourceMeans) {
+    this.#auth = auth;
+    this.#origin = origin;
+    this.#endpointOrigin = new URL(auth.token_endpoint).origin;
+    this.#subject = subject;
+    this.#means = means;
+  }
+
+  read({ callerToken }: RequestMetadata): CredentialRead | Promise<CredentialRead> {
+    const { mode, secrets } = this.#means;
+    if (mode === 'tls-only' && this.#endpointOrigin.startsWith('http:'))
+      return upstreamFault('plain-text-refused', true);
+    if (this.#auth.type === 'token-exchange' && callerToken === '') return upstreamFault('caller-token-missing', true);
+    // The secret goes to the one, and what it is good for to the other.
+    const secret = secrets.textOf(this.#auth.client_secret, this.#endpointOrigin, this.#origin);
+    if (secret instanceof Promise) {
+      return secret.then((late) => (typeof late === 'string' ? this.#read(late, callerToken) : late));
+    }
+    return typeof secret === 'string' ? this.#read(secret, callerToken) : secret;
+  }
+
+  /** As last known for this caller. */
+  current({ callerToken }: RequestMetadata): readonly string[] {
+    const isSame = callerToken === '' || callerToken === this.#callerToken;
+    const token = isSame ? this.#token : this.#find(this.#clientSecret, callerToken);
+    return token?.headers ?? NONE;
+  }
+
+  refuse(headers: readonly string[]): boolean {
+    return this.#token?.refuse(headers) === true;
+  }
+
+  #read(clientSecret: string, callerToken: string): CredentialRead | Promise<CredentialRead> {
+    if (this.#token === undefined || clientSecret !== this.#clientSecret || callerToken !== this.#callerToken) {
+      this.#token = this.#find(clientSecret, callerToken);
+      this.#clientSecret = clientSecret;
+      this.#callerToken = callerToken;
+    }
+    return this.#token.read(this.#subject);
+  }
+
+  #find(clientSecret: string, callerToken: string): Token {
+    return this.#means.tokens.find(this.#subject, this.#origin, { auth: this.#auth, clientSecret, callerToken });
+  }
+}

@@ -1,0 +1,117 @@
+// Asks an authorization server for an access token: with the client's own credentials (RFC 6749, section 4.4), or in exchange
+// for the caller's token (RFC 8693). Answers a token or a fault whose words name no URL and no secret. Cold.
+import { limits } from '../../shared/limits.js';
+import { isSecretValue } from '../../shared/secret-name.js';
+import type { OAuthAuth } from '../../user-config/auth.js';
+import { upstreamFault, type UpstreamFault } from '../upstream-fault.js';
+import { OAuthFetchError, oauthFetch, type OAuthMeans } from './oauth-fetch.js';
+
+export interface TokenRequest {
+  readonly auth: OAuthAuth;
+  readonly clientSecret: string;
+  /** Of the caller, in exchange for which one is wanted; `''` where it is not exchanged. */
+  readonly callerToken: string;
+}
+
+export interface IssuedToken {
+  /** Name and value. */
+  readonly headers: readonly string[];
+  readonly lifetimeMs: number;
+}
+
+const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
+
+/** Never rejects. @param subject on whose behalf, for shares of connections. */
+export async function requestToken(
+  means: OAuthMeans,
+  subject: string,
+  request: TokenRequest,
+): Promise<IssuedToken | UpstreamFault> {
+  try {
+    return issuedToken(await ask(means, subject, request));
+  } catch (error) {
+    return faultOf(error);
+  }
+}
+
+interface TokenAnswer {
+  readonly access_token: string;
+  readonly token_type: string;
+  readonly expires_in?: number | undefined;
+}
+
+async function ask(
+  means: OAuthMeans,
+  subject: string,
+  { auth, clientSecret, callerToken }: TokenRequest,
+): Promise<TokenAnswer> {
+  // Large, and needed by few.
+  const oauth = await import('oauth4webapi');
+  const server = { issuer: new URL(auth.token_endpoint).origin, token_endpoint: auth.token_endpoint };
+  const client = { client_id: auth.client_id };
+  const isPost = auth.client_authentication === 'post';
+  const authentication = isPost ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret);
+  // Which of the two is allowed was decided before: see `OAuthSource`.
+  const options = { [oauth.customFetch]: oauthFetch(means, subject), [oauth.allowInsecureRequests]: true };
+  const parameters = parametersOf(auth, callerToken);
+  if (auth.type === 'token-exchange') {
+    const answer = await oauth.genericTokenEndpointRequest(
+      server,
+      client,
+      authentication,
+      TOKEN_EXCHANGE,
+      parameters,
+      options,
+    );
+    return oauth.processGenericTokenEndpointResponse(server, client, answer);
+  }
+  const answer = await oauth.clientCredentialsGrantRequest(server, client, authentication, parameters, options);
+  return oauth.processClientCredentialsResponse(server, client, answer);
+}
+
+function parametersOf(auth: OAuthAuth, callerToken: string): URLSearchParams {
+  const parameters = new URLSearchParams();
+  if (auth.scope !== undefined) parameters.set('scope', auth.scope);
+  if (auth.resource !== undefined) parameters.set('resource', auth.resource);
+  if (auth.audience !== undefined) parameters.set('audience', auth.audience);
+  if (auth.type !== 'token-exchange') return parameters;
+  parameters.set('subject_token', callerToken);
+  parameters.set('subject_token_type', ACCESS_TOKEN);
+  parameters.set('requested_token_type', ACCESS_TOKEN);
+  return parameters;
+}
+
+function issuedToken({
+  access_token: token,
+  token_type: type,
+  expires_in: seconds,
+}: TokenAnswer): IssuedToken | UpstreamFault {
+  // What the library lets through for others than us: tokens that are bound to a key.
+  if (type !== 'bearer' || !isSecretValue(token) || token.length > limits.tokenBytesMax)
+    return unavailable('(its token is no bearer token that a header can carry)');
+  const lifetimeMs = seconds === undefined ? limits.tokenLifetimeMsAssumed : seconds * 1_000;
+  if (!(lifetimeMs > 0)) return unavailable('(its token has expired already)');
+  return {
+    headers: ['authorization', `Bearer ${token}`],
+    lifetimeMs: Math.min(lifetimeMs, limits.tokenKeptMsMax),
+  };
+}
+
+/** Of the library's errors nothing is told but the code: their causes carry what the server said. */
+function faultOf(error: unknown): UpstreamFault {
+  if (error instanceof OAuthFetchError) {
+    const { fault } = error;
+    return fault.kind === 'address-refused' ? fault : unavailable(`(${fault.kind})`);
+  }
+  const { error: code, status } = error as { readonly error?: unknown; readonly status?: unknown };
+  if (typeof code === 'string' && Number(status) < 500) {
+    const isPlain = /^[a-z_]{1,40}$/.test(code);
+    return { kind: 'token-refused', isUnsent: true, ...(isPlain && { detail: `(${code})` }) };
+  }
+  return unavailable('(its answer is not that of a token endpoint)');
+}
+
+function unavailable(logDetail: string): UpstreamFault {
+  return { ...upstreamFault('token-unavailable', true), logDetail };
+}

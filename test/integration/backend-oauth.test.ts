@@ -1,0 +1,204 @@
+// Backends that want an access token, and a real authorization server: tokens for the client's own credentials, and tokens in
+// exchange for the caller's. Two users with grants of their own are at one backend under load, while tokens expire, are revoked
+// and callers change theirs; the backend verifies each, and compares whose it is.
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
+import { createPublicKey, randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import t from 'tap';
+import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import { SecretKeys } from '../../src/secrets/secret-keys.js';
+import { SecretRecords } from '../../src/secrets/secret-records.js';
+import { openRecordStore } from '../../src/store/open-record-store.js';
+import { startAuthorizationServer } from '../support/authorization-server.js';
+import { writeConfig } from '../support/config-writer.js';
+import { startGateway, verifyWith } from '../support/gateway.js';
+import { createKeyPair } from '../support/keys.js';
+import { startMcpBackend } from '../support/mcp-backend.js';
+import { McpCaller, rpc, type McpSession } from '../support/mcp-caller.js';
+import type { ReceivedRequest } from '../support/raw-backend.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { mint } from '../support/tokens.js';
+
+const SCOPE = 'call';
+const PATH = '/gw-rs/servers/v/mcp';
+const SECRETS = { machine: 'machine-secret-8d21f0', exchanger: 'exchanger-secret-55c0aa' };
+
+const key = createKeyPair(t);
+const tokenOf = async (sub: string): Promise<string> =>
+  mint({ sub, key: key.privateKey, algorithm: key.algorithm, claims: { jti: randomBytes(8).toString('hex') } });
+const server = await startAuthorizationServer(t, {
+  basic: ['machine', SECRETS.machine],
+  post: ['exchanger', SECRETS.exchanger],
+  ...{ scope: SCOPE, lifetimeSeconds: 3 },
+  subjectOf: async (token) =>
+    (await jwtVerify(token, createPublicKey(key.publicKeyPem), { audience: 'mcpgateway-api' })).payload.sub ?? '',
+});
+const keySet = createRemoteJWKSet(new URL(`${server.issuer}/jwks`));
+
+/** What was shown at the backend, and whose it was: the client's, or a user's. */
+const shown = new Map<string, string>();
+const revoked = new Set<string>();
+let refusedCount = 0;
+let foreignCount = 0;
+const backend = await startMcpBackend({ tools: ['who'], withSessions: true, onRequest: check });
+t.teardown(() => backend.close());
+
+async function check(request: ReceivedRequest): Promise<boolean> {
+  const token = (request.headers['authorization'] ?? '').replace('Bearer ', '');
+  try {
+    const { payload } = await jwtVerify(token, keySet, { issuer: server.issuer, audience: backend.url });
+    const { sub = '', scope, jti = '' } = payload;
+    shown.set(token, sub);
+    if (scope !== SCOPE || revoked.has(jti)) throw new Error('not allowed');
+    // The callers say who they are; the machine's calls say nothing.
+    const [, who] = /"who":"(\w+)"/.exec(request.body.toString()) ?? [];
+    if (who !== undefined && who !== sub) foreignCount += 1;
+    return false;
+  } catch {
+    refusedCount += 1;
+    request.empty(401);
+    return true;
+  }
+}
+
+const storeOptions: StoreOptions = { kind: 'embedded', path: createScratchDirectory(t) };
+const sealingKey = randomBytes(32).toString('base64');
+const keyFile = join(createScratchDirectory(t), 'keys');
+writeFileSync(keyFile, sealingKey);
+
+async function setSecret(name: string, value: string, origins: readonly string[]): Promise<void> {
+  const records = await openRecordStore(storeOptions, pino({ level: 'silent' }));
+  const keys = new SecretKeys([sealingKey]);
+  if (keys.first !== undefined) await new SecretRecords(records, keys).set(name, { value, origins }, keys.first);
+  await records.close();
+}
+
+const origins = [server.issuer, new URL(backend.url).origin];
+await setSecret('machine', SECRETS.machine, origins);
+await setSecret('exchanger', SECRETS.exchanger, origins);
+const client = { token_endpoint: server.tokenEndpoint, scope: SCOPE, resource: backend.url };
+const machine = {
+  ...{ type: 'oauth2-client-credentials', client_id: 'machine', client_secret: { secret: 'machine' } },
+  ...client,
+};
+const exchange = {
+  ...{ type: 'token-exchange', client_id: 'exchanger', client_secret: { secret: 'exchanger' } },
+  ...{ client_authentication: 'post', ...client },
+};
+const { url } = backend;
+const configOf = (backends: object): object => ({ virtual_hosts: { v: { backends } } });
+const both = configOf({ machine: { url, auth: machine }, own: { url, auth: exchange } });
+for (const user of ['alice', 'bob']) await writeConfig(storeOptions, user, both);
+const gateway = await startGateway(t, {
+  ...{ storeOptions, workerCount: 2, upstreamConnectionMode: 'plain-text-or-tls' as const },
+  keyOptions: verifyWith(key),
+  options: ['--secrets-key-file', keyFile, '--log-level', 'debug'],
+});
+const callerTokens: string[] = [];
+const answers: string[] = [];
+
+async function openSession(user: string): Promise<{ caller: McpCaller; session: McpSession }> {
+  const token = await tokenOf(user);
+  callerTokens.push(token);
+  const caller = new McpCaller(gateway.origin, PATH, token);
+  return { caller, session: await caller.openSession() };
+}
+
+t.test('two users at one backend never have each other’s token, whatever becomes of theirs', async (t) => {
+  let failures = 0;
+  let calls = 0;
+  const expiries = (user: string): number => [...shown.values()].filter((sub) => sub === user).length;
+  const isEnough = (): boolean => [...['alice', 'bob'].map(expiries), expiries('machine')].every((count) => count >= 4);
+  const isRevoked = { yet: false };
+  const endMs = performance.now() + 100_000;
+  const load = async (user: string): Promise<void> => {
+    const { caller, session } = await openSession(user);
+    for (let i = 0; !(isEnough() && isRevoked.yet) && performance.now() < endMs; i++) {
+      const call = i % 2 === 0 ? session.call('own-who', `{"who":"${user}"}`) : session.call('machine-who');
+      const answer = await call;
+      answers.push(answer.body.toString());
+      calls += 1;
+      if (rpc(answer).result === undefined) failures += 1;
+      if (i % 40 === 39) {
+        caller.token = await tokenOf(user);
+        callerTokens.push(caller.token);
+      }
+      // All that were ever issued, once: those in use are refused in the middle of their lives.
+      if (i === 60 && user === 'alice') {
+        for (const token of shown.keys()) revoked.add(String(decodeJwt(token).jti));
+        isRevoked.yet = true;
+      }
+    }
+  };
+  await Promise.all(['alice', 'bob', 'alice', 'bob'].map(load));
+  t.ok(isEnough() && isRevoked.yet, `tokens have expired and were revoked, in ${calls} calls`);
+  t.equal(foreignCount, 0, 'no call was made with another user’s token');
+  t.equal(failures, 0, 'and none has failed');
+  t.ok(refusedCount > 0, 'although some were refused at first');
+  t.same([...new Set(shown.values())].sort(), ['alice', 'bob', 'machine']);
+  t.notOk(
+    callerTokens.some((token) => shown.has(token)),
+    'nobody’s token of the gateway reached the backend',
+  );
+  t.ok(server.requests.count < calls / 2, `${server.requests.count} tokens were asked for`);
+});
+
+t.test('what a secret is not meant for does not get it, nor what it is good for', async (t) => {
+  await setSecret('narrow', SECRETS.machine, [server.issuer]);
+  await writeConfig(
+    storeOptions,
+    'carol',
+    configOf({ b: { url, auth: { ...machine, client_secret: { secret: 'narrow' } } } }),
+  );
+  const { session } = await openSession('carol');
+  t.match(rpc(await session.call('b-who')).error?.message, /not meant for its host/);
+});
+
+t.test(
+  'a client that is refused is told of, without its secret and without a URL, and asked with no more',
+  async (t) => {
+    await setSecret('wrong', 'wrong-secret-4e7c', origins);
+    await writeConfig(
+      storeOptions,
+      'dave',
+      configOf({ b: { url, auth: { ...machine, client_secret: { secret: 'wrong' } } } }),
+    );
+    const { session } = await openSession('dave');
+    const message = rpc(await session.call('b-who')).error?.message ?? '';
+    t.match(message, /b.*authorization server refused.*\(invalid_client\)/);
+    t.notMatch(message, /127\.0\.0\.1|wrong-secret/);
+    await setSecret('wrong', SECRETS.machine, origins);
+    t.match(
+      rpc(await session.call('b-who')).result,
+      { content: [{ type: 'text' }] },
+      'a mended secret is obeyed at once',
+    );
+  },
+);
+
+t.test('an authorization server that is gone takes its own backends with it, and holds nobody up', async (t) => {
+  await writeConfig(
+    storeOptions,
+    'erin',
+    configOf({ b: { url, auth: { ...machine, scope: 'other' } }, plain: { url } }),
+  );
+  await server.close();
+  const { session } = await openSession('erin');
+  const message = rpc(await session.call('b-who')).error?.message ?? '';
+  t.match(message, /no access token for it/);
+  t.notMatch(message, /127\.0\.0\.1/);
+});
+
+t.test('no secret and no token is in a log, an answer or the store', async (t) => {
+  const { path } = storeOptions as { path: string };
+  const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const stored = files.map((file) => readFileSync(join(file.parentPath, file.name), 'latin1')).join();
+  const logs = JSON.stringify(gateway.logs);
+  const told = answers.join();
+  const secrets = [...Object.values(SECRETS), 'wrong-secret-4e7c', sealingKey, ...callerTokens, ...shown.keys()];
+  t.ok(secrets.length > 10 && stored.includes('secrets/machine'));
+  for (const [place, text] of Object.entries({ stored, logs, told }))
+    t.same(secrets.filter((secret) => text.includes(secret)).length, 0, place);
+});

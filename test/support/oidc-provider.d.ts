@@ -1,0 +1,28 @@
+// What the tests use of oidc-provider, which has no types of its own.
+declare module 'oidc-provider' {
+  import type { IncomingMessage, ServerResponse } from 'node:http';
+
+  interface TokenContext {
+    readonly oidc: { readonly client: object; readonly params: Readonly<Record<string, string | undefined>> };
+    body: unknown;
+  }
+
+  export default class Provider {
+    constructor(issuer: string, configuration: object);
+    readonly AccessToken: new (properties: object) => {
+      resourceServer: object;
+      readonly expiration: number;
+      save(): Promise<string>;
+    };
+    readonly ResourceServer: new (identifier: string, data: object) => object;
+    callback(): (request: IncomingMessage, response: ServerResponse) => void;
+    registerGrantType(
+      name: string,
+      handler: (context: TokenContext) => Promise<void>,
+      parameters: readonly string[],
+      repeatable: readonly string[],
+    ): void;
+  }
+
+  export const errors: { readonly InvalidGrant: new (description: string) => Error };
+}

@@ -1,0 +1,159 @@
+// One access token by a clock that goes on by hand: when it is asked for, by how many at once, and what becomes of failures.
+import t from 'tap';
+import { limits } from '../../../src/shared/limits.js';
+import { Token, type CredentialRead } from '../../../src/upstream/credentials/token.js';
+import type { IssuedToken } from '../../../src/upstream/credentials/token-endpoint.js';
+import { Tokens } from '../../../src/upstream/credentials/tokens.js';
+import { upstreamFault, type UpstreamFault } from '../../../src/upstream/upstream-fault.js';
+import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { ScriptedUpstream } from '../scripted-upstream.js';
+import type { OAuthAuth } from '../../../src/user-config/auth.js';
+
+const LIFE_MS = 100_000;
+
+class Scene {
+  nowMs = 1;
+  readonly token: Token;
+  /** Of each fetch what it comes to. */
+  readonly fetches: ((outcome: IssuedToken | UpstreamFault) => void)[] = [];
+  readonly subjects: string[] = [];
+
+  constructor() {
+    this.token = new Token(
+      (subject) => {
+        this.subjects.push(subject);
+        return new Promise((resolve) => this.fetches.push(resolve));
+      },
+      { nowMs: () => this.nowMs, random: () => 0 },
+    );
+  }
+
+  read(): CredentialRead | Promise<CredentialRead> {
+    return this.token.read('alice');
+  }
+
+  async settle(outcome: IssuedToken | UpstreamFault): Promise<void> {
+    this.fetches.at(-1)?.(outcome);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async issue(name: string): Promise<void> {
+    await this.settle(issued(name));
+  }
+}
+
+function issued(name: string): IssuedToken {
+  return { headers: ['authorization', `Bearer ${name}`], lifetimeMs: LIFE_MS };
+}
+
+t.test('one request is made for all who wait, and then nobody waits', async (t) => {
+  const scene = new Scene();
+  const waiting = [scene.read(), scene.read(), scene.token.read('bob')];
+  t.equal(scene.fetches.length, 1);
+  await scene.issue('one');
+  const reads: CredentialRead[] = [];
+  for (const read of waiting) reads.push(await read);
+  t.same(reads[2], ['authorization', 'Bearer one']);
+  t.equal(scene.read(), reads[0], 'the same array, without a promise');
+  t.same(scene.subjects, ['alice']);
+});
+
+t.test('it is renewed while it is good, by one request, and nobody waits for that', async (t) => {
+  const scene = new Scene();
+  void scene.read();
+  await scene.issue('one');
+  scene.nowMs += 0.69 * LIFE_MS;
+  void scene.read();
+  t.equal(scene.fetches.length, 1, 'too early');
+  scene.nowMs += 0.02 * LIFE_MS;
+  t.same([scene.read(), scene.read()], [issued('one').headers, issued('one').headers]);
+  t.equal(scene.fetches.length, 2);
+  await scene.issue('two');
+  t.same(scene.read(), issued('two').headers);
+  scene.nowMs += LIFE_MS;
+  t.ok(scene.read() instanceof Promise, 'one that has expired is shown to nobody');
+});
+
+t.test('a renewal that fails leaves what is good, and is tried again after a while only', async (t) => {
+  const scene = new Scene();
+  void scene.read();
+  await scene.issue('one');
+  scene.nowMs += 0.75 * LIFE_MS;
+  void scene.read();
+  await scene.settle(upstreamFault('token-unavailable', true));
+  t.same(scene.read(), issued('one').headers);
+  t.equal(scene.fetches.length, 2, 'not at once');
+  scene.nowMs += limits.tokenRetryDelayMsMin;
+  t.same(scene.read(), issued('one').headers);
+  t.equal(scene.fetches.length, 3);
+});
+
+t.test('an authorization server that fails is asked more and more seldom, and holds nobody up meanwhile', async (t) => {
+  const scene = new Scene();
+  for (let delayMs = limits.tokenRetryDelayMsMin; delayMs <= 16_000; delayMs *= 2) {
+    const waiting = scene.read();
+    t.ok(waiting instanceof Promise);
+    await scene.settle(upstreamFault('token-unavailable', true));
+    t.match(await waiting, { kind: 'token-unavailable' });
+    const { length } = scene.fetches;
+    scene.nowMs += delayMs - 1;
+    t.match(scene.read(), { kind: 'token-unavailable' }, 'at once, and nobody is asked');
+    t.equal(scene.fetches.length, length);
+    scene.nowMs += 1;
+  }
+  void scene.read();
+  await scene.issue('late');
+  t.same(scene.read(), issued('late').headers);
+});
+
+t.test('one that the backend refuses is replaced once, and not again before a while', async (t) => {
+  const scene = new Scene();
+  void scene.read();
+  await scene.issue('one');
+  const [first, second] = [issued('one').headers, issued('two').headers];
+  const shown = scene.read() as readonly string[];
+  t.same(shown, first);
+  t.equal(scene.token.refuse(shown), true);
+  t.ok(scene.read() instanceof Promise);
+  t.equal(scene.token.refuse(shown), true, 'another one is on its way');
+  await scene.issue('two');
+  t.equal(scene.token.refuse(shown), true, 'another one is there');
+  t.same(scene.read(), second, 'and is not thrown away for what was shown before it');
+  t.equal(scene.token.refuse(scene.read() as readonly string[]), false, 'a backend that takes none');
+  t.same(scene.read(), second);
+  scene.nowMs += limits.tokenRenewalGapMs;
+  t.equal(scene.token.refuse(scene.read() as readonly string[]), true);
+  t.equal(scene.fetches.length, 2);
+});
+
+t.test('tokens are shared by those who may share them, and by nobody else', async (t) => {
+  const deadlines = new DeadlineWheel();
+  t.teardown(() => deadlines.stop());
+  const tokens = new Tokens({ http: new ScriptedUpstream(), deadlines }, { nowMs: () => 1, random: () => 0 });
+  const auth: OAuthAuth = {
+    ...{ type: 'oauth2-client-credentials', token_endpoint: 'https://as.example/token' },
+    ...{ client_id: 'c', client_secret: { secret: 's' } },
+  };
+  const exchange: OAuthAuth = { ...auth, type: 'token-exchange' };
+  const origin = 'https://b.example';
+  const find = (who: string, what: OAuthAuth, clientSecret = 'x', callerToken = '', where = origin) =>
+    tokens.find(who, where, { auth: what, clientSecret, callerToken });
+  const one = find('alice', auth);
+  t.equal(find('bob', { ...auth }), one, 'a client’s own token is nobody’s in particular');
+  t.not(find('alice', auth, 'y'), one, 'another secret');
+  t.not(find('alice', { ...auth, scope: 'more' }), one);
+  t.not(find('alice', auth, 'x', '', 'https://other.example'), one, 'what is meant for one backend goes to no other');
+  const exchanged = find('alice', exchange, 'x', 'token-a');
+  t.equal(find('alice', exchange, 'x', 'token-a'), exchanged);
+  t.not(find('alice', exchange, 'x', 'token-b'), exchanged);
+  t.not(find('bob', exchange, 'x', 'token-a'), exchanged, 'never another subject’s');
+
+  const before = tokens.count;
+  for (let i = 0; i < 3 * limits.tokensPerSubjectMax; i++) find('mallory', exchange, 'x', `t${i}`);
+  t.ok(tokens.count <= before + limits.tokensPerSubjectMax, 'one subject has so many at most');
+  t.equal(find('alice', exchange, 'x', 'token-a'), exchanged, 'and pushes nobody else’s out');
+  for (let i = 0; tokens.count < limits.tokensKnownMax; i++) find(`s${i % 200}`, exchange, 'x', `u${i}`);
+  for (let i = 0; i < 100; i++) find('late', exchange, 'x', `v${i}`);
+  t.equal(tokens.count, limits.tokensKnownMax);
+  t.equal(find('alice', exchange, 'x', 'token-a'), exchanged, 'who has the most loses the oldest');
+});
