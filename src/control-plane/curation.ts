@@ -6,6 +6,8 @@ import {
   clashesOf,
   curatedEntries,
   curationSchema,
+  namePrefix,
+  repeatedNames,
   type CuratedBackend,
   type CuratedMembers,
 } from '../user-config/curation-schema.js';
@@ -15,12 +17,16 @@ import type { BackendConfig } from '../user-config/user-config-schema.js';
 export type WrittenCuration = Readonly<Record<string, unknown>>;
 
 const NONE: CuratedBackend = {};
+/** What a server and a composition say must fit into a user config together. */
+const ITEMS_MAX = limits.curatedItemsMax / 2;
 
 /** Read once for each record that is in memory. */
 const known = new WeakMap<WrittenCuration, CuratedBackend>();
 
 /** What is wrong with it, in words behind the name of the member; `undefined` when nothing is. */
 export function curationFault(written: WrittenCuration): string | undefined {
+  const crowded = (['tools', 'prompts'] as const).find((kind) => Object.keys(written[kind] ?? {}).length > ITEMS_MAX);
+  if (crowded !== undefined) return `${crowded}: must be at most ${ITEMS_MAX}`;
   const reading = curationSchema.safeParse(written);
   if (reading.success) return isTooLarge(reading.data) ? 'says too much of one tool or prompt' : undefined;
   return describeIssues(reading.error.issues.map(({ path, message }) => ({ path, message })));
@@ -37,7 +43,7 @@ export function readCuration(written: WrittenCuration | undefined): CuratedBacke
   return curation;
 }
 
-/** What a server and a composition say of one item must fit into a user config together. */
+/** Of one item, too. */
 function isTooLarge({ tools, prompts }: CuratedBackend): boolean {
   const entries = [...curatedEntries(tools), ...curatedEntries(prompts)];
   return entries.some((entry) => JSON.stringify(entry).length > limits.curatedItemCharsMax / 2);
@@ -71,23 +77,49 @@ export function clashWords(backends: ReadonlyMap<string, BackendConfig>): string
 /**
  * The same backends without what cannot be together, as servers and compositions are changed one by one: a prefix gives way to the
  * server's name, and of two tools with one name the later is hidden. A user config with a clash would be of no use at all.
+ * All of it in one pass: it is done on the event loop, for each composition of a server that is changed.
  */
 export function withoutClashes(backends: ReadonlyMap<string, BackendConfig>): ReadonlyMap<string, BackendConfig> {
-  let settled = backends;
-  for (let clashes = clashesOf(settled); clashes.length > 0; clashes = clashesOf(settled)) {
-    const [backend = '', member, bareName] = clashes[0]!.path.map(String);
-    const { prefix, ...config } = settled.get(backend)!;
-    const changed =
-      member === 'tools' || member === 'prompts'
-        ? { ...config, ...(prefix !== undefined && { prefix }), [member]: withHidden(config[member], bareName!) }
-        : config;
-    settled = new Map([...settled, [backend, changed]]);
+  const yielding = findYielding(backends);
+  const settled = new Map<string, BackendConfig>();
+  for (const [name, config] of backends) {
+    const { prefix: _, ...bare } = config;
+    settled.set(name, withoutRepeatedNames(yielding.has(name) ? bare : config));
   }
   return settled;
 }
 
-function withHidden(members: CuratedMembers | undefined, bareName: string): CuratedMembers {
+/** Those whose prefix gives way. Of two that have one by their configs it is the later. */
+function findYielding(backends: ReadonlyMap<string, BackendConfig>): ReadonlySet<string> {
+  const owners = new Map<string, string>();
+  const yielding = new Set<string>();
+  for (const name of backends.keys()) {
+    // One that gives way goes by its name, for which another may have to give way in turn; each does so once.
+    for (let next: string | undefined = name; next !== undefined;) {
+      const prefix: string | undefined = yielding.has(next) ? undefined : backends.get(next)?.prefix;
+      const before = namePrefix(next, prefix);
+      const other = owners.get(before);
+      const loser: string | undefined = prefix === undefined || other === undefined ? other : next;
+      if (loser !== next) owners.set(before, next);
+      if (loser !== undefined) yielding.add(loser);
+      next = loser;
+    }
+  }
+  return yielding;
+}
+
+function withoutRepeatedNames(config: BackendConfig): BackendConfig {
+  let settled = config;
+  for (const kind of ['tools', 'prompts'] as const) {
+    const members = config[kind];
+    const repeated = members === undefined ? [] : repeatedNames(members);
+    if (repeated.length > 0) settled = { ...settled, [kind]: withHidden(members, repeated) };
+  }
+  return settled;
+}
+
+function withHidden(members: CuratedMembers | undefined, bareNames: readonly string[]): CuratedMembers {
   const changed = new Map<string, object>(members ?? []);
-  changed.set(bareName, { ...changed.get(bareName), hidden: true });
+  for (const bareName of bareNames) changed.set(bareName, { ...changed.get(bareName), hidden: true });
   return changed;
 }

@@ -38,8 +38,8 @@ export type CuratedMembers = z.infer<typeof toolsSchema> | z.infer<typeof prompt
 
 export const curationMembers = {
   prefix: text.refine(isShort, 'is too long').optional(),
-  tools: toolsSchema.check(({ value, issues }) => void issues.push(...sameNames(value))).optional(),
-  prompts: promptsSchema.check(({ value, issues }) => void issues.push(...sameNames(value))).optional(),
+  tools: toolsSchema.check(({ value, issues }) => void issues.push(...faultsOf(value))).optional(),
+  prompts: promptsSchema.check(({ value, issues }) => void issues.push(...faultsOf(value))).optional(),
 };
 
 /** Of a backend that is written down elsewhere: all of it is curation. */
@@ -107,16 +107,27 @@ const CLIENTS_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const ODD_NAME =
   'makes a name that not every client takes: with the prefix, OpenAI’s functions and others’ are [A-Za-z0-9_-]{1,64}';
 
-function sameNames(members: CuratedMembers): z.core.$ZodRawIssue[] {
+/** Bare names of those that have the name of one before them. */
+export function repeatedNames(members: CuratedMembers): string[] {
   const names = new Set<string>();
-  const issues: z.core.$ZodRawIssue[] = [];
+  const repeated: string[] = [];
   for (const { bareName, name: own, isHidden } of curatedEntries(members)) {
     if (isHidden) continue;
-    if (names.has(own))
-      issues.push({ code: 'custom', message: 'is that of another one', path: [bareName, 'name'], input: members });
+    if (names.has(own)) repeated.push(bareName);
     names.add(own);
   }
-  return issues;
+  return repeated;
+}
+
+function faultsOf(members: CuratedMembers): z.core.$ZodRawIssue[] {
+  if (members.size <= limits.curatedItemsMax) return sameNames(members);
+  return [{ code: 'custom', message: `must be at most ${limits.curatedItemsMax}`, path: [], input: members }];
+}
+
+function sameNames(members: CuratedMembers): z.core.$ZodRawIssue[] {
+  return repeatedNames(members).map((bareName) => ({
+    ...{ code: 'custom', message: 'is that of another one', path: [bareName, 'name'], input: members },
+  }));
 }
 
 interface CuratedMember {

@@ -1,5 +1,6 @@
 // What a config may say of tools and prompts: read, refused and warned of; and which name belongs to what.
 import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
 import type { CompiledUserConfig } from '../../src/user-config/compiled-config.js';
 import { ConfigReader, encodeConfig } from '../../src/user-config/config-rows.js';
@@ -93,6 +94,15 @@ t.test('what is wrong is refused, and named', async (t) => {
     [{ b: { prefix: '' }, c: { prefix: '' } }, /c\.prefix: is that of another backend/],
   ];
   for (const [backends, issues] of refused) t.match(decode(backends), { ok: false, issues });
+});
+
+t.test('of no more tools and prompts than so many something is said', async (t) => {
+  const most = limits.curatedItemsMax;
+  const members = (count: number): object =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`t${n}`, { title: 'T' }]));
+  t.match(decode({ b: { tools: members(most), prompts: members(most) } }), { ok: true });
+  for (const kind of ['tools', 'prompts'])
+    t.match(decode({ b: { [kind]: members(most + 1) } }), { ok: false, issues: `b.${kind}: must be at most ${most}` });
 });
 
 t.test('of names that not every client takes a word is said, where the config chooses them', async (t) => {

@@ -15,6 +15,12 @@ export const listLimits = {
    */
   curatedItemCharsMax: 64 * KIB,
   /**
+   * tools, and prompts, of one backend of which a user config says something: their names are compared whenever a server
+   * or a composition is changed → the config cannot be decoded: 500 `config-failed`; a server and a composition may
+   * have half as many each, else they are refused, naming the member
+   */
+  curatedItemsMax: 2_000,
+  /**
    * the URI of a resource, or a template, in a backend's list, which is decoded to be sorted and routed by → it is left
    * out of the list, and cannot be read
    */

@@ -1,5 +1,7 @@
 // What is curated of a server and in a composition, published: read as the dataplane reads it. And what cannot be together.
 import t from 'tap';
+import type { CompositionInput } from '../../../src/control-plane/compositions/composition.js';
+import { limits } from '../../../src/shared/limits.js';
 import { decodeUserConfig } from '../../../src/user-config/user-config-schema.js';
 import { compileUserConfig } from '../../../src/user-config/compile-config.js';
 import { routeName } from '../../../src/user-config/routing.js';
@@ -94,6 +96,42 @@ t.test('servers that come to have one prefix, or one name, leave each other’s 
   await directory.sync();
   t.equal(directory.servers.backends.get('a')?.prefix, undefined);
 });
+
+t.test(
+  'as much as may be said of a server and of a composition is served together, and no more is taken',
+  async (t) => {
+    const stage = await setStage(t, await stores['embedded']!(t));
+    const { registry, compositions } = stage;
+    const { url } = await backendFor(t, { tools: ['a0', 'b0'] });
+    const most = limits.curatedItemsMax / 2;
+    const renamed = (letter: string, count: number): Record<string, unknown> =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [letter + n, { name: `x${n}` }]));
+    for (const kind of ['tools', 'prompts']) {
+      const curation = { [kind]: renamed('a', most + 1) };
+      const isRefused = { code: 'invalid', message: `curation ${kind}: must be at most ${most}` };
+      await t.rejects(registry.register({ name: 'files', url, curation }), isRefused, kind);
+    }
+    await registry.register({ name: 'files', url });
+    const tooMany = { name: 'files', url, curation: { tools: renamed('a', most + 1) } };
+    await t.rejects(registry.replace('files', tooMany), {
+      code: 'invalid',
+      message: /^curation tools: must be at most/,
+    });
+    const composed = (count: number): CompositionInput => {
+      const curation = { tools: renamed('b', count) };
+      return { name: 'desk', servers: [{ name: 'files', tools: ['a0', 'b0'], curation }], subjects: ['alice'] };
+    };
+    const isRefused = { code: 'invalid', message: /^servers\.0\.curation tools: must be at most/ };
+    await t.rejects(compositions.create(composed(most + 1), 'alice'), isRefused);
+    await compositions.create(composed(most), 'alice');
+    await t.rejects(compositions.replace('desk', composed(most + 1), 'alice'), isRefused);
+    t.equal(await leadsTo(stage, 'alice', 'files-x0'), 'files / b0 / ');
+    // Now each of the server's clashes with one of the composition's.
+    await registry.replace('files', { name: 'files', url, curation: { tools: renamed('a', most) } });
+    t.equal(await leadsTo(stage, 'alice', 'files-x0'), 'files / a0 / ');
+    t.equal(await leadsTo(stage, 'alice', 'files-b0'), undefined, 'hidden');
+  },
+);
 
 t.test('of a display name a prefix is made that clients take', async (t) => {
   const { registry } = await setStage(t, await stores['embedded']!(t));

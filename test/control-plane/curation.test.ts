@@ -1,0 +1,132 @@
+// Clashes between what is curated of servers one by one: how each is settled, and what settling many of them takes.
+import t from 'tap';
+import { withoutClashes } from '../../src/control-plane/curation.js';
+import { limits } from '../../src/shared/limits.js';
+import { clashesOf } from '../../src/user-config/curation-schema.js';
+import { mapsAsObjects } from '../../src/user-config/named-members.js';
+import type { BackendConfig } from '../../src/user-config/user-config-schema.js';
+
+type Backends = ReadonlyMap<string, BackendConfig>;
+type Members = NonNullable<BackendConfig['tools']>;
+type Member = Members extends ReadonlyMap<string, infer Each> ? Each : never;
+
+/** What is read again and again is told by how often it was read. */
+class Reads {
+  count = 0;
+
+  tool(name: string): Member {
+    return Object.defineProperty<Member>({}, 'name', { enumerable: true, get: () => this.#read(name) });
+  }
+
+  backend(prefix: string): BackendConfig {
+    const config = backend({});
+    return Object.defineProperty(config, 'prefix', { enumerable: true, get: () => this.#read(prefix) });
+  }
+
+  #read(text: string): string {
+    this.count += 1;
+    return text;
+  }
+}
+
+function backend(curated: Pick<BackendConfig, 'prefix' | 'tools' | 'prompts'>): BackendConfig {
+  const lists = {
+    passthrough_headers: [],
+    allowed_tool_names: [],
+    allowed_resource_names: [],
+    allowed_prompt_names: [],
+  };
+  return { url: 'https://b.example/mcp', transport: 'STREAMABLEHTTP', ...lists, ...curated };
+}
+
+function times<Value>(count: number, make: (n: number) => Value): Value[] {
+  return Array.from({ length: count }, (_, n) => make(n));
+}
+
+t.test(
+  'as many tools as there may be, half of them with the names of others, are each looked at a few times',
+  async (t) => {
+    const count = limits.curatedItemsMax / 2;
+    const reads = new Reads();
+    const tools = new Map<string, Member>([
+      ...times(count, (n) => [`a${n}`, reads.tool(`x${n}`)] as const),
+      ...times(count, (n) => [`b${n}`, { name: `x${n}` }] as const),
+    ]);
+    const settled = withoutClashes(new Map([['files', backend({ tools })]]));
+    const members = [...(settled.get('files')?.tools ?? [])];
+    t.equal(members.length, 2 * count);
+    const isRight = ([bareName, { hidden = false }]: (typeof members)[number]): boolean =>
+      hidden === bareName.startsWith('b');
+    t.ok(members.every(isRight), 'the later ones are hidden');
+    t.ok(reads.count <= 5 * count, `${reads.count} reads of ${count} names`);
+  },
+);
+
+t.test('so are as many servers, half of them with one prefix', async (t) => {
+  const count = 500;
+  const reads = new Reads();
+  const settled = withoutClashes(
+    new Map([
+      ...times(count, (n) => [`a${n}`, reads.backend(`p${n}`)] as const),
+      ...times(count, (n) => [`b${n}`, backend({ prefix: 'same' })] as const),
+    ]),
+  );
+  t.same(
+    [...settled].filter(([name, { prefix }]) => name.startsWith('b') && prefix === 'same').map(([name]) => name),
+    ['b0'],
+    'the first one keeps it',
+  );
+  t.ok(reads.count <= 6 * count, `${reads.count} reads of ${count} prefixes`);
+});
+
+/** What must come of it: the first clash is settled, and so on until there is none. */
+function settledOneByOne(backends: Backends): Backends {
+  const settled = new Map(backends);
+  for (let [clash] = clashesOf(settled); clash !== undefined; [clash] = clashesOf(settled)) {
+    const [name = '', member, bareName = ''] = clash.path.map(String);
+    const config = settled.get(name)!;
+    const { prefix: _, ...bare } = config;
+    if (member === 'prefix') {
+      settled.set(name, bare);
+    } else {
+      const kind = member === 'tools' ? 'tools' : 'prompts';
+      const members = new Map<string, object>(config[kind]);
+      members.set(bareName, { ...members.get(bareName), hidden: true });
+      settled.set(name, { ...config, [kind]: members });
+    }
+  }
+  return settled;
+}
+
+t.test('what comes of it is what comes of settling one clash after the other', async (t) => {
+  // The same draws each time (Numerical Recipes' generator).
+  let state = 1;
+  const draw = <Value>(values: readonly Value[]): Value => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return values[(state >>> 16) % values.length]!;
+  };
+  const members = (): NonNullable<BackendConfig['prompts']> =>
+    new Map(
+      ['k', 'l', 'm', 'n'].map((bareName) => {
+        const name = draw([undefined, 'k', 'l', 'x']);
+        return [bareName, { ...(name !== undefined && { name }), ...(draw([1, 2, 3]) === 1 && { hidden: true }) }];
+      }),
+    );
+  let clashes = 0;
+  for (let round = 0; round < 2_000; round++) {
+    const backends = new Map(
+      ['a', 'b', 'c', 'd', 'e'].map((name) => {
+        const prefix = draw([undefined, '', 'a', 'b', 'c', 'd', 'p']);
+        const kinds = draw([{}, { tools: members() }, { tools: members(), prompts: members() }]);
+        return [name, backend({ ...(prefix !== undefined && { prefix }), ...kinds })];
+      }),
+    );
+    clashes += clashesOf(backends).length;
+    const json = (settled: Backends): string => JSON.stringify([...settled], mapsAsObjects);
+    const settled = withoutClashes(backends);
+    if (json(settled) === json(settledOneByOne(backends))) continue;
+    t.fail(json(backends));
+    return;
+  }
+  t.ok(clashes > 2_000, `${clashes} clashes`);
+});
