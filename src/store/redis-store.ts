@@ -14,7 +14,7 @@ import { RedisLink } from './redis-link.js';
 import { StoreCounts } from './store-counts.js';
 import type { Store, StoreRead } from './store.js';
 import { recordKeyAt, redisKey } from './redis-record-layout.js';
-import { encodeStoreKey, recordKeyOf, recordName, unencodable } from './store-key.js';
+import { encodeStoreKey, isRecordName, recordKeyOf, recordName, unencodable } from './store-key.js';
 
 /** A time in which every change was heard of. */
 interface Term {
@@ -85,8 +85,17 @@ export class RedisStore implements Store {
     return store;
   }
 
-  /** @param subject or the name of a record (store-key.ts), here and below. */
   read(subject: string): StoreRead | Promise<StoreRead> {
+    // Otherwise a token that names a record as its subject would read that record, and learn which there are.
+    return isRecordName(subject) ? unencodable : this.#read(subject);
+  }
+
+  readRecord(key: string): StoreRead | Promise<StoreRead> {
+    return this.#read(recordName(key));
+  }
+
+  /** @param subject or the name of a record (store-key.ts), here and below. */
+  #read(subject: string): StoreRead | Promise<StoreRead> {
     if (!this.#isLive) return this.#lastKnown(subject);
     const known = this.#known.get(subject);
     if (known?.term !== this.#term) {
@@ -95,10 +104,6 @@ export class RedisStore implements Store {
     }
     this.#counts.remembered += 1;
     return known.read;
-  }
-
-  readRecord(key: string): StoreRead | Promise<StoreRead> {
-    return this.read(recordName(key));
   }
 
   async write(subject: string, value: Buffer): Promise<void> {
@@ -255,10 +260,11 @@ function obstacleOf(reason: string): string {
   return `user configs cannot be read: Redis is not reachable: ${reason}`;
 }
 
-/** @returns `undefined` for a subject that has no key. */
+/** @returns `undefined` for a subject that has no key, and for a record of such a name. */
 function placeOf(name: string): Buffer | undefined {
   const recordKey = recordKeyOf(name);
-  return recordKey === undefined ? encodeStoreKey(name) : redisKey({ space: 'records', key: recordKey });
+  if (recordKey === undefined) return encodeStoreKey(name);
+  return encodeStoreKey(recordKey) && redisKey({ space: 'records', key: recordKey });
 }
 
 /** A key that is not UTF-8 is no subject's: whatever it decodes to is read once more, no harm done. */

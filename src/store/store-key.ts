@@ -18,14 +18,21 @@ export function encodeStoreKey(subject: string): Buffer | undefined {
   return key.length > 0 && key.length <= limits.storeKeyBytesMax ? key : undefined;
 }
 
-/** What a record of the gateway's own is called where everything else is called by its subject: no subject begins so. */
+/**
+ * What a record of the gateway's own is called where everything else is called by its subject. A token may name a subject
+ * that begins so, as JSON can; none of these has a key, and whoever takes subjects has to refuse them before it looks.
+ */
 const RECORD_MARK = '\udfff';
 
 export function recordName(recordKey: string): string {
   return RECORD_MARK + recordKey;
 }
 
+export function isRecordName(name: string): boolean {
+  return name.startsWith(RECORD_MARK);
+}
+
 /** The record's key again; `undefined` for a subject. */
 export function recordKeyOf(name: string): string | undefined {
-  return name.startsWith(RECORD_MARK) ? name.slice(RECORD_MARK.length) : undefined;
+  return isRecordName(name) ? name.slice(RECORD_MARK.length) : undefined;
 }

@@ -87,7 +87,9 @@ await forEachDeployment(t, {}, async (t, deployment) => {
 
     await t.test(`500: ${method} when the subject cannot be encoded as a store key`, async (t) => {
       const caller = await deployment.caller(UNREACHED);
-      for (const sub of ['\ud800', 'a\udfffb', '\udc00\ud800']) {
+      // What begins with the last of the surrogates is what the gateway calls its own records by.
+      const likeRecords = ['\udfff', '\udfffservers/a', '\udfffsecrets/a', `\udfff${'x'.repeat(2_000)}`];
+      for (const sub of ['\ud800', 'a\udfffb', '\udc00\ud800', ...likeRecords]) {
         const token = await deployment.token(sub);
         checkConfigProblem(
           t,
@@ -96,6 +98,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
           `lone surrogate in ${JSON.stringify(sub)}`,
         );
       }
+      t.equal((await caller.initialize()).status, 200, 'the others are served as before');
     });
 
     await t.test(`404: ${method} when the virtual host is absent from the config`, async (t) => {

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { openRoot } from '../../src/store/embedded-databases.js';
+import { EmbeddedRecords } from '../../src/store/embedded-records.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { StoreRead } from '../../src/store/store.js';
@@ -112,6 +113,26 @@ t.test('a subject without a key is refused both ways', async (t) => {
   }
   await store.write('x'.repeat(1_978), Buffer.from('longest'));
   t.equal(valueOf(store.read('x'.repeat(1_978)))?.toString(), 'longest');
+});
+
+t.test('no subject reads a record, however it is spelt', async (t) => {
+  const path = createScratchDirectory(t);
+  const records = await EmbeddedRecords.open(path);
+  await records.swap([
+    { space: 'records', key: 'servers/a', expected: undefined, value: Buffer.from('the record') },
+    { space: 'records', key: 'alone', expected: undefined, value: Buffer.from('x') },
+  ]);
+  await records.close();
+  const store = openAt(t, path);
+  t.equal(valueOf(store.readRecord('servers/a'))?.toString(), 'the record');
+  for (const subject of ['\udfff', '\udfffservers/a', '\udfffservers/b', `\udfff${'x'.repeat(1_979)}`]) {
+    t.match(store.read(subject), { kind: 'failed', reason: /cannot be encoded/ });
+    await t.rejects(store.write(subject, Buffer.from('x')), /cannot be encoded/);
+  }
+  for (const subject of ['servers/a', 'alone']) t.same(store.read(subject), { kind: 'missing' });
+  for (const key of ['', '\ud800', 'x'.repeat(1_979)]) {
+    t.match(store.readRecord(key), { kind: 'failed', reason: /cannot be encoded/ });
+  }
 });
 
 t.test('the very next read sees what another process committed', async (t) => {

@@ -5,6 +5,7 @@ import type { RedisTls } from '../../src/config/dataplane-options.js';
 import type { Logger } from '../../src/shared/logger.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
+import { redisKey } from '../../src/store/redis-record-layout.js';
 import type { Store, StoreRead } from '../../src/store/store.js';
 import { createCertificates } from '../support/certificates.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
@@ -208,6 +209,25 @@ t.test('a subject without a key is refused both ways', async (t) => {
   for (const subject of ['\ud800', '', 'x'.repeat(1_979)]) {
     t.match(store.read(subject), { kind: 'failed', reason: /cannot be encoded/ });
     await t.rejects(store.write(subject, Buffer.from('x')), /cannot be encoded/);
+  }
+});
+
+/** As subjects: what the gateway's own records are called by, and what is like it. */
+const likeRecords = ['\udfff', '\udfffservers/a', '\udfffservers/b', '\udfff\ud800', `\udfff${'x'.repeat(1_979)}`];
+
+t.test('no subject reads a record, however it is spelt', async (t) => {
+  const redis = await startRedis(t);
+  const { store } = await open(t, redis.storeOptions);
+  await (await redis.connect()).set(redisKey({ space: 'records', key: 'servers/a' }), 'the record');
+  for (const round of ['not read yet', 'read before']) {
+    for (const subject of likeRecords) {
+      t.match(store.read(subject), { kind: 'failed', reason: /cannot be encoded/ }, `${round}: ${subject.length}`);
+      await t.rejects(store.write(subject, Buffer.from('x')), /cannot be encoded/);
+    }
+    t.equal(textOf(await store.readRecord('servers/a')), 'the record');
+  }
+  for (const key of ['', '\ud800', 'x'.repeat(1_979)]) {
+    t.match(await store.readRecord(key), { kind: 'failed', reason: /cannot be encoded/ });
   }
 });
 

@@ -59,6 +59,16 @@ export const redisStoreMutants: readonly Mutant[] = [
         becomes: 'if (known === undefined) {',
       },
       {
+        slip: 'a subject that is called as a record is reads it',
+        text: 'return isRecordName(subject) ? unencodable : this.#read(subject);',
+        becomes: 'return this.#read(subject);',
+      },
+      {
+        slip: 'a record of a name that has no key throws',
+        text: 'return encodeStoreKey(recordKey) && redisKey(',
+        becomes: 'return redisKey(',
+      },
+      {
         slip: 'who writes reads the old value',
         text: '// The invalidation comes too, but later; and a write without an answer may have been done.',
         becomes: 'return;',
