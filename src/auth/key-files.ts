@@ -2,7 +2,7 @@
 // cannot be read or used leaves the last good keys in place, and says so. Cold: looked at once a second, off the way of requests.
 import { stat } from 'node:fs/promises';
 import type { KeyPaths, TokenOptions } from '../config/dataplane-options.js';
-import { readSecret, readTokenJwks, readTokenPublicKey } from '../config/files.js';
+import { readSecret, readTokenJwks, readTokenPublicKey, UnreadableFile } from '../config/files.js';
 import { checked, keysOfJwks, keysOfPem, keysOfSecret } from '../config/verification-keys.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
@@ -16,6 +16,8 @@ export class KeyFiles {
   #keys: KeySet;
   /** Of the files as they were last read, good or not; `''` before the first look. */
   #readVersion = '';
+  /** What was last said to be wrong with them, and in which version. */
+  #complaint = '';
   /** Of the files at the last look: who writes one may not be done yet. */
   #seenVersion = '';
   #timer: NodeJS.Timeout | undefined = undefined;
@@ -52,16 +54,25 @@ export class KeyFiles {
     const isSettled = version === this.#seenVersion;
     this.#seenVersion = version;
     if (!isSettled || version === this.#readVersion) return;
-    this.#readVersion = version;
     try {
       this.#take(keysOf(read(this.#paths)), logger);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      logger.error(
-        { reason },
-        'a file of token verification keys has changed and cannot be used: the keys of before stay',
-      );
+      this.#complain(error, version, logger);
+      // There may have been no descriptor for it, and there is one at the next look. What is in a file stays as it is.
+      if (error instanceof Error && error.cause instanceof UnreadableFile) return;
     }
+    this.#readVersion = version;
+  }
+
+  #complain(error: unknown, version: string, logger: Logger): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    const complaint = `${version} ${reason}`;
+    if (complaint === this.#complaint) return;
+    this.#complaint = complaint;
+    logger.error(
+      { reason },
+      'a file of token verification keys has changed and cannot be used: the keys of before stay',
+    );
   }
 
   #take(keys: KeySet, logger: Logger): void {

@@ -26,6 +26,9 @@ export interface TextFile {
   readonly text: string;
 }
 
+/** Says nothing of what is in the file: another try may read it. */
+export class UnreadableFile extends InvalidValue {}
+
 /** One key to verify tokens with, or several while they are renewed. */
 export function readTokenPublicKey(path: string): PemFile {
   const pem = readKeyFile(path).toString('utf8');
@@ -127,7 +130,7 @@ function readFile(path: string): Buffer {
     return readFileSync(path);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-    throw new InvalidValue(`the file cannot be read (${code}); give the path of a readable file`, { cause: error });
+    throw new UnreadableFile(`the file cannot be read (${code}); give the path of a readable file`, { cause: error });
   }
 }
 

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import fs, { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { TokenKeys } from '../../src/auth/token-keys.js';
@@ -87,6 +88,37 @@ t.test('a file that is broken, gone or huge leaves the keys of before, and says 
   writeFileSync(path, pem(second.publicKey));
   await until(async () => (await kindOf(second.privateKey)) === 'subject', 'the second key');
   t.equal(complaints().length, broken.length, 'once each');
+});
+
+/** Of the file, from now on: one more than may be opened, as the system has it, so many times. @returns how many are left. */
+function failReads(t: Test, path: string, times: number): () => number {
+  const { readFileSync } = fs;
+  const restore = (): void => {
+    fs.readFileSync = readFileSync;
+    syncBuiltinESMExports();
+  };
+  let left = times;
+  fs.readFileSync = ((...words: Parameters<typeof readFileSync>) => {
+    if (words[0] !== path || left === 0) return readFileSync(...words);
+    left -= 1;
+    throw Object.assign(new Error('EMFILE: too many open files, open'), { code: 'EMFILE' });
+  }) as typeof readFileSync;
+  syncBuiltinESMExports();
+  t.teardown(restore);
+  return () => left;
+}
+
+t.test('a file that cannot be read for a moment is read at a later look, and that is said once', async (t) => {
+  const { path, verifier, logger, linesOf, kindOf } = stage(t);
+  await verifier.watchKeys(logger);
+  const left = failReads(t, path, 2);
+  writeFileSync(path, pem(second.publicKey));
+  await until(() => left() === 0, 'the second try');
+  t.equal(await kindOf(first.privateKey), 'subject', 'meanwhile the keys of before are good');
+  await until(async () => (await kindOf(second.privateKey)) === 'subject', 'the second key');
+  t.equal(await kindOf(first.privateKey), 'refused');
+  t.match(linesOf(50), [{ reason: /EMFILE/ }]);
+  t.equal(linesOf(50).length, 1);
 });
 
 t.test('what has changed since the options were read counts from the start on', async (t) => {

@@ -159,8 +159,13 @@ export const authMutants: readonly Mutant[] = [
     ['auth/key-files'],
     [
       {
-        slip: 'a broken file is complained of at each look',
-        text: '    this.#readVersion = version;',
+        slip: 'a file that cannot be read is complained of at each look',
+        text: 'if (complaint === this.#complaint) return;',
+        becomes: '',
+      },
+      {
+        slip: 'a file that could not be read once is never read again',
+        text: 'if (error instanceof Error && error.cause instanceof UnreadableFile) return;',
         becomes: '',
       },
       {
