@@ -20,7 +20,7 @@ export interface IssuerKeyParts {
   readonly graceMs: number;
   /** Hears the keys of before. */
   readonly onChange: (before: KeySet) => void;
-  /** There are keys, or there are none, which was otherwise before. */
+  /** It is known which keys there are, or it is not, which was otherwise before. */
   readonly onStanding: () => void;
   readonly nowMs?: () => number;
   readonly bounds?: IssuerKeyBounds;
@@ -30,6 +30,7 @@ export class IssuerKeys {
   readonly #issuer: string;
   readonly #parts: Required<IssuerKeyParts>;
   #keys = KeySet.none;
+  #areUnknown = true;
   #fetching: Promise<void> | undefined = undefined;
   #waiterCount = 0;
   #triedAtMs = -Infinity;
@@ -48,9 +49,14 @@ export class IssuerKeys {
     return this.#keys;
   }
 
-  /** It was asked for its keys, and there are none. */
+  /** The issuer has not said which they are, or too long ago. One that has said that there are none has taken them back. */
+  get areUnknown(): boolean {
+    return this.#areUnknown;
+  }
+
+  /** It was asked for its keys, and they are not known. */
   get areMissing(): boolean {
-    return this.#failureCount > 0 && this.#keys.isEmpty;
+    return this.#failureCount > 0 && this.#areUnknown;
   }
 
   /** Fetches from now on. Resolves after the first try, whatever came of it. */
@@ -100,12 +106,21 @@ export class IssuerKeys {
 
   #take(keys: KeySet): void {
     const before = this.#keys;
-    if (!keys.lacksSomeOf(before) && !before.lacksSomeOf(keys)) return;
-    this.#keys = keys;
+    const wereUnknown = this.#areUnknown;
+    this.#areUnknown = false;
+    const haveChanged = keys.lacksSomeOf(before) || before.lacksSomeOf(keys);
+    if (haveChanged || wereUnknown) this.#tell(keys, before);
+    if (haveChanged) {
+      this.#keys = keys;
+      this.#parts.onChange(before);
+    }
+    if (wereUnknown) this.#parts.onStanding();
+  }
+
+  #tell(keys: KeySet, before: KeySet): void {
     const fields = { issuer: this.#issuer, keys: keys.size, before: before.size };
-    this.#logger?.info(fields, 'keys of an issuer have changed');
-    this.#parts.onChange(before);
-    if (before.isEmpty) this.#parts.onStanding();
+    if (!keys.isEmpty) this.#logger?.info(fields, 'keys of an issuer have changed');
+    else this.#logger?.warn(fields, 'an issuer publishes no key that verifies tokens: none of its tokens is good');
   }
 
   #onFailure(reason: string): void {
@@ -114,12 +129,13 @@ export class IssuerKeys {
     const fields = { issuer: this.#issuer, reason, keys: before.size };
     // Of an outage its beginning is told, and its end.
     if (this.#failureCount === 1) this.#logger?.warn(fields, 'keys of an issuer cannot be fetched: it is tried again');
-    if (before.isEmpty) {
+    if (this.#areUnknown) {
       if (this.#failureCount === 1) this.#parts.onStanding();
       return;
     }
     if (!isOver) return;
     this.#keys = KeySet.none;
+    this.#areUnknown = true;
     this.#logger?.error(fields, 'keys of an issuer could not be fetched for so long that they are not used any more');
     this.#parts.onChange(before);
     this.#parts.onStanding();

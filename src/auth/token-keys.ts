@@ -10,6 +10,8 @@ import type { KeySet } from './key-set.js';
 
 export interface KeySource {
   readonly keys: KeySet;
+  /** Nobody has said which they are, or too long ago: a token of theirs is neither good nor bad. */
+  readonly areUnknown?: boolean;
   /** Resolves when these are the newest that can be had. */
   renew?(): Promise<void>;
 }

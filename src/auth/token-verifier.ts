@@ -186,7 +186,7 @@ export class TokenVerifier {
       // The issuer may have a newer one; to which it would have given another name.
       if (candidates.length === 0 || kid === undefined) await source.renew?.();
       if (source.keys !== keys) continue;
-      if (keys.isEmpty && source.renew !== undefined) throw new Unavailable();
+      if (source.areUnknown === true) throw new Unavailable();
       throw new Unverified(candidates.length > 0 ? 'signature' : keys.hasAlgorithm(alg) ? 'key' : 'algorithm');
     }
   }

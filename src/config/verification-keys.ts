@@ -47,7 +47,7 @@ export function keysOfSecret(secret: Uint8Array): readonly VerificationKey[] {
   throw new InvalidValue('holds a secret that is too short; use 32 random bytes or more');
 }
 
-/** RFC 7517. Throws InvalidValue. */
+/** RFC 7517. Throws InvalidValue. @returns of an issuer none, too: it may take back the last one. */
 export function keysOfJwks(text: string, unusable: UnusableJwk): readonly VerificationKey[] {
   const members = membersOf(text);
   if (members.length > limits.verificationKeysMax) {
@@ -63,8 +63,9 @@ export function keysOfJwks(text: string, unusable: UnusableJwk): readonly Verifi
   });
   // A secret that everybody can fetch is none.
   const usable = unusable === 'refused' ? keys : keys.filter(({ key }) => !(key instanceof Uint8Array));
+  if (unusable === 'left-out') return usable;
   if (usable.length === 0) throw new InvalidValue('holds no key that verifies tokens');
-  return unusable === 'refused' ? checked(usable) : usable;
+  return checked(usable);
 }
 
 /** Keys of one issuer that no token could tell apart, though they differ, or that are there twice. */

@@ -96,6 +96,36 @@ t.test('a key that the issuer takes back verifies no more, nor what was verified
   t.equal(await reasonOf(await issuer.token('bob')), 'bob');
 });
 
+t.test('an issuer that takes back its last key has none from then on, and no grace counts', async (t) => {
+  const issuer = await Issuer.start(t);
+  const { verifier, reasonOf, obstacles, lines } = await stage(t, [sourceOf(issuer)], { keyRefreshMs: 20 });
+  const token = await issuer.token('alice');
+  t.equal(await reasonOf(token), 'alice');
+  const { keys } = issuer;
+  issuer.keys = [];
+  await until(() => verifier.verify(`Bearer ${token}`) instanceof Promise, 'that it is forgotten');
+  t.equal(await reasonOf(token), 'algorithm', 'bad, and not unavailable');
+  t.strictSame(obstacles, [''], 'nothing is in the way of tokens');
+  const warnings = lines.filter((line) => line.includes('"level":40'));
+  t.match(
+    warnings.map((line) => JSON.parse(line) as unknown),
+    [{ issuer: issuer.origin, keys: 0, before: 1, msg: /publishes no key/ }],
+  );
+  t.equal(warnings.length, 1, 'which is said once');
+  issuer.keys = keys;
+  await until(async () => (await reasonOf(token)) === 'alice', 'the key again');
+});
+
+t.test('an issuer that never had a key is known to have none', async (t) => {
+  const issuer = await Issuer.start(t);
+  const token = await issuer.token('alice');
+  issuer.keys = [];
+  const { reasonOf, obstacles, lines } = await stage(t, [sourceOf(issuer)]);
+  t.equal(await reasonOf(token), 'algorithm');
+  t.strictSame(obstacles, ['']);
+  t.equal(lines.filter((line) => line.includes('publishes no key')).length, 1);
+});
+
 t.test('an issuer that is down: what was never fetched is unavailable, and comes when it comes', async (t) => {
   const issuer = await Issuer.start(t);
   const token = await issuer.token('alice');
@@ -118,7 +148,6 @@ t.test('an issuer that is down: what was never fetched is unavailable, and comes
 const oddities: Readonly<Record<string, readonly [reason: RegExp, answer: (response: ServerResponse) => void]>> = {
   'an error': [/it answered 500/, (response) => response.writeHead(500).end()],
   garbage: [/its answer is not a JWK set/, (response) => response.end('<html>')],
-  'no keys': [/its answer holds no key/, (response) => response.end('{"keys":[]}')],
   'too much': [
     /its answer has more than 262144 bytes/,
     (response) => response.end(' '.repeat(limits.keySetBytesMax + 1)),
@@ -215,6 +244,15 @@ t.test('while the issuer is down its keys are used for a time', async (t) => {
   t.equal(keys.keys.size, 1);
   t.equal(standings, 4);
   t.equal(lines.filter((line) => line.includes('cannot be fetched')).length, 2, 'one line for each outage');
+  await renew(10, () => []);
+  t.ok(keys.keys.isEmpty && !keys.areUnknown, 'taken back at once');
+  await renew(1_000, down);
+  t.notOk(keys.areMissing, 'which is known within the time');
+  await renew(10);
+  t.ok(keys.areMissing, 'and after it is not');
+  t.equal(standings, 5);
+  await renew(10, () => two);
+  t.equal(standings, 6);
   keys.close();
   await renew(10, down);
   t.equal(keys.keys.size, 1, 'nothing is fetched any more');

@@ -137,6 +137,11 @@ export const authMutants: readonly Mutant[] = [
         text: 'if (this.#isClosed || this.#waiterCount >= bounds.keyFetchWaitersMax) return;',
         becomes: 'if (this.#isClosed) return;',
       },
+      {
+        slip: 'tokens of an issuer that has no key any more are neither good nor bad',
+        text: 'this.#areUnknown = false;',
+        becomes: 'this.#areUnknown = keys.isEmpty;',
+      },
       { slip: 'keys are used for ever', text: 'if (!isOver) return;', becomes: 'return;' },
       { slip: 'keys go with their issuer', text: 'if (!isOver) return;', becomes: '' },
     ],
