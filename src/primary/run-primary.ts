@@ -177,9 +177,12 @@ async function listenForOperators(
   const views = {
     ask: (question: ViewQuestion) => fleet.ask(question),
     setLogLevel: (level: LogLevel) => {
+      // Written whatever the level was and will be: who quiets the log must not do it without a trace.
+      const before = logger.level;
+      if (!logger.isLevelEnabled('warn')) logger.level = 'warn';
+      logger.warn({ logLevel: level, before }, 'log level changed');
       setLogLevel(level);
       fleet.setLogLevel(level);
-      logger.info({ level }, 'log level changed');
     },
   };
   const pages = {

@@ -38,7 +38,7 @@ export function viewChanges(sources: Pick<ViewSources, 'setLogLevel'>): AdminCha
     '/log-level': (body) => {
       const level = levelIn(body);
       if (level === undefined) {
-        return jsonPage(400, { detail: `send {"level": …}, with one of ${LOG_LEVELS.join(', ')}` });
+        return jsonPage(400, { detail: `send {"level": …}, with one of ${CHANGEABLE_LEVELS.join(', ')}` });
       }
       sources.setLogLevel(level);
       return jsonPage(200, { level });
@@ -46,12 +46,15 @@ export function viewChanges(sources: Pick<ViewSources, 'setLogLevel'>): AdminCha
   };
 }
 
+/** To be silent is for the start alone: whoever can reach the listener could hide what comes next. */
+const CHANGEABLE_LEVELS = LOG_LEVELS.filter((level) => level !== 'silent');
+
 const TOO_MANY = jsonPage(503, { detail: 'the workers are asked too much at once; try again' });
 
 function levelIn(body: string): LogLevel | undefined {
   try {
     const { level } = JSON.parse(body) as { readonly level?: unknown };
-    return isLogLevel(level) ? level : undefined;
+    return isLogLevel(level) && level !== 'silent' ? level : undefined;
   } catch {
     return undefined;
   }

@@ -313,6 +313,33 @@ void t.test('the log warns of helper endpoints and of a missing key, and keeps s
   );
 });
 
+void t.test('a change of the log level is in the log, whatever the level was and will be', async (t) => {
+  const primary = startPrimary(t, stubOptions({ adminAddress: { host: '127.0.0.1', port: 0 } }));
+  const { address } = await primary.logged('admin listener');
+  const put = async (level: string): Promise<number> => {
+    const response = await fetch(`http://${String(address)}/log-level`, {
+      method: 'PUT',
+      body: JSON.stringify({ level }),
+    });
+    return response.status;
+  };
+  const levels = ['error', 'warn', 'fatal', 'fatal', 'trace', 'error'];
+  for (const level of levels) t.equal(await put(level), 200, level);
+  t.equal(await put('silent'), 400);
+  primary.process.kill('SIGTERM');
+  await primary.ended;
+  const changes = primary.log.filter(({ msg }) => msg === 'log level changed');
+  t.match(
+    changes,
+    levels.map((level, index) => ({ level: 40, logLevel: level, before: levels[index - 1] ?? 'debug' })),
+  );
+  t.equal(changes.length, levels.length);
+  t.notOk(
+    primary.log.some(({ msg }) => msg === 'stopped'),
+    'and it counts',
+  );
+});
+
 void t.test('workers of a killed primary hear that it is gone', async (t) => {
   const primary = startPrimary(t, stubOptions());
   await primary.logged('listening');

@@ -81,8 +81,10 @@ t.test('pages of sessions go over the slots, and say where the next one begins',
 t.test('a log level is one of those that there are', async (t) => {
   const set: string[] = [];
   const { '/log-level': change } = viewChanges({ setLogLevel: (level) => void set.push(level) });
-  for (const body of ['', 'debug', '{}', '{"level":"loud"}', '{"level":1}', 'null'])
+  for (const body of ['', 'debug', '{}', '{"level":"loud"}', '{"level":1}', 'null', '{"level":"silent"}']) {
     t.equal(change?.(body).status, 400, body);
+    t.notMatch(change?.(body).body, /silent/);
+  }
   t.equal(change?.('{"level":"debug"}').status, 200);
   t.strictSame(set, ['debug']);
 });

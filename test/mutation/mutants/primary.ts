@@ -356,6 +356,11 @@ export const primaryMutants: readonly Mutant[] = [
         text: 'return cutShortBy === undefined ? exitStatus.ok : 128 + constants.signals[cutShortBy];',
         becomes: 'return exitStatus.ok;',
       },
+      {
+        slip: 'a quiet log has no line of its change',
+        text: "if (!logger.isLevelEnabled('warn')) logger.level = 'warn';",
+        becomes: '',
+      },
       { slip: 'a second signal kills nothing', text: '    fleet.kill();', becomes: '' },
       {
         slip: 'every gateway has the same secret',
