@@ -51,8 +51,8 @@ export class RecentRequests {
     this.#next = at + 1 === this.#kept ? 0 : at + 1;
     const [ids, subjects, hosts, methods, backends, tools, outcomes] = this.#texts as Columns;
     ids[at] = requestId;
-    subjects[at] = subject;
-    hosts[at] = virtualHost;
+    subjects[at] = subject.length > limits.storeKeyBytesMax ? '' : subject;
+    hosts[at] = virtualHost.length > limits.accessLogNameCharsMax ? '' : virtualHost;
     methods[at] = method.length > limits.accessLogNameCharsMax ? '' : method;
     backends[at] = backend;
     tools[at] = tool.length > limits.accessLogNameCharsMax ? '' : tool;

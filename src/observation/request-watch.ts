@@ -72,7 +72,9 @@ export class RequestWatch {
     const { code, status } = refusal;
     this.#figures?.refusals.count(code);
     this.#figures?.requests.record({ ...REFUSED, method, status });
-    this.#recent?.keep(request.requestId, subject, virtualHost, method, '', '', 'refused', code, status, 0, -1);
+    // Who has no good token can be refused any number of times, and would push out what became of everybody's requests.
+    if (subject !== '')
+      this.#recent?.keep(request.requestId, subject, virtualHost, method, '', '', 'refused', code, status, 0, -1);
     this.#log?.refused({ request, virtualHost, subject, code, cause, status });
   }
 

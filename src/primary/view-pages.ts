@@ -26,7 +26,8 @@ export function viewPages(sources: ViewSources): AdminPages {
       ask({ view: 'request', requestId }, (answers) => {
         const found = answers.flatMap(({ slot, answer }) => listOf(answer).map((request) => ({ slot, ...request })));
         if (found.length > 0) return jsonPage(200, { requests: found, silent: silentOf(answers) });
-        const detail = 'no worker knows a request of late with this id; those with an id are kept where figures are';
+        const detail =
+          'no worker knows a request of late with this id; those with an id and a good token are kept where figures are';
         return jsonPage(404, { detail, silent: silentOf(answers) });
       }),
     '/explain': (_accept, query) => explainPage(query, ask),

@@ -1,9 +1,11 @@
 import t from 'tap';
 import { RecentRequests } from '../../src/observation/recent-requests.js';
+import { RequestWatch } from '../../src/observation/request-watch.js';
 import { limits } from '../../src/shared/limits.js';
+import { RecordedExchange } from '../support/recorded-exchange.js';
 
-function keep(recent: RecentRequests, id: string, tool = 'a'): void {
-  recent.keep(id, 'alice', 'vh', 'tools/call', 'b', tool, 'fault', 'answer-timeout', 200, 12.5, 10);
+function keep(recent: RecentRequests, id: string, tool = 'a', subject = 'alice', host = 'vh'): void {
+  recent.keep(id, subject, host, 'tools/call', 'b', tool, 'fault', 'answer-timeout', 200, 12.5, 10);
 }
 
 t.test('a request is found by its id until the ring has gone round', async (t) => {
@@ -39,4 +41,24 @@ t.test('what a caller made up is kept when it is short', async (t) => {
   const recent = new RecentRequests(3);
   keep(recent, '1', 'x'.repeat(limits.accessLogNameCharsMax + 1));
   t.match(recent.find('1'), [{ tool: '' }]);
+  const longest = ['s'.repeat(limits.storeKeyBytesMax), 'h'.repeat(limits.accessLogNameCharsMax)] as const;
+  keep(recent, '2', 'a', ...longest);
+  t.match(recent.find('2'), [{ subject: longest[0], virtualHost: longest[1] }]);
+  keep(recent, '3', 'a', `${longest[0]}s`, `${longest[1]}h`);
+  t.match(recent.find('3'), [{ subject: '', virtualHost: '' }]);
+});
+
+t.test('who has no good token pushes nobody out', async (t) => {
+  const recent = new RecentRequests(3);
+  const watch = new RequestWatch(undefined, undefined, recent);
+  const refuse = (requestId: string, subject?: string): void => {
+    const { request } = new RecordedExchange({ requestId });
+    watch.refused(request, 'vh', { refusal: { code: 'token-missing', status: 401 }, subject });
+  };
+  keep(recent, '1');
+  refuse('2', 'bob');
+  for (let n = 0; n < 10; n++) refuse(`of nobody ${n}`);
+  t.match(recent.find('1'), [{ subject: 'alice' }]);
+  t.match(recent.find('2'), [{ subject: 'bob', outcome: 'refused', detail: 'token-missing', status: 401 }]);
+  t.strictSame(recent.find('of nobody 9'), []);
 });

@@ -194,6 +194,12 @@ export const workerMutants: readonly Mutant[] = [
         text: 'this.#watch.watch(this.caller, part);',
         becomes: '',
       },
+      {
+        slip: 'strangers push out what became of the requests of others',
+        text: "if (subject !== '')",
+        becomes: '',
+        noticedBy: ['observation/recent-requests'],
+      },
     ],
   ),
   ...mutantsOf(
