@@ -5,7 +5,7 @@ import type { ClientMessage } from '../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../protocol/json-scanner.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
-import { foldedArgument, type CuratedItem } from '../user-config/curation.js';
+import { folded, type CuratedItem } from '../user-config/curation.js';
 import type { RpcError } from './answers.js';
 import type { Edit } from './edits.js';
 
@@ -60,7 +60,7 @@ function closedCompletion(
   if (name === AMBIGUOUS) return invalidArguments('completion/complete');
   if (name === ABSENT || tape.kind(name) !== jsonKind.string) return undefined;
   const text = stringValue(body, tape.start(name), tape.end(name));
-  return closedArguments.has(foldedArgument(text)) ? argumentClosed(text) : undefined;
+  return closedArguments.has(folded(text)) ? argumentClosed(text) : undefined;
 }
 
 /** Of a large message it is there while the message is handed on; a small one is soon scanned again. */
@@ -78,7 +78,7 @@ function givenArgument(
   const past = tape.next(object);
   for (let node = object + 1; node < past; node = tape.next(node)) {
     const name = stringValue(body, tape.keyStart(node) - 1, tape.keyEnd(node) + 1);
-    if (closed.has(foldedArgument(name))) return name;
+    if (closed.has(folded(name))) return name;
   }
   return undefined;
 }

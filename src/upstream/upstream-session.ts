@@ -124,8 +124,8 @@ export class UpstreamSession {
   }
 
   /**
-   * What else the backend declared when it was last opened. Nothing where a list says what of it passes: nobody knows what a
-   * method does that is in no list.
+   * What else the backend declared when it was last opened. Nothing where the config keeps something of it from callers: nobody
+   * knows what a method reaches that is in no list.
    */
   get experimental(): readonly ExperimentalCapability[] {
     const { experimental } = this.#kept;

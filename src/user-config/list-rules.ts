@@ -1,6 +1,6 @@
 // What of a virtual host decides which items are in its merged lists, and the form in which that reaches another thread.
 import type { AllowedNames, CompiledBackend } from './compiled-config.js';
-import { curatedItems, entriesOf, type CuratedEntry } from './curation.js';
+import { curatedItems, entriesOf, isGuarding, type CuratedEntry } from './curation.js';
 
 export type RuledBackend = Pick<CompiledBackend, 'name' | 'prefix' | 'uriName' | 'allowedNames' | 'curation'>;
 
@@ -18,11 +18,12 @@ export function mayHaveTasks({ allowedNames: { tools } }: Pick<RuledBackend, 'al
   return tools?.size !== 0;
 }
 
-/** Whether a list says what of it passes, of whatever kind: then nothing passes that is in none. */
+/** Whether the config keeps something of it from callers, of whatever kind: then nothing passes of which it cannot say anything. */
 export function isLimited({
   allowedNames: { tools, prompts, resources },
-}: Pick<RuledBackend, 'allowedNames'>): boolean {
-  return tools !== undefined || prompts !== undefined || resources !== undefined;
+  curation,
+}: Pick<RuledBackend, 'allowedNames' | 'curation'>): boolean {
+  return tools !== undefined || prompts !== undefined || resources !== undefined || isGuarding(curation);
 }
 
 interface EncodedBackend {

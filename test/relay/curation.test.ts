@@ -164,9 +164,13 @@ t.test('a listed tool keeps every byte that the config says nothing of', async (
 t.test('of what cannot be shown the name is told', async (t) => {
   const tool = (name: string): string => `{"name":"${name}"}`;
   const backends = { b: { prefix: '', tools: { a: { name: 'z' }, h: { hidden: true } } }, c: {} };
-  const { text, unreachable } = listed(backends, { b: ['a', 'z', 'h', 'c-x', 'ok'].map(tool), c: [tool('x')] });
+  const { text, unreachable } = listed(backends, { b: ['a', 'z', 'h', 'H', 'c-x', 'ok'].map(tool), c: [tool('x')] });
   t.equal(text, ['c-x', 'ok', 'z'].map(tool).join());
-  t.same(unreachable, ['z', 'c-x'], 'a name that is given to another, and one that another prefix takes');
+  t.same(
+    unreachable,
+    ['z', 'H', 'c-x'],
+    'a name that is given to another, one too like a hidden one, and one that another prefix takes',
+  );
 });
 
 t.test('arguments of prompts', async (t) => {

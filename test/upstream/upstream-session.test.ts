@@ -585,6 +585,17 @@ t.test('what is experimental weighs until it is declared anew, or the session is
   const listed = virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7', allowed_tool_names: ['x'] } });
   scene.session.reconfigure(backendOf(listed, 'b'));
   t.same(names(), [], 'nothing that is in no list');
+  for (const [tools, isShown] of [
+    [{ x: { name: 'y', title: 'Y' } }, true],
+    [{ x: { hidden: true } }, false],
+    [{ x: { hidden_arguments: ['a'] } }, false],
+    [{ x: { fixed_arguments: { a: 1 } } }, false],
+  ] as const) {
+    const text = JSON.stringify({ b: { url: 'https://b.example:8443/mcp?tenant=7', tools } });
+    const curated = virtualHostOf(JSON.parse(text) as Parameters<typeof virtualHostOf>[0]);
+    scene.session.reconfigure(backendOf(curated, 'b'));
+    t.same(names(), isShown ? ['h/i'] : [], text);
+  }
   scene.session.close(NO_METADATA);
   t.equal(keptBytes, 0);
 });

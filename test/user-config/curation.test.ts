@@ -49,6 +49,29 @@ t.test('the name of a hidden tool may be another’s', async (t) => {
   t.equal(route('b-a'), 'b / x');
 });
 
+t.test('what is hidden or has closed arguments is not reached in other capitals either', async (t) => {
+  const tools = {
+    delete_file: { hidden: true },
+    read: { name: 'show', fixed_arguments: { root: '/h' } },
+    list: { hidden_arguments: ['all'] },
+    kiSs: { hidden: true },
+    KISS: { title: 'Another, which the config knows of' },
+    open: { name: 'start' },
+    x: { name: 'DELETE_file' },
+  };
+  const route = routes({ b: { tools } });
+  for (const name of ['DELETE_FILE', 'Delete_File', 'READ', 'read', 'LIST', 'kiss', 'ki\u017fs', '\u212aiss'])
+    t.equal(route(`b-${name}`), undefined, name);
+  t.equal(route('b-list'), 'b / list');
+  t.equal(route('b-KISS'), 'b / KISS', 'an entry of its own');
+  t.equal(route('b-DELETE_file'), 'b / x', 'a name that an entry gives');
+  t.equal(route('b-SHOW'), 'b / SHOW', 'which the backend does not have');
+  t.equal(route('b-OPEN'), 'b / OPEN', 'of which nothing is closed');
+  const prompt = routes({ b: { prompts: { sum: { hidden_arguments: ['n'] } }, tools } }, 'prompts');
+  t.equal(prompt('b-SUM'), undefined);
+  t.equal(prompt('b-READ'), 'b / READ');
+});
+
 t.test('allow-lists have the backend’s own names', async (t) => {
   const route = routes({
     b: { allowed_tool_names: ['a', 'h'], tools: { a: { name: 'z' }, c: { name: 'y' }, h: { hidden: true } } },

@@ -3,7 +3,7 @@
 import { cutsOf } from '../../protocol/json-cuts.js';
 import { isKey, stringValue } from '../../protocol/json-member.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
-import { foldedArgument, type CuratedItem } from '../../user-config/curation.js';
+import { folded, type CuratedItem } from '../../user-config/curation.js';
 import type { Edit } from '../edits.js';
 
 /** The name of a property of a tool's schema, and that of an argument of a prompt: `{"inputSchema":{"properties":{"v":…}}}`. */
@@ -22,8 +22,7 @@ export function curatedEdits(item: Buffer, { entry, closedArguments }: CuratedIt
   setText(edits, item, 'title', entry.title);
   setText(edits, item, 'description', entry.description);
   if (closedArguments.size === 0) return edits;
-  const isClosed = (start: number, end: number): boolean =>
-    closedArguments.has(foldedArgument(stringValue(item, start, end)));
+  const isClosed = (start: number, end: number): boolean => closedArguments.has(folded(stringValue(item, start, end)));
   const cut = (node: number, isUnwanted: (child: number) => boolean): void => {
     for (const { start, end } of cutsOf(tape, node, isUnwanted)) edits.push({ start, end, putIn: NOTHING });
   };

@@ -192,12 +192,12 @@ export const relayMutants: readonly Mutant[] = [
       },
       {
         slip: 'a fixed argument is let through in capitals',
-        text: 'if (closed.has(foldedArgument(name))) return name;',
+        text: 'if (closed.has(folded(name))) return name;',
         becomes: 'if (closed.has(name)) return name;',
       },
       {
         slip: 'a completion tells of a fixed argument',
-        text: 'return closedArguments.has(foldedArgument(text)) ? argumentClosed(text) : undefined;',
+        text: 'return closedArguments.has(folded(text)) ? argumentClosed(text) : undefined;',
         becomes: 'return undefined;',
       },
     ],
@@ -208,12 +208,17 @@ export const relayMutants: readonly Mutant[] = [
     [
       {
         slip: 'a renamed tool keeps its old name too',
-        text: 'return byBareName.has(name) ? undefined : name;',
-        becomes: 'return name;',
+        text: 'return byBareName.has(name) || isGuarded(items, name) ? undefined : name;',
+        becomes: 'return isGuarded(items, name) ? undefined : name;',
+      },
+      {
+        slip: 'a hidden tool is reached in capitals',
+        text: 'return byBareName.has(name) || isGuarded(items, name) ? undefined : name;',
+        becomes: 'return byBareName.has(name) ? undefined : name;',
       },
       {
         slip: 'two tools are listed under one name',
-        text: "return byName.has(bareName) ? 'taken' : { name: bareName };",
+        text: "return byName.has(bareName) || isGuarded(items, bareName) ? 'taken' : { name: bareName };",
         becomes: 'return { name: bareName };',
       },
     ],
@@ -391,8 +396,13 @@ export const relayMutants: readonly Mutant[] = [
     [
       {
         slip: 'a method of its own reaches what the allow-list of a backend keeps out',
-        text: 'return tools !== undefined || prompts !== undefined || resources !== undefined;',
-        becomes: 'return false;',
+        text: 'return tools !== undefined || prompts !== undefined || resources !== undefined || isGuarding(curation);',
+        becomes: 'return isGuarding(curation);',
+      },
+      {
+        slip: 'a method of its own reaches what of a backend is hidden',
+        text: ' || isGuarding(curation);',
+        becomes: ';',
       },
     ],
   ),
