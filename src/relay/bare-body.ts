@@ -1,7 +1,7 @@
 // The one change that a request's bytes undergo: `<prefix>-<name>` becomes `<name>`, and a resource's URI the backend's own
-// (decisions 2.6). Few undergo a second one, in what says which task they belong to, or in curated arguments. Hot.
+// (decisions 2.6). Few undergo others too, in what says which task they belong to, and in curated arguments. Hot.
 import type { ClientMessage } from '../protocol/json-rpc.js';
-import type { Edit } from './edits.js';
+import { partsOf, type Edit } from './edits.js';
 import type { NameRoute } from '../user-config/routing.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import type { UriRoute } from './uris.js';
@@ -29,19 +29,19 @@ export function bareUriBody(body: Buffer, message: ClientMessage, route: UriRout
   return { body, leftOut: { start: start + route.cutStart, end: start + route.cutEnd } };
 }
 
-/** The message with one change more. What lies between two changes is copied. */
+/** The message with one change more, in what has not been changed. What lies between two changes is copied. */
 export function withEdit(message: OutgoingMessage, edit: Edit | undefined): OutgoingMessage {
-  if (edit === undefined) return message;
+  return edit === undefined ? message : withEdits(message, [edit]);
+}
+
+/** The same with several, in any order. They become one change, and what lies within it is not to be changed again. */
+export function withEdits(message: OutgoingMessage, edits: readonly Edit[]): OutgoingMessage {
+  if (edits.length === 0) return message;
   const { body, leftOut, putIn = NOTHING } = message;
-  if (leftOut === undefined) return { body, leftOut: { start: edit.start, end: edit.end }, putIn: edit.putIn };
-  const other = { start: leftOut.start, end: leftOut.end, putIn };
-  const [first, second] = edit.start < other.start ? [edit, other] : [other, edit];
-  const between = body.subarray(first.end, second.start);
-  return {
-    body,
-    leftOut: { start: first.start, end: second.end },
-    putIn: Buffer.concat([first.putIn, between, second.putIn]),
-  };
+  const parts = partsOf(body, leftOut === undefined ? edits : [{ ...leftOut, putIn }, ...edits]);
+  const start = parts[0]!.length;
+  const end = body.length - parts[parts.length - 1]!.length;
+  return { body, leftOut: { start, end }, putIn: Buffer.concat(parts.slice(1, -1)) };
 }
 
 const NOTHING = Buffer.alloc(0);

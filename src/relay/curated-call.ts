@@ -11,8 +11,13 @@ import type { Edit } from './edits.js';
 
 /** The names of arguments: `{"params":{"arguments":{"v":…}}}`. As deep as clients' messages are looked at. */
 const ARGUMENT_DEPTH = 3;
+/** The same in the context of a completion: `{"arguments":{"v":…}}`. */
+const CONTEXT_DEPTH = 2;
+
+const CONTEXT_KIB = limits.readAtOnceBytesMax / 1024;
 
 const ownTape = new JsonScanner();
+const contextTape = new JsonScanner();
 
 /** @returns what has to change beside the name; `undefined` when nothing has to. */
 export function curatedArguments(
@@ -24,26 +29,41 @@ export function curatedArguments(
   const tape = tapeOf(body, message);
   if (tape === undefined) return invalidArguments(message.method);
   const params = findMember(tape, body, 0, 'params');
-  if (message.method === 'completion/complete') return closedCompletion(tape, body, params, item);
-  const { fixedMembers } = item;
+  if (message.method === 'completion/complete')
+    return closedCompletion(tape, body, params, item) ?? curatedContext(tape, body, params, message, item);
   const values = findMember(tape, body, params, 'arguments');
-  if (values === AMBIGUOUS) return invalidArguments(message.method);
-  if (values === ABSENT) {
-    if (fixedMembers === '') return undefined;
-    // There is a name, so that something follows.
-    const at = message.paramsStart + 1;
-    return { start: at, end: at, putIn: Buffer.from(`"arguments":{${fixedMembers}},`) };
-  }
-  const start = tape.start(values);
+  if (values !== ABSENT) return givenArguments(tape, body, values, message.nameStart, message.method, item);
+  if (item.fixedMembers === '') return undefined;
+  const at = message.nameEnd;
+  return { start: at, end: at, putIn: Buffer.from(`,"arguments":{${item.fixedMembers}}`) };
+}
+
+/** @param values what `arguments` are, or `AMBIGUOUS`. @param nameAt where the change stands that the name undergoes. */
+function givenArguments(
+  tape: JsonScanner,
+  bytes: Buffer,
+  values: number,
+  nameAt: number,
+  method: string,
+  { closedArguments, fixedMembers }: CuratedItem,
+): Edit | RpcError | undefined {
+  if (values === AMBIGUOUS) return invalidArguments(method);
   if (tape.kind(values) === jsonKind.null) {
-    return fixedMembers === '' ? undefined : { start, end: tape.end(values), putIn: Buffer.from(`{${fixedMembers}}`) };
+    const [start, end] = [tape.start(values), tape.end(values)];
+    return fixedMembers === '' ? undefined : { start, end, putIn: Buffer.from(`{${fixedMembers}}`) };
   }
-  if (tape.kind(values) !== jsonKind.object) return invalidArguments(message.method);
-  const given = givenArgument(tape, body, values, item.closedArguments);
+  if (tape.kind(values) !== jsonKind.object) return invalidArguments(method);
+  const given = givenArgument(tape, bytes, values, closedArguments);
   if (given !== undefined) return argumentClosed(given);
-  if (fixedMembers === '') return undefined;
-  const isEmpty = tape.next(values) === values + 1;
-  return { start: start + 1, end: start + 1, putIn: Buffer.from(isEmpty ? fixedMembers : `${fixedMembers},`) };
+  return fixedMembers === '' ? undefined : membersPutIn(tape, values, nameAt, fixedMembers);
+}
+
+/** At that end of the object where the name is: what lies between two changes is copied, and arguments may be large. */
+function membersPutIn(tape: JsonScanner, object: number, nameAt: number, members: string): Edit {
+  const isEmpty = tape.next(object) === object + 1;
+  const isNameBehind = nameAt > tape.start(object);
+  const at = isNameBehind ? tape.end(object) - 1 : tape.start(object) + 1;
+  return { start: at, end: at, putIn: Buffer.from(isEmpty ? members : isNameBehind ? `,${members}` : `${members},`) };
 }
 
 /** What a completion is for is one argument. */
@@ -61,6 +81,32 @@ function closedCompletion(
   if (name === ABSENT || tape.kind(name) !== jsonKind.string) return undefined;
   const text = stringValue(body, tape.start(name), tape.end(name));
   return closedArguments.has(folded(text)) ? argumentClosed(text) : undefined;
+}
+
+/** The other arguments that a completion goes by, where its client tells of some: deeper than messages are looked at. */
+function curatedContext(
+  tape: JsonScanner,
+  body: Buffer,
+  params: number,
+  { method, nameStart }: ClientMessage,
+  item: CuratedItem,
+): Edit | RpcError | undefined {
+  const context = findMember(tape, body, params, 'context');
+  if (context === ABSENT || (context !== AMBIGUOUS && tape.kind(context) === jsonKind.null)) return undefined;
+  if (context === AMBIGUOUS || tape.kind(context) !== jsonKind.object) return invalidContext(method);
+  const start = tape.start(context);
+  const bytes = body.subarray(start, tape.end(context));
+  if (bytes.length > limits.readAtOnceBytesMax || !contextTape.scan(bytes, CONTEXT_DEPTH))
+    return invalidContext(method);
+  const values = findMember(contextTape, bytes, 0, 'arguments');
+  const nameAt = nameStart - start;
+  if (values === ABSENT && item.fixedMembers === '') return undefined;
+  const edit =
+    values === ABSENT
+      ? membersPutIn(contextTape, 0, nameAt, `"arguments":{${item.fixedMembers}}`)
+      : givenArguments(contextTape, bytes, values, nameAt, method, item);
+  if (edit === undefined || 'code' in edit) return edit;
+  return { start: edit.start + start, end: edit.end + start, putIn: edit.putIn };
 }
 
 /** Of a large message it is there while the message is handed on; a small one is soon scanned again. */
@@ -89,4 +135,11 @@ function argumentClosed(name: string): RpcError {
 
 function invalidArguments(method: string): RpcError {
   return { code: rpcCodes.invalidParams, message: `Invalid arguments of ${method}: they must be an object, once` };
+}
+
+function invalidContext(method: string): RpcError {
+  return {
+    code: rpcCodes.invalidParams,
+    message: `Invalid context of ${method}: it must be an object of ${CONTEXT_KIB} KiB at most, once`,
+  };
 }

@@ -17,7 +17,7 @@ import {
   unknownTool,
   type RpcError,
 } from './answers.js';
-import { bareNameBody, bareUriBody, withEdit } from './bare-body.js';
+import { bareNameBody, bareUriBody, withEdit, withEdits } from './bare-body.js';
 import { curatedArguments } from './curated-call.js';
 import type { GateRules } from './gate.js';
 import { routeName, routeTask, type NameRoute } from '../user-config/routing.js';
@@ -220,10 +220,13 @@ function findTarget(
 
 /** With the backend's own name, and the arguments that the config fixes. */
 function outgoingTo(body: Buffer, message: ClientMessage, route: NameRoute): OutgoingMessage | RpcError {
-  const outgoing = withBareTask(bareNameBody(body, message, route), message, route.backend);
-  if (route.curated === undefined) return outgoing;
-  const edit = curatedArguments(body, message, route.curated);
-  return edit !== undefined && 'code' in edit ? edit : withEdit(outgoing, edit);
+  const named = bareNameBody(body, message, route);
+  if (route.curated === undefined) return withBareTask(named, message, route.backend);
+  const fixing = curatedArguments(body, message, route.curated);
+  if (fixing !== undefined && 'code' in fixing) return fixing;
+  // At once with the name: any of the three may stand between the two others.
+  const edits = [fixing, bareTaskEdit(body, message, route.backend)].filter((edit) => edit !== undefined);
+  return withEdits(named, edits);
 }
 
 /** How long a backend may say nothing, ms: the result of a task is waited for as long as the task takes. */

@@ -8,6 +8,7 @@ import { mergeLists } from '../../src/relay/list-merge/merge.js';
 import { readTarget, type NoTarget, type Target, type TargetMethod } from '../../src/relay/targets.js';
 import type { OutgoingMessage } from '../../src/upstream/http-upstream.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
+import { limits } from '../../src/shared/limits.js';
 import { fuzzInputs } from '../support/fuzz-inputs.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
@@ -55,6 +56,16 @@ function sent(backends: Backends, text: string, method?: TargetMethod): string {
   return 'error' in target ? target.error.message : sentText(target.outgoing);
 }
 
+/** The same for a message that is not read at once. */
+async function largeTarget(backends: Backends, text: string, method: TargetMethod): Promise<Target | NoTarget> {
+  const body = Buffer.from(text);
+  return new Promise((resolve) => {
+    readLargeClientMessage('s', body, (message) => {
+      resolve(readTarget(method, hostOf(backends), body, message as ClientMessage).target);
+    });
+  });
+}
+
 function call(params: string): string {
   return `{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":${params}}`;
 }
@@ -79,14 +90,40 @@ t.test('a fixed argument is put into the bytes of the call, whatever form they h
   const fixed = '"v":7,"w":"ü\\""';
   for (const [params, expected] of [
     ['{"name":"b-say","arguments":{"n":1.0,"n":2 }}', `{"name":"echo","arguments":{${fixed},"n":1.0,"n":2 }}`],
-    ['{"arguments":{ "n":1.0},"name" : "b-say"}', `{"arguments":{${fixed}, "n":1.0},"name" : "echo"}`],
+    ['{"arguments":{ "n":1.0 },"name" : "b-say"}', `{"arguments":{ "n":1.0 ,${fixed}},"name" : "echo"}`],
+    ['{"arguments":{},"name" : "b-say"}', `{"arguments":{${fixed}},"name" : "echo"}`],
     ['{"name":"b-say","arguments":{}}', `{"name":"echo","arguments":{${fixed}}}`],
     ['{"name":"b-say","arguments":{ }}', `{"name":"echo","arguments":{${fixed} }}`],
     ['{"name":"b-say","arguments":null}', `{"name":"echo","arguments":{${fixed}}}`],
-    ['{ "name":"b-say"}', `{"arguments":{${fixed}}, "name":"echo"}`],
+    ['{ "name":"b-say" ,"x":{}}', `{ "name":"echo","arguments":{${fixed}} ,"x":{}}`],
     ['{"name":"b-s\\u0061y","ar\\u0067uments":{"a":1}}', `{"name":"echo","ar\\u0067uments":{${fixed},"a":1}}`],
   ] as const)
     t.equal(sent(backends, call(params)), call(expected), params);
+});
+
+t.test('name, arguments and the related task change together, in whatever order they stand', async (t) => {
+  const backends = { docs: { tools: { read: { fixed_arguments: { root: '/h' } } } } };
+  const task = (id: string): string => `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"${id}"}}`;
+  for (const [given, before, behind] of [
+    ['{"path":"x"}', '{"path":"x","root":"/h"}', '{"root":"/h","path":"x"}'],
+    ['null', '{"root":"/h"}', '{"root":"/h"}'],
+  ] as const) {
+    const name = ['"name":"docs-read"', '"name":"read"'] as const;
+    const meta = [task('docs-7'), task('7')] as const;
+    const early = [`"arguments":${given}`, `"arguments":${before}`] as const;
+    const late = [`"arguments":${given}`, `"arguments":${behind}`] as const;
+    for (const members of [
+      [name, late, meta],
+      [name, meta, late],
+      [meta, name, late],
+      [meta, early, name],
+      [early, meta, name],
+      [early, name, meta],
+    ]) {
+      const [asked, expected] = [0, 1].map((side) => call(`{${members.map((member) => member[side]).join()}}`));
+      t.equal(sent(backends, asked!), expected, asked!);
+    }
+  }
 });
 
 t.test('an argument that is fixed or hidden is refused, in whatever spelling', async (t) => {
@@ -109,7 +146,7 @@ t.test('prompts and their completions likewise', async (t) => {
   const get = '{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"b-hello"}}';
   t.equal(
     sent(backends, get, 'prompts/get'),
-    '{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"arguments":{"lang":"de"},"name":"greet"}}',
+    '{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"greet","arguments":{"lang":"de"}}}',
   );
   const complete = (name: string, argument: string): string =>
     `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"${name}"},"argument":{"name":"${argument}","value":"x"}}}`;
@@ -118,21 +155,63 @@ t.test('prompts and their completions likewise', async (t) => {
   t.match(sent(backends, complete('b-greet', 'who'), 'completion/complete'), 'Unknown prompt: b-greet');
 });
 
-t.test('a large call is read as a small one is', async (t) => {
-  const host = hostOf({ b: { tools: { echo: { fixed_arguments: { v: 7 } } } } });
-  const filler = 'x'.repeat(3 * 1024 * 1024);
-  for (const [args, expected] of [
-    [`{"f":"${filler}"}`, call(`{"name":"echo","arguments":{"v":7,"f":"${filler}"}}`)],
-    [`{"f":"${filler}","V":1}`, 'Argument not accepted: V'],
+t.test('other arguments that a completion goes by are held against the config too', async (t) => {
+  const greet = { name: 'hello', fixed_arguments: { lang: 'de' }, hidden_arguments: ['mood'] };
+  const backends = { b: { prompts: { greet, closed: { hidden_arguments: ['mood'] } } } };
+  const complete = (name: string, before: string, behind: string): string =>
+    `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{${before}"ref":{"type":"ref/prompt","name":"${name}"},"argument":{"name":"who","value":"x"}${behind}}}`;
+  const asked = (context: string, name = 'hello'): string =>
+    sent(backends, complete(`b-${name}`, '', `,"context":${context}`), 'completion/complete');
+  const given = (context: string): string => complete('greet', '', `,"context":${context}`);
+  for (const [context, expected] of [
+    ['{"arguments":{"a":"1" }}', '{"arguments":{"lang":"de","a":"1" }}'],
+    ['{"arguments":{}, "n":1.0}', '{"arguments":{"lang":"de"}, "n":1.0}'],
+    ['{"arguments":null}', '{"arguments":{"lang":"de"}}'],
+    ['{"n":1.0}', '{"arguments":{"lang":"de"},"n":1.0}'],
+    ['{ }', '{"arguments":{"lang":"de"} }'],
+    ['null', 'null'],
+    ['{"arguments":{"a":{"lang":1}}}', '{"arguments":{"lang":"de","a":{"lang":1}}}'],
+  ] as const)
+    t.equal(asked(context), given(expected), context);
+  const first = complete('b-hello', '"context":{"arguments":{"a":"1"}},', '');
+  t.equal(
+    sent(backends, first, 'completion/complete'),
+    complete('greet', '"context":{"arguments":{"a":"1","lang":"de"}},', ''),
+  );
+  t.equal(
+    sent(backends, complete('b-hello', '', ''), 'completion/complete'),
+    complete('greet', '', ''),
+    'none is made',
+  );
+  const other = complete('b-closed', '', ',"context":{"arguments":{"a":"1"}}');
+  t.equal(sent(backends, other, 'completion/complete'), other.replace('b-', ''), 'nothing is fixed');
+  for (const name of ['lang', 'LANG', 'l\\u0061ng', 'mood'])
+    t.match(asked(`{"arguments":{"a":"1","${name}":"x"}}`), /^Argument not accepted: /, name);
+  t.match(asked('{"arguments":{"mood":"x"}}', 'closed'), 'Argument not accepted: mood');
+  for (const context of ['{"arguments":[]}', '{"arguments":{},"Arguments":{"lang":"x"}}'])
+    t.match(asked(context), /^Invalid arguments of completion\/complete/, context);
+  for (const context of ['[]', '7', '{},"context":{"arguments":{"lang":"x"}}'])
+    t.match(asked(context), /^Invalid context of completion\/complete/, context);
+  const long = complete('b-hello', '', `,"context":{"arguments":{"a":"${'x'.repeat(limits.readAtOnceBytesMax)}"}}`);
+  const target = await largeTarget(backends, long, 'completion/complete');
+  t.match(target, { error: { message: /^Invalid context of completion\/complete: .* 128 KiB/ } });
+});
+
+t.test('a large call is read as a small one is, and little of it is copied', async (t) => {
+  const backends = { b: { tools: { echo: { fixed_arguments: { v: 7 } } } } };
+  const filler = `"f":"${'x'.repeat(3 * 1024 * 1024)}"`;
+  for (const [params, expected] of [
+    [`{"name":"b-echo","arguments":{${filler}}}`, `{"name":"echo","arguments":{"v":7,${filler}}}`],
+    [`{"arguments":{${filler}},"name":"b-echo"}`, `{"arguments":{${filler},"v":7},"name":"echo"}`],
+    [`{"_meta":{${filler}},"name":"b-echo"}`, `{"_meta":{${filler}},"name":"echo","arguments":{"v":7}}`],
+    [`{"name":"b-echo","_meta":{${filler}}}`, `{"name":"echo","arguments":{"v":7},"_meta":{${filler}}}`],
+    [`{"name":"b-echo","arguments":{${filler},"V":1}}`, undefined],
   ] as const) {
-    const body = Buffer.from(call(`{"name":"b-echo","arguments":${args}}`));
-    const result = await new Promise<string>((resolve) => {
-      readLargeClientMessage('s', body, (message) => {
-        const { target } = readTarget('tools/call', host, body, message as ClientMessage);
-        resolve('error' in target ? target.error.message : sentText(target.outgoing));
-      });
-    });
-    t.ok(result === expected, `${result.length} bytes`);
+    const target = await largeTarget(backends, call(params), 'tools/call');
+    const result = 'error' in target ? target.error.message : sentText(target.outgoing);
+    const isExpected = result === (expected === undefined ? 'Argument not accepted: V' : call(expected));
+    t.ok(isExpected, `${result.length} bytes`);
+    if (!('error' in target)) t.ok(target.outgoing.putIn!.length < 100, `${target.outgoing.putIn!.length} bytes anew`);
   }
 });
 
@@ -261,41 +340,81 @@ function token(random: Random, text: string): string {
   return random.chance(0.8) ? JSON.stringify(text) : escapedToken(random, text);
 }
 
+/** The members of a call's params, as texts; the arguments as what stands in their braces, or in their place. */
+interface CallMembers {
+  readonly name: string;
+  readonly form: 'object' | 'null' | 'absent';
+  readonly given: string;
+  readonly fixed: string;
+  readonly task: string | undefined;
+}
+
+/** @param order in which they stand. */
+function paramsText(order: readonly string[], { name, form, given, fixed, task }: CallMembers): string {
+  const isNameBehind = order.indexOf('arguments') < order.indexOf('name');
+  const inside = (isNameBehind ? [given, fixed] : [fixed, given]).filter((text) => text !== '').join();
+  const texts: Record<string, string | undefined> = {
+    name: `"name" : ${name}${form === 'absent' && fixed !== '' ? `,"arguments":{${fixed}}` : ''}`,
+    arguments:
+      form === 'absent' ? undefined : `"arguments": ${form === 'null' && fixed === '' ? 'null' : `{${inside}}`}`,
+    task: task && `"_meta":{ "io.modelcontextprotocol/related-task" :{"taskId":${task} } }`,
+  };
+  const members = order.map((member) => texts[member]).filter((text) => text !== undefined);
+  return `{${members.join(' , ')}}`;
+}
+
+/** What the backend of this name gets as the id of a task. */
+function bareTask(task: string, backend: string): string {
+  const id = JSON.parse(task) as string;
+  if (!id.startsWith(`${backend}-`)) return task;
+  // What is written plainly keeps the form of its rest.
+  return task.startsWith(`"${backend}-`)
+    ? `"${task.slice(backend.length + 2)}`
+    : JSON.stringify(id.slice(backend.length + 1));
+}
+
 t.test('random calls', async (t) => {
   const random = new Random(1311);
-  const counts = { unknown: 0, refused: 0, fixed: 0, plain: 0 };
+  const counts = { unknown: 0, refused: 0, fixed: 0, 'fixed, with a task': 0, plain: 0 };
   for (let round = 0; round < INPUTS; round += 1) {
     const scene = new Scene(random);
     const backend = random.pick(Object.keys(scene.backends));
-    const name = random.chance(0.8) ? scene.fullName(backend, random.pick(NAMES)) : random.pick(['p-x', 'm-a-b', 'q']);
+    const bareNames = random.chance(0.5) ? NAMES : Object.keys(scene.backends[backend]!.tools ?? {}).concat('x');
+    const name = random.chance(0.9)
+      ? scene.fullName(backend, random.pick(bareNames))
+      : random.pick(['p-x', 'm-a-b', 'q']);
+    const form = random.pick(['object', 'object', 'object', 'null', 'absent'] as const);
     const members = ARGUMENTS.filter(() => random.chance(0.15)).concat(random.chance(0.5) ? ['other'] : []);
-    const spelt = members.map((member) => (random.chance(0.2) ? member.toUpperCase() : member));
+    const spelt =
+      form === 'object' ? members.map((member) => (random.chance(0.2) ? member.toUpperCase() : member)) : [];
     const given = spelt.map((member) => `${token(random, member)} :${randomJson(random, 2)}`).join(',');
     const nameToken = token(random, name);
-    const isFirst = random.chance(0.5);
-    const params = (nameText: string, fixed: string): string => {
-      const args = `"arguments": {${fixed}${fixed !== '' && given !== '' ? ',' : ''}${given}}`;
-      const said = `"name":${nameText}`;
-      return `{${isFirst ? `${args}, ${said}` : `${said},${args} `}}`;
-    };
-    const body = call(params(nameToken, ''));
+    const taskId = random.pick([`${backend}-7`, `${backend}-é-`, 'q-7']);
+    const task = random.chance(0.7) ? token(random, taskId) : undefined;
+    const order = ['name', 'arguments', 'task'].sort(() => random.fraction() - 0.5);
+    const body = call(paramsText(order, { name: nameToken, form, given, fixed: '', task }));
     const result = sent(scene.backends, body);
     const route = scene.route(name);
     const fixed = JSON.stringify(route?.entry?.fixed_arguments ?? {}).slice(1, -1);
     const refused = spelt.find((member) => isClosed(route?.entry, member));
     const bareToken = route && (nameToken.includes('\\') ? JSON.stringify(route.bareName) : `"${route.bareName}"`);
+    const taskThere = task && route && bareTask(task, route.backend);
     const expected =
       route === undefined
         ? `Unknown tool: ${name}`
         : refused !== undefined
           ? `Argument not accepted: ${refused}`
-          : call(params(bareToken!, fixed));
-    counts[route === undefined ? 'unknown' : refused !== undefined ? 'refused' : fixed === '' ? 'plain' : 'fixed'] += 1;
+          : call(paramsText(order, { name: bareToken!, form, given, fixed, task: taskThere }));
+    if (route === undefined) counts.unknown += 1;
+    else if (refused !== undefined) counts.refused += 1;
+    else if (fixed === '') counts.plain += 1;
+    else counts[taskThere === task ? 'fixed' : 'fixed, with a task'] += 1;
     if (result !== expected) t.equal(result, expected, printable(`${JSON.stringify(scene.backends)} ${body}`));
     if (route !== undefined && refused === undefined) {
-      const { params: walked } = JSON.parse(result) as { params: { name: string; arguments: Record<string, unknown> } };
-      const { params: before } = JSON.parse(body) as { params: { arguments: Record<string, unknown> } };
-      t.same(walked, { name: route.bareName, arguments: { ...before.arguments, ...route.entry?.fixed_arguments } });
+      const { params: walked } = JSON.parse(result) as { params: { name: string; arguments?: object | null } };
+      const { params: before } = JSON.parse(body) as { params: { arguments?: object | null } };
+      const { name: bareName, arguments: values = {} } = walked;
+      t.same([bareName, values ?? {}], [route.bareName, { ...before.arguments, ...route.entry?.fixed_arguments }]);
     }
   }
   for (const [what, count] of Object.entries(counts)) t.ok(count > INPUTS / 30, `${count} ${what}`);

@@ -75,7 +75,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       return memberText(text, 'result', 'asked') ?? memberText(text, 'result') ?? text;
     };
     t.equal(await ask('prompts/list', '{}'), '{"prompts":[{"name":"greet","arguments":[{"name":"who"}]}]}');
-    t.equal(await ask('prompts/get', '{"name":"greet"}'), '{"arguments":{"l":"de"},"name":"hi"}');
+    t.equal(await ask('prompts/get', '{"name":"greet"}'), '{"name":"hi","arguments":{"l":"de"}}');
     const complete = (name: string, argument: string): string =>
       `{"ref":{"type":"ref/prompt","name":"${name}"},"argument":{"name":"${argument}","value":""}}`;
     t.equal(await ask('completion/complete', complete('greet', 'who')), complete('hi', 'who'));

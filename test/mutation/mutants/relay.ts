@@ -187,7 +187,7 @@ export const relayMutants: readonly Mutant[] = [
     [
       {
         slip: 'arguments that are there twice are let through',
-        text: 'if (values === AMBIGUOUS) return invalidArguments(message.method);',
+        text: 'if (values === AMBIGUOUS) return invalidArguments(method);',
         becomes: '',
       },
       {
@@ -199,6 +199,16 @@ export const relayMutants: readonly Mutant[] = [
         slip: 'a completion tells of a fixed argument',
         text: 'return closedArguments.has(folded(text)) ? argumentClosed(text) : undefined;',
         becomes: 'return undefined;',
+      },
+      {
+        slip: 'a completion goes by a fixed argument of the client’s',
+        text: ' ?? curatedContext(tape, body, params, message, item);',
+        becomes: ';',
+      },
+      {
+        slip: 'what is fixed goes to the far end of large arguments',
+        text: 'const isNameBehind = nameAt > tape.start(object);',
+        becomes: 'const isNameBehind = nameAt < 0;',
       },
     ],
   ),
