@@ -1,5 +1,6 @@
 // A line in the log for each change that somebody makes: who, what, and how it was before and after. No secrets: of a URL its
-// origin, of what may be large its beginning, and of both a hash, so that it is seen whether they are others. Cold.
+// origin, of what may be large its beginning, of fixed arguments their names, and of each a hash, so that it is seen whether
+// they are others. Cold.
 import { createHash } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import { subjectHash, type Logger } from '../shared/logger.js';
@@ -79,9 +80,10 @@ export class AuditTrail {
       const some = value.slice(0, limits.auditSubjectsMax).map((subject) => this.#who(String(subject)));
       return value.length > some.length ? { count: value.length, hash: hashOf(value), first: some } : some;
     }
-    const text = JSON.stringify(value);
-    if (text.length <= limits.auditValueCharsMax) return value;
-    return { chars: text.length, hash: hashOf(value), beginning: text.slice(0, limits.auditValueCharsMax) };
+    const text = JSON.stringify(value, hashArguments);
+    if (text.length <= limits.auditValueCharsMax) return JSON.parse(text);
+    const chars = JSON.stringify(value).length;
+    return { chars, hash: hashOf(value), beginning: text.slice(0, limits.auditValueCharsMax) };
   }
 
   #who(subject: string): string {
@@ -106,6 +108,12 @@ function identityOf(thing: object | undefined): object {
 /** A path or a query may be as good as a password. */
 function placeOf(url: string): object {
   return { origin: URL.canParse(url) ? new URL(url).origin : '', hash: hashOf(url) };
+}
+
+/** Of a curation, wherever it stands: a fixed argument may be a tenant or a key. */
+function hashArguments(member: string, value: unknown): unknown {
+  if (member !== 'fixed_arguments' || typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, fixed]) => [name, { hash: hashOf(fixed) }]));
 }
 
 function hashOf(value: unknown): string {

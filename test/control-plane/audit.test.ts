@@ -137,3 +137,34 @@ t.test('a line is as long as it may be, however much was changed', async (t) => 
   t.match(after['subjects'], { count: 5_000, hash: /^[0-9a-f]{12}$/ });
   t.match(after['servers'], { chars: JSON.stringify(servers).length, hash: /^[0-9a-f]{12}$/ });
 });
+
+t.test('fixed arguments have their names and hashes of their values, wherever they stand', async (t) => {
+  const tell = (before: object | undefined, after: object): { readonly text: string; readonly line: Line } => {
+    const lines: string[] = [];
+    const note = new ChangeNote();
+    note.made(before, after);
+    const request = { operation: 'o', requestId: 'r', subject: 's', fault: '', unpublished: 0 };
+    new AuditTrail(logInto(lines), 'hash').write(request, note);
+    return { text: lines[0] ?? '', line: JSON.parse(lines[0] ?? '{}') as Line };
+  };
+  const curated = (tenant: string, more = {}): object => ({
+    tools: { read: { name: 'look', fixed_arguments: { tenant, depth: { key: `${tenant}-key` } } } },
+    ...more,
+  });
+  const hash = /^[0-9a-f]{12}$/;
+  const hashed = { tools: { read: { name: 'look', fixed_arguments: { tenant: { hash }, depth: { hash } } } } };
+  const server = { id: 'x', name: 'files' };
+  const { text, line } = tell({ ...server, curation: curated('acme') }, { ...server, curation: curated('umbrella') });
+  t.match(line, { before: { curation: hashed }, after: { curation: hashed } });
+  t.notSame(line['before'], line['after'], 'that it is another is seen');
+  t.notMatch(text, /acme|umbrella/);
+
+  const servers = [{ id: 'x', name: 'files', tools: ['read'], curation: curated('acme') }];
+  const composition = tell(undefined, { id: 'y', name: 'desk', servers });
+  t.match(composition.line, { after: { servers: [{ name: 'files', curation: hashed }] } });
+  t.notMatch(composition.text, /acme/);
+  const long = curated('acme', { prompts: { sum: { description: 'd'.repeat(limits.auditValueCharsMax) } } });
+  const cut = tell(undefined, { ...server, curation: long });
+  t.match(cut.line, { after: { curation: { chars: JSON.stringify(long).length, hash, beginning: /"tenant":\{"hash"/ } } });
+  t.notMatch(cut.text, /acme/, 'nor where it is cut');
+});
