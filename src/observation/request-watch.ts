@@ -125,6 +125,7 @@ export class WatchedRequest implements ExchangeWatcher {
   method: string;
   backend = '';
   tool = '';
+  prompt = '';
   outcome: RequestOutcome = 'ok';
   /** The code of a refusal or of an error, the kind of a fault; `''` when all is well. */
   detail: string | number = '';
@@ -147,11 +148,12 @@ export class WatchedRequest implements ExchangeWatcher {
     return this.#watch.isToolErrorTold;
   }
 
-  onIdentified(method: string, backend: string, tool: string): void {
+  onIdentified(method: string, backend: string, name: string): void {
     // A client's response has no method.
     this.method = method === '' ? 'response' : method;
     this.backend = backend;
-    this.tool = tool;
+    if (method === 'prompts/get') this.prompt = name;
+    else this.tool = name;
   }
 
   onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void {

@@ -85,13 +85,13 @@ function backendSpan(
 }
 
 /** Of both spans. */
-function attributesOf({ method, backend, tool, outcome, detail }: WatchedRequest, { rpcId }: RequestTrace): Attributes {
-  const isCall = method === 'tools/call';
+function attributesOf(request: WatchedRequest, { rpcId }: RequestTrace): Attributes {
+  const { method, backend, tool, prompt, outcome, detail } = request;
   return {
     'mcp.method.name': bounded(method),
-    'gen_ai.operation.name': isCall ? 'execute_tool' : undefined,
-    'gen_ai.tool.name': isCall && tool !== '' ? bounded(tool) : undefined,
-    'gen_ai.prompt.name': method === 'prompts/get' && tool !== '' ? bounded(tool) : undefined,
+    'gen_ai.operation.name': method === 'tools/call' ? 'execute_tool' : undefined,
+    'gen_ai.tool.name': tool === '' ? undefined : bounded(tool),
+    'gen_ai.prompt.name': prompt === '' ? undefined : bounded(prompt),
     'jsonrpc.request.id': rpcId === '' ? undefined : idText(rpcId),
     'switchyard.backend': backend === '' ? undefined : backend,
     'error.type': outcome === 'ok' ? undefined : outcome === 'tool-error' ? 'tool_error' : String(detail),
@@ -110,9 +110,9 @@ function ownAttributes({ exchange, caller }: WatchedRequest, status: number): At
   };
 }
 
-function nameOf({ method, tool }: WatchedRequest): string {
-  const hasTarget = (method === 'tools/call' || method === 'prompts/get') && tool !== '';
-  return bounded(hasTarget ? `${method} ${tool}` : method);
+function nameOf({ method, tool, prompt }: WatchedRequest): string {
+  const target = tool + prompt;
+  return bounded(target === '' ? method : `${method} ${target}`);
 }
 
 /** A string without its quotes, a number as it is written. */

@@ -168,21 +168,21 @@ export class Dispatcher {
     exchange: Exchange,
     message: ClientMessage,
   ): void {
-    const { target, tool } = readTarget(method, caller.virtualHost, exchange.request.body, message);
+    const { target, name } = readTarget(method, caller.virtualHost, exchange.request.body, message);
     if ('error' in target) {
-      exchange.watcher?.onIdentified(method, '', tool);
+      exchange.watcher?.onIdentified(method, '', name);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
       answerError(exchange, idOf(exchange, message), isUndeclared ? methodNotFound(method) : target.error);
       return;
     }
-    this.#relayTo(target, session, exchange, message, tool);
+    this.#relayTo(target, session, exchange, message, name);
   }
 
-  #relayTo(target: Target, session: Session, exchange: Exchange, message: ClientMessage, tool: string): void {
+  #relayTo(target: Target, session: Session, exchange: Exchange, message: ClientMessage, name: string): void {
     const { backend, outgoing, gate, uriPlaces, taskPlaces } = target;
     const { method } = message;
     const id = idOf(exchange, message);
-    exchange.watcher?.onIdentified(method, backend.name, tool);
+    exchange.watcher?.onIdentified(method, backend.name, name);
     if (!hasRoom(session, exchange, id)) return;
     const upstream = session.upstream(backend);
     const metadata = metadataFor(backend, exchange.request);

@@ -130,9 +130,9 @@ export interface ExchangeWatcher {
   readonly isToolErrorTold: boolean;
   /**
    * It is known what the request is.
-   * @param backend and `tool` are `''` where the method has none.
+   * @param backend and `name`, of a tool or a prompt, are `''` where the method has none.
    */
-  onIdentified(method: string, backend: string, tool: string): void;
+  onIdentified(method: string, backend: string, name: string): void;
   /**
    * The answer is known, and will be given; of answers without a story of their own, as an empty list, this is not called.
    * @param detail the code of an error or a refusal, the kind of a fault; `''` when all is well.

@@ -57,8 +57,8 @@ export interface NoTarget {
 
 export interface TargetReading {
   readonly target: Target | NoTarget;
-  /** For the access log: the bare name of a tool, or what the caller has called so. Others' names are not logged. */
-  readonly tool: string;
+  /** For logs and traces: the bare name of a tool or a prompt, or what the caller has called so; `''` for all else. */
+  readonly name: string;
 }
 
 interface MethodRules {
@@ -167,7 +167,7 @@ export function readTarget(
   const rules = METHODS[method];
   if (nameStart === -1) {
     const error = { code: rpcCodes.invalidParams, message: `Invalid params of ${method}: ${MEMBERS[method]}` };
-    return { target: { error, capability: rules.capability }, tool: '' };
+    return { target: { error, capability: rules.capability }, name: '' };
   }
   const bytesMax = isUri ? limits.uriBytesMax : limits.toolNameBytesMax;
   const isTokenTooLong = nameEnd - nameStart > TOKEN_BYTES_TIMES * bytesMax;
@@ -176,17 +176,19 @@ export function readTarget(
     : stringValue(body, nameStart, nameEnd);
   if (method === 'tools/call') {
     const route = isTokenTooLong ? undefined : routeName(virtualHost, 'tools', text);
-    if (route === undefined) return { target: { error: unknownTool(text), capability: 0 }, tool: text };
+    if (route === undefined) return { target: { error: unknownTool(text), capability: 0 }, name: text };
     // Without `task` a result may have a member of that name of its own.
     const taskPlaces = message.asksForTask ? rules.taskPlaces | taskPlace.created : rules.taskPlaces;
     const outgoing = outgoingTo(body, message, route);
-    if ('code' in outgoing) return { target: { error: outgoing, capability: 0 }, tool: route.bareName };
+    if ('code' in outgoing) return { target: { error: outgoing, capability: 0 }, name: route.bareName };
     const target = { backend: route.backend, outgoing, gate: undefined, uriPlaces: rules.uriPlaces, taskPlaces };
-    return { target, tool: route.bareName };
+    return { target, name: route.bareName };
   }
   const unknown = isUri ? rules.unknownUri(text) : rules.unknownName(text);
-  const target = isTokenTooLong ? undefined : findTarget(method, virtualHost, body, message, text, unknown);
-  return { target: target ?? { error: unknown, capability: rules.capability }, tool: '' };
+  const found = isTokenTooLong ? undefined : findTarget(method, virtualHost, body, message, text, unknown);
+  if (found !== undefined) return found;
+  const name = method === 'prompts/get' ? text : '';
+  return { target: { error: unknown, capability: rules.capability }, name };
 }
 
 function findTarget(
@@ -196,26 +198,29 @@ function findTarget(
   message: ClientMessage,
   text: string,
   unknown: RpcError,
-): Target | NoTarget | undefined {
+): TargetReading | undefined {
   const { uriPlaces, taskPlaces } = METHODS[method];
   const gate = { method, capability: METHODS[method].capability, unknown };
   if (message.isUri) {
     const route = routeUri(virtualHost, text);
     // The bound of lists, where URIs have no prefix.
     if (route === undefined || route.bareUri.length > limits.uriBytesMax) return undefined;
-    return {
+    const target = {
       backend: route.backend,
       outgoing: withBareTask(bareUriBody(body, message, route), message, route.backend),
       gate: { ...gate, uri: route.bareUri },
       uriPlaces,
       taskPlaces,
     };
+    return { target, name: '' };
   }
   const route = isTaskMethod(method) ? routeTask(virtualHost, text) : routeName(virtualHost, 'prompts', text);
   if (route === undefined) return undefined;
   const outgoing = outgoingTo(body, message, route);
-  if ('code' in outgoing) return { error: outgoing, capability: gate.capability };
-  return { backend: route.backend, outgoing, gate: { ...gate, uri: undefined }, uriPlaces, taskPlaces };
+  const name = method === 'prompts/get' ? route.bareName : '';
+  if ('code' in outgoing) return { target: { error: outgoing, capability: gate.capability }, name };
+  const target = { backend: route.backend, outgoing, gate: { ...gate, uri: undefined }, uriPlaces, taskPlaces };
+  return { target, name };
 }
 
 /** With the backend's own name, and the arguments that the config fixes. */

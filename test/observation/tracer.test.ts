@@ -76,7 +76,7 @@ class Scene {
     });
     const clientInfo = { name: 'c', version: '1' };
     this.post('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }, { sessionId: '' });
-    const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} } };
+    const result = { protocolVersion: '2025-11-25', capabilities: { tools: {}, prompts: {} } };
     this.context.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }), 'upstream-session');
     this.context.http.last.empty();
     this.spans.length = 0;
@@ -125,6 +125,26 @@ t.test("a call is a span of its client's trace, with one below it that the backe
   t.ok(Math.abs(server!.endMs - Date.now()) < 60_000, 'in the time of the clock');
   for (const secret of ['the-argument', 'alice', 'a-session', 'b.example'])
     t.notOk(JSON.stringify(scene.spans).includes(secret), `without ${secret}`);
+});
+
+t.test('a prompt has its bare name, and so has the span', async (t) => {
+  const scene = new Scene(t, 1);
+  scene.post('prompts/get', { name: 'b-sum', arguments: { secret: 'the-argument' } });
+  scene.answer({ result: { messages: [] } });
+  t.equal(scene.spans.length, 2);
+  for (const { name, attributes } of scene.spans) {
+    t.equal(name, 'prompts/get sum');
+    t.match(attributes, { 'mcp.method.name': 'prompts/get', 'gen_ai.prompt.name': 'sum', 'switchyard.backend': 'b' });
+    t.equal(attributes['gen_ai.tool.name'], undefined);
+    t.equal(attributes['gen_ai.operation.name'], undefined);
+  }
+  const unknown = new Scene(t, 1);
+  unknown.post('prompts/get', { name: 'nowhere-sum' });
+  t.match(unknown.spans, [{ attributes: { 'gen_ai.prompt.name': 'nowhere-sum', 'error.type': '-32602' } }]);
+  const completion = new Scene(t, 1);
+  completion.post('completion/complete', { ref: { type: 'ref/prompt', name: 'b-sum' }, argument: { name: 'a', value: '' } });
+  t.match(completion.spans, [{ name: 'completion/complete' }], 'others have none');
+  t.equal(completion.spans[0]?.attributes['gen_ai.prompt.name'], undefined);
 });
 
 t.test('what failed says how', async (t) => {
