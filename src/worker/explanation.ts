@@ -7,11 +7,13 @@ import { limits } from '../shared/limits.js';
 import { sessionHash } from '../shared/logger.js';
 import { faultReason } from '../upstream/upstream-fault.js';
 import type { CompiledBackend, CompiledVirtualHost, UserConfigRead } from '../user-config/compiled-config.js';
+import { bareNameOf } from '../user-config/curation.js';
 import { routeName } from '../user-config/routing.js';
 
 type Question = Extract<ViewQuestion, { view: 'explain' }>;
+type KnownHere = Pick<Relay, 'origins' | 'sessions' | 'lastFaultAt'>;
 
-export function explain({ subject, virtualHost: id, tool }: Question, read: UserConfigRead, relay: Relay): object {
+export function explain({ subject, virtualHost: id, tool }: Question, read: UserConfigRead, relay: KnownHere): object {
   if (read.kind === 'missing') {
     return {
       config: 'missing',
@@ -38,12 +40,12 @@ export function explain({ subject, virtualHost: id, tool }: Question, read: User
 interface Place {
   readonly subject: string;
   readonly id: string;
-  readonly relay: Relay;
+  readonly relay: KnownHere;
 }
 
 /** The config of a backend without secrets: of its URL the origin alone, of credentials the names of the headers. */
 function backendView(backend: CompiledBackend, { subject, id, relay }: Place): object {
-  const { name, target, obstacle, passthroughHeaders, allowedNames, auth } = backend;
+  const { name, prefix, target, obstacle, passthroughHeaders, allowedNames, curation, auth } = backend;
   const { origin } = target;
   const circuit = relay.origins.find((one) => one.origin === origin);
   const sessions: object[] = [];
@@ -56,12 +58,14 @@ function backendView(backend: CompiledBackend, { subject, id, relay }: Place): o
     if (sessions.length >= limits.viewSessionsPerBackendMax) break;
   }
   return {
-    ...{ name, origin },
+    ...{ name, origin, prefix },
     ...(obstacle !== undefined && { obstacle }),
     allowedTools: listed(allowedNames.tools),
     allowedPrompts: listed(allowedNames.prompts),
     allowedResources: listed(allowedNames.resources),
     passthroughHeaders: listed(passthroughHeaders),
+    curatedTools: curation.tools?.byBareName.size ?? 0,
+    curatedPrompts: curation.prompts?.byBareName.size ?? 0,
     authHeaders: headersSetBy(auth),
     circuit: circuit?.state ?? 'unused',
     ...(circuit?.fault && { reason: faultReason(circuit.fault) }),
@@ -75,24 +79,17 @@ function listed(names: ReadonlySet<string> | undefined): readonly string[] | 'al
 }
 
 /** What a call of the tool would come to, and why it is in `tools/list` or not. */
-function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: Relay): string {
-  const { backends, backendsByNameLength } = virtualHost;
-  const backend = backendsByNameLength.find(({ name }) => tool.startsWith(`${name}-`));
+function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: KnownHere): string {
+  const { backends, backendsByPrefixLength } = virtualHost;
+  // The first is whose name it is.
+  const [backend, ...others] = backendsByPrefixLength.filter(({ prefix }) => tool.startsWith(prefix));
   if (backend === undefined) {
     const names = [...backends.keys()].slice(0, limits.viewBackendsMax).join(', ');
-    return `unknown backend: no backend's name and a "-" begin this name; there is ${names || 'none'}. A call is answered with -32602`;
+    return `unknown backend: this name begins with the prefix of none; there is ${names || 'none'}. A call is answered with -32602`;
   }
-  const bareName = tool.slice(backend.name.length + 1);
-  const shorter = backendsByNameLength.filter(({ name }) => name !== backend.name && tool.startsWith(`${name}-`));
-  const clash = shorter
-    .map(
-      ({ name }) =>
-        `the tool "${tool.slice(name.length + 1)}" of ${name} would have this name too, and cannot be reached: the longer backend name takes it. `,
-    )
-    .join('');
-  if (routeName(virtualHost, 'tools', tool) === undefined) {
-    return `${clash}not allowed: "${bareName}" is not in allowed_tool_names of ${backend.name}, or its exposes has no tools. A call is answered with -32602`;
-  }
+  const clash = others.map((other) => shadowed(virtualHost, other, tool)).join('');
+  const route = routeName(virtualHost, 'tools', tool);
+  if (route === undefined) return `${clash}${whyUnknown(backend, tool)}. A call is answered with -32602`;
   if (backend.obstacle !== undefined) {
     return `${clash}${backend.name} is never reached: ${faultReason({ kind: backend.obstacle, isUnsent: true })}. A call is answered with -32603`;
   }
@@ -100,5 +97,28 @@ function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: Relay)
   if (fault !== undefined) {
     return `${clash}${backend.name} cannot be reached now: ${faultReason(fault)}. A call is answered with -32603 at once`;
   }
-  return `${clash}allowed: a call goes to ${backend.name} as "${bareName}". It is listed if the server lists it; whether it does was not asked`;
+  const entry = route.curated === undefined ? '' : `, as its entry in the config's tools has it`;
+  return `${clash}allowed: a call goes to ${backend.name} as "${route.bareName}"${entry}. It is listed if the server lists it; whether it does was not asked`;
+}
+
+/** Of a backend with a shorter prefix: what it would have by this name, if it were alone. */
+function shadowed(virtualHost: CompiledVirtualHost, backend: CompiledBackend, tool: string): string {
+  const route = routeName({ ...virtualHost, backendsByPrefixLength: [backend] }, 'tools', tool);
+  if (route === undefined) return '';
+  return `the tool "${route.bareName}" of ${backend.name} would have this name too, and cannot be reached: the longer prefix takes it. `;
+}
+
+/** Why its backend is asked for no such tool. */
+function whyUnknown({ name: backend, prefix, curation, allowedNames }: CompiledBackend, tool: string): string {
+  const name = tool.slice(prefix.length);
+  const items = curation.tools;
+  const entry = items?.byBareName.get(name)?.entry;
+  const bareName = items === undefined ? name : bareNameOf(items, name);
+  if (bareName !== undefined && allowedNames.tools?.has(bareName) === false) {
+    return `not allowed: "${bareName}" is not in allowed_tool_names of ${backend}, or its exposes has no tools`;
+  }
+  if (bareName === undefined && entry?.isHidden === false) {
+    return `renamed: "${name}" of ${backend} has the name "${prefix}${entry.name}" here`;
+  }
+  return `hidden: the config's tools of ${backend} hide "${name}", or guard one that differs from it in capitals alone`;
 }

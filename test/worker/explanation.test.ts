@@ -1,0 +1,63 @@
+// What operators are told of a call is what routing makes of it, whatever the config says of prefixes and names.
+import t from 'tap';
+import { routeName } from '../../src/user-config/routing.js';
+import { explain } from '../../src/worker/explanation.js';
+import { virtualHostOf } from '../relay/virtual-host.js';
+
+const backends = {
+  files: {
+    prefix: 'docs',
+    allowed_tool_names: ['read_file_v2', 'delete_file', 'old'],
+    tools: {
+      read_file_v2: { name: 'read', fixed_arguments: { root: '/a-secret' } },
+      delete_file: { hidden: true },
+      elsewhere: { name: 'there' },
+    },
+    prompts: { sum: { name: 'summarize' } },
+  },
+  'docs-a': { prefix: 'docs-a' },
+  docs: { prefix: 'mine' },
+  bare: { prefix: '', tools: { 'docs-a-x': { hidden: true } } },
+};
+const virtualHost = virtualHostOf(backends as unknown as Parameters<typeof virtualHostOf>[0]);
+const relay = { origins: [], sessions: [], lastFaultAt: () => undefined };
+
+function explained(tool: string, host = virtualHost): Record<string, unknown> {
+  const question = { view: 'explain', subject: 'alice', virtualHost: 'vh', tool } as const;
+  const config = { virtualHosts: new Map([['vh', host]]) };
+  return explain(question, { kind: 'found', config }, relay) as Record<string, unknown>;
+}
+
+t.test('the verdict is what becomes of the call', async (t) => {
+  const rows: readonly (readonly [tool: string, goesTo: string | undefined, words: RegExp])[] = [
+    ['docs-read', 'files/read_file_v2', /allowed: a call goes to files as "read_file_v2", as its entry/],
+    ['docs-old', 'files/old', /allowed: a call goes to files as "old"\. /],
+    ['docs-read_file_v2', undefined, /renamed: "read_file_v2" of files has the name "docs-read" here\. .*-32602/],
+    ['docs-delete_file', undefined, /hidden: the config's tools of files hide "delete_file".*-32602/],
+    ['docs-there', undefined, /not allowed: "elsewhere" is not in allowed_tool_names of files.*-32602/],
+    ['docs-x', undefined, /not allowed: "x" is not in allowed_tool_names of files.*-32602/],
+    ['mine-x', 'docs/x', /allowed: a call goes to docs as "x"/],
+    ['docs-a-x', 'docs-a/x', /^allowed: a call goes to docs-a as "x"/],
+    ['docs-a-y', 'docs-a/y', /^the tool "docs-a-y" of bare would have this name too, .*allowed: a call goes to docs-a as "y"/],
+    ['files-read', 'bare/files-read', /^allowed: a call goes to bare as "files-read"/],
+  ];
+  for (const [tool, goesTo, words] of rows) {
+    const route = routeName(virtualHost, 'tools', tool);
+    t.equal(route && `${route.backend.name}/${route.bareName}`, goesTo, tool);
+    t.match(explained(tool)['verdict'], words, tool);
+  }
+  const { files, docs } = backends;
+  const some = virtualHostOf({ files, docs } as unknown as Parameters<typeof virtualHostOf>[0]);
+  t.match(explained('files-read', some)['verdict'], /^unknown backend: .*there is files, docs\./);
+});
+
+t.test('of a backend its prefix is told, and how much of it is curated', async (t) => {
+  const { backends: told } = explained('');
+  t.match(told, [
+    { name: 'files', prefix: 'docs-', curatedTools: 3, curatedPrompts: 1 },
+    { name: 'docs-a', prefix: 'docs-a-', curatedTools: 0, curatedPrompts: 0 },
+    { name: 'docs', prefix: 'mine-' },
+    { name: 'bare', prefix: '', curatedTools: 1 },
+  ]);
+  t.notMatch(JSON.stringify([told, explained('docs-read')]), /a-secret/);
+});
