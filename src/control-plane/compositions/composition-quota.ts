@@ -43,6 +43,28 @@ export function findShareObstacle(
   return `your compositions would fill ${bytes} bytes of this user's config, of ${shares.makerConfigBytesMax} for one maker`;
 }
 
+/**
+ * Of one subject's virtual hosts, JSON by id, those that fit into their makers' shares as they are now: what their servers' owners
+ * say of these may have grown since.
+ */
+export function hostsWithinShares(
+  compositions: readonly StoredComposition[],
+  hosts: ReadonlyMap<string, string>,
+  { makerConfigBytesMax }: Pick<ComposerShares, 'makerConfigBytesMax'>,
+): Map<string, string> {
+  const bytesByMaker = new Map<string, number>();
+  const fitting = new Map<string, string>();
+  for (const { id, maker = '' } of compositions) {
+    const json = hosts.get(id);
+    if (json === undefined) continue;
+    const bytes = (bytesByMaker.get(maker) ?? 0) + Buffer.byteLength(json);
+    if (bytes > makerConfigBytesMax) continue;
+    bytesByMaker.set(maker, bytes);
+    fitting.set(id, json);
+  }
+  return fitting;
+}
+
 function full(words: string): never {
   throw new CompositionFault('compositions-full', words);
 }

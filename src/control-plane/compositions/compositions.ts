@@ -70,7 +70,7 @@ export class Compositions {
     this.#directory = directory;
     this.#view = new CompositionView(directory.servers, registry);
     this.#registry = registry;
-    this.#publisher = new Publisher({ records, directory, logger });
+    this.#publisher = new Publisher({ records, directory, logger, shares: options.shares });
     this.#shares = options.shares;
     this.#logger = logger;
     this.#repairIntervalMs = repairIntervalMs;

@@ -3,6 +3,7 @@
 // A user config and what we own of it change in one swap. Compositions and servers are elsewhere, as far as a cluster
 // goes, and are looked at again after the swap: whoever finds them changed does it over, and whoever changed them
 // publishes after that, so that the last to write has seen the last change.
+import type { ComposerShares } from '../../config/control-plane-options.js';
 import { limits } from '../../shared/limits.js';
 import { subjectHash, type Logger } from '../../shared/logger.js';
 import type { RecordStore } from '../../store/record-store.js';
@@ -11,16 +12,18 @@ import { mapsAsObjects } from '../../user-config/named-members.js';
 import type { Directory } from '../mirror/directory.js';
 import { composeBackends, matchServers, type Match } from './composed-backends.js';
 import type { StoredComposition } from './composition-storage.js';
+import { hostsWithinShares } from './composition-quota.js';
 import { FreshRuns } from './fresh-runs.js';
 import { jobDone, type PublicationJob } from './publication-job.js';
 import type { PublicationProgress } from './publication-wait.js';
 import { PublicationPlanner } from './publication-planner.js';
-import { publicationKey, userConfigKey, type PublicationState } from './publication.js';
+import { publicationKey, userConfigKey, type PublicationPlan, type PublicationState } from './publication.js';
 
 export interface PublisherParts {
   readonly records: RecordStore;
   readonly directory: Directory;
   readonly logger: Logger;
+  readonly shares: Pick<ComposerShares, 'makerConfigBytesMax'>;
 }
 
 interface WrittenHost {
@@ -93,7 +96,7 @@ export class Publisher {
     const stale: string[] = [];
     const states = await Promise.all(subjects.map((subject) => this.#readState(subject)));
     for (const state of states) {
-      const { kind } = await this.#planner.plan(state, this.#wantedBy(state.subject));
+      const { kind } = await this.#plan(state, this.#wantedBy(state.subject));
       if (kind !== 'current') stale.push(state.subject);
     }
     await this.publish(stale);
@@ -104,7 +107,7 @@ export class Publisher {
     const state = await this.#readState(subject);
     const wanted = this.#wantedBy(subject);
     wanted.set(id, json);
-    const plan = await this.#planner.plan(state, wanted);
+    const plan = await this.#plan(state, wanted, id);
     return plan.kind === 'obstructed' ? plan.reason : undefined;
   }
 
@@ -127,15 +130,39 @@ export class Publisher {
       const state = await this.#readState(subject);
       await directory.sync();
       const wanted = this.#wantedBy(subject);
-      const plan = await this.#planner.plan(state, wanted);
-      if (plan.kind === 'obstructed') this.#tellObstacle(subject, plan.reason);
-      else this.#obstacles.delete(subject);
+      const plan = await this.#plan(state, wanted);
+      const obstacle = plan.kind === 'obstructed' ? plan.reason : plan.obstacle;
+      if (obstacle === undefined) this.#obstacles.delete(subject);
+      else this.#tellObstacle(subject, obstacle);
       if (plan.kind !== 'stale') return true;
       if (!(await records.swap(plan.changes))) return undefined;
       logger.info({ subject: subjectHash(subject), virtualHosts: wanted.size }, 'compositions published');
       await directory.sync();
       return isSame(this.#wantedBy(subject), wanted) ? true : undefined;
     });
+  }
+
+  /**
+   * What does not fit gives way where it has outgrown its maker's share, so that others' compositions are still published.
+   * @param measured the id of a composition whose share was asked for just now.
+   */
+  async #plan(
+    state: PublicationState,
+    wanted: ReadonlyMap<string, string>,
+    measured?: string,
+  ): Promise<PublicationPlan & { readonly obstacle?: string }> {
+    const plan = await this.#planner.plan(state, wanted);
+    if (plan.kind !== 'obstructed') return plan;
+    const { directory, shares } = this.#parts;
+    const fitting = hostsWithinShares(directory.compositions.forSubject(state.subject), wanted, shares);
+    const own = measured === undefined ? undefined : wanted.get(measured);
+    if (own !== undefined) fitting.set(measured!, own);
+    if (fitting.size === wanted.size) return plan;
+    const rest = await this.#planner.plan(state, fitting);
+    if (rest.kind === 'obstructed') return plan;
+    const [first = '', ...others] = [...wanted.keys()].filter((id) => !fitting.has(id));
+    const leftOut = others.length === 0 ? first : `${first} and ${others.length} more`;
+    return { ...rest, obstacle: `${plan.reason}: without ${leftOut}, which grew beyond the share of its maker` };
   }
 
   async #readState(subject: string): Promise<PublicationState> {
