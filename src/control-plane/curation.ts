@@ -28,8 +28,11 @@ export function curationFault(written: WrittenCuration): string | undefined {
   const crowded = (['tools', 'prompts'] as const).find((kind) => Object.keys(written[kind] ?? {}).length > ITEMS_MAX);
   if (crowded !== undefined) return `${crowded}: must be at most ${ITEMS_MAX}`;
   const reading = curationSchema.safeParse(written);
-  if (reading.success) return isTooLarge(reading.data) ? 'says too much of one tool or prompt' : undefined;
-  return describeIssues(reading.error.issues.map(({ path, message }) => ({ path, message })));
+  if (!reading.success) return describeIssues(reading.error.issues.map(({ path, message }) => ({ path, message })));
+  if (isTooLarge(reading.data)) return 'says too much of one tool or prompt';
+  const bytes = Buffer.byteLength(JSON.stringify(written));
+  if (bytes <= limits.curationBytesMax) return undefined;
+  return `must be shorter: it has ${bytes} bytes as JSON, of ${limits.curationBytesMax}`;
 }
 
 /** @param written was checked. */
@@ -47,6 +50,29 @@ export function readCuration(written: WrittenCuration | undefined): CuratedBacke
 function isTooLarge({ tools, prompts }: CuratedBackend): boolean {
   const entries = [...curatedEntries(tools), ...curatedEntries(prompts)];
   return entries.some((entry) => JSON.stringify(entry).length > limits.curatedItemCharsMax / 2);
+}
+
+/**
+ * What is said of these alone. The rest would fill user configs for nothing, and could take the names of those that are there.
+ */
+export function curationOf(
+  { tools, prompts, ...others }: CuratedBackend,
+  named: { readonly tools: readonly string[]; readonly prompts: readonly string[] },
+): CuratedBackend {
+  const ofTools = membersNamed(tools, named.tools);
+  const ofPrompts = membersNamed(prompts, named.prompts);
+  return { ...others, ...(ofTools && { tools: ofTools }), ...(ofPrompts && { prompts: ofPrompts }) };
+}
+
+/** In the order in which they were written; `undefined` for none. */
+function membersNamed<Item>(
+  members: ReadonlyMap<string, Item> | undefined,
+  names: readonly string[],
+): Map<string, Item> | undefined {
+  if (members === undefined) return undefined;
+  const wanted = new Set(names);
+  const found = [...members].filter(([bareName]) => wanted.has(bareName));
+  return found.length === 0 ? undefined : new Map(found);
 }
 
 export function mergedCuration(general: CuratedBackend, special: CuratedBackend): CuratedBackend {

@@ -165,6 +165,8 @@ t.test('fixed arguments have their names and hashes of their values, wherever th
   t.notMatch(composition.text, /acme/);
   const long = curated('acme', { prompts: { sum: { description: 'd'.repeat(limits.auditValueCharsMax) } } });
   const cut = tell(undefined, { ...server, curation: long });
-  t.match(cut.line, { after: { curation: { chars: JSON.stringify(long).length, hash, beginning: /"tenant":\{"hash"/ } } });
+  t.match(cut.line, {
+    after: { curation: { chars: JSON.stringify(long).length, hash, beginning: /"tenant":\{"hash"/ } },
+  });
   t.notMatch(cut.text, /acme/, 'nor where it is cut');
 });

@@ -142,7 +142,10 @@ t.test('a prompt has its bare name, and so has the span', async (t) => {
   unknown.post('prompts/get', { name: 'nowhere-sum' });
   t.match(unknown.spans, [{ attributes: { 'gen_ai.prompt.name': 'nowhere-sum', 'error.type': '-32602' } }]);
   const completion = new Scene(t, 1);
-  completion.post('completion/complete', { ref: { type: 'ref/prompt', name: 'b-sum' }, argument: { name: 'a', value: '' } });
+  completion.post('completion/complete', {
+    ref: { type: 'ref/prompt', name: 'b-sum' },
+    argument: { name: 'a', value: '' },
+  });
   t.match(completion.spans, [{ name: 'completion/complete' }], 'others have none');
   t.equal(completion.spans[0]?.attributes['gen_ai.prompt.name'], undefined);
 });

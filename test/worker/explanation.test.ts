@@ -38,7 +38,11 @@ t.test('the verdict is what becomes of the call', async (t) => {
     ['docs-x', undefined, /not allowed: "x" is not in allowed_tool_names of files.*-32602/],
     ['mine-x', 'docs/x', /allowed: a call goes to docs as "x"/],
     ['docs-a-x', 'docs-a/x', /^allowed: a call goes to docs-a as "x"/],
-    ['docs-a-y', 'docs-a/y', /^the tool "docs-a-y" of bare would have this name too, .*allowed: a call goes to docs-a as "y"/],
+    [
+      'docs-a-y',
+      'docs-a/y',
+      /^the tool "docs-a-y" of bare would have this name too, .*allowed: a call goes to docs-a as "y"/,
+    ],
     ['files-read', 'bare/files-read', /^allowed: a call goes to bare as "files-read"/],
   ];
   for (const [tool, goesTo, words] of rows) {

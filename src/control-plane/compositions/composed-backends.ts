@@ -2,7 +2,7 @@
 // registry has no more may have come back under its name; one that is disabled or was never reached is no backend:
 // nobody has vouched for what is there.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
-import { clashWords, mergedCuration, readCuration, withoutClashes } from '../curation.js';
+import { clashWords, curationOf, mergedCuration, readCuration, withoutClashes } from '../curation.js';
 import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
 
@@ -50,8 +50,8 @@ function composedBackendOf(server: KnownServer, composed: StoredComposedServer):
   const { tools, prompts = [], resources = [] } = composed;
   const named = { tools, prompts, resources };
   return {
-    ...backendOf(server),
-    ...mergedCuration(readCuration(server.curation), readCuration(composed.curation)),
+    ...uncuratedBackendOf(server),
+    ...curationOf(mergedCuration(readCuration(server.curation), readCuration(composed.curation)), named),
     allowed_tool_names: [...tools],
     allowed_resource_names: [...resources],
     allowed_prompt_names: [...prompts],
@@ -60,16 +60,19 @@ function composedBackendOf(server: KnownServer, composed: StoredComposedServer):
 }
 
 /** All of the server. */
-export function backendOf(
-  server: Pick<KnownServer, 'name' | 'url' | 'transport' | 'auth' | 'curation'>,
-): BackendConfig {
+export function backendOf(server: ServedMembers & Pick<KnownServer, 'curation'>): BackendConfig {
+  return { ...uncuratedBackendOf(server), ...readCuration(server.curation) };
+}
+
+type ServedMembers = Pick<KnownServer, 'name' | 'url' | 'transport' | 'auth'>;
+
+function uncuratedBackendOf(server: ServedMembers): BackendConfig {
   return {
     name: server.name,
     url: server.url,
     transport: server.transport,
     passthrough_headers: [],
     ...(server.auth && { auth: server.auth }),
-    ...readCuration(server.curation),
     allowed_tool_names: [],
     allowed_resource_names: [],
     allowed_prompt_names: [],

@@ -57,6 +57,7 @@ const STORE_RETRY_S = '2';
 const statusOfFault: Readonly<Record<RegistryFault['code'] | CompositionFault['code'], number>> = {
   'not-found': 404,
   'name-taken': 409,
+  'prefix-taken': 409,
   'refresh-running': 409,
   'registry-full': 409,
   'compositions-full': 409,

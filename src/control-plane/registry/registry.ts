@@ -28,6 +28,7 @@ import {
   reportedCounts,
   type ServerChanges,
 } from './server-changes.js';
+import { prefixOf, refuseTakenPrefix, withClientsPrefix } from './server-prefix.js';
 import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
 import { ServerStorage, type ReadContents, type ServerSnapshot } from './server-storage.js';
 import { slugsFor } from './slug.js';
@@ -130,7 +131,7 @@ export class Registry {
     return [...(await this.#storage.loadTools(id)).digests.keys()];
   }
 
-  /** Probes the server and keeps it, active or not. Faults: `invalid`, `name-taken`, `registry-full`. */
+  /** Probes the server and keeps it, active or not. Faults: `invalid`, `name-taken`, `prefix-taken`, `registry-full`. */
   async register(input: ServerInput, wait?: PublicationWait, note?: ChangeNote): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     // Asked before the probe, which takes its time; what counts is the swap.
@@ -143,8 +144,12 @@ export class Registry {
     const blank = blankServer(checked, randomBytes(16).toString('hex'));
     const job = createJob({ servers: [blank.record.id, blank.record.name] });
     const record = await retrySwap(async () => {
+      // Before names and slugs are looked up: what is newer than these is found by the swap.
+      await this.#directory.sync();
+      await this.#refuseTakenName(checked.name);
       const slug = await this.#findFreeSlug(checked.name);
       const named = { ...blank, record: withClientsPrefix({ ...blank.record, slug }) };
+      refuseTakenPrefix(named.record, this.#directory.servers.sorted);
       const server = afterProbe(named, probe, 'at-once', blank.record.createdAt);
       if (await this.#storage.tryInsert(server, contentsOf(probe), job)) return server.record;
       await this.#refuseTakenName(checked.name);
@@ -159,7 +164,7 @@ export class Registry {
   /**
    * Changes what people say of a server, and nothing that they leave out; one whose URL or `auth` is another is a new server
    * under the old id, and is probed.
-   * Faults: `not-found`, `invalid`, `name-taken`.
+   * Faults: `not-found`, `invalid`, `name-taken`, `prefix-taken`.
    */
   async replace(
     reference: string,
@@ -173,6 +178,7 @@ export class Registry {
     const [known, record, job] = await retrySwap(async () => {
       const before = await this.#require(id);
       const change = createJob({ servers: [id, before.record.name, checked.name] });
+      await this.#directory.sync();
       await this.#refuseTakenName(checked.name, id);
       const isSameName = before.record.name.toLowerCase() === checked.name.toLowerCase();
       const slug = isSameName ? before.record.slug : await this.#findFreeSlug(checked.name);
@@ -185,9 +191,13 @@ export class Registry {
         auth: checked.auth === undefined ? auth : checked.auth,
         curation: checked.curation === undefined ? curation : checked.curation,
       };
+      const { curation: shown } = said;
+      const named = { id, name: said.name, ...(shown && { curation: shown }) };
+      // One that it has already came to two at once, or by an earlier version: it may go on with it.
+      if (prefixOf(named) !== prefixOf(before.record)) refuseTakenPrefix(named, this.#directory.servers.sorted);
       const updatedAt = new Date().toISOString();
       if (isSamePlace(before.record, said)) {
-        const { auth: _same, curation: shown, ...words } = said;
+        const { auth: _same, curation: _shown, ...words } = said;
         const { curation: _before, ...record } = before.record;
         const after = { ...record, ...words, ...(shown && { curation: shown }), slug, updatedAt };
         const { bytes: _, ...rest } = before;
@@ -197,8 +207,8 @@ export class Registry {
       probe ??= await this.#prober.probe(checked.url, said.auth ?? undefined);
       const { createdAt } = before.record;
       const blank = blankServer(said, id);
-      const named = { ...blank, record: { ...blank.record, slug, createdAt, updatedAt } };
-      const after = afterProbe(named, probe, 'at-once', updatedAt);
+      const moved = { ...blank, record: { ...blank.record, slug, createdAt, updatedAt } };
+      const after = afterProbe(moved, probe, 'at-once', updatedAt);
       const contents = { ...contentsOf(probe), toolsBefore: await this.#storage.loadTools(id) };
       const isDone = await this.#storage.tryUpdate(before, after, contents, change);
       return isDone ? [before.record, after.record, change] : undefined;
@@ -355,15 +365,6 @@ export class Registry {
     for (const listener of this.#listeners) await listener(job, wait);
   }
 }
-
-/** Not every client takes the names that come of a display name: its tools then have the slug before them. */
-function withClientsPrefix(record: ServerRecord): ServerRecord {
-  const { name, slug, curation } = record;
-  if (CLIENTS_PREFIX.test(name) || curation?.['prefix'] !== undefined) return record;
-  return { ...record, curation: { ...curation, prefix: slug } };
-}
-
-const CLIENTS_PREFIX = /^[A-Za-z0-9_-]+$/;
 
 /** A server of which only is known what people say. */
 function blankServer(checked: CheckedInput, id: string): StoredServer {

@@ -24,6 +24,11 @@ export const controlPlaneLimits = {
   serverTagsMax: 32,
   /** one tag → refused, naming the member */
   serverTagCharsMax: 64,
+  /**
+   * what is curated of a server, and of a server in one composition, as JSON: it comes into the user configs of others
+   * → refused, naming the member
+   */
+  curationBytesMax: 64 * KIB,
   /** health checks of one control plane at once → further servers wait for their turn */
   probesAtOnceMax: 16,
   /** all answers to one probe together → the server counts as failed */

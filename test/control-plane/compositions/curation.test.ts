@@ -62,6 +62,12 @@ t.test('what is wrong is refused, and named', async (t) => {
     message: /^curation tools\.read/,
   });
   await t.rejects(register({ tools: { read: { description: 'x'.repeat(40_000) } } }), { message: /too much/ });
+  const description = 'é'.repeat(limits.curationBytesMax / 4);
+  const long = { tools: { read: { description }, write: { description } } };
+  await t.rejects(register(long), {
+    code: 'invalid',
+    message: /^curation must be shorter: it has \d+ bytes as JSON, of 65536$/,
+  });
   await register({ prefix: 'p', tools: { read: { name: 'look' } } });
   await registry.register({ name: 'more', url });
   const compose = (...servers: object[]): Promise<unknown> =>
@@ -75,26 +81,123 @@ t.test('what is wrong is refused, and named', async (t) => {
   await t.rejects(compose({ name: 'files', tools }, same), { message: /^servers .* is that of another backend/ });
   const odd = { name: 'more', tools, curation: { tols: {} } };
   await t.rejects(compose(odd), { message: /^servers\.0\.curation / });
+  const longer = { name: 'more', tools, curation: long };
+  await t.rejects(compose(longer), { message: /^servers\.0\.curation must be shorter/ });
 });
 
 t.test('servers that come to have one prefix, or one name, leave each other’s tools alone', async (t) => {
   const stage = await setStage(t, await stores['embedded']!(t));
-  const { registry, compositions, directory } = stage;
+  const { registry, compositions } = stage;
   const { url } = await backendFor(t, { tools: ['read', 'write'] });
   await registry.register({ name: 'a', url });
   await registry.register({ name: 'b', url });
   const tools = ['read', 'write'];
   const servers = [
     { name: 'a', tools, curation: { tools: { read: { name: 'x' } } } },
-    { name: 'b', tools },
+    { name: 'b', tools, curation: { prefix: 'p' } },
   ];
   await compositions.create({ name: 'desk', servers, subjects: ['alice'] }, 'alice');
-  await registry.replace('a', { name: 'a', url, curation: { prefix: 'b', tools: { write: { name: 'x' } } } });
-  t.equal(await leadsTo(stage, 'alice', 'b-read'), 'b / read / ', 'a prefix gives way to the name of another');
-  t.equal(await leadsTo(stage, 'alice', 'a-x'), 'a / write / ', 'one of two has the name');
-  t.equal(await leadsTo(stage, 'alice', 'a-read'), undefined, 'the other is hidden');
+  await registry.replace('a', { name: 'a', url, curation: { prefix: 'p', tools: { write: { name: 'x' } } } });
+  t.equal(await leadsTo(stage, 'alice', 'b-read'), 'b / read / ', "a prefix gives way to its server's name");
+  t.equal(await leadsTo(stage, 'alice', 'p-x'), 'a / write / ', 'one of two has the name');
+  t.equal(await leadsTo(stage, 'alice', 'p-read'), undefined, 'the other is hidden');
+});
+
+t.test('of a server’s curation a composition has what is said of its own tools', async (t) => {
+  const stage = await setStage(t, await stores['embedded']!(t));
+  const { registry, compositions, records } = stage;
+  const files = await backendFor(t, { tools: ['read', 'old'] });
+  const configBytes = async (): Promise<number> =>
+    (await records.read({ space: 'user-configs', key: 'alice' }))?.length ?? 0;
+  await registry.register({ name: 'files', url: files.url });
+  const servers = [{ name: 'files', tools: ['read'] }];
+  await compositions.create({ name: 'desk', servers, subjects: ['alice'] }, 'alice');
+  const before = await configBytes();
+  t.ok(before > 0);
+
+  const entry = { description: 'x'.repeat(limits.curationBytesMax / 4) };
+  const ofOthers = { tools: { old: { name: 'read', ...entry }, gone: entry }, prompts: { read: entry } };
+  await registry.replace('files', { name: 'files', url: files.url, curation: ofOthers });
+  t.equal(await configBytes(), before, 'what is said of others fills nobody’s config');
+  t.equal(await leadsTo(stage, 'alice', 'files-read'), 'files / read / ', 'and takes no name');
+
+  const ofBoth = { tools: { ...ofOthers.tools, read: { name: 'look', fixed_arguments: { root: '/a' } } } };
+  await registry.replace('files', { name: 'files', url: files.url, curation: ofBoth });
+  t.equal(await leadsTo(stage, 'alice', 'files-look'), 'files / read / "root":"/a"');
+  const special = [{ name: 'files', tools: ['read'], curation: { tools: { old: { name: 'look' } } } }];
+  await compositions.replace('desk', { name: 'desk', servers: special }, 'alice');
+  t.equal(await leadsTo(stage, 'alice', 'files-look'), 'files / read / "root":"/a"', 'nor does the composition’s own');
+});
+
+t.test('a composition whose servers let it outgrow its share gives way to those of others', async (t) => {
+  const stage = await setStage(t, await stores['embedded']!(t));
+  const { registry, compositions, records, lines } = stage;
+  const { url } = await backendFor(t, { tools: ['read', 'send'] });
+  const description = 'x'.repeat(limits.curationBytesMax / 2 - 200);
+  const curation = { tools: { read: { description }, send: { description } } };
+  const ids: string[] = [];
+  for (let n = 0; n * limits.curationBytesMax <= limits.userConfigBytesMax; n++) {
+    ids.push((await registry.register({ name: `s${n}`, url })).id);
+  }
+  await registry.register({ name: 'good', url });
+  const servers = ids.map((_, n) => ({ name: `s${n}`, tools: ['read', 'send'] }));
+  const large = await compositions.create({ name: 'large', servers, subjects: ['alice'] }, 'mallory');
+  // In the store, as another control plane has it, so that the small publications between are left out.
+  const curate = async (id: string, said: object): Promise<void> => {
+    const key = { space: 'records', key: `servers/${id}` } as const;
+    const bytes = await records.read(key);
+    const stored = JSON.parse(String(bytes)) as { record: object };
+    const value = Buffer.from(JSON.stringify({ ...stored, record: { ...stored.record, ...said } }));
+    t.ok(await records.swap([{ ...key, expected: bytes, value, isTold: true }]));
+  };
+  for (const id of ids) await curate(id, { curation });
+
+  const his = { name: 'his', servers: [{ name: 'good', tools: ['read'] }], subjects: ['alice'] };
+  const { id } = await compositions.create(his, 'bob');
+  t.equal(await leadsTo(stage, 'alice', 'good-read'), 'good / read / ');
+  const published = async (): Promise<string[]> => {
+    const bytes = await records.read({ space: 'user-configs', key: 'alice' });
+    return Object.keys((JSON.parse(String(bytes)) as { virtual_hosts: object }).virtual_hosts).sort();
+  };
+  t.same(await published(), [id]);
+  t.match(lines.join(''), new RegExp(`larger than \\d+ bytes: without ${large.id}, which grew beyond`));
+
+  for (const each of ids.slice(1)) await curate(each, { curation: undefined });
+  await registry.replace('s0', { name: 's0', url, curation: null });
+  t.same(await published(), [id, large.id].sort(), 'and is there again when it fits');
+});
+
+t.test('nobody takes the prefix of another server', async (t) => {
+  const { registry, directory, records } = await setStage(t, await stores['embedded']!(t));
+  const { url } = await backendFor(t, { tools: ['read'] });
+  const mine = await registry.register({ name: 'My Files', url });
+  const other = await registry.register({ name: 'other', url });
+  const taken = { code: 'prefix-taken', message: /My Files begin with my-files-/ };
+  const curation = { prefix: 'my-files' };
+  await t.rejects(registry.register({ name: 'my-files', url }), taken);
+  await t.rejects(registry.register({ name: 'third', url, curation }), taken);
+  await t.rejects(registry.replace('other', { name: 'my-files', url }), taken);
+  await t.rejects(registry.replace('other', { name: 'other', url, curation }), taken);
+  await registry.replace('other', { name: 'other', url, curation: { prefix: '' } });
+  await t.rejects(registry.register({ name: 'third', url, curation: { prefix: '' } }), {
+    message: /other has no prefix/,
+  });
+  t.equal((await registry.list()).items.length, 2);
+  t.equal(directory.servers.backends.get('My Files')?.prefix, 'my-files');
+  await registry.replace(mine.id, { name: 'My Files', url, curation });
+  await registry.register({ name: 'my-files', url, curation: { prefix: 'mine' } });
+
+  // As an earlier version let it be, or two that come at once.
+  const key = { space: 'records', key: `servers/${other.id}` } as const;
+  const bytes = await records.read(key);
+  const stored = JSON.parse(String(bytes)) as { record: object };
+  const value = Buffer.from(JSON.stringify({ ...stored, record: { ...stored.record, curation } }));
+  t.ok(await records.swap([{ ...key, expected: bytes, value, isTold: true }]));
+  const changed = await registry.replace('other', { name: 'other', url, description: 'another' });
+  t.match(changed, { description: 'another', curation }, 'the rest of it can be changed');
   await directory.sync();
-  t.equal(directory.servers.backends.get('a')?.prefix, undefined);
+  const prefixes = ['My Files', 'other'].map((name) => directory.servers.backends.get(name)?.prefix);
+  t.same(prefixes, ['my-files', undefined], 'and of the two the later gives way');
 });
 
 t.test(

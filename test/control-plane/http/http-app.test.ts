@@ -85,6 +85,7 @@ t.test('each fault of the registry has its status and keeps its words', async (t
   const statuses: Readonly<Record<RegistryFaultCode, number>> = {
     'not-found': 404,
     'name-taken': 409,
+    'prefix-taken': 409,
     'refresh-running': 409,
     'registry-full': 409,
     invalid: 422,

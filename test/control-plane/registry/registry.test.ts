@@ -190,13 +190,13 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const url = await deadUrl(t);
       t.equal((await registry.register({ name: 'a b', url })).slug, 'a-b');
       await expectFault(t, registry.register({ name: 'A B', url }), 'name-taken', /named A B is registered/);
-      const second = await registry.register({ name: 'a-b', url });
+      const second = await registry.register({ name: 'A-B', url });
       t.equal(second.slug, 'a-b-2');
       t.equal((await registry.register({ name: 'A.B', url })).slug, 'a-b-3');
       t.same(await registry.find('a-b'), second, 'a name goes before a slug');
       t.same(
         (await registry.list()).items.map(({ name }) => name),
-        ['a b', 'a-b', 'A.B'],
+        ['a b', 'A-B', 'A.B'],
         'sorted by name',
       );
     });
@@ -427,7 +427,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const options = await optionsOf(t);
       const url = await deadUrl(t);
       const registries = [(await open(t, options)).registry, (await open(t, options)).registry];
-      const names = ['a b', 'a-b', 'a_b', 'a.b', 'a  b', 'a--b'];
+      const names = ['a b', 'A-B', 'a_b', 'a.b', 'a  b', 'a--b'];
       const records = await Promise.all(names.map(async (name, n) => registries[n % 2]!.register({ name, url })));
       t.same(new Set(records.map(({ slug }) => slug)), new Set(['a-b', 'a-b-2', 'a-b-3', 'a-b-4', 'a-b-5', 'a-b-6']));
       for (const record of records) t.same(await registries[0]!.find(record.name), record);

@@ -1,0 +1,37 @@
+// What stands before the names of a server's tools where several servers are together. Two servers that share one would take
+// each other's tools' names, so the second is refused. Cold.
+import { namePrefix } from '../../user-config/curation-schema.js';
+import { readCuration } from '../curation.js';
+import { RegistryFault } from './registry-fault.js';
+import type { KnownServer } from './server-directory.js';
+import type { ServerRecord } from './server-record.js';
+
+type Named = Pick<ServerRecord, 'name' | 'curation'>;
+
+/** With its `-`; `''` for none. */
+export function prefixOf({ name, curation }: Named): string {
+  return namePrefix(name, readCuration(curation).prefix);
+}
+
+/** Not every client takes the names that come of a display name: its tools then have the slug before them. */
+export function withClientsPrefix(record: ServerRecord): ServerRecord {
+  const { name, slug, curation } = record;
+  if (CLIENTS_PREFIX.test(name) || curation?.['prefix'] !== undefined) return record;
+  return { ...record, curation: { ...curation, prefix: slug } };
+}
+
+const CLIENTS_PREFIX = /^[A-Za-z0-9_-]+$/;
+
+/** Throws a `RegistryFault` when another of the servers has the prefix. Of two that come at once both are kept. */
+export function refuseTakenPrefix(server: Named & Pick<ServerRecord, 'id'>, servers: readonly KnownServer[]): void {
+  const prefix = prefixOf(server);
+  const owner = servers.find((other) => other.id !== server.id && prefixOf(other) === prefix);
+  if (owner === undefined) return;
+  const fact = prefix === '' ? `${owner.name} has no prefix` : `the tools of ${owner.name} begin with ${prefix}`;
+  const advice = 'take another name, or another prefix in curation.prefix';
+  throw new RegistryFault(
+    'prefix-taken',
+    `Two servers cannot have one prefix, and ${fact}: ${advice}`,
+    'curation.prefix',
+  );
+}
