@@ -16,17 +16,26 @@ export interface KeySource {
   renew?(): Promise<void>;
 }
 
+/**
+ * @param obstacle why tokens of some issuer cannot be told good from bad, `''` once they can.
+ * @param isInTheWay there is no key at all, of whatever issuer.
+ */
+export type KeyObstacleListener = (obstacle: string, isInTheWay: boolean) => void;
+
 export class TokenKeys {
   readonly #files: KeyFiles;
   readonly #issuers = new Map<string, IssuerKeys>();
   readonly #sources = new Map<string, KeySource>();
   /** Called when a key is gone: what it has verified is good no more. */
   onLoss: () => void = () => {};
-  /** Called with what is in the way of tokens, `''` when nothing is. */
-  onObstacle: (obstacle: string) => void = () => {};
+  /** Called when something gets in the way of an issuer's tokens, and when it no longer is. */
+  onObstacle: KeyObstacleListener = () => {};
 
   constructor(options: TokenOptions, bounds: IssuerKeyBounds = limits) {
-    this.#files = new KeyFiles(options, (before) => this.#compare(this.#files.keys, before));
+    this.#files = new KeyFiles(options, (before) => {
+      this.#compare(this.#files.keys, before);
+      this.#tellStanding();
+    });
     for (const issuer of options.issuers) this.#sources.set(issuer, this.#files);
     for (const source of options.issuerKeys) {
       const keys: IssuerKeys = new IssuerKeys(source, {
@@ -34,7 +43,7 @@ export class TokenKeys {
         graceMs: options.issuerKeyGraceMs,
         bounds,
         onChange: (before) => this.#compare(keys.keys, before),
-        onStanding: () => this.onObstacle(this.#obstacle()),
+        onStanding: () => this.#tellStanding(),
       });
       this.#issuers.set(source.issuer, keys);
       this.#sources.set(source.issuer, keys);
@@ -64,6 +73,15 @@ export class TokenKeys {
 
   #compare(keys: KeySet, before: KeySet): void {
     if (keys.lacksSomeOf(before)) this.onLoss();
+  }
+
+  #tellStanding(): void {
+    this.onObstacle(this.#obstacle(), !this.#hasSome);
+  }
+
+  /** Tokens of some issuer can be told good from bad. */
+  get #hasSome(): boolean {
+    return !this.#files.keys.isEmpty || Array.from(this.#issuers.values()).some(({ keys }) => !keys.isEmpty);
   }
 
   #obstacle(): string {

@@ -5,7 +5,7 @@ import type { TokenOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { RecentMap } from '../shared/recent-map.js';
-import { TokenKeys } from './token-keys.js';
+import { TokenKeys, type KeyObstacleListener } from './token-keys.js';
 
 export type Verified =
   | { readonly kind: 'subject'; readonly subject: string }
@@ -90,11 +90,8 @@ export class TokenVerifier {
     };
   }
 
-  /**
-   * Resolves when the keys are as their files are; from then on they follow them.
-   * @param onObstacle hears why tokens of some issuer cannot be told good from bad, and `''` once they can.
-   */
-  watchKeys(logger: Logger, onObstacle: (obstacle: string) => void = () => {}): Promise<void> {
+  /** Resolves when the keys are as their files are; from then on they follow them. */
+  watchKeys(logger: Logger, onObstacle: KeyObstacleListener = () => {}): Promise<void> {
     this.#keys.onObstacle = onObstacle;
     return this.#keys.watch(logger);
   }

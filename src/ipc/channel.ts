@@ -81,7 +81,7 @@ const fromWorkerChecks: Checks<FromWorker['kind']> = {
   heartbeat: () => true,
   report: ({ ticket, series }) => typeof ticket === 'number' && Array.isArray(series) && series.every(isSeries),
   store: (fields) => typeof fields.obstacle === 'string',
-  keys: (fields) => typeof fields.obstacle === 'string',
+  keys: ({ obstacle, isInTheWay }) => typeof obstacle === 'string' && typeof isInTheWay === 'boolean',
   view: ({ ticket, answer }) => typeof ticket === 'number' && typeof answer === 'string',
   written: (fields) => typeof fields.subject === 'string' && typeof fields.ticket === 'number',
   forgotten: (fields) => typeof fields.ticket === 'number',

@@ -57,8 +57,8 @@ export type FromWorker =
   | { readonly kind: 'heartbeat' }
   /** Why this worker cannot read user configs from here on; `''` when it can. Until told otherwise it can. */
   | { readonly kind: 'store'; readonly obstacle: string }
-  /** Why tokens of some issuer cannot be verified here, `''` when they can. */
-  | { readonly kind: 'keys'; readonly obstacle: string }
+  /** Why tokens of some issuer cannot be verified here, `''` when they can; and whether those of all cannot. */
+  | { readonly kind: 'keys'; readonly obstacle: string; readonly isInTheWay: boolean }
   /** What this worker has counted since its start, and what it has now. */
   | { readonly kind: 'report'; readonly ticket: number; readonly series: readonly Series[] }
   /** JSON; `null` for nothing. Bounded: what is left out is said in it. */

@@ -25,6 +25,8 @@ export interface SlotStanding {
   readonly storeObstacle: string;
   /** Why its worker cannot tell good tokens of some issuer from bad ones; `''` when it can. */
   readonly keysObstacle: string;
+  /** It can tell no issuer's. */
+  readonly isKeyless: boolean;
 }
 
 export interface ReadinessReport {
@@ -76,7 +78,7 @@ export class Readiness {
     const obstacles = [...absences(absent.filter(isInTheWay), NOT_YET), ...(isStoreInTheWay ? store : [])];
     if (!this.#sources.hasKeys) obstacles.push(KEYS_MISSING);
     const keys = workerObstacles('keys-unreachable', listening, ({ keysObstacle }) => keysObstacle);
-    const areKeysInTheWay = listening.every(({ keysObstacle }) => keysObstacle !== '');
+    const areKeysInTheWay = listening.every(({ isKeyless }) => isKeyless);
     if (areKeysInTheWay) obstacles.push(...keys);
     const others = absent.filter((slot) => !isInTheWay(slot));
     const degraded = [

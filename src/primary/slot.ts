@@ -75,6 +75,7 @@ export class Slot {
   /** As the worker has said of itself. */
   #storeObstacle = '';
   #keysObstacle = '';
+  #isKeyless = false;
   /** What it was last told of the gateway's readiness. */
   #toldReady: boolean | undefined;
   /** A worker died as one does that reads a damaged store. */
@@ -110,6 +111,7 @@ export class Slot {
       isFailing: this.isFailing,
       storeObstacle: this.#storeObstacle,
       keysObstacle: this.#keysObstacle,
+      isKeyless: this.#isKeyless,
     };
   }
 
@@ -151,6 +153,7 @@ export class Slot {
     this.#startFailure = undefined;
     this.#storeObstacle = '';
     this.#keysObstacle = '';
+    this.#isKeyless = false;
     this.#toldReady = undefined;
     this.#timer = setTimeout(() => {
       this.#startFailure ??= `not listening after ${bounds.workerStartMsMax} ms`;
@@ -257,6 +260,7 @@ export class Slot {
         return;
       case 'keys':
         this.#keysObstacle = message.obstacle;
+        this.#isKeyless = message.isInTheWay;
         this.#observer.onState();
         return;
       case 'report':

@@ -10,13 +10,18 @@ const NOTHING = Buffer.alloc(0);
 
 export class BodyCollector {
   readonly #bytesMax: number;
+  readonly #isPassing: boolean;
   #length = 0;
   /** Has room for the whole body when its length is known. */
   #memory: Buffer = NOTHING;
 
-  /** @param bytesMax that are ever in it, as its owner sees to. */
-  constructor(bytesMax: number) {
+  /**
+   * @param bytesMax that are ever in it, as its owner sees to.
+   * @param isPassing whether nobody keeps what was put together: a request's body is kept until its answer, perhaps an hour.
+   */
+  constructor(bytesMax: number, isPassing: boolean) {
     this.#bytesMax = bytesMax;
+    this.#isPassing = isPassing;
   }
 
   get length(): number {
@@ -48,19 +53,20 @@ export class BodyCollector {
     const before = this.#memory;
     if (filledBytes === 0) {
       // No more than that on the word of who may never send it.
-      this.#memory = take(Math.max(this.#length, Math.min(bodyBytes, limits.bodyReservedBytesMax)));
+      this.#memory = this.#take(Math.max(this.#length, Math.min(bodyBytes, limits.bodyReservedBytesMax)));
       return;
     }
     // Who has sent that much is believed: what is reserved is not there before it is written to.
     const isBelieved = Math.min(bodyBytes, this.#bytesMax) > this.#length && this.#length > limits.bodyReservedBytesMax;
-    this.#memory = take(
+    this.#memory = this.#take(
       isBelieved ? Math.min(bodyBytes, this.#bytesMax) : grownBytes(before.length, this.#length, this.#bytesMax),
     );
     before.copy(this.#memory, 0, 0, filledBytes);
     largeMemory.giveBack(before);
   }
-}
 
-function take(bytes: number): Buffer {
-  return bytes < limits.largeMemoryFromBytes ? shortMemory(bytes) : largeMemory.take(bytes);
+  #take(bytes: number): Buffer {
+    if (bytes >= limits.largeMemoryFromBytes) return largeMemory.take(bytes);
+    return this.#isPassing ? shortMemory(bytes) : Buffer.allocUnsafe(bytes);
+  }
 }

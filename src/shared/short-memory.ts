@@ -1,4 +1,4 @@
-// Memory for bodies of a few KiB, which live no longer than a request: pieces of a stretch that many share, as Node.js has it
+// Memory for answers of a few KiB, which are passed on as they come: pieces of a stretch that many share, as Node.js has it
 // for what is smaller. A stretch of its own for each costs ten times as much as what is written into it. Hot.
 import { Buffer } from 'node:buffer';
 import { limits } from './limits.js';

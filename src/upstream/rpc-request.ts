@@ -72,7 +72,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
     this.#plan = plan;
     this.#answerBytesMax = plan.answerBytesMax ?? limits.upstreamMessageBytesMax;
-    this.#received = new BodyCollector(this.#answerBytesMax);
+    this.#received = new BodyCollector(this.#answerBytesMax, true);
     this.#handler = handler;
     this.#unread =
       handler.onUnread === undefined ? undefined : new UnreadAnswer((...part) => handler.onUnread?.(...part));

@@ -135,7 +135,7 @@ export class Worker {
     const announcer = new ForgetAnnouncer(primary);
     const overload = new Overload(logger);
     const tokens = new TokenVerifier(options.token);
-    await tokens.watchKeys(logger, (obstacle) => primary.send({ kind: 'keys', obstacle }));
+    await tokens.watchKeys(logger, (obstacle, isInTheWay) => primary.send({ kind: 'keys', obstacle, isInTheWay }));
     const pipeline = new Pipeline({
       overload,
       door: new OverloadDoor(overload, accounts),

@@ -6,7 +6,15 @@ const silent = { info: () => {}, warn: () => {} } as unknown as Logger;
 
 function readinessOf(slots: readonly Partial<SlotStanding>[], hasKeys = true): Readiness {
   const standings = slots.map((changes, slot) => {
-    return { slot, isListening: true, isFailing: false, storeObstacle: '', keysObstacle: '', ...changes };
+    return {
+      slot,
+      isListening: true,
+      isFailing: false,
+      storeObstacle: '',
+      keysObstacle: '',
+      isKeyless: false,
+      ...changes,
+    };
   });
   return new Readiness({ hasKeys, slots: () => standings }, silent, () => {});
 }
@@ -73,6 +81,7 @@ t.test('a worker that has listened and is gone is in the way when no other liste
       isFailing: false,
       storeObstacle: '',
       keysObstacle: '',
+      isKeyless: false,
       ...changes,
     }));
   const readiness = new Readiness({ hasKeys: true, slots: standings }, silent, () => {});
@@ -90,8 +99,8 @@ t.test('a worker that has listened and is gone is in the way when no other liste
   t.same(stand(absent, absent), ['worker-absent 0 1']);
 });
 
-t.test('keys that no worker can fetch are in the way, and keep nobody from the other issuers', async (t) => {
-  const keyless = { keysObstacle: 'no keys' };
+t.test('keys that no worker can fetch are in the way where there are no others', async (t) => {
+  const keyless = { keysObstacle: 'no keys', isKeyless: true };
   const all = readinessOf([keyless, keyless]).report;
   t.same(all.obstacles, [{ code: 'keys-unreachable', message: 'no keys', slots: [0, 1] }]);
   t.notOk(all.isReady);
@@ -99,6 +108,10 @@ t.test('keys that no worker can fetch are in the way, and keep nobody from the o
   const one = readinessOf([keyless, {}]).report;
   t.ok(one.isReady);
   t.same(codesOf(one.degraded), ['keys-unreachable 0']);
+  const others = { keysObstacle: 'no keys of one' };
+  const some = readinessOf([others, others]).report;
+  t.ok(some.isReady, 'the tokens of the others are served');
+  t.same(codesOf(some.degraded), ['keys-unreachable 0 1']);
 });
 
 t.test('while draining that alone is told', async (t) => {
@@ -113,7 +126,14 @@ t.test('a change is told once, and logged when something else is in the way', as
   const note = (level: string) => (fields: unknown, message?: string) =>
     void lines.push(`${level} ${message ?? String(fields)}`);
   const logger = { info: note('info'), warn: note('warn') } as unknown as Logger;
-  let standing: SlotStanding = { slot: 0, isListening: true, isFailing: false, storeObstacle: '', keysObstacle: '' };
+  let standing: SlotStanding = {
+    slot: 0,
+    isListening: true,
+    isFailing: false,
+    storeObstacle: '',
+    keysObstacle: '',
+    isKeyless: false,
+  };
   const told: boolean[] = [];
   const readiness = new Readiness({ hasKeys: true, slots: () => [standing] }, logger, (report) => {
     told.push(report.isReady);

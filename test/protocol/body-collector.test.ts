@@ -6,7 +6,7 @@ import { Random } from '../support/random.js';
 const BYTES_MAX = 64 * 1024 * 1024;
 
 t.test('nothing, and one piece', async (t) => {
-  const collector = new BodyCollector(BYTES_MAX);
+  const collector = new BodyCollector(BYTES_MAX, false);
   t.equal(collector.length, 0);
   t.equal(collector.bytes.length, 0);
   collector.add(Buffer.alloc(0), 3);
@@ -25,7 +25,7 @@ t.test('whatever was said of the length, and however the body is cut', async (t)
   for (let round = 0; round < 2_000; round += 1) {
     const body = Buffer.from(Array.from({ length: 1 + random.below(300) }, () => random.below(256)));
     const stated = random.pick([-1, Number.NaN, 0, 1, body.length - 1, body.length, body.length + 1, 1_000]);
-    const collector = new BodyCollector(BYTES_MAX);
+    const collector = new BodyCollector(BYTES_MAX, false);
     for (const piece of random.pieces(body, 1 + random.below(100))) collector.add(piece, stated);
     if (!collector.bytes.equals(body)) t.fail(`${body.length} bytes, ${stated} stated`);
     if (collector.length !== body.length) t.fail(`length ${collector.length}`);
@@ -33,17 +33,17 @@ t.test('whatever was said of the length, and however the body is cut', async (t)
 });
 
 t.test('no more is reserved than a bound, whatever is stated', async (t) => {
-  const collector = new BodyCollector(BYTES_MAX);
+  const collector = new BodyCollector(BYTES_MAX, false);
   const parts = Array.from({ length: 3 }, (_, index) => Buffer.alloc(limits.bodyReservedBytesMax / 2, index));
   for (const part of parts) collector.add(part, 100 * limits.bodyReservedBytesMax);
   t.ok(collector.bytes.equals(Buffer.concat(parts)));
-  const started = new BodyCollector(BYTES_MAX);
+  const started = new BodyCollector(BYTES_MAX, false);
   started.add(Buffer.of(1), 100 * limits.bodyReservedBytesMax);
   t.ok(started.bytes.buffer.byteLength <= limits.bodyReservedBytesMax);
 });
 
 t.test('a body of the stated length stays where it was collected', async (t) => {
-  const collector = new BodyCollector(BYTES_MAX);
+  const collector = new BodyCollector(BYTES_MAX, false);
   collector.add(Buffer.from('ab'), 4);
   const early = collector.bytes;
   collector.add(Buffer.from('cd'), 4);
@@ -53,7 +53,7 @@ t.test('a body of the stated length stays where it was collected', async (t) => 
 });
 
 t.test('a large body of an unknown length is never copied as a whole', async (t) => {
-  const collector = new BodyCollector(BYTES_MAX);
+  const collector = new BodyCollector(BYTES_MAX, false);
   const piece = Buffer.alloc(512 * 1024);
   let moves = 0;
   let movedBytes = 0;
@@ -71,4 +71,14 @@ t.test('a large body of an unknown length is never copied as a whole', async (t)
   for (let at = 0; at < BYTES_MAX; at += piece.length) {
     if (bytes[at] !== at / piece.length || bytes[at + piece.length - 1] !== at / piece.length) t.fail(`at ${at}`);
   }
+});
+
+t.test('a body that is kept shares its memory with no other; one that passes does', async (t) => {
+  const memoryOf = (isPassing: boolean): ArrayBufferLike => {
+    const collector = new BodyCollector(BYTES_MAX, isPassing);
+    collector.add(Buffer.alloc(5_000), 5_000);
+    return collector.bytes.buffer;
+  };
+  t.equal(memoryOf(false).byteLength, 5_000);
+  t.equal(memoryOf(true).byteLength, limits.shortMemoryStretchBytes);
 });

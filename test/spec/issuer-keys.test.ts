@@ -33,13 +33,13 @@ t.test('tokens of two issuers, of which one comes later', async (t) => {
   t.equal(refused.status, 503);
   t.equal(refused.header('retry-after'), '5');
   t.match(refused.json(), { detail: /keys of the token's issuer cannot be fetched/ });
-  await until(async () => (await ready()).status === 503, 'word of it');
-  t.match((await ready()).json(), { obstacles: [{ code: 'keys-unreachable', message: /1 of 2 issuers/ }] });
-  const health = await send(gateway.origin, { method: 'GET', path: '/gw-rs/health', headers: [] });
-  t.equal(health.status, 200, 'the other issuer is served');
+  await until(async () => /keys-unreachable/.test((await ready()).text), 'word of it');
+  const standing = await ready();
+  t.equal(standing.status, 200, 'the other issuer is served');
+  t.match(standing.json(), { degraded: [{ code: 'keys-unreachable', message: /1 of 2 issuers/ }] });
 
   await late.comeBack();
-  await until(async () => (await ready()).status === 200, 'the late issuer');
+  await until(async () => !/keys-unreachable/.test((await ready()).text), 'the late issuer');
   t.equal((await initialize(lateToken)).status, 200);
   t.equal((await initialize(await issuer.token('alice', { iss: 'urn:late' }))).status, 401, 'now everybody can');
 
@@ -47,4 +47,21 @@ t.test('tokens of two issuers, of which one comes later', async (t) => {
   t.equal((await initialize(await issuer.token('alice'))).status, 200, 'what is known goes on');
   t.equal((await initialize(await issuer.token('alice', {}, createIssuerKey('x')))).status, 401);
   t.equal(gateway.errorOutput, '');
+});
+
+t.test('without a key of any issuer the gateway is not ready', async (t) => {
+  const storeOptions = { kind: 'embedded', path: join(createScratchDirectory(t), 'store') } as const;
+  const issuer = await Issuer.start(t);
+  await issuer.stop();
+  const gateway = await startGateway(t, {
+    storeOptions,
+    upstreamConnectionMode: 'plain-text-or-tls',
+    options: ['--token-jwks-url', `${issuer.origin}=${issuer.jwksUrl}`, '--admin-address', '127.0.0.1:0'],
+  });
+  const { address } = await gateway.waitForLog(({ msg }) => msg === 'admin listener');
+  const ready = () => send(`http://${String(address)}`, { method: 'GET', path: '/ready', headers: [] });
+  await until(async () => (await ready()).status === 503, 'word of it');
+  t.match((await ready()).json(), { obstacles: [{ code: 'keys-unreachable' }] });
+  await issuer.comeBack();
+  await until(async () => (await ready()).status === 200, 'its keys');
 });

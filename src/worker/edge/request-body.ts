@@ -43,7 +43,7 @@ export class RequestBody implements RoomWaiter {
     this.#lengthBytes = lengthBytes;
     this.#bytesMax = bytesMax;
     this.#receiver = receiver;
-    this.#received = new BodyCollector(bytesMax);
+    this.#received = new BodyCollector(bytesMax, false);
     if (lengthBytes > bytesMax) this.#outcome = 'too-large';
     else res.onData((chunk, isLast) => this.#onData(chunk, isLast));
   }
