@@ -232,6 +232,12 @@ export class UpstreamSession {
 
   /** Sends a notification or a response; nobody waits for how that goes. @param onDone called once. */
   send(message: OutgoingMessage, metadata: RequestMetadata, onDone?: () => void): void {
+    const shown = this.#credentials?.refresh(metadata);
+    if (shown instanceof Promise) void shown.then(() => this.#sendNow(message, metadata, onDone));
+    else this.#sendNow(message, metadata, onDone);
+  }
+
+  #sendNow(message: OutgoingMessage, metadata: RequestMetadata, onDone: (() => void) | undefined): void {
     if (this.#state !== 'open') {
       onDone?.();
       return;
@@ -245,6 +251,8 @@ export class UpstreamSession {
    * @param lastEventId where to go on; `''` for nowhere.
    */
   listen(lastEventId: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
+    // What has changed since the last time is here, or will be at the next.
+    void this.#credentials?.refresh(metadata);
     const headers = listeningHeaders(this.record, lastEventId);
     const shown = this.#credentials?.addTo(headers, metadata) ?? [...headers, ...metadata.headers];
     return this.#context.streams.dispatch(plainRequest(this.subject, this.#backend.target, 'GET', shown), handler);
@@ -314,13 +322,22 @@ export class UpstreamSession {
     if (!this.#transition('closed')) return;
     if (isTrial) this.#endpoint.onTrialOver(this.subject);
     this.#handshake?.abort();
-    if (hasToBeTold) {
-      const headers = this.#headersWith(metadata);
-      this.#context.notices.send(this.subject, this.#backend.target, 'DELETE', headers, undefined, onTold);
-    }
+    if (hasToBeTold) this.#sayFarewell(metadata, onTold);
     this.#dropRecord();
     this.#kept.dropAll();
     this.#tell(upstreamFault('session-ended', true));
+  }
+
+  #sayFarewell(metadata: RequestMetadata, onTold: ((isTold: boolean) => void) | undefined): void {
+    const { target } = this.#backend;
+    const own = this.#headers;
+    const tell = (): void => {
+      const headers = this.#credentials?.addTo(own, metadata) ?? [...own, ...metadata.headers];
+      this.#context.notices.send(this.subject, target, 'DELETE', headers, undefined, onTold);
+    };
+    const shown = this.#credentials?.refresh(metadata);
+    if (shown instanceof Promise) void shown.then(tell);
+    else tell();
   }
 
   /** Why the session cannot be opened or used now, if so. One that can be opened must be. */
