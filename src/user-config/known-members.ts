@@ -64,6 +64,7 @@ export class KnownMembers {
     if (schema instanceof z.ZodPipe) return this.#levelOf(schema.out);
     if (schema instanceof z.ZodMap || schema instanceof z.ZodRecord) return each(this.#levelOf(schema.valueType));
     if (schema instanceof z.ZodArray) return each(this.#levelOf(schema.element));
+    if (schema instanceof z.ZodUnion) return anyOf(schema.options.map((option) => this.#levelOf(option)));
     if (!(schema instanceof z.ZodObject)) return undefined;
     const isOpen = !(schema.def.catchall instanceof z.ZodNever);
     const members = new Map<string, Level | undefined>();
@@ -78,6 +79,14 @@ export class KnownMembers {
 
 function each(level: Level | undefined): Level | undefined {
   return level === undefined ? undefined : { members: new Map(), each: level, isOpen: false };
+}
+
+/** What may stand where one of several shapes does. */
+function anyOf(levels: readonly (Level | undefined)[]): Level | undefined {
+  const known = levels.filter((level) => level !== undefined);
+  const [first] = known;
+  if (first === undefined) return undefined;
+  return { ...first, members: new Map(known.flatMap(({ members }) => [...members])) };
 }
 
 function unknownMember(meant: string | undefined): Omit<ConfigIssue, 'path'> {

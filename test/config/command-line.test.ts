@@ -54,7 +54,7 @@ t.test('everything that fits nowhere is reported together, and only names are re
   );
   t.strictSame(faults, [
     '--address: needs a value; write --address <host:port>',
-    '--token-issuer: needs a value; write --token-issuer <text>',
+    '--token-issuer: needs a value; write --token-issuer <list>',
     '--redis-password: unknown option; remove it or correct its name',
     '--secret: unknown option; remove it or correct its name',
     '-p: unknown option; remove it or correct its name',

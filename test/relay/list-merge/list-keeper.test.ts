@@ -5,7 +5,7 @@ import { ListKeeper } from '../../../src/relay/list-merge/list-keeper.js';
 
 const FRAME = { head: '{"id":1,"result":', form: 'message' } as const;
 const ID = '7';
-const rules = JSON.stringify([{ name: 'b', uriName: 'b' }]);
+const rules = JSON.stringify([{ name: 'b', prefix: 'b-', uriName: 'b', curatedTools: [], curatedPrompts: [] }]);
 
 function pieces(...texts: readonly string[]): Uint8Array[] {
   return texts.map((text) => Uint8Array.from(Buffer.from(text)));
