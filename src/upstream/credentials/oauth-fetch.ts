@@ -3,7 +3,7 @@
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { plainRequest, type HttpUpstream } from '../http-upstream.js';
-import { upstreamFault, type UpstreamFault } from '../upstream-fault.js';
+import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../upstream-fault.js';
 
 export interface OAuthMeans {
   readonly http: HttpUpstream;
@@ -27,6 +27,9 @@ interface FetchInit {
   readonly body: URLSearchParams | string | undefined | null;
 }
 
+/** Statuses of answers without a body (Fetch, 2.2.3), as far as they can be final. */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+
 /** @param subject on whose behalf. */
 export function oauthFetch({ http, deadlines }: OAuthMeans, subject: string) {
   return async (url: string, { headers, body }: FetchInit): Promise<Response> =>
@@ -39,10 +42,11 @@ export function oauthFetch({ http, deadlines }: OAuthMeans, subject: string) {
         deadline.cancel();
         reject(new OAuthFetchError(fault));
       };
-      const deadline = deadlines.after(limits.tokenFetchMsMax, () => {
+      const giveUp = (kind: UpstreamFaultKind): void => {
         call.abort();
-        fail(upstreamFault('answer-timeout'));
-      });
+        fail(upstreamFault(kind));
+      };
+      const deadline = deadlines.after(limits.tokenFetchMsMax, () => giveUp('answer-timeout'));
       const request = plainRequest(
         subject,
         { origin, path: pathname + search },
@@ -54,21 +58,25 @@ export function oauthFetch({ http, deadlines }: OAuthMeans, subject: string) {
         onHead: (status, contentType) => Object.assign(head, { status, contentType }),
         onData: (chunk) => {
           receivedBytes += chunk.length;
-          received.push(Buffer.from(chunk));
-          if (receivedBytes <= limits.tokenAnswerBytesMax) return;
-          call.abort();
-          fail(upstreamFault('answer-too-large'));
+          if (receivedBytes > limits.tokenAnswerBytesMax) giveUp('answer-too-large');
+          else received.push(Buffer.from(chunk));
         },
         onEnd: () => {
           deadline.cancel();
-          // What has no body must not be given one.
-          const isEmpty = head.status === 204 || head.status === 304 || head.status < 200;
-          const answer = isEmpty ? null : Buffer.concat(received);
-          resolve(
-            new Response(answer, { status: Math.max(head.status, 200), headers: { 'content-type': head.contentType } }),
-          );
+          try {
+            resolve(responseOf(head.status, head.contentType, Buffer.concat(received)));
+          } catch {
+            // It must not go up into the socket that the answer was read from: nobody catches it there.
+            giveUp('answer-invalid');
+          }
         },
         onFault: fail,
       });
     });
+}
+
+/** Throws when there can be no such response. */
+function responseOf(status: number, contentType: string, body: Buffer): Response {
+  // What has no body must not be given one.
+  return new Response(BODILESS.has(status) ? null : body, { status, headers: { 'content-type': contentType } });
 }

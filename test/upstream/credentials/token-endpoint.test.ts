@@ -1,0 +1,93 @@
+// A token endpoint on bare sockets that answers as none should: whatever it says, who asks hears that there is no token, and the
+// process goes on.
+import t from 'tap';
+import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { requestToken, type IssuedToken } from '../../../src/upstream/credentials/token-endpoint.js';
+import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
+import type { UpstreamFault } from '../../../src/upstream/upstream-fault.js';
+import type { HttpUpstream } from '../../../src/upstream/http-upstream.js';
+import { startRawBackend } from '../../support/raw-backend.js';
+import { until } from '../../support/until.js';
+import { ScriptedUpstream, type ScriptedCall } from '../scripted-upstream.js';
+
+const GOOD = '{"access_token":"one","token_type":"Bearer","expires_in":60}';
+const JSON_TYPE = 'content-type: application/json\r\n';
+
+const deadlines = new DeadlineWheel();
+t.teardown(() => deadlines.stop());
+
+async function ask(http: HttpUpstream, endpoint: string): Promise<IssuedToken | UpstreamFault> {
+  const auth = {
+    ...({ type: 'oauth2-client-credentials', token_endpoint: endpoint } as const),
+    ...{ client_id: 'c', client_secret: { secret: 's' } },
+  };
+  return requestToken({ http, deadlines }, 'alice', { auth, clientSecret: 'x', callerToken: '' });
+}
+
+/** With a length that is right. */
+function answer(status: number | string, headers = JSON_TYPE, body = GOOD): string {
+  return `HTTP/1.1 ${status} Odd\r\nconnection: close\r\n${headers}content-length: ${body.length}\r\n\r\n${body}`;
+}
+
+const odd: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ['000', '099', 100, 101, 199, 204, 205, 206, 304, 399, 499, 599, 600, 999].map((status) => [
+      status,
+      answer(status),
+    ]),
+  ),
+  'that is none yet': 'HTTP/1.1 199 Odd\r\n\r\n',
+  'with nothing in it': answer(200, JSON_TYPE, ''),
+  'of two lengths': answer(200, `${JSON_TYPE}content-length: 3\r\n`),
+  compressed: answer(200, `${JSON_TYPE}content-encoding: br\r\n`),
+  'with bytes that are no text': answer(200, JSON_TYPE, '\xff\xfe\x00{'),
+  'that ends within its head': 'HTTP/1.1 200 OK\r\nconte',
+  'that ends within its body': answer(200).slice(0, -10),
+  'that ends within a chunk': `HTTP/1.1 200 OK\r\n${JSON_TYPE}transfer-encoding: chunked\r\n\r\n40\r\n{"acc`,
+  'that is too long': answer(200, JSON_TYPE, ' '.repeat(70_000)),
+};
+
+/** What it says of the type of an answer is not asked for. */
+const mistyped: Readonly<Record<string, string>> = {
+  'of no type': answer(200, ''),
+  'of a type in Latin-1': answer(200, 'content-type: application/j\xe4son\r\n'),
+  'of a type with a tab': answer(200, 'content-type: \ttext\t/\thtml\r\n'),
+  'of two types': answer(200, `${JSON_TYPE}content-type: text/html\r\n`),
+};
+
+t.test('whatever it answers, there is no token, and the next answer is read', async (t) => {
+  const http = new Http1Upstream({ connectTimeoutMs: 10_000 });
+  const endpoint = await startRawBackend((request) => request.empty(500));
+  t.teardown(async () => {
+    await http.close();
+    await endpoint.close();
+  });
+  for (const [name, bytes] of Object.entries(odd)) {
+    endpoint.handler = (request) => {
+      request.bytes(Buffer.from(bytes, 'latin1'));
+      request.destroy();
+    };
+    t.match(await ask(http, endpoint.url), { kind: 'token-unavailable', isUnsent: true }, `an answer ${name}`);
+  }
+  for (const [name, bytes] of Object.entries({ good: answer(200), ...mistyped })) {
+    endpoint.handler = (request) => request.bytes(Buffer.from(bytes, 'latin1'));
+    const token = { headers: ['authorization', 'Bearer one'], lifetimeMs: 60_000 };
+    t.match(await ask(http, endpoint.url), token, `an answer ${name}`);
+  }
+});
+
+async function askScripted(script: (call: ScriptedCall) => void): Promise<IssuedToken | UpstreamFault> {
+  const http = new ScriptedUpstream();
+  const asked = ask(http, 'https://as.example/token');
+  await until(() => http.calls.length === 1, 'the request');
+  script(http.last);
+  return asked;
+}
+
+t.test('nothing is thrown at the client that has read the answer, even one that it should have refused', async (t) => {
+  for (const status of [0, 99, 199, 600, 1_000]) {
+    t.match(await askScripted((call) => call.json(GOOD, '', status)), { kind: 'token-unavailable' }, `${status}`);
+  }
+  const odd = 'application/json\n\u{1f511}';
+  t.match(await askScripted((call) => call.head(200, odd).data(GOOD).end()), { kind: 'token-unavailable' });
+});
