@@ -119,6 +119,11 @@ export function isReachFault({ kind }: UpstreamFault): boolean {
   return REACH_FAULTS.has(kind);
 }
 
+/** Whether there was no room for this subject's requests alone: a fault of its own, and of no place. */
+export function isShareFault({ kind }: UpstreamFault): boolean {
+  return kind === 'connections-share-used' || kind === 'backend-share-used';
+}
+
 /** What a caller is told of a fault; names no address. */
 export function faultReason({ kind, detail }: UpstreamFault): string {
   const reason = FAULT_REASONS[kind];

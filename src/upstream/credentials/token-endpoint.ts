@@ -3,7 +3,7 @@
 import { limits } from '../../shared/limits.js';
 import { isSecretValue } from '../../shared/secret-name.js';
 import type { OAuthAuth } from '../../user-config/auth.js';
-import { upstreamFault, type UpstreamFault } from '../upstream-fault.js';
+import { isShareFault, upstreamFault, type UpstreamFault } from '../upstream-fault.js';
 import { OAuthFetchError, oauthFetch, type OAuthMeans } from './oauth-fetch.js';
 
 export interface TokenRequest {
@@ -102,6 +102,8 @@ function issuedToken({
 function faultOf(error: unknown): UpstreamFault {
   if (error instanceof OAuthFetchError) {
     const { fault } = error;
+    // Of the words for the two the other ones say that it is the backend.
+    if (isShareFault(fault)) return upstreamFault('connections-share-used', true);
     return fault.kind === 'address-refused' ? fault : unavailable(`(${fault.kind})`);
   }
   const { error: code, status } = error as { readonly error?: unknown; readonly status?: unknown };

@@ -4,7 +4,7 @@ import t from 'tap';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { requestToken, type IssuedToken } from '../../../src/upstream/credentials/token-endpoint.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
-import type { UpstreamFault } from '../../../src/upstream/upstream-fault.js';
+import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../../../src/upstream/upstream-fault.js';
 import type { HttpUpstream } from '../../../src/upstream/http-upstream.js';
 import { startRawBackend } from '../../support/raw-backend.js';
 import { until } from '../../support/until.js';
@@ -90,4 +90,16 @@ t.test('nothing is thrown at the client that has read the answer, even one that 
   }
   const odd = 'application/json\n\u{1f511}';
   t.match(await askScripted((call) => call.head(200, odd).data(GOOD).end()), { kind: 'token-unavailable' });
+});
+
+t.test('a share that is used up is told as such, since it is nobody else’s; all else is the server’s', async (t) => {
+  const kindAfter = async (kind: UpstreamFaultKind): Promise<unknown> => {
+    const outcome = await askScripted((call) => call.fault(upstreamFault(kind, true)));
+    return 'kind' in outcome ? outcome.kind : outcome;
+  };
+  t.equal(await kindAfter('connections-share-used'), 'connections-share-used');
+  t.equal(await kindAfter('backend-share-used'), 'connections-share-used');
+  t.equal(await kindAfter('connections-used'), 'token-unavailable');
+  t.equal(await kindAfter('connection-refused'), 'token-unavailable');
+  t.equal(await kindAfter('address-refused'), 'address-refused');
 });

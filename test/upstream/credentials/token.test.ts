@@ -126,6 +126,70 @@ t.test('one that the backend refuses is replaced once, and not again before a wh
   t.equal(scene.fetches.length, 2);
 });
 
+t.test('one that a backend refuses goes on being shown for as long as no other one can be had', async (t) => {
+  const scene = new Scene();
+  void scene.read();
+  await scene.issue('one');
+  const shown = scene.read() as readonly string[];
+  t.equal(scene.token.refuse(shown), true);
+  const waiting = [scene.read(), scene.token.read('bob')];
+  t.equal(scene.fetches.length, 2);
+  await scene.settle(upstreamFault('token-unavailable', true));
+  for (const read of waiting) t.same(await read, shown, 'another path of the backend may take it');
+  t.equal(scene.read(), shown, 'at once');
+  t.equal(scene.token.refuse(shown), false, 'nobody tries again who would have nothing else to show');
+  t.equal(scene.fetches.length, 2);
+  scene.nowMs += limits.tokenRetryDelayMsMin;
+  t.equal(scene.read(), shown, 'nobody waits for an authorization server that fails');
+  t.equal(scene.fetches.length, 3);
+  await scene.issue('two');
+  t.same(scene.read(), issued('two').headers);
+  scene.nowMs += limits.tokenRenewalGapMs;
+  const second = scene.read() as readonly string[];
+  t.equal(scene.token.refuse(second), true);
+  t.ok(scene.read() instanceof Promise, 'it is waited for again once the authorization server answers');
+});
+
+t.test('one that was refused is shown to nobody once it has expired', async (t) => {
+  const scene = new Scene();
+  void scene.read();
+  await scene.issue('one');
+  scene.token.refuse(scene.read() as readonly string[]);
+  const waiting = scene.read();
+  scene.nowMs += LIFE_MS;
+  await scene.settle(upstreamFault('token-unavailable', true));
+  t.match(await waiting, { kind: 'token-unavailable' });
+  t.match(scene.read(), { kind: 'token-unavailable' });
+});
+
+t.test('what one subject has used up is told to that subject alone', async (t) => {
+  const scene = new Scene();
+  const used = upstreamFault('connections-share-used', true);
+  const mallory = scene.token.read('mallory');
+  const others = [scene.token.read('bob'), scene.token.read('carol')];
+  await scene.settle(used);
+  t.same(await mallory, used);
+  t.same(scene.subjects, ['mallory', 'bob'], 'who waited with it asks in its own name');
+  await scene.issue('one');
+  for (const read of others) t.same(await read, issued('one').headers);
+  t.equal(scene.fetches.length, 2);
+
+  const fresh = new Scene();
+  void fresh.token.read('mallory');
+  await fresh.settle(used);
+  void fresh.token.read('bob');
+  t.same(fresh.subjects, ['mallory', 'bob'], 'nobody is kept off afterwards');
+  await fresh.issue('one');
+  fresh.nowMs += 0.75 * LIFE_MS;
+  t.same(fresh.token.read('mallory'), issued('one').headers);
+  await fresh.settle(used);
+  t.same(fresh.token.read('bob'), issued('one').headers, 'a renewal that fails so takes nothing away');
+  t.equal(fresh.fetches.length, 3);
+  fresh.nowMs += limits.tokenRetryDelayMsMin;
+  void fresh.token.read('bob');
+  t.same(fresh.subjects, ['mallory', 'bob', 'mallory', 'bob']);
+});
+
 t.test('tokens are shared by those who may share them, and by nobody else', async (t) => {
   const deadlines = new DeadlineWheel();
   t.teardown(() => deadlines.stop());
