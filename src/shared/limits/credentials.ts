@@ -1,5 +1,5 @@
 // Limits: what backends want to see before they answer.
-import { KIB } from './units.js';
+import { KIB, MIB } from './units.js';
 
 export const credentialLimits = {
   /** headers that one backend's `auth` may set → the config, or the server, is refused */
@@ -38,4 +38,8 @@ export const credentialLimits = {
   tokensKnownMax: 16_384,
   /** of these, those that one subject needed first → it loses its oldest */
   tokensPerSubjectMax: 512,
+  /** bytes of these, and of the callers' tokens that they were had for → who has the most loses the oldest; sessions keep theirs */
+  tokensBytesMax: 64 * MIB,
+  /** of these, those that one subject needed first → it loses its oldest */
+  tokensBytesPerSubjectMax: 8 * MIB,
 } as const;

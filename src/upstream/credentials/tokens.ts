@@ -1,23 +1,38 @@
-// The access tokens that a process knows, of all backends and callers. Bounded, and fairly: who has the most loses the oldest.
-// A session keeps the token that it uses, whatever is forgotten here. Cold: asked once a session and credential.
+// The access tokens that a process knows, of all backends and callers. Bounded by count and by bytes, and fairly: who has the
+// most loses the oldest. A session keeps the token that it uses, whatever is forgotten here. Cold: asked once a session and credential.
 import { createHash } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
+import type { UpstreamFault } from '../upstream-fault.js';
 import type { OAuthMeans } from './oauth-fetch.js';
 import { Token, type TokenClock } from './token.js';
-import { requestToken, type TokenRequest } from './token-endpoint.js';
+import { requestToken, type IssuedToken, type TokenRequest } from './token-endpoint.js';
+
+/** Of what it needs: its key, the objects that it is made of. */
+const OWN_BYTES = 1_024;
 
 interface KnownToken {
   readonly token: Token;
   /** Who needed it first. */
+  readonly share: TokenShare;
+  /** Without what was issued. */
+  readonly requestBytes: number;
+  bytes: number;
+}
+
+/** What one subject needed first. */
+interface TokenShare {
   readonly subject: string;
+  /** The oldest first. */
+  readonly keys: Set<string>;
+  bytes: number;
 }
 
 export class Tokens {
   readonly #means: OAuthMeans;
   readonly #clock: TokenClock;
   readonly #known = new Map<string, KnownToken>();
-  /** Keys by subject, the oldest first. */
-  readonly #bySubject = new Map<string, Set<string>>();
+  readonly #shares = new Map<string, TokenShare>();
+  #bytes = 0;
 
   constructor(means: OAuthMeans, clock: TokenClock) {
     this.#means = means;
@@ -32,11 +47,9 @@ export class Tokens {
     const key = keyOf(request.auth.type === 'token-exchange' ? subject : '', origin, request);
     const known = this.#known.get(key);
     if (known !== undefined) return known.token;
-    const token = new Token((who) => requestToken(this.#means, who, request), this.#clock);
+    const token = new Token((who) => this.#fetch(who, key, request), this.#clock);
     this.#makeRoom(subject);
-    this.#known.set(key, { token, subject });
-    const keys = this.#bySubject.get(subject) ?? new Set();
-    this.#bySubject.set(subject, keys.add(key));
+    this.#add(key, subject, token, OWN_BYTES + request.callerToken.length);
     return token;
   }
 
@@ -44,24 +57,62 @@ export class Tokens {
     return this.#known.size;
   }
 
+  /** What they take, about. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  async #fetch(who: string, key: string, request: TokenRequest): Promise<IssuedToken | UpstreamFault> {
+    const outcome = await requestToken(this.#means, who, request);
+    const known = this.#known.get(key);
+    if (known !== undefined && !('kind' in outcome)) {
+      this.#weigh(known, known.requestBytes + outcome.headers.reduce((sum, { length }) => sum + length, 0));
+    }
+    return outcome;
+  }
+
+  #add(key: string, subject: string, token: Token, bytes: number): void {
+    const share = this.#shares.get(subject) ?? { subject, keys: new Set(), bytes: 0 };
+    this.#shares.set(subject, share);
+    share.keys.add(key);
+    const known = { token, share, requestBytes: bytes, bytes: 0 };
+    this.#known.set(key, known);
+    this.#weigh(known, bytes);
+  }
+
+  /** It takes so much from now on: others, or it, are forgotten for that. */
+  #weigh(known: KnownToken, bytes: number): void {
+    this.#count(known, bytes);
+    while (known.share.bytes > limits.tokensBytesPerSubjectMax) this.#forgetOldest(known.share);
+    while (this.#bytes > limits.tokensBytesMax) this.#forgetOldest(this.#shareWithMost(({ bytes: most }) => most));
+  }
+
+  #count(known: KnownToken, bytes: number): void {
+    known.share.bytes += bytes - known.bytes;
+    this.#bytes += bytes - known.bytes;
+    known.bytes = bytes;
+  }
+
   #makeRoom(subject: string): void {
-    const own = this.#bySubject.get(subject)?.size ?? 0;
-    if (own >= limits.tokensPerSubjectMax) this.#forgetOldest(subject);
-    else if (this.#known.size >= limits.tokensKnownMax) this.#forgetOldest(this.#subjectWithMost() ?? subject);
+    const own = this.#shares.get(subject);
+    if (own !== undefined && own.keys.size >= limits.tokensPerSubjectMax) this.#forgetOldest(own);
+    else if (this.#known.size >= limits.tokensKnownMax)
+      this.#forgetOldest(this.#shareWithMost(({ keys }) => keys.size));
   }
 
-  #subjectWithMost(): string | undefined {
-    let most: readonly [subject: string, count: number] | undefined;
-    for (const [subject, { size }] of this.#bySubject) if (size > (most?.[1] ?? 0)) most = [subject, size];
-    return most?.[0];
+  #shareWithMost(measure: (share: TokenShare) => number): TokenShare | undefined {
+    let most: TokenShare | undefined;
+    for (const share of this.#shares.values()) if (most === undefined || measure(share) > measure(most)) most = share;
+    return most;
   }
 
-  #forgetOldest(subject: string): void {
-    const keys = this.#bySubject.get(subject);
-    const [oldest] = keys ?? [];
-    if (keys === undefined || oldest === undefined) return;
-    keys.delete(oldest);
-    if (keys.size === 0) this.#bySubject.delete(subject);
+  #forgetOldest(share: TokenShare | undefined): void {
+    const [oldest = ''] = share?.keys ?? [];
+    const known = this.#known.get(oldest);
+    if (share === undefined || known === undefined) return;
+    this.#count(known, 0);
+    share.keys.delete(oldest);
+    if (share.keys.size === 0) this.#shares.delete(share.subject);
     this.#known.delete(oldest);
   }
 }

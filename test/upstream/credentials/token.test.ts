@@ -6,6 +6,7 @@ import type { IssuedToken } from '../../../src/upstream/credentials/token-endpoi
 import { Tokens } from '../../../src/upstream/credentials/tokens.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/upstream/upstream-fault.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { until } from '../../support/until.js';
 import { ScriptedUpstream } from '../scripted-upstream.js';
 import type { OAuthAuth } from '../../../src/user-config/auth.js';
 
@@ -220,4 +221,37 @@ t.test('tokens are shared by those who may share them, and by nobody else', asyn
   for (let i = 0; i < 100; i++) find('late', exchange, 'x', `v${i}`);
   t.equal(tokens.count, limits.tokensKnownMax);
   t.equal(find('alice', exchange, 'x', 'token-a'), exchanged, 'who has the most loses the oldest');
+});
+
+t.test('tokens have so many bytes in a process, and of one subject, callers’ tokens among them', async (t) => {
+  const deadlines = new DeadlineWheel();
+  t.teardown(() => deadlines.stop());
+  const http = new ScriptedUpstream();
+  const tokens = new Tokens({ http, deadlines }, { nowMs: () => 1, random: () => 0 });
+  const auth: OAuthAuth = {
+    ...{ type: 'token-exchange', token_endpoint: 'https://as.example/token' },
+    ...{ client_id: 'c', client_secret: { secret: 's' } },
+  };
+  const find = (who: string, callerToken: string): Token =>
+    tokens.find(who, 'https://b.example', { auth, clientSecret: 'x', callerToken });
+  const large = 'x'.repeat(64 * 1_024);
+
+  const alices = find('alice', 'token-a');
+  const before = tokens.bytes;
+  const read = alices.read('alice');
+  await until(() => http.calls.length === 1, 'the request');
+  const issuedText = 'y'.repeat(limits.tokenBytesMax);
+  const issuedType = 'urn:ietf:params:oauth:token-type:access_token';
+  http.last.json(JSON.stringify({ access_token: issuedText, token_type: 'Bearer', issued_token_type: issuedType }));
+  t.match(await read, ['authorization', /^Bearer y+$/]);
+  t.ok(tokens.bytes - before >= issuedText.length, 'what was issued counts');
+
+  for (let i = 0; i < 200; i++) find('mallory', `${large}${i}`);
+  t.ok(tokens.bytes <= limits.tokensBytesPerSubjectMax + before + 2 * issuedText.length, 'one subject has a share');
+  t.ok(tokens.bytes > limits.tokensBytesPerSubjectMax / 2, 'and has it');
+  t.equal(find('alice', 'token-a'), alices, 'and pushes nobody else’s out');
+  for (let who = 0; who < 10; who++) for (let i = 0; i < 120; i++) find(`s${who}`, `${large}${i}`);
+  t.ok(tokens.bytes <= limits.tokensBytesMax);
+  t.ok(tokens.bytes > limits.tokensBytesMax / 2);
+  t.equal(find('alice', 'token-a'), alices, 'who has the most loses the oldest');
 });
