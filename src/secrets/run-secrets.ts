@@ -5,7 +5,7 @@ import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
 import { createLogger } from '../shared/logger.js';
 import { isSecretValue } from '../shared/secret-name.js';
-import { StoreDamage } from '../store/check-embedded.js';
+import { isEmbeddedThere, StoreDamage } from '../store/check-embedded.js';
 import { openRecordStore } from '../store/open-record-store.js';
 import { RecordStoreFault, type RecordStore } from '../store/record-store.js';
 import { SecretKeys, type SecretKey } from './secret-keys.js';
@@ -33,6 +33,8 @@ export async function runSecrets(request: SecretsRequest, input: SecretInput = p
 export async function outcomeOf({ store, keys, action }: SecretsRequest, input: SecretInput): Promise<Outcome> {
   const value = action.command === 'secrets set' ? await readValue(input) : undefined;
   if (value?.kind === 'fault') return refused(value.fault);
+  // A mistyped path must not become a store, which would then have no secrets.
+  if (value === undefined && store.kind === 'embedded' && !isEmbeddedThere(store.path)) return notFound(store.path);
   let records: RecordStore;
   try {
     records = await openRecordStore(store, createLogger('silent', {}));
@@ -131,6 +133,11 @@ function done(text: string): Outcome {
 
 function refused(fault: string): Outcome {
   return { text: `switchyard: ${fault}\n`, exitStatus: exitStatus.refused };
+}
+
+function notFound(path: string): Outcome {
+  const advice = 'name another with --store-path, or a Redis with --redis-address';
+  return { text: `switchyard: there is no embedded store in ${path}; ${advice}\n`, exitStatus: exitStatus.notFound };
 }
 
 function unavailable(fault: string): Outcome {

@@ -1,7 +1,7 @@
 // Tells a damaged embedded store from a new one, before it is opened. LMDB maps its file into memory and believes it: one
 // that was cut short kills the process that reads it (SIGBUS), and one whose root was overwritten looks empty. Cold.
 import { execFile } from 'node:child_process';
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -20,6 +20,11 @@ const PAGE_BYTES_MAX = 65_536;
 
 export class StoreDamage extends Error {
   override readonly name = 'StoreDamage';
+}
+
+/** Whether there is a store, or the beginning of one: opening makes what is not there. */
+export function isEmbeddedThere(path: string): boolean {
+  return existsSync(join(path, 'data.mdb'));
 }
 
 interface Meta {

@@ -1,11 +1,9 @@
 // User configs in the embedded store, beside a dataplane that has it open: LMDB has one writer at a time over all
 // processes, and whoever reads next sees what was committed. Cold.
 import { isUtf8 } from 'node:buffer';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
-import { findObviousDamage } from './check-embedded.js';
+import { findObviousDamage, isEmbeddedThere } from './check-embedded.js';
 import { ConfigStoreFault, subjectKey, type ConfigStore } from './config-store.js';
 import { hearReason, openDatabase, openRoot } from './embedded-databases.js';
 
@@ -21,7 +19,7 @@ export class EmbeddedConfigStore implements ConfigStore {
   }
 
   static async open(path: string, isMade: boolean): Promise<EmbeddedConfigStore | undefined> {
-    if (!isMade && !existsSync(join(path, 'data.mdb'))) return undefined;
+    if (!isMade && !isEmbeddedThere(path)) return undefined;
     const damage = findObviousDamage(path);
     if (damage !== undefined) throw new ConfigStoreFault(`the embedded store in ${path} is damaged: ${damage}`);
     return attempt(`the embedded store in ${path} cannot be opened`, () => new EmbeddedConfigStore(path));

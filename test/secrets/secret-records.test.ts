@@ -1,6 +1,6 @@
 // Secrets of the store, on a real LMDB and a real Redis: set, listed, read by requests, sealed anew, deleted. What is stored
 // never shows one.
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pino } from 'pino';
@@ -129,6 +129,24 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
     }
   });
 }
+
+t.test('no command but set makes a store: a mistyped path has no secrets, and is told', async (t) => {
+  const path = join(createScratchDirectory(t), 'mistyped');
+  const store = { kind: 'embedded', path } as const;
+  const input = (): Readable => Readable.from([Buffer.from('v')]);
+  for (const action of [
+    { command: 'secrets list' },
+    { command: 'secrets rotate' },
+    { command: 'secrets delete', name: 'a' },
+  ] as const) {
+    const outcome = await outcomeOf({ store, keys: [OLD], action }, input());
+    t.match(outcome, { exitStatus: 66, text: /^switchyard: there is no embedded store in .*mistyped; name another/ });
+    t.notOk(existsSync(path), action.command);
+  }
+  const set = { command: 'secrets set', name: 'a', origins: 'any' } as const;
+  t.match(await outcomeOf({ store, keys: [OLD], action: set }, input()), { exitStatus: 0 });
+  t.match(await outcomeOf({ store, keys: [OLD], action: { command: 'secrets list' } }, input()), { text: /^NAME/ });
+});
 
 t.test('a Redis user with the documented rights keeps secrets, and reads nobody’s config', async (t) => {
   const rights = '+eval +get +mget +set +del +exists +setnx +zadd +zrem +zrangebylex +hscan +ping';
