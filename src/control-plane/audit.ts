@@ -5,17 +5,34 @@ import { createHash } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import { subjectHash, type Logger } from '../shared/logger.js';
 
-/** A change that is under way: whoever makes it writes down what it was, once it is made. */
-export class ChangeNote {
-  #change: { readonly before: object | undefined; readonly after: object | undefined } | undefined;
+export interface NotedChange {
+  readonly before: object | undefined;
+  readonly after: object | undefined;
+  /** False while it is being made, and for ever when that failed: the store may have made it, and its answer was lost. */
+  readonly isCertain: boolean;
+}
 
-  /** @param before `undefined` for what is new; `after` for what is gone. */
-  made(before: object | undefined, after: object | undefined): void {
-    this.#change = { before, after };
+/** A change that is under way: whoever makes it writes down what it is, so that none is made without a line. */
+export class ChangeNote {
+  #change: NotedChange | undefined;
+
+  /**
+   * @param before `undefined` for what is new; `after` for what is gone.
+   * @param make says whether it has made the change.
+   */
+  async making(before: object | undefined, after: object | undefined, make: () => Promise<boolean>): Promise<boolean> {
+    this.#change = { before, after, isCertain: false };
+    const isMade = await make();
+    this.#change = isMade ? { before, after, isCertain: true } : undefined;
+    return isMade;
   }
 
-  /** `undefined` until it is made. */
-  get change(): { readonly before: object | undefined; readonly after: object | undefined } | undefined {
+  made(before: object | undefined, after: object | undefined): void {
+    this.#change = { before, after, isCertain: true };
+  }
+
+  /** `undefined` while nothing is changed. */
+  get change(): NotedChange | undefined {
     return this.#change;
   }
 }
@@ -24,7 +41,7 @@ export interface AuditedRequest {
   readonly operation: string;
   readonly requestId: string;
   readonly subject: string;
-  /** Why the request failed, though the change is made; `''` when it did not. */
+  /** Why the request failed, though the change is made, or may be; `''` when it did not. */
   readonly fault: string;
   /** User configs that do not have the change yet. */
   readonly unpublished: number;
@@ -44,7 +61,7 @@ export class AuditTrail {
 
   write({ operation, requestId, subject, fault, unpublished }: AuditedRequest, { change }: ChangeNote): void {
     if (change === undefined) return;
-    const { before, after } = change;
+    const { before, after, isCertain } = change;
     this.#logger.info(
       {
         audit: operation,
@@ -53,10 +70,11 @@ export class AuditTrail {
         ...identityOf(after ?? before),
         ...(before !== undefined && { before: this.#told(before, after) }),
         ...(after !== undefined && { after: this.#told(after, before) }),
+        ...(!isCertain && { outcome: 'unknown' }),
         ...(unpublished > 0 && { unpublished }),
         ...(fault !== '' && { fault }),
       },
-      'changed',
+      isCertain ? 'changed' : 'perhaps changed',
     );
   }
 

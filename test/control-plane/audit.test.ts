@@ -2,7 +2,7 @@
 // compositions and the HTTP interface are real; nothing answers where the servers should be.
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../src/auth/token-verifier.js';
-import { AuditTrail, ChangeNote, type AuditSubjects } from '../../src/control-plane/audit.js';
+import { AuditTrail, ChangeNote } from '../../src/control-plane/audit.js';
 import { createHttpApp, type HttpApp } from '../../src/control-plane/http/http-app.js';
 import type { Operation } from '../../src/control-plane/http/operation.js';
 import { operations } from '../../src/control-plane/http/operations.js';
@@ -14,17 +14,18 @@ import { HostPolicy } from '../../src/shared/host-policy.js';
 import { limits } from '../../src/shared/limits.js';
 import { subjectHash } from '../../src/shared/logger.js';
 import { RequestIds } from '../../src/shared/request-ids.js';
+import { RecordStoreFault } from '../../src/store/record-store.js';
 import { tokenOptions } from '../auth/token-options.js';
 import { logInto } from '../support/log-lines.js';
+import { startMcpBackend } from '../support/mcp-backend.js';
 import { mint } from '../support/tokens.js';
-import { setStage, stores } from './stage.js';
+import { setStage, stores, type Stage } from './stage.js';
 
 const SECRET = Buffer.alloc(32, 7);
 const authorization = `Bearer ${await mint({ sub: 'alice', algorithm: 'HS256', key: SECRET })}`;
 type Line = Readonly<Record<string, unknown>>;
 
-async function createApp(t: Test, lines: string[], subjects: AuditSubjects = 'hash'): Promise<HttpApp> {
-  const { registry, compositions, records } = await setStage(t, await stores['embedded']!(t));
+async function createApp(t: Test, lines: string[], { registry, compositions, records }: Stage): Promise<HttpApp> {
   const app = await createHttpApp({
     ...{ registry, compositions, records },
     mcp: { handleAggregate: () => {}, handleComposition: () => {} },
@@ -36,7 +37,7 @@ async function createApp(t: Test, lines: string[], subjects: AuditSubjects = 'ha
     publicationWaitMs: 10_000,
     requestIds: new RequestIds('make'),
     accessLog: new AccessLog(logInto([]), false),
-    audit: new AuditTrail(logInto(lines), subjects),
+    audit: new AuditTrail(logInto(lines), 'hash'),
     overload: new Overload(logInto([])),
     logger: logInto([]),
   });
@@ -69,7 +70,7 @@ const asked: readonly (readonly [id: string, url: string, body: object | undefin
 
 t.test('every operation that changes something has one line, and no other has', async (t) => {
   const lines: string[] = [];
-  const app = await createApp(t, lines);
+  const app = await createApp(t, lines, await setStage(t, await stores['embedded']!(t)));
   const table = Object.values<Operation>(operations);
   // The relay's messages change nothing here.
   const changing = table.filter(({ method, tag }) => method !== 'GET' && tag !== 'mcp').map(({ id }) => id);
@@ -94,6 +95,67 @@ t.test('every operation that changes something has one line, and no other has', 
   }
   await app.inject({ method: 'DELETE', url: '/servers/files', headers: { authorization, host: 'localhost' } });
   t.same(lines, [], 'what changes nothing has none');
+});
+
+t.test(
+  'a change that the store makes, but fails before it says so, has a line: nobody knows how it came out',
+  async (t) => {
+    const lines: string[] = [];
+    const stage = await setStage(t, await stores['embedded']!(t));
+    const app = await createApp(t, lines, stage);
+    const { records } = stage;
+    const swap = records.swap.bind(records);
+    for (const [id, url, payload, expected] of asked) {
+      lines.length = 0;
+      records.swap = async (changes) => {
+        records.swap = swap;
+        t.ok(await swap(changes), `${id} is done`);
+        throw new RecordStoreFault('the answer was lost');
+      };
+      const { method } = Object.values<Operation>(operations).find((operation) => operation.id === id)!;
+      const headers = { authorization, host: 'localhost' };
+      const answer = await app.inject({ method, url, headers, ...(payload !== undefined && { payload }) });
+      t.equal(answer.statusCode, 503, id);
+      t.equal(lines.length, 1, `${id} has a line`);
+      const said = { msg: 'perhaps changed', audit: id, outcome: 'unknown', fault: 'store-failed' };
+      t.match(JSON.parse(lines[0] ?? '{}'), { ...said, subject: subjectHash('alice'), ...expected }, id);
+    }
+  },
+);
+
+t.test('a change that the store has refused has no line, though it fails before the next try', async (t) => {
+  const lines: string[] = [];
+  const stage = await setStage(t, await stores['embedded']!(t));
+  const app = await createApp(t, lines, stage);
+  const { registry, records } = stage;
+  await registry.register(SERVER);
+  records.swap = async () => {
+    records.read = () => Promise.reject(new RecordStoreFault('gone'));
+    return false;
+  };
+  const headers = { authorization, host: 'localhost' };
+  const payload = { ...SERVER, description: 'second' };
+  const answer = await app.inject({ method: 'PUT', url: '/servers/files', headers, payload });
+  t.equal(answer.statusCode, 503);
+  t.same(lines, []);
+});
+
+t.test('what a refresh has found has a line, though what follows of it fails', async (t) => {
+  const lines: string[] = [];
+  const stage = await setStage(t, await stores['embedded']!(t));
+  const app = await createApp(t, lines, stage);
+  const { registry } = stage;
+  const backend = await startMcpBackend();
+  await registry.register({ name: 'files', url: backend.url });
+  await backend.close();
+  registry.onChange(() => Promise.reject(new RecordStoreFault('gone')));
+  const headers = { authorization, host: 'localhost' };
+  const answer = await app.inject({ method: 'POST', url: '/servers/files/refresh', headers });
+  t.equal(answer.statusCode, 503);
+  const line = JSON.parse(lines[0] ?? '{}') as Line;
+  const statuses = { before: { status: 'active' }, after: { status: 'inactive', toolsAdded: 0 } };
+  t.match(line, { msg: 'changed', audit: 'refreshServer', fault: 'store-failed', ...statuses });
+  t.notOk('outcome' in line);
 });
 
 t.test('subjects by their names, where that is wanted', async (t) => {

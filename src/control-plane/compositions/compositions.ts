@@ -10,7 +10,7 @@ import { retrySwap } from '../../store/retry-swap.js';
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import type { Registry } from '../registry/registry.js';
 import { walkRecords } from '../../store/record-walk.js';
-import type { ChangeNote } from '../audit.js';
+import { ChangeNote } from '../audit.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import { composeBackends, findClash, matchServers } from './composed-backends.js';
@@ -113,7 +113,7 @@ export class Compositions {
     input: CompositionInput,
     callerSubject: string,
     wait?: PublicationWait,
-    note?: ChangeNote,
+    note = new ChangeNote(),
   ): Promise<Composition> {
     const { subjects = [callerSubject], description = '', ...checked } = checkCompositionInput(input);
     await this.#directory.sync();
@@ -128,8 +128,8 @@ export class Compositions {
     const composition = await this.#measured({ id, ...said, createdAt: now, updatedAt: now });
     await this.#refuseUnpublishable(composition, []);
     const job = createJob({ subjects });
-    if (!(await this.#storage.tryInsert(composition, job))) throw nameTaken(checked.name);
-    note?.made(undefined, composition);
+    const isDone = await note.making(undefined, composition, () => this.#storage.tryInsert(composition, job));
+    if (!isDone) throw nameTaken(checked.name);
     this.#logger.info({ composition: id, name: checked.name }, 'composition created');
     await this.#run(job, wait);
     return this.#describe(composition);
@@ -144,11 +144,11 @@ export class Compositions {
     input: CompositionInput,
     callerSubject: string,
     wait?: PublicationWait,
-    note?: ChangeNote,
+    note = new ChangeNote(),
   ): Promise<Composition> {
     const checked = checkCompositionInput(input);
     const { id } = (await this.#require(reference)).composition;
-    const [before, after, job] = await retrySwap(async () => {
+    const [after, job] = await retrySwap(async () => {
       const snapshot = await this.#require(id);
       const known = snapshot.composition;
       const servers = await this.#resolve(checked.servers, known.servers);
@@ -157,26 +157,27 @@ export class Compositions {
       const next = await this.#measured({ ...known, ...said, updatedAt: new Date().toISOString() });
       await this.#refuseUnpublishable(next, known.subjects);
       const publication = createJob({ subjects: [...new Set([...known.subjects, ...subjects])] });
-      if (await this.#storage.tryUpdate(snapshot, next, publication)) return [known, next, publication];
+      const swap = (): Promise<boolean> => this.#storage.tryUpdate(snapshot, next, publication);
+      if (await note.making(known, next, swap)) return [next, publication];
       const owner = await this.#storage.ownerOfName(checked.name);
       if (owner !== undefined && owner !== id) throw nameTaken(checked.name);
       return undefined;
     });
-    note?.made(before, after);
     this.#logger.info({ composition: id, name: after.name }, 'composition changed');
     await this.#run(job, wait);
     return this.#describe(after);
   }
 
   /** Gone from the user configs of all of its subjects when this resolves, unless the wait is over before. Fault: `not-found`. */
-  async remove(reference: string, wait?: PublicationWait, note?: ChangeNote): Promise<void> {
+  async remove(reference: string, wait?: PublicationWait, note = new ChangeNote()): Promise<void> {
     const { id } = (await this.#require(reference)).composition;
     const [removed, job] = await retrySwap(async () => {
       const snapshot = await this.#require(id);
-      const publication = createJob({ subjects: snapshot.composition.subjects });
-      return (await this.#storage.tryDelete(snapshot, publication)) ? [snapshot.composition, publication] : undefined;
+      const { composition } = snapshot;
+      const publication = createJob({ subjects: composition.subjects });
+      const swap = (): Promise<boolean> => this.#storage.tryDelete(snapshot, publication);
+      return (await note.making(composition, undefined, swap)) ? [composition, publication] : undefined;
     });
-    note?.made(removed, undefined);
     this.#logger.info({ composition: id, name: removed.name }, 'composition removed');
     await this.#run(job, wait);
   }

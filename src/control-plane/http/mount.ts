@@ -33,7 +33,7 @@ export function mount(app: FastifyInstance, operation: Operation, handler: Opera
         fault = answerTo(error)?.code ?? 'internal-error';
         throw error;
       } finally {
-        // A change that is made is told, whatever became of the request.
+        // A change that is made, or may be, is told, whatever became of the request.
         if (operation.isAudited === true) app.audit.write(auditedRequest(operation, request, reply, fault), note);
       }
     },

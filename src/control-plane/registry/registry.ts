@@ -10,7 +10,7 @@ import { retrySwap } from '../../store/retry-swap.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { PublicationWait } from '../compositions/publication-wait.js';
-import type { ChangeNote } from '../audit.js';
+import { ChangeNote } from '../audit.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import type { CredentialedProber } from '../prober/credentialed-prober.js';
@@ -132,7 +132,7 @@ export class Registry {
   }
 
   /** Probes the server and keeps it, active or not. Faults: `invalid`, `name-taken`, `prefix-taken`, `registry-full`. */
-  async register(input: ServerInput, wait?: PublicationWait, note?: ChangeNote): Promise<ServerRecord> {
+  async register(input: ServerInput, wait?: PublicationWait, note = new ChangeNote()): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     // Asked before the probe, which takes its time; what counts is the swap.
     await this.#refuseTakenName(checked.name);
@@ -151,11 +151,11 @@ export class Registry {
       const named = { ...blank, record: withClientsPrefix({ ...blank.record, slug }) };
       refuseTakenPrefix(named.record, this.#directory.servers.sorted);
       const server = afterProbe(named, probe, 'at-once', blank.record.createdAt);
-      if (await this.#storage.tryInsert(server, contentsOf(probe), job)) return server.record;
+      const swap = (): Promise<boolean> => this.#storage.tryInsert(server, contentsOf(probe), job);
+      if (await note.making(undefined, server.record, swap)) return server.record;
       await this.#refuseTakenName(checked.name);
       return undefined;
     });
-    note?.made(undefined, record);
     this.#logger.info({ server: record.name, status: record.status, error: record.lastError }, 'server registered');
     await this.#tellChange(job, wait);
     return record;
@@ -170,12 +170,12 @@ export class Registry {
     reference: string,
     input: ServerInput,
     wait?: PublicationWait,
-    note?: ChangeNote,
+    note = new ChangeNote(),
   ): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     const { id } = (await this.#require(reference)).record;
     let probe: Probe | undefined;
-    const [known, record, job] = await retrySwap(async () => {
+    const [record, job] = await retrySwap(async () => {
       const before = await this.#require(id);
       const change = createJob({ servers: [id, before.record.name, checked.name] });
       await this.#directory.sync();
@@ -201,8 +201,9 @@ export class Registry {
         const { curation: _before, ...record } = before.record;
         const after = { ...record, ...words, ...(shown && { curation: shown }), slug, updatedAt };
         const { bytes: _, ...rest } = before;
-        const isDone = await this.#storage.tryUpdate(before, { ...rest, record: after }, undefined, change);
-        return isDone ? [before.record, after, change] : undefined;
+        const swap = (): Promise<boolean> =>
+          this.#storage.tryUpdate(before, { ...rest, record: after }, undefined, change);
+        return (await note.making(before.record, after, swap)) ? [after, change] : undefined;
       }
       probe ??= await this.#prober.probe(checked.url, said.auth ?? undefined);
       const { createdAt } = before.record;
@@ -210,31 +211,30 @@ export class Registry {
       const moved = { ...blank, record: { ...blank.record, slug, createdAt, updatedAt } };
       const after = afterProbe(moved, probe, 'at-once', updatedAt);
       const contents = { ...contentsOf(probe), toolsBefore: await this.#storage.loadTools(id) };
-      const isDone = await this.#storage.tryUpdate(before, after, contents, change);
-      return isDone ? [before.record, after.record, change] : undefined;
+      const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after, contents, change);
+      return (await note.making(before.record, after.record, swap)) ? [after.record, change] : undefined;
     });
-    note?.made(known, record);
     this.#logger.info({ server: record.name, status: record.status, error: record.lastError }, 'server changed');
     await this.#tellChange(job, wait);
     return record;
   }
 
   /** Fault: `not-found`. */
-  async remove(reference: string, wait?: PublicationWait, note?: ChangeNote): Promise<void> {
+  async remove(reference: string, wait?: PublicationWait, note = new ChangeNote()): Promise<void> {
     const { id, name } = (await this.#require(reference)).record;
     const job = createJob({ servers: [id, name] });
-    const removed = await retrySwap(async () => {
+    await retrySwap(async () => {
       const server = await this.#require(id);
       const tools = await this.#storage.loadTools(id);
-      return (await this.#storage.tryDelete(server, tools, job)) ? server.record : undefined;
+      const swap = (): Promise<boolean> => this.#storage.tryDelete(server, tools, job);
+      return (await note.making(server.record, undefined, swap)) ? true : undefined;
     });
-    note?.made(removed, undefined);
     this.#logger.info({ server: name }, 'server removed');
     await this.#tellChange(job, wait);
   }
 
   /** Probes now, and sets the status both ways. Faults: `not-found`, `refresh-running` (in this process). */
-  async refresh(reference: string, wait?: PublicationWait, note?: ChangeNote): Promise<RefreshReport> {
+  async refresh(reference: string, wait?: PublicationWait, note = new ChangeNote()): Promise<RefreshReport> {
     const { record } = await this.#require(reference);
     if (this.#refreshing.has(record.id)) {
       throw new RegistryFault('refresh-running', `A refresh of ${record.name} is running`);
@@ -242,10 +242,11 @@ export class Registry {
     this.#refreshing.add(record.id);
     try {
       const startedAtMs = performance.now();
-      const settlement = await this.#settle(record, await this.#prober.probe(record.url, record.auth), 'at-once', wait);
+      const probe = await this.#prober.probe(record.url, record.auth);
+      const settlement = await this.#settle(record, probe, 'at-once', wait, note);
       const report = reportOf(record, settlement, performance.now() - startedAtMs);
       const { id, name, status } = record;
-      note?.made({ id, name, status }, { id, name, ...report });
+      note.made({ id, name, status }, { id, name, ...report });
       return report;
     } finally {
       this.#refreshing.delete(record.id);
@@ -308,6 +309,7 @@ export class Registry {
     probe: Probe,
     judgement: Judgement,
     wait?: PublicationWait,
+    note = new ChangeNote(),
   ): Promise<Settlement> {
     return retrySwap(async () => {
       const before = await this.#storage.load(probed.id);
@@ -320,7 +322,8 @@ export class Registry {
       const isNew = before.record.lastSeen === null && after.record.lastSeen !== null;
       const job = isNew ? createJob({ servers: [before.record.id, before.record.name] }) : undefined;
       if (probe.kind === 'failed') {
-        if (!(await this.#storage.tryUpdate(before, after))) return undefined;
+        const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after);
+        if (!(await note.making(refreshed(before), refreshed(after, NO_SERVER_CHANGES), swap))) return undefined;
         await this.#onSettled(before, after, NO_SERVER_CHANGES, undefined, wait);
         return { kind: 'settled', record: after.record, changes: NO_SERVER_CHANGES };
       }
@@ -330,7 +333,9 @@ export class Registry {
         ...(await compareLists(this.#storage, before, after, lists)),
         tools: compareItems(toolsBefore.digests, tools.digests),
       };
-      if (!(await this.#storage.tryUpdate(before, after, { toolsBefore, tools, lists }, job))) return undefined;
+      const contents = { toolsBefore, tools, lists };
+      const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after, contents, job);
+      if (!(await note.making(refreshed(before), refreshed(after, changes), swap))) return undefined;
       this.#warnOfMissing(before.record.name, lists);
       await this.#onSettled(before, after, changes, job, wait);
       return { kind: 'settled', record: after.record, changes };
@@ -407,6 +412,11 @@ function isSamePlace(one: Pick<ServerInput, 'url' | 'auth'>, other: Pick<ServerI
 
 function contentsOf(probe: Probe): Omit<ReadContents, 'toolsBefore'> {
   return probe.kind === 'reached' ? probe.findings : { tools: NO_TOOLS, lists: NO_LISTS };
+}
+
+/** What is told of a refresh that is not over. */
+function refreshed({ record: { id, name, status } }: StoredServer, changes?: ServerChanges): object {
+  return { id, name, status, ...(changes && reportedCounts(changes)) };
 }
 
 function reportOf(probed: ServerRecord, settlement: Settlement, durationMs: number): RefreshReport {
