@@ -1,6 +1,6 @@
 // Members of a scanned JSON object by name, and the text of a JSON string. Hot.
 import type { Buffer } from 'node:buffer';
-import type { JsonScanner } from './json-scanner.js';
+import { jsonKind, type JsonScanner } from './json-scanner.js';
 
 /** What `findMember` answers when there is no node to answer. */
 export const ABSENT = -1;
@@ -88,6 +88,19 @@ export function findMembers(
       break;
     }
   }
+  return true;
+}
+
+/** The same for any node, or none: what is no object has no members. */
+export function findIn(
+  scanner: JsonScanner,
+  bytes: Uint8Array,
+  node: number,
+  names: MemberNames,
+  found: Int32Array,
+): boolean {
+  if (node >= 0 && scanner.kind(node) === jsonKind.object) return findMembers(scanner, bytes, node, names, found);
+  found.fill(ABSENT);
   return true;
 }
 

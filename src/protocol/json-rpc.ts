@@ -4,10 +4,12 @@
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { clientBatchIn, type ClientBatch } from './client-batch.js';
-import { ABSENT, AMBIGUOUS, findMembers, isString, MemberNames, stringValue } from './json-member.js';
+import { ABSENT, AMBIGUOUS, findIn, findMembers, isString, MemberNames, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import { methodName } from './method-name.js';
+import { PROTOCOL_VERSION_KEY, readModernEnvelope, type ModernEnvelope } from './modern-envelope.js';
 import { readings, type Reading } from './reading-queue.js';
+import { isSubjectUri, subjectOf } from './request-subject.js';
 import { RELATED_TASK, type TaskIdSpans } from './task-places.js';
 import { leadingFilter, mayNameUri, NO_URIS, URI_DEPTH, URI_LEADING, urisIn, type UriSpans } from './uri-places.js';
 
@@ -44,6 +46,8 @@ export interface ClientMessage {
   /** What says which task it belongs to, in the `_meta` of `params` or of a result. */
   readonly relatedTaskStart: number;
   readonly relatedTaskEnd: number;
+  /** What a caller of MCP 2026-07-28 says with each message; `undefined` of others. */
+  readonly envelope: ModernEnvelope | undefined;
   /** Of a large message, for who reads on in it: good until whoever was told of the message returns. */
   readonly tape: JsonScanner | undefined;
 }
@@ -75,7 +79,7 @@ export interface BackendMessage {
 /** `not-json` is for -32700, `not-json-rpc` for -32600 (decisions 2.2). */
 export type ClientReading = ClientMessage | ClientBatch | 'not-json' | 'not-json-rpc';
 
-/** `params._meta.progressToken` is the deepest value that is looked at. */
+/** A member of `params._meta` is the deepest value that is looked at. */
 const CLIENT_DEPTH = 3;
 /** As deep as a backend's message is looked at. */
 export const BACKEND_DEPTH = 2;
@@ -97,23 +101,15 @@ const envelope = { id: ABSENT, method: ABSENT, params: ABSENT, result: ABSENT, e
 const envelopeNames = new MemberNames('jsonrpc', 'id', 'method', 'params', 'result', 'error');
 const paramsNames = new MemberNames('name', 'requestId', 'cursor', '_meta', 'task');
 const tokenNames = new MemberNames('progressToken');
-const metaNames = new MemberNames('progressToken', RELATED_TASK);
-const taskNames = new MemberNames('taskId');
+const metaNames = new MemberNames('progressToken', RELATED_TASK, PROTOCOL_VERSION_KEY);
 const resultNames = new MemberNames('_meta');
 const resultMetaNames = new MemberNames(RELATED_TASK);
-const uriNames = new MemberNames('uri');
-const refParamsNames = new MemberNames('ref');
-const refNames = new MemberNames('type', 'name', 'uri');
 const inEnvelope = new Int32Array(envelopeNames.all.length);
 const inParams = new Int32Array(paramsNames.all.length);
 const inToken = new Int32Array(tokenNames.all.length);
 const inMeta = new Int32Array(metaNames.all.length);
-const inTask = new Int32Array(taskNames.all.length);
 const inResult = new Int32Array(resultNames.all.length);
 const inResultMeta = new Int32Array(resultMetaNames.all.length);
-const inUri = new Int32Array(uriNames.all.length);
-const inRefParams = new Int32Array(refParamsNames.all.length);
-const inRef = new Int32Array(refNames.all.length);
 
 export function readClientMessage(bytes: Buffer): ClientReading {
   return scanner.scan(bytes, CLIENT_DEPTH) ? clientMessageIn(scanner, bytes, undefined) : 'not-json';
@@ -156,18 +152,23 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner 
       false,
       relatedTask,
       undefined,
+      undefined,
     );
   }
   if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
   if (!findIn(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
   const methodText = methodName(bytes, tape.start(method), tape.end(method));
-  const subject = subjectOf(tape, bytes, methodText, params);
+  const subject = subjectOf(tape, bytes, methodText, params, inParams[0]!);
   if (subject === AMBIGUOUS) return 'not-json-rpc';
   const requestId = inParams[1]!;
   const cursor = inParams[2]!;
   const asksForTask = inParams[4]! !== ABSENT;
-  if (!findIn(tape, bytes, inParams[3]!, metaNames, inMeta)) return 'not-json-rpc';
+  const meta = inParams[3]!;
+  if (!findIn(tape, bytes, meta, metaNames, inMeta)) return 'not-json-rpc';
   const progressToken = inMeta[0]!;
+  const version = inMeta[2]!;
+  const modern = version === ABSENT ? undefined : readModernEnvelope(tape, bytes, params, meta, version);
+  if (modern === 'ambiguous') return 'not-json-rpc';
   return clientMessage(
     tape,
     id === ABSENT ? 'notification' : 'request',
@@ -175,12 +176,13 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner 
     id,
     params,
     subject !== ABSENT && tape.kind(subject) === jsonKind.string ? subject : ABSENT,
-    isSubjectUri,
+    isSubjectUri(),
     idOrAbsent(tape, progressToken),
     idOrAbsent(tape, requestId),
     cursor,
     asksForTask,
     inMeta[1]!,
+    modern,
     lasting,
   );
 }
@@ -189,38 +191,6 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner 
 function relatedTaskOfResult(tape: JsonScanner, bytes: Buffer): number {
   if (envelope.result === ABSENT || !findIn(tape, bytes, envelope.result, resultNames, inResult)) return ABSENT;
   return findIn(tape, bytes, inResult[0]!, resultMetaNames, inResultMeta) ? inResultMeta[0]! : ABSENT;
-}
-
-/** Whether what `subjectOf` has found last is a URI. */
-let isSubjectUri = false;
-
-/** The node of what a request is about, which only its method tells; `ABSENT`, or `AMBIGUOUS`. Names are found already. */
-function subjectOf(tape: JsonScanner, bytes: Buffer, method: string, params: number): number {
-  isSubjectUri = false;
-  switch (method) {
-    case 'resources/read':
-    case 'resources/subscribe':
-    case 'resources/unsubscribe':
-      isSubjectUri = true;
-      return findIn(tape, bytes, params, uriNames, inUri) ? inUri[0]! : AMBIGUOUS;
-    case 'tasks/get':
-    case 'tasks/result':
-    case 'tasks/cancel':
-      return findIn(tape, bytes, params, taskNames, inTask) ? inTask[0]! : AMBIGUOUS;
-    case 'completion/complete':
-      if (!findIn(tape, bytes, params, refParamsNames, inRefParams)) return AMBIGUOUS;
-      return findIn(tape, bytes, inRefParams[0]!, refNames, inRef) ? subjectOfRef(tape, bytes) : AMBIGUOUS;
-    default:
-      return inParams[0]!;
-  }
-}
-
-function subjectOfRef(tape: JsonScanner, bytes: Buffer): number {
-  const [type = ABSENT, name = ABSENT, uri = ABSENT] = inRef;
-  if (type === ABSENT || tape.kind(type) !== jsonKind.string) return ABSENT;
-  if (isString(bytes, tape.start(type), tape.end(type), 'ref/prompt')) return name;
-  isSubjectUri = isString(bytes, tape.start(type), tape.end(type), 'ref/resource');
-  return isSubjectUri ? uri : ABSENT;
 }
 
 /**
@@ -329,13 +299,6 @@ function isResponse(tape: JsonScanner): boolean {
   return envelope.result === ABSENT && tape.kind(envelope.error) === jsonKind.object;
 }
 
-/** As `findMembers`; what is no object has no members. */
-function findIn(tape: JsonScanner, bytes: Buffer, node: number, names: MemberNames, found: Int32Array): boolean {
-  if (node >= 0 && tape.kind(node) === jsonKind.object) return findMembers(tape, bytes, node, names, found);
-  found.fill(ABSENT);
-  return true;
-}
-
 /** A string or a number, and short enough to be compared with others and kept. */
 function isId(tape: JsonScanner, node: number): boolean {
   const kind = tape.kind(node);
@@ -376,6 +339,7 @@ function clientMessage(
   cursor: number,
   asksForTask: boolean,
   relatedTask: number,
+  modern: ModernEnvelope | undefined,
   lasting: JsonScanner | undefined,
 ): ClientMessage {
   return {
@@ -397,6 +361,7 @@ function clientMessage(
     asksForTask,
     relatedTaskStart: startOf(tape, relatedTask),
     relatedTaskEnd: endOf(tape, relatedTask),
+    envelope: modern,
     tape: lasting,
   };
 }

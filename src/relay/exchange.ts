@@ -25,6 +25,29 @@ export type ExchangeEnding = 'whole' | 'cut' | 'unheard';
  */
 export type RequestOutcome = 'ok' | 'tool-error' | 'rpc-error' | 'fault' | 'refused';
 
+/**
+ * What the headers of MCP 2026-07-28 say of a request, before anybody has looked whether its body agrees. Values are as sent:
+ * some may be in base64 between `=?base64?` and `?=`. `''` is absent.
+ */
+export interface MirrorHeaders {
+  /** `mcp-protocol-version`, which callers of before send too. */
+  readonly protocolVersion: string;
+  /** `mcp-method`. */
+  readonly method: string;
+  /** `mcp-name`. */
+  readonly name: string;
+  /** `mcp-param-*`: lower-case name, value, name, value, … each name once, in the order received. */
+  readonly params: readonly string[];
+}
+
+/** Of a request that has none of them. */
+export const NO_MIRROR: MirrorHeaders = Object.freeze({
+  protocolVersion: '',
+  method: '',
+  name: '',
+  params: Object.freeze([]),
+});
+
 /** What the relay needs to know of a request. Values are copies: they stay valid after the handler returned. */
 export interface ExchangeRequest {
   readonly method: 'POST' | 'DELETE' | 'GET';
@@ -43,6 +66,7 @@ export interface ExchangeRequest {
    * value, … in the order received. Never anything else.
    */
   readonly passthroughHeaders: readonly string[];
+  readonly mirror: MirrorHeaders;
   /** The whole request body; empty when there is none. Owned by the exchange, must not be changed. */
   readonly body: Buffer;
 }

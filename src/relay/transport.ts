@@ -11,6 +11,7 @@ export interface TransportHead {
   readonly sessionId: string;
   readonly protocolVersion: string;
   readonly isAmbiguous: boolean;
+  readonly isMirrorTooLarge: boolean;
 }
 
 /** @returns the answer forms that the caller takes, or why the request is refused. */
@@ -22,6 +23,7 @@ export function checkTransport(method: 'POST' | 'DELETE' | 'GET', head: Transpor
     if (!isJson(head.contentType)) return refusals.contentTypeUnsupported;
   }
   if (head.isAmbiguous) return refusals.headAmbiguous;
+  if (head.isMirrorTooLarge) return refusals.mirrorTooLarge;
   // Clients send the header on `initialize` too, with whatever version they hope for (S26): it counts in a session only.
   const hasVersion = head.protocolVersion !== '' && head.sessionId !== '';
   if (hasVersion && !PROTOCOL_VERSIONS.has(head.protocolVersion)) return refusals.protocolVersionUnsupported;

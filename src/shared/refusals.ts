@@ -31,6 +31,7 @@ export type RefusalCode =
   | 'virtual-host-unknown'
   | 'head-ambiguous'
   | 'header-unreadable'
+  | 'mirror-too-large'
   | 'not-acceptable'
   | 'stream-not-acceptable'
   | 'content-type-unsupported'
@@ -134,6 +135,12 @@ export const refusals = Object.freeze({
     400,
     rpcCodes.refused,
     'Header <name> is passed on to backends and is not UTF-8: send it as UTF-8, or encode it',
+  ),
+  mirrorTooLarge: rpc(
+    'mirror-too-large',
+    431,
+    rpcCodes.invalidRequest,
+    `Headers too large: send ${limits.mirroredParamsMax} mcp-param headers and ${limits.mirroredParamBytesMax} bytes of them at most`,
   ),
   notAcceptable: rpc(
     'not-acceptable',

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { ExchangeRequest } from '../../src/relay/exchange.js';
+import { NO_MIRROR, type ExchangeRequest } from '../../src/relay/exchange.js';
 import { metadataFor } from '../../src/relay/passthrough.js';
 import { NO_METADATA } from '../../src/upstream/request-metadata.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
@@ -22,6 +22,7 @@ function requestWith(passthroughHeaders: readonly string[]): ExchangeRequest {
     tracestate: '',
     answerForms: 'both',
     passthroughHeaders,
+    mirror: NO_MIRROR,
     body: Buffer.alloc(0),
   };
 }

@@ -1,6 +1,6 @@
 // What a downstream session keeps: whose it is, its upstream sessions as the config changes, its calls in flight.
 import t, { type Test } from 'tap';
-import type { ExchangeRequest } from '../../src/relay/exchange.js';
+import { NO_MIRROR, type ExchangeRequest } from '../../src/relay/exchange.js';
 import { RequestInFlight } from '../../src/relay/request-in-flight.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/client-introduction.js';
 import { Session } from '../../src/relay/session.js';
@@ -24,6 +24,7 @@ const REQUEST: ExchangeRequest = {
   tracestate: '',
   answerForms: 'both',
   passthroughHeaders: ['x-tenant', '7', 'x-trace', '1'],
+  mirror: NO_MIRROR,
   body: Buffer.alloc(0),
 };
 

@@ -1,7 +1,7 @@
 // Requests without a session, where the relay serves them: each in a session of its own, which ends with it.
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import type { Exchange, ExchangeRequest } from '../../src/relay/exchange.js';
+import { NO_MIRROR, type Exchange, type ExchangeRequest } from '../../src/relay/exchange.js';
 import { ExchangeHooks } from '../../src/relay/exchange-hooks.js';
 import type { Caller } from '../../src/relay/caller.js';
 import { Relay } from '../../src/relay/relay.js';
@@ -39,6 +39,7 @@ class KeptExchange extends ExchangeHooks implements Exchange {
       tracestate: '',
       answerForms: 'both',
       passthroughHeaders: [],
+      mirror: NO_MIRROR,
     } as const;
     this.request = { ...head, body: Buffer.from(body) };
   }

@@ -10,6 +10,7 @@ const plain: TransportHead = {
   sessionId: '',
   protocolVersion: '',
   isAmbiguous: false,
+  isMirrorTooLarge: false,
 };
 
 t.test('accept is read liberally', async (t) => {
@@ -46,6 +47,11 @@ t.test('accept is read right when more different ones were seen than are remembe
   t.equal(checkTransport('POST', { ...plain, accept: 'application/json, text/x-0' }), 'json');
   t.equal(checkTransport('POST', { ...plain, accept: 'text/x-0' }), refusals.notAcceptable);
   t.equal(checkTransport('POST', { ...plain, accept: 'text/x-0' }), refusals.notAcceptable, 'remembered as well');
+});
+
+t.test('a head with too much of what its body says again is refused', async (t) => {
+  t.equal(checkTransport('POST', { ...plain, isMirrorTooLarge: true }), refusals.mirrorTooLarge);
+  t.equal(refusals.mirrorTooLarge.status, 431);
 });
 
 t.test('a POST says what it carries and takes', async (t) => {

@@ -1,7 +1,7 @@
 // A downstream exchange that records its answer, can be slow and can go away. It is strict: a call that the contract of
 // Exchange rules out throws.
 import type { HopFailure } from '../../src/worker/hop/call.js';
-import type { BodyType, Exchange, ExchangeRequest } from '../../src/relay/exchange.js';
+import { NO_MIRROR, type BodyType, type Exchange, type ExchangeRequest } from '../../src/relay/exchange.js';
 import { ExchangeHooks } from '../../src/relay/exchange-hooks.js';
 
 export interface RecordedAnswer {
@@ -52,6 +52,7 @@ export class RecordedExchange extends ExchangeHooks implements Exchange {
       tracestate: '',
       answerForms: 'both',
       passthroughHeaders: [],
+      mirror: NO_MIRROR,
       body: Buffer.from('{"jsonrpc":"2.0"}'),
       ...request,
     };

@@ -49,11 +49,11 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     this.#context = context;
     this.#message = message;
     this.#response = response;
-    const { sessionId, lastEventId } = (this.head = readTransportHead(message));
+    const { sessionId, lastEventId, mirror } = (this.head = readTransportHead(message));
     this.#request = {
       ...{ method, sessionId, lastEventId, requestId },
       ...traceContextOf(message),
-      ...{ answerForms: 'json', passthroughHeaders: [], body: NO_BODY },
+      ...{ answerForms: 'json', passthroughHeaders: [], mirror, body: NO_BODY },
     };
     response.on('close', () => this.#onClose());
     // The caller may have gone while its token was looked at; then there is no `close` to come.

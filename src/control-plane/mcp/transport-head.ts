@@ -1,5 +1,7 @@
 // What the rules of the transport need of a request's head, from Node's message.
 import type { IncomingMessage } from 'node:http';
+import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange.js';
+import { joined, mirrorIn } from '../../relay/mirror-headers.js';
 import type { TransportHead } from '../../relay/transport.js';
 
 /** Must come once (decisions 2.2). Node itself refuses a second `content-length`. */
@@ -9,16 +11,24 @@ export interface ReceivedHead extends TransportHead {
   readonly lastEventId: string;
   /** As it was sent, `''` when absent. */
   readonly contentLength: string;
+  readonly mirror: MirrorHeaders;
 }
 
-export function readTransportHead({ headersDistinct }: IncomingMessage): ReceivedHead {
+export function readTransportHead({ headersDistinct, rawHeaders }: IncomingMessage): ReceivedHead {
   const first = (name: string): string => headersDistinct[name]?.[0] ?? '';
+  const protocolVersion = (headersDistinct['mcp-protocol-version'] ?? []).reduce(joined, '');
+  const mirror = mirrorIn(
+    rawHeaders.map((text, at) => (at % 2 === 0 ? text.toLowerCase() : text)),
+    protocolVersion,
+  );
   return {
     // Several `accept` headers are one list (RFC 9110, 5.3).
     accept: headersDistinct['accept']?.join(',') ?? '',
     contentType: first('content-type'),
     sessionId: first('mcp-session-id'),
-    protocolVersion: first('mcp-protocol-version'),
+    protocolVersion,
+    mirror: mirror ?? NO_MIRROR,
+    isMirrorTooLarge: mirror === undefined,
     lastEventId: first('last-event-id'),
     contentLength: first('content-length'),
     isAmbiguous: SINGLE_HEADERS.some((name) => (headersDistinct[name]?.length ?? 0) > 1),

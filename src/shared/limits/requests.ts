@@ -5,6 +5,16 @@ export const requestLimits = {
   /** header bytes of one request: a bearer token alone can pass uWebSockets.js' own 4 KiB → 431 */
   requestHeaderBytesMax: 32 * KIB,
   /**
+   * `mcp-param-*` headers of one request, in which clients of MCP 2026-07-28 repeat arguments: each is compared, kept and passed on
+   * → 431 `mirror-too-large`
+   */
+  mirroredParamsMax: 64,
+  /**
+   * names and values of these: with what else is in a head a backend has to take them, and many take 16 KiB in all → 431
+   * `mirror-too-large`
+   */
+  mirroredParamBytesMax: 8 * KIB,
+  /**
    * different `host` headers whose verdict is remembered, per worker: callers make them up → all are forgotten and
    * judged again
    */

@@ -32,6 +32,7 @@ export class IncomingRequest implements BodyReceiver {
       tracestate: context.isTraced ? head.tracestate : '',
       answerForms: 'json',
       passthroughHeaders: NO_HEADERS,
+      mirror: head.mirror,
       body: NO_BODY,
     };
     // An absent length is no length: of a chunked body it is not known.

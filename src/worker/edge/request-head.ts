@@ -1,6 +1,8 @@
 // The head of a request, copied out of uWebSockets.js while its handler runs: afterwards nothing of it can be read.
 // Hot: one pass over the headers, which also finds those that must not come twice.
 import type { HttpRequest } from 'uWebSockets.js';
+import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange.js';
+import { joined, mirrorIn, mirrorOfVersion } from '../../relay/mirror-headers.js';
 
 export interface RequestHead {
   /** The path's virtual host id, percent-decoded; `undefined` when it cannot be decoded. */
@@ -20,6 +22,9 @@ export interface RequestHead {
   tracestate: string;
   /** A header that must come once came twice (decisions 2.2), or the body is in a coding of which the end is unknown. */
   isAmbiguous: boolean;
+  mirror: MirrorHeaders;
+  /** There are more `mcp-param-*` than are taken, or longer ones; `mirror` has none then. */
+  isMirrorTooLarge: boolean;
   /** Every header as received: lower-case name, value, name, value, … */
   readonly headers: string[];
 }
@@ -40,16 +45,25 @@ export function readHead(req: HttpRequest): RequestHead {
     traceparent: '',
     tracestate: '',
     isAmbiguous: false,
+    mirror: NO_MIRROR,
+    isMirrorTooLarge: false,
     headers: [],
   };
   current = head;
   seen = 0;
+  hasMirror = false;
   req.forEach(takeHeader);
+  const mirror = hasMirror ? mirrorIn(head.headers, head.protocolVersion) : mirrorOfVersion(head.protocolVersion);
+  if (mirror === undefined) head.isMirrorTooLarge = true;
+  else head.mirror = mirror;
   return head;
 }
 
 /** The head that `takeHeader` fills; `forEach` is synchronous, so one function serves every request. */
 let current: RequestHead;
+
+/** Whether a header came that says again what the body says. */
+let hasMirror = false;
 
 /** Which of the headers that must come once have come, empty or not: a bit each. */
 let seen = 0;
@@ -98,7 +112,7 @@ function takeHeader(name: string, value: string): void {
       current.accept = current.accept === '' ? value : `${current.accept},${value}`;
       break;
     case 'mcp-protocol-version':
-      current.protocolVersion = value;
+      current.protocolVersion = joined(current.protocolVersion, value);
       break;
     case 'last-event-id':
       current.lastEventId = value;
@@ -114,6 +128,7 @@ function takeHeader(name: string, value: string): void {
       current.requestId = value;
       break;
     default:
+      if (name.startsWith('mcp-')) hasMirror = true;
   }
 }
 

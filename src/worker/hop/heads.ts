@@ -1,6 +1,13 @@
 // What a hop's frames say, as bytes: the heads of requests and answers, and credit. Strings travel as UTF-16, so that
 // every string arrives as it was sent (a subject too that UTF-8 could not hold) and its length need not be counted.
-import type { AnswerForms, BodyType, ExchangeRequest } from '../../relay/exchange.js';
+import {
+  NO_MIRROR,
+  type AnswerForms,
+  type BodyType,
+  type ExchangeRequest,
+  type MirrorHeaders,
+} from '../../relay/exchange.js';
+import { mirrorOfVersion } from '../../relay/mirror-headers.js';
 import { limits } from '../../shared/limits.js';
 import { StreamFault } from './frames.js';
 import type { HopSocket } from './socket.js';
@@ -35,8 +42,8 @@ const ANSWER_FORMS: readonly AnswerForms[] = ['json', 'event-stream', 'both'];
 const BODY_TYPES: readonly BodyType[] = ['application/json', 'text/event-stream'];
 
 /**
- * body bytes (u32) · method (u8) · answer forms (u8) · subject, virtual host, session, last event, request id, trace parent and
- * state, header name, value, …
+ * body bytes (u32) · method (u8) · answer forms (u8) · count of mirror strings (u16) · subject, virtual host, session, last event,
+ * request id, trace parent and state, mirror strings, header name, value, …
  * @returns false, and sends nothing, when the owner would not take it.
  */
 export function trySendRequestHead(
@@ -48,8 +55,9 @@ export function trySendRequestHead(
   const { sessionId, lastEventId, requestId, traceparent, tracestate, passthroughHeaders } = request;
   const { subject, virtualHostId } = hop;
   const own = [subject, virtualHostId, sessionId, lastEventId, requestId, traceparent, tracestate];
-  const strings = [...own, ...passthroughHeaders];
-  const payloadBytes = 6 + stringsBytes(strings);
+  const mirror = mirrorStrings(request.mirror);
+  const strings = [...own, ...mirror, ...passthroughHeaders];
+  const payloadBytes = 8 + stringsBytes(strings);
   const method = METHODS.indexOf(request.method);
   const answerForms = ANSWER_FORMS.indexOf(request.answerForms);
   if (method < 0 || answerForms < 0 || payloadBytes > limits.hopFrameBytesMax) return false;
@@ -57,25 +65,62 @@ export function trySendRequestHead(
   payload.writeUInt32LE(request.body.length, 0);
   payload[4] = method;
   payload[5] = answerForms;
-  writeStrings(payload, 6, strings);
+  payload.writeUInt16LE(mirror.length, 6);
+  writeStrings(payload, 8, strings);
   return true;
 }
 
+const NO_STRINGS: readonly string[] = [];
+
+/** None, the version, or all: version, method, name, name of a parameter, value, … */
+function mirrorStrings(mirror: MirrorHeaders): readonly string[] {
+  const { protocolVersion, method, name, params } = mirror;
+  if (mirror === NO_MIRROR) return NO_STRINGS;
+  return method === '' && name === '' && params.length === 0
+    ? [protocolVersion]
+    : [protocolVersion, method, name, ...params];
+}
+
+function mirrorOf(strings: readonly string[]): MirrorHeaders {
+  const [protocolVersion, method, name, ...params] = strings;
+  if (protocolVersion === undefined) return NO_MIRROR;
+  if (method === undefined) return mirrorOfVersion(protocolVersion);
+  if (name === undefined || params.length % 2 !== 0) throw new StreamFault('request head incomplete');
+  return { protocolVersion, method, name, params };
+}
+
 export function readRequestHead(payload: Buffer): RequestHead {
-  if (payload.length < 6) throw new StreamFault('request head too short');
+  if (payload.length < 8) throw new StreamFault('request head too short');
   const method = METHODS[payload[4] as number];
   const answerForms = ANSWER_FORMS[payload[5] as number];
-  const [subject, virtualHostId, sessionId, lastEventId, requestId, traceparent, tracestate, ...passthroughHeaders] =
-    readStrings(payload, 6);
+  const [subject, virtualHostId, sessionId, lastEventId, requestId, traceparent, tracestate, ...more] = readStrings(
+    payload,
+    8,
+  );
+  const mirrorLength = payload.readUInt16LE(6);
   if (method === undefined || answerForms === undefined) throw new StreamFault('request head with unknown codes');
   if (subject === undefined || virtualHostId === undefined) throw new StreamFault('request head incomplete');
   if (sessionId === undefined || lastEventId === undefined || requestId === undefined)
     throw new StreamFault('request head incomplete');
   if (traceparent === undefined || tracestate === undefined) throw new StreamFault('request head incomplete');
+  if (more.length < mirrorLength) throw new StreamFault('request head incomplete');
   const bodyBytes = payload.readUInt32LE(0);
+  const mirror = mirrorOf(mirrorLength === 0 ? NO_STRINGS : more.slice(0, mirrorLength));
+  const passthroughHeaders = mirrorLength === 0 ? more : more.slice(mirrorLength);
   const hop = { subject, virtualHostId };
   const trace = { traceparent, tracestate };
-  return { hop, bodyBytes, method, sessionId, lastEventId, requestId, ...trace, answerForms, passthroughHeaders };
+  return {
+    hop,
+    bodyBytes,
+    method,
+    sessionId,
+    lastEventId,
+    requestId,
+    ...trace,
+    answerForms,
+    mirror,
+    passthroughHeaders,
+  };
 }
 
 /**

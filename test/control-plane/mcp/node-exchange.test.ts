@@ -3,7 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { NodeExchange } from '../../../src/control-plane/mcp/node-exchange.js';
+import { NO_MIRROR } from '../../../src/relay/exchange.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { limits } from '../../../src/shared/limits.js';
 import { encodeRequest, RawConnection, send } from '../../support/raw-http.js';
 import { until } from '../../support/until.js';
 
@@ -77,6 +79,28 @@ t.test('an answer at once', async (t) => {
   t.equal(answer.header('mcp-session-id'), 'the-session');
   t.equal(answer.header('x-more'), 'too');
   t.equal(answer.header('x-set-before'), 'yes');
+});
+
+t.test('headers that mirror the body are told as on the dataplane', async (t) => {
+  const server = await Server.start(t, ({ exchange }) => exchange.respond(202, '', ''));
+  const ask = async (...headers: (readonly [string, string])[]): Promise<NodeExchange> => {
+    await send(server.origin, { method: 'POST', path: '/', headers, body: '{}' });
+    return server.served.at(-1)!.exchange;
+  };
+  t.same((await ask()).request.mirror, NO_MIRROR);
+  const version = ['MCP-Protocol-Version', '2026-07-28'] as const;
+  const params = [
+    ['mcp-param-Region', ' EU '],
+    ['MCP-PARAM-region', 'US'],
+  ] as const;
+  t.same((await ask(version, ['Mcp-Method', ' tools/call '], ['mcp-NAME', 'b-t'], ...params)).request.mirror, {
+    protocolVersion: '2026-07-28',
+    method: 'tools/call',
+    name: 'b-t',
+    params: ['mcp-param-region', 'EU, US'],
+  });
+  const { head } = await ask(['mcp-param-x', 'x'.repeat(limits.mirroredParamBytesMax)]);
+  t.equal(head.isMirrorTooLarge, true);
 });
 
 t.test('an answer without content', async (t) => {

@@ -28,8 +28,19 @@ t.test('heads that are cut short anywhere, or go on, are refused', async (t) => 
 
 t.test('unknown codes, odd string lengths and wrong credits are refused', async (t) => {
   const strings = ['a-subject', 'a-host', 'a-session', '', 'an-id', 'a-parent', ''];
-  t.throws(() => readRequestHead(head([0, 0, 0, 0, 3, 0], strings)), StreamFault, 'method');
-  t.throws(() => readRequestHead(head([0, 0, 0, 0, 0, 3], strings)), StreamFault, 'answer forms');
+  t.throws(() => readRequestHead(head([0, 0, 0, 0, 3, 0, 0, 0], strings)), StreamFault, 'method');
+  t.throws(() => readRequestHead(head([0, 0, 0, 0, 0, 3, 0, 0], strings)), StreamFault, 'answer forms');
+  t.throws(
+    () => readRequestHead(head([0, 0, 0, 0, 0, 0, 2, 0], [...strings, '2026-07-28', 'm'])),
+    StreamFault,
+    'no name',
+  );
+  t.throws(
+    () => readRequestHead(head([0, 0, 0, 0, 0, 0, 4, 0], [...strings, 'v', 'm', 'n', 'p'])),
+    StreamFault,
+    'no value',
+  );
+  t.throws(() => readRequestHead(head([0, 0, 0, 0, 0, 0, 2, 0], [...strings, 'v'])), StreamFault, 'fewer than said');
   t.throws(() => readOpenStream(Buffer.concat([u32(3), Buffer.from('abc')])), StreamFault);
   t.throws(() => readOpenStream(Buffer.concat([u32(0xfffffffe), Buffer.from('ab')])), StreamFault);
   for (const payload of [Buffer.alloc(0), Buffer.alloc(3), Buffer.alloc(5)])

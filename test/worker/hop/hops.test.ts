@@ -4,7 +4,8 @@ import { chmodSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import type { ExchangeRequest } from '../../../src/relay/exchange.js';
+import { NO_MIRROR, type ExchangeRequest } from '../../../src/relay/exchange.js';
+import { mirrorOfVersion } from '../../../src/relay/mirror-headers.js';
 import { limits } from '../../../src/shared/limits.js';
 import { Random } from '../../support/random.js';
 import { until } from '../../support/until.js';
@@ -68,6 +69,32 @@ t.test('each method and form of answer, and an empty body', async (t) => {
       headers: [],
     });
   }
+});
+
+t.test('what headers say of the body arrives whole, or as the little that there is', async (t) => {
+  const pair = await startHopPair(t);
+  const whole = {
+    protocolVersion: '2026-07-28',
+    method: 'tools/call',
+    name: 'b-t',
+    params: ['mcp-param-a', '', 'mcp-param-b', '=?base64?w6k=?='],
+  };
+  const mirrors = [
+    NO_MIRROR,
+    mirrorOfVersion('2025-11-25'),
+    whole,
+    { ...whole, params: [] },
+    { ...whole, protocolVersion: '', name: '' },
+  ];
+  for (const mirror of mirrors) {
+    const downstream = new RecordedExchange({ mirror, passthroughHeaders: ['x-one', '1'] });
+    const exchange = await pair.arrive(downstream);
+    t.same(exchange.request, downstream.request);
+    exchange.respond(202, 'text/plain', '');
+    await until(() => downstream.outcome === 'responded', 'the answer');
+  }
+  const plain = await pair.arrive(new RecordedExchange());
+  t.equal(plain.request.mirror, NO_MIRROR, 'nothing is made for who sends none');
 });
 
 t.test('an answer given within the arrival, and a string beyond ASCII', async (t) => {

@@ -61,7 +61,7 @@ export function u32(value: number): Buffer {
 
 /** A request's head: POST, both forms of answer. */
 export function requestHead(bodyBytes: number): Buffer {
-  return head([...u32(bodyBytes), 0, 2], ['a-subject', 'a-host', 'a-session', '', 'an-id', 'a-parent', '']);
+  return head([...u32(bodyBytes), 0, 2, 0, 0], ['a-subject', 'a-host', 'a-session', '', 'an-id', 'a-parent', '']);
 }
 
 /** An answer's head: status 200, JSON. */

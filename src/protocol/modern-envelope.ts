@@ -1,0 +1,73 @@
+// What a caller of MCP 2026-07-28 says with each message, as it has no session that remembers it: who it is and what it can,
+// in `params._meta`, and what it brings to a request that is made again. Read only of messages that name their version there.
+import type { Buffer } from 'node:buffer';
+import { ABSENT, findMembers, MemberNames } from './json-member.js';
+import type { JsonScanner } from './json-scanner.js';
+
+/** The member of `_meta` that makes a message one of the stateless revisions. */
+export const PROTOCOL_VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
+export const CLIENT_CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
+export const CLIENT_INFO_KEY = 'io.modelcontextprotocol/clientInfo';
+export const LOG_LEVEL_KEY = 'io.modelcontextprotocol/logLevel';
+
+/** Spans as those of a message, each of a value of whatever kind: nothing but that they are there is checked. */
+export interface ModernEnvelope {
+  readonly protocolVersionStart: number;
+  readonly protocolVersionEnd: number;
+  readonly capabilitiesStart: number;
+  readonly capabilitiesEnd: number;
+  readonly clientInfoStart: number;
+  readonly clientInfoEnd: number;
+  readonly logLevelStart: number;
+  readonly logLevelEnd: number;
+  /** `params.requestState`. */
+  readonly requestStateStart: number;
+  readonly requestStateEnd: number;
+  /** `params.inputResponses`. */
+  readonly inputResponsesStart: number;
+  readonly inputResponsesEnd: number;
+}
+
+const metaNames = new MemberNames(CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY);
+const paramsNames = new MemberNames('requestState', 'inputResponses');
+const inMeta = new Int32Array(metaNames.all.length);
+const inParams = new Int32Array(paramsNames.all.length);
+
+/**
+ * @param params and `meta`, nodes of objects.
+ * @param version node of what is under `PROTOCOL_VERSION_KEY`.
+ */
+export function readModernEnvelope(
+  tape: JsonScanner,
+  bytes: Buffer,
+  params: number,
+  meta: number,
+  version: number,
+): ModernEnvelope | 'ambiguous' {
+  if (!findMembers(tape, bytes, meta, metaNames, inMeta)) return 'ambiguous';
+  if (!findMembers(tape, bytes, params, paramsNames, inParams)) return 'ambiguous';
+  const [capabilities = ABSENT, clientInfo = ABSENT, logLevel = ABSENT] = inMeta;
+  const [requestState = ABSENT, inputResponses = ABSENT] = inParams;
+  return {
+    protocolVersionStart: startOf(tape, version),
+    protocolVersionEnd: endOf(tape, version),
+    capabilitiesStart: startOf(tape, capabilities),
+    capabilitiesEnd: endOf(tape, capabilities),
+    clientInfoStart: startOf(tape, clientInfo),
+    clientInfoEnd: endOf(tape, clientInfo),
+    logLevelStart: startOf(tape, logLevel),
+    logLevelEnd: endOf(tape, logLevel),
+    requestStateStart: startOf(tape, requestState),
+    requestStateEnd: endOf(tape, requestState),
+    inputResponsesStart: startOf(tape, inputResponses),
+    inputResponsesEnd: endOf(tape, inputResponses),
+  };
+}
+
+function startOf(tape: JsonScanner, node: number): number {
+  return node === ABSENT ? -1 : tape.start(node);
+}
+
+function endOf(tape: JsonScanner, node: number): number {
+  return node === ABSENT ? -1 : tape.end(node);
+}
