@@ -19,6 +19,8 @@ export interface RpcError {
   readonly data?: unknown;
 }
 
+export const CANCELLED: RpcError = { code: rpcCodes.refused, message: 'Request cancelled' };
+
 export function unknownTool(name: string): RpcError {
   return { code: rpcCodes.invalidParams, message: `Unknown tool: ${name}` };
 }

@@ -18,11 +18,12 @@ import { answerBatch } from './batch.js';
 import type { Caller } from './caller.js';
 import { onClientNotice } from './client-notices.js';
 import type { Exchange } from './exchange.js';
-import { backendOfMethod } from './experimental.js';
+import { backendOfMethod, unheardBackends } from './experimental.js';
 import { Gate } from './gate.js';
 import { ListInFlight, listAll } from './listing.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import { trySetLogLevel } from './log-level.js';
+import { MethodSearch } from './method-search.js';
 import { metadataFor } from './passthrough.js';
 import { onSubscribing } from './subscribing.js';
 import { RelayedRequest } from './relayed-request.js';
@@ -109,6 +110,21 @@ export class Dispatcher {
 
   /** A method that MCP does not have. */
   #relayExperimental({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    const backends = unheardBackends(session.upstreams, virtualHost);
+    if (backends.size === 0 || backendOfMethod(session.upstreams, virtualHost, message.method) !== undefined) {
+      this.#relayUnknown(virtualHost, session, exchange, message);
+      return;
+    }
+    const id = idOf(exchange, message);
+    if (!hasRoom(session, exchange, id)) return;
+    const search = new MethodSearch(this.#context, { session, exchange, id, backends }, () =>
+      // The config may be another by now.
+      this.#relayUnknown(session.virtualHost ?? virtualHost, session, exchange, message),
+    );
+    search.start();
+  }
+
+  #relayUnknown(virtualHost: CompiledVirtualHost, session: Session, exchange: Exchange, message: ClientMessage): void {
     const { method } = message;
     const backend = backendOfMethod(session.upstreams, virtualHost, method);
     if (backend === undefined) {

@@ -7,7 +7,7 @@ import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import { joined } from '../shared/short-memory.js';
-import { answer, answerInParts, backendFailed, errorMessage, type RpcError } from './answers.js';
+import { answer, answerInParts, backendFailed, CANCELLED, errorMessage, type RpcError } from './answers.js';
 import { clientsNotification } from './backend-notifications.js';
 import { withEdit } from './bare-body.js';
 import type { AskingStream } from './backend-requests.js';
@@ -33,7 +33,6 @@ const JSON_ALONE: RpcError = {
   code: rpcCodes.internalError,
   message: 'The client takes no event stream: it cannot be asked',
 };
-const CANCELLED: RpcError = { code: rpcCodes.refused, message: 'Request cancelled' };
 
 export interface RelayedRequestPlan {
   readonly session: Session;

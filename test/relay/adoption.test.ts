@@ -106,6 +106,27 @@ t.test('a method of the backend that is not of MCP finds it there too', async (t
   t.match(next.post('acme/y', {}, 8).answer?.body.toString(), '-32601');
 });
 
+t.test('so it does where the backend was lost before, and is opened for it', async (t) => {
+  const place = new Place();
+  const before = await place.begun(t);
+  before.post('acme/x', {}, 7);
+  before.http.last.empty(404);
+  before.http.last.fault('connection-lost');
+  before.post('logging/setLevel', { level: 'error' }, 8);
+  await until(() => place.sessions.records.values().next().value?.version === 3, 'the loss to be written down');
+  const next = place.relay(t);
+  const exchange = next.post('acme/x', { uri: 'file:///a' }, 8);
+  t.same(next.http.summary, ['initialize']);
+  next.http.last.json(INITIALIZED, 'second');
+  next.http.last.empty();
+  t.same(next.http.summary, ['initialize', 'notifications/initialized', 'logging/setLevel', 'acme/x']);
+  next.http.last.json('{"jsonrpc":"2.0","id":8,"result":{"y":1}}');
+  t.equal(exchange.answer?.body.toString(), '{"jsonrpc":"2.0","id":8,"result":{"y":1}}');
+  t.equal(next.accounts.held('requests'), 0);
+  next.post('acme/y', {}, 9);
+  t.equal(next.http.calls.length, 4, 'what is known now is not asked for again');
+});
+
 t.test('what the config has elsewhere or no more is ended where it was opened', async (t) => {
   for (const backends of [{ b: { url: 'https://elsewhere.example/mcp' } }, { c: {} }]) {
     const place = new Place();

@@ -728,6 +728,33 @@ export const relayedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
+    'src/relay/experimental.ts',
+    ['relay/method-search'],
+    [
+      {
+        slip: 'a backend that has no such methods is opened for one',
+        text: '!isLimited(backend) && upstreams',
+        becomes: 'upstreams',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/method-search.ts',
+    ['relay/method-search'],
+    [
+      {
+        slip: 'the first that has the method is asked, though another may have it, too',
+        text: 'if (this.#pending.size === 0) this.#onSearchOver();',
+        becomes: 'this.#onSearchOver();',
+      },
+      {
+        slip: 'what was cancelled goes to its backend all the same',
+        text: 'if (this.#isDone) return false;',
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/relay/gate.ts',
     ['relay/gate', ROWS],
     [
