@@ -44,6 +44,7 @@ async function main(args: readonly string[]): Promise<number> {
     case 'sessions':
     case 'explain':
     case 'log-level':
+    case 'top':
       return runAdminCommand({ ...commandLine, command: commandLine.command });
     case 'secrets set':
     case 'secrets list':

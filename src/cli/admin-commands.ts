@@ -7,15 +7,34 @@ import { AdminConnection } from './admin-connection.js';
 import { CliFault } from './cli-fault.js';
 import { printOutcome, type Outcome } from './outcome.js';
 import { printable, textLines, textTable } from './text-table.js';
+import { watchDataplane } from './top.js';
 
 /** Resolves with the program's exit status, when everything is printed. */
 export async function runAdminCommand({ address, isJson, action }: AdminRequest): Promise<number> {
-  return printOutcome(isJson, () => performAdmin(action, new AdminConnection(address), process.stdout.columns));
+  const admin = new AdminConnection(address);
+  const { columns } = process.stdout;
+  if (action.command === 'top') return runTop(watchDataplane(admin, action.intervalMs, columns), isJson);
+  return printOutcome(isJson, () => performAdmin(action, admin, columns));
 }
+
+/** Again and again on a terminal, in place of what is there; elsewhere once. */
+async function runTop(watch: AsyncGenerator<Outcome, never>, isJson: boolean): Promise<number> {
+  const isLive = process.stdout.isTTY && !isJson;
+  for (;;) {
+    const status = await printOutcome(isJson, async () => {
+      const { value } = await watch.next();
+      return isLive ? { ...value, text: `${CLEAR_SCREEN}${String(value.text)}` } : value;
+    });
+    if (!isLive || status !== exitStatus.ok) return status;
+  }
+}
+
+/** Cursor to the first place, and nothing behind it. */
+const CLEAR_SCREEN = '\u001b[H\u001b[J';
 
 /** Throws a CliFault. @param columns of the terminal, `undefined` where the output is none. */
 export async function performAdmin(
-  action: AdminAction,
+  action: Exclude<AdminAction, { command: 'top' }>,
   admin: Pick<AdminConnection, 'get' | 'find' | 'put'>,
   columns: number | undefined,
 ): Promise<Outcome> {

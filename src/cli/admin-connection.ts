@@ -34,7 +34,7 @@ export class AdminConnection {
     let answer: unknown;
     try {
       const signal = AbortSignal.timeout(limits.adminRequestMsMax);
-      response = await fetch(this.#origin + path, { ...init, signal, redirect: 'error' });
+      response = await fetch(this.#origin + path, { ...init, headers: ACCEPT, signal, redirect: 'error' });
       answer = await response.json();
     } catch (error) {
       const advice = 'start a dataplane, or name its --admin-address';
@@ -47,6 +47,9 @@ export class AdminConnection {
     throw new CliFault(STATUSES[response.status] ?? exitStatus.unavailable, words);
   }
 }
+
+// Figures come in formats of their own unless JSON is asked for.
+const ACCEPT = { accept: 'application/json' };
 
 const STATUSES: Readonly<Record<number, CliFault['exitStatus']>> = {
   400: exitStatus.refused,

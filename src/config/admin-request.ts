@@ -1,15 +1,22 @@
 // What a command is to ask of the admin listener of a running dataplane, as the command line and the environment say it.
 import { deepFreeze } from './deep-freeze.js';
-import { adminRequestOptionTable, explainOptionTable, sessionsOptionTable } from './cli-option-table.js';
+import {
+  adminRequestOptionTable,
+  explainOptionTable,
+  sessionsOptionTable,
+  topOptionTable,
+} from './cli-option-table.js';
 import type { CommandName, CommandWords } from './command-line.js';
 import type { ListenAddress } from './dataplane-options.js';
 import { OptionReader } from './option-reader.js';
 
-export type AdminCommandName = Extract<CommandName, 'sessions' | 'explain' | 'log-level'>;
+export type AdminCommandName = Extract<CommandName, 'sessions' | 'explain' | 'log-level' | 'top'>;
 
 export type AdminAction =
   | { readonly command: 'sessions'; readonly subject: string | undefined }
   | { readonly command: 'log-level'; readonly level: string }
+  /** Every so often. */
+  | { readonly command: 'top'; readonly intervalMs: number }
   /** What is known of the id of a request, or of the hash of a session. */
   | { readonly command: 'explain id'; readonly id: string }
   | {
@@ -46,6 +53,10 @@ function read(
     case 'log-level': {
       const values = new OptionReader(adminRequestOptionTable, words, environment).finish();
       return { ...asked(values), action: { command: 'log-level', level: first ?? '' } };
+    }
+    case 'top': {
+      const values = new OptionReader(topOptionTable, words, environment).finish();
+      return { ...asked(values), action: { command: 'top', intervalMs: values.interval } };
     }
     case 'explain': {
       const reader = new OptionReader(explainOptionTable, words, environment);

@@ -2,6 +2,7 @@
 // of those that look at user configs in the store.
 import type { OptionTable } from './option.js';
 import { storeOptions } from './table/store-options.js';
+import { limits } from '../shared/limits.js';
 import * as values from './values.js';
 
 const jsonOptions = {
@@ -95,6 +96,17 @@ export const adminRequestOptionTable = {
     parse: values.parseListenAddress,
   },
   ...jsonOptions,
+} as const satisfies OptionTable;
+
+export const topOptionTable = {
+  interval: {
+    placeholder: '<duration>',
+    meaning: 'how long what is shown is measured, and how often it is shown anew on a terminal',
+    fallback: '2s',
+    // Figures are gathered once a second at most.
+    parse: values.duration({ minMs: 2 * limits.metricGatheringAgeMsMax, maxMs: 3_600_000 }),
+  },
+  ...adminRequestOptionTable,
 } as const satisfies OptionTable;
 
 const whoseOptions = {

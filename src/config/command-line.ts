@@ -13,6 +13,7 @@ import {
   serversAddOptionTable,
   serversListOptionTable,
   sessionsOptionTable,
+  topOptionTable,
 } from './cli-option-table.js';
 import { OptionFaults } from './faults.js';
 import { fallbackText, type Option, type OptionTable } from './option.js';
@@ -81,6 +82,7 @@ export const commands = {
     options: explainOptionTable,
     operands: ['id?'],
   },
+  top: { summary: 'show what a running dataplane does, on a terminal until it is ended', options: topOptionTable },
   'log-level': {
     summary: 'change the log level of a running dataplane',
     options: adminRequestOptionTable,

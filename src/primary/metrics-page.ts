@@ -1,10 +1,12 @@
-// `/metrics`: what was gathered, as Prometheus reads it, in its own format or in OpenMetrics. The one file that knows
-// prom-client, which writes the text. Cold.
+// `/metrics`: what was gathered, as Prometheus reads it, in its own format or in OpenMetrics, or as JSON for `switchyard top`. The
+// one file that knows prom-client, which writes the text. Cold.
 import prom from 'prom-client';
 import { metricFamilies, OTHER, type MetricFamily, type MetricName } from '../metrics/catalogue.js';
 import { SeriesSum, type Series } from '../metrics/series.js';
 import { limits } from '../shared/limits.js';
 import type { AdminPage } from './admin-server.js';
+
+const JSON_TYPE = 'application/json';
 
 interface Sample {
   readonly metricName: string;
@@ -33,6 +35,9 @@ export class MetricsPage {
       metricOf(name, families.get(name) ?? [], isOpenMetrics),
     );
     const registry = prom.AggregatorRegistry.aggregate([metrics]);
+    if (accept === JSON_TYPE) {
+      return { status: 200, contentType: JSON_TYPE, body: JSON.stringify(await registry.getMetricsAsJSON()) };
+    }
     registry.setContentType(contentType);
     return { status: 200, contentType, body: await registry.metrics() };
   }

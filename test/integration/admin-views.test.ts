@@ -6,6 +6,8 @@ import { findFreePort } from '../support/free-port.js';
 import { send } from '../support/raw-http.js';
 import { subjectHash } from '../../src/shared/logger.js';
 import { until } from '../support/until.js';
+import { AdminConnection } from '../../src/cli/admin-connection.js';
+import { watchDataplane } from '../../src/cli/top.js';
 
 t.test('the views of the admin listener', async (t) => {
   const [port, deadPort] = [await findFreePort(), await findFreePort()];
@@ -35,6 +37,23 @@ t.test('the views of the admin listener', async (t) => {
         { slot: 1, health: 'ok' },
       ],
     });
+  });
+
+  t.test('what happens at the moment, as `switchyard top` tells it', async (t) => {
+    let isRead = false;
+    const reading = watchDataplane(new AdminConnection({ host: '127.0.0.1', port }), 1_100, undefined)
+      .next()
+      .finally(() => (isRead = true));
+    while (!isRead) await session.call('calc-add');
+    const { answer, text } = (await reading).value;
+    t.match(answer, {
+      isReady: true,
+      sessions: 1,
+      workers: [{ slot: 0 }, { slot: 1 }],
+      methods: [{ name: 'tools/call', requestsPerSecond: Number, failuresPerSecond: 0 }],
+      backends: [{ name: 'calc', p99S: Number }],
+    });
+    t.match(String(text), /^ready, 2 of 2 workers, 1 sessions, /);
   });
 
   t.test('sessions, by subject and by hash, and never an id', async (t) => {

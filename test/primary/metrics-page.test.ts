@@ -50,3 +50,15 @@ t.test('all workers together have no more backends than one may', async (t) => {
     t.match(body, /backend="b0"/, 'who was told first stays');
   }
 });
+
+t.test('the same as JSON, for who takes nothing else', async (t) => {
+  const page = await new MetricsPage().write([requests('a', 2), own], 'application/json');
+  t.equal(page.contentType, 'application/json');
+  const families = JSON.parse(page.body) as { name: string; values: { metricName?: string; value: number }[] }[];
+  const valuesOf = (name: string) => families.find((family) => family.name === name)?.values;
+  t.match(valuesOf('switchyard_requests_total'), [{ value: 2, labels: { backend: 'a' } }]);
+  t.match(valuesOf('switchyard_gateway_seconds')?.at(-1), {
+    metricName: 'switchyard_gateway_seconds_count',
+    value: 16,
+  });
+});
