@@ -23,21 +23,12 @@ import {
   SubscribeRequestSchema,
   UnsubscribeRequestSchema,
   type CallToolResult,
-  type GetPromptResult,
   type JSONRPCMessage,
-  type ReadResourceResult,
   type ServerNotification,
   type ServerRequest,
 } from '@modelcontextprotocol/sdk/types.js';
-import {
-  AUDIO_BASE64,
-  elicitations,
-  IMAGE_BASE64,
-  prompts,
-  resources,
-  resourceTemplates,
-  tools,
-} from './fixture-offers.js';
+import { getPrompt, plainResult, readResource, text } from './fixture-answers.js';
+import { elicitations, prompts, resources, resourceTemplates, tools } from './fixture-offers.js';
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
@@ -101,7 +92,7 @@ async function serve(
   await transport.handleRequest(request, response);
 }
 
-function isLocal(origin: string | undefined): boolean {
+export function isLocal(origin: string | undefined): boolean {
   return origin === undefined || /^http:\/\/(127\.0\.0\.1|localhost)(:\d+)?$/.test(origin);
 }
 
@@ -151,8 +142,18 @@ function createMcpServer(): Server {
   server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) =>
     callTool(params.name, params.arguments ?? {}, extra),
   );
-  server.setRequestHandler(ReadResourceRequestSchema, ({ params }) => readResource(params.uri));
-  server.setRequestHandler(GetPromptRequestSchema, ({ params }) => getPrompt(params.name, params.arguments ?? {}));
+  server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }) => {
+    const result = readResource(uri);
+    if (result === undefined)
+      throw Object.assign(new Error(`Resource not found: ${uri}`), { code: NOT_FOUND, data: { uri } });
+    return result;
+  });
+  server.setRequestHandler(GetPromptRequestSchema, ({ params }) => {
+    const result = getPrompt(params.name, params.arguments ?? {});
+    if (result === undefined)
+      throw Object.assign(new Error(`Unknown prompt: ${params.name}`), { code: INVALID_PARAMS });
+    return result;
+  });
   server.setRequestHandler(CompleteRequestSchema, ({ params }) => ({
     completion: { values: [`${params.argument.value}-completed`, `${params.argument.value}-other`], hasMore: false },
   }));
@@ -172,45 +173,10 @@ function createMcpServer(): Server {
   return server;
 }
 
-const text = (value: string): { type: 'text'; text: string } => ({ type: 'text', text: value });
-const image = { type: 'image', data: IMAGE_BASE64, mimeType: 'image/png' } as const;
-
 async function callTool(name: string, given: Record<string, unknown>, extra: Extra): Promise<CallToolResult> {
+  const plain = plainResult(name);
+  if (plain !== undefined) return plain;
   switch (name) {
-    case 'test_simple_text':
-      return { content: [text('This is a simple text response for testing.')] };
-    case 'test_image_content':
-      return { content: [image] };
-    case 'test_audio_content':
-      return { content: [{ type: 'audio', data: AUDIO_BASE64, mimeType: 'audio/wav' }] };
-    case 'test_embedded_resource':
-      return {
-        content: [
-          {
-            type: 'resource',
-            resource: {
-              uri: 'test://embedded-resource',
-              mimeType: 'text/plain',
-              text: 'This is an embedded resource content.',
-            },
-          },
-        ],
-      };
-    case 'test_multiple_content_types':
-      return {
-        content: [
-          text('Multiple content types test:'),
-          image,
-          {
-            type: 'resource',
-            resource: {
-              uri: 'test://mixed-content-resource',
-              mimeType: 'application/json',
-              text: '{"test":"data","value":123}',
-            },
-          },
-        ],
-      };
     case 'test_tool_with_logging':
       for (const data of ['Tool execution started', 'Tool processing data', 'Tool execution completed']) {
         await extra.sendNotification({ method: 'notifications/message', params: { level: 'info', data } });
@@ -219,8 +185,6 @@ async function callTool(name: string, given: Record<string, unknown>, extra: Ext
       return { content: [text('Logged three times')] };
     case 'test_tool_with_progress':
       return reportProgress(extra);
-    case 'test_error_handling':
-      return { content: [text('This tool intentionally returns an error for testing')], isError: true };
     case 'test_reconnection':
       extra.closeSSEStream?.();
       await sleep(RECONNECTION_MS);
@@ -275,57 +239,4 @@ async function askUser(
   const request = { method: 'elicitation/create', params: { message, requestedSchema } };
   const { action, content } = await extra.sendRequest(request as unknown as ServerRequest, ElicitResultSchema);
   return { content: [text(`${title}: action=${action}, content=${JSON.stringify(content ?? {})}`)] };
-}
-
-function readResource(uri: string): ReadResourceResult {
-  const templated = /^test:\/\/template\/([^/]+)\/data$/.exec(uri)?.[1];
-  if (templated !== undefined) {
-    const data = { id: templated, templateTest: true, data: `Data for ID: ${templated}` };
-    return { contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(data) }] };
-  }
-  switch (uri) {
-    case 'test://static-text':
-      return {
-        contents: [{ uri, mimeType: 'text/plain', text: 'This is the content of the static text resource.' }],
-      };
-    case 'test://static-binary':
-      return { contents: [{ uri, mimeType: 'image/png', blob: IMAGE_BASE64 }] };
-    case 'test://watched-resource':
-      return { contents: [{ uri, mimeType: 'text/plain', text: `Watched at ${new Date().toISOString()}` }] };
-    default:
-      throw Object.assign(new Error(`Resource not found: ${uri}`), { code: NOT_FOUND, data: { uri } });
-  }
-}
-
-function getPrompt(name: string, given: Record<string, string>): GetPromptResult {
-  const user = (content: GetPromptResult['messages'][number]['content']): GetPromptResult['messages'][number] => ({
-    role: 'user',
-    content,
-  });
-  switch (name) {
-    case 'test_simple_prompt':
-      return { messages: [user(text('This is a simple prompt for testing.'))] };
-    case 'test_prompt_with_arguments':
-      return {
-        messages: [user(text(`Prompt with arguments: arg1='${given['arg1']}', arg2='${given['arg2']}'`))],
-      };
-    case 'test_prompt_with_embedded_resource':
-      return {
-        messages: [
-          user({
-            type: 'resource',
-            resource: {
-              uri: given['resourceUri'] ?? '',
-              mimeType: 'text/plain',
-              text: 'Embedded resource content for testing.',
-            },
-          }),
-          user(text('Please process the embedded resource above.')),
-        ],
-      };
-    case 'test_prompt_with_image':
-      return { messages: [user(image), user(text('Please analyze the image above.'))] };
-    default:
-      throw Object.assign(new Error(`Unknown prompt: ${name}`), { code: INVALID_PARAMS });
-  }
 }

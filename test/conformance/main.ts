@@ -7,9 +7,10 @@ import { Scope } from '../attack/scope.js';
 import { runClientScenarios } from './client-scenarios.js';
 import { installSuite } from './official-suite.js';
 import { runServerScenarios, type Subject } from './server-scenarios.js';
-import type { Tally } from './tally.js';
+import { REVISIONS, type Revision, type Tally } from './tally.js';
 
-const usage = `Usage: npm run conformance [-- --part name --scenario name --workers n --verbose]
+const usage = `Usage: npm run conformance [-- --requirements revision --part name --scenario name --workers n --verbose]
+  --requirements r  what the suite requires of this revision: 2025-11-25 when not given, or 2026-07-28. May be given again
   --part name      dataplane: the fixture behind the dataplane; control: behind the control plane's /mcp; client: the
                    gateway as the client of the suite's servers; direct: the fixture itself, without the gateway. May be
                    given again; the first three when not given
@@ -22,6 +23,7 @@ const PARTS = ['dataplane', 'control', 'client', 'direct'] as const;
 type Part = (typeof PARTS)[number];
 
 interface Options {
+  readonly revisions: readonly Revision[];
   readonly parts: readonly Part[];
   readonly scenarios: readonly string[];
   readonly workers: number;
@@ -34,6 +36,7 @@ function parse(words: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...words],
     options: {
+      requirements: { type: 'string', multiple: true, default: ['2025-11-25'] },
       part: { type: 'string', multiple: true, default: ['dataplane', 'control', 'client'] },
       scenario: { type: 'string', multiple: true, default: [] },
       workers: { type: 'string', default: '2' },
@@ -42,22 +45,28 @@ function parse(words: readonly string[]): Options {
   });
   const workers = Number(values.workers);
   if (!Number.isInteger(workers) || workers < 1) throw new Error('--workers takes a whole number from 1');
-  const parts = values.part.map((name) => {
-    const part = PARTS.find((known) => known === name);
-    if (part === undefined) throw new Error(`--part takes one of ${PARTS.join(', ')}`);
-    return part;
-  });
-  return { parts, scenarios: values.scenario, workers, isVerbose: values.verbose };
+  const parts = values.part.map((name) => oneOf(PARTS, name, '--part'));
+  const revisions = values.requirements.map((name) => oneOf(REVISIONS, name, '--requirements'));
+  return { revisions, parts, scenarios: values.scenario, workers, isVerbose: values.verbose };
+}
+
+function oneOf<T extends string>(known: readonly T[], name: string, option: string): T {
+  const found = known.find((candidate) => candidate === name);
+  if (found === undefined) throw new Error(`${option} takes one of ${known.join(', ')}`);
+  return found;
 }
 
 async function conform(options: Options): Promise<number> {
   await installSuite();
-  // Beside each other: each waits for programs most of the time.
-  const outcomes = await Promise.allSettled(options.parts.map((part) => runPart(part, options)));
-  const tallies = outcomes.map((outcome) => {
-    if (outcome.status === 'rejected') throw outcome.reason;
-    return outcome.value;
-  });
+  const tallies: Tally[] = [];
+  for (const revision of options.revisions) {
+    // Beside each other: each waits for programs most of the time.
+    const outcomes = await Promise.allSettled(options.parts.map((part) => runPart(part, revision, options)));
+    for (const outcome of outcomes) {
+      if (outcome.status === 'rejected') throw outcome.reason;
+      tallies.push(outcome.value);
+    }
+  }
   const sum = (count: (tally: Tally) => number): number => tallies.reduce((total, tally) => total + count(tally), 0);
   say(`${sum(({ passedCount }) => passedCount)} of ${sum(({ scoredCount }) => scoredCount)}`);
   if (sum(({ runCount }) => runCount) === 0) throw new Error('no part has a scenario of this name');
@@ -65,12 +74,12 @@ async function conform(options: Options): Promise<number> {
 }
 
 /** What it says comes in one piece, when it is over. */
-async function runPart(part: Part, options: Options): Promise<Tally> {
-  const lines = [`${part}:`];
+async function runPart(part: Part, revision: Revision, options: Options): Promise<Tally> {
+  const lines = [`${part}, ${revision}:`];
   const scope = new Scope();
   try {
-    const tally = await run(scope, part, options, (line) => lines.push(line));
-    lines.push(`${part}: ${tally.passedCount} of ${tally.scoredCount}`);
+    const tally = await run(scope, part, revision, options, (line) => lines.push(line));
+    lines.push(`${part}, ${revision}: ${tally.passedCount} of ${tally.scoredCount}`);
     return tally;
   } finally {
     lines.forEach(say);
@@ -81,12 +90,14 @@ async function runPart(part: Part, options: Options): Promise<Tally> {
 async function run(
   scope: Scope,
   part: Part,
+  revision: Revision,
   { scenarios, workers, isVerbose }: Options,
   report: (line: string) => void,
 ): Promise<Tally> {
-  if (part === 'client') return runClientScenarios(scope, { workers, scenarios, isVerbose, report });
+  const runOptions = { revision, workers, scenarios, isVerbose, report };
+  if (part === 'client') return runClientScenarios(scope, runOptions);
   const subject: Subject = part;
-  return runServerScenarios(scope, subject, { workers, scenarios, isVerbose, report });
+  return runServerScenarios(scope, subject, runOptions);
 }
 
 function say(line: string): void {

@@ -4,10 +4,11 @@ import { newName, startControlPlane } from '../support/control-plane.js';
 import { startDeployment } from '../support/deployment.js';
 import { inParallel } from '../support/in-parallel.js';
 import { send } from '../support/raw-http.js';
-import { startFixture } from './fixture.js';
+import { startFixture, type Fixture } from './fixture.js';
+import { startModernFixture } from './modern-fixture.js';
 import { runSuite } from './official-suite.js';
 import { startShim } from './shim.js';
-import { Tally, type RunOptions } from './tally.js';
+import { Tally, type Revision, type RunOptions } from './tally.js';
 
 export type Subject = 'dataplane' | 'control' | 'direct';
 
@@ -20,24 +21,50 @@ interface Target {
 const BACKEND = 'backend';
 /** Scenarios at once: each is a program that is mostly waited for, with sessions of its own. */
 const LANES = 2;
-/** What the revision requires, by the suite's own list; what is wanted beside it, which it does not score. */
-const REVISION = '2025-11-25';
-const REQUIRED_COUNT = 30;
-const UNSCORED = ['server-session-lifecycle', 'json-schema-2020-12', 'server-sse-polling'];
+
+interface Requirement {
+  /** Of the scenarios that the suite lists for the revision. */
+  readonly scoredCount: number;
+  /** What is wanted beside them, which the suite does not score. */
+  readonly unscored: readonly string[];
+  readonly startFixture: () => Promise<Fixture>;
+}
+
+const REQUIREMENTS: Readonly<Record<Revision, Requirement>> = {
+  '2025-11-25': {
+    scoredCount: 30,
+    unscored: ['server-session-lifecycle', 'json-schema-2020-12', 'server-sse-polling'],
+    startFixture,
+  },
+  '2026-07-28': {
+    scoredCount: 37,
+    unscored: ['json-schema-2020-12', 'http-header-validation', 'http-custom-header-server-validation'],
+    startFixture: startModernFixture,
+  },
+};
 
 export async function runServerScenarios(scope: Scope, subject: Subject, options: RunOptions): Promise<Tally> {
   const tally = new Tally(options);
-  const url = await startSubject(scope, subject, options.workers);
-  const names = options.scenarios.length > 0 ? options.scenarios : await scenarioNames();
+  const { revision } = options;
+  const { unscored, startFixture } = REQUIREMENTS[revision];
+  const url = await startSubject(scope, subject, startFixture, options.workers);
+  const known = await scenarioNames(revision);
+  const { scenarios } = options;
+  const names = scenarios.length > 0 ? known.filter((name) => scenarios.includes(name)) : known;
   await inParallel(names, LANES, async (name) => {
-    const words = ['server', '--url', url, '--scenario', name, '--spec-version', REVISION];
-    tally.add(name, !UNSCORED.includes(name), await runSuite(words));
+    const words = ['server', '--url', url, '--scenario', name, '--spec-version', revision];
+    tally.add(name, !unscored.includes(name), await runSuite(words));
   });
   return tally;
 }
 
 /** @returns the URL that the suite is given. */
-async function startSubject(scope: Scope, subject: Subject, workers: number): Promise<string> {
+async function startSubject(
+  scope: Scope,
+  subject: Subject,
+  startFixture: () => Promise<Fixture>,
+  workers: number,
+): Promise<string> {
   const fixture = await startFixture();
   scope.teardown(() => fixture.close());
   if (subject === 'direct') return fixture.url;
@@ -86,13 +113,14 @@ async function startAggregate(scope: Scope, url: string, port: number, options: 
   return { url: `${controlPlane.origin}/mcp`, token };
 }
 
-async function scenarioNames(): Promise<string[]> {
-  const { output } = await runSuite(['list', '--requirements', REVISION]);
+async function scenarioNames(revision: Revision): Promise<string[]> {
+  const { scoredCount, unscored } = REQUIREMENTS[revision];
+  const { output } = await runSuite(['list', '--requirements', revision]);
   const [, servers = ''] = /^Server scenarios.*\n((?: +- \S+\n)+)/m.exec(output) ?? [];
   const listed = [...servers.matchAll(/- (\S+)/g)].map(([, name]) => name ?? '');
-  const required = new Set(listed.filter((name) => !UNSCORED.includes(name)));
+  const required = new Set(listed.filter((name) => !unscored.includes(name)));
   // One that is listed in another form would be left out without a word.
-  if (required.size !== REQUIRED_COUNT)
-    throw new Error(`the suite lists ${required.size} scenarios of this revision, not ${REQUIRED_COUNT}`);
-  return [...required, ...UNSCORED];
+  if (required.size !== scoredCount)
+    throw new Error(`the suite lists ${required.size} scenarios of ${revision}, not ${scoredCount}`);
+  return [...required, ...unscored];
 }

@@ -1,8 +1,10 @@
 // Stands before the gateway for the conformance suite, which can send no token and asks for bare names and URIs. Adds the
-// token, and maps names and URIs of one backend there and back; everything else passes as it is, as it comes.
+// token, and maps names and URIs of one backend there and back, in the headers that mirror them, too; everything else passes
+// as it is, as it comes.
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { decodeMirrored, encodeMirrored, isJson, type Json } from '../support/modern-ladder.js';
 
 export interface Shim {
   readonly port: number;
@@ -36,8 +38,11 @@ async function forward(
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  const body = mapJson(Buffer.concat(chunks), (message) => names.toGateway(message));
   const headers: IncomingMessage['headers'] = { authorization: `Bearer ${target.token}`, ...request.headers };
+  const body = mapJson(Buffer.concat(chunks), (message) => {
+    names.toGateway(message);
+    names.ofMirror(headers, message);
+  });
   delete headers['content-length'];
   delete headers['transfer-encoding'];
   if (body.length > 0) headers['content-length'] = String(body.length);
@@ -99,10 +104,6 @@ function mapJson(bytes: Buffer, map: (message: Json) => void): Buffer {
   return Buffer.from(JSON.stringify(message));
 }
 
-interface Json {
-  [member: string]: unknown;
-}
-
 class Names {
   readonly #name: string;
   readonly #uri: string;
@@ -116,13 +117,24 @@ class Names {
     if (!isJson(params)) return;
     if (method === 'tools/call' || method === 'prompts/get') add(params, 'name', this.#name);
     if (typeof method === 'string' && method.startsWith('resources/')) add(params, 'uri', this.#uri);
+    if (method === 'subscriptions/listen') mapUris(params, (uri) => this.#uri + uri);
     if (method === 'completion/complete' && isJson(params['ref'])) {
       add(params['ref'], 'name', this.#name);
       add(params['ref'], 'uri', this.#uri);
     }
   }
 
+  /** `Mcp-Name`, which must agree with the body; a value that cannot be decoded stays what it is. */
+  ofMirror(headers: IncomingMessage['headers'], { method }: Json): void {
+    const name = headers['mcp-name'];
+    const decoded = typeof name === 'string' ? decodeMirrored(name) : undefined;
+    if (decoded === undefined) return;
+    headers['mcp-name'] = encodeMirrored((method === 'resources/read' ? this.#uri : this.#name) + decoded);
+  }
+
   toClient({ method, params, result, error }: Json): void {
+    if (method === 'notifications/subscriptions/acknowledged' && isJson(params))
+      mapUris(params, (uri) => stripped(uri, this.#uri));
     if (method === 'notifications/resources/updated' && isJson(params)) strip(params, 'uri', this.#uri);
     if (isJson(error) && isJson(error['data'])) strip(error['data'], 'uri', this.#uri);
     if (!isJson(result)) return;
@@ -141,10 +153,6 @@ class Names {
   }
 }
 
-function isJson(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null;
-}
-
 function members(list: unknown): readonly Json[] {
   return Array.isArray(list) ? list.filter(isJson) : [];
 }
@@ -155,5 +163,15 @@ function add(object: Json, member: string, prefix: string): void {
 
 function strip(object: Json, member: string, prefix: string): void {
   const value = object[member];
-  if (typeof value === 'string' && value.startsWith(prefix)) object[member] = value.slice(prefix.length);
+  if (typeof value === 'string') object[member] = stripped(value, prefix);
+}
+
+function stripped(value: string, prefix: string): string {
+  return value.startsWith(prefix) ? value.slice(prefix.length) : value;
+}
+
+/** Those that `subscriptions/listen` asks for, and its acknowledgement grants. */
+function mapUris({ notifications }: Json, map: (uri: string) => string): void {
+  if (!isJson(notifications) || !Array.isArray(notifications['resourceSubscriptions'])) return;
+  notifications['resourceSubscriptions'] = notifications['resourceSubscriptions'].map((uri) => map(String(uri)));
 }

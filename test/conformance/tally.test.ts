@@ -3,7 +3,13 @@ import t from 'tap';
 import { Tally } from './tally.js';
 
 function tallyOf(exitCode: number, output: string): Tally {
-  const tally = new Tally({ workers: 1, scenarios: [], isVerbose: false, report: () => undefined });
+  const tally = new Tally({
+    revision: '2025-11-25',
+    workers: 1,
+    scenarios: [],
+    isVerbose: false,
+    report: () => undefined,
+  });
   tally.add('scenario', true, { exitCode, output });
   return tally;
 }

@@ -2,7 +2,12 @@
 // something, without a failure or a warning. Says a line for each.
 import type { SuiteRun } from './official-suite.js';
 
+export const REVISIONS = ['2025-11-25', '2026-07-28'] as const;
+
+export type Revision = (typeof REVISIONS)[number];
+
 export interface RunOptions {
+  readonly revision: Revision;
   readonly workers: number;
   /** These alone; all when empty. */
   readonly scenarios: readonly string[];
