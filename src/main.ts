@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The commands. Reads the options, hands over to the part of the program that was named, and ends with its status.
+// The commands. Reads the options, hands over to the part of the program that was named, and ends with its status. What a
+// command is made of is loaded for it alone: most of them are short, and nobody should wait for the others' parts.
 import { existsSync } from 'node:fs';
 import { loadAdminRequest, type AdminCommandName } from './config/admin-request.js';
 import { loadCliRequest, type CliCommandName } from './config/cli-request.js';
@@ -17,10 +18,8 @@ import { controlPlaneOptionTable, dataplaneOptionTable } from './config/option-t
 import { isCheckAlone, startInWords } from './config/start-check.js';
 import { formatAddress } from './process/listen-fault.js';
 import { loadUserConfigRequest, type UserConfigCommandName } from './config/user-config-request.js';
-import { runPrimary } from './primary/run-primary.js';
 import { exitStatus } from './shared/exit-status.js';
 import { flushLog } from './shared/logger.js';
-import { checkEmbedded } from './store/check-embedded.js';
 
 async function main(args: readonly string[]): Promise<number> {
   const commandLine = readCommandLine(args);
@@ -59,6 +58,8 @@ async function main(args: readonly string[]): Promise<number> {
 async function runDataplane(words: CommandWords): Promise<number> {
   const options = loadDataplaneOptions(words);
   if (isCheckAlone(words)) return sayWhatWouldBe(dataplaneOptionTable, words, options, dataplaneListeners(options));
+  const { runPrimary } = await import('./primary/run-primary.js');
+  const { checkEmbedded } = await import('./store/check-embedded.js');
   return runPrimary(options, {
     readOptions: () => loadDataplaneOptions(words),
     isOnTerminal: process.stdin.isTTY || process.stdout.isTTY,
@@ -72,7 +73,6 @@ async function runDataplane(words: CommandWords): Promise<number> {
   });
 }
 
-/** The other commands have no use for what the control plane is made of, so it is loaded for this one alone. */
 async function runControlPlane(words: CommandWords): Promise<number> {
   const options = loadControlPlaneOptions(words);
   if (isCheckAlone(words)) {

@@ -172,6 +172,28 @@ t.test('packages stay in their folder', async (t) => {
   t.same(strays, []);
 });
 
+/** What a process loads before it does anything: the packages that its first file leads to. */
+function packagesAtStart(entry: string): string[] {
+  const packages = new Set<string>();
+  const reached = new Set([entry]);
+  for (const file of reached) {
+    const text = readFileSync(join(src, file), 'utf8');
+    for (const [, specifier = ''] of text.matchAll(/^(?:import|export)\s+(?!type\s)[^;]*?from\s+'([^']+)'/gms)) {
+      if (specifier.startsWith('.')) {
+        reached.add(relative(src, resolve(src, dirname(file), specifier)).replace(/\.js$/, '.ts'));
+      } else if (!specifier.startsWith('node:')) packages.add(packageOf(specifier));
+    }
+  }
+  return [...packages].sort();
+}
+
+t.test('nobody waits for what is seldom needed: it is loaded when it is', async (t) => {
+  t.same(packagesAtStart('main.ts'), ['commander', 'pino']);
+  t.same(packagesAtStart('primary/run-primary.ts'), ['pino']);
+  t.same(packagesAtStart('worker/main.ts'), ['jose', 'pino', 'piscina', 'zod']);
+  t.same(packagesAtStart('control-plane/run-control-plane.ts'), ['ajv', 'fastify', 'jose', 'pino', 'piscina', 'zod']);
+});
+
 t.test('process.env is read in config alone', async (t) => {
   const readers = files.filter(
     (file) => folderOf(file) !== 'config' && readFileSync(join(src, file), 'utf8').includes('process.env'),

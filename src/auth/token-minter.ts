@@ -1,5 +1,5 @@
 // Mints access tokens with the configured private key: for the `token` command and the bootstrap build. Cold.
-import { SignJWT } from 'jose';
+import { SignJWT } from 'jose/jwt/sign';
 import { randomUUID } from 'node:crypto';
 import type { TokenOptions } from '../config/dataplane-options.js';
 import { mintingKey, type MintingKey } from './minting-key.js';

@@ -1,6 +1,10 @@
 // From an `authorization` header to a subject. Hot: a token that was seen before costs one look-up and one look at the
 // clock, and no promise. What is remembered is only ever a verified token, until it expires.
-import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTPayload } from 'jose';
+import type { JWTPayload } from 'jose';
+import { decodeProtectedHeader } from 'jose/decode/protected_header';
+import * as errors from 'jose/errors';
+import { decodeJwt } from 'jose/jwt/decode';
+import { jwtVerify } from 'jose/jwt/verify';
 import type { TokenOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';

@@ -1,6 +1,5 @@
 // `/metrics`: what was gathered, as Prometheus reads it, in its own format or in OpenMetrics, or as JSON for `switchyard top`. The
-// one file that knows prom-client, which writes the text. Cold.
-import prom from 'prom-client';
+// one file that knows prom-client, which writes the text, and loads it when a page is first asked for. Cold.
 import { metricFamilies, OTHER, type MetricFamily, type MetricName } from '../metrics/catalogue.js';
 import { SeriesSum, type Series } from '../metrics/series.js';
 import { limits } from '../shared/limits.js';
@@ -20,6 +19,7 @@ export class MetricsPage {
 
   /** @param accept the request's header. */
   async write(series: Iterable<Series>, accept: string): Promise<AdminPage> {
+    const { default: prom } = await import('prom-client');
     const isOpenMetrics = accept.includes('application/openmetrics-text');
     const { OPENMETRICS_CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE } = prom.Registry;
     const contentType = isOpenMetrics ? OPENMETRICS_CONTENT_TYPE : PROMETHEUS_CONTENT_TYPE;

@@ -1,5 +1,5 @@
 // A small authorization server: it publishes its keys over HTTP, renews them, and can be slow, down or out of its mind.
-import { SignJWT } from 'jose';
+import { SignJWT } from 'jose/jwt/sign';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,6 @@
 // Access tokens of the tests, signed with jose directly: what the gateway accepts must not be measured with what the
 // gateway mints. Every claim and the algorithm can be wrong or left out.
-import { SignJWT } from 'jose';
+import { SignJWT } from 'jose/jwt/sign';
 import type { KeyObject } from 'node:crypto';
 
 export interface TokenRequest {

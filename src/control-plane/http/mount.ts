@@ -1,6 +1,6 @@
 // Makes a route of an operation: its routeConfig, its schemas and its status are the operation's.
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ChangeNote, type AuditedRequest } from '../audit.js';
 import { answerTo } from './answered-error.js';
 import { UNPUBLISHED_HEADER } from './routes/change-answer.js';
@@ -59,12 +59,18 @@ function requestSchema({ query, body }: Operation): FastifySchema {
 
 /**
  * The first fault of a request is told, the others are not looked for: there may be a million of them. Texts of a query
- * become numbers where its schema wants some; a body is taken as it is.
+ * become numbers where its schema wants some; a body is taken as it is. A schema is compiled with the first request that it
+ * judges: to compile all of them would be a fifth of what the process does until it listens.
  */
 export function compileValidators(app: FastifyInstance): void {
   const bodies = new Ajv2020();
   const queries = new Ajv2020({ coerceTypes: true });
-  app.setValidatorCompiler<JsonSchema>(({ schema, httpPart }) =>
-    (httpPart === 'body' ? bodies : queries).compile(schema),
-  );
+  app.setValidatorCompiler<JsonSchema>(({ schema, httpPart }) => {
+    const ajv = httpPart === 'body' ? bodies : queries;
+    let validate: ValidateFunction | undefined;
+    return (value) => {
+      validate ??= ajv.compile(schema);
+      return validate(value) || { error: validate.errors ?? [] };
+    };
+  });
 }

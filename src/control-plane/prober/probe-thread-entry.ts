@@ -1,7 +1,8 @@
 // What runs in the probe thread: one prober, asked and answered by messages.
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FromProbeThread, ProbeThreadOptions, ToProbeThread } from './probe-thread.js';
-import { Prober, ProberClosedError, type Probe } from './prober.js';
+import { Prober, type Probe } from './prober.js';
+import { ProberClosedError } from './prober-closed-error.js';
 
 const port = parentPort;
 if (port === null) throw new Error('to be started as a thread');

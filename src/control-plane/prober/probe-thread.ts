@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { limits } from '../../shared/limits.js';
 import { ProbeFault } from './probe-fault.js';
-import { ProberClosedError, type Probe, type ProberOptions } from './prober.js';
+import type { Probe, ProberOptions } from './prober.js';
+import { ProberClosedError } from './prober-closed-error.js';
 
 export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode' | 'nameServers'>;
 

@@ -16,6 +16,7 @@ import { BoundedFetch } from './bounded-fetch.js';
 import { isDeeperThan } from './depth.js';
 import { readLists } from './item-reader.js';
 import { ProbeFault, versionFaultOf } from './probe-fault.js';
+import { ProberClosedError } from './prober-closed-error.js';
 import { boundedCapabilities, boundedServerInfo } from './server-self.js';
 import { readTools } from './tool-reader.js';
 
@@ -45,15 +46,6 @@ export interface ProberOptions {
 
 /** Whose share of look-ups probes have; no token has an empty subject. */
 const PROBER = '';
-
-/** The prober was closed before the probe was over: nothing is known of the server. */
-export class ProberClosedError extends Error {
-  override readonly name = 'ProberClosedError';
-
-  constructor() {
-    super('the gateway is stopping');
-  }
-}
 
 export class Prober {
   readonly #deadlineMs: number;

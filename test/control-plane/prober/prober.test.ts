@@ -5,12 +5,8 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import t, { type Test } from 'tap';
 import { z } from 'zod';
-import {
-  Prober,
-  ProberClosedError,
-  type Probe,
-  type ServerFindings,
-} from '../../../src/control-plane/prober/prober.js';
+import { Prober, type Probe, type ServerFindings } from '../../../src/control-plane/prober/prober.js';
+import { ProberClosedError } from '../../../src/control-plane/prober/prober-closed-error.js';
 import type { ServerTool } from '../../../src/control-plane/registry/server-record.js';
 import { createGuardedLookup } from '../../../src/names/address-guard.js';
 import { limits } from '../../../src/shared/limits.js';
