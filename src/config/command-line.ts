@@ -1,6 +1,7 @@
 // The words of the command line: which command, which options with which texts, and what fits nowhere. The one file
 // that knows commander. Values are not looked at here.
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
+import { nameLike } from '../shared/likeness.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import {
   adminRequestOptionTable,
@@ -223,9 +224,14 @@ function gatherWords(name: CommandName, command: Command): CommandWords {
     else if (value === true) faults.push(`--${option.name()}: needs a value; write ${option.flags}`);
   }
   const { unknownOptions, operands } = sortWords(command.args);
-  faults.push(...unknownOptions.map((word) => `${word}: unknown option; remove it or correct its name`));
+  const known = Object.keys(declaration.options).map((option) => `--${option}`);
+  faults.push(...unknownOptions.map((word) => `${word}: unknown option; ${advice(nameLike(word, known))}`));
   faults.push(...countFaults(declaration.operands ?? [], operands));
   return { command: name, operands, given, faults };
+}
+
+function advice(meant: string | undefined): string {
+  return meant === undefined ? 'remove it or correct its name' : `correct it to ${meant}, or remove it`;
 }
 
 /** The words that are no options of the command. Of unknown options only the names are kept: the rest may be a secret. */

@@ -55,8 +55,8 @@ t.test('everything that fits nowhere is reported together, and only names are re
   t.strictSame(faults, [
     '--address: needs a value; write --address <host:port>',
     '--token-issuer: needs a value; write --token-issuer <list>',
-    '--redis-password: unknown option; remove it or correct its name',
-    '--secret: unknown option; remove it or correct its name',
+    '--redis-password: unknown option; correct it to --redis-password-file, or remove it',
+    '--secret: unknown option; correct it to --secrets-directory, or remove it',
     '-p: unknown option; remove it or correct its name',
     'arguments that belong to no option: 1; the command takes options alone',
   ]);
@@ -67,6 +67,13 @@ t.test('the words after -- are no options', async (t) => {
   t.strictSame(words('dataplane', '--', 'x', 'y').faults, [
     'arguments that belong to no option: 2; the command takes options alone',
   ]);
+});
+
+t.test('the option that was probably meant is named', async (t) => {
+  const faultOf = (word: string): string | undefined => words('dataplane', word, '1').faults[0];
+  t.equal(faultOf('--redis-adress'), '--redis-adress: unknown option; correct it to --redis-address, or remove it');
+  t.equal(faultOf('--adress'), '--adress: unknown option; correct it to --address, or remove it');
+  t.equal(faultOf('--banana'), '--banana: unknown option; remove it or correct its name');
 });
 
 t.test('an option of another command is unknown', async (t) => {
