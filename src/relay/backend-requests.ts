@@ -21,7 +21,7 @@ import { taskPlace } from '../protocol/task-places.js';
 import type { Account } from '../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
-import { rpcCodes } from '../shared/refusals.js';
+import { refusals, rpcCodes, type Refusal } from '../shared/refusals.js';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { unknownTask, type RpcError } from './answers.js';
 import { withEdit } from './bare-body.js';
@@ -91,7 +91,7 @@ export class BackendRequests {
 
   constructor(plan: BackendRequestsPlan) {
     this.#plan = plan;
-    this.#ids = new AskedIds(plan.sessionId);
+    this.#ids = new AskedIds(plan.sessionId, plan.answerTimeoutMs);
     this.#clientTasks = new ClientTasks(plan.memory);
   }
 
@@ -104,6 +104,15 @@ export class BackendRequests {
       isClients: (taskId) => this.#clientTasks.isOf(upstream, taskId),
       isReachable: (taskId) => this.#plan.isTaskReachable(backend, taskId),
     };
+  }
+
+  /** As `AskedIds` has it. */
+  get secret(): string {
+    return this.#ids.secret;
+  }
+
+  set secret(secret: string) {
+    this.#ids.secret = secret;
   }
 
   /** Whether the client has anything to answer. */
@@ -173,18 +182,21 @@ export class BackendRequests {
   /**
    * The client has answered something. What was not asked, or is settled, goes nowhere. What another process has asked, of
    * which the session was taken over, goes to its backend if that is in the same session still.
+   * @returns what the client is told when its answer cannot be passed on, though somebody may wait for it.
    */
-  onAnswer(exchange: Exchange, message: ClientMessage): void {
+  onAnswer(exchange: Exchange, message: ClientMessage): Refusal | undefined {
     const { body } = exchange.request;
     const { idStart: start, idEnd: end } = message;
     const request = this.#open.get(idKey(body, start, end));
     if (request === undefined) {
       const asked = this.#ids.takeOthers(body.subarray(start, end), this.#plan.openUpstreams());
+      if (asked === 'lost') return refusals.askerLost;
       if (asked !== undefined) this.#pass(exchange, message, asked);
-      return;
+      return undefined;
     }
     this.#settle(request);
     if (request.upstream.record === request.askedIn) this.#pass(exchange, message, request);
+    return undefined;
   }
 
   /** To the backend that has asked. */

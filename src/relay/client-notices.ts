@@ -2,6 +2,7 @@
 // own are doing. Cold.
 import { idKey, type ClientMessage } from '../protocol/json-rpc.js';
 import { limits } from '../shared/limits.js';
+import type { Refusal } from '../shared/refusals.js';
 import { backendTurns } from './backend-turns.js';
 import type { Exchange } from './exchange.js';
 import { metadataFor } from './passthrough.js';
@@ -9,12 +10,9 @@ import type { Session } from './session.js';
 
 const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
 
-/** Passes it on to whom it concerns. The exchange is still to be answered. */
-export function onClientNotice(session: Session, exchange: Exchange, message: ClientMessage): void {
-  if (message.kind === 'response') {
-    session.backendRequests.onAnswer(exchange, message);
-    return;
-  }
+/** Passes it on to whom it concerns. The exchange is still to be answered. @returns as what, unless it was taken. */
+export function onClientNotice(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
+  if (message.kind === 'response') return session.backendRequests.onAnswer(exchange, message);
   switch (message.method) {
     case 'notifications/cancelled':
       onCancelled(session, exchange, message);
@@ -35,6 +33,7 @@ export function onClientNotice(session: Session, exchange: Exchange, message: Cl
     default:
     // Others have no receiver.
   }
+  return undefined;
 }
 
 function onCancelled(session: Session, exchange: Exchange, message: ClientMessage): void {

@@ -13,7 +13,7 @@ import { refusals, rpcCodes } from '../shared/refusals.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
-import { accept, answer, answerError, methodNotFound, resultMessage } from './answers.js';
+import { accept, answer, answerError, methodNotFound, refuse, resultMessage } from './answers.js';
 import { answerBatch } from './batch.js';
 import type { Caller } from './caller.js';
 import { onClientNotice } from './client-notices.js';
@@ -147,8 +147,10 @@ export class Dispatcher {
 
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
-    onClientNotice(session, exchange, message);
-    accept(exchange);
+    const refusal = onClientNotice(session, exchange, message);
+    // Of a batch all is lost to clients that do not take an error without an id.
+    if (refusal === undefined || exchange.isPart) accept(exchange);
+    else refuse(exchange, refusal);
   }
 
   #list(kind: ListKind, caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {

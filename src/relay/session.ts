@@ -207,15 +207,21 @@ export class Session {
     const upstreams = this.upstreams.recorded();
     const subscriptions = this.#subscriptions?.recorded() ?? {};
     const allowLists = allowListHashes(this.virtualHost?.backends, Object.keys(subscriptions));
-    return { protocolVersion, ...introduction, logLevel: this.#logLevel, upstreams, subscriptions, allowLists };
+    const askingSecret = this.offersAnything ? this.backendRequests.secret : undefined;
+    const written = { protocolVersion, ...introduction, logLevel: this.#logLevel, askingSecret };
+    return { ...written, upstreams, subscriptions, allowLists };
   }
 
   /**
    * Goes on with what another process has begun.
    * @param virtualHost as the config is now: what it has not, or elsewhere, is closed there.
    */
-  restore({ logLevel, upstreams, subscriptions, allowLists }: SessionRecord, virtualHost: CompiledVirtualHost): void {
+  restore(
+    { logLevel, upstreams, subscriptions, allowLists, askingSecret = '' }: SessionRecord,
+    virtualHost: CompiledVirtualHost,
+  ): void {
     this.#logLevel = logLevel;
+    if (this.offersAnything) this.backendRequests.secret = askingSecret;
     this.#isRestoring = true;
     const isThere = restoreUpstreams(this.#context, this, upstreams, virtualHost);
     const there = Object.entries(subscriptions).filter(([name]) => isThere(name));

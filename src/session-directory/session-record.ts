@@ -15,6 +15,8 @@ export interface SessionRecord {
   readonly subscriptions: Readonly<Record<string, readonly string[]>>;
   /** What the allow-lists of resources were that these passed, by the backends' names: their hashes; none for a backend without a list. */
   readonly allowLists: Readonly<Record<string, string>>;
+  /** Seals ids of what backends without sessions ask; absent where nothing can be asked, and where an earlier version has written it. */
+  readonly askingSecret?: string | undefined;
 }
 
 /** An open upstream session. */

@@ -40,6 +40,7 @@ export type RefusalCode =
   | 'session-missing'
   | 'session-unknown'
   | 'stream-unknown'
+  | 'asker-lost'
   | 'already-initialized'
   | 'method-unknown'
   | 'not-json'
@@ -179,6 +180,12 @@ export const refusals = Object.freeze({
     404,
     rpcCodes.refused,
     'Stream not found: what it had to say is not kept any more; the session goes on',
+  ),
+  askerLost: rpc(
+    'asker-lost',
+    400,
+    rpcCodes.refused,
+    'Answer not passed on: what asked for it is not known here any more; the session goes on',
   ),
   alreadyInitialized: rpc(
     'already-initialized',

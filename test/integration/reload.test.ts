@@ -8,8 +8,10 @@ import { ownerOf } from '../../src/worker/session-id.js';
 import { createCertificates, type Certificate } from '../support/certificates.js';
 import { backendFor, startDeployment, type Deployment } from '../support/deployment.js';
 import type { LogLine } from '../support/gateway.js';
+import { EventReader } from '../support/event-reader.js';
+import { memberText } from '../support/json-text.js';
 import { createKeyPair } from '../support/keys.js';
-import { rpc, type McpSession } from '../support/mcp-caller.js';
+import { BOTH_FORMS, rpc, type McpSession } from '../support/mcp-caller.js';
 import { migratesConnections, runReloadLoad } from '../support/reload-load.js';
 import { mint } from '../support/tokens.js';
 import { until } from '../support/until.js';
@@ -101,24 +103,51 @@ t.test('files that are no good leave everything as it is', async (t) => {
   t.match(rpc(await session.call('one-echo', '{"n":2}')), { result: { structuredContent: { n: 2 } } });
 });
 
-t.test('a cancellation reaches the worker that was replaced', async (t) => {
+t.test('what a client says of a call reaches it, though the worker was replaced that runs it', async (t) => {
   const backend = await backendFor(t, { withSessions: true, onCall: (call) => void call.takeOver() });
+  const received: string[] = [];
+  const asking = await backendFor(t, {
+    framing: 'chunked',
+    onRequest: (request) => {
+      if (memberText(request.text, 'result', 'roots') === undefined) return false;
+      received.push(request.text);
+      request.empty(202);
+      return true;
+    },
+    onCall: async (call) => {
+      await call.send({ jsonrpc: '2.0', id: 5, method: 'roots/list' });
+      await until(() => received.length > 0, 'the answer at the backend');
+      return { content: [] };
+    },
+  });
   const deployment = await startDeployment(t, { workerCount: 1 });
   const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
   const call = session.call('one-echo', '{}', { id: '77' });
+  const params = '{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}';
+  const asked = await (await deployment.caller({ one: { url: asking.url } })).openSession({ params });
+  const body = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"one-echo","arguments":{}}}';
+  const stream = await EventReader.open(asked.caller, { session: asked.id, accept: BOTH_FORMS, body });
+  const question = await stream.message();
   await until(() => backend.calls.length === 1, 'the call at the backend');
   t.match(await reload(deployment), { msg: 'reloaded' });
-  const cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}}';
   // A connection that still waits in the queue of the old listener is reset with it, and nobody has read from it.
-  const send = async (triesLeft: number): Promise<number> => {
+  const send = async (to: McpSession, text: string, triesLeft = 3): Promise<number> => {
     try {
-      return (await session.send(cancel)).status;
+      return (await to.send(text)).status;
     } catch (error) {
       if (triesLeft === 0 || migratesConnections()) throw error;
-      return send(triesLeft - 1);
+      return send(to, text, triesLeft - 1);
     }
   };
-  t.equal(await send(3), 202);
+  const answer = JSON.stringify({ jsonrpc: '2.0', id: question.id, result: { roots: [] } });
+  t.equal(await send(asked, answer), 202, 'to a backend without sessions, too');
+  await until(() => received.length > 0, 'the answer at the backend');
+  t.same(received, ['{"jsonrpc":"2.0","id":5,"result":{"roots":[]}}']);
+  // The process that has asked does not know of the answer, and withdraws its request with the end of the call.
+  t.match(await stream.message(), { method: 'notifications/cancelled', params: { requestId: question.id } });
+  t.match(await stream.message(), { id: 7, result: {} });
+  const cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}}';
+  t.equal(await send(session, cancel), 202);
   await until(() => backend.requestsOf('notifications/cancelled').length === 1, 'the cancellation at the backend');
   await call.catch(() => undefined);
   t.match(rpc(await session.list()), { result: { tools: [{ name: 'one-echo' }] } }, 'the session is where it was');

@@ -1,6 +1,7 @@
 // A relay goes on with the sessions of another: what it knows of them, and what becomes of what the other had begun.
 import t, { type Test } from 'tap';
 import { SessionDirectory } from '../../src/session-directory/session-directory.js';
+import { refusals } from '../../src/shared/refusals.js';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { readEvents } from '../support/event-stream.js';
@@ -39,10 +40,20 @@ class Place {
   }
 
   /** A relay with one session, and that is written down. */
-  async begun(t: Test, capabilities: object = {}): Promise<RelayScene> {
-    const scene = this.relay(t).open(capabilities, INITIALIZED);
+  async begun(t: Test, capabilities: object = {}, upstreamId?: string): Promise<RelayScene> {
+    const scene = this.relay(t).open(capabilities, INITIALIZED, undefined, upstreamId);
     await until(() => this.sessions.records.size === 1, 'the record');
     return scene;
+  }
+
+  /** The record becomes one of an earlier version. */
+  async forgetSecret(): Promise<void> {
+    const owner = { subject: 'alice', virtualHostId: VIRTUAL_HOST.id };
+    const found = await this.directory().find(SESSION_ID, owner);
+    if (typeof found !== 'object') throw new Error(`the record is ${found}`);
+    const { askingSecret, ...record } = found.record;
+    if (askingSecret === undefined) throw new Error('it has no secret');
+    await this.directory().write(SESSION_ID, owner, record, found.version);
   }
 }
 
@@ -222,8 +233,9 @@ t.test('an answer to what another has asked goes to the backend, if that is in t
 
   const sentCount = next.http.calls.length;
   const [head] = String(id).split(':');
-  for (const madeUp of ['x', 7, `${head}:b:{"a":1}`, `${head}:c:1`, `${head}:b:1`, `${head}:b:"q:2"`, id]) {
-    t.equal(respond(next, madeUp).answer?.status, 202, String(madeUp));
+  for (const madeUp of ['x', 7, id]) t.equal(respond(next, madeUp).answer?.status, 202, String(madeUp));
+  for (const madeUp of [`${head}:b:{"a":1}`, `${head}:c:1`, `${head}:b:1`, `${head}:b:"q:2"`]) {
+    t.equal(respond(next, madeUp).answer?.body.toString(), refusals.askerLost.body, madeUp);
   }
   t.equal(next.http.calls.length, sentCount, 'what was never asked goes nowhere, and a second answer');
 
@@ -232,11 +244,36 @@ t.test('an answer to what another has asked goes to the backend, if that is in t
   next.http.last.json(INITIALIZED, 'second');
   next.http.last.empty();
   const afterLoss = next.http.calls.length;
-  t.equal(respond(next, unanswered).answer?.status, 202);
+  t.equal(respond(next, unanswered).answer?.body.toString(), refusals.askerLost.body, 'and the client hears of it');
   t.equal(next.http.calls.length, afterLoss, 'its successor hears nothing of it');
   t.equal(respond(before, id).answer?.status, 202);
   t.equal(respond(before, id).answer?.status, 202);
   t.equal(before.http.summary.filter((each) => each === 'response').length, 1, 'who has asked takes one answer');
+});
+
+t.test('so does one to a backend without sessions, and none from a record of before', async (t) => {
+  for (const hasSecret of [true, false]) {
+    const place = new Place();
+    const before = await place.begun(t, { roots: {} }, '');
+    const asking = before.post('tools/call', { name: 'b-x' }, 7);
+    const call = before.http.last.head(200, 'text/event-stream');
+    call.data('data: {"jsonrpc":"2.0","id":5,"method":"roots/list"}\n\n');
+    const [id] = messages(asking).map((message) => message.id);
+    if (!hasSecret) await place.forgetSecret();
+    const next = place.relay(t);
+    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: { roots: [] } }));
+    const answer = next.request({ body }).answer;
+    if (hasSecret) {
+      t.equal(answer?.status, 202);
+      t.equal(next.http.last.text, '{"jsonrpc":"2.0","id":5,"result":{"roots":[]}}');
+      t.equal(next.http.last.header('mcp-session-id'), undefined);
+    } else {
+      t.equal(answer?.body.toString(), refusals.askerLost.body);
+      t.equal(next.http.calls.length, 0);
+    }
+    const others = place.relay(t).request({ body: Buffer.from('{"jsonrpc":"2.0","id":"1.x","result":{}}') });
+    t.equal(others.answer?.status, 202);
+  }
 });
 
 t.test('a GET goes on with the stream of the session, and hears that one of a call is gone', async (t) => {

@@ -9,6 +9,7 @@ import { ScriptedContext } from '../upstream/scripted-context.js';
 import { backendOf, virtualHostOf } from './virtual-host.js';
 
 const SESSION_ID = 'a-session';
+const ANSWER_TIMEOUT_MS = 600_000;
 const VIRTUAL_HOST = virtualHostOf({ one: {}, two: {} });
 const INTRODUCTION = { clientInfo: Buffer.from('{}'), capabilities: Buffer.from('{}') };
 
@@ -31,14 +32,21 @@ function textOf(id: Buffer): string {
   return JSON.parse(id.toString()) as string;
 }
 
-function taken(upstreams: readonly UpstreamSession[], text: string): string | undefined {
-  const asked = new AskedIds(SESSION_ID).takeOthers(Buffer.from(JSON.stringify(text)), upstreams);
-  return asked && `${asked.upstream.backend.name} ${asked.backendId.toString()}${asked.asksForTask ? ' task' : ''}`;
+function idsOf(sessionId = SESSION_ID, secret = 'a-secret', nowMs = (): number => 0): AskedIds {
+  const ids = new AskedIds(sessionId, ANSWER_TIMEOUT_MS, nowMs);
+  ids.secret = secret;
+  return ids;
+}
+
+function taken(upstreams: readonly UpstreamSession[], text: string, ids = idsOf()): string | undefined {
+  const asked = ids.takeOthers(Buffer.from(JSON.stringify(text)), upstreams);
+  if (asked === undefined || asked === 'lost') return asked;
+  return `${asked.upstream.backend.name} ${asked.backendId.toString()}${asked.asksForTask ? ' task' : ''}`;
 }
 
 t.test('another process finds whom an answer is for, and what was asked', async (t) => {
   const upstreams = [upstreamOf(t, 'one', 'S-1'), upstreamOf(t, 'two', 'S-2')] as const;
-  const ids = new AskedIds(SESSION_ID);
+  const ids = idsOf();
   for (const [upstream, backendId, asksForTask, expected] of [
     [upstreams[0], '0', false, 'one 0'],
     [upstreams[1], '"a:\\u0041"', false, 'two "a:\\u0041"'],
@@ -53,7 +61,7 @@ t.test('another process finds whom an answer is for, and what was asked', async 
 t.test('whatever a client changes of an id breaks its seal', async (t) => {
   const one = upstreamOf(t, 'one', 'S-1');
   const upstreams = [one, upstreamOf(t, 'two', 'S-1')];
-  const id = textOf(new AskedIds(SESSION_ID).next({ upstream: one, backendId: Buffer.from('12'), asksForTask: false }));
+  const id = textOf(idsOf().next({ upstream: one, backendId: Buffer.from('12'), asksForTask: false }));
   t.equal(taken(upstreams, id), 'one 12');
   const [head = '', name = '', backendId = ''] = id.split(':');
   const seal = head.slice(-16);
@@ -73,11 +81,12 @@ t.test('whatever a client changes of an id breaks its seal', async (t) => {
   };
   for (const [what, text] of Object.entries(changed)) {
     t.not(text, id, what);
-    t.equal(taken(upstreams, text), undefined, what);
+    t.equal(taken(upstreams, text), /seal/.test(what) && text.length < id.length ? undefined : 'lost', what);
   }
-  t.equal(taken([upstreamOf(t, 'one', 'S-2')], id), undefined, 'asked in a session before');
-  const foreign = new AskedIds('b-session').next({ upstream: one, backendId: Buffer.from('12'), asksForTask: false });
-  t.equal(taken(upstreams, textOf(foreign)), undefined, 'asked of another client');
+  t.equal(taken([upstreamOf(t, 'one', 'S-2')], id), 'lost', 'asked in a session before');
+  const foreign = idsOf('b-session').next({ upstream: one, backendId: Buffer.from('12'), asksForTask: false });
+  t.equal(taken(upstreams, textOf(foreign)), 'lost', 'asked of another client');
+  for (const text of ['', 'x', ':one:12', '1.AAAA']) t.equal(taken(upstreams, text), undefined, text);
 });
 
 t.test('a client has no key: neither its own session nor a session without a name is one', async (t) => {
@@ -86,8 +95,8 @@ t.test('a client has no key: neither its own session nor a session without a nam
     return `1.AAAA${seal.toString('base64url', 0, 12)}${rest}`;
   };
   t.equal(taken([upstreamOf(t, 'one', 'S-1')], forged('S-1', ':one:1')), 'one 1', 'so it is made');
-  t.equal(taken([upstreamOf(t, 'one', 'S-1')], forged(SESSION_ID, ':one:1')), undefined);
-  t.equal(taken([upstreamOf(t, 'one', '')], forged('', ':one:1')), undefined);
+  t.equal(taken([upstreamOf(t, 'one', 'S-1')], forged(SESSION_ID, ':one:1')), 'lost');
+  t.equal(taken([upstreamOf(t, 'one', '')], forged('', ':one:1')), 'lost');
   for (const rest of [':one:{"a":1}', ':one:1,"x":2', ':one:', ':one:null', `:one:"${'x'.repeat(2_000)}"`]) {
     t.equal(taken([upstreamOf(t, 'one', 'S-1')], forged('S-1', rest)), undefined, 'not even with the key');
   }
@@ -95,13 +104,40 @@ t.test('a client has no key: neither its own session nor a session without a nam
 
 t.test('an id is taken once, and so many are remembered', async (t) => {
   const one = upstreamOf(t, 'one', 'S-1');
-  const [asking, answering] = [new AskedIds(SESSION_ID), new AskedIds(SESSION_ID)];
+  const [asking, answering] = [idsOf(), idsOf()];
   const ids = Array.from({ length: limits.answeredIdsKeptMax + 1 }, (_, number) =>
     asking.next({ upstream: one, backendId: Buffer.from(`${number}`), asksForTask: false }),
   );
-  const isTaken = (id: Buffer): boolean => answering.takeOthers(id, [one]) !== undefined;
+  const isTaken = (id: Buffer): boolean => typeof answering.takeOthers(id, [one]) === 'object';
   t.ok(ids.slice(0, -1).every(isTaken));
   t.notOk(ids.slice(0, -1).some(isTaken), 'once');
   t.ok(isTaken(ids.at(-1)!));
   t.notOk(isTaken(ids[1]!), 'of one more the oldest is forgotten, and no other');
 });
+
+t.test(
+  'what a backend without sessions has asked is sealed with the secret of ours, and answered in time',
+  async (t) => {
+    const one = upstreamOf(t, 'one', '');
+    const upstreams = [one, upstreamOf(t, 'two', '')];
+    const id = textOf(idsOf().next({ upstream: one, backendId: Buffer.from('7'), asksForTask: true }));
+    const at = (nowMs: number, secret?: string): AskedIds => idsOf(SESSION_ID, secret, () => nowMs);
+    t.equal(taken(upstreams, id, at(ANSWER_TIMEOUT_MS)), 'one 7 task');
+    t.equal(taken(upstreams, id, at(ANSWER_TIMEOUT_MS + 1)), 'lost', 'too late');
+    t.equal(taken(upstreams, id.replace('~0', '~z'), at(0)), 'lost', 'another time breaks the seal');
+    t.equal(taken(upstreams, id.replace('~0', ''), at(0)), 'lost', 'as none does');
+    t.equal(taken(upstreams, id.replace(':one:', ':two:'), at(0)), 'lost', 'and another backend');
+    t.equal(taken(upstreams, id, at(0, 'another')), 'lost');
+    t.equal(taken([upstreamOf(t, 'one', 'S-1')], id, at(0)), 'lost', 'it has sessions now');
+    const moved = upstreamOf(t, 'one', '');
+    moved.reconfigure({ ...moved.backend, target: { ...moved.backend.target, path: '/elsewhere' } });
+    t.equal(taken([moved], id, at(0)), 'lost', 'it is elsewhere now');
+    const named = textOf(
+      idsOf().next({ upstream: upstreamOf(t, 'one', 'S-1'), backendId: Buffer.from('7'), asksForTask: false }),
+    );
+    t.equal(taken(upstreams, named, at(0)), 'lost', 'it had sessions then');
+    const open = textOf(at(0, '').next({ upstream: one, backendId: Buffer.from('7'), asksForTask: false }));
+    t.equal(taken(upstreams, open, at(0, '')), 'lost', 'with no secret nothing is sealed');
+    t.not(new AskedIds(SESSION_ID, 1).secret, new AskedIds(SESSION_ID, 1).secret);
+  },
+);

@@ -65,12 +65,17 @@ export class RelayScene {
   }
 
   /** Opens the session of a client with these capabilities; every backend of the virtual host is there. */
-  open(capabilities: object = {}, answer = initializeResult, protocolVersion = '2025-11-25'): this {
+  open(
+    capabilities: object = {},
+    answer = initializeResult,
+    protocolVersion = '2025-11-25',
+    upstreamId = 'upstream-session',
+  ): this {
     const params = { protocolVersion, capabilities, clientInfo: { name: 'c', version: '1' } };
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
     this.request({ body, sessionId: '' });
     for (const call of [...this.http.calls]) {
-      call.json(answer, 'upstream-session');
+      call.json(answer, upstreamId);
       this.http.last.empty();
     }
     return this;

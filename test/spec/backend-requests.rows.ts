@@ -2,6 +2,7 @@
 // gateway's and its answer, on whatever connection it comes, back under the backend's own; not a byte differs besides.
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
+import { refusals } from '../../src/shared/refusals.js';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
 import { EventReader } from '../support/event-reader.js';
 import { JsonText, memberText } from '../support/json-text.js';
@@ -193,13 +194,18 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const answer = (ofId: unknown, of: string): string =>
       JSON.stringify({ jsonrpc: '2.0', id: ofId, result: { roots: [], of } });
     const others = [await session.caller.openSession(), await openSession(deployment, { one: backend })];
-    for (const other of others) t.equal((await other.send(answer(id, 'another session'))).status, 202);
+    const lost = refusals.askerLost;
+    for (const other of others) t.equal((await other.send(answer(id, 'another session'))).text, lost.body);
     const ofAnotherProcess = String(id).replace(/\.(.)/, (_, first: string) => (first === 'A' ? '.B' : '.A'));
     const guesses = [
       ...[1, '1', '', 0, `${String(id)} `, String(id).replace('1', '2'), 'x'.repeat(60_000), '__proto__'],
-      ...[ofAnotherProcess, ofAnotherProcess.replace(/1$/, '999'), String(id).replace(/1$/, '999')],
+      String(id).replace(/1$/, '999'),
     ];
     for (const guess of guesses) t.equal((await session.send(answer(guess, 'a guess'))).status, 202);
+    // What another process may have asked, and cannot be passed on, the client is told.
+    for (const guess of [ofAnotherProcess, ofAnotherProcess.replace(/1$/, '999')]) {
+      t.equal((await session.send(answer(guess, 'a guess'))).status, lost.status);
+    }
     const stranger = await deployment.caller();
     t.equal((await stranger.send({ session: session.id, body: answer(id, 'a stranger') })).status, 404);
     t.same(responsesTo(backend), []);

@@ -23,28 +23,43 @@ export const relayMutants: readonly Mutant[] = [
       },
       {
         slip: 'an answer goes to the successor of the upstream session that asked',
-        text: "createHmac('sha256', record?.sessionId ?? '')",
-        becomes: "createHmac('sha256', '')",
+        text: "[record?.sessionId ?? '', '']",
+        becomes: "['', '']",
       },
       {
         slip: 'a client answers what it was never asked',
-        text: '!isSame(this.#sealOf(record, head, rest), seal) || ',
+        text: 'if (!isSame(this.#sealOf(upstream, head, rest), seal)) continue;',
         becomes: '',
       },
       {
         slip: 'another id of the backend has the same seal',
-        text: '.update(`${this.#sessionId} ${head}${rest}`)',
-        becomes: '.update(`${this.#sessionId} ${head}`)',
+        text: '${place}${head}${rest}`)',
+        becomes: '${place}${head}`)',
       },
       {
         slip: 'another number, or another process, has the same seal',
-        text: '.update(`${this.#sessionId} ${head}${rest}`)',
-        becomes: '.update(`${this.#sessionId} ${rest}`)',
+        text: '${place}${head}${rest}`)',
+        becomes: '${place}${rest}`)',
       },
       {
         slip: 'a backend without sessions is answered what it may have asked somebody else',
-        text: " || record.sessionId === ''",
+        text: ' <= this.#answerTimeoutMs',
+        becomes: ' >= 0',
+      },
+      {
+        slip: 'a client seals for a backend without sessions what it was never asked',
+        text: " || this.secret === ''",
         becomes: '',
+      },
+      {
+        slip: 'an answer to a backend without sessions goes to where it is now',
+        text: '[this.secret, `${origin}${path} `]',
+        becomes: "[this.secret, '']",
+      },
+      {
+        slip: 'a client is not told that its answer was lost',
+        text: "return 'lost';",
+        becomes: 'return undefined;',
       },
       {
         slip: 'an answer is passed on as often as it comes',
