@@ -72,6 +72,7 @@ ${indent(JSON.stringify({ servers: { switchyard: settings } }, null, 2))}
 
 The control plane knows both backends, and has composed three of their tools for ${subject}:
 
+  ${controlPlaneUrl}/ui     its console: sign in with the token above
   ${controlPlaneUrl}/docs   its interface, as a page
   ${controlPlaneUrl}/mcp    every tool of every registered server
   ${controlPlaneUrl}/servers/${compositionId}/mcp   the composition, "desk"

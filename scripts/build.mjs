@@ -1,5 +1,5 @@
 // Builds one of three trees with tsc, or all of them:
-//   production  dist/            src/ without src/bootstrap (the optional feature's code is not in it)
+//   production  dist/            src/, and ui/ as static files in dist/ui, without src/bootstrap (the optional feature's code is not in it)
 //   bootstrap   dist-bootstrap/  all of src/
 //   test        build/           src/, test/, bench/ and demo/, for the test runner, the benches and the quick start
 // The two programs differ in the presence of src/bootstrap alone: main.ts looks for it when it starts. They are built from
@@ -9,6 +9,7 @@ import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
+import { buildUi } from './build-ui.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
@@ -23,6 +24,13 @@ function build({ project, output }, options = []) {
   else rmSync(join(root, output), { recursive: true, force: true });
   const words = [tsc, '-p', join(root, project), ...options];
   const { status } = spawnSync(process.execPath, words, { stdio: 'inherit', cwd: root });
+  if (status !== 0) process.exit(status ?? 1);
+  if (output !== undefined) buildUi(join(root, output, 'ui'));
+}
+
+/** The console is built without a look at its types, as a build must be quick. */
+function checkUi() {
+  const { status } = spawnSync(process.execPath, [tsc, '-p', join(root, 'ui')], { stdio: 'inherit', cwd: root });
   if (status !== 0) process.exit(status ?? 1);
 }
 
@@ -46,6 +54,7 @@ function copyProduction() {
 const name = process.argv[2];
 if (name === 'all') {
   build(trees.test);
+  checkUi();
   // The types of these sources have just been checked, as a part of the tests' tree.
   build(trees.bootstrap, ['--noCheck']);
   copyProduction();

@@ -27,6 +27,7 @@ import { AuditTrail } from './audit.js';
 import type { Store } from '../store/store.js';
 import { StoredSecrets } from '../secrets/stored-secrets.js';
 import { Compositions } from './compositions/compositions.js';
+import { CONSOLE_DIRECTORY, ConsoleFiles } from './http/console-files.js';
 import { createHttpApp, type HttpApp } from './http/http-app.js';
 import { RateLimiter } from './http/rate-limiter.js';
 import { McpEndpoints } from './mcp/mcp-endpoints.js';
@@ -111,10 +112,12 @@ export class ControlPlane {
       registry,
       compositions,
       mcp,
+      console: ConsoleFiles.read(CONSOLE_DIRECTORY),
       hosts: new HostPolicy({
         listenHost: options.address.host,
         allowedHosts: options.allowedHosts,
         allowedOrigins: options.allowedOrigins,
+        areOwnPagesAllowed: true,
       }),
       tokens,
       resource: new ProtectedResource(options.protectedResource),

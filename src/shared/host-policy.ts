@@ -10,6 +10,8 @@ export interface HostPolicyOptions {
   readonly allowedHosts: readonly string[];
   /** Exact origins. */
   readonly allowedOrigins: readonly string[];
+  /** Whether pages of the very host that is asked may ask: that of a listener that serves pages. */
+  readonly areOwnPagesAllowed?: boolean;
 }
 
 const CORS_ALLOW_HEADERS = 'authorization, content-type, accept, mcp-session-id, mcp-protocol-version, last-event-id';
@@ -21,12 +23,14 @@ export class HostPolicy {
   readonly #isLoopbackOnly: boolean;
   readonly #allowedHosts: ReadonlySet<string>;
   readonly #allowedOrigins: ReadonlySet<string>;
+  readonly #areOwnPagesAllowed: boolean;
   readonly #verdicts = new Map<string, boolean>();
 
   constructor(options: HostPolicyOptions) {
     this.#isLoopbackOnly = isLoopbackName(options.listenHost);
     this.#allowedHosts = new Set(options.allowedHosts);
     this.#allowedOrigins = new Set(options.allowedOrigins);
+    this.#areOwnPagesAllowed = options.areOwnPagesAllowed === true;
   }
 
   /** Whether a request that passed names a host that its caller could not choose. */
@@ -81,6 +85,8 @@ export class HostPolicy {
     if (this.#allowedOrigins.has(origin)) return true;
     const authority = /^https?:\/\/([^/]+)$/.exec(origin)?.[1];
     if (authority === undefined) return false;
+    // A name that was rebound to this machine would be its own page's host, too: only a host that was allowed counts.
+    if (this.#areOwnPagesAllowed && this.isHostTrusted && authority.toLowerCase() === host.toLowerCase()) return true;
     return isLoopbackName(withoutPort(authority.toLowerCase())) && isLoopbackName(withoutPort(host.toLowerCase()));
   }
 }

@@ -142,3 +142,14 @@ t.test('no more verdicts are kept than there is room for', async (t) => {
   });
   t.ok(keptBytes < 500 * limits.hostVerdictsMax, `${keptBytes} bytes`);
 });
+
+t.test('pages of the very host that is asked, where they are served', async (t) => {
+  const setup = { listenHost: '0.0.0.0', allowedHosts: ['console.example.com'], allowedOrigins: [] };
+  const policy = new HostPolicy({ ...setup, areOwnPagesAllowed: true });
+  t.equal(policy.check('console.example.com', 'https://console.example.com'), undefined);
+  t.equal(policy.check('console.example.com', 'https://evil.example.com')?.code, 'origin-refused');
+  t.equal(policy.check('console.example.com', 'https://console.example.com:444')?.code, 'origin-refused');
+  t.equal(new HostPolicy(setup).check('console.example.com', 'https://console.example.com')?.code, 'origin-refused');
+  const open = new HostPolicy({ ...setup, allowedHosts: [], areOwnPagesAllowed: true });
+  t.equal(open.check('rebound.example.com', 'http://rebound.example.com')?.code, 'origin-refused', 'a rebound name');
+});

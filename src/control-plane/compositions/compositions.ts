@@ -11,6 +11,7 @@ import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import type { Registry } from '../registry/registry.js';
 import { walkRecords } from '../../store/record-walk.js';
 import { ChangeNote } from '../audit.js';
+import { ChangeCondition, CHANGED_MEANWHILE, compositionTag } from '../change-condition.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import { composeBackends, findClash, matchServers } from './composed-backends.js';
@@ -137,7 +138,7 @@ export class Compositions {
 
   /**
    * Published when this resolves, unless the wait is over before. A description and subjects that are left out stay. Servers that the registry has no
-   * more may stay. Faults: `not-found`, `invalid`, `name-taken`.
+   * more may stay. Faults: `not-found`, `invalid`, `name-taken`, `changed-meanwhile`.
    */
   async replace(
     reference: string,
@@ -145,12 +146,14 @@ export class Compositions {
     callerSubject: string,
     wait?: PublicationWait,
     note = new ChangeNote(),
+    condition = ChangeCondition.none,
   ): Promise<Composition> {
     const checked = checkCompositionInput(input);
     const { id } = (await this.#require(reference)).composition;
     const [after, job] = await retrySwap(async () => {
       const snapshot = await this.#require(id);
       const known = snapshot.composition;
+      refuseChanged(known, condition);
       const servers = await this.#resolve(checked.servers, known.servers);
       const { subjects = known.subjects, description = known.description } = checked;
       const said = { ...checked, description, servers, subjects, maker: callerSubject };
@@ -168,12 +171,18 @@ export class Compositions {
     return this.#describe(after);
   }
 
-  /** Gone from the user configs of all of its subjects when this resolves, unless the wait is over before. Fault: `not-found`. */
-  async remove(reference: string, wait?: PublicationWait, note = new ChangeNote()): Promise<void> {
+  /** Gone from the user configs of all of its subjects when this resolves, unless the wait is over before. Faults: `not-found`, `changed-meanwhile`. */
+  async remove(
+    reference: string,
+    wait?: PublicationWait,
+    note = new ChangeNote(),
+    condition = ChangeCondition.none,
+  ): Promise<void> {
     const { id } = (await this.#require(reference)).composition;
     const [removed, job] = await retrySwap(async () => {
       const snapshot = await this.#require(id);
       const { composition } = snapshot;
+      refuseChanged(composition, condition);
       const publication = createJob({ subjects: composition.subjects });
       const swap = (): Promise<boolean> => this.#storage.tryDelete(snapshot, publication);
       return (await note.making(composition, undefined, swap)) ? [composition, publication] : undefined;
@@ -296,6 +305,11 @@ export class Compositions {
     const [described] = await this.#view.describe([composition]);
     return described!;
   }
+}
+
+function refuseChanged(composition: StoredComposition, condition: ChangeCondition): void {
+  if (condition.isMetBy(compositionTag(composition))) return;
+  throw new CompositionFault('changed-meanwhile', `The composition ${composition.name} ${CHANGED_MEANWHILE}`);
 }
 
 function nameTaken(name: string): CompositionFault {

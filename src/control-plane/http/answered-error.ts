@@ -61,6 +61,7 @@ const statusOfFault: Readonly<Record<RegistryFault['code'] | CompositionFault['c
   'refresh-running': 409,
   'registry-full': 409,
   'compositions-full': 409,
+  'changed-meanwhile': 412,
   invalid: 422,
 };
 

@@ -30,6 +30,7 @@ const refusalTexts: Readonly<Record<RefusalStatus | 400 | 401 | 403 | 406 | 413 
   404: 'There is no such thing.',
   406: 'The caller accepts neither JSON nor event streams.',
   409: 'The name or the prefix is taken, the same is under way, or there are too many.',
+  412: 'It has been changed since it was read.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
   422: 'A member is not as it should be; it is named.',

@@ -5,7 +5,7 @@ import type { JsonSchema, SchemaName } from './schemas.js';
 export type OperationMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** Refusals beyond those that any endpoint may give. */
-export type RefusalStatus = 404 | 409 | 422 | 503;
+export type RefusalStatus = 404 | 409 | 412 | 422 | 503;
 
 export interface Content {
   readonly mediaType: 'application/json' | 'text/html' | 'text/event-stream';

@@ -24,7 +24,14 @@ function jsonList(description: string, schema: SchemaName): Answer {
   return { status: 200, description, contents: [{ mediaType: 'application/json', schema, isList: true }] };
 }
 
-const located = { location: 'The path of what was made.' };
+const tagged = { etag: 'What people say of it, as a tag: for `If-Match`.' };
+const conditionHeaders = {
+  'if-match': {
+    description: 'The `ETag` of what was read: the change is made only if nobody has made another one since.',
+  },
+};
+
+const located = { location: 'The path of what was made.', ...tagged };
 const removed: Answer = { status: 204, description: 'It is gone.', contents: [] };
 
 /** Of a change that many user configs have to be written for. */
@@ -125,6 +132,25 @@ export const operations = {
     isOpen: true,
     answers: [{ status: 200, description: 'A page for people.', contents: [{ mediaType: 'text/html' }] }],
   },
+  console: {
+    id: 'getConsole',
+    method: 'GET',
+    path: '/ui',
+    tag: 'documentation',
+    summary: 'The console, for people with a browser',
+    description: 'Whatever stands behind `/ui/` is a page of it.',
+    isOpen: true,
+    isUncounted: true,
+    answers: [
+      {
+        status: 200,
+        description: 'Its document, which loads the rest from below `/ui/assets/`.',
+        contents: [{ mediaType: 'text/html' }],
+        headers: { 'content-encoding': '`br` or `gzip`, as the caller accepts.' },
+      },
+    ],
+    refusals: [404],
+  },
 
   resourceMetadata: {
     ...resourceMetadata,
@@ -174,13 +200,24 @@ export const operations = {
     ],
     refusals: [409, 422],
   },
+  previewServer: {
+    id: 'previewServer',
+    method: 'POST',
+    path: '/probes',
+    tag: 'servers',
+    summary: 'Probe a server, and show what would be registered',
+    description: 'Nothing is kept. A name or a prefix that is taken is refused as it would be at registration.',
+    body: 'ServerInput',
+    answers: [json(200, 'What would be registered.', 'ServerPreview')],
+    refusals: [409, 422],
+  },
   readServer: {
     id: 'readServer',
     method: 'GET',
     path: '/servers/{server}',
     tag: 'servers',
     summary: 'Read one server',
-    answers: [json(200, 'The server.', 'Server')],
+    answers: [{ ...json(200, 'The server.', 'Server'), headers: tagged }],
     refusals: [404],
   },
   replaceServer: {
@@ -193,8 +230,9 @@ export const operations = {
     description:
       'What is left out of description, tags and enabled stays as it is. A server with another URL is probed.',
     body: 'ServerInput',
-    answers: [json(200, 'The changed server.', 'Server'), changedUnpublished('Server')],
-    refusals: [404, 409, 422],
+    headers: conditionHeaders,
+    answers: [{ ...json(200, 'The changed server.', 'Server'), headers: tagged }, changedUnpublished('Server', tagged)],
+    refusals: [404, 409, 412, 422],
   },
   removeServer: {
     id: 'removeServer',
@@ -203,8 +241,9 @@ export const operations = {
     tag: 'servers',
     isAudited: true,
     summary: 'Remove a server',
+    headers: conditionHeaders,
     answers: [removed, removedUnpublished],
-    refusals: [404],
+    refusals: [404, 412],
   },
   refreshServer: {
     id: 'refreshServer',
@@ -262,7 +301,7 @@ export const operations = {
     path: '/compositions/{composition}',
     tag: 'compositions',
     summary: 'Read one composition',
-    answers: [json(200, 'The composition.', 'Composition')],
+    answers: [{ ...json(200, 'The composition.', 'Composition'), headers: tagged }],
     refusals: [404],
   },
   replaceComposition: {
@@ -274,8 +313,12 @@ export const operations = {
     summary: 'Change a composition',
     description: 'What is left out of description and subjects stays as it is.',
     body: 'CompositionInput',
-    answers: [json(200, 'The changed composition is published.', 'Composition'), changedUnpublished('Composition')],
-    refusals: [404, 409, 422],
+    headers: conditionHeaders,
+    answers: [
+      { ...json(200, 'The changed composition is published.', 'Composition'), headers: tagged },
+      changedUnpublished('Composition', tagged),
+    ],
+    refusals: [404, 409, 412, 422],
   },
   removeComposition: {
     id: 'removeComposition',
@@ -284,8 +327,9 @@ export const operations = {
     tag: 'compositions',
     isAudited: true,
     summary: 'Delete a composition',
+    headers: conditionHeaders,
     answers: [removed, removedUnpublished],
-    refusals: [404],
+    refusals: [404, 412],
   },
 
   getAggregate: {

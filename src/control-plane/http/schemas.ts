@@ -151,6 +151,9 @@ const serverSaid = {
   },
 };
 
+/** Of a server that an earlier version has read last the counts are not known. */
+const OPTIONAL_OF_SERVER = ['promptCount', 'resourceCount', 'templateCount', 'auth', 'curation'];
+
 const server = exactly(
   {
     id,
@@ -170,8 +173,7 @@ const server = exactly(
     lastRefreshAt: orNull(time, 'When its lists were last read.'),
     lastError: orNull(text, 'Why the last probe failed.'),
   },
-  // Of a server that an earlier version has read last they are not known.
-  ['promptCount', 'resourceCount', 'templateCount', 'auth', 'curation'],
+  OPTIONAL_OF_SERVER,
 );
 
 const composedServer = exactly(
@@ -238,16 +240,21 @@ const jsonRpcError = {
 };
 const error = exactly({ detail: { ...text, description: 'What was wrong, for people; names the member at fault.' } });
 
+const { id: _, ...unregistered } = server.properties;
+const previewed = exactly(unregistered, OPTIONAL_OF_SERVER);
+const tool = {
+  type: 'object',
+  description: 'As the server told it, with every member.',
+  properties: { name: text, description: text, inputSchema: {} },
+  required: ['name'],
+  additionalProperties: true,
+};
+
 export const schemas = {
   Server: server,
   ServerInput: inputOf(server, serverSaid, ['name', 'url']),
-  Tool: {
-    type: 'object',
-    description: 'As the server told it, with every member.',
-    properties: { name: text, description: text, inputSchema: {} },
-    required: ['name'],
-    additionalProperties: true,
-  },
+  ServerPreview: exactly({ server: previewed, tools: { type: 'array', items: tool } }),
+  Tool: tool,
   RefreshReport: exactly(
     {
       status,

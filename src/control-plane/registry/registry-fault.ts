@@ -1,7 +1,7 @@
 // What the registry refuses, in words for people. Faults of the store are `RecordStoreFault`s and pass through.
 
 export type RegistryFaultCode =
-  'not-found' | 'name-taken' | 'prefix-taken' | 'refresh-running' | 'invalid' | 'registry-full';
+  'not-found' | 'name-taken' | 'prefix-taken' | 'refresh-running' | 'invalid' | 'registry-full' | 'changed-meanwhile';
 
 export class RegistryFault extends Error {
   override readonly name = 'RegistryFault';

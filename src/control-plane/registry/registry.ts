@@ -11,16 +11,18 @@ import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { PublicationWait } from '../compositions/publication-wait.js';
 import { ChangeNote } from '../audit.js';
+import { ChangeCondition, CHANGED_MEANWHILE, serverTag } from '../change-condition.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import type { CredentialedProber } from '../prober/credentialed-prober.js';
 import type { Probe } from '../prober/prober.js';
 import { areChanged, compareItems } from './item-changes.js';
 import { RegistryFault } from './registry-fault.js';
-import { checkServerInput, type CheckedInput } from './server-input.js';
+import { blankServer, contentsOf, isSamePlace } from './blank-server.js';
+import { checkServerInput } from './server-input.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
-import type { RefreshReport, ServerInput, ServerRecord, ServerStatus } from './server-record.js';
-import { NO_LISTS, serverListNames, type ServerLists } from './server-lists.js';
+import type { RefreshReport, ServerInput, ServerPreview, ServerRecord, ServerStatus } from './server-record.js';
+import { serverListNames, type ServerLists } from './server-lists.js';
 import {
   changesInNumbers,
   compareLists,
@@ -30,9 +32,8 @@ import {
 } from './server-changes.js';
 import { prefixOf, refuseTakenPrefix, withClientsPrefix } from './server-prefix.js';
 import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
-import { ServerStorage, type ReadContents, type ServerSnapshot } from './server-storage.js';
+import { ServerStorage, type ServerSnapshot } from './server-storage.js';
 import { slugsFor } from './slug.js';
-import { NO_TOOLS } from './tool-list.js';
 
 export interface RegistryOptions {
   readonly records: RecordStore;
@@ -131,6 +132,24 @@ export class Registry {
     return [...(await this.#storage.loadTools(id)).digests.keys()];
   }
 
+  /**
+   * What would be registered: the server is probed, and nothing is kept. Faults: `invalid`, `name-taken`, `prefix-taken`.
+   */
+  async preview(input: ServerInput): Promise<ServerPreview> {
+    const checked = checkServerInput(input);
+    await this.#refuseTakenName(checked.name);
+    await this.#directory.sync();
+    const blank = blankServer(checked, '');
+    const named = {
+      ...blank,
+      record: withClientsPrefix({ ...blank.record, slug: await this.#findFreeSlug(checked.name) }),
+    };
+    refuseTakenPrefix(named.record, this.#directory.servers.sorted);
+    const probe = await this.#prober.probe(checked.url, checked.auth ?? undefined);
+    const { id: _, ...server } = afterProbe(named, probe, 'at-once', blank.record.createdAt).record;
+    return { server, toolsJson: contentsOf(probe).tools.json };
+  }
+
   /** Probes the server and keeps it, active or not. Faults: `invalid`, `name-taken`, `prefix-taken`, `registry-full`. */
   async register(input: ServerInput, wait?: PublicationWait, note = new ChangeNote()): Promise<ServerRecord> {
     const checked = checkServerInput(input);
@@ -164,19 +183,21 @@ export class Registry {
   /**
    * Changes what people say of a server, and nothing that they leave out; one whose URL or `auth` is another is a new server
    * under the old id, and is probed.
-   * Faults: `not-found`, `invalid`, `name-taken`, `prefix-taken`.
+   * Faults: `not-found`, `invalid`, `name-taken`, `prefix-taken`, `changed-meanwhile`.
    */
   async replace(
     reference: string,
     input: ServerInput,
     wait?: PublicationWait,
     note = new ChangeNote(),
+    condition = ChangeCondition.none,
   ): Promise<ServerRecord> {
     const checked = checkServerInput(input);
-    const { id } = (await this.#require(reference)).record;
+    const { id } = await this.#requireUnchanged(reference, condition);
     let probe: Probe | undefined;
     const [record, job] = await retrySwap(async () => {
       const before = await this.#require(id);
+      refuseChanged(before.record, condition);
       const change = createJob({ servers: [id, before.record.name, checked.name] });
       await this.#directory.sync();
       await this.#refuseTakenName(checked.name, id);
@@ -219,12 +240,18 @@ export class Registry {
     return record;
   }
 
-  /** Fault: `not-found`. */
-  async remove(reference: string, wait?: PublicationWait, note = new ChangeNote()): Promise<void> {
-    const { id, name } = (await this.#require(reference)).record;
+  /** Faults: `not-found`, `changed-meanwhile`. */
+  async remove(
+    reference: string,
+    wait?: PublicationWait,
+    note = new ChangeNote(),
+    condition = ChangeCondition.none,
+  ): Promise<void> {
+    const { id, name } = await this.#requireUnchanged(reference, condition);
     const job = createJob({ servers: [id, name] });
     await retrySwap(async () => {
       const server = await this.#require(id);
+      refuseChanged(server.record, condition);
       const tools = await this.#storage.loadTools(id);
       const swap = (): Promise<boolean> => this.#storage.tryDelete(server, tools, job);
       return (await note.making(server.record, undefined, swap)) ? true : undefined;
@@ -273,6 +300,12 @@ export class Registry {
     const server = await this.#storage.find(reference);
     if (server === undefined) throw notFound(reference);
     return server;
+  }
+
+  async #requireUnchanged(reference: string, condition: ChangeCondition): Promise<ServerRecord> {
+    const { record } = await this.#require(reference);
+    refuseChanged(record, condition);
+    return record;
   }
 
   /** @param id of the server that may have it. */
@@ -371,49 +404,6 @@ export class Registry {
   }
 }
 
-/** A server of which only is known what people say. */
-function blankServer(checked: CheckedInput, id: string): StoredServer {
-  const now = new Date().toISOString();
-  const { name, url, description = '', tags = [], enabled = true, auth, curation } = checked;
-  return {
-    record: {
-      id,
-      name,
-      slug: '',
-      url,
-      description,
-      tags,
-      transport: 'STREAMABLEHTTP',
-      ...(auth && { auth }),
-      ...(curation && { curation }),
-      status: 'inactive',
-      enabled,
-      reachable: false,
-      toolCount: 0,
-      promptCount: 0,
-      resourceCount: 0,
-      templateCount: 0,
-      capabilities: {},
-      serverInfo: null,
-      createdAt: now,
-      updatedAt: now,
-      lastSeen: null,
-      lastRefreshAt: null,
-      lastError: null,
-    },
-    failures: 0,
-  };
-}
-
-/** Another URL, or other credentials: what is behind them may be another server. */
-function isSamePlace(one: Pick<ServerInput, 'url' | 'auth'>, other: Pick<ServerInput, 'url' | 'auth'>): boolean {
-  return one.url === other.url && JSON.stringify(one.auth ?? null) === JSON.stringify(other.auth ?? null);
-}
-
-function contentsOf(probe: Probe): Omit<ReadContents, 'toolsBefore'> {
-  return probe.kind === 'reached' ? probe.findings : { tools: NO_TOOLS, lists: NO_LISTS };
-}
-
 /** What is told of a refresh that is not over. */
 function refreshed({ record: { id, name, status } }: StoredServer, changes?: ServerChanges): object {
   return { id, name, status, ...(changes && reportedCounts(changes)) };
@@ -432,6 +422,11 @@ function reportOf(probed: ServerRecord, settlement: Settlement, durationMs: numb
     refreshedAt: new Date().toISOString(),
     ...(error === null ? {} : { error }),
   };
+}
+
+function refuseChanged(record: ServerRecord, condition: ChangeCondition): void {
+  if (condition.isMetBy(serverTag(record))) return;
+  throw new RegistryFault('changed-meanwhile', `The server ${record.name} ${CHANGED_MEANWHILE}`);
 }
 
 function notFound(reference: string): RegistryFault {

@@ -67,6 +67,13 @@ export interface ServerInput {
   readonly curation?: WrittenCuration | null | undefined;
 }
 
+/** What would be registered. */
+export interface ServerPreview {
+  readonly server: Omit<ServerRecord, 'id'>;
+  /** An array. */
+  readonly toolsJson: Uint8Array;
+}
+
 export interface RefreshReport {
   readonly status: ServerStatus;
   readonly toolsAdded: number;

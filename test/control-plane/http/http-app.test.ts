@@ -50,6 +50,7 @@ async function setStage(
     registry: {
       list: fail,
       find: fail,
+      preview: fail,
       register: fail,
       replace: fail,
       remove: fail,
@@ -58,6 +59,7 @@ async function setStage(
       count: fail,
     },
     compositions: { list: fail, find: fail, create: fail, replace: fail, remove: fail, countUnpublished: fail },
+    console: { find: () => undefined },
     mcp: { handleAggregate: () => {}, handleComposition: () => {} },
     hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
     tokens,
@@ -88,6 +90,7 @@ t.test('each fault of the registry has its status and keeps its words', async (t
     'prefix-taken': 409,
     'refresh-running': 409,
     'registry-full': 409,
+    'changed-meanwhile': 412,
     invalid: 422,
   };
   for (const [code, status] of Object.entries(statuses)) {
@@ -102,6 +105,7 @@ t.test('each fault of the compositions has its status and keeps its words', asyn
     'not-found': 404,
     'name-taken': 409,
     'compositions-full': 409,
+    'changed-meanwhile': 412,
     invalid: 422,
   };
   for (const [code, status] of Object.entries(statuses)) {

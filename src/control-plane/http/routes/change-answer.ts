@@ -1,5 +1,7 @@
-// What a change is answered before the dataplane obeys it for everybody: 202, with how much is still to come.
-import type { FastifyReply } from 'fastify';
+// What is alike in all changes: whether they are still wanted, and what is answered before the dataplane obeys one for everybody: 202,
+// with how much is still to come.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ChangeCondition } from '../../change-condition.js';
 import type { PublicationWait } from '../../compositions/publication-wait.js';
 
 /** User configs that did not have the change yet when it was answered. */
@@ -7,4 +9,8 @@ export const UNPUBLISHED_HEADER = 'switchyard-unpublished';
 
 export function tellUnpublished(reply: FastifyReply, { left }: PublicationWait): void {
   if (left > 0) reply.code(202).header(UNPUBLISHED_HEADER, String(left));
+}
+
+export function conditionOf({ headers }: FastifyRequest): ChangeCondition {
+  return ChangeCondition.of(headers['if-match']);
 }

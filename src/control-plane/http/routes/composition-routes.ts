@@ -2,13 +2,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { CompositionInput } from '../../compositions/composition.js';
 import type { Compositions } from '../../compositions/compositions.js';
+import { compositionTag } from '../../change-condition.js';
 import { Refused } from '../answered-error.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
 import { PublicationWait } from '../../compositions/publication-wait.js';
 import type { PageQuery } from '../../page.js';
 import { nextLink } from '../page-link.js';
-import { tellUnpublished } from './change-answer.js';
+import { conditionOf, tellUnpublished } from './change-answer.js';
 
 export type ServedCompositions = Pick<
   Compositions,
@@ -27,28 +28,31 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
     const wait = new PublicationWait(waitMs);
     const composition = await compositions.create(inputOf(request), request.subject, wait, note);
     tellUnpublished(reply, wait);
-    reply.header('location', `/compositions/${composition.id}`);
+    reply.header('location', `/compositions/${composition.id}`).header('etag', compositionTag(composition));
     return composition;
   });
 
-  mount(app, operations.readComposition, async (request) => {
+  mount(app, operations.readComposition, async (request, reply) => {
     const reference = referenceOf(request);
     const composition = await compositions.find(reference);
     if (composition === undefined) throw new Refused(404, `Composition not found: ${reference}`);
+    reply.header('etag', compositionTag(composition));
     return composition;
   });
 
   mount(app, operations.replaceComposition, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
     const reference = referenceOf(request);
-    const composition = await compositions.replace(reference, inputOf(request), request.subject, wait, note);
+    const condition = conditionOf(request);
+    const composition = await compositions.replace(reference, inputOf(request), request.subject, wait, note, condition);
     tellUnpublished(reply, wait);
+    reply.header('etag', compositionTag(composition));
     return composition;
   });
 
   mount(app, operations.removeComposition, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    await compositions.remove(referenceOf(request), wait, note);
+    await compositions.remove(referenceOf(request), wait, note, conditionOf(request));
     tellUnpublished(reply, wait);
   });
 }

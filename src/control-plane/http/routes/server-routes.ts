@@ -3,12 +3,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicationWait } from '../../compositions/publication-wait.js';
 import type { Registry } from '../../registry/registry.js';
 import type { ServerInput } from '../../registry/server-record.js';
+import { serverTag } from '../../change-condition.js';
 import { Refused } from '../answered-error.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
 import type { PageQuery } from '../../page.js';
 import { nextLink } from '../page-link.js';
-import { tellUnpublished } from './change-answer.js';
+import { conditionOf, tellUnpublished } from './change-answer.js';
 
 interface ListQuery extends PageQuery {
   readonly tags?: string;
@@ -17,7 +18,7 @@ interface ListQuery extends PageQuery {
 
 export type ServedRegistry = Pick<
   Registry,
-  'list' | 'count' | 'find' | 'register' | 'replace' | 'remove' | 'refresh' | 'toolsJson'
+  'list' | 'count' | 'find' | 'preview' | 'register' | 'replace' | 'remove' | 'refresh' | 'toolsJson'
 >;
 
 /** @param waitMs how long a change waits until it is published. */
@@ -37,27 +38,36 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
     const wait = new PublicationWait(waitMs);
     const server = await registry.register(inputOf(request), wait, note);
     tellUnpublished(reply, wait);
-    reply.header('location', `/servers/${server.id}`);
+    reply.header('location', `/servers/${server.id}`).header('etag', serverTag(server));
     return server;
   });
 
-  mount(app, operations.readServer, async (request) => {
+  // The list is told as it came: it may be large.
+  mount(app, operations.previewServer, async (request, reply) => {
+    const { server, toolsJson } = await registry.preview(inputOf(request));
+    reply.type('application/json');
+    return Buffer.concat([Buffer.from(`{"server":${JSON.stringify(server)},"tools":`), toolsJson, Buffer.from('}')]);
+  });
+
+  mount(app, operations.readServer, async (request, reply) => {
     const reference = referenceOf(request);
     const server = await registry.find(reference);
     if (server === undefined) throw new Refused(404, `Server not found: ${reference}`);
+    reply.header('etag', serverTag(server));
     return server;
   });
 
   mount(app, operations.replaceServer, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    const server = await registry.replace(referenceOf(request), inputOf(request), wait, note);
+    const server = await registry.replace(referenceOf(request), inputOf(request), wait, note, conditionOf(request));
     tellUnpublished(reply, wait);
+    reply.header('etag', serverTag(server));
     return server;
   });
 
   mount(app, operations.removeServer, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    await registry.remove(referenceOf(request), wait, note);
+    await registry.remove(referenceOf(request), wait, note, conditionOf(request));
     tellUnpublished(reply, wait);
   });
 

@@ -1,0 +1,42 @@
+// Builds the console: ui/ becomes one script and one style sheet with hashed names and the document that loads them, each packed
+// beside itself for whoever takes it so. `node scripts/build-ui.mjs [directory]`, dist/ui unless said.
+import { buildSync } from 'esbuild';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+export function buildUi(directory) {
+  rmSync(directory, { recursive: true, force: true });
+  const { outputFiles } = buildSync({
+    absWorkingDir: root,
+    entryPoints: ['ui/main.tsx'],
+    entryNames: '[name]-[hash]',
+    outdir: join(directory, 'assets'),
+    tsconfig: 'ui/tsconfig.json',
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    target: ['es2022'],
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  mkdirSync(join(directory, 'assets'), { recursive: true });
+  let document = readFileSync(join(root, 'ui/index.html'), 'utf8');
+  for (const { path, contents } of outputFiles) {
+    writePacked(path, contents);
+    document = document.replace(path.endsWith('.css') ? '{style}' : '{script}', `/ui/assets/${basename(path)}`);
+  }
+  writePacked(join(directory, 'index.html'), Buffer.from(document));
+}
+
+function writePacked(path, contents) {
+  writeFileSync(path, contents);
+  writeFileSync(`${path}.br`, brotliCompressSync(contents));
+  writeFileSync(`${path}.gz`, gzipSync(contents, { level: 9 }));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) buildUi(resolve(root, process.argv[2] ?? 'dist/ui'));

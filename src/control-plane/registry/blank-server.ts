@@ -1,0 +1,50 @@
+// A server of which only is known what people say, and what makes it the same server as before. Cold.
+import type { Probe } from '../prober/prober.js';
+import type { CheckedInput } from './server-input.js';
+import { NO_LISTS } from './server-lists.js';
+import type { ServerInput } from './server-record.js';
+import type { StoredServer } from './server-state.js';
+import type { ReadContents } from './server-storage.js';
+import { NO_TOOLS } from './tool-list.js';
+
+export function blankServer(checked: CheckedInput, id: string): StoredServer {
+  const now = new Date().toISOString();
+  const { name, url, description = '', tags = [], enabled = true, auth, curation } = checked;
+  return {
+    record: {
+      id,
+      name,
+      slug: '',
+      url,
+      description,
+      tags,
+      transport: 'STREAMABLEHTTP',
+      ...(auth && { auth }),
+      ...(curation && { curation }),
+      status: 'inactive',
+      enabled,
+      reachable: false,
+      toolCount: 0,
+      promptCount: 0,
+      resourceCount: 0,
+      templateCount: 0,
+      capabilities: {},
+      serverInfo: null,
+      createdAt: now,
+      updatedAt: now,
+      lastSeen: null,
+      lastRefreshAt: null,
+      lastError: null,
+    },
+    failures: 0,
+  };
+}
+
+/** Another URL, or other credentials: what is behind them may be another server. */
+export function isSamePlace(one: Pick<ServerInput, 'url' | 'auth'>, other: Pick<ServerInput, 'url' | 'auth'>): boolean {
+  return one.url === other.url && JSON.stringify(one.auth ?? null) === JSON.stringify(other.auth ?? null);
+}
+
+export function contentsOf(probe: Probe): Omit<ReadContents, 'toolsBefore'> {
+  return probe.kind === 'reached' ? probe.findings : { tools: NO_TOOLS, lists: NO_LISTS };
+}

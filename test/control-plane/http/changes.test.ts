@@ -1,0 +1,136 @@
+// Two people who change one thing, and a look at a server before it is registered.
+import t, { type Test } from 'tap';
+import { TokenVerifier } from '../../../src/auth/token-verifier.js';
+import { createHttpApp, type HttpApp } from '../../../src/control-plane/http/http-app.js';
+import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
+import { AuditTrail } from '../../../src/control-plane/audit.js';
+import { AccessLog } from '../../../src/observation/access-log.js';
+import { Overload } from '../../../src/process/overload.js';
+import { HostPolicy } from '../../../src/shared/host-policy.js';
+import { ProtectedResource } from '../../../src/shared/protected-resource.js';
+import { RequestIds } from '../../../src/shared/request-ids.js';
+import { createCalculator } from '../../../demo/demo-servers.js';
+import { startDemoBackend } from '../../../demo/demo-backend.js';
+import { tokenOptions } from '../../auth/token-options.js';
+import { logInto } from '../../support/log-lines.js';
+import { mint } from '../../support/tokens.js';
+import { setStage, stores } from '../stage.js';
+
+const SECRET = Buffer.alloc(32, 7);
+const authorization = `Bearer ${await mint({ sub: 'alice', algorithm: 'HS256', key: SECRET })}`;
+
+async function createApp(t: Test): Promise<HttpApp> {
+  const { registry, compositions, records } = await setStage(t, await stores['embedded']!(t));
+  const app = await createHttpApp({
+    ...{ registry, compositions, records },
+    console: { find: () => undefined },
+    mcp: { handleAggregate: () => {}, handleComposition: () => {} },
+    hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
+    resource: new ProtectedResource({ publicUrl: undefined, authorizationServers: [] }),
+    tokens: new TokenVerifier(tokenOptions({ secret: SECRET })),
+    rates: new RateLimiter(0),
+    bodyBytesMax: 100_000,
+    publicationWaitMs: 10_000,
+    requestIds: new RequestIds('make'),
+    accessLog: new AccessLog(logInto([]), false),
+    audit: new AuditTrail(logInto([]), 'hash'),
+    overload: new Overload(logInto([])),
+    logger: logInto([]),
+  });
+  t.teardown(() => app.close());
+  return app;
+}
+
+interface Sent {
+  readonly body?: object;
+  readonly ifMatch?: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly etag: string;
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+function callerOf(app: HttpApp) {
+  return async (
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    url: string,
+    { body, ifMatch }: Sent = {},
+  ): Promise<Answer> => {
+    const headers = { authorization, host: 'localhost', ...(ifMatch !== undefined && { 'if-match': ifMatch }) };
+    const answer = await app.inject({ method, url, headers, ...(body !== undefined && { payload: body }) });
+    const json = answer.payload === '' ? {} : answer.json<Record<string, unknown>>();
+    return { status: answer.statusCode, etag: String(answer.headers['etag'] ?? ''), json };
+  };
+}
+
+const server = { name: 'files', url: 'http://127.0.0.1:1/mcp' };
+
+t.test('of two changes of a server that were read alike, the second is told', async (t) => {
+  const send = callerOf(await createApp(t));
+  const made = await send('POST', '/servers', { body: server });
+  const read = await send('GET', '/servers/files');
+  t.match(read.etag, /^"[\w-]{22}"$/);
+  t.equal(made.etag, read.etag, 'what was made is what is read');
+  await send('POST', '/servers/files/refresh');
+  t.equal((await send('GET', '/servers/files')).etag, read.etag, 'what a probe finds out is nobody’s change');
+  const first = await send('PUT', '/servers/files', { body: { ...server, description: 'one' }, ifMatch: read.etag });
+  t.equal(first.status, 200);
+  const second = await send('PUT', '/servers/files', { body: { ...server, description: 'two' }, ifMatch: read.etag });
+  t.equal(second.status, 412);
+  t.match(second.json, { detail: /files has been changed since it was read/ });
+  t.equal((await send('DELETE', '/servers/files', { ifMatch: read.etag })).status, 412);
+  t.match((await send('GET', '/servers/files')).json, { description: 'one' });
+  const third = await send('PUT', '/servers/files', { body: server, ifMatch: `"other", ${first.etag}` });
+  t.equal(third.status, 200, 'the tag of the last change is good, in a list too');
+  t.equal((await send('PUT', '/servers/files', { body: server, ifMatch: '*' })).status, 200);
+  t.equal((await send('PUT', '/servers/files', { body: server })).status, 200, 'who names none takes what there is');
+  t.equal((await send('PUT', '/servers/none', { body: server, ifMatch: read.etag })).status, 404);
+  const last = await send('GET', '/servers/files');
+  t.equal((await send('DELETE', '/servers/files', { ifMatch: last.etag })).status, 204);
+});
+
+t.test('of two changes of a composition that were read alike, the second is told', async (t) => {
+  const send = callerOf(await createApp(t));
+  await send('POST', '/servers', { body: server });
+  const desk = { name: 'desk', servers: [{ name: 'files', tools: ['read'] }] };
+  const made = await send('POST', '/compositions', { body: desk });
+  const read = await send('GET', '/compositions/desk');
+  t.equal(read.etag, made.etag);
+  await send('PUT', '/servers/files', { body: { ...server, description: 'another' } });
+  t.equal((await send('GET', '/compositions/desk')).etag, read.etag, 'its servers are not it');
+  const changed = { ...desk, servers: [{ name: 'files', tools: ['read', 'list'] }] };
+  const first = await send('PUT', '/compositions/desk', { body: changed, ifMatch: read.etag });
+  t.equal(first.status, 200);
+  t.not(first.etag, read.etag);
+  t.equal((await send('PUT', '/compositions/desk', { body: desk, ifMatch: read.etag })).status, 412);
+  t.equal((await send('DELETE', '/compositions/desk', { ifMatch: read.etag })).status, 412);
+  t.match((await send('GET', '/compositions/desk')).json, { servers: changed.servers });
+  t.equal((await send('DELETE', '/compositions/desk', { ifMatch: first.etag })).status, 204);
+});
+
+t.test('a look at a server shows what would be registered, and keeps nothing', async (t) => {
+  const send = callerOf(await createApp(t));
+  const backend = await startDemoBackend({ createMcpServer: createCalculator, answerAs: 'json' });
+  t.teardown(() => backend.close());
+  const body = { name: 'My sums', url: backend.url, tags: ['math'] };
+  const { status, json } = await send('POST', '/probes', { body });
+  t.equal(status, 200);
+  const found = { name: 'My sums', slug: 'my-sums', status: 'active', toolCount: 2, tags: ['math'], lastError: null };
+  t.match(json, { server: { ...found, curation: { prefix: 'my-sums' } }, tools: [{ name: 'add' }, { name: 'now' }] });
+  t.notOk(Object.hasOwn(json['server'] as object, 'id'));
+  t.same((await send('GET', '/servers')).json, []);
+  const { id: _, createdAt: _made, ...registered } = (await send('POST', '/servers', { body })).json;
+  const times = {
+    updatedAt: registered['updatedAt'],
+    lastSeen: registered['lastSeen'],
+    lastRefreshAt: registered['lastRefreshAt'],
+  };
+  const { createdAt: _then, ...previewed } = json['server'] as Record<string, unknown>;
+  t.same({ ...previewed, ...times }, registered, 'exactly that is registered');
+  t.match(await send('POST', '/probes', { body }), { status: 409, json: { detail: /registered already/ } });
+  const silent = await send('POST', '/probes', { body: server });
+  t.match(silent, { status: 200, json: { server: { status: 'inactive', lastError: /./ }, tools: [] } });
+  t.match(await send('POST', '/probes', { body: { name: 'x', url: 'ftp://x' } }), { status: 422 });
+});

@@ -1,0 +1,74 @@
+// What the control plane tells, as its OpenAPI document has it: the members that pages show.
+
+export interface Server {
+  readonly id: string;
+  readonly name: string;
+  readonly slug: string;
+  readonly url: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly status: 'active' | 'inactive';
+  readonly enabled: boolean;
+  readonly reachable: boolean;
+  readonly auth?: Auth | null;
+  readonly curation?: { readonly prefix?: string; readonly tools?: object; readonly prompts?: object } | null;
+  readonly toolCount: number;
+  readonly promptCount?: number;
+  readonly resourceCount?: number;
+  readonly templateCount?: number;
+  readonly capabilities: Readonly<Record<string, unknown>>;
+  readonly serverInfo: Readonly<Record<string, unknown>> | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly lastSeen: string | null;
+  readonly lastRefreshAt: string | null;
+  readonly lastError: string | null;
+}
+
+/** Where a secret is: never what it is. */
+export type SecretPlace = { readonly file: string } | { readonly secret: string };
+
+export type Auth =
+  | { readonly type: 'headers'; readonly headers: Readonly<Record<string, SecretPlace>> }
+  | {
+      readonly type: 'oauth2-client-credentials';
+      readonly token_endpoint: string;
+      readonly client_id: string;
+      readonly client_secret: SecretPlace;
+    };
+
+/** As its server told it. */
+export interface Tool {
+  readonly name: string;
+  readonly title?: unknown;
+  readonly description?: unknown;
+  readonly inputSchema?: unknown;
+}
+
+export interface ComposedServer {
+  readonly name: string;
+  readonly tools: readonly string[];
+  readonly prompts?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly curation?: object;
+}
+
+export interface Composition {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly servers: readonly ComposedServer[];
+  readonly subjects: readonly string[];
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly missingTools: readonly { readonly server: string; readonly tool: string }[];
+}
+
+export interface RefreshReport {
+  readonly status: 'active' | 'inactive';
+  readonly toolsAdded: number;
+  readonly toolsUpdated: number;
+  readonly toolsRemoved: number;
+  readonly durationMs: number;
+  readonly error?: string;
+}

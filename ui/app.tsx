@@ -1,0 +1,72 @@
+// What is on every page: who is signed in, where one can go, and the page that the address names.
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { Link, Route, Router, Switch, useLocation } from 'wouter-preact';
+import { isSignedIn, signOut, subject } from './api/session.js';
+import { RegisterPage } from './pages/register.js';
+import { ServerPage } from './pages/server.js';
+import { ServersPage } from './pages/servers.js';
+import { SignInPage } from './pages/sign-in.js';
+import { Announcements } from './parts/announcements.js';
+import { Said } from './parts/said.js';
+
+const PLACES = [['/servers', 'Servers']] as const;
+
+export function App(): JSX.Element {
+  return (
+    <Router base="/ui">
+      {isSignedIn.value ? <Frame /> : <SignInPage />}
+      <Announcements />
+    </Router>
+  );
+}
+
+function Frame(): JSX.Element {
+  const main = useRef<HTMLElement>(null);
+  const [path] = useLocation();
+  // Who reads with the ear or goes by keys stands at the beginning of the new page.
+  useEffect(() => {
+    document.title = `${PLACES.find(([place]) => isWithin(path, place))?.[1] ?? 'Console'} · Switchyard`;
+  }, [path]);
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
+        Skip to the page
+      </a>
+      <header class="top">
+        <span class="brand">Switchyard</span>
+        <nav aria-label="Pages">
+          {PLACES.map(([place, name]) => (
+            <Link key={place} href={place} aria-current={isWithin(path, place) ? 'page' : undefined}>
+              {name}
+            </Link>
+          ))}
+        </nav>
+        <span class="who">
+          <Said text={subject.value} max={40} />
+          <button type="button" class="quiet" onClick={() => signOut('')}>
+            Sign out
+          </button>
+        </span>
+      </header>
+      <main id="main" tabIndex={-1} ref={main}>
+        <Switch>
+          <Route path="/servers" component={ServersPage} />
+          <Route path="/servers/new" component={RegisterPage} />
+          <Route path="/servers/:server">{({ server }) => <ServerPage key={server} reference={server} />}</Route>
+          <Route path="/" component={ServersPage} />
+          <Route>
+            <h1>There is no such page</h1>
+            <p>
+              The address names none of the console's pages. <Link href="/servers">See the servers</Link>
+            </p>
+          </Route>
+        </Switch>
+      </main>
+    </>
+  );
+}
+
+function isWithin(path: string, place: string): boolean {
+  return path === place || path.startsWith(`${place}/`);
+}

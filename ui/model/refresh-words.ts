@@ -1,0 +1,14 @@
+// What a refresh has found, in a sentence.
+import type { RefreshReport } from '../api/types.js';
+
+export function refreshWords(report: RefreshReport): string {
+  if (report.error !== undefined) return `It could not be read: ${report.error}`;
+  const { toolsAdded, toolsUpdated, toolsRemoved, durationMs } = report;
+  const changes = [
+    [toolsAdded, 'added'],
+    [toolsUpdated, 'changed'],
+    [toolsRemoved, 'removed'],
+  ] as const;
+  const told = changes.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  return `Read in ${durationMs} ms. Tools: ${told.length === 0 ? 'nothing has changed' : told.join(', ')}`;
+}

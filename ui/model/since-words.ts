@@ -1,0 +1,15 @@
+// How long something is ago, in as few words as will do.
+
+const STEPS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const;
+
+export function sinceWords(agoMs: number): string {
+  const agoS = Math.max(0, Math.round(agoMs / 1_000));
+  const [unit, unitS] = STEPS.find(([, seconds]) => agoS >= seconds) ?? [];
+  if (unit === undefined || unitS === undefined) return agoS < 10 ? 'just now' : `${agoS} seconds ago`;
+  const count = Math.floor(agoS / unitS);
+  return `${count} ${unit}${count === 1 ? '' : 's'} ago`;
+}

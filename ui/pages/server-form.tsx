@@ -1,0 +1,146 @@
+// What people say of a server: a new one, or a change. Somebody else's change in between is told, and nothing of it is lost.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { ApiFault, ask, faultWords, type Answered } from '../api/api.js';
+import type { Server, Tool } from '../api/types.js';
+import { BLANK_DRAFT, draftOf, requestOf, type ServerDraft } from '../model/server-draft.js';
+import { announce } from '../parts/announcements.js';
+import { Field } from '../parts/field.js';
+import { Fault } from '../parts/notices.js';
+import { ServerPreview } from './server-preview.js';
+
+interface ServerFormProps {
+  /** The server as it was read; none: a new one. */
+  readonly known?: Answered<Server>;
+  readonly onDone: (server: Server) => unknown;
+  readonly onReload?: () => Promise<void>;
+}
+
+export interface Preview {
+  readonly server: Server;
+  readonly tools: readonly Tool[];
+}
+
+export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.Element {
+  const [draft, setDraft] = useState(known === undefined ? BLANK_DRAFT : draftOf(known.value));
+  // The tag of what the form was filled with: what was read since is another's work.
+  const [etag, setEtag] = useState(known?.etag);
+  const [preview, setPreview] = useState<Preview>();
+  const [fault, setFault] = useState('');
+  const [isOutdated, setOutdated] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const change = (members: Partial<ServerDraft>): void => {
+    setDraft({ ...draft, ...members });
+    setPreview(undefined);
+  };
+  const run = async (action: () => Promise<void>): Promise<void> => {
+    setBusy(true);
+    setFault('');
+    try {
+      await action();
+    } catch (error) {
+      setOutdated(error instanceof ApiFault && error.status === 412);
+      setFault(faultWords(error));
+    }
+    setBusy(false);
+  };
+  const look = (): Promise<void> =>
+    run(async () => setPreview((await ask<Preview>('/probes', { method: 'POST', body: requestOf(draft) })).value));
+  const save = (): Promise<void> =>
+    run(async () => {
+      const { value, unpublished } = await (known === undefined
+        ? ask<Server>('/servers', { method: 'POST', body: requestOf(draft) })
+        : ask<Server>(`/servers/${known.value.id}`, { method: 'PUT', body: requestOf(draft), ifMatch: etag }));
+      const said = known === undefined ? 'registered' : 'changed';
+      announce(`${value.name} is ${said}${unpublished > 0 ? `; ${unpublished} user configs do not have it yet` : ''}`);
+      await onDone(value);
+    });
+  const isNew = known === undefined;
+  return (
+    <form
+      class="card"
+      aria-label={isNew ? 'New server' : 'Change the server'}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void (isNew && preview === undefined ? look() : save());
+      }}
+    >
+      <Field label="Name" value={draft.name} isRequired onChange={(name) => change({ name })} />
+      <Field
+        label="Address of its MCP endpoint"
+        type="url"
+        value={draft.url}
+        isRequired
+        onChange={(url) => change({ url })}
+      />
+      <Field label="Description" value={draft.description} onChange={(description) => change({ description })} />
+      <Field label="Tags" value={draft.tags} help="Separated by commas" onChange={(tags) => change({ tags })} />
+      <CredentialFields draft={draft} isKnown={!isNew} change={change} />
+      {preview !== undefined && <ServerPreview preview={preview} />}
+      <Fault words={fault} />
+      {isOutdated && (
+        <button
+          type="button"
+          onClick={() =>
+            void run(async () => {
+              const { etag: current } = await ask<Server>(`/servers/${known?.value.id ?? ''}`);
+              setEtag(current);
+              setOutdated(false);
+              await onReload?.();
+              announce('The page shows what is there now; saving replaces it with what stands in the form');
+            })
+          }
+        >
+          Read it again, and keep what I have typed
+        </button>
+      )}
+      <div class="actions">
+        <button class="main" disabled={isBusy || isOutdated}>
+          {isNew ? (preview === undefined ? 'Look at it' : 'Register it') : 'Save'}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface CredentialProps {
+  readonly draft: ServerDraft;
+  readonly isKnown: boolean;
+  readonly change: (members: Partial<ServerDraft>) => void;
+}
+
+function CredentialFields({ draft, isKnown, change }: CredentialProps): JSX.Element {
+  const choices = [
+    ...(isKnown ? ([['keep', 'As they are']] as const) : []),
+    ['none', 'None'],
+    ['headers', 'A secret in a header'],
+  ] as const;
+  return (
+    <fieldset>
+      <legend>Credentials</legend>
+      {choices.map(([value, words]) => (
+        <label key={value} class="choice">
+          <input
+            type="radio"
+            name="credentials"
+            checked={draft.credentials === value}
+            onChange={() => change({ credentials: value })}
+          />
+          {words}
+        </label>
+      ))}
+      {draft.credentials === 'headers' && (
+        <>
+          <Field label="Header" value={draft.headerName} isRequired onChange={(headerName) => change({ headerName })} />
+          <Field
+            label="Name of the secret"
+            value={draft.secretName}
+            isRequired
+            help="As switchyard secrets keeps it: its value never comes here"
+            onChange={(secretName) => change({ secretName })}
+          />
+        </>
+      )}
+    </fieldset>
+  );
+}

@@ -1,0 +1,41 @@
+// What would be registered, before it is.
+import type { JSX } from 'preact';
+import { Said } from '../parts/said.js';
+import type { Preview } from './server-form.js';
+
+const SHOWN_MAX = 50;
+
+export function ServerPreview({ preview: { server, tools } }: { readonly preview: Preview }): JSX.Element {
+  const { name = '', version = '' } = server.serverInfo ?? {};
+  return (
+    <section class="preview" aria-live="polite">
+      <h2>What would be registered</h2>
+      {server.lastError !== null ? (
+        <div class="fault">
+          <p>
+            It cannot be reached: <Said text={server.lastError} max={1_000} />. It would be registered as inactive, and
+            tried again from time to time.
+          </p>
+        </div>
+      ) : (
+        <>
+          <p>
+            It calls itself <Said text={name} max={100} /> <Said text={version} max={40} />, and has {server.toolCount}{' '}
+            tools, {server.promptCount ?? 0} prompts and {server.resourceCount ?? 0} resources. Its tools begin with{' '}
+            <code>{server.curation?.prefix ?? server.name}-</code>
+          </p>
+          <ul class="names">
+            {tools.slice(0, SHOWN_MAX).map((tool) => (
+              <li key={tool.name}>
+                <code>
+                  <Said text={tool.name} max={128} />
+                </code>
+              </li>
+            ))}
+            {tools.length > SHOWN_MAX && <li>and {tools.length - SHOWN_MAX} more</li>}
+          </ul>
+        </>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,52 @@
+// The tools of a server, as it told them last: searched by name, and opened one by one.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { ask } from '../api/api.js';
+import { useQuery } from '../api/query.js';
+import type { Server, Tool } from '../api/types.js';
+import { Loaded } from '../parts/notices.js';
+import { CodeBlock, LongSaid, Said } from '../parts/said.js';
+
+const SHOWN_MAX = 100;
+
+export function ServerTools({ server }: { readonly server: Server }): JSX.Element {
+  const path = `/servers/${server.id}/tools`;
+  const tools = useQuery(path, async () => (await ask<Tool[]>(path)).value);
+  return (
+    <section aria-labelledby="tools">
+      <h2 id="tools">Tools</h2>
+      <Loaded query={tools}>{(all) => <ToolList tools={all} />}</Loaded>
+    </section>
+  );
+}
+
+function ToolList({ tools }: { readonly tools: readonly Tool[] }): JSX.Element {
+  const [words, setWords] = useState('');
+  const found = tools.filter(({ name }) => name.toLowerCase().includes(words.trim().toLowerCase()));
+  if (tools.length === 0) return <p class="note">It has none, or was never reached.</p>;
+  return (
+    <>
+      <label class="inline">
+        Search its {tools.length} tools
+        <input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+      </label>
+      <ul class="items">
+        {found.slice(0, SHOWN_MAX).map((tool) => (
+          <li key={tool.name}>
+            <details>
+              <summary>
+                <code>
+                  <Said text={tool.name} max={128} />
+                </code>{' '}
+                <Said text={tool.title ?? ''} max={80} />
+              </summary>
+              <LongSaid text={tool.description} />
+              <CodeBlock label={`Schema of ${tool.name.slice(0, 100)}`} text={tool.inputSchema} />
+            </details>
+          </li>
+        ))}
+      </ul>
+      {found.length > SHOWN_MAX && <p class="note">{found.length - SHOWN_MAX} more: search to see them.</p>}
+    </>
+  );
+}

@@ -1,0 +1,29 @@
+// The question before something that cannot be taken back. The browser's own dialog keeps the focus in it, and Escape means no.
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+interface ConfirmationProps {
+  readonly title: string;
+  readonly action: string;
+  readonly children: ComponentChildren;
+  readonly onAnswer: (isMeant: boolean) => void;
+}
+
+export function Confirmation({ title, action, children, onAnswer }: ConfirmationProps): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-labelledby="confirmation" onCancel={() => onAnswer(false)}>
+      <h2 id="confirmation">{title}</h2>
+      {children}
+      <div class="actions">
+        <button type="button" onClick={() => onAnswer(false)}>
+          Leave it
+        </button>
+        <button type="button" class="danger" onClick={() => onAnswer(true)}>
+          {action}
+        </button>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,40 @@
+// A labelled line of a form.
+import type { ComponentChildren, JSX } from 'preact';
+import { useId } from 'preact/hooks';
+
+interface FieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly help?: ComponentChildren;
+  readonly type?: 'text' | 'url' | 'search';
+  readonly isRequired?: boolean;
+  readonly rows?: number;
+}
+
+export function Field({ label, value, onChange, help, type = 'text', isRequired, rows }: FieldProps): JSX.Element {
+  const id = useId();
+  const shared = {
+    id,
+    value,
+    required: isRequired === true,
+    spellcheck: false,
+    autocomplete: 'off',
+    ...(help !== undefined && { 'aria-describedby': `${id}-help` }),
+  } as const;
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {rows === undefined ? (
+        <input {...shared} type={type} onInput={(event) => onChange(event.currentTarget.value)} />
+      ) : (
+        <textarea {...shared} rows={rows} onInput={(event) => onChange(event.currentTarget.value)} />
+      )}
+      {help !== undefined && (
+        <p id={`${id}-help`} class="note">
+          {help}
+        </p>
+      )}
+    </div>
+  );
+}

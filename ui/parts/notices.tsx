@@ -1,0 +1,39 @@
+// What stands in place of something that is not there (yet), and what went wrong.
+import type { ComponentChildren, JSX } from 'preact';
+import type { Query } from '../api/query.js';
+
+export function Fault({
+  words,
+  retry,
+}: {
+  readonly words: string;
+  readonly retry?: () => unknown;
+}): JSX.Element | null {
+  if (words === '') return null;
+  return (
+    <div class="fault" role="alert">
+      <p>{words}</p>
+      {retry !== undefined && (
+        <button type="button" onClick={() => void retry()}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+interface LoadedProps<Value> {
+  readonly query: Query<Value>;
+  readonly children: (value: Value) => ComponentChildren;
+}
+
+/** What was read last stays there while it is read again, and when that fails. */
+export function Loaded<Value>({ query, children }: LoadedProps<Value>): JSX.Element {
+  const { value, fault, isReading, reload } = query;
+  return (
+    <>
+      <Fault words={fault} retry={reload} />
+      {value !== undefined ? children(value) : isReading ? <p class="note">Reading …</p> : null}
+    </>
+  );
+}

@@ -1,0 +1,12 @@
+// A time as people say it, with the exact one behind it.
+import type { JSX } from 'preact';
+import { sinceWords } from '../model/since-words.js';
+
+export function Since({ time }: { readonly time: string | null }): JSX.Element {
+  if (time === null) return <>never</>;
+  return (
+    <time dateTime={time} title={new Date(time).toLocaleString()}>
+      {sinceWords(Date.now() - Date.parse(time))}
+    </time>
+  );
+}
