@@ -125,6 +125,8 @@ export interface NameOptions {
   /** Under way at once. */
   readonly lookUpsMax: number;
   readonly lookUpsPerSubjectMax: number;
+  /** Which networks may be connected to; `undefined`: all but what is refused to everybody. */
+  readonly allowedNetworks: readonly string[] | undefined;
 }
 
 export interface TraceOptions {

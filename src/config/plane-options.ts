@@ -177,6 +177,7 @@ export function arrangeConnections(values: Values): ConnectionOptions {
     connectionsPerSubjectMax: values['upstream-connections-per-subject'] ?? share,
     names: {
       nameServers: values['name-servers'],
+      allowedNetworks: values['upstream-allowed-networks'],
       lookUpsMax,
       lookUpsPerSubjectMax:
         values['name-look-ups-per-subject'] ?? Math.ceil(lookUpsMax / limits.nameLookUpShareDivisor),

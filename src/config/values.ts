@@ -151,6 +151,16 @@ export function parseNameServers(text: string): readonly string[] {
   });
 }
 
+/** Comma-separated networks; an address alone is a network of its own. */
+export function parseNetworks(text: string): readonly string[] {
+  return parseList(text, (item) => {
+    const [, address = '', digits] = /^([\d.]+|[\da-f:.]+)(?:\/(\d{1,3}))?$/i.exec(item) ?? [];
+    const bitsMax = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+    if (Number(digits ?? 0) <= bitsMax) return item;
+    throw new InvalidValue('is not a network, as in 10.0.0.0/8, 192.0.2.7 or 2001:db8::/32');
+  });
+}
+
 /** Comma-separated texts. */
 export function parseTexts(text: string): readonly string[] {
   return parseList(text, (item) => {

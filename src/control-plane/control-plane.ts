@@ -63,7 +63,7 @@ export class ControlPlane {
   static async start(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
     const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax } = options;
     const records = await openRecords(options.store, logger);
-    const { nameServers } = connections.names;
+    const { nameServers, allowedNetworks } = connections.names;
     // What only requests need, and none of the control plane's own work: read as the dataplane reads it.
     const store = upstream.secretKeys.length === 0 ? undefined : await openStore(options.store, logger);
     const storedSecrets = store && StoredSecrets.of(store, upstream.secretKeys);
@@ -73,7 +73,7 @@ export class ControlPlane {
       records,
       directory,
       prober: new CredentialedProber(
-        new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode, nameServers }),
+        new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode, nameServers, allowedNetworks }),
         new ProbeCredentials({ ...upstream, names: new Names(connections.names), storedSecrets }),
       ),
       logger,

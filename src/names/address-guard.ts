@@ -28,12 +28,52 @@ refused.addAddress('192.0.0.192', 'ipv4');
 refused.addAddress('100.100.100.200', 'ipv4');
 refused.addAddress('168.63.129.16', 'ipv4');
 
+/** `address-refused`: nobody is ever connected to it. `address-not-allowed`: it is in none of the networks that are allowed. */
+export type AddressObstacle = 'address-refused' | 'address-not-allowed';
+
+const CODES = { 'address-refused': 'ADDRESS_REFUSED', 'address-not-allowed': 'ADDRESS_NOT_ALLOWED' } as const;
+
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
-  readonly code = 'ADDRESS_REFUSED';
+  readonly code: (typeof CODES)[AddressObstacle];
 
-  constructor() {
-    super('link-local and cloud metadata addresses are refused');
+  constructor(obstacle: AddressObstacle = 'address-refused') {
+    super(
+      obstacle === 'address-refused'
+        ? 'link-local and cloud metadata addresses are refused'
+        : 'not in an allowed network',
+    );
+    this.code = CODES[obstacle];
+  }
+}
+
+/** What a process may connect to for its callers: all that is not refused, or of that only some networks. */
+export class AddressGuard {
+  readonly #allowed: BlockList | undefined;
+
+  /** @param networks as in `10.0.0.0/8` or `2001:db8::/32`; all when not given. Throws for others. */
+  constructor(networks?: readonly string[]) {
+    if (networks === undefined) return;
+    this.#allowed = new BlockList();
+    for (const network of networks) {
+      const [address = '', length] = network.split('/');
+      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+      this.#allowed.addSubnet(address, Number(length ?? (family === 'ipv6' ? 128 : 32)), family);
+    }
+  }
+
+  /** @param address as `net` writes it; a name has no obstacle by itself. */
+  obstacleOf(address: string): AddressObstacle | undefined {
+    if (isAddressRefused(address)) return 'address-refused';
+    const bare = address.split('%', 1)[0] ?? '';
+    const version = isIP(bare);
+    if (this.#allowed === undefined || version === 0) return undefined;
+    return this.#allowed.check(bare, version === 6 ? 'ipv6' : 'ipv4') ? undefined : 'address-not-allowed';
+  }
+
+  /** The same of the host of a URL, in whatever way it writes an address. */
+  obstacleOfHost(host: string): AddressObstacle | undefined {
+    return this.obstacleOf(addressIn(host));
   }
 }
 
@@ -56,11 +96,16 @@ export function isAddressRefused(address: string): boolean {
  * @param host of a URL, with brackets or without; a name is not refused.
  */
 export function isHostRefused(host: string): boolean {
+  return isAddressRefused(addressIn(host));
+}
+
+/** The address that a host is, as `net` writes it; something else where it is none. */
+function addressIn(host: string): string {
   const bare = host.replace(/^\[(.*)\]$/, '$1');
-  if (isIP(bare) !== 0) return isAddressRefused(bare);
+  if (isIP(bare) !== 0) return bare;
   // URLs turn 0xa9fea9fe, 0251.0376.0251.0376 and the like into dotted numbers.
   const url = `http://${bare}/`;
-  return URL.canParse(url) && isAddressRefused(new URL(url).hostname);
+  return URL.canParse(url) ? new URL(url).hostname : '';
 }
 
 type Resolve = (
@@ -73,7 +118,7 @@ type Resolve = (
  * For the `lookup` option of Node's connections: fails when the name has any address that is refused.
  * @param resolve answers with every address of a name, as `dns.lookup` does.
  */
-export function createGuardedLookup(resolve: Resolve): LookupFunction {
+export function createGuardedLookup(resolve: Resolve, guard = new AddressGuard()): LookupFunction {
   return (name, options, callback) => {
     // Every address is asked for and looked at, also those that this connection has no use for.
     resolve(name, { ...options, all: true, family: 0 }, (error, all) => {
@@ -84,12 +129,25 @@ export function createGuardedLookup(resolve: Resolve): LookupFunction {
       const family = familyOf(options.family);
       const usable = all.filter((address) => family === 0 || address.family === family);
       const [first] = usable;
-      if (all.some(({ address }) => isAddressRefused(address))) callback(new AddressRefusedError(), '', 0);
+      const obstacle = firstObstacle(
+        guard,
+        all.map(({ address }) => address),
+      );
+      if (obstacle !== undefined) callback(new AddressRefusedError(obstacle), '', 0);
       else if (first === undefined) callback(nameNotFound(name), '', 0);
       else if (options.all === true) callback(null, usable);
       else callback(null, first.address, first.family);
     });
   };
+}
+
+/** A name with one such address is somebody's attempt, whatever its others are. */
+export function firstObstacle(guard: AddressGuard, addresses: readonly string[]): AddressObstacle | undefined {
+  for (const address of addresses) {
+    const obstacle = guard.obstacleOf(address);
+    if (obstacle !== undefined) return obstacle;
+  }
+  return undefined;
 }
 
 function familyOf(family: number | string | undefined): number {

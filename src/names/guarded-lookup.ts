@@ -18,5 +18,5 @@ export function guardedLookupOf(names: Names, subject: string): LookupFunction {
         );
       }
     });
-  });
+  }, names.guard);
 }

@@ -11,6 +11,7 @@ import { Resolver } from 'node:dns';
 import { FairPlace, FairQueue } from '../shared/fair-queue.js';
 import { limits } from '../shared/limits.js';
 import { ListNode } from '../shared/list-node.js';
+import { AddressGuard } from './address-guard.js';
 import { orderAddresses } from './address-order.js';
 import { parseHosts } from './hosts-file.js';
 import { queryName, type NameAnswer } from './name-query.js';
@@ -38,6 +39,8 @@ export interface NamesOptions {
   readonly nowMs?: () => number;
   readonly lookUpsMax?: number;
   readonly lookUpsPerSubjectMax?: number;
+  /** The only networks that may be connected to; all when not given. */
+  readonly allowedNetworks?: readonly string[] | undefined;
 }
 
 /** Who waits for a look-up. */
@@ -75,6 +78,8 @@ class Entry {
 }
 
 export class Names {
+  /** For who connects to what is found here, or to addresses as they stand. */
+  readonly guard: AddressGuard;
   readonly #hosts;
   readonly #settings;
   readonly #nowMs: () => number;
@@ -96,6 +101,7 @@ export class Names {
   constructor(options: NamesOptions = {}) {
     this.#nowMs = options.nowMs ?? (() => performance.now());
     this.#nameServers = options.nameServers;
+    this.guard = new AddressGuard(options.allowedNetworks);
     this.#hosts = new WatchedFile(options.hostsPath ?? '/etc/hosts', parseHosts, this.#nowMs);
     const settingsPath = options.resolverSettingsPath ?? '/etc/resolv.conf';
     this.#settings = new WatchedFile(settingsPath, parseResolverSettings, this.#nowMs);

@@ -11,6 +11,7 @@ const FAULT_REASONS = {
   'connect-timeout': 'connecting took too long',
   'name-not-resolved': 'host name not resolved',
   'address-refused': 'link-local and cloud metadata addresses are refused',
+  'address-not-allowed': 'its address is not in --upstream-allowed-networks',
   'connect-failed': 'connection failed',
   'tls-failed': 'TLS handshake failed',
   'connection-lost': 'connection lost',

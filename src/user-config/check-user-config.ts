@@ -38,12 +38,17 @@ const LISTS = ['allowed_tool_names', 'allowed_prompt_names', 'allowed_resource_n
 
 function warningsOf(name: string, backend: BackendConfig): ConfigIssue[] {
   const warnings = oddNames(name, backend);
-  const { transport, url, exposes } = backend;
+  const { transport, url, exposes, passthrough_headers: passed, auth } = backend;
   if (transport !== 'STREAMABLEHTTP')
     warnings.push({ path: ['transport'], message: `is ${transport}, over which no backend is reached` });
   else if (url.toLowerCase().startsWith('http:')) {
     const message = 'is plain text: refused unless the dataplane has --upstream-connection-mode plain-text-or-tls';
     warnings.push({ path: ['url'], message });
+  }
+  if (auth === undefined && passed.some((header) => header.toLowerCase() === 'authorization')) {
+    const message =
+      "has authorization: whoever runs the backend gets the caller's token for the gateway; give it `auth`";
+    warnings.push({ path: ['passthrough_headers'], message });
   }
   if (exposes?.length === 0) warnings.push({ path: ['exposes'], message: 'is empty: nothing of this backend passes' });
   for (const list of LISTS) {

@@ -7,6 +7,7 @@ import {
   parseHosts,
   parseListenAddress,
   parseNameServers,
+  parseNetworks,
   parseOrigins,
   parsePathPrefix,
   parseSwitch,
@@ -177,6 +178,20 @@ t.test('name servers are addresses, with a port or without', async (t) => {
     ['192.0.2.53:65536', undefined],
     ['192.0.2', undefined],
     ['[192.0.2.53]:53', undefined],
+    ['', undefined],
+  ]);
+});
+
+t.test('networks', async (t) => {
+  checkAll(t, parseNetworks, [
+    ['10.0.0.0/8,192.0.2.7,2001:db8::/32,::1', ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32', '::1']],
+    ['0.0.0.0/0', ['0.0.0.0/0']],
+    ['10.0.0.0/33', undefined],
+    ['2001:db8::/129', undefined],
+    ['10.0.0/8', undefined],
+    ['10.0.0.0/', undefined],
+    ['10.0.0.0/8/8', undefined],
+    ['intranet.example', undefined],
     ['', undefined],
   ]);
 });

@@ -44,7 +44,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     connections: {
       connectionsMax: 1_024,
       connectionsPerSubjectMax: 256,
-      names: { nameServers: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
+      names: { nameServers: undefined, allowedNetworks: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
     },
     upstream: {
       mode: 'tls-only',

@@ -53,6 +53,7 @@ const kinds = {
   'connect-timeout': true,
   'name-not-resolved': true,
   'address-refused': true,
+  'address-not-allowed': true,
   'connect-failed': true,
   'tls-failed': true,
   'connection-lost': true,

@@ -91,3 +91,13 @@ t.test('of very many some are told, and the others counted', async (t) => {
   t.equal(untoldCount, 300 - limits.configCheckIssuesMax);
   t.equal(check({ virtual_hosts: {} }).untoldCount, 0);
 });
+
+t.test("a backend that gets the gateway's own token of the caller is told", async (t) => {
+  const warned = (backend: object): string[] => inWords(check(withBackend(backend))).warnings;
+  t.match(warned({ passthrough_headers: ['X-Team', 'Authorization'] }), [
+    /passthrough_headers: has authorization: whoever runs the backend gets the caller's token/,
+  ]);
+  t.same(warned({ passthrough_headers: ['x-team'] }), []);
+  const auth = { type: 'headers', headers: { authorization: { file: 'github' } } };
+  t.same(warned({ passthrough_headers: ['authorization'], auth }), [], 'it gets what `auth` says instead');
+});

@@ -52,6 +52,14 @@ export const upstreamOptions = {
     fallbackText: 'a quarter of --upstream-connections',
     parse: values.wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
   },
+  'upstream-allowed-networks': {
+    placeholder: '<list>',
+    meaning:
+      'comma-separated networks, as in 10.0.0.0/8,2001:db8::/32: the only ones whose addresses backends and their token endpoints may have',
+    fallback: undefined,
+    fallbackText: 'all but link-local and cloud metadata addresses, which are never allowed',
+    parse: values.parseNetworks,
+  },
   'name-servers': {
     placeholder: '<list>',
     meaning:

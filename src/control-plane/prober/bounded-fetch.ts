@@ -5,13 +5,14 @@ import { once } from 'node:events';
 import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { isHostRefused } from '../../names/address-guard.js';
+import type { AddressGuard } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import { redirectPath } from '../../upstream/redirect-place.js';
 import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 
 export class BoundedFetch {
   readonly #lookup: LookupFunction;
+  readonly #guard: AddressGuard;
   readonly #signal: AbortSignal;
   readonly #authHeaders: readonly string[];
   readonly #httpAgent = new HttpAgent({ keepAlive: true });
@@ -22,12 +23,15 @@ export class BoundedFetch {
 
   constructor(options: {
     readonly lookup: LookupFunction;
+    /** Of addresses that stand in the URL. */
+    readonly guard: AddressGuard;
     readonly signal: AbortSignal;
     /** Name, value, …: of every request. */
     readonly authHeaders?: readonly string[];
   }) {
     this.#authHeaders = options.authHeaders ?? [];
     this.#lookup = options.lookup;
+    this.#guard = options.guard;
     this.#signal = options.signal;
   }
 
@@ -63,7 +67,8 @@ export class BoundedFetch {
   }
 
   async #request(url: URL, body: string, options: RequestOptions): Promise<IncomingMessage> {
-    if (isHostRefused(url.hostname)) throw new ProbeFault('address-refused');
+    const obstacle = this.#guard.obstacleOfHost(url.hostname);
+    if (obstacle !== undefined) throw new ProbeFault(obstacle);
     const isTls = url.protocol === 'https:';
     const request = (isTls ? requestHttps : requestHttp)(url, {
       ...options,

@@ -4,6 +4,7 @@ import { readVersionRefusal, type VersionRefusal } from '../../protocol/version-
 
 const REASONS = {
   'address-refused': 'its address is refused: link-local and cloud metadata addresses are never connected to',
+  'address-not-allowed': 'its address is not in --upstream-allowed-networks',
   'plain-text-refused': 'its URL is not https: plain http needs --upstream-connection-mode plain-text-or-tls',
   'name-not-resolved': 'its host name is not resolved',
   'connection-refused': 'it refuses connections',
@@ -61,6 +62,7 @@ export function probeFaultOf(error: unknown): ProbeFault {
 
 function kindOf(code: string): ProbeFaultKind {
   if (code === 'ADDRESS_REFUSED') return 'address-refused';
+  if (code === 'ADDRESS_NOT_ALLOWED') return 'address-not-allowed';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'name-not-resolved';
   if (code === 'ECONNREFUSED') return 'connection-refused';
   if (code === 'ECONNRESET' || code === 'EPIPE') return 'connection-lost';

@@ -7,7 +7,7 @@ import { ProbeFault } from './probe-fault.js';
 import type { Probe, ProberOptions } from './prober.js';
 import { ProberClosedError } from './prober-closed-error.js';
 
-export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode' | 'nameServers'>;
+export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode' | 'nameServers' | 'allowedNetworks'>;
 
 export type ToProbeThread =
   | { readonly kind: 'probe'; readonly id: number; readonly url: string; readonly authHeaders: readonly string[] }

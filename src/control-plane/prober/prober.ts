@@ -6,6 +6,7 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { setMaxListeners } from 'node:events';
 import type { LookupFunction } from 'node:net';
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
+import type { AddressGuard } from '../../names/address-guard.js';
 import { guardedLookupOf } from '../../names/guarded-lookup.js';
 import { Names } from '../../names/names.js';
 import { limits } from '../../shared/limits.js';
@@ -40,6 +41,8 @@ export interface ProberOptions {
   readonly mode?: UpstreamOptions['mode'];
   /** Who is asked for the addresses of host names; those of the system when not given. */
   readonly nameServers?: readonly string[] | undefined;
+  /** The only networks that servers may be in; all when not given. */
+  readonly allowedNetworks?: readonly string[] | undefined;
   /** In place of these, and of the guard of addresses. */
   readonly lookup?: LookupFunction;
 }
@@ -50,6 +53,7 @@ const PROBER = '';
 export class Prober {
   readonly #deadlineMs: number;
   readonly #mode: UpstreamOptions['mode'];
+  readonly #guard: AddressGuard;
   readonly #lookup: LookupFunction;
   /** Of the probes under way. */
   readonly #endings = new Set<AbortController>();
@@ -58,7 +62,10 @@ export class Prober {
   constructor(options: ProberOptions) {
     this.#deadlineMs = options.deadlineMs;
     this.#mode = options.mode ?? 'plain-text-or-tls';
-    this.#lookup = options.lookup ?? guardedLookupOf(new Names({ nameServers: options.nameServers }), PROBER);
+    const { nameServers, allowedNetworks } = options;
+    const names = new Names({ nameServers, allowedNetworks });
+    this.#guard = names.guard;
+    this.#lookup = options.lookup ?? guardedLookupOf(names, PROBER);
   }
 
   /**
@@ -75,7 +82,7 @@ export class Prober {
     setMaxListeners(0, ending.signal);
     this.#endings.add(ending);
     const deadline = setTimeout(() => ending.abort(new ProbeFault('out-of-time')), this.#deadlineMs);
-    const bounded = new BoundedFetch({ lookup: this.#lookup, signal: ending.signal, authHeaders });
+    const bounded = new BoundedFetch({ lookup: this.#lookup, guard: this.#guard, signal: ending.signal, authHeaders });
     try {
       return { kind: 'reached', findings: await this.#find(url, bounded, ending) };
     } catch (error) {

@@ -104,7 +104,9 @@ function faultOf(error: unknown): UpstreamFault {
     const { fault } = error;
     // Of the words for the two the other ones say that it is the backend.
     if (isShareFault(fault)) return upstreamFault('connections-share-used', true);
-    return fault.kind === 'address-refused' ? fault : unavailable(`(${fault.kind})`);
+    return fault.kind === 'address-refused' || fault.kind === 'address-not-allowed'
+      ? fault
+      : unavailable(`(${fault.kind})`);
   }
   const { error: code, status } = error as { readonly error?: unknown; readonly status?: unknown };
   if (typeof code === 'string' && Number(status) < 500) {

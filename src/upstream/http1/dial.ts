@@ -6,7 +6,7 @@
 //        └──no address, refused──────┴──all failed──> over, with a fault
 import { isIP, type Socket } from 'node:net';
 import type { NameFault, Names, NameWait } from '../../names/names.js';
-import { isAddressRefused } from '../../names/address-guard.js';
+import { firstObstacle } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamFaultKind } from '../upstream-fault.js';
 import { connectFaultKindOf, tellingKindOf } from './connect-fault.js';
@@ -82,9 +82,9 @@ export class Dial {
   }
 
   #tryAll(addresses: readonly string[]): void {
-    // A name with one such address is somebody's attempt, whatever its others are.
-    if (addresses.some((address) => isAddressRefused(address))) {
-      process.nextTick(() => this.#fail('address-refused'));
+    const obstacle = firstObstacle(this.#names.guard, addresses);
+    if (obstacle !== undefined) {
+      process.nextTick(() => this.#fail(obstacle));
       return;
     }
     this.#addresses = addresses;

@@ -1,7 +1,6 @@
 // The upstream HTTP client: HTTP/1.1 over connections that are kept, one request on each at a time. A request that could
 // not be written is written again on a new connection; one that was written never is, for it may have been executed.
 import { Names } from '../../names/names.js';
-import { isHostRefused } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
 import type { UpstreamFaultKind } from '../upstream-fault.js';
@@ -78,7 +77,8 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     const known = this.#pools.get(origin);
     if (known !== undefined) return known;
     if (this.#isClosed || !/^https?:\/\/[^/]+$/.test(origin) || !URL.canParse(origin)) return 'connect-failed';
-    if (isHostRefused(new URL(origin).hostname)) return 'address-refused';
+    const obstacle = this.#means.names.guard.obstacleOfHost(new URL(origin).hostname);
+    if (obstacle !== undefined) return obstacle;
     const use = this.shares.use(subject);
     const { poolsMax, poolsPerSubjectMax } = this.shares.bounds;
     // As many origins at once as there may be, each with a call under way.

@@ -53,7 +53,7 @@ class Front {
       connections: {
         connectionsMax: 1_024,
         connectionsPerSubjectMax: 256,
-        names: { nameServers: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
+        names: { nameServers: undefined, allowedNetworks: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
       },
       upstream: {
         mode: 'plain-text-or-tls',

@@ -460,6 +460,19 @@ t.test('refused addresses are not connected to, whatever they are called', async
   }
 });
 
+t.test('where networks are named, no server outside of them is reached', async (t) => {
+  const backend = await startMcp(t, { tools: ['a'] });
+  const { port } = new URL(backend.url);
+  const prober = createProber(t, { allowedNetworks: ['127.0.0.0/24'] });
+  t.equal(findingsOf(await prober.probe(backend.url)).tools.length, 1);
+  const count = backend.raw.requests.length;
+  for (const host of ['127.0.1.1', '[::1]']) {
+    const refusal = { kind: 'failed', reason: 'its address is not in --upstream-allowed-networks' };
+    t.same(await prober.probe(`http://${host}:${port}/mcp`), refusal, host);
+  }
+  t.equal(backend.raw.requests.length, count);
+});
+
 t.test('an address that changes between two connections is looked at again', async (t) => {
   let lookups = 0;
   const lookup = createGuardedLookup((_name, _options, callback) => {

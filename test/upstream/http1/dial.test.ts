@@ -22,10 +22,15 @@ interface Scene {
   outcomeOf(origin: string, subject?: string): Promise<number | string>;
 }
 
-async function start(t: Test, records: Record<string, NameRecord>, connectTimeoutMs = 10_000): Promise<Scene> {
+async function start(
+  t: Test,
+  records: Record<string, NameRecord>,
+  connectTimeoutMs = 10_000,
+  allowedNetworks?: readonly string[],
+): Promise<Scene> {
   const backend = await startRawBackend((request) => request.json('{}'));
   const nameServer = await startNameServer(records);
-  const names = new Names({ nameServers: [nameServer.address] });
+  const names = new Names({ nameServers: [nameServer.address], allowedNetworks });
   const upstream = new Http1Upstream({ connectTimeoutMs, names });
   t.teardown(async () => {
     await upstream.close();
@@ -118,6 +123,26 @@ t.test('addresses are looked at before they are connected to, however they are w
   t.equal(await scene.outcomeOf(scene.originAt('honest.test')), 200);
   t.equal(await scene.outcomeOf(scene.originAt('localhost')), 200);
 });
+
+t.test(
+  'where networks are named, nothing outside of them is connected to, and what is refused to all stays so',
+  async (t) => {
+    const records = {
+      'inside.test': { addresses: ['127.0.0.1'] },
+      'outside.test': { addresses: ['127.0.1.1'] },
+      'two-faced.test': { addresses: ['127.0.0.1', '192.0.2.7'] },
+      'metadata.test': { addresses: ['169.254.169.254'] },
+    };
+    const scene = await start(t, records, 10_000, ['127.0.0.0/24', '169.254.0.0/16', '2001:db8::/32']);
+    t.equal(await scene.outcomeOf(scene.originAt('inside.test')), 200);
+    t.equal(await scene.outcomeOf(scene.backend.origin), 200);
+    const outside = ['outside.test', 'two-faced.test', '127.0.1.1', '[::1]', '0x7f000101'];
+    for (const host of outside) t.equal(await scene.outcomeOf(scene.originAt(host)), 'address-not-allowed', host);
+    for (const host of ['metadata.test', '169.254.169.254']) {
+      t.equal(await scene.outcomeOf(scene.originAt(host)), 'address-refused', host);
+    }
+  },
+);
 
 t.test('a name that comes to mean a refused address is refused at its next connection', async (t) => {
   const scene = await start(t, { 'rebound.test': { addresses: ['127.0.0.1'], ttl: 0 } });

@@ -66,6 +66,7 @@ t.test('what was answered to somebody, or concerns one request, does not', async
     'session-lost',
     'request-invalid',
     'address-refused',
+    'address-not-allowed',
     'backend-busy',
   ];
   for (const kind of kinds) {
