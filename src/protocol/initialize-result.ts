@@ -1,13 +1,13 @@
-// A backend's result of `initialize`: the few members that count are read where they stand, and nothing else of it is
-// looked at, whatever its size. Cold: once per upstream session.
+// A backend's result of `initialize`, or of `server/discover`, which says the same of a backend without sessions: the few members
+// that count are read where they stand, and nothing else of it is looked at, whatever its size. Cold: once per upstream session.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { capability, capabilityMembers, type ExperimentalCapability } from './capabilities.js';
-import { ABSENT, findMember, findMembers, MemberNames, stringValue } from './json-member.js';
+import { ABSENT, findMember, findMembers, isString, MemberNames, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
-export interface InitializeResult {
-  readonly protocolVersion: string;
+/** What a backend says of itself, in whichever way. */
+export interface ServerSelf {
   /** As bits of `capability`. */
   readonly capabilities: number;
   /** `undefined` for none; those that come behind more bytes than a session keeps are left out. */
@@ -16,16 +16,29 @@ export interface InitializeResult {
   readonly instructions: string | undefined;
 }
 
+export interface InitializeResult extends ServerSelf {
+  readonly protocolVersion: string;
+}
+
+export interface DiscoverResult extends ServerSelf {
+  /** Of these the first ones, as many as anybody could mean. */
+  readonly supportedVersions: readonly string[];
+}
+
 /** `capabilities.tasks.requests.tools.call` is the deepest value that is looked at. */
 const RESULT_DEPTH = 5;
 /** An escape of JSON writes one character in so many bytes at most. */
 const ESCAPE_BYTES_MAX = 6;
 /** No version of the protocol is written longer, in quotes and with escapes. */
 const VERSION_BYTES_MAX = 128;
+/** More than there will be in many years. */
+const VERSIONS_READ_MAX = 64;
 
 const scanner = new JsonScanner();
 const names = new MemberNames('protocolVersion', 'capabilities', 'instructions');
 const found = new Int32Array(names.all.length);
+const discoverNames = new MemberNames('supportedVersions', 'capabilities', 'instructions', 'resultType');
+const inDiscovered = new Int32Array(discoverNames.all.length);
 
 /** @returns `undefined` for what is no result of `initialize`, or says which version it speaks twice. */
 export function readInitializeResult(bytes: Buffer): InitializeResult | undefined {
@@ -33,13 +46,43 @@ export function readInitializeResult(bytes: Buffer): InitializeResult | undefine
   if (!findMembers(scanner, bytes, 0, names, found)) return undefined;
   const [version = ABSENT, capabilities = ABSENT, instructions = ABSENT] = found;
   if (version === ABSENT || scanner.kind(version) !== jsonKind.string) return undefined;
+  return { protocolVersion: versionOf(bytes, version), ...readSelf(bytes, capabilities, instructions) };
+}
+
+/** @returns `undefined` for what is no result of `server/discover`, or not a whole one. */
+export function readDiscoverResult(bytes: Buffer): DiscoverResult | undefined {
+  if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
+  if (!findMembers(scanner, bytes, 0, discoverNames, inDiscovered)) return undefined;
+  const [versions = ABSENT, capabilities = ABSENT, instructions = ABSENT, type = ABSENT] = inDiscovered;
+  if (versions === ABSENT || scanner.kind(versions) !== jsonKind.array) return undefined;
+  if (type !== ABSENT && !(isText(type) && isString(bytes, scanner.start(type), scanner.end(type), 'complete')))
+    return undefined;
+  return { supportedVersions: readVersions(bytes, versions), ...readSelf(bytes, capabilities, instructions) };
+}
+
+function readVersions(bytes: Buffer, array: number): readonly string[] {
+  const versions: string[] = [];
+  const past = scanner.next(array);
+  for (let node = array + 1; node < past && versions.length < VERSIONS_READ_MAX; node = scanner.next(node))
+    if (isText(node)) versions.push(versionOf(bytes, node));
+  return versions;
+}
+
+/** What is longer is no version that anybody knows, and needs no decoding to tell. */
+function versionOf(bytes: Buffer, node: number): string {
+  return scanner.end(node) - scanner.start(node) > VERSION_BYTES_MAX ? '' : textOf(bytes, node);
+}
+
+function readSelf(bytes: Buffer, capabilities: number, instructions: number): ServerSelf {
   return {
-    // What is longer is no version that anybody knows, and needs no decoding to tell.
-    protocolVersion: scanner.end(version) - scanner.start(version) > VERSION_BYTES_MAX ? '' : textOf(bytes, version),
     capabilities: readCapabilities(bytes, capabilities),
     experimental: readExperimental(bytes, memberOf(bytes, capabilities, 'experimental')),
     instructions: readInstructions(bytes, instructions),
   };
+}
+
+function isText(node: number): boolean {
+  return scanner.kind(node) === jsonKind.string;
 }
 
 function readCapabilities(bytes: Buffer, node: number): number {

@@ -46,6 +46,9 @@ export interface ClientMessage {
   /** What says which task it belongs to, in the `_meta` of `params` or of a result. */
   readonly relatedTaskStart: number;
   readonly relatedTaskEnd: number;
+  /** `params._meta`, of whatever kind. */
+  readonly metaStart: number;
+  readonly metaEnd: number;
   /** What a caller of MCP 2026-07-28 says with each message; `undefined` of others. */
   readonly envelope: ModernEnvelope | undefined;
   /** Of a large message, for who reads on in it: good until whoever was told of the message returns. */
@@ -151,6 +154,7 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner 
       ABSENT,
       false,
       relatedTask,
+      ABSENT,
       undefined,
       undefined,
     );
@@ -182,6 +186,7 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner 
     cursor,
     asksForTask,
     inMeta[1]!,
+    meta,
     modern,
     lasting,
   );
@@ -339,6 +344,7 @@ function clientMessage(
   cursor: number,
   asksForTask: boolean,
   relatedTask: number,
+  meta: number,
   modern: ModernEnvelope | undefined,
   lasting: JsonScanner | undefined,
 ): ClientMessage {
@@ -361,6 +367,8 @@ function clientMessage(
     asksForTask,
     relatedTaskStart: startOf(tape, relatedTask),
     relatedTaskEnd: endOf(tape, relatedTask),
+    metaStart: startOf(tape, meta),
+    metaEnd: endOf(tape, meta),
     envelope: modern,
     tape: lasting,
   };

@@ -2,7 +2,7 @@
 // an item on as it came. Hot where lists are long: one pass over the answer, nothing decoded, no object for an item.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
-import { ABSENT, findMember, stringValue } from './json-member.js';
+import { ABSENT, findMember, isString, stringValue } from './json-member.js';
 import { messageTape as tape, readBackendMessage, sameId } from './json-rpc.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import type { ListKind } from './list-kinds.js';
@@ -38,7 +38,13 @@ export const SPAN_LENGTH = 10;
  * is no number.
  */
 export type ListAnswer =
-  | { readonly kind: 'page'; readonly page: ListPage; readonly nextCursor: string | undefined }
+  | {
+      readonly kind: 'page';
+      readonly page: ListPage;
+      readonly nextCursor: string | undefined;
+      /** Whether `resultType` does not say that it is something else than a result that is complete (N06). */
+      readonly isComplete: boolean;
+    }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 
@@ -80,11 +86,16 @@ function readPage(bytes: Buffer, kind: ListKind): ListAnswer {
   const list = findMember(tape, bytes, result, kind.member);
   const cursor = findMember(tape, bytes, result, 'nextCursor');
   if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
+  const isComplete = isCompleteType(bytes, findMember(tape, bytes, result, 'resultType'));
   const spans = readSpans(bytes, list, kind);
   if (spans === undefined) return INVALID;
   const isLast = cursor === ABSENT || tape.kind(cursor) === jsonKind.null;
   const nextCursor = isLast ? undefined : stringValue(bytes, tape.start(cursor), tape.end(cursor));
-  return { kind: 'page', page: { bytes, spans }, nextCursor };
+  return { kind: 'page', page: { bytes, spans }, nextCursor, isComplete };
+}
+
+function isCompleteType(bytes: Buffer, type: number): boolean {
+  return type === ABSENT || (isText(type) && isString(bytes, tape.start(type), tape.end(type), 'complete'));
 }
 
 function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | undefined {

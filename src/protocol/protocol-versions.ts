@@ -1,4 +1,14 @@
-// The MCP revisions spoken on either side of the gateway: the same four towards clients and towards backends.
+// The MCP revisions spoken on either side of the gateway: four that have sessions, and one that has none.
+
+/** MCP has sessions up to 2025-11-25 (legacy), and none since (modern). */
+export type Era = 'legacy' | 'modern';
+
+/** The one revision without sessions that is spoken. */
+export const MODERN_PROTOCOL_VERSION = '2026-07-28';
+
+export function eraOf(protocolVersion: string): Era {
+  return protocolVersion === MODERN_PROTOCOL_VERSION ? 'modern' : 'legacy';
+}
 
 /** What is offered to every backend, and to a caller that asks for anything not supported (C05, S27). */
 export const LATEST_PROTOCOL_VERSION = '2025-11-25';

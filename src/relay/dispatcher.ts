@@ -132,7 +132,7 @@ export class Dispatcher {
       answerError(exchange, idOf(exchange, message), methodNotFound(method));
     } else {
       const outgoing = { body: exchange.request.body };
-      const target: Target = { backend, outgoing, gate: undefined, uriPlaces: 0, taskPlaces: 0 };
+      const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
       this.#relayTo(target, session, exchange, message, '');
     }
   }

@@ -55,6 +55,11 @@ export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): bo
   return true;
 }
 
+/** Whether the backend has to be told of it once: without a session it hears of it with each request. */
+export function isTold(upstream: UpstreamSession): boolean {
+  return upstream.declares(capability.logging) && !upstream.isModern;
+}
+
 /** Tells one backend. @param done called once. */
 export function sendLogLevel(
   context: UpstreamContext,
@@ -102,8 +107,7 @@ class SettingLogLevel extends RequestInFlight {
       visit: (backend) => {
         const upstream = session.upstreams.open(backend.name);
         const { logLevel } = session;
-        if (upstream === undefined || !upstream.declares(capability.logging) || logLevel === undefined)
-          return this.#settle();
+        if (upstream === undefined || !isTold(upstream) || logLevel === undefined) return this.#settle();
         const metadata = metadataFor(backend, exchange.request);
         sendLogLevel(this.#context, upstream, logLevel, metadata, () => this.#settle());
       },

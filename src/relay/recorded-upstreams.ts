@@ -1,4 +1,5 @@
 // Upstream sessions as they stand in the record of their session, and what becomes of them where another process goes on. Cold.
+import { eraOf } from '../protocol/protocol-versions.js';
 import type { UpstreamRecord } from '../session-directory/session-record.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { endElsewhere } from '../upstream/end-elsewhere.js';
@@ -18,7 +19,10 @@ export function recordOf({ record, backend: { name, target } }: UpstreamSession)
 /** What the client was told once, with `initialize`, is not in it. */
 function restored({ sessionId, protocolVersion, capabilities, experimental }: UpstreamRecord): UpstreamSessionRecord {
   const names = experimental?.map((name) => ({ name, value: '{}' }));
-  return { sessionId, protocolVersion, capabilities, experimental: names, instructions: undefined };
+  return {
+    era: eraOf(protocolVersion),
+    ...{ sessionId, protocolVersion, capabilities, experimental: names, instructions: undefined },
+  };
 }
 
 /**

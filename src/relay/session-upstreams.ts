@@ -1,5 +1,6 @@
 // The upstream sessions of one downstream session: one with each backend of the config that was obeyed last, made on first use.
 import { recordOf } from './recorded-upstreams.js';
+import { eraOf } from '../protocol/protocol-versions.js';
 import { limits } from '../shared/limits.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { isTaskReachable } from '../user-config/routing.js';
@@ -43,8 +44,9 @@ export class SessionUpstreams {
     let upstream = this.#byBackend.get(backend.name);
     if (upstream === undefined) {
       this.#memory.keep(limits.upstreamSessionBytesEach);
-      const { subject, introduction } = this.#identity;
-      upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory);
+      const { subject, introduction, protocolVersion } = this.#identity;
+      const era = eraOf(protocolVersion);
+      upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory, era);
       upstream.onOpened = this.#listener.onOpened;
       upstream.onDropped = this.#listener.onDropped;
       this.#byBackend.set(backend.name, upstream);

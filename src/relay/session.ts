@@ -15,7 +15,7 @@ import type { DirectoryEntry } from './directory-entry.js';
 import { mergeUpstreams, restoreUpstreams } from './recorded-upstreams.js';
 import { OWN_INTRODUCTION, type ClientIntroduction } from '../upstream/client-introduction.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
-import { sendLogLevel } from './log-level.js';
+import { isTold, sendLogLevel } from './log-level.js';
 import { metadataFor } from './passthrough.js';
 import { ReadingsUnderWay } from './readings-under-way.js';
 import type { RequestInFlight } from './request-in-flight.js';
@@ -107,7 +107,7 @@ export class Session {
     this.#unasked?.onOpened(upstream, metadata);
     this.#subscriptions?.replay(this.#context, upstream, metadata);
     this.#onChanged();
-    if (this.#logLevel === undefined || !upstream.declares(capability.logging)) return;
+    if (this.#logLevel === undefined || !isTold(upstream)) return;
     sendLogLevel(this.#context, upstream, this.#logLevel, metadata, () => undefined);
   }
 

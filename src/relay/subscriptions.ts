@@ -124,14 +124,15 @@ export class Subscriptions {
       (uri) => {
         if (grantByEntries(backend, uri) === 'granted') return;
         this.delete(backend.name, uri);
-        if (upstream.state === 'open') tell(context, upstream, 'resources/unsubscribe', uri, metadata);
+        if (upstream.state === 'open' && !upstream.isModern)
+          tell(context, upstream, 'resources/unsubscribe', uri, metadata);
       },
     );
   }
 
   /** Into an upstream session that is new. What its allow-list no longer has any of stays out. */
   replay(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
-    if (!upstream.declares(capability.resources)) return;
+    if (!upstream.declares(capability.resources) || upstream.isModern) return;
     const { record } = upstream;
     this.#eachInTurns(
       upstream.backend.name,

@@ -40,6 +40,8 @@ export type TargetMethod =
 export interface Target {
   readonly backend: CompiledBackend;
   readonly outgoing: OutgoingMessage;
+  /** What it is about, as the backend calls it, where requests say so in their heads; `''` elsewhere. */
+  readonly bareName: string;
   /** `undefined` for tools, which have none. */
   readonly gate: GateRules | undefined;
   /** Bits of `uriPlace`: where in the answer URIs are the backend's. */
@@ -181,8 +183,9 @@ export function readTarget(
     const taskPlaces = message.asksForTask ? rules.taskPlaces | taskPlace.created : rules.taskPlaces;
     const outgoing = outgoingTo(body, message, route);
     if ('code' in outgoing) return { target: { error: outgoing, capability: 0 }, name: route.bareName };
-    const target = { backend: route.backend, outgoing, gate: undefined, uriPlaces: rules.uriPlaces, taskPlaces };
-    return { target, name: route.bareName };
+    const { backend, bareName } = route;
+    const target = { backend, outgoing, bareName, gate: undefined, uriPlaces: rules.uriPlaces, taskPlaces };
+    return { target, name: bareName };
   }
   const unknown = isUri ? rules.unknownUri(text) : rules.unknownName(text);
   const found = isTokenTooLong ? undefined : findTarget(method, virtualHost, body, message, text, unknown);
@@ -208,6 +211,7 @@ function findTarget(
     const target = {
       backend: route.backend,
       outgoing: withBareTask(bareUriBody(body, message, route), message, route.backend),
+      bareName: method === 'resources/read' ? route.bareUri : '',
       gate: { ...gate, uri: route.bareUri },
       uriPlaces,
       taskPlaces,
@@ -219,7 +223,8 @@ function findTarget(
   const outgoing = outgoingTo(body, message, route);
   const name = method === 'prompts/get' ? route.bareName : '';
   if ('code' in outgoing) return { target: { error: outgoing, capability: gate.capability }, name };
-  const target = { backend: route.backend, outgoing, gate: { ...gate, uri: undefined }, uriPlaces, taskPlaces };
+  const { backend } = route;
+  const target = { backend, outgoing, bareName: name, gate: { ...gate, uri: undefined }, uriPlaces, taskPlaces };
   return { target, name };
 }
 

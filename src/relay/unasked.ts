@@ -111,7 +111,7 @@ export class Unasked {
       before.metadata = metadata;
       return;
     }
-    if (!this.#maySpeak(upstream)) return;
+    if (!this.#maySpeak(upstream) || upstream.isModern) return;
     const { record } = upstream;
     const metadataNow = (): RequestMetadata => this.#heard?.get(upstream)?.metadata ?? metadata;
     const stream = new BackendStream({

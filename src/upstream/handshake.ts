@@ -28,7 +28,8 @@ export interface HandshakeResult {
 
 export interface HandshakeHandler {
   onOpen(result: HandshakeResult): void;
-  onFault(fault: UpstreamFault): void;
+  /** @param isOtherEra whether the backend has shown that it does not speak this era of MCP, so that another may be worth a try. */
+  onFault(fault: UpstreamFault, isOtherEra: boolean): void;
 }
 
 /** A handshake under way. */
@@ -56,6 +57,8 @@ export interface HandshakePlan {
   readonly introduction: ClientIntroduction;
   /** Whether 401 is a fault whatever comes with it: see `RequestPlan`. */
   readonly isUnauthorizedFault: boolean;
+  /** On the clock of the context: by when it must be over. */
+  readonly dueMs: number;
 }
 
 /** Starts a handshake; the handler is never called from within. */
@@ -67,7 +70,6 @@ class Opening implements Handshake, RequestHandler {
   readonly #context: UpstreamContext;
   readonly #plan: HandshakePlan;
   readonly #handler: HandshakeHandler;
-  readonly #startedAtMs: number;
   #request: RpcRequest | undefined;
   #notice: UpstreamCall | undefined;
   #noticeDeadline: Deadline | undefined;
@@ -77,9 +79,8 @@ class Opening implements Handshake, RequestHandler {
     this.#context = context;
     this.#plan = plan;
     this.#handler = handler;
-    this.#startedAtMs = context.nowMs();
     const id = context.ids.next();
-    const deadlineMs = context.options.initializeTimeoutMs;
+    const deadlineMs = plan.dueMs - context.nowMs();
     this.#request = new RpcRequest(
       context.http,
       context.deadlines,
@@ -117,7 +118,7 @@ class Opening implements Handshake, RequestHandler {
     const record = readRecord(bytes, message, sessionId);
     if ('kind' in record) {
       this.#endSession(sessionId, LATEST_PROTOCOL_VERSION);
-      this.#handler.onFault(record);
+      this.#handler.onFault(record, isOfOtherEra(record));
       return;
     }
     const headers = sessionHeaders(sessionId, record.protocolVersion);
@@ -127,7 +128,7 @@ class Opening implements Handshake, RequestHandler {
 
   onFault(fault: UpstreamFault): void {
     this.#request = undefined;
-    this.#handler.onFault(fault);
+    this.#handler.onFault(fault, isOfOtherEra(fault));
   }
 
   faultOfError(error: Buffer): UpstreamFault | undefined {
@@ -136,7 +137,7 @@ class Opening implements Handshake, RequestHandler {
   }
 
   #confirm(result: HandshakeResult): void {
-    const remainingMs = this.#context.options.initializeTimeoutMs - (this.#context.nowMs() - this.#startedAtMs);
+    const remainingMs = this.#plan.dueMs - this.#context.nowMs();
     const settle = (fault: UpstreamFault | undefined): void => {
       this.#noticeDeadline?.cancel();
       this.#notice = undefined;
@@ -144,7 +145,7 @@ class Opening implements Handshake, RequestHandler {
         this.#handler.onOpen(result);
       } else {
         this.#endSession(result.record.sessionId, result.record.protocolVersion);
-        this.#handler.onFault(fault);
+        this.#handler.onFault(fault, false);
       }
     };
     this.#noticeDeadline = this.#context.deadlines.after(remainingMs, () => {
@@ -174,6 +175,11 @@ class Opening implements Handshake, RequestHandler {
   }
 }
 
+/** A server without sessions has no `initialize`, and most say which versions they speak. */
+function isOfOtherEra({ kind }: UpstreamFault): boolean {
+  return kind === 'version-later' || kind === 'initialize-unknown';
+}
+
 function initializeBody(id: Buffer, { capabilities, clientInfo }: ClientIntroduction): Buffer {
   const before = [BEFORE_ID, id, BEFORE_CAPABILITIES, capabilities, BEFORE_CLIENT_INFO];
   return Buffer.concat([...before, clientInfo, BEHIND_CLIENT_INFO]);
@@ -196,7 +202,7 @@ export function listeningHeaders(record: UpstreamSessionRecord | undefined, last
 }
 
 /** The same array when there is nothing to add: heads are remembered with it. */
-function withHeaders(headers: readonly string[], added: readonly string[]): readonly string[] {
+export function withHeaders(headers: readonly string[], added: readonly string[]): readonly string[] {
   return added.length === 0 ? headers : [...headers, ...added];
 }
 
@@ -205,5 +211,5 @@ function readRecord(bytes: Buffer, message: BackendMessage, sessionId: string): 
   const result = readInitializeResult(bytes.subarray(message.bodyStart, message.bodyEnd));
   if (result === undefined) return upstreamFault('answer-invalid');
   if (!PROTOCOL_VERSIONS.has(result.protocolVersion)) return upstreamFault('version-unsupported');
-  return { sessionId, ...result };
+  return { era: 'legacy', sessionId, ...result };
 }

@@ -19,6 +19,15 @@ export interface TraceHeaders {
   readonly tracestate: string;
 }
 
+/** What the head of a request says again of its body, since MCP 2026-07-28. */
+export interface ModernHead {
+  readonly method: string;
+  /** `''` for a method that has none. */
+  readonly name: string;
+  /** Headers of parameters: lower-case name, value, …, each as it is written in a head. */
+  readonly params: readonly string[];
+}
+
 /** Bytes as they go out. */
 export interface OutgoingMessage {
   readonly body: Buffer;
@@ -30,6 +39,8 @@ export interface OutgoingMessage {
   readonly requestId?: string | undefined;
   /** What the backend is told of the request's trace. */
   readonly trace?: TraceHeaders | undefined;
+  /** There for a backend of MCP 2026-07-28 alone. */
+  readonly head?: ModernHead | undefined;
 }
 
 /** Every member is always there, in this order: requests are told apart by what is in them, never by their shape. */
@@ -45,6 +56,7 @@ export interface UpstreamRequest {
   readonly putIn: Buffer | undefined;
   readonly requestId: string | undefined;
   readonly trace: TraceHeaders | undefined;
+  readonly head: ModernHead | undefined;
 }
 
 /** One that sends no body, or all of it as it is. */
@@ -56,7 +68,10 @@ export function plainRequest(
   body?: Buffer,
 ): UpstreamRequest {
   const none = undefined;
-  return { subject, target, method, headers, body, leftOut: none, putIn: none, requestId: none, trace: none };
+  return {
+    ...{ subject, target, method, headers, body, leftOut: none, putIn: none, requestId: none, trace: none },
+    head: none,
+  };
 }
 
 export interface UpstreamHandler {

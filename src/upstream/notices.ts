@@ -42,7 +42,19 @@ export class Notices {
     const body = message?.body;
     const leftOut = message?.leftOut;
     const putIn = message?.putIn;
-    const request = { subject, target, method, headers, body, leftOut, putIn, requestId: undefined, trace: undefined };
+    const none = undefined;
+    const request = {
+      subject,
+      target,
+      method,
+      headers,
+      body,
+      leftOut,
+      putIn,
+      requestId: none,
+      trace: none,
+      head: none,
+    };
     const handler = { onHead: ignore, onData: ignore, onEnd: () => finish(true), onFault: () => finish(false) };
     let call = this.#http.dispatch(request, {
       ...handler,

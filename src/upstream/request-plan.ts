@@ -53,6 +53,8 @@ export interface RequestPlan extends OutgoingMessage {
   readonly isSilenceDeadline: boolean;
   /** Whether the request carries a session id of the backend's: only then does 404 mean that it lost the session. */
   readonly carriesSession: boolean;
+  /** Whether it is one to a backend of MCP 2026-07-28: a refusal of the era is told as a loss of the session. */
+  readonly isModern?: boolean;
   /** In which a large answer counts; without it the answer is known to be small. */
   readonly memory?: MessageMemory;
   /** Whether the backend has tasks, so that their ids are looked for in large messages of its. */
@@ -62,5 +64,5 @@ export interface RequestPlan extends OutgoingMessage {
   /** Bytes of a JSON answer or of one event, at most. Without it the limit is that of any message. */
   readonly answerBytesMax?: number;
   /** Where the rest of an event stream is asked for that has ended before the answer; without it the request has failed. */
-  readonly streams?: HttpUpstream;
+  readonly streams?: HttpUpstream | undefined;
 }

@@ -78,9 +78,9 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
       handler.onUnread === undefined ? undefined : new UnreadAnswer((...part) => handler.onUnread?.(...part));
     this.#deadlines = deadlines;
     this.#deadline = deadlines.after(plan.deadlineMs, () => this.#onDeadline());
-    const { subject, target, headers, body, leftOut, putIn, requestId, trace } = plan;
+    const { subject, target, headers, body, leftOut, putIn, requestId, trace, head } = plan;
     this.#call = http.dispatch(
-      { subject, target, method: 'POST', headers, body, leftOut, putIn, requestId, trace },
+      { subject, target, method: 'POST', headers, body, leftOut, putIn, requestId, trace, head },
       this,
     );
   }
@@ -381,7 +381,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   /** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */
   #onRefusal(): void {
     const { bytes } = this.#received;
-    const { error, fault } = readRefusal(this.#status, this.#plan.carriesSession, bytes);
+    const { error, fault } = readRefusal(this.#status, this.#plan.carriesSession, bytes, this.#plan.isModern);
     const isFault = this.#status === 401 && this.#plan.isUnauthorizedFault === true;
     if (isFault || error === undefined || !isAnswerTo(this.#plan.id, bytes, error)) {
       this.#fail((error && this.#handler.faultOfError?.(bytes.subarray(error.bodyStart, error.bodyEnd))) ?? fault);

@@ -1,6 +1,7 @@
 // The closed list of ways in which a backend can fail, and their words for callers. No URL, host or port is ever in
 // them (decisions 2.6).
-import { readVersionRefusal, type VersionRefusal } from '../protocol/version-refusal.js';
+import { MODERN_PROTOCOL_VERSION } from '../protocol/protocol-versions.js';
+import { readVersionRefusal, versionsTold, type VersionRefusal } from '../protocol/version-refusal.js';
 import { limits } from '../shared/limits.js';
 import { redirectPath, redirectPlace } from './redirect-place.js';
 import type { UpstreamTarget } from '../user-config/upstream-target.js';
@@ -32,6 +33,7 @@ const FAULT_REASONS = {
   'session-lost': 'session lost',
   'initialize-refused': 'initialize refused',
   'initialize-unknown': 'does not know initialize, as servers that speak only later versions of MCP',
+  'discover-refused': 'server/discover refused',
   'version-unsupported': 'protocol version not supported',
   'version-later': 'speaks only later versions of MCP',
   'plain-text-refused': 'plain-text HTTP needs --upstream-connection-mode plain-text-or-tls',
@@ -94,6 +96,13 @@ export function initializeFault(error: Buffer): UpstreamFault {
   if (refusal === undefined) return upstreamFault('initialize-refused');
   const kind = VERSION_FAULTS[refusal.kind];
   return refusal.versions === '' ? upstreamFault(kind) : { kind, isUnsent: false, detail: `(${refusal.versions})` };
+}
+
+/** The backend speaks these versions, and not the one that it was asked in. */
+export function versionsFault(versions: readonly string[]): UpstreamFault {
+  const isLater = versions.length > 0 && versions.every((version) => version > MODERN_PROTOCOL_VERSION);
+  const kind = isLater ? 'version-later' : 'version-unsupported';
+  return versions.length === 0 ? upstreamFault(kind) : { kind, isUnsent: false, detail: `(${versionsTold(versions)})` };
 }
 
 const VERSION_FAULTS = {

@@ -1,9 +1,12 @@
 // What an open upstream session is to those who use it, and to who keeps its words: plain data.
 import type { ExperimentalCapability } from '../protocol/capabilities.js';
+import type { Era } from '../protocol/protocol-versions.js';
 
 /** What is written down of an open upstream session, and all that is needed to go on with it elsewhere. */
 export interface UpstreamSessionRecord {
-  /** The backend's session id; `''` when it gave none (C09). */
+  /** How the backend is spoken to: in a session, or without one. */
+  readonly era: Era;
+  /** The backend's session id; `''` when it gave none (C09), and in the modern era. */
   readonly sessionId: string;
   /** The version that the backend answered (decisions 2.4). */
   readonly protocolVersion: string;

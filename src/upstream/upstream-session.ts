@@ -11,6 +11,7 @@
 //   closed       (refused)       -                -                  -                 -          -
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { isLimited, mayHaveTasks } from '../user-config/list-rules.js';
+import type { Era } from '../protocol/protocol-versions.js';
 import { capability, TASK_CAPABILITIES, type ExperimentalCapability } from '../protocol/capabilities.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import { Backoff } from '../shared/backoff.js';
@@ -18,13 +19,15 @@ import { limits } from '../shared/limits.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { Credentials } from './credentials/credentials.js';
 import { Hold } from './hold.js';
-import { openHandshake, listeningHeaders, sessionHeaders, type Handshake, type HandshakeResult } from './handshake.js';
+import { openInEra } from './era-opening.js';
+import { listeningHeaders, sessionHeaders, type Handshake, type HandshakeResult } from './handshake.js';
 import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
 import type { Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { isUnauthorized, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import { RpcRequest, type IdSpan, type RequestHandler } from './rpc-request.js';
-import { answerMessage, cancelledNotice, NOT_OFFERED, type AnswerError } from './own-messages.js';
+import { answerMessage, cancelledNotice, NOT_OFFERED, plainOwnRequest, type AnswerError } from './own-messages.js';
+import { envelopeOf, modernRequest } from './modern-request.js';
 import { KeptRecord } from './kept-record.js';
 import { RepeatedNotice } from './repeated-notice.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
@@ -57,6 +60,8 @@ export class UpstreamSession {
   readonly subject: string;
   /** The caller's own words of its `initialize` (decisions 2.4). */
   readonly #introduction: ClientIntroduction;
+  /** The caller's, in which its backend is asked first. */
+  readonly #era: Era;
   readonly #kept: KeptRecord;
   #backend: CompiledBackend;
   readonly #endpoint: Endpoint;
@@ -69,6 +74,8 @@ export class UpstreamSession {
   #answersUnderWay = 0;
   /** Made when the client first says that its roots have changed. */
   #rootsNotice: RepeatedNotice | undefined;
+  /** Made for the first request that needs it. */
+  #envelope: Buffer | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
   #isOpenedAgain = false;
@@ -84,6 +91,7 @@ export class UpstreamSession {
     backend: CompiledBackend,
     introduction: ClientIntroduction,
     memory: WordMemory,
+    era: Era = 'legacy',
   ) {
     this.#context = context;
     this.subject = subject;
@@ -91,6 +99,7 @@ export class UpstreamSession {
     this.#endpoint = context.endpoints.of(backend.target);
     this.#credentials = Credentials.of(backend.auth, backend.target.origin, subject, context.credentials);
     this.#introduction = introduction;
+    this.#era = era;
     this.#kept = new KeptRecord(memory);
   }
 
@@ -140,6 +149,24 @@ export class UpstreamSession {
   /** Whether its backend keeps a session that only a word of ours ends. */
   get hasToBeTold(): boolean {
     return this.record !== undefined && this.record.sessionId !== '';
+  }
+
+  /** Whether it is open without a session of the backend's: then each request says of itself what a session knows. Hot. */
+  get isModern(): boolean {
+    return this.record?.era === 'modern';
+  }
+
+  /** What each such request says in its `_meta`: its members. */
+  get envelope(): Buffer {
+    return (this.#envelope ??= envelopeOf(this.#introduction));
+  }
+
+  /**
+   * A request of the gateway's own, as the backend wants it.
+   * @param id as JSON. @param members of its params, as JSON.
+   */
+  ownRequest(id: Buffer, method: string, members = ''): OutgoingMessage {
+    return this.isModern ? modernRequest(id, method, members, this.envelope) : plainOwnRequest(id, method, members);
   }
 
   /** A newer config of the same backend at the same address: lists may have changed, the session goes on. */
@@ -196,7 +223,7 @@ export class UpstreamSession {
    * @param message the whole of it; `id` stands in it or in what it was made of.
    */
   request(
-    { body, leftOut, putIn, trace }: OutgoingMessage,
+    { body, leftOut, putIn, trace, head }: OutgoingMessage,
     id: IdSpan,
     metadata: RequestMetadata,
     deadlineMs: number,
@@ -218,11 +245,14 @@ export class UpstreamSession {
         putIn,
         requestId: metadata.requestId,
         trace,
+        head,
         id,
         deadlineMs,
         isSilenceDeadline,
         carriesSession: this.hasToBeTold,
-        streams: this.#context.streams,
+        isModern: this.isModern,
+        // What is broken off without a session is lost.
+        streams: this.isModern ? undefined : this.#context.streams,
         hasTasks: this.declares(capability.tasks),
         isUnauthorizedFault: this.#credentials !== undefined,
       },
@@ -230,8 +260,15 @@ export class UpstreamSession {
     );
   }
 
-  /** Sends a notification or a response; nobody waits for how that goes. @param onDone called once. */
+  /**
+   * Sends a notification or a response; nobody waits for how that goes. A backend without sessions takes neither.
+   * @param onDone called once.
+   */
   send(message: OutgoingMessage, metadata: RequestMetadata, onDone?: () => void): void {
+    if (this.isModern) {
+      onDone?.();
+      return;
+    }
     const shown = this.#credentials?.refresh(metadata);
     if (shown instanceof Promise) void shown.then(() => this.#sendNow(message, metadata, onDone));
     else this.#sendNow(message, metadata, onDone);
@@ -304,6 +341,8 @@ export class UpstreamSession {
   markLost(lost: UpstreamSessionRecord | undefined): void {
     // Several calls may hear of one loss; only the session they were sent in is given up, not its successor.
     if (this.record !== lost || !this.#transition('idle')) return;
+    // What it has forgotten may be that it spoke so.
+    if (lost?.era === 'modern') this.#endpoint.eras.forget();
     this.#dropRecord();
   }
 
@@ -378,12 +417,13 @@ export class UpstreamSession {
 
   #startHandshake(metadata: RequestMetadata): void {
     const { target } = this.#backend;
-    this.#handshake = openHandshake(
+    this.#handshake = openInEra(
       this.#context,
       {
         ...{ subject: this.subject, target, endpoint: this.#endpoint, introduction: this.#introduction },
         headers: this.#credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,
         isUnauthorizedFault: this.#credentials !== undefined,
+        era: this.#era,
       },
       {
         onOpen: (result) => this.#onOpen(result, metadata),

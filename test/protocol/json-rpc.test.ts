@@ -25,6 +25,8 @@ function texts(text: string, message: ClientReading | BackendMessage | undefined
   const offsets = message as unknown as Record<string, number>;
   for (const [name, value] of Object.entries(message)) {
     if (name.endsWith('End') || (FLAGS.has(name) && value === false)) continue;
+    // Part of the params, which are shown.
+    if (name === 'metaStart') continue;
     if (!name.endsWith('Start')) {
       shown[name] = value;
       continue;

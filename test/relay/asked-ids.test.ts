@@ -19,6 +19,7 @@ function upstreamOf(t: Test, name: string, sessionId: string): UpstreamSession {
   const memory = { tryKeepText: () => 0, drop: () => undefined };
   const upstream = new UpstreamSession(new ScriptedContext(t), 'alice', backend, INTRODUCTION, memory);
   upstream.restore({
+    era: 'legacy',
     sessionId,
     protocolVersion: '2025-11-25',
     capabilities: 0,

@@ -74,6 +74,7 @@ const kinds = {
   'session-lost': true,
   'initialize-refused': true,
   'initialize-unknown': true,
+  'discover-refused': true,
   'version-unsupported': true,
   'version-later': true,
   'plain-text-refused': true,

@@ -12,12 +12,13 @@ const AUTH: HeadersAuth = { type: 'headers', headers: { authorization: { secret:
 const BACKEND = { ...backendOf(virtualHostOf({ b: { url: 'https://b.example/mcp' } }), 'b'), auth: AUTH };
 const INTRODUCTION = { clientInfo: Buffer.from('{}'), capabilities: Buffer.from('{}') };
 const RECORD = {
+  era: 'legacy',
   sessionId: 'S-1',
   protocolVersion: '2025-11-25',
   capabilities: 0,
   experimental: undefined,
   instructions: undefined,
-};
+} as const;
 
 /** Secrets of a store that answers when the test says so, with the same for all who have asked by then. */
 class SlowSecrets {

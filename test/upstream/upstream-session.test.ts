@@ -142,6 +142,7 @@ t.test('the handshake: what is sent, and what is kept of the answer', async (t) 
   t.equal(last.header('mcp-protocol-version'), '2025-06-18', "the backend's own version");
   t.equal(last.header('x-trace'), '1');
   t.same(scene.session.record, {
+    era: 'legacy',
     sessionId: 'S-1',
     protocolVersion: '2025-06-18',
     capabilities: 1,

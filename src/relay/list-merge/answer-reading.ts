@@ -18,7 +18,12 @@ export type ReadPage = ListPage | KeptPage;
 
 export type ReadAnswer =
   | Exclude<ListAnswer, { kind: 'page' }>
-  | { readonly kind: 'page'; readonly page: ReadPage; readonly nextCursor: string | undefined };
+  | {
+      readonly kind: 'page';
+      readonly page: ReadPage;
+      readonly nextCursor: string | undefined;
+      readonly isComplete: boolean;
+    };
 
 /** Why an answer is not read. A bound: the share that has no room for it. */
 export type ReadFailure = ThreadFailure | ShareBound;
@@ -107,7 +112,8 @@ export class AnswerReading {
     }
     const bound = this.#countItems(outcome.itemCount);
     if (bound === undefined) {
-      done({ kind: 'page', page: { key: this.#keyed(), bytes: this.#bytes }, nextCursor: outcome.nextCursor });
+      const { nextCursor, isComplete } = outcome;
+      done({ kind: 'page', page: { key: this.#keyed(), bytes: this.#bytes }, nextCursor, isComplete });
     } else {
       this.drop();
       done(bound);

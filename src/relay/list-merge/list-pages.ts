@@ -136,7 +136,14 @@ export class ListPages implements RequestHandler {
     else if (answer === 'totalMax') this.#fail(upstreamFault('lists-full'));
     else if (answer.kind === 'invalid') this.#fail(upstreamFault('answer-invalid'));
     else if (answer.kind === 'error') this.#onError(answer.code);
+    else if (!answer.isComplete && this.#sentIn?.era === 'modern') this.#onIncomplete(answer);
     else this.#onPage(answer.page, answer.nextCursor);
+  }
+
+  /** To servers of before the word that says so means nothing. */
+  #onIncomplete(answer: ReadAnswer): void {
+    this.#dropRead(answer);
+    this.#fail(upstreamFault('answer-invalid'));
   }
 
   #onPage(page: ReadPage, nextCursor: string | undefined): void {
@@ -198,11 +205,11 @@ export class ListPages implements RequestHandler {
       this.#fail(upstreamFault('session-ended'));
       return;
     }
-    const params = this.#cursor === undefined ? '' : `,"params":{"cursor":${JSON.stringify(this.#cursor)}}`;
+    const cursor = this.#cursor === undefined ? '' : `"cursor":${JSON.stringify(this.#cursor)}`;
     this.#id = this.#context.ids.next();
-    const body = Buffer.from(`{"jsonrpc":"2.0","id":${this.#id.toString()},"method":"${this.#kind.method}"${params}}`);
+    const message = this.#upstream.ownRequest(this.#id, this.#kind.method, cursor);
     const id = { bytes: this.#id, start: 0, end: this.#id.length };
     this.#sentIn = this.#upstream.record;
-    this.#request = this.#upstream.request({ body }, id, this.#metadata, this.#remainingMs, false, this);
+    this.#request = this.#upstream.request(message, id, this.#metadata, this.#remainingMs, false, this);
   }
 }

@@ -42,7 +42,12 @@ export interface ReadTask extends AppendTask {
 }
 
 export type ReadOutcome =
-  | { readonly kind: 'page'; readonly itemCount: number; readonly nextCursor: string | undefined }
+  | {
+      readonly kind: 'page';
+      readonly itemCount: number;
+      readonly nextCursor: string | undefined;
+      readonly isComplete: boolean;
+    }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 

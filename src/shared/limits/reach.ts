@@ -33,4 +33,6 @@ export const reachLimits = {
   upstreamRetryDelayMsMin: 100,
   /** longest such wait: a backend that is back is found soon → the wait grows no more */
   upstreamRetryDelayMsMax: 5_000,
+  /** which era of MCP a backend does not speak, as it has shown: it may be replaced → it is asked again in that era */
+  eraKnownMs: 600_000,
 } as const;

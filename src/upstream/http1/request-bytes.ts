@@ -2,7 +2,7 @@
 // written once and remembered with that array: as text at first, since many sessions ask once and then say nothing for long,
 // and as bytes from the second request on, which are copied faster. Hot.
 import { limits } from '../../shared/limits.js';
-import type { TraceHeaders, UpstreamRequest } from '../http-upstream.js';
+import type { ModernHead, TraceHeaders, UpstreamRequest } from '../http-upstream.js';
 
 interface RememberedHead {
   readonly method: string;
@@ -27,7 +27,7 @@ export interface RequestBytes {
 export function requestBytes(request: UpstreamRequest): RequestBytes | undefined {
   const head = headOf(request);
   if (head === undefined) return undefined;
-  const { body, leftOut, putIn = NOTHING, requestId = '', trace } = request;
+  const { body, leftOut, putIn = NOTHING, requestId = '', trace, head: said } = request;
   if (body === undefined)
     return { first: typeof head === 'string' ? Buffer.from(head, 'latin1') : head, rest: undefined };
   const { start, end } = leftOut ?? NOTHING_LEFT_OUT;
@@ -41,7 +41,10 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
   // By itself, or every head would be one of its own.
   const idBytes = requestId === '' ? 0 : ID_HEADER.length + requestId.length;
   const traceLines = trace === undefined ? '' : linesOf(trace);
-  const first = Buffer.allocUnsafe(head.length + length.length + idBytes + traceLines.length + 4 + copiedBytes);
+  const saidLines = said === undefined ? '' : linesOfHead(said);
+  if (saidLines === undefined) return undefined;
+  const linesBytes = idBytes + traceLines.length + saidLines.length;
+  const first = Buffer.allocUnsafe(head.length + length.length + linesBytes + 4 + copiedBytes);
   let at = typeof head === 'string' ? first.write(head, 'latin1') : head.copy(first);
   at += first.write(length, at, 'latin1');
   if (idBytes > 0) {
@@ -49,6 +52,7 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
     at += first.write(requestId, at, 'latin1');
   }
   if (traceLines !== '') at += first.write(traceLines, at, 'latin1');
+  if (saidLines !== '') at += first.write(saidLines, at, 'latin1');
   at += first.write('\r\n\r\n', at, 'latin1');
   if (isLarge && isBeginningLarge) return { first, rest: [body.subarray(0, start), putIn, body.subarray(end)] };
   at += body.copy(first, at, 0, start);
@@ -64,6 +68,18 @@ const ID_HEADER = '\r\nx-request-id: ';
 
 function linesOf({ traceparent, tracestate }: TraceHeaders): string {
   return `\r\ntraceparent: ${traceparent}${tracestate === '' ? '' : `\r\ntracestate: ${tracestate}`}`;
+}
+
+/** @returns `undefined` when one of them cannot be sent. */
+function linesOfHead({ method, name, params }: ModernHead): string | undefined {
+  let lines = `\r\nmcp-method: ${method}`;
+  if (!VALUE.test(method) || !VALUE.test(name)) return undefined;
+  if (name !== '') lines += `\r\nmcp-name: ${name}`;
+  for (let i = 0; i + 1 < params.length; i += 2) {
+    if (!NAME.test(params[i]!) || !VALUE.test(params[i + 1]!)) return undefined;
+    lines += `\r\n${params[i]}: ${params[i + 1]}`;
+  }
+  return lines;
 }
 
 const NOTHING_LEFT_OUT = { start: 0, end: 0 };

@@ -1,7 +1,9 @@
 // What a relay knows of reaching one URL of a backend, for all sessions that use it: its origin's circuit, and whether
-// `initialize` gets an answer there. What the backend answers to somebody is not kept: it concerns that somebody alone.
+// `initialize` gets an answer there, and in which era of MCP. What the backend answers to somebody is not kept beyond that: it
+// concerns that somebody alone.
 import type { UpstreamFault } from '../upstream-fault.js';
 import type { OriginCircuit } from './origin-circuit.js';
+import { EraMemory } from './era-memory.js';
 import { SilenceLedger, type OpeningAdmission } from './silence-ledger.js';
 
 /** Of every request with a body: name, value, … */
@@ -14,6 +16,7 @@ export class Endpoint {
   readonly circuit: OriginCircuit;
   /** The content headers, in an array of its own: a request's head is remembered with its array (http1/request-head.ts). */
   readonly contentHeaders = [...CONTENT_HEADERS];
+  readonly eras = new EraMemory();
   #answeredAtMs = -Infinity;
   /** There only while somebody waits in vain, or has of late. */
   #silence: SilenceLedger | undefined;
