@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import FailureReport from './failure-report.js';
 import { isMeasuring, testFiles } from './file-order.js';
 import { parseOptions, usage, type TestOptions } from './options.js';
+import { groupFiles } from './shared-processes.js';
 import { runTestFiles } from './test-run.js';
 
 const EXIT_USAGE = 64;
@@ -32,6 +33,7 @@ const isPassed = await runTestFiles(names, {
   jobs,
   isStrict,
   isMeasuring,
+  groupFiles: (others) => groupFiles(root, others),
   write: (tap) => report.write(tap),
 });
 report.end();

@@ -1,9 +1,10 @@
-// One test file as a process of plain Node: without loader hooks, as those of `tap run`. They would follow into every program
+// One test file, or a group of them, as a process of plain Node: without loader hooks, as those of `tap run`. They would follow into every program
 // that the test starts, handle its signals, give it a thread more, and have it start two or three times as long. What does
 // follow is the poison for memory that is used again.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { killWithProcess } from '../support/leftovers.js';
 
 /**
@@ -15,6 +16,8 @@ const FILE_S_MAX = 600;
 const PROCESS_MS_MAX = 900_000;
 /** Then one that does not hear the signal is killed. */
 const SIGNAL_MS_MAX = 10_000;
+
+const GROUP = fileURLToPath(new URL('./file-group.js', import.meta.url));
 
 const NODE_OPTIONS = `${process.env['NODE_OPTIONS'] ?? ''} --import ${new URL('../support/poison.js', import.meta.url).href}`;
 
@@ -39,12 +42,25 @@ export interface TestFileRun {
 
 /** @param name of the compiled file, as in `build/test/main.test.js`. */
 export async function runTestFile(name: string, setup: TestFileSetup): Promise<TestFileRun> {
+  return runProcess(name, {}, setup);
+}
+
+/** Runs files in one process, and answers with what that wrote. */
+export async function runTestGroup(names: readonly string[], setup: TestFileSetup): Promise<TestFileRun> {
+  return runProcess(GROUP, { TEST_FILES: JSON.stringify(names) }, setup);
+}
+
+async function runProcess(
+  module: string,
+  environment: Readonly<Record<string, string>>,
+  setup: TestFileSetup,
+): Promise<TestFileRun> {
   const beganMs = performance.now();
   // A file and no pipe: a process that outlives its test holds nobody up, and nothing of what was written is lost.
   const output = openSync(setup.outputPath, 'w');
-  const child = spawn(process.execPath, [name], {
+  const child = spawn(process.execPath, [module], {
     cwd: setup.root,
-    env: { ...process.env, NODE_OPTIONS, TAP: '1', TAP_TIMEOUT: String(FILE_S_MAX) },
+    env: { ...process.env, ...environment, NODE_OPTIONS, TAP: '1', TAP_TIMEOUT: String(FILE_S_MAX) },
     stdio: ['ignore', output, output],
   });
   closeSync(output);

@@ -1,4 +1,5 @@
-// All test files: those that measure one after the other, then the others, some at once, each as soon as another has ended.
+// All test files: those that measure one after the other, then the others, some at once, each as soon as another has ended; small
+// ones as groups, with a process for each group. One that its group's process did not come to the end of runs by itself.
 // Their results come out as one document of TAP, a subtest for each file. Most of them start programs and wait for what those
 // do, so a few that failed run once more at the end, alone: one that passes then says more of the machine than of the system. It
 // is told, with all that had failed, and does not fail the run. One that measures had the machine to itself the first time.
@@ -8,7 +9,8 @@ import { join } from 'node:path';
 import { Parser } from 'tap-parser';
 import { removeNow, removeWithProcess } from '../support/leftovers.js';
 import { inParallel } from '../support/in-parallel.js';
-import { runTestFile, type TestFileRun } from './test-file.js';
+import { splitGroup } from './group-output.js';
+import { runTestFile, runTestGroup, type TestFileRun } from './test-file.js';
 
 /** Stands beside the failures of a file that passed when it ran once more. */
 export const PASSED_ALONE = 'passed when it ran once more, alone';
@@ -23,12 +25,14 @@ export interface TestRunSetup {
   readonly isStrict?: boolean;
   /** A file runs before the others and alone, and has failed when it has failed once. */
   readonly isMeasuring?: (name: string) => boolean;
+  /** Which files run together in one process; each has one of its own unless given. */
+  readonly groupFiles?: (names: readonly string[]) => readonly (readonly string[])[];
   readonly write: (tap: string) => void;
 }
 
 /** Answers whether all have passed, if need be the second time. */
 export async function runTestFiles(names: readonly string[], setup: TestRunSetup): Promise<boolean> {
-  const { root, jobs, isStrict = false, isMeasuring = () => false, write } = setup;
+  const { root, jobs, isStrict = false, isMeasuring = () => false, groupFiles = each, write } = setup;
   const outputs = mkdtempSync(join(tmpdir(), 'switchyard-tests-'));
   removeWithProcess(outputs);
   const failed: { readonly name: string; readonly run: TestFileRun; isPassedAlone: boolean }[] = [];
@@ -40,16 +44,25 @@ export async function runTestFiles(names: readonly string[], setup: TestRunSetup
   };
 
   write('TAP version 14\n');
-  const runOnce = async (name: string): Promise<void> => {
-    const run = await runTestFile(name, { root, outputPath: join(outputs, String(names.indexOf(name))) });
+  const take = (name: string, run: TestFileRun): void => {
     if (hasPassed(run)) return tell(name, run, 'ok');
     failed.push({ name, run, isPassedAlone: false });
     const when = isMeasuring(name) ? 'is told' : 'comes again';
     write(`# failed after ${(run.tookMs / 1000).toFixed(1)} s, and ${when} at the end: ${name}\n`);
   };
-  for (const name of names.filter(isMeasuring)) await runOnce(name);
-  const others = names.filter((name) => !isMeasuring(name));
-  await inParallel(others, jobs, runOnce);
+  const runOnce = async (group: readonly string[]): Promise<void> => {
+    const [first = ''] = group;
+    const where = { root, outputPath: join(outputs, String(names.indexOf(first))) };
+    if (group.length === 1) return take(first, await runTestFile(first, where));
+    const runs = splitGroup(group, await runTestGroup(group, where));
+    for (const name of group) {
+      const run = runs.get(name);
+      if (run !== undefined) take(name, run);
+      else await runOnce([name]);
+    }
+  };
+  for (const name of names.filter(isMeasuring)) await runOnce([name]);
+  await inParallel(groupFiles(names.filter((name) => !isMeasuring(name))), jobs, runOnce);
   const repeatable = failed.filter(({ name }) => !isMeasuring(name));
   if (!isStrict && repeatable.length <= SECOND_RUNS_MAX) {
     for (const file of repeatable) {
@@ -63,6 +76,10 @@ export async function runTestFiles(names: readonly string[], setup: TestRunSetup
   write(`1..${names.length}\n`);
   removeNow(outputs);
   return failed.every(({ isPassedAlone }) => isPassedAlone);
+}
+
+function each(names: readonly string[]): string[][] {
+  return names.map((name) => [name]);
 }
 
 /** A file that ends in the middle of its tests, or before the first, has not passed, whatever its exit status. */

@@ -1,0 +1,61 @@
+// Which test files run together in one process: those that start no programs, and neither look at the process that they are in
+// nor change it. Most of such a file's time alone would go to loading tap and what it tests, which others load as well.
+import { readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { isMeasuring } from './file-order.js';
+
+/** More would have too much wait for one that is slow, and a core be idle at the end. */
+const GROUP_FILES_MAX = 20;
+const TESTS = join('build', 'test');
+/** These start whole systems, whatever they import. */
+const SYSTEMS: readonly string[] = ['integration', 'spec'].map((folder) => join(TESTS, folder) + sep);
+/** What is loaded to start programs. */
+const PROGRAMS = /^node:(?:child_process|cluster)$/;
+/** What a process has once. */
+const PROCESS_ITSELF =
+  /\bprocess\.(?:argv|chdir|cpuUsage|emit|env|exit|getActive|kill|memoryUsage|off|on|once|resourceUsage|std|title|umask)|\bglobalThis\b|\bsetFlagsFromString\b|\bmonitorEventLoopDelay\b/;
+/** They measure how long the event loop is held up, by them alone. */
+const HELD_UP = /(?:^|[-/])event-loop[^/]*\.test\.js$/;
+
+/** The files in the order in which they are given, a list for each process. */
+export function groupFiles(root: string, names: readonly string[]): string[][] {
+  const groups: string[][] = [];
+  let open: string[] | undefined;
+  for (const name of names) {
+    if (!sharesProcess(root, name)) groups.push([name]);
+    else if (open !== undefined && open.length < GROUP_FILES_MAX) open.push(name);
+    else groups.push((open = [name]));
+  }
+  return groups;
+}
+
+function sharesProcess(root: string, name: string): boolean {
+  if (isMeasuring(name) || HELD_UP.test(name) || SYSTEMS.some((folder) => name.startsWith(folder))) return false;
+  if (PROCESS_ITSELF.test(readFileSync(join(root, name), 'utf8'))) return false;
+  return !packagesOf(root, name).some((specifier) => PROGRAMS.test(specifier));
+}
+
+/** What the file imports by name, and what those of its helpers do that are tests' own. */
+function packagesOf(root: string, name: string): string[] {
+  const packages: string[] = [];
+  const reached = new Set([name]);
+  for (const file of reached) {
+    for (const specifier of importsOf(join(root, file))) {
+      const target = relative(root, resolve(root, dirname(file), specifier));
+      if (!specifier.startsWith('.')) packages.push(specifier);
+      else if (target.startsWith(TESTS + sep)) reached.add(target);
+    }
+  }
+  return packages;
+}
+
+const imports = new Map<string, readonly string[]>();
+
+function importsOf(path: string): readonly string[] {
+  const known = imports.get(path);
+  if (known !== undefined) return known;
+  const statements = readFileSync(path, 'utf8').matchAll(/^(?:import|export)\s(?:[^'";]*?from\s*)?'([^']+)';/gm);
+  const found = [...statements].map(([, specifier = '']) => specifier);
+  imports.set(path, found);
+  return found;
+}
