@@ -4,7 +4,14 @@ import { limits } from '../shared/limits.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { CliFault, type CliExitStatus } from './cli-fault.js';
 
-export type RequestMethod = 'GET' | 'POST' | 'DELETE';
+export type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+interface Answer {
+  readonly answer: unknown;
+  /** Headers; `''` without. */
+  readonly link: string;
+  readonly tag: string;
+}
 
 const errorShape = z.object({ detail: z.string() });
 
@@ -32,6 +39,16 @@ export class ControlPlaneConnection {
     return (await this.#exchange(method, path, body)).answer;
   }
 
+  /**
+   * Changes what is there, and only if nobody else has meanwhile.
+   * @param change makes what is sent of what was read.
+   * @returns what it has become. Throws a CliFault.
+   */
+  async update(path: string, change: (thing: Readonly<Record<string, unknown>>) => object): Promise<unknown> {
+    const { answer, tag } = await this.#exchange('GET', path);
+    return (await this.#exchange('PUT', path, change(Object(answer) as Record<string, unknown>), tag)).answer;
+  }
+
   /** @returns the items of all pages of a list. Throws a CliFault. */
   async list(path: string): Promise<unknown[]> {
     const items: unknown[] = [];
@@ -44,21 +61,24 @@ export class ControlPlaneConnection {
     return items;
   }
 
-  async #exchange(method: RequestMethod, path: string, body?: unknown): Promise<{ answer: unknown; link: string }> {
-    const response = await this.#fetch(method, path, body);
+  /** @param tag of what the change is meant for; `''` for whatever is there. */
+  async #exchange(method: RequestMethod, path: string, body?: unknown, tag = ''): Promise<Answer> {
+    const response = await this.#fetch(method, path, body, tag);
     const text = await response.text().catch((error: unknown) => {
       throw this.#unavailable('ended its answer half-way', error);
     });
     const answer = this.#parse(text);
     this.#unpublishedCount = Number(response.headers.get('switchyard-unpublished') ?? 0);
-    if (response.ok) return { answer, link: response.headers.get('link') ?? '' };
+    const { headers } = response;
+    if (response.ok) return { answer, link: headers.get('link') ?? '', tag: headers.get('etag') ?? '' };
     const { detail } = errorShape.safeParse(answer).data ?? { detail: `it answered with status ${response.status}` };
     throw new CliFault(exitStatusOf(response.status), adviceFor(response.status, detail));
   }
 
-  async #fetch(method: RequestMethod, path: string, body: unknown): Promise<Response> {
+  async #fetch(method: RequestMethod, path: string, body: unknown, tag: string): Promise<Response> {
     const headers: Record<string, string> = { authorization: `Bearer ${this.#token}`, accept: 'application/json' };
     if (body !== undefined) headers['content-type'] = 'application/json';
+    if (tag !== '') headers['if-match'] = tag;
     const signal = AbortSignal.timeout(limits.commandAnswerMsMax);
     const text = body === undefined ? null : JSON.stringify(body);
     try {
@@ -104,6 +124,8 @@ function exitStatusOf(status: number): CliExitStatus {
       return exitStatus.notAllowed;
     case 404:
       return exitStatus.notFound;
+    // Somebody was faster.
+    case 412:
     case 429:
     case 503:
       return exitStatus.tryAgain;

@@ -5,6 +5,7 @@ import { exitStatus } from '../shared/exit-status.js';
 import { CliFault } from './cli-fault.js';
 import { ControlPlaneConnection, pathOf } from './control-plane-connection.js';
 import { print, printOutcome, type Outcome } from './outcome.js';
+import { saidOfServers, withTools } from './composition-servers.js';
 import { printable } from './text-table.js';
 import {
   compositionsView,
@@ -47,6 +48,15 @@ async function perform(action: CliAction, connection: ControlPlaneConnection, te
     }
     case 'servers refresh':
       return refresh(action.server, connection);
+    case 'servers update': {
+      const { server, change } = action;
+      const answer = await connection.update(pathOf('servers', server), (said) => ({
+        name: said['name'],
+        url: said['url'],
+        ...change,
+      }));
+      return { answer, text: serverView(answer) };
+    }
     case 'servers remove':
       await connection.request('DELETE', pathOf('servers', action.server));
       return { answer: undefined, text: `Removed ${printable(action.server)}.\n` };
@@ -57,6 +67,15 @@ async function perform(action: CliAction, connection: ControlPlaneConnection, te
     case 'compositions create': {
       const { name, description, servers, subjects } = action;
       const answer = await connection.request('POST', '/compositions', { name, description, servers, subjects });
+      return { answer, text: compositionView(answer) };
+    }
+    case 'compositions update': {
+      const { composition, change, servers } = action;
+      const answer = await connection.update(pathOf('compositions', composition), (said) => ({
+        name: said['name'],
+        servers: servers === undefined ? saidOfServers(said['servers']) : withTools(said['servers'], servers),
+        ...change,
+      }));
       return { answer, text: compositionView(answer) };
     }
     case 'compositions show': {

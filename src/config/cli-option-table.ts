@@ -61,6 +61,36 @@ export const serversAddOptionTable = {
   ...requestOptionTable,
 } as const satisfies OptionTable;
 
+export const serversUpdateOptionTable = {
+  name: { placeholder: '<text>', meaning: 'its new name', fallback: undefined, parse: values.parseText },
+  url: { placeholder: '<url>', meaning: 'where it is from now on', fallback: undefined, parse: values.parseText },
+  enabled: {
+    placeholder: '<true|false>',
+    meaning: 'whether callers may use it',
+    fallback: undefined,
+    parse: values.parseSwitch,
+  },
+  ...serversAddOptionTable,
+} as const satisfies OptionTable;
+
+export const compositionsUpdateOptionTable = {
+  name: { placeholder: '<text>', meaning: 'its new name', fallback: undefined, parse: values.parseText },
+  tools: {
+    placeholder: '<list>',
+    meaning: 'comma-separated server:tool, in place of the tools that it has',
+    fallback: undefined,
+    parse: values.parseTexts,
+  },
+  subjects: {
+    placeholder: '<list>',
+    meaning: 'comma-separated subjects of tokens, in place of those that may use it',
+    fallback: undefined,
+    parse: values.parseTexts,
+  },
+  ...descriptionOptions,
+  ...requestOptionTable,
+} as const satisfies OptionTable;
+
 export const compositionsCreateOptionTable = {
   ...descriptionOptions,
   subjects: {

@@ -2,9 +2,11 @@
 import { deepFreeze } from './deep-freeze.js';
 import {
   compositionsCreateOptionTable,
+  compositionsUpdateOptionTable,
   requestOptionTable,
   serversAddOptionTable,
   serversListOptionTable,
+  serversUpdateOptionTable,
 } from './cli-option-table.js';
 import type { CommandName, CommandWords } from './command-line.js';
 import { OptionReader } from './option-reader.js';
@@ -21,6 +23,19 @@ export type CliAction =
       readonly tags: readonly string[];
     }
   | { readonly command: 'servers show' | 'servers refresh' | 'servers remove'; readonly server: string }
+  /** Only what is another. */
+  | {
+      readonly command: 'servers update';
+      readonly server: string;
+      readonly change: Readonly<Record<string, unknown>>;
+    }
+  | {
+      readonly command: 'compositions update';
+      readonly composition: string;
+      readonly change: Readonly<Record<string, unknown>>;
+      /** `undefined`: those that it has. */
+      readonly servers: readonly { readonly name: string; readonly tools: readonly string[] }[] | undefined;
+    }
   | { readonly command: 'compositions list' }
   | {
       readonly command: 'compositions create';
@@ -80,6 +95,35 @@ function readAction(
       const { description, tags = [] } = values;
       return { values, action: { command, name: first, url: second, description, tags } };
     }
+    case 'servers update': {
+      const reader = new OptionReader(serversUpdateOptionTable, words, environment);
+      if (!CHANGES_OF_SERVER.some((name) => reader.isGiven(name))) {
+        reader.fault('name', `or another of ${CHANGES_OF_SERVER.map((name) => `--${name}`).join(', ')} is needed`);
+      }
+      const { name, url, enabled, description, tags, ...values } = reader.finish();
+      return { values, action: { command, server: first, change: known({ name, url, enabled, description, tags }) } };
+    }
+    case 'servers enable':
+    case 'servers disable': {
+      const change = { enabled: command === 'servers enable' };
+      return { values: read(requestOptionTable), action: { command: 'servers update', server: first, change } };
+    }
+    case 'servers rename': {
+      const change = { name: second };
+      return { values: read(requestOptionTable), action: { command: 'servers update', server: first, change } };
+    }
+    case 'compositions update': {
+      const reader = new OptionReader(compositionsUpdateOptionTable, words, environment);
+      if (!CHANGES_OF_COMPOSITION.some((name) => reader.isGiven(name))) {
+        reader.fault('name', `or another of ${CHANGES_OF_COMPOSITION.map((name) => `--${name}`).join(', ')} is needed`);
+      }
+      const named = reader.value('tools');
+      const grouped = named && groupTools(named);
+      for (const fault of grouped?.faults ?? []) reader.fault('tools', fault);
+      const { name, description, tools: _tools, subjects, ...values } = reader.finish();
+      const change = known({ name, description, subjects });
+      return { values, action: { command, composition: first, change, servers: grouped?.servers } };
+    }
     case 'compositions create': {
       const { servers, faults } = groupTools(operands.slice(1));
       const values = read(compositionsCreateOptionTable, faults);
@@ -96,6 +140,14 @@ function readAction(
     case 'compositions list':
       return { values: read(requestOptionTable), action: { command } };
   }
+}
+
+const CHANGES_OF_SERVER = ['name', 'url', 'enabled', 'description', 'tags'] as const;
+const CHANGES_OF_COMPOSITION = ['name', 'tools', 'description', 'subjects'] as const;
+
+/** Without what was not said. */
+function known(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
 /** Words as `calculator:add`. Names of servers have no colon; names of tools may. */

@@ -6,6 +6,7 @@ import { PROGRAM_VERSION } from '../shared/program-version.js';
 import {
   adminRequestOptionTable,
   compositionsCreateOptionTable,
+  compositionsUpdateOptionTable,
   configChangeOptionTable,
   configCheckOptionTable,
   configStoreOptionTable,
@@ -13,6 +14,7 @@ import {
   requestOptionTable,
   serversAddOptionTable,
   serversListOptionTable,
+  serversUpdateOptionTable,
   sessionsOptionTable,
   topOptionTable,
 } from './cli-option-table.js';
@@ -55,12 +57,29 @@ export const commands = {
     options: requestOptionTable,
     operands: ['server'],
   },
+  'servers update': {
+    summary: 'change what is said of a server, and leave the rest as it is',
+    options: serversUpdateOptionTable,
+    operands: ['server'],
+  },
+  'servers enable': { summary: 'let callers use a server again', options: requestOptionTable, operands: ['server'] },
+  'servers disable': { summary: 'let nobody use a server', options: requestOptionTable, operands: ['server'] },
+  'servers rename': {
+    summary: 'give a server another name',
+    options: requestOptionTable,
+    operands: ['server', 'name'],
+  },
   'servers remove': { summary: 'remove a server from the registry', options: requestOptionTable, operands: ['server'] },
   'compositions list': { summary: 'list the compositions', options: requestOptionTable },
   'compositions create': {
     summary: 'compose a virtual server of tools of registered servers',
     options: compositionsCreateOptionTable,
     operands: ['name', 'server:tool...'],
+  },
+  'compositions update': {
+    summary: 'change a composition; its URL stays',
+    options: compositionsUpdateOptionTable,
+    operands: ['composition'],
   },
   'compositions show': { summary: 'show a composition', options: requestOptionTable, operands: ['composition'] },
   'compositions delete': { summary: 'delete a composition', options: requestOptionTable, operands: ['composition'] },

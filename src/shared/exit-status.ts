@@ -15,7 +15,7 @@ export const exitStatus = {
   software: 70,
   /** The directory of the hop sockets cannot be made, or that of the embedded store cannot be used or is damaged. */
   cannotCreate: 73,
-  /** Not now: too many requests, the store is away, or a refresh is running. */
+  /** Not now: too many requests, the store is away, a refresh is running, or somebody has changed the same thing meanwhile. */
   tryAgain: 75,
   /** The token is missing, wrong or expired, or not let in from here. */
   notAllowed: 77,

@@ -32,6 +32,34 @@ t.test('each command with what it asks for', async (t) => {
     ['servers show n', { command: 'servers show', server: 'n' }],
     ['servers refresh n', { command: 'servers refresh', server: 'n' }],
     ['servers remove n', { command: 'servers remove', server: 'n' }],
+    ['servers update n --name m', { command: 'servers update', server: 'n', change: { name: 'm' } }],
+    [
+      'servers update n --url https://b.example/mcp --tags a,b --enabled false',
+      {
+        command: 'servers update',
+        server: 'n',
+        change: { url: 'https://b.example/mcp', enabled: false, tags: ['a', 'b'] },
+      },
+    ],
+    ['servers enable n', { command: 'servers update', server: 'n', change: { enabled: true } }],
+    ['servers disable n', { command: 'servers update', server: 'n', change: { enabled: false } }],
+    ['servers rename n m', { command: 'servers update', server: 'n', change: { name: 'm' } }],
+    [
+      'compositions update c --tools a:x,b:y,a:z --subjects s',
+      {
+        command: 'compositions update',
+        composition: 'c',
+        change: { subjects: ['s'] },
+        servers: [
+          { name: 'a', tools: ['x', 'z'] },
+          { name: 'b', tools: ['y'] },
+        ],
+      },
+    ],
+    [
+      'compositions update c --description d',
+      { command: 'compositions update', composition: 'c', change: { description: 'd' }, servers: undefined },
+    ],
     ['compositions list', { command: 'compositions list' }],
     ['compositions show c', { command: 'compositions show', composition: 'c' }],
     ['compositions delete c', { command: 'compositions delete', composition: 'c' }],
@@ -84,3 +112,11 @@ t.test(
     ]);
   },
 );
+
+t.test('an update needs something to change', async (t) => {
+  t.match(faults('servers update n'), [
+    /^--name: or another of --name, --url, --enabled, --description, --tags is needed$/,
+  ]);
+  t.match(faults('compositions update c'), [/^--name: or another of --name, --tools, /]);
+  t.match(faults('compositions update c --tools x'), [/^--tools: x: is not a tool of a server/]);
+});

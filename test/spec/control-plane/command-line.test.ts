@@ -106,6 +106,47 @@ void t.test('compositions create, list, show, delete', async (t) => {
   t.equal((await run('compositions', 'show', own)).code, exit.notFound);
 });
 
+void t.test('servers update, enable, disable, rename: what is not named stays, and nobody is overrun', async (t) => {
+  const backend = await backendFor(t, { tools: ['one'] });
+  const [name, newer] = [newName('server'), newName('server')];
+  const json = async (...words: string[]): Promise<Record<string, unknown>> =>
+    JSON.parse(await done(...words, '--json')) as Record<string, unknown>;
+  const added = await json('servers', 'add', name, backend.url, '--description', 'Old.', '--tags', 'a');
+  const { id, slug, url } = added;
+  t.match(await json('servers', 'update', name, '--description', 'New.'), {
+    id,
+    url,
+    description: 'New.',
+    tags: ['a'],
+  });
+  t.match(await json('servers', 'disable', name), { id, enabled: false, description: 'New.' });
+  t.match(await json('servers', 'enable', name), { id, enabled: true });
+  t.match(await json('servers', 'rename', name, newer), { id, name: newer, url, tags: ['a'] });
+  t.not((await json('servers', 'show', newer))['slug'], slug, 'the prefix follows the name');
+  t.equal((await run('servers', 'rename', name, 'x')).code, exit.notFound);
+});
+
+void t.test('compositions update: the same composition, so its URL stays', async (t) => {
+  const backend = await backendFor(t, { tools: ['one', 'two'] });
+  const [server, other, name] = [newName('server'), newName('server'), newName('composition')];
+  await done('servers', 'add', server, backend.url);
+  await done('servers', 'add', other, backend.url);
+  const created = JSON.parse(await done('compositions', 'create', name, `${server}:one`, '--json')) as { id: string };
+  const words = ['--tools', `${server}:two,${other}:one`, '--description', 'Two.'];
+  const changed = JSON.parse(await done('compositions', 'update', name, ...words, '--json')) as object;
+  t.match(changed, {
+    id: created.id,
+    description: 'Two.',
+    subjects: ['people@example.com'],
+    servers: [
+      { name: server, tools: ['two'] },
+      { name: other, tools: ['one'] },
+    ],
+  });
+  const renamed = JSON.parse(await done('compositions', 'update', name, '--name', newName('c'), '--json')) as object;
+  t.match(renamed, { id: created.id, servers: [{ tools: ['two'] }, { tools: ['one'] }] });
+});
+
 void t.test('--json prints the answer of the control plane', async (t) => {
   const backend = await backendFor(t, { tools: ['one'] });
   const name = newName('server');

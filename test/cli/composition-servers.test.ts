@@ -1,0 +1,25 @@
+import t from 'tap';
+import { saidOfServers, withTools } from '../../src/cli/composition-servers.js';
+
+const servers = [
+  { id: '1', name: 'Files', tools: ['read'], prompts: ['p'], curation: null, missing: [] },
+  { id: '2', name: 'git', tools: ['log'] },
+];
+
+t.test('of what is answered, what may be sent back', async (t) => {
+  t.strictSame(saidOfServers(servers), [
+    { name: 'Files', tools: ['read'], prompts: ['p'] },
+    { name: 'git', tools: ['log'] },
+  ]);
+  t.strictSame(saidOfServers('x'), []);
+});
+
+t.test('other tools leave the rest of a server as it is', async (t) => {
+  t.strictSame(withTools(servers, [{ name: 'files', tools: ['write'] }]), [
+    { name: 'Files', tools: ['write'], prompts: ['p'] },
+  ]);
+  t.strictSame(withTools(servers, [{ name: 'new', tools: ['a'] }]), [
+    { name: 'Files', tools: [], prompts: ['p'] },
+    { name: 'new', tools: ['a'] },
+  ]);
+});
