@@ -564,8 +564,8 @@ export const relayMutants: readonly Mutant[] = [
       },
       {
         slip: 'a backend without resources is asked for subscriptions',
-        text: 'if (!upstream.declares(capability.resources)) return;',
-        becomes: '',
+        text: '!upstream.declares(capability.resources) || upstream.isModern',
+        becomes: 'upstream.isModern',
       },
       {
         slip: 'nothing is subscribed to again',
@@ -816,8 +816,8 @@ export const relayedMutants: readonly Mutant[] = [
     [
       {
         slip: 'backends that have nothing to say are listened to',
-        text: 'if (!this.#maySpeak(upstream)) return;',
-        becomes: '',
+        text: '!this.#maySpeak(upstream) || upstream.isModern',
+        becomes: 'upstream.isModern',
       },
       {
         slip: 'nobody is listened to for what a client can be asked',
