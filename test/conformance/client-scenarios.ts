@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 import type { Scope } from '../attack/scope.js';
 import { startDeployment } from '../support/deployment.js';
 import { scenarioSteps, SETUP_VARIABLE, type ClientSetup } from './client-setup.js';
+import { CLIENT_ERAS, modernSteps, type ClientEra } from './modern-client-setup.js';
 import { runSuite } from './official-suite.js';
 import { Tally, type RunOptions } from './tally.js';
 
-const REVISION = '2025-11-25';
 /** On a machine that others load, too; the suite itself gives a client half a minute. */
 const CLIENT_TIMEOUT_MS = 180_000;
 
@@ -18,17 +18,21 @@ export async function runClientScenarios(scope: Scope, options: RunOptions): Pro
     options: ['--initialize-patience', '30s'],
   });
   const program = fileURLToPath(new URL('client.js', import.meta.url));
-  const { scenarios } = options;
-  const known = Object.keys(scenarioSteps);
+  const { revision, scenarios } = options;
+  const isModern = revision === '2026-07-28';
+  const known = Object.keys(isModern ? modernSteps : scenarioSteps);
+  const eras: readonly ClientEra[] = isModern ? CLIENT_ERAS : ['legacy'];
   for (const name of scenarios.length > 0 ? known.filter((name) => scenarios.includes(name)) : known) {
-    const { subject, virtualHostId, token, origin, path } = await deployment.caller();
-    const { storeOptions } = deployment;
-    const setup: ClientSetup = { storeOptions, subject, virtualHostId, token, url: origin + path };
-    const words = ['client', '--command', `${process.execPath} ${program}`, '--timeout', String(CLIENT_TIMEOUT_MS)];
-    const run = await runSuite([...words, '--scenario', name, '--spec-version', REVISION], {
-      [SETUP_VARIABLE]: JSON.stringify(setup),
-    });
-    tally.add(name, true, run);
+    for (const era of eras) {
+      const { subject, virtualHostId, token, origin, path } = await deployment.caller();
+      const { storeOptions } = deployment;
+      const setup: ClientSetup = { revision, era, storeOptions, subject, virtualHostId, token, url: origin + path };
+      const words = ['client', '--command', `${process.execPath} ${program}`, '--timeout', String(CLIENT_TIMEOUT_MS)];
+      const run = await runSuite([...words, '--scenario', name, '--spec-version', revision], {
+        [SETUP_VARIABLE]: JSON.stringify(setup),
+      });
+      tally.add(isModern ? `${name}, ${era} client` : name, true, run);
+    }
   }
   return tally;
 }

@@ -2,11 +2,16 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import type { ClientEra } from './modern-client-setup.js';
+import type { Revision } from './tally.js';
 
 /** The environment variable that holds a `ClientSetup` as JSON. */
 export const SETUP_VARIABLE = 'SWITCHYARD_CONFORMANCE_CLIENT';
 
 export interface ClientSetup {
+  readonly revision: Revision;
+  /** Of the client that drives the gateway; 2025-11-25 has one alone. */
+  readonly era: ClientEra;
   /** Of the gateway's store, where the client writes its user config. */
   readonly storeOptions: StoreOptions;
   readonly subject: string;
