@@ -74,14 +74,21 @@ export type Feature = keyof typeof features;
 
 export const FEATURES = Object.keys(features) as readonly Feature[];
 
+/** All of them, row by row. */
+export const PAIRS = CLIENT_ERAS.flatMap((client) => BACKEND_ERAS.map((backend) => ({ client, backend })));
+
 /** @param endpointOf what the clients are to talk to for a backend. */
-export async function fillMatrix(endpointOf: (backend: EraBackend) => Promise<Endpoint>): Promise<readonly Pair[]> {
-  const pairs = CLIENT_ERAS.flatMap((client) => BACKEND_ERAS.map((backend) => ({ client, backend })));
+export async function fillMatrix(
+  endpointOf: (backend: EraBackend) => Promise<Endpoint>,
+  pairs: readonly (Pick<Pair, 'client' | 'backend'> & { readonly wanted?: readonly Feature[] })[] = PAIRS,
+): Promise<readonly Pair[]> {
   const filled: Pair[] = [];
   await inParallel(pairs, LANES, async (pair) => {
     const backend = await startEraBackend(pair.backend);
     try {
-      filled.push({ ...pair, ...(await tryPair(pair.client, backend, await endpointOf(backend))) });
+      const { client, wanted = FEATURES } = pair;
+      const outcome = await tryPair(client, backend, await endpointOf(backend), wanted);
+      filled.push({ client, backend: pair.backend, ...outcome });
     } finally {
       backend.close();
     }
@@ -93,6 +100,7 @@ async function tryPair(
   era: ClientEra,
   backend: EraBackend,
   { url, token, backendName }: Endpoint,
+  wanted: readonly Feature[],
 ): Promise<Pick<Pair, 'version' | 'cells'>> {
   const name = (bare: string): string => (backendName === undefined ? bare : `${backendName}-${bare}`);
   const uri = backendName === undefined ? RESOURCE : `${backendName}+${RESOURCE}`;
@@ -101,11 +109,11 @@ async function tryPair(
     client = await connectEraClient(era, url, token);
   } catch (error) {
     const why = `no connection: ${wordsOf(error)}`;
-    return { version: 'none', cells: Object.fromEntries(FEATURES.map((feature) => [feature, why])) as Pair['cells'] };
+    return { version: 'none', cells: Object.fromEntries(wanted.map((feature) => [feature, why])) as Pair['cells'] };
   }
   const cells = new Map<Feature, string>();
   try {
-    for (const feature of FEATURES) {
+    for (const feature of wanted) {
       const outcome = features[feature]({ client, backend, name, uri });
       cells.set(feature, await outcome.then(() => 'ok', wordsOf));
     }

@@ -4,7 +4,7 @@ import { FEATURES, type Pair } from './matrix.js';
 
 const START = '<!-- matrix: npm run eras writes what is between here -->';
 const END = '<!-- and here -->';
-const GOOD = 'ok';
+export const GOOD = 'ok';
 
 export function isAllGood(pairs: readonly Pair[]): boolean {
   return pairs.every(({ cells }) => FEATURES.every((feature) => cells[feature] === GOOD));
@@ -35,4 +35,17 @@ export function withTable(page: string, pairs: readonly Pair[]): string {
   const after = rest?.split(END)[1];
   if (before === undefined || after === undefined) throw new Error('docs/eras.md has no place for the table');
   return `${before}${START}\n\n${tableOf(pairs)}\n\n${END}${after}`;
+}
+
+/** The pairs that the page's table has, with what it says of each cell. */
+export function pairsOn(page: string): readonly Pair[] {
+  const rows = page.split(START)[1]?.split(END)[0]?.split('\n') ?? [];
+  const cells = rows.filter((row) => row.startsWith('| ')).map((row) => row.split('|').slice(1, -1));
+  const [[, , , ...features] = [], , ...pairs] = cells.map((row) => row.map((cell) => cell.trim()));
+  return pairs.map(([client, backend, version = '', ...columns]) => ({
+    client: client as Pair['client'],
+    backend: backend as Pair['backend'],
+    version,
+    cells: Object.fromEntries(columns.map((cell, index) => [features[index], cell])) as Pair['cells'],
+  }));
 }
