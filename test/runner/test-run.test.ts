@@ -161,14 +161,20 @@ t.test('a file that hangs is asked to end, and killed if it does not', async (t)
   }
 });
 
-t.test('files: those that start programs first, then by name; all, or those with one of the words', async (t) => {
-  const names = ['worker/b.test.js', 'auth/a.test.js', 'auth/a.js', 'primary/x.test.js', 'integration/z.test.js'];
-  const root = treeOf(t, Object.fromEntries(names.map((name) => [join('build', 'test', name), GOOD])));
-  const all = ['integration/z', 'primary/x', 'auth/a', 'worker/b'].map((name) => `build/test/${name}.test.js`);
-  t.same(testFiles(root, []), all);
-  t.same(testFiles(root, ['worker/', 'x.test']), [all[1], all[3]]);
-  t.same(testFiles(root, ['nowhere']), []);
-});
+t.test(
+  'files: the longest first, then those that start programs, then by name; all, or those with one of the words',
+  async (t) => {
+    const tests = ['worker/b', 'auth/a', 'primary/x', 'spec/all-rows', 'spec/a', 'integration/z'];
+    const names = [...tests.map((name) => `${name}.test.js`), 'auth/a.js'];
+    const root = treeOf(t, Object.fromEntries(names.map((name) => [join('build', 'test', name), GOOD])));
+    const all = ['spec/all-rows', 'integration/z', 'spec/a', 'primary/x', 'auth/a', 'worker/b'].map(
+      (name) => `build/test/${name}.test.js`,
+    );
+    t.same(testFiles(root, []), all);
+    t.same(testFiles(root, ['worker/', 'x.test']), [all[3], all[5]]);
+    t.same(testFiles(root, ['nowhere']), []);
+  },
+);
 
 t.test('the files that measure are there, come first and are known', async (t) => {
   const files = testFiles(projectRoot, []);

@@ -95,7 +95,7 @@ async function countVictims(t: Test, pair: HopPair, random: Random): Promise<num
     }
     const body = Buffer.from(`victim ${victims}`);
     const victim = ++stream;
-    const asked = head([...u32(body.length), 0, 2], [VICTIM, 'a-host', 'a-session', '', 'an-id', '', '']);
+    const asked = head([...u32(body.length), 0, 2, 0, 0], [VICTIM, 'a-host', 'a-session', '', 'an-id', '', '']);
     frames.push(encodeFrame({ kind: 'request', stream: victim, payload: asked }));
     frames.push(encodeFrame({ kind: 'data', stream: victim, payload: body }));
     for (const piece of random.pieces(Buffer.concat(frames), 60_000)) peer.socket.write(piece);
