@@ -3,6 +3,9 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Link, Route, Router, Switch, useLocation } from 'wouter-preact';
 import { isSignedIn, signOut, subject } from './api/session.js';
+import { ComposePage } from './pages/compose.js';
+import { CompositionsPage } from './pages/compositions.js';
+import { PlaygroundPage } from './pages/playground.js';
 import { RegisterPage } from './pages/register.js';
 import { ServerPage } from './pages/server.js';
 import { ServersPage } from './pages/servers.js';
@@ -10,7 +13,11 @@ import { SignInPage } from './pages/sign-in.js';
 import { Announcements } from './parts/announcements.js';
 import { Said } from './parts/said.js';
 
-const PLACES = [['/servers', 'Servers']] as const;
+const PLACES = [
+  ['/servers', 'Servers'],
+  ['/playground', 'Playground'],
+  ['/compose', 'Compose'],
+] as const;
 
 export function App(): JSX.Element {
   return (
@@ -54,6 +61,11 @@ function Frame(): JSX.Element {
           <Route path="/servers" component={ServersPage} />
           <Route path="/servers/new" component={RegisterPage} />
           <Route path="/servers/:server">{({ server }) => <ServerPage key={server} reference={server} />}</Route>
+          <Route path="/playground" component={PlaygroundPage} />
+          <Route path="/compose" component={CompositionsPage} />
+          <Route path="/compose/:composition">
+            {({ composition }) => <ComposePage key={composition} reference={composition} />}
+          </Route>
           <Route path="/" component={ServersPage} />
           <Route>
             <h1>There is no such page</h1>

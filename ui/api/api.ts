@@ -16,6 +16,9 @@ export interface Asked {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** Sent as it is, with headers that say what it is. */
+  readonly text?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   /** The change is made only if nobody has made another since this was read. */
   readonly ifMatch?: string | undefined;
   readonly signal?: AbortSignal;
@@ -45,16 +48,21 @@ export async function ask<Value>(path: string, asked: Asked = {}): Promise<Answe
 }
 
 /** With the answer's body still to be read. */
-export async function askRaw(
-  path: string,
-  { method = 'GET', body, ifMatch, signal, accept }: Asked,
-): Promise<Response> {
-  const headers = new Headers({ authorization: `Bearer ${token.value}` });
+export async function askRaw(path: string, asked: Asked): Promise<Response> {
+  const { method = 'GET', body, text, ifMatch, signal, accept } = asked;
+  const headers = new Headers({
+    ...asked.headers,
+    authorization: `Bearer ${token.value}`,
+  });
   if (body !== undefined) headers.set('content-type', 'application/json');
   if (ifMatch !== undefined) headers.set('if-match', ifMatch);
   if (accept !== undefined) headers.set('accept', accept);
-  const init: RequestInit = { method, headers, ...(signal !== undefined && { signal }) };
-  if (body !== undefined) init.body = JSON.stringify(body);
+  const init: RequestInit = {
+    method,
+    headers,
+    ...(signal !== undefined && { signal }),
+  };
+  if (body !== undefined || text !== undefined) init.body = text ?? JSON.stringify(body);
   const response = await fetch(path, init).catch((error: unknown) => {
     if (signal?.aborted === true) throw error;
     throw new ApiFault(0, 'The control plane does not answer: see that it runs and can be reached, then try again');
@@ -80,8 +88,13 @@ export async function askAll<Item>(path: string): Promise<Item[]> {
 async function wordsOf(response: Response): Promise<string> {
   const text = await response.text().catch(() => '');
   try {
-    const { detail } = JSON.parse(text) as { readonly detail?: unknown };
-    if (typeof detail === 'string') return detail;
+    const { detail, error } = JSON.parse(text) as {
+      readonly detail?: unknown;
+      readonly error?: { message?: unknown };
+    };
+    // MCP's endpoints tell most of what they refuse as errors of its own.
+    const words = detail ?? error?.message;
+    if (typeof words === 'string') return words;
   } catch {
     // Somebody on the way has answered.
   }

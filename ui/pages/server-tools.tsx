@@ -1,6 +1,7 @@
 // The tools of a server, as it told them last: searched by name, and opened one by one.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
 import { ask } from '../api/api.js';
 import { useQuery } from '../api/query.js';
 import type { Server, Tool } from '../api/types.js';
@@ -15,12 +16,12 @@ export function ServerTools({ server }: { readonly server: Server }): JSX.Elemen
   return (
     <section aria-labelledby="tools">
       <h2 id="tools">Tools</h2>
-      <Loaded query={tools}>{(all) => <ToolList tools={all} />}</Loaded>
+      <Loaded query={tools}>{(all) => <ToolList server={server} tools={all} />}</Loaded>
     </section>
   );
 }
 
-function ToolList({ tools }: { readonly tools: readonly Tool[] }): JSX.Element {
+function ToolList({ server, tools }: { readonly server: Server; readonly tools: readonly Tool[] }): JSX.Element {
   const [words, setWords] = useState('');
   const found = tools.filter(({ name }) => name.toLowerCase().includes(words.trim().toLowerCase()));
   if (tools.length === 0) return <p class="note">It has none, or was never reached.</p>;
@@ -42,6 +43,7 @@ function ToolList({ tools }: { readonly tools: readonly Tool[] }): JSX.Element {
               </summary>
               <LongSaid text={tool.description} />
               <CodeBlock label={`Schema of ${tool.name.slice(0, 100)}`} text={tool.inputSchema} />
+              <Link href={`/playground?server=${server.id}&tool=${encodeURIComponent(tool.name)}`}>Try it</Link>
             </details>
           </li>
         ))}

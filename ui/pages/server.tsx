@@ -1,7 +1,7 @@
 // One server: how it is, what it offers, what is said of it, and what can be done with it.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { useLocation } from 'wouter-preact';
+import { Link, useLocation } from 'wouter-preact';
 import { ask, askAll, faultWords, type Answered } from '../api/api.js';
 import { useQuery } from '../api/query.js';
 import type { Composition, RefreshReport, Server } from '../api/types.js';
@@ -145,6 +145,9 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
   return (
     <>
       <div class="actions">
+        <Link class="button main" href={`/playground?server=${server.id}`}>
+          Try its tools
+        </Link>
         <button type="button" disabled={isBusy} onClick={() => void refresh()}>
           {underway === 'refresh' ? 'Looking at it …' : 'Refresh'}
         </button>

@@ -1,0 +1,225 @@
+// The console in a real browser, on a running control plane with real servers, one of them hostile.
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import type { Page } from 'playwright-core';
+import t from 'tap';
+import { z } from 'zod';
+import { startDemoBackend } from '../../demo/demo-backend.js';
+import { createCalculator, createWordsmith } from '../../demo/demo-servers.js';
+import { axeFindings, startBrowser } from '../support/browser.js';
+import { startControlPlane } from '../support/control-plane.js';
+import { startMcpBackend } from '../support/mcp-backend.js';
+
+const EVIL = `<img src=x onerror="globalThis.evil=1"><script>globalThis.evil=1</script>\u202egnp.exe"'&`;
+const PAGE_MS = 20_000;
+
+function createAsker(): McpServer {
+  const server = new McpServer({ name: 'asker', version: '1.0.0' });
+  server.registerTool(
+    'greet',
+    { description: 'Asks for a name.', inputSchema: { hour: z.number().optional() } },
+    async () => {
+      const requestedSchema = {
+        type: 'object' as const,
+        properties: { name: { type: 'string' as const, title: 'Your name' } },
+        required: ['name'],
+      };
+      const { action, content } = await server.server.elicitInput({ message: 'Who are you?', requestedSchema });
+      return { content: [{ type: 'text', text: `${action}: ${String(content?.['name'])}` }] };
+    },
+  );
+  return server;
+}
+
+t.test('the console', async (t) => {
+  const controlPlane = await startControlPlane(t);
+  const caller = await controlPlane.caller(t, 'alice@example.com');
+  const backends = {
+    calculator: await startDemoBackend({ createMcpServer: createCalculator, answerAs: 'json' }),
+    wordsmith: await startDemoBackend({ createMcpServer: createWordsmith, answerAs: 'event-stream' }),
+    asker: await startDemoBackend({ createMcpServer: createAsker, answerAs: 'event-stream' }),
+  };
+  const hostile = await startMcpBackend({
+    name: EVIL,
+    tools: [
+      {
+        name: 'evil',
+        title: EVIL,
+        description: EVIL.repeat(9_000),
+        inputSchema: { type: 'object', properties: { [EVIL]: { type: 'string', description: EVIL, title: EVIL } } },
+      },
+    ],
+    onCall: () => ({
+      content: [
+        { type: 'text', text: EVIL },
+        { type: 'image', mimeType: 'image/svg+xml', data: 'PHN2Zy8+' },
+      ],
+    }),
+  });
+  t.teardown(async () => {
+    await Promise.all(Object.values(backends).map((backend) => backend.close()));
+    await hostile.close();
+  });
+  for (const name of ['wordsmith', 'asker'] as const) await caller.post('/servers', { name, url: backends[name].url });
+  await caller.post('/servers', { name: 'hostile', url: hostile.url, tags: ['bad'] });
+
+  const browser = await startBrowser(t);
+  const context = await browser.newContext({ viewport: { width: 1_200, height: 900 } });
+  context.setDefaultTimeout(PAGE_MS);
+  const page = await context.newPage();
+  /** What the browser has refused or thrown, and every request that went elsewhere. */
+  const complaints: string[] = [];
+  page.on('pageerror', ({ message }) => complaints.push(message));
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(controlPlane.origin) && !request.url().startsWith('data:'))
+      complaints.push(request.url());
+  });
+
+  async function open(path: string): Promise<void> {
+    await page.goto(`${controlPlane.origin}/ui${path}`);
+  }
+
+  async function signIn(page: Page, token: string): Promise<void> {
+    await page.getByLabel('Token').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  }
+
+  await t.test(
+    'signing in: a wrong token is told in words, a good one opens the page that was asked for',
+    async (t) => {
+      await open('/servers?search=word');
+      await signIn(page, 'not-a-token');
+      await page.getByRole('alert').waitFor();
+      t.match(await page.getByRole('alert').textContent(), /token/i);
+      t.equal(complaints.splice(0).filter((words) => !words.includes('401')).length, 0);
+      await signIn(page, caller.token ?? '');
+      await page.getByRole('link', { name: 'wordsmith' }).waitFor();
+      t.match(page.url(), /search=word$/, 'the token is not in the address');
+      t.equal(await page.getByRole('row').count(), 2, 'a head, and what the search finds');
+    },
+  );
+
+  await t.test('a server is looked at, registered, and tried, by keyboard alone', async (t) => {
+    await open('/servers/new');
+    await page.getByLabel('Name', { exact: true }).focus();
+    await page.keyboard.type('calculator');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(backends.calculator.url);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'What would be registered' }).waitFor();
+    t.match(await page.locator('.preview').textContent(), /demo-calculator.*2\s+tools/s);
+    t.equal((await caller.get('/servers/calculator')).status, 404, 'nothing is kept yet');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'Try its tools' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: /calculator-add/ }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByLabel('a needed').focus();
+    await page.keyboard.type('19');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('23');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: /^Answered/ }).waitFor();
+    t.match(await page.locator('.call').textContent(), /42/);
+    t.match(await page.getByLabel('Request').textContent(), '"arguments":{"a":19,"b":23}');
+    t.notMatch(await page.getByLabel('As curl').textContent(), caller.token ?? '', 'what is copied has no token in it');
+  });
+
+  await t.test('progress is seen as it comes, and a call can be cancelled', async (t) => {
+    const server = (await caller.get('/servers/wordsmith')).json() as { readonly id: string };
+    await open(`/playground?server=${server.id}&tool=countdown`);
+    await page.getByLabel('from needed').fill('50');
+    await page.getByRole('button', { name: 'Call the tool' }).click();
+    await page.getByRole('progressbar').first().waitFor();
+    await page.getByRole('button', { name: 'Cancel the request' }).click();
+    await page.getByRole('heading', { name: /^Cancelled/ }).waitFor();
+    t.ok(await page.getByRole('button', { name: 'Call the tool' }).isEnabled());
+  });
+
+  await t.test('what a server asks is answered in the page', async (t) => {
+    const server = (await caller.get('/servers/asker')).json() as { readonly id: string };
+    await open(`/playground?server=${server.id}&tool=greet`);
+    await page.getByRole('button', { name: 'Call the tool' }).click();
+    await page.getByLabel('Your name needed').fill('Ada');
+    await page.getByRole('button', { name: 'Answer', exact: true }).click();
+    await page.getByRole('heading', { name: /^Answered/ }).waitFor();
+    t.match(await page.locator('.call').textContent(), 'accept: Ada');
+  });
+
+  await t.test('tools are composed and published; of two people who change it the second is told', async (t) => {
+    await open('/compose/new');
+    await page.getByLabel('Name', { exact: true }).fill('desk');
+    await page.getByText('wordsmith', { exact: false }).first().click();
+    await page.getByLabel('reverse', { exact: true }).check();
+    t.match(await page.locator('.composer').textContent(), 'wordsmith-reverse');
+    await page.getByRole('button', { name: 'Publish' }).click();
+    await page.getByRole('heading', { name: 'desk', level: 1 }).waitFor();
+    t.match((await caller.get('/compositions/desk')).json(), { servers: [{ name: 'wordsmith', tools: ['reverse'] }] });
+    const servers = [{ name: 'wordsmith', tools: ['reverse', 'countdown'] }];
+    await caller.put('/compositions/desk', { name: 'desk', servers });
+    await page.getByLabel('Description').fill('mine');
+    await page.getByRole('button', { name: 'Publish' }).click();
+    await page.getByRole('alert').waitFor();
+    t.match(await page.getByRole('alert').textContent(), /changed since it was read/);
+    await page.getByRole('button', { name: /Read it again/ }).click();
+    await page.getByText('tool wordsmith: countdown').waitFor();
+    t.match((await caller.get('/compositions/desk')).json(), { servers, description: '' }, 'nothing was overwritten');
+    t.same(
+      complaints.splice(0).filter((words) => !words.includes('412')),
+      [],
+    );
+  });
+
+  await t.test('a hostile server’s texts run nothing and load nothing', async (t) => {
+    const server = (await caller.get('/servers/hostile')).json() as { readonly id: string };
+    await open(`/servers/${server.id}`);
+    await page.getByText('What it says of itself').waitFor();
+    await page.locator('summary').first().click();
+    await page.getByRole('button', { name: 'Show more' }).first().click();
+    t.match(await page.locator('main').textContent(), '<img src=x onerror=', 'it is text');
+    t.match(await page.locator('main').textContent(), '⟨U+202E⟩', 'what turns the direction is written out');
+    await open(`/playground?server=${server.id}&tool=evil`);
+    await page.getByRole('button', { name: 'Call the tool' }).click();
+    await page.getByRole('heading', { name: /^Answered/ }).waitFor();
+    t.equal(await page.evaluate('globalThis.evil'), undefined);
+    t.equal(await page.locator('main img, main script, main svg').count(), 0);
+    t.same(complaints.splice(0), []);
+  });
+
+  await t.test('a token that is not taken any more is told, and signing in goes on where one was', async (t) => {
+    await open('/servers');
+    await page.getByRole('link', { name: 'hostile' }).waitFor();
+    const expired = await controlPlane.token('alice@example.com', { expiresInSeconds: -600 });
+    await page.evaluate(`sessionStorage.setItem("switchyard.token", ${JSON.stringify(expired)})`);
+    await page.reload();
+    await page.getByLabel('Token').waitFor();
+    t.match(await page.getByRole('alert').textContent(), /expired/i);
+    await signIn(page, caller.token ?? '');
+    await page.getByRole('link', { name: 'hostile' }).waitFor();
+    complaints.splice(0);
+  });
+
+  await t.test('axe finds nothing, and nothing is wider than a narrow screen, in either scheme', async (t) => {
+    const server = (await caller.get('/servers/hostile')).json() as { readonly id: string };
+    const pages = {
+      ...{ '/servers': 'Servers', '/servers/new': 'Register a server', '/playground': 'Playground' },
+      ...{ [`/servers/${server.id}`]: 'hostile', '/compose': 'Compositions', '/compose/new': 'New composition' },
+      [`/playground?server=${server.id}&tool=evil`]: 'Playground',
+    };
+    await page.setViewportSize({ width: 360, height: 740 });
+    for (const [path, heading] of Object.entries(pages)) {
+      await open(path);
+      await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+      await page
+        .getByText(/^(?:Reading|Opening a session) …$/)
+        .first()
+        .waitFor({ state: 'hidden' });
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        t.same(await axeFindings(page, colorScheme === 'light' ? 'all' : 'colours'), [], `${path}, ${colorScheme}`);
+      }
+      const width = await page.evaluate('document.documentElement.scrollWidth');
+      t.equal(width, 360, `${path} is ${String(width)} wide`);
+    }
+  });
+});

@@ -1,0 +1,182 @@
+// MCP over the control plane's own endpoints, as the signed-in user: one session, whose every request is kept as it went over the wire.
+import { EventReader } from '../model/event-reader.js';
+import { ApiFault, askRaw } from './api.js';
+import { token } from './session.js';
+
+export const PROTOCOL_VERSION = '2025-11-25';
+
+export interface RpcMessage {
+  readonly jsonrpc?: '2.0';
+  readonly id?: string | number;
+  readonly method?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly result?: unknown;
+  readonly error?: { readonly code?: number; readonly message?: string; readonly data?: unknown };
+}
+
+/** One request and its answer, to the byte as far as they are text. */
+export interface Wire {
+  readonly url: string;
+  /** Without the token. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface Listener {
+  readonly onWire?: (wire: Wire) => void;
+  readonly onHead?: (status: number) => void;
+  /** A piece of the answer, as it comes. */
+  readonly onText?: (text: string) => void;
+  /** What is not the answer: progress, log lines, questions. */
+  readonly onMessage?: (message: RpcMessage) => void;
+}
+
+const REOPEN_MS = 1_000;
+const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {} };
+
+export class McpSession {
+  readonly #path: string;
+  /** What servers say that belongs to no call goes to whoever listens now: many ask there in the middle of a call. */
+  onMessage: ((message: RpcMessage) => void) | undefined;
+  readonly #ending = new AbortController();
+  #sessionId = '';
+  #lastId = 0;
+
+  private constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** @param path `/mcp`, or a composition's. Throws an `ApiFault`. */
+  static async open(path: string): Promise<McpSession> {
+    const session = new McpSession(path);
+    const clientInfo = { name: 'switchyard-console', version: '1' };
+    const params = { protocolVersion: PROTOCOL_VERSION, capabilities: CAPABILITIES, clientInfo };
+    await session.ask('initialize', params);
+    await session.#post({ jsonrpc: '2.0', method: 'notifications/initialized' }, {});
+    void session.#listen();
+    return session;
+  }
+
+  /** All pages of a list. @param member of the result that has the items. */
+  async list<Item>(method: string, member: string): Promise<Item[]> {
+    const items: Item[] = [];
+    let cursor: unknown;
+    do {
+      const result = (await this.ask(method, cursor === undefined ? {} : { cursor })) as Record<string, unknown>;
+      items.push(...((result[member] as Item[] | undefined) ?? []));
+      cursor = result['nextCursor'];
+    } while (typeof cursor === 'string');
+    return items;
+  }
+
+  /** The result. Throws an `ApiFault` with the words of an error. */
+  async ask(method: string, params: Readonly<Record<string, unknown>>): Promise<unknown> {
+    const { answer } = this.send(method, params, {});
+    const { error, result } = await answer;
+    if (error !== undefined) throw new ApiFault(200, error.message ?? 'It answered with an error that says nothing');
+    return result;
+  }
+
+  /** Begins a request, whose progress is reported under its own id. */
+  send(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    listener: Listener,
+    signal?: AbortSignal,
+  ): SentRequest {
+    const id = ++this.#lastId;
+    const asked = { jsonrpc: '2.0', id, method, params: { ...params, _meta: { progressToken: id } } } as const;
+    const message = method === 'initialize' ? { ...asked, params } : asked;
+    return { id, answer: this.#post(message, listener, signal).then((answer) => answer ?? NO_ANSWER) };
+  }
+
+  /** Says what was asked by a server. */
+  async reply(id: string | number, reply: { readonly result: object } | { readonly error: object }): Promise<void> {
+    await this.#post({ jsonrpc: '2.0', id, ...reply }, {});
+  }
+
+  async cancel(requestId: number): Promise<void> {
+    const params = { requestId, reason: 'cancelled in the console' };
+    await this.#post({ jsonrpc: '2.0', method: 'notifications/cancelled', params }, {});
+  }
+
+  /** Nobody waits for it, and it may come too late. */
+  close(): void {
+    this.#ending.abort();
+    const headers = { authorization: `Bearer ${token.value}`, ...this.#sessionHeaders() };
+    if (token.value !== '') void fetch(this.#path, { method: 'DELETE', headers, keepalive: true }).catch(() => {});
+  }
+
+  /** A stream that ends is opened again, until the session is closed or nobody knows it any more. */
+  async #listen(): Promise<void> {
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      const headers = { accept: 'text/event-stream', ...this.#sessionHeaders() };
+      const fault = await askRaw(this.#path, { headers, signal })
+        .then((response) => readAnswer(response, undefined, { onMessage: (message) => this.onMessage?.(message) }))
+        .then(() => undefined)
+        .catch((error: unknown) => error);
+      if (fault instanceof ApiFault && fault.status !== 0) return;
+      await new Promise((resolve) => setTimeout(resolve, REOPEN_MS));
+    }
+  }
+
+  #sessionHeaders(): Record<string, string> {
+    const version = { 'mcp-protocol-version': PROTOCOL_VERSION };
+    return this.#sessionId === '' ? {} : { 'mcp-session-id': this.#sessionId, ...version };
+  }
+
+  /** @returns the message that has the id of the one that was sent. */
+  async #post(message: RpcMessage, listener: Listener, signal?: AbortSignal): Promise<RpcMessage | undefined> {
+    const accept = 'application/json, text/event-stream';
+    const headers = { 'content-type': 'application/json', accept, ...this.#sessionHeaders() };
+    const body = JSON.stringify(message);
+    listener.onWire?.({ url: new URL(this.#path, location.href).href, headers, body });
+    const response = await askRaw(this.#path, { method: 'POST', text: body, headers, ...(signal && { signal }) });
+    listener.onHead?.(response.status);
+    this.#sessionId = response.headers.get('mcp-session-id') ?? this.#sessionId;
+    return readAnswer(response, message.id, listener);
+  }
+}
+
+export interface SentRequest {
+  readonly id: number;
+  readonly answer: Promise<RpcMessage>;
+}
+
+const NO_ANSWER: RpcMessage = { error: { message: 'The stream ended before the answer came' } };
+
+async function readAnswer(
+  response: Response,
+  id: RpcMessage['id'],
+  listener: Listener,
+): Promise<RpcMessage | undefined> {
+  if (!(response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
+    const text = await response.text();
+    listener.onText?.(text);
+    return text === '' ? undefined : messageIn(text);
+  }
+  const events = new EventReader();
+  const pieces = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let answer: RpcMessage | undefined;
+  for (;;) {
+    const { value, done } = (await pieces?.read()) ?? { value: undefined, done: true };
+    if (done || value === undefined) return answer;
+    listener.onText?.(value);
+    for (const { data } of events.read(value)) {
+      const message = messageIn(data);
+      const isAnswer = id !== undefined && message.id === id && message.method === undefined;
+      if (isAnswer) answer = message;
+      else listener.onMessage?.(message);
+    }
+  }
+}
+
+function messageIn(text: string): RpcMessage {
+  try {
+    const message = JSON.parse(text) as unknown;
+    return typeof message === 'object' && message !== null ? message : {};
+  } catch {
+    return { error: { message: 'What it answered is no JSON' } };
+  }
+}

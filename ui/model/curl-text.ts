@@ -1,0 +1,20 @@
+// A request as a line for a shell. The token is a variable: what is copied is soon pasted where others read it.
+
+export interface ShownRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export const TOKEN_VARIABLE = 'SWITCHYARD_TOKEN';
+
+export function curlText({ url, headers, body }: ShownRequest): string {
+  const told = Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
+  const authorization = `-H "authorization: Bearer $${TOKEN_VARIABLE}"`;
+  return ['curl -sSN', quoted(url), authorization, ...told, `--data-binary ${quoted(body)}`].join(' \\\n  ');
+}
+
+/** One word for a shell, whatever is in it. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

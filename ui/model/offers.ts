@@ -1,0 +1,76 @@
+// What an MCP endpoint lists, in the form in which the playground tries it: a name, a form, and the request that comes of both.
+import type { JsonObject } from './schema-form.js';
+import type { Target } from './targets.js';
+
+export const offerKinds = ['tools', 'prompts', 'resources'] as const;
+export type OfferKind = (typeof offerKinds)[number];
+
+export interface Offer {
+  /** Of a resource its URI, or its template. */
+  readonly name: string;
+  readonly title: string;
+  readonly description: unknown;
+  /** Of what is to be filled in. */
+  readonly schema: unknown;
+}
+
+export function offersOf(kind: OfferKind, items: readonly unknown[], target: Target): readonly Offer[] {
+  const offers = items.flatMap((item) => {
+    const offer = typeof item === 'object' && item !== null ? offerOf(kind, item as JsonObject) : undefined;
+    return offer === undefined ? [] : [offer];
+  });
+  const start = kind === 'resources' ? target.uriPrefix : target.prefix;
+  if (start === '') return offers;
+  // An app's resource has the server's name behind its scheme.
+  return offers.filter(({ name }) =>
+    kind === 'resources' ? name.startsWith(`${start}+`) || name.startsWith(`ui://${start}/`) : name.startsWith(start),
+  );
+}
+
+function offerOf(kind: OfferKind, item: JsonObject): Offer | undefined {
+  const { name, title, description, uri, uriTemplate, inputSchema } = item;
+  const shown = kind === 'resources' ? (uri ?? uriTemplate) : name;
+  if (typeof shown !== 'string') return undefined;
+  const heading = typeof title === 'string' ? title : kind === 'resources' && typeof name === 'string' ? name : '';
+  const base = { name: shown, title: heading, description };
+  if (kind === 'tools') return { ...base, schema: inputSchema ?? {} };
+  if (kind === 'prompts') return { ...base, schema: promptSchema(item['arguments']) };
+  return { ...base, schema: typeof uriTemplate === 'string' ? templateSchema(uriTemplate) : {} };
+}
+
+/** Arguments of prompts are texts. */
+function promptSchema(given: unknown): JsonObject {
+  const known = (Array.isArray(given) ? given : []) as readonly JsonObject[];
+  const named = known.filter(({ name }) => typeof name === 'string');
+  return {
+    type: 'object',
+    properties: Object.fromEntries(
+      named.map(({ name, description, title }) => [name, { type: 'string', maxLength: 200, description, title }]),
+    ),
+    required: named.filter(({ required }) => required === true).map(({ name }) => name),
+  };
+}
+
+const VARIABLE = /\{[+#./;?&]?([A-Za-z0-9_.,]+)\*?\}/g;
+
+function templateSchema(template: string): JsonObject {
+  const names = [...template.matchAll(VARIABLE)].flatMap(([, list = '']) => list.split(','));
+  const properties = Object.fromEntries(names.map((name) => [name, { type: 'string', maxLength: 200 }]));
+  return { type: 'object', properties, required: names };
+}
+
+export interface OfferRequest {
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+export function requestFor(kind: OfferKind, { name }: Offer, value: JsonObject): OfferRequest {
+  if (kind === 'tools') return { method: 'tools/call', params: { name, arguments: value } };
+  if (kind === 'prompts') return { method: 'prompts/get', params: { name, arguments: value } };
+  const written = (variable: string): string => {
+    const given = value[variable];
+    return typeof given === 'string' ? encodeURIComponent(given) : '';
+  };
+  const uri = name.replaceAll(VARIABLE, (_, list: string) => list.split(',').map(written).join(','));
+  return { method: 'resources/read', params: { uri } };
+}

@@ -1,0 +1,141 @@
+// One composition: picked by search and checkboxes, looked at as clients will see it, and published when the difference is right.
+import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { Link, useLocation } from 'wouter-preact';
+import { ApiFault, ask, faultWords, type Answered } from '../api/api.js';
+import { useQuery } from '../api/query.js';
+import type { Composition } from '../api/types.js';
+import {
+  BLANK_COMPOSITION,
+  compositionDraftOf,
+  compositionRequest,
+  differencesOf,
+  type CompositionDraft,
+} from '../model/composition-draft.js';
+import { announce } from '../parts/announcements.js';
+import { Confirmation } from '../parts/confirmation.js';
+import { Field } from '../parts/field.js';
+import { Fault, Loaded } from '../parts/notices.js';
+import { Differences } from './compose/differences.js';
+import { ToolPicker } from './compose/tool-picker.js';
+import { useServers } from './servers.js';
+
+export function ComposePage({ reference }: { readonly reference: string }): JSX.Element {
+  return reference === 'new' ? <Composer /> : <KnownComposition reference={reference} />;
+}
+
+function KnownComposition({ reference }: { readonly reference: string }): JSX.Element {
+  const path = `/compositions/${encodeURIComponent(reference)}`;
+  const composition = useQuery(path, () => ask<Composition>(path));
+  return <Loaded query={composition}>{(read) => <Composer key={reference} known={read} />}</Loaded>;
+}
+
+function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.Element {
+  const servers = useServers();
+  const [published, setPublished] = useState(known);
+  const before = useMemo(
+    () => (published === undefined ? BLANK_COMPOSITION : compositionDraftOf(published.value)),
+    [published],
+  );
+  const [draft, setDraft] = useState<CompositionDraft>(before);
+  const [fault, setFault] = useState('');
+  const [isOutdated, setOutdated] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const [isRemoving, setRemoving] = useState(false);
+  const [, navigate] = useLocation();
+  const path = `/compositions/${published?.value.id ?? ''}`;
+  const run = async (action: () => Promise<void>): Promise<void> => {
+    setBusy(true);
+    setFault('');
+    try {
+      await action();
+    } catch (error) {
+      setOutdated(error instanceof ApiFault && error.status === 412);
+      setFault(faultWords(error));
+    }
+    setBusy(false);
+  };
+  const publish = (): Promise<void> =>
+    run(async () => {
+      const body = compositionRequest(draft);
+      const answered = await (published === undefined
+        ? ask<Composition>('/compositions', { method: 'POST', body })
+        : ask<Composition>(path, { method: 'PUT', body, ifMatch: published.etag }));
+      setPublished(answered);
+      setDraft(compositionDraftOf(answered.value));
+      const left = answered.unpublished;
+      announce(left > 0 ? `Changed; ${left} user configs do not have it yet` : 'Published: clients see it now');
+      if (published === undefined) navigate(`/compose/${answered.value.id}`, { replace: true });
+    });
+  const remove = (): Promise<void> =>
+    run(async () => {
+      await ask(path, { method: 'DELETE', ifMatch: published?.etag });
+      announce(`${before.name} is gone`);
+      navigate('/compose');
+    });
+  const readAgain = (): Promise<void> =>
+    run(async () => {
+      setPublished(await ask<Composition>(path));
+      setOutdated(false);
+    });
+  const differences = differencesOf(before, draft);
+  return (
+    <form
+      aria-label="Composition"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void publish();
+      }}
+    >
+      <h1>{published === undefined ? 'New composition' : before.name}</h1>
+      <Field label="Name" value={draft.name} isRequired onChange={(name) => setDraft({ ...draft, name })} />
+      <Field
+        label="Description"
+        value={draft.description}
+        onChange={(description) => setDraft({ ...draft, description })}
+      />
+      <Loaded query={servers}>{(all) => <ToolPicker servers={all} draft={draft} onChange={setDraft} />}</Loaded>
+      <Field
+        label="Subjects"
+        rows={3}
+        value={draft.subjects}
+        help="Who may use it, one a line, as their tokens say. Nobody named: you alone."
+        onChange={(subjects) => setDraft({ ...draft, subjects })}
+      />
+      <Differences differences={differences} isNew={published === undefined} />
+      <Fault words={fault} />
+      {isOutdated && (
+        <button type="button" onClick={() => void readAgain()}>
+          Read it again, keep what I have picked, and show the difference
+        </button>
+      )}
+      <div class="actions">
+        <button class="main" disabled={isBusy || isOutdated || differences.length === 0}>
+          {isBusy ? 'Publishing …' : 'Publish'}
+        </button>
+        {published !== undefined && (
+          <>
+            <Link class="button" href={`/playground?composition=${published.value.id}`}>
+              Try it
+            </Link>
+            <button type="button" class="danger" onClick={() => setRemoving(true)}>
+              Delete
+            </button>
+          </>
+        )}
+      </div>
+      {isRemoving && (
+        <Confirmation
+          title={`Delete ${before.name}?`}
+          action="Delete"
+          onAnswer={(isMeant) => {
+            setRemoving(false);
+            if (isMeant) void remove();
+          }}
+        >
+          <p>Its subjects lose it at once: {published?.value.subjects.slice(0, 10).join(', ')}</p>
+        </Confirmation>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,32 @@
+// What publishing changes, line by line.
+import type { JSX } from 'preact';
+import type { Difference } from '../../model/composition-draft.js';
+import { Said } from '../../parts/said.js';
+
+const SHOWN_MAX = 200;
+const SIGN_WORDS = { '+': 'comes', '-': 'goes', '~': 'changes' } as const;
+
+interface DifferencesProps {
+  readonly differences: readonly Difference[];
+  readonly isNew: boolean;
+}
+
+export function Differences({ differences, isNew }: DifferencesProps): JSX.Element {
+  return (
+    <section aria-labelledby="differences">
+      <h2 id="differences">{isNew ? 'What will be published' : 'What is different from what is published'}</h2>
+      {differences.length === 0 ? (
+        <p class="note">Nothing.</p>
+      ) : (
+        <ul class="differences">
+          {differences.slice(0, SHOWN_MAX).map(({ sign, words }) => (
+            <li key={`${sign}${words}`} class={SIGN_WORDS[sign]}>
+              <span class="sign">{SIGN_WORDS[sign]}</span> <Said text={words} />
+            </li>
+          ))}
+          {differences.length > SHOWN_MAX && <li>and {differences.length - SHOWN_MAX} more</li>}
+        </ul>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,62 @@
+// All compositions: what each is made of, and for whom.
+import type { JSX } from 'preact';
+import { Link } from 'wouter-preact';
+import { askAll } from '../api/api.js';
+import { useQuery } from '../api/query.js';
+import type { Composition } from '../api/types.js';
+import { Loaded } from '../parts/notices.js';
+import { LongSaid } from '../parts/said.js';
+
+export function CompositionsPage(): JSX.Element {
+  const compositions = useQuery('compositions', () => askAll<Composition>('/compositions'));
+  return (
+    <>
+      <div class="heading">
+        <h1>Compositions</h1>
+        <Link href="/compose/new" class="button main">
+          Compose one
+        </Link>
+      </div>
+      <Loaded query={compositions}>
+        {(all) =>
+          all.length === 0 ? (
+            <p>
+              There is none yet. A composition is a server of your own, made of tools of others, for whom you choose.
+            </p>
+          ) : (
+            <ul class="items">
+              {all.map((composition) => (
+                <CompositionRow key={composition.id} composition={composition} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+function CompositionRow({ composition }: { readonly composition: Composition }): JSX.Element {
+  const { id, name, description, servers, subjects, missingTools } = composition;
+  const count = servers.reduce((sum, { tools }) => sum + tools.length, 0);
+  return (
+    <li>
+      <Link href={`/compose/${id}`}>{name}</Link>
+      <LongSaid text={description} max={200} />
+      <p class="note">
+        {count} tools of {servers.map((server) => server.name).join(', ')}; for {subjects.length}{' '}
+        {subjects.length === 1 ? 'subject' : 'subjects'}
+      </p>
+      {missingTools.length > 0 && (
+        <p class="note bad">
+          Not there now:{' '}
+          {missingTools
+            .slice(0, 5)
+            .map(({ server, tool }) => `${server} ${tool}`)
+            .join(', ')}
+          {missingTools.length > 5 && ` and ${missingTools.length - 5} more`}
+        </p>
+      )}
+    </li>
+  );
+}

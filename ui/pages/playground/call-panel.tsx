@@ -1,0 +1,104 @@
+// One tool, prompt or resource: its form, or the same as JSON, and what became of the last request.
+import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import type { McpSession } from '../../api/mcp.js';
+import { blankEntries, entriesOf, valueOf, type FieldFaults } from '../../model/form-values.js';
+import { requestFor, type Offer, type OfferKind } from '../../model/offers.js';
+import { formOf, type JsonObject } from '../../model/schema-form.js';
+import { Fault } from '../../parts/notices.js';
+import { LongSaid, Said } from '../../parts/said.js';
+import { SchemaForm } from '../../parts/schema-form.js';
+import { Run } from './run.js';
+import { RunView } from './run-view.js';
+
+interface CallPanelProps {
+  readonly session: McpSession;
+  readonly kind: OfferKind;
+  readonly offer: Offer;
+}
+
+const NO_FAULTS: FieldFaults = new Map();
+const ACTIONS = { tools: 'Call the tool', prompts: 'Get the prompt', resources: 'Read the resource' } as const;
+
+export function CallPanel({ session, kind, offer }: CallPanelProps): JSX.Element {
+  const fields = useMemo(() => formOf(offer.schema), [offer]);
+  const [entries, setEntries] = useState(() => blankEntries(fields));
+  const [text, setText] = useState<string>();
+  const [faults, setFaults] = useState(NO_FAULTS);
+  const [textFault, setTextFault] = useState('');
+  const [run, setRun] = useState<Run>();
+  const isJson = text !== undefined;
+  const send = (value: JsonObject): void => {
+    const { method, params } = requestFor(kind, offer, value);
+    setRun(new Run(session, method, params));
+  };
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const said = isJson ? objectIn(text) : valueOf(fields, entries);
+    setTextFault(typeof said === 'string' ? said : '');
+    if (typeof said === 'string') return;
+    setFaults(said.faults);
+    if (said.faults.size === 0) send(said.value);
+  };
+  const showForm = (): void => {
+    const said = objectIn(text ?? '{}');
+    setTextFault(typeof said === 'string' ? said : '');
+    if (typeof said === 'string') return;
+    setEntries(entriesOf(fields, said.value));
+    setText(undefined);
+  };
+  return (
+    <>
+      <h2>
+        <Said text={offer.name} max={128} />
+      </h2>
+      <LongSaid text={offer.description} />
+      <form onSubmit={submit} aria-label="Arguments" noValidate>
+        <div class="filters" role="group" aria-label="How to write the arguments">
+          <button type="button" aria-pressed={!isJson} onClick={showForm} disabled={!isJson}>
+            Form
+          </button>
+          <button
+            type="button"
+            aria-pressed={isJson}
+            disabled={isJson}
+            onClick={() => setText(JSON.stringify(valueOf(fields, entries).value, null, 2))}
+          >
+            JSON
+          </button>
+        </div>
+        {isJson ? (
+          <div class="field">
+            <label for="arguments">Arguments as JSON</label>
+            <textarea id="arguments" rows={8} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+          </div>
+        ) : fields.length === 0 ? (
+          <p class="note">There is nothing to fill in.</p>
+        ) : (
+          <SchemaForm {...{ fields, entries, faults }} onChange={setEntries} />
+        )}
+        <Fault words={textFault} />
+        {faults.size > 0 && <Fault words={`Look at: ${[...faults.keys()].join(', ').slice(0, 300)}`} />}
+        <div class="actions">
+          <button class="main" disabled={run?.state.value === 'underway'}>
+            {ACTIONS[kind]}
+          </button>
+        </div>
+      </form>
+      {run !== undefined && <RunView run={run} />}
+    </>
+  );
+}
+
+/** @returns what is wrong with it in words, when it is no object. */
+function objectIn(text: string): { readonly value: JsonObject; readonly faults: FieldFaults } | string {
+  try {
+    const value = JSON.parse(text) as unknown;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return { value: value as JsonObject, faults: NO_FAULTS };
+    }
+    return 'The arguments must be a JSON object';
+  } catch (error) {
+    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}

@@ -1,0 +1,46 @@
+// A result as far as it can be looked at: texts as text, pictures from what is in the answer and from nowhere else, the rest as JSON.
+import type { JSX } from 'preact';
+import { CodeBlock, LongSaid } from '../../parts/said.js';
+
+interface Block {
+  readonly type?: unknown;
+  readonly text?: unknown;
+  readonly data?: unknown;
+  readonly mimeType?: unknown;
+}
+
+interface Result {
+  readonly content?: unknown;
+  readonly isError?: unknown;
+  readonly structuredContent?: unknown;
+}
+
+const BLOCKS_MAX = 100;
+/** Pictures that cannot bring anything along. */
+const PICTURES = /^image\/(?:png|jpeg|gif|webp)$/;
+const PICTURE_CHARS_MAX = 4_000_000;
+
+export function Content({ result }: { readonly result: unknown }): JSX.Element {
+  const { content, isError, structuredContent } = (result ?? {}) as Result;
+  if (!Array.isArray(content)) return <CodeBlock label="Result" text={result} />;
+  return (
+    <div class={isError === true ? 'fault' : undefined}>
+      {isError === true && <p>The tool says that it has failed:</p>}
+      {content.slice(0, BLOCKS_MAX).map((block: unknown, index) => (
+        <BlockView key={index} block={block} />
+      ))}
+      {content.length > BLOCKS_MAX && <p class="note">{content.length - BLOCKS_MAX} more are in the exact answer.</p>}
+      {structuredContent !== undefined && <CodeBlock label="Structured content" text={structuredContent} />}
+    </div>
+  );
+}
+
+function BlockView({ block }: { readonly block: unknown }): JSX.Element {
+  const { type, text, data, mimeType } = (block ?? {}) as Block;
+  if (type === 'text') return <LongSaid text={text} max={5_000} />;
+  const isPicture = type === 'image' && typeof mimeType === 'string' && PICTURES.test(mimeType);
+  if (isPicture && typeof data === 'string' && data.length < PICTURE_CHARS_MAX) {
+    return <img class="picture" src={`data:${mimeType};base64,${data}`} alt="Picture in the result" />;
+  }
+  return <CodeBlock label="Part of the result" text={block} />;
+}

@@ -1,0 +1,104 @@
+// What an endpoint offers, kind by kind: searched, and one of them chosen.
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { useSearchParams } from 'wouter-preact';
+import { faultWords } from '../../api/api.js';
+import type { McpSession } from '../../api/mcp.js';
+import { offerKinds, offersOf, type Offer, type OfferKind } from '../../model/offers.js';
+import type { Target } from '../../model/targets.js';
+import { Fault } from '../../parts/notices.js';
+import { Said } from '../../parts/said.js';
+import { CallPanel } from './call-panel.js';
+
+interface OffersProps {
+  readonly session: McpSession;
+  readonly target: Target;
+  readonly reopen: () => void;
+}
+
+const SHOWN_MAX = 100;
+
+export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
+  const [params, setParams] = useSearchParams();
+  const kind = offerKinds.find((each) => each === params.get('kind')) ?? 'tools';
+  const [offers, setOffers] = useState<readonly Offer[]>();
+  const [fault, setFault] = useState('');
+  const [words, setWords] = useState('');
+  useEffect(() => {
+    let isWanted = true;
+    setOffers(undefined);
+    setFault('');
+    listOf(session, kind, target).then(
+      (listed) => isWanted && setOffers(listed),
+      (error: unknown) => isWanted && setFault(faultWords(error)),
+    );
+    return () => (isWanted = false);
+  }, [session, kind, target.key]);
+  const choose = (name: string | undefined, nextKind: OfferKind): void =>
+    setParams((known) => {
+      const next = new URLSearchParams(known);
+      next.delete('tool');
+      next.set('kind', nextKind);
+      if (name === undefined) next.delete('name');
+      else next.set('name', name);
+      return next;
+    });
+  // A link from a server's page names the tool as the server does.
+  const bareTool = params.get('tool');
+  const chosen = params.get('name') ?? (bareTool === null ? undefined : target.prefix + bareTool);
+  const offer = offers?.find(({ name }) => name === chosen);
+  const search = words.trim().toLowerCase();
+  const found = (offers ?? []).filter(({ name, title }) => `${name}\n${title}`.toLowerCase().includes(search));
+  return (
+    <div class="playground">
+      <div class="offers">
+        <div class="filters" role="group" aria-label="Kind">
+          {offerKinds.map((each) => (
+            <button key={each} type="button" aria-pressed={each === kind} onClick={() => choose(undefined, each)}>
+              {each}
+            </button>
+          ))}
+        </div>
+        <label class="inline">
+          Search {offers === undefined ? '' : `${offers.length} `}
+          {kind}
+          <input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+        </label>
+        <Fault words={fault} retry={reopen} />
+        {offers === undefined && fault === '' && <p class="note">Reading …</p>}
+        {offers?.length === 0 && <p class="note">There are none.</p>}
+        <ul class="items" aria-label={kind}>
+          {found.slice(0, SHOWN_MAX).map(({ name, title }) => (
+            <li key={name}>
+              <button
+                type="button"
+                class="quiet offer"
+                aria-current={name === chosen ? 'true' : undefined}
+                onClick={() => choose(name, kind)}
+              >
+                <Said text={name} max={128} />{' '}
+                {title !== '' && <span class="note">{<Said text={title} max={80} />}</span>}
+              </button>
+            </li>
+          ))}
+        </ul>
+        {found.length > SHOWN_MAX && <p class="note">{found.length - SHOWN_MAX} more: search to see them.</p>}
+      </div>
+      <div class="call">
+        {offer !== undefined ? (
+          <CallPanel key={`${kind} ${offer.name}`} session={session} kind={kind} offer={offer} />
+        ) : (
+          chosen !== undefined && offers !== undefined && <Fault words={`${chosen} is not offered here (any more)`} />
+        )}
+      </div>
+    </div>
+  );
+}
+
+async function listOf(session: McpSession, kind: OfferKind, target: Target): Promise<readonly Offer[]> {
+  if (kind !== 'resources') return offersOf(kind, await session.list(`${kind}/list`, kind), target);
+  return [
+    ...offersOf(kind, await session.list('resources/list', 'resources'), target),
+    ...offersOf(kind, await session.list('resources/templates/list', 'resourceTemplates'), target),
+  ];
+}

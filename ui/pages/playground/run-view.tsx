@@ -1,0 +1,108 @@
+// What became of a request: progress as it comes, questions, the answer, and both to the byte.
+import type { JSX } from 'preact';
+import type { RpcMessage } from '../../api/mcp.js';
+import { curlText } from '../../model/curl-text.js';
+import { announce } from '../../parts/announcements.js';
+import { Fault } from '../../parts/notices.js';
+import { CodeBlock, LongSaid, Said } from '../../parts/said.js';
+import { Content } from './content.js';
+import { QuestionForm } from './question-form.js';
+import type { Run } from './run.js';
+
+const STATE_WORDS = { underway: 'Under way', answered: 'Answered', failed: 'Failed', cancelled: 'Cancelled' } as const;
+
+export function RunView({ run }: { readonly run: Run }): JSX.Element {
+  const { state, headMs, totalMs, fault, questions, notices } = run;
+  const told = [
+    headMs.value !== undefined && `first byte after ${Math.round(headMs.value)} ms`,
+    totalMs.value !== undefined && `all of it after ${Math.round(totalMs.value)} ms`,
+  ].filter((words) => words !== false);
+  return (
+    <section aria-labelledby="outcome">
+      <div role="status">
+        <h2 id="outcome">{STATE_WORDS[state.value]}</h2>
+        {told.length > 0 && <p class="note">{told.join(', ')}</p>}
+      </div>
+      {state.value === 'underway' && (
+        <button type="button" onClick={() => void run.cancel()}>
+          Cancel the request
+        </button>
+      )}
+      {questions.value.map((question) => (
+        <QuestionForm key={question.id} run={run} question={question} />
+      ))}
+      {notices.value.length > 0 && (
+        <ol class="notices" aria-label="What came before the answer">
+          {notices.value.map((notice, index) => (
+            <Notice key={index} notice={notice} />
+          ))}
+        </ol>
+      )}
+      <Fault words={fault.value} />
+      <Answer run={run} />
+      <Bytes run={run} />
+    </section>
+  );
+}
+
+function Notice({ notice: { method, params = {} } }: { readonly notice: RpcMessage }): JSX.Element {
+  const { progress, total, message, level, data } = params;
+  if (method === 'notifications/progress') {
+    const isMeasured = typeof progress === 'number' && typeof total === 'number' && total > 0;
+    return (
+      <li>
+        {isMeasured && <progress value={progress} max={total} aria-label="Progress" />}{' '}
+        <Said text={`${String(progress)}${isMeasured ? ` of ${total}` : ''}`} max={40} /> <Said text={message} />
+      </li>
+    );
+  }
+  return (
+    <li>
+      <Said text={level ?? method} max={40} /> <LongSaid text={method === 'notifications/message' ? data : params} />
+    </li>
+  );
+}
+
+function Answer({ run }: { readonly run: Run }): JSX.Element | null {
+  const answer = run.answer.value;
+  if (answer === undefined) return null;
+  const { error, result } = answer;
+  if (error !== undefined) {
+    return (
+      <div class="fault" role="alert">
+        <p>
+          <Said text={error.message} max={2_000} /> <span class="note">code {String(error.code ?? 'missing')}</span>
+        </p>
+        {error.data !== undefined && <CodeBlock label="Data of the error" text={error.data} />}
+      </div>
+    );
+  }
+  return <Content result={result} />;
+}
+
+function Bytes({ run }: { readonly run: Run }): JSX.Element {
+  const wire = run.wire.value;
+  const copy = async (text: string): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text);
+      announce('Copied. The token is not in it: set SWITCHYARD_TOKEN first');
+    } catch {
+      announce('The browser does not let the page copy: take it from below');
+    }
+  };
+  if (wire === undefined) return <></>;
+  const head = Object.entries(wire.headers).map(([name, value]) => `${name}: ${value}`);
+  return (
+    <details>
+      <summary>Exact request and answer</summary>
+      <h3>Request</h3>
+      <CodeBlock label="Request" text={`POST ${wire.url}\n${head.join('\n')}\n\n${wire.body}`} />
+      <button type="button" onClick={() => void copy(curlText(wire))}>
+        Copy as curl
+      </button>
+      <CodeBlock label="As curl" text={curlText(wire)} />
+      <h3>Answer, status {run.status.value || 'not there yet'}</h3>
+      <CodeBlock label="Answer" text={run.text.value} />
+    </details>
+  );
+}

@@ -1,0 +1,99 @@
+// One request of the playground, from its sending to its end: what was sent, what came, and how long it took.
+import { signal } from '@preact/signals';
+import { faultWords } from '../../api/api.js';
+import type { McpSession, RpcMessage, Wire } from '../../api/mcp.js';
+
+export type RunState = 'underway' | 'answered' | 'failed' | 'cancelled';
+
+export interface Question {
+  readonly id: string | number;
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** More of an answer is not kept as it came; it is read all the same. */
+const TEXT_CHARS_MAX = 1_000_000;
+const NOTICES_MAX = 200;
+
+export class Run {
+  readonly state = signal<RunState>('underway');
+  readonly wire = signal<Wire | undefined>(undefined);
+  readonly text = signal('');
+  readonly status = signal(0);
+  readonly notices = signal<readonly RpcMessage[]>([]);
+  readonly questions = signal<readonly Question[]>([]);
+  readonly answer = signal<RpcMessage | undefined>(undefined);
+  readonly fault = signal('');
+  readonly headMs = signal<number | undefined>(undefined);
+  readonly totalMs = signal<number | undefined>(undefined);
+  readonly #session: McpSession;
+  readonly #abort = new AbortController();
+  readonly #startedAtMs = performance.now();
+  readonly #requestId: number;
+
+  constructor(session: McpSession, method: string, params: Readonly<Record<string, unknown>>) {
+    this.#session = session;
+    const { id, answer } = session.send(
+      method,
+      params,
+      {
+        onWire: (wire) => (this.wire.value = wire),
+        onHead: (status) => {
+          this.status.value = status;
+          this.headMs.value = performance.now() - this.#startedAtMs;
+        },
+        onText: (text) => (this.text.value = (this.text.peek() + text).slice(0, TEXT_CHARS_MAX)),
+        onMessage: (message) => this.#hear(message),
+      },
+      this.#abort.signal,
+    );
+    this.#requestId = id;
+    session.onMessage = (message) => this.#hear(message);
+    void this.#settle(answer);
+  }
+
+  /** The server is told; whoever hears nothing of it is left. */
+  async cancel(): Promise<void> {
+    if (this.state.value !== 'underway') return;
+    this.state.value = 'cancelled';
+    await this.#session.cancel(this.#requestId).catch(() => {});
+    this.#abort.abort();
+  }
+
+  async reply(question: Question, reply: { readonly result: object } | { readonly error: object }): Promise<void> {
+    this.questions.value = this.questions.value.filter((each) => each !== question);
+    try {
+      await this.#session.reply(question.id, reply);
+    } catch (error) {
+      this.fault.value = faultWords(error);
+    }
+  }
+
+  async #settle(answer: Promise<RpcMessage>): Promise<void> {
+    try {
+      const message = await answer;
+      this.answer.value = message;
+      if (this.state.value === 'underway') this.state.value = message.error === undefined ? 'answered' : 'failed';
+    } catch (error) {
+      if (this.state.value !== 'cancelled') {
+        this.fault.value = faultWords(error);
+        this.state.value = 'failed';
+      }
+    }
+    this.questions.value = [];
+    this.#session.onMessage = undefined;
+    this.totalMs.value = performance.now() - this.#startedAtMs;
+  }
+
+  #hear(message: RpcMessage): void {
+    const { id, method, params = {} } = message;
+    if (id === undefined || method === undefined) {
+      this.notices.value = [...this.notices.value, message].slice(-NOTICES_MAX);
+    } else if (method === 'elicitation/create' || method === 'sampling/createMessage') {
+      this.questions.value = [...this.questions.value, { id, method, params }];
+    } else {
+      const error = { code: -32_601, message: `the console does not answer ${method}` };
+      void this.#session.reply(id, method === 'ping' ? { result: {} } : { error }).catch(() => {});
+    }
+  }
+}
