@@ -4,6 +4,7 @@ import type {
   AnswerOptions,
   ConnectionOptions,
   DataplaneOptions,
+  EraOptions,
   ListenAddress,
   ShareOptions,
   StoreOptions,
@@ -33,6 +34,7 @@ export interface ControlPlaneOptions {
   readonly token: TokenOptions;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
+  readonly eras: EraOptions;
   readonly shares: ShareOptions;
   readonly composerShares: ComposerShares;
   readonly connections: ConnectionOptions;

@@ -81,6 +81,13 @@ export interface UpstreamOptions {
   readonly secretKeys: readonly string[];
 }
 
+/** Which of MCP's eras clients are served in. */
+export interface EraOptions {
+  readonly served: 'both' | 'legacy' | 'modern';
+  /** After so long without a request a session ends that only modern requests share. */
+  readonly leaseIdleTimeoutMs: number;
+}
+
 /** How answers go to callers. */
 export interface AnswerOptions {
   /** After so long the head of an event stream goes ahead of an answer. */
@@ -155,6 +162,7 @@ export interface DataplaneOptions {
   readonly token: TokenOptions;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
+  readonly eras: EraOptions;
   readonly shares: ShareOptions;
   readonly connections: ConnectionOptions;
   /** Exact origins, as in `https://app.example`. */

@@ -10,6 +10,7 @@ import { arrangeShares } from './share-options.js';
 import {
   arrangeAnswers,
   arrangeConnections,
+  arrangeEras,
   arrangeProtectedResource,
   arrangeStore,
   arrangeToken,
@@ -38,6 +39,7 @@ export function loadControlPlaneOptions(
     protectedResource: arrangeProtectedResource(values),
     upstream: arrangeUpstream(values),
     answers: arrangeAnswers(values),
+    eras: arrangeEras(values),
     traces: arrangeTraces(values),
     memoryBytes,
     composerShares: arrangeComposerShares(values),

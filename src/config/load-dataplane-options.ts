@@ -10,6 +10,7 @@ import { arrangeShares } from './share-options.js';
 import {
   arrangeAnswers,
   arrangeConnections,
+  arrangeEras,
   arrangeProtectedResource,
   arrangeStore,
   arrangeToken,
@@ -83,6 +84,7 @@ function arrange(values: Values): DataplaneOptions {
     protectedResource: arrangeProtectedResource(values),
     upstream: arrangeUpstream(values),
     answers: arrangeAnswers(values),
+    eras: arrangeEras(values),
     traces: arrangeTraces(values),
     shares: arrangeShares(values, workerMemoryBytes),
     connections: arrangeConnections(values),

@@ -4,6 +4,7 @@ import { limits } from '../shared/limits.js';
 import type { OptionTable } from './option.js';
 import { secretsKeyFileOption, upstreamModeOption, upstreamOptions } from './table/backend-options.js';
 import { answerOptions } from './table/answer-options.js';
+import { eraOptions } from './table/era-options.js';
 import {
   addressOptions,
   adminOptions,
@@ -35,6 +36,7 @@ export const planeOptionTable = {
   ...tokenMintingOptions,
   ...upstreamOptions,
   ...answerOptions,
+  ...eraOptions,
   ...traceOptions,
 } as const satisfies OptionTable;
 

@@ -2,6 +2,7 @@
 // the shape that everything after start-up sees.
 import type {
   AnswerOptions,
+  EraOptions,
   TraceOptions,
   ConnectionOptions,
   RedisTls,
@@ -157,6 +158,10 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
 export function arrangeTraces(values: Values): TraceOptions | undefined {
   const endpoint = values['traces-endpoint'];
   return endpoint === undefined ? undefined : { endpoint, sampleRatio: values['traces-sample-ratio'] };
+}
+
+export function arrangeEras(values: Values): EraOptions {
+  return { served: values['protocol-eras'], leaseIdleTimeoutMs: values['lease-idle-timeout'] };
 }
 
 export function arrangeAnswers(values: Values): AnswerOptions {

@@ -96,6 +96,7 @@ export class ControlPlane {
       compositions,
       upstream,
       answers: options.answers,
+      eras: options.eras,
       storedSecrets,
       shares: options.shares,
       connections,

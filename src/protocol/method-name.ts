@@ -21,6 +21,8 @@ const KNOWN_NAMES = [
   'tasks/result',
   'tasks/cancel',
   'tasks/list',
+  'server/discover',
+  'subscriptions/listen',
   'roots/list',
   'sampling/createMessage',
   'elicitation/create',

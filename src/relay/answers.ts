@@ -4,7 +4,7 @@ import { limits } from '../shared/limits.js';
 import type { Refusal } from '../shared/refusals.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { Exchange } from './exchange.js';
-import type { AnswerFrame } from './list-merge/merge.js';
+import type { AnswerFrame, ListDress } from './list-merge/merge.js';
 import { EventPieces, PartPieces } from './piece-source.js';
 import { Sending } from './sending.js';
 import { faultReason, type UpstreamFault } from '../upstream/upstream-fault.js';
@@ -67,9 +67,9 @@ export function errorMessage(id: IdSpan, error: RpcError): Buffer {
  * What has to be written around a result for it to be the exchange's answer.
  * @param isStreaming whether its event stream is open already.
  */
-export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean): AnswerFrame {
+export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, dress?: ListDress): AnswerFrame {
   const head = `${HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
-  return { head, form: isStreaming || takesEventsOnly(exchange) ? 'event' : 'message' };
+  return { head, form: isStreaming || takesEventsOnly(exchange) ? 'event' : 'message', dress };
 }
 
 /** Gives a whole JSON-RPC answer: one JSON object unless the caller takes event streams only (decisions 2.2). */
@@ -104,9 +104,15 @@ export function answerInForm(exchange: Exchange, bytes: Buffer, sessionId?: stri
   }
 }
 
-export function answerError(exchange: Exchange, id: IdSpan, error: RpcError): void {
+/** @param status of HTTP: what is not 200 goes as one JSON object, whatever the caller takes. */
+export function answerError(exchange: Exchange, id: IdSpan, error: RpcError, status = 200): void {
   exchange.watcher?.onOutcome('rpc-error', error.code, -1);
-  answer(exchange, errorMessage(id, error));
+  answerWithStatus(exchange, errorMessage(id, error), status);
+}
+
+export function answerWithStatus(exchange: Exchange, message: Buffer, status: number): void {
+  if (status === 200) answer(exchange, message);
+  else exchange.respond(status, 'application/json', message);
 }
 
 /** Refuses a request before, or instead of, answering it as JSON-RPC. */

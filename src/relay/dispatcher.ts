@@ -7,6 +7,7 @@ import {
   type ClientMessage,
   type ClientReading,
 } from '../protocol/json-rpc.js';
+import type { ModernEnvelope } from '../protocol/modern-envelope.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { refusals, rpcCodes } from '../shared/refusals.js';
@@ -27,6 +28,7 @@ import { MethodSearch } from './method-search.js';
 import { metadataFor } from './passthrough.js';
 import { onSubscribing } from './subscribing.js';
 import { RelayedRequest } from './relayed-request.js';
+import { answerOwnError, LEGACY_FORM, type RequestForm } from './request-form.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
 import { hasRoom } from './request-room.js';
 import type { Session } from './session.js';
@@ -35,10 +37,19 @@ import { isTargetMethod, readTarget, silenceMsMax, type Target, type TargetMetho
 const SUBSCRIPTIONS_FULL = { code: rpcCodes.refused, message: 'Too many subscriptions in this session' };
 const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list could not be merged' };
 
+export type ModernTaker = (
+  caller: Caller,
+  exchange: Exchange,
+  message: ClientMessage,
+  envelope: ModernEnvelope,
+) => void;
+
 export class Dispatcher {
   readonly #context: UpstreamContext;
   readonly #merger: ListMerger;
   readonly #logger: Logger;
+  /** Given a message that has come in a session and says that it needs none; without it there is no such thing. */
+  onModern: ModernTaker | undefined = undefined;
   /** Virtual hosts whose unreachable tools were logged already. */
   readonly #reported = new WeakSet<CompiledVirtualHost>();
 
@@ -71,6 +82,8 @@ export class Dispatcher {
 
   #onMessage(caller: Caller, session: Session, exchange: Exchange, message: ClientReading): void {
     if (typeof message === 'string') refuseUnread(exchange, message);
+    else if (message.kind !== 'batch' && message.envelope !== undefined && this.onModern !== undefined)
+      this.onModern(caller, exchange, message, message.envelope);
     else if (message.kind === 'request') this.request(caller, session, exchange, message);
     else if (message.kind === 'batch')
       answerBatch(this.#context.answerMemory, session, exchange, message, (part, virtualHost = caller.virtualHost) =>
@@ -84,12 +97,12 @@ export class Dispatcher {
     const { method } = message;
     if (method !== 'ping') session.onReady();
     if (isTargetMethod(method)) {
-      this.#relayRequest(method, caller, session, exchange, message);
+      this.relayRequest(method, caller, session, exchange, message, LEGACY_FORM);
       return;
     }
     const kind = listKindOf(method);
     if (kind !== undefined) {
-      this.#list(kind, caller, session, exchange, message);
+      this.list(kind, caller, session, exchange, message, LEGACY_FORM);
       return;
     }
     switch (method) {
@@ -133,7 +146,7 @@ export class Dispatcher {
     } else {
       const outgoing = { body: exchange.request.body };
       const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
-      this.#relayTo(target, session, exchange, message, '');
+      this.#relayTo(target, session, exchange, message, '', LEGACY_FORM);
     }
   }
 
@@ -153,17 +166,25 @@ export class Dispatcher {
     else refuse(exchange, refusal);
   }
 
-  #list(kind: ListKind, caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+  /** Takes a request for a list. */
+  list(
+    kind: ListKind,
+    caller: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+  ): void {
     exchange.watcher?.onIdentified(kind.method, '', '');
     const id = idOf(exchange, message);
     if (message.cursorStart !== -1) {
       // The list is complete, so no cursor is ever given out (S35).
-      answerError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' });
+      answerOwnError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' }, form);
       return;
     }
     if (!hasRoom(session, exchange, id)) return;
     const { virtualHost } = caller;
-    const work = new ListInFlight(id, exchange);
+    const work = new ListInFlight(id, exchange, form);
     session.begin(work);
     listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
       session.finish(work);
@@ -179,24 +200,33 @@ export class Dispatcher {
     });
   }
 
-  #relayRequest(
+  /** Takes a request for what one backend has. */
+  relayRequest(
     method: TargetMethod,
     caller: Caller,
     session: Session,
     exchange: Exchange,
     message: ClientMessage,
+    form: RequestForm,
   ): void {
     const { target, name } = readTarget(method, caller.virtualHost, exchange.request.body, message);
     if ('error' in target) {
       exchange.watcher?.onIdentified(method, '', name);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
-      answerError(exchange, idOf(exchange, message), isUndeclared ? methodNotFound(method) : target.error);
+      answerOwnError(exchange, idOf(exchange, message), isUndeclared ? methodNotFound(method) : target.error, form);
       return;
     }
-    this.#relayTo(target, session, exchange, message, name);
+    this.#relayTo(target, session, exchange, message, name, form);
   }
 
-  #relayTo(target: Target, session: Session, exchange: Exchange, message: ClientMessage, name: string): void {
+  #relayTo(
+    target: Target,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    name: string,
+    form: RequestForm,
+  ): void {
     const { backend, outgoing, gate, uriPlaces, taskPlaces } = target;
     const { method } = message;
     const id = idOf(exchange, message);
@@ -219,6 +249,7 @@ export class Dispatcher {
       metadata,
       deadlines: this.#context.deadlines,
       idleTimeoutMs: silenceMsMax(method, this.#context.options),
+      form,
     });
     request.start();
   }

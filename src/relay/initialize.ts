@@ -78,7 +78,7 @@ function kindFault(name: string, node: number, kind: 'string' | 'object'): strin
 }
 
 /**
- * Opens every backend's upstream session; `done` gets the result for the caller, as JSON. A backend that takes longer than
+ * Opens every backend's upstream session; `done` gets those that are not there. A backend that takes longer than
  * the patience goes on being opened behind the caller's back: whoever needs it next waits for it there.
  */
 export function openUpstreams(
@@ -86,14 +86,13 @@ export function openUpstreams(
   session: Session,
   virtualHost: CompiledVirtualHost,
   exchange: Exchange,
-  protocolVersion: string,
-  done: (result: string) => void,
+  done: (unavailable: readonly UnavailableBackend[]) => void,
 ): void {
   const unavailable: UnavailableBackend[] = [];
   const pending = new Set(virtualHost.backends.values());
   const finish = (): void => {
     patience.cancel();
-    done(initializeResult(session, virtualHost, protocolVersion, unavailable));
+    done(unavailable);
   };
   const settle = (backend: CompiledBackend, fault: UpstreamFault | undefined): void => {
     if (!pending.delete(backend)) return;
@@ -116,12 +115,19 @@ export function openUpstreams(
   });
 }
 
-function initializeResult(
+/** What the backends that are there say of themselves, as one. */
+export interface MergedGreeting {
+  /** Bits of `capability`. */
+  readonly capabilities: number;
+  /** JSON, with a comma before it; `''` for none. */
+  readonly instructionsMember: string;
+}
+
+export function mergeGreetings(
   session: Session,
   virtualHost: CompiledVirtualHost,
-  protocolVersion: string,
   unavailable: readonly UnavailableBackend[],
-): string {
+): MergedGreeting {
   // An unavailable backend may turn out to have tools, and a caller that was told there are none would never ask.
   let capabilities = unavailable.length > 0 ? capability.tools : 0;
   const instructions: string[] = [];
@@ -133,10 +139,21 @@ function initializeResult(
   }
   // Most say nothing more, and who opens sessions often should pay for no more.
   const said = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
+  return { capabilities, instructionsMember: said };
+}
+
+/** The result for the caller, as JSON. */
+export function initializeResult(
+  session: Session,
+  virtualHost: CompiledVirtualHost,
+  protocolVersion: string,
+  unavailable: readonly UnavailableBackend[],
+): string {
+  const { capabilities, instructionsMember } = mergeGreetings(session, virtualHost, unavailable);
   const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
   // The union of what the backends declare, cut to what is relayed (decisions 2.4).
   const told = withExperimental(capabilitiesJson(capabilities), experimentalJson(session.upstreams, virtualHost));
-  return `{"protocolVersion":"${protocolVersion}","capabilities":${told},"serverInfo":${SERVER_INFO}${said}${meta}}`;
+  return `{"protocolVersion":"${protocolVersion}","capabilities":${told},"serverInfo":${SERVER_INFO}${instructionsMember}${meta}}`;
 }
 
 function withExperimental(capabilities: string, experimental: string): string {

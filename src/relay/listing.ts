@@ -4,7 +4,7 @@ import { encodeEvent, keepAliveComment } from '../protocol/event-stream.js';
 import type { ListKind } from '../protocol/list-kinds.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
-import { answerError, answerFrame, errorMessage, type RpcError } from './answers.js';
+import { answerFrame, errorMessage, type RpcError } from './answers.js';
 import { backendTurns } from './backend-turns.js';
 import type { Exchange } from './exchange.js';
 import type { ListMerger } from './list-merge/list-merger.js';
@@ -13,6 +13,7 @@ import type { ReadPage } from './list-merge/answer-reading.js';
 import type { AnswerFrame, BackendPages } from './list-merge/merge.js';
 import type { MergedList } from './list-merge/merged-list.js';
 import { metadataFor } from './passthrough.js';
+import { answerOwnError, type RequestForm } from './request-form.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { Session } from './session.js';
 import type { UnavailableBackend } from './unavailable.js';
@@ -41,13 +42,16 @@ export class ListInFlight extends RequestInFlight {
   /** What is asked of the backends for it. */
   readonly readers: ListPages[] = [];
   readonly #exchange: Exchange;
+  readonly #form: RequestForm;
   #isStreaming = false;
   #isMerging = false;
 
-  constructor(id: IdSpan, exchange: Exchange) {
+  constructor(id: IdSpan, exchange: Exchange, form: RequestForm) {
     super();
     this.id = id;
     this.#exchange = exchange;
+    this.#form = form;
+    if (form.endsWithCaller) exchange.onAbort = () => this.#abortReaders();
   }
 
   /** The head of an event stream has been sent: the answer is to be its event. */
@@ -58,7 +62,7 @@ export class ListInFlight extends RequestInFlight {
   /** Everybody has answered: the list will be here soon, in this form. */
   onMerging(): AnswerFrame {
     this.#isMerging = true;
-    return answerFrame(this.#exchange, this.id, this.#isStreaming);
+    return answerFrame(this.#exchange, this.id, this.#isStreaming, this.#form.listDress);
   }
 
   /** Without an id, behind which nothing could be kept: a list that did not arrive is asked for again. */
@@ -73,7 +77,7 @@ export class ListInFlight extends RequestInFlight {
 
   fail(error: RpcError): void {
     if (!this.#isStreaming) {
-      answerError(this.#exchange, this.id, error);
+      answerOwnError(this.#exchange, this.id, error, this.#form);
       return;
     }
     this.#exchange.watcher?.onOutcome('rpc-error', error.code, -1);
@@ -86,7 +90,11 @@ export class ListInFlight extends RequestInFlight {
 
   endWithSession(): void {
     this.fail(SESSION_ENDED);
-    // A backend need not end an answer that nobody reads, and its connection is wanted back.
+    this.#abortReaders();
+  }
+
+  /** A backend need not end an answer that nobody reads, and its connection is wanted back. */
+  #abortReaders(): void {
     for (const reader of this.readers) reader.abort();
   }
 }

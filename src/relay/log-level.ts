@@ -3,6 +3,7 @@
 // Cold.
 import { capability } from '../protocol/capabilities.js';
 import { readMember } from '../protocol/json-member-text.js';
+import { severityOf } from '../protocol/log-levels.js';
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
@@ -17,10 +18,6 @@ import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { IdSpan, RequestHandler } from '../upstream/rpc-request.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { RequestMetadata } from '../upstream/request-metadata.js';
-
-const LEVELS: ReadonlySet<string> = new Set([
-  ...['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'],
-]);
 
 const INVALID: RpcError = {
   code: rpcCodes.invalidParams,
@@ -46,7 +43,7 @@ export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): bo
   const { body } = exchange.request;
   const params = body.subarray(message.paramsStart, message.paramsEnd);
   const level = message.paramsStart === -1 ? undefined : readMember(params, 'level');
-  if (level === undefined || !LEVELS.has(level) || params.length > limits.logLevelParamsBytesMax) {
+  if (level === undefined || severityOf(level) === -1 || params.length > limits.logLevelParamsBytesMax) {
     answerError(exchange, id, INVALID);
     return true;
   }

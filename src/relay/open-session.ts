@@ -7,7 +7,7 @@ import { rpcCodes } from '../shared/refusals.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import { answer, answerError, refuse, resultMessage } from './answers.js';
 import type { Exchange } from './exchange.js';
-import { openUpstreams, readInitializeParams } from './initialize.js';
+import { initializeResult, openUpstreams, readInitializeParams } from './initialize.js';
 import type { Caller } from './caller.js';
 import { Session } from './session.js';
 import type { Sessions } from './sessions.js';
@@ -40,7 +40,8 @@ export function openSession(
   }
   session.applyConfig(virtualHost, exchange.request);
   account.requests.take(1);
-  openUpstreams(context, session, virtualHost, exchange, params.protocolVersion, (result) => {
+  openUpstreams(context, session, virtualHost, exchange, (unavailable) => {
+    const result = initializeResult(session, virtualHost, params.protocolVersion, unavailable);
     const end = (): void => {
       account.requests.give(1);
       // A caller that went away never learns the id: nobody could use or end the session.

@@ -1,6 +1,6 @@
 // The MCP multiplexer. It takes an admitted caller's exchange and gives it to the method's own file; here the
 // downstream side and the upstream side meet. It knows no HTTP server and no token.
-import type { AnswerOptions, UpstreamOptions } from '../config/dataplane-options.js';
+import type { AnswerOptions, EraOptions, UpstreamOptions } from '../config/dataplane-options.js';
 import {
   readClientMessage,
   readLargeClientMessage,
@@ -12,16 +12,19 @@ import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { createMessageMemories, type MessageMemory } from '../shared/message-memory.js';
-import { LATEST_PROTOCOL_VERSION } from '../protocol/protocol-versions.js';
-import { methodUnknown, refusals } from '../shared/refusals.js';
+import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
+import { methodUnknown, refusals, type Refusal } from '../shared/refusals.js';
 import { answerError, refuse } from './answers.js';
 import { isClientMethod } from './client-methods.js';
+import { eraOf, type ServedEras } from './era.js';
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { SESSION_ENDED } from './listing.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import type { Caller } from './caller.js';
 import { Dispatcher, idOf } from './dispatcher.js';
+import { Leases } from './modern/leases.js';
+import { ModernDoor } from './modern/modern-door.js';
 import { openSession, type OpeningMeans } from './open-session.js';
 import { openStream } from './open-stream.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
@@ -43,6 +46,10 @@ import { Endpoints, type OriginView } from '../upstream/reach/endpoints.js';
 import type { UpstreamFaultKind } from '../upstream/upstream-fault.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 
+/** What a body must have somewhere that says it needs no session. */
+const VERSION_WORD = Buffer.from('protocolVersion');
+const postOnly: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'POST, OPTIONS'] };
+
 export interface RelayOptions {
   readonly http: HttpUpstream;
   /** For backends' streams; the same when not given. */
@@ -52,6 +59,7 @@ export interface RelayOptions {
   readonly deadlines: DeadlineWheel;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
+  readonly eras: EraOptions;
   /** Of backends; those that are in the store cannot be had without it. */
   readonly storedSecrets?: Pick<StoredSecrets, 'read'> | undefined;
   /** What each subject uses of this process. */
@@ -82,6 +90,9 @@ export class Relay {
   readonly #directory: SessionDirectory | undefined;
   readonly #adoption: Adoption | undefined;
   readonly #isSessionOptional: boolean;
+  readonly #eras: ServedEras;
+  /** For the era without sessions, where that is served. */
+  readonly #door: ModernDoor | undefined;
   #isDraining = false;
   #isRetired = false;
   readonly #logger: Logger;
@@ -136,7 +147,22 @@ export class Relay {
     this.#merger = new ListMerger(deadlines, options.accounts, logger);
     this.#dispatcher = new Dispatcher(this.#context, this.#merger, logger);
     this.#isSessionOptional = options.isSessionOptional ?? false;
+    this.#eras = options.eras.served;
+    this.#door = this.#openDoor(options);
     this.#logger = logger;
+  }
+
+  #openDoor({ accounts, eras }: RelayOptions): ModernDoor | undefined {
+    if (eras.served === 'legacy') return undefined;
+    const dispatcher = this.#dispatcher;
+    const leases = new Leases(this.#sessions, accounts, eras.leaseIdleTimeoutMs);
+    const door = new ModernDoor({ context: this.#context, leases, dispatcher, eras: eras.served });
+    dispatcher.onModern = (caller, exchange, message, envelope) => {
+      // One of several in an array is none (M03).
+      if (exchange.isPart) refuseMessage(exchange, refusals.batchRefused, message);
+      else door.take(caller, exchange, message, envelope);
+    };
+    return door;
   }
 
   get sessionCount(): number {
@@ -164,18 +190,33 @@ export class Relay {
 
   /** Takes a complete request; the exchange gets exactly one answer, now or later. */
   handle(caller: Caller, exchange: Exchange): void {
-    const { sessionId, method } = exchange.request;
-    if (sessionId === '') {
-      if (method === 'POST') this.#postWithoutSession(caller, exchange);
-      else refuse(exchange, refusals.sessionMissing);
-      return;
-    }
+    const { sessionId, method, mirror } = exchange.request;
+    const isPost = method === 'POST';
+    if (isPost && (sessionId === '' || isOtherVersion(mirror.protocolVersion) || this.#eras === 'modern'))
+      this.#readFirst(caller, exchange, (message) => this.#onFirst(caller, exchange, message));
+    else if (!isPost && this.#eras === 'modern') refuse(exchange, postOnly);
+    else if (sessionId === '') refuse(exchange, refusals.sessionMissing);
+    else this.#ofSession(caller, exchange);
+  }
+
+  #ofSession(caller: Caller, exchange: Exchange): void {
+    const { sessionId, method, body } = exchange.request;
     const session = this.#sessions.find(sessionId, caller.subject, caller.virtualHost.id);
     // What is in flight here is of the session as it was.
     if (session !== undefined && (this.#isRetired || !session.isStale)) this.#inSession(caller, session, exchange);
-    else if (this.#adoption === undefined || this.#isRetired) refuseMessage(exchange, refusals.sessionUnknown);
+    else if (session === undefined && method === 'POST' && this.#door !== undefined && body.includes(VERSION_WORD)) {
+      this.#readFirst(caller, exchange, (message) => {
+        if (!this.#tryModern(caller, exchange, message)) this.#adopt(caller, undefined, exchange);
+      });
+    } else this.#adopt(caller, session, exchange);
+  }
+
+  /** @param stale as it was here, before another process has changed it. */
+  #adopt(caller: Caller, stale: Session | undefined, exchange: Exchange): void {
+    const { sessionId } = exchange.request;
+    if (this.#adoption === undefined || this.#isRetired) refuseMessage(exchange, refusals.sessionUnknown);
     else {
-      this.#adoption.find(sessionId, caller, session, (found) => {
+      this.#adoption.find(sessionId, caller, stale, (found) => {
         if (found instanceof Session) this.#inSession(caller, found, exchange);
         else refuseMessage(exchange, found);
       });
@@ -224,13 +265,35 @@ export class Relay {
     return count;
   }
 
-  #postWithoutSession(caller: Caller, exchange: Exchange): void {
+  #readFirst({ subject }: Caller, exchange: Exchange, done: (message: ClientReading) => void): void {
     const { body } = exchange.request;
-    if (body.length <= limits.readAtOnceBytesMax) this.#onFirst(caller, exchange, readClientMessage(body));
-    else readLargeClientMessage(caller.subject, body, (message) => this.#onFirst(caller, exchange, message));
+    if (body.length <= limits.readAtOnceBytesMax) done(readClientMessage(body));
+    else readLargeClientMessage(subject, body, done);
   }
 
+  /** A message that is in no session, or whose headers say that it needs none. */
   #onFirst(caller: Caller, exchange: Exchange, message: ClientReading): void {
+    if (this.#tryModern(caller, exchange, message)) return;
+    const { sessionId } = exchange.request;
+    if (sessionId === '') this.#onLegacyFirst(caller, exchange, message);
+    else refuseMessage(exchange, refusals.protocolVersionUnsupported, message);
+  }
+
+  /** @returns whether the message was of the era without sessions, or there is no other one here: then it is answered. */
+  #tryModern(caller: Caller, exchange: Exchange, message: ClientReading): boolean {
+    const door = this.#door;
+    if (door === undefined) return false;
+    const era = eraOf(message, exchange.request.mirror.protocolVersion);
+    if (era === 'legacy' && this.#eras !== 'modern') return false;
+    if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
+    else if (message.kind === 'response') refuseMessage(exchange, refusals.notJsonRpc, message);
+    else if (message.envelope !== undefined) door.take(caller, exchange, message, message.envelope);
+    else if (era === 'unclaimed') door.refuseUnclaimed(exchange, message);
+    else door.refuseLegacy(exchange, message);
+    return true;
+  }
+
+  #onLegacyFirst(caller: Caller, exchange: Exchange, message: ClientReading): void {
     if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
     else if (message.method === 'initialize') openSession(this.#context, this.#means, caller, exchange, message);
@@ -287,4 +350,9 @@ export class Relay {
     // Not 202: SDKs report that as a session that could not be ended.
     exchange.respond(200, '', '');
   }
+}
+
+/** Whether a header names a version that is not of a session. */
+function isOtherVersion(version: string): boolean {
+  return version !== '' && !PROTOCOL_VERSIONS.has(version);
 }

@@ -3,57 +3,41 @@
 import { capability } from '../protocol/capabilities.js';
 import { errorCodeIn, isToolError } from '../protocol/answer-outcome.js';
 import { sameId, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
-import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
+import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import { joined } from '../shared/short-memory.js';
-import { answer, answerInParts, backendFailed, CANCELLED, errorMessage, type RpcError } from './answers.js';
+import {
+  answer,
+  answerInParts,
+  answerWithStatus,
+  backendFailed,
+  CANCELLED,
+  errorMessage,
+  type RpcError,
+} from './answers.js';
 import { clientsNotification } from './backend-notifications.js';
 import { withEdit } from './bare-body.js';
 import type { AskingStream } from './backend-requests.js';
 import { CallerStream, type StreamOwner } from './caller-stream.js';
 import type { Exchange } from './exchange.js';
-import type { Gate } from './gate.js';
 import { metadataFor } from './passthrough.js';
+import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import { RequestInFlight } from './request-in-flight.js';
 import { callersParts } from './rewriting.js';
-import type { Session } from './session.js';
 import { tracedMessage } from './trace-passing.js';
 import { bareTaskEdit } from './task-ids.js';
 import { UnheardCall } from './unheard-call.js';
 import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
 import type { IdSpan, RequestHandler, RpcRequest } from '../upstream/rpc-request.js';
-import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
-import type { RequestMetadata } from '../upstream/request-metadata.js';
 
 const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client is gone' };
 const JSON_ALONE: RpcError = {
   code: rpcCodes.internalError,
   message: 'The client takes no event stream: it cannot be asked',
 };
-
-export interface RelayedRequestPlan {
-  readonly session: Session;
-  readonly upstream: UpstreamSession;
-  readonly exchange: Exchange;
-  readonly message: ClientMessage;
-  /** What goes to the backend: the caller's message with the bare name. */
-  readonly outgoing: OutgoingMessage;
-  /** What the request must pass when the upstream session is open. */
-  readonly gate: Gate | undefined;
-  /** Bits of `uriPlace`: where in the answer URIs are the backend's. */
-  readonly uriPlaces: number;
-  /** The same of `taskPlace` for ids of tasks. */
-  readonly taskPlaces: number;
-  readonly metadata: RequestMetadata;
-  readonly deadlines: DeadlineWheel;
-  /** Called when the backend has answered with a result, or it is known that it will not; perhaps again. */
-  readonly onSettled?: ((isDone: boolean) => void) | undefined;
-  /** Silence after which the backend is given up, ms. */
-  readonly idleTimeoutMs: number;
-}
 
 export class RelayedRequest extends RequestInFlight implements RequestHandler, AskingStream, StreamOwner {
   readonly id: IdSpan;
@@ -90,6 +74,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     this.#plan.exchange.onAbort = () => this.#onCallerGone();
     // A large message takes a while to be read, and its caller may be gone by then.
     if (this.#plan.exchange.isAborted) this.#onCallerGone();
+    if (this.#isDone) return;
     this.#plan.upstream.whenReady(this.#plan.metadata, (fault) => this.#onOpen(fault));
   }
 
@@ -110,7 +95,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     // What waits to be sent is counted by nobody.
     if (body.length < limits.countedFromBytes)
       upstream.send(withEdit({ body }, bareTaskEdit(body, notice, upstream.backend)), metadata);
-    else upstream.cancel(this.id, 'cancelled by the client', metadata);
+    else upstream.cancel(this.#sentId, 'cancelled by the client', metadata);
     // A backend without sessions cannot tell whose request the notice means. What it understands is that nobody listens any more.
     if (this.#sentIn?.sessionId === '') {
       this.#endCancelled();
@@ -133,10 +118,11 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
     if (!message.isError) this.#plan.onSettled?.(true);
-    const { session, upstream, uriPlaces, taskPlaces } = this.#plan;
+    const { session, upstream, uriPlaces, taskPlaces, form } = this.#plan;
     const { uriName } = upstream.backend;
     const tasks = session.taskForm(upstream);
-    const parts = callersParts(bytes, message, this.id, uriName, uriPlaces, taskPlaces, tasks);
+    const more = form.answerEdits(bytes, message, upstream);
+    const parts = callersParts(bytes, message, this.id, uriName, uriPlaces, taskPlaces, tasks, more);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else {
       this.#tellOutcome(bytes, message);
@@ -158,23 +144,25 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
-    const { session, upstream, metadata } = this.#plan;
+    const { session, upstream, metadata, form } = this.#plan;
     if (message.kind === 'request') session.backendRequests.ask(this, upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
     else {
       const isOwnProgress = message.method === 'notifications/progress' && this.#isOwnProgress(bytes, message);
-      const isAsItCame = isOwnProgress && !upstream.declares(capability.tasks);
-      const parts = isAsItCame ? undefined : clientsNotification(session, upstream, bytes, message, isOwnProgress);
-      if (isAsItCame) this.#say(bytes);
-      else if (parts !== undefined) this.tell(parts);
+      const isAsItCame = isOwnProgress && (form.sentToken !== undefined || !upstream.declares(capability.tasks));
+      if (isAsItCame) this.#say(form.withCallersToken(bytes, message));
+      else if (form.isHeard(bytes, message)) {
+        const parts = clientsNotification(session, upstream, bytes, message, isOwnProgress);
+        if (parts !== undefined) this.tell(parts);
+      }
     }
   }
 
   /** For `BackendRequests`. */
   get askingObstacle(): RpcError | undefined {
-    const { exchange } = this.#plan;
+    const { exchange, form } = this.#plan;
     if (exchange.isAborted && this.#stream?.isResumable !== true) return CLIENT_GONE;
-    return exchange.request.answerForms === 'json' ? JSON_ALONE : undefined;
+    return form.askingObstacle ?? (exchange.request.answerForms === 'json' ? JSON_ALONE : undefined);
   }
 
   override onSlow(): void {
@@ -201,12 +189,15 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   override hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
-    const { session } = this.#plan;
+    const { session, form } = this.#plan;
     if (upstream !== this.#plan.upstream || !this.#isOwnProgress(bytes, message)) return false;
     this.#countSilence();
     // Nothing holds the backend back there: what the caller does not take at once is dropped, and the next says more.
+    if (this.#stream?.isBlocked === true) return true;
     const parts =
-      this.#stream?.isBlocked === true ? undefined : clientsNotification(session, upstream, bytes, message, true);
+      form.sentToken === undefined
+        ? clientsNotification(session, upstream, bytes, message, true)
+        : [form.withCallersToken(bytes, message)];
     if (parts !== undefined) this.tell(parts);
     return true;
   }
@@ -235,7 +226,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
       return;
     }
     upstream.reportFailure(fault);
-    if (fault.kind === 'answer-timeout') upstream.cancel(this.id, 'timed out', metadata);
+    if (fault.kind === 'answer-timeout') upstream.cancel(this.#sentId, 'timed out', metadata);
     this.#fail(fault);
   }
 
@@ -258,7 +249,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   #send(): void {
-    const { session, upstream, metadata, idleTimeoutMs } = this.#plan;
+    const { session, upstream, metadata, idleTimeoutMs, form } = this.#plan;
     // While the request was at the gate the session may have been lost.
     if (upstream.record === undefined) {
       this.#fail(upstreamFault('session-lost'));
@@ -266,15 +257,21 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     }
     this.#sentIn = upstream.record;
     if (this.#plan.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
-    this.#request = upstream.request(tracedMessage(this.#plan, this.id), this.id, metadata, idleTimeoutMs, true, this);
+    const outgoing = tracedMessage(this.#plan, form.outgoing(this.#plan.outgoing, upstream), this.id);
+    this.#request = upstream.request(outgoing, this.#sentId, metadata, idleTimeoutMs, true, this);
     this.#unheard?.onSent(this.#request);
     // In the upstream session in which it goes out now: what was asked in one before is no excuse.
     this.#isExcused = session.isAskedUnasked(upstream);
     if (this.#isExcused) this.#countSilence();
   }
 
+  /** As the backend knows it. */
+  get #sentId(): IdSpan {
+    return this.#plan.form.sentId(this.id);
+  }
+
   /**
-   * Going away is not a cancellation (S12): the call goes on unheard, and what comes of it is dropped. But not for ever,
+   * Going away is not a cancellation in a session (S12): the call goes on unheard, and what comes of it is dropped. But not for ever,
    * because it holds a connection to the backend.
    */
   #onCallerGone(): void {
@@ -282,7 +279,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
       this.#stream?.detach();
       return;
     }
-    if (this.#stream === undefined) this.#noteGone().begin(limits.unheardCallMsMax, this.#request);
+    if (this.#plan.form.endsWithCaller) this.giveUp();
+    else if (this.#stream === undefined) this.#noteGone().begin(limits.unheardCallMsMax, this.#request);
     else this.#stream.detach();
   }
 
@@ -320,7 +318,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   override giveUp(): void {
     if (this.#isDone) return;
     if (this.#request !== undefined)
-      this.#plan.upstream.cancel(this.id, 'nobody waits for the answer', this.#plan.metadata);
+      this.#plan.upstream.cancel(this.#sentId, 'nobody waits for the answer', this.#plan.metadata);
     this.#request?.abort();
     this.#refuse(CANCELLED);
   }
@@ -333,16 +331,12 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
 
   /** Progress is relayed under the caller's own token only; a caller that gave none asked for none. */
   #isOwnProgress(bytes: Buffer, message: BackendMessage): boolean {
-    const { message: call, exchange } = this.#plan;
-    if (message.progressTokenStart === -1 || call.progressTokenStart === -1) return false;
-    return sameId(
-      bytes,
-      message.progressTokenStart,
-      message.progressTokenEnd,
-      exchange.request.body,
-      call.progressTokenStart,
-      call.progressTokenEnd,
-    );
+    const { message: call, exchange, form } = this.#plan;
+    const { progressTokenStart: start, progressTokenEnd: end } = message;
+    if (start === -1 || call.progressTokenStart === -1) return false;
+    const sent = form.sentToken;
+    if (sent !== undefined) return sameId(bytes, start, end, sent, 0, sent.length);
+    return sameId(bytes, start, end, exchange.request.body, call.progressTokenStart, call.progressTokenEnd);
   }
 
   /** To a client that takes events. */
@@ -362,8 +356,10 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
 
   /** Ends with an error of ours that is nobody's fault. */
   #refuse(error: RpcError): void {
-    this.#plan.exchange.watcher?.onOutcome('rpc-error', error.code, -1);
-    this.#finish(errorMessage(this.id, error));
+    const { exchange, form } = this.#plan;
+    const own = form.ownError(error);
+    exchange.watcher?.onOutcome('rpc-error', own.code, -1);
+    this.#finish(errorMessage(this.id, own), undefined, form.statusOf(own));
   }
 
   #fail(fault: UpstreamFault): void {
@@ -372,8 +368,11 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     this.#finish(errorMessage(this.id, backendFailed(this.#plan.upstream.backend.name, fault)));
   }
 
-  /** @param parts what the caller gets in place of the message. */
-  #finish(message: Buffer, parts?: readonly Buffer[]): void {
+  /**
+   * @param parts what the caller gets in place of the message.
+   * @param status of HTTP, where nothing was said before.
+   */
+  #finish(message: Buffer, parts?: readonly Buffer[], status = 200): void {
     if (this.#isDone) return;
     if (this.#isAsking) this.#plan.session.backendRequests.endOf(this);
     this.#isDone = true;
@@ -384,7 +383,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     const { session, exchange } = this.#plan;
     session.finish(this);
     if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts ?? [message], this.id);
-    else if (parts === undefined) answer(exchange, message);
+    else if (parts === undefined) answerWithStatus(exchange, message, status);
     else if (message.length > limits.readAtOnceBytesMax) answerInParts(exchange, parts);
     else answer(exchange, joined(parts));
   }

@@ -14,6 +14,7 @@ const NO_EDITS: readonly Edit[] = [];
  * @param places bits of `uriPlace` where URIs are the backend's.
  * @param taskPlaces bits of `taskPlace` where ids of tasks are.
  * @param tasks `undefined` for a backend without any.
+ * @param more what else is to be changed.
  * @returns the parts of what the caller gets; `undefined` when that is what has come, `task-unreachable` when it says of a
  * task what would be taken for another backend's.
  */
@@ -25,13 +26,14 @@ export function callersParts(
   places: number,
   taskPlaces = 0,
   tasks?: TaskForm,
+  more: readonly Edit[] = NO_EDITS,
 ): readonly Buffer[] | 'task-unreachable' | undefined {
   const uris = message.uris ?? findUris(bytes) ?? NO_URIS;
   const idEdit = callersId(bytes, message, id);
   const taskEdits = tasks === undefined ? NO_EDITS : callersTaskEdits(bytes, message, taskPlaces, tasks);
   if (taskEdits === undefined) return 'task-unreachable';
-  if (uris.length === 0 && taskEdits.length === 0) return idEdit && partsOf(bytes, [idEdit]);
-  const edits = [...uriEdits(bytes, uris, uriName, places), ...taskEdits];
+  if (uris.length === 0 && taskEdits.length === 0 && more.length === 0) return idEdit && partsOf(bytes, [idEdit]);
+  const edits = [...uriEdits(bytes, uris, uriName, places), ...taskEdits, ...more];
   if (idEdit !== undefined) edits.push(idEdit);
   return edits.length === 0 ? undefined : partsOf(bytes, edits);
 }

@@ -5,7 +5,7 @@ import type { AnswerOptions } from '../config/dataplane-options.js';
 import type { Account } from '../shared/accounts.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
-import { canResume } from '../protocol/protocol-versions.js';
+import { canResume, type Era } from '../protocol/protocol-versions.js';
 import type { ShareBound } from '../shared/share.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import type { SessionRecord, UpstreamRecord } from '../session-directory/session-record.js';
@@ -37,6 +37,8 @@ export interface SessionIdentity {
   readonly virtualHostId: string;
   /** The version of MCP that it was opened with. */
   readonly protocolVersion: string;
+  /** Of the requests that are served in it: a modern one is a lease, of which no client knows. */
+  readonly era: Era;
   readonly introduction: ClientIntroduction;
 }
 
@@ -78,6 +80,8 @@ export class Session {
   /** For operators, on the wheel's clock; not to the millisecond. */
   readonly beganAtMs: number;
   usedAtMs: number;
+  /** Called once, when it ends here. */
+  onEnd: (() => void) | undefined = undefined;
   /** For `Sessions`: until it has idled for too long. */
   idleDeadline: Deadline | undefined = undefined;
   #isInitialized = false;
@@ -292,9 +296,9 @@ export class Session {
   /** Of the streams that the client can go on with; `undefined` when it speaks a version that knows none (S42). */
   get streamKeeper(): StreamKeeper | undefined {
     if (this.#streamKeeper !== undefined) return this.#streamKeeper;
-    // Who has not introduced itself never learns the id of the session.
-    const { protocolVersion, introduction } = this.identity;
-    if (introduction === OWN_INTRODUCTION || !canResume(protocolVersion)) return undefined;
+    // Who has not introduced itself never learns the id of the session, nor does anybody of a lease's.
+    const { protocolVersion, introduction, era } = this.identity;
+    if (introduction === OWN_INTRODUCTION || era === 'modern' || !canResume(protocolVersion)) return undefined;
     return (this.#streamKeeper = new StreamKeeper(this.account, this.#context.deadlines, this.#means.answers));
   }
 
@@ -389,6 +393,7 @@ export class Session {
   release(): readonly UpstreamSession[] {
     if (this.#isEnded) return [];
     this.#isEnded = true;
+    this.onEnd?.();
     this.inFlight.endAll();
     this.#unasked?.end();
     this.#streamKeeper?.end();

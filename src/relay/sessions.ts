@@ -7,6 +7,7 @@ import type { Refusal } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import type { ClientIntroduction } from '../upstream/client-introduction.js';
 import { Introductions } from '../upstream/introductions.js';
+import type { Era } from '../protocol/protocol-versions.js';
 import type { ExchangeRequest } from './exchange.js';
 import type { FoundSession, SessionDirectory } from '../session-directory/session-directory.js';
 import { limits } from '../shared/limits.js';
@@ -34,6 +35,8 @@ export interface SessionPlan {
   readonly introduction: ClientIntroduction;
   /** Of a session that another process began: its id, and its record. */
   readonly begun?: { readonly id: string } & FoundSession;
+  /** Of a lease (modern/leases.ts): how long it may idle. It is written down nowhere. */
+  readonly leasedForMs?: number;
 }
 
 export class Sessions {
@@ -42,6 +45,8 @@ export class Sessions {
   readonly #sessions = new Map<string, Session>();
   readonly #introductions = new Introductions();
   readonly #renewal: EntryRenewal | undefined;
+  /** Asked where there is no room for a session of this account's: whether there may be some now. */
+  onFull: ((account: Account) => boolean) | undefined = undefined;
   #isRetired = false;
 
   constructor(context: UpstreamContext, options: SessionsOptions) {
@@ -56,22 +61,26 @@ export class Sessions {
   }
 
   /** @returns why there is no session, when a share of the subject's or of all has no room for it. */
-  create({ account, virtualHost, protocolVersion, introduction, begun }: SessionPlan): Session | Refusal {
-    const refusal = fullSessionShare(account, sessionBytesOf(virtualHost, introduction));
+  create({ account, virtualHost, protocolVersion, introduction, begun, leasedForMs }: SessionPlan): Session | Refusal {
+    const bytes = sessionBytesOf(virtualHost, introduction);
+    let refusal = fullSessionShare(account, bytes);
+    while (refusal !== undefined && this.onFull?.(account) === true) refusal = fullSessionShare(account, bytes);
     if (refusal !== undefined) return refusal;
     const id = begun?.id ?? this.#options.mintId();
+    const era: Era = leasedForMs === undefined ? 'legacy' : 'modern';
     const identity = {
-      ...{ id, subject: account.subject, virtualHostId: virtualHost.id, protocolVersion },
+      ...{ id, subject: account.subject, virtualHostId: virtualHost.id, protocolVersion, era },
       introduction: this.#introductions.of(introduction),
     };
     const session = new Session(this.#context, identity, account, this.#options.means);
     const { directory } = this.#options;
-    if (directory !== undefined) {
+    if (directory !== undefined && leasedForMs === undefined) {
       const from = begun && { ...begun, upstreams: begun.record.upstreams };
       session.entry = new DirectoryEntry(directory, session, () => this.#drop(session), from);
     }
     account.sessions.take(1);
-    session.idleDeadline = this.#context.deadlines.after(this.#idleMs, () => this.#onIdle(session));
+    const idleMs = leasedForMs ?? this.#idleMs;
+    session.idleDeadline = this.#context.deadlines.after(idleMs, () => this.#onIdle(session));
     this.#sessions.set(id, session);
     return session;
   }
@@ -90,8 +99,7 @@ export class Sessions {
   find(id: string, subject: string, virtualHostId: string): Session | undefined {
     const session = this.#sessions.get(id);
     if (session?.belongsTo(subject, virtualHostId) !== true) return undefined;
-    session.idleDeadline?.restart();
-    session.usedAtMs = this.#context.deadlines.recentMs;
+    this.noteUse(session);
     session.isUsed = true;
     // Other machines learn at once that it is in use again; as long as it is, they do by its renewals.
     if (session.isQuiet) {
@@ -99,6 +107,12 @@ export class Sessions {
       session.entry?.renew();
     }
     return session;
+  }
+
+  /** A sign of life for it, as far as this process is concerned. */
+  noteUse(session: Session): void {
+    session.idleDeadline?.restart();
+    session.usedAtMs = this.#context.deadlines.recentMs;
   }
 
   /** @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself. */

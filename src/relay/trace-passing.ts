@@ -21,12 +21,15 @@ const scanner = new JsonScanner();
 export interface TracedPlan {
   readonly exchange: Exchange;
   readonly message: ClientMessage;
-  readonly outgoing: OutgoingMessage;
   readonly metadata: RequestMetadata;
 }
 
 /** @returns the message as it goes out: as it is where there is nothing to tell. */
-export function tracedMessage({ exchange, message, outgoing, metadata }: TracedPlan, id: IdSpan): OutgoingMessage {
+export function tracedMessage(
+  { exchange, message, metadata }: TracedPlan,
+  outgoing: OutgoingMessage,
+  id: IdSpan,
+): OutgoingMessage {
   const { watcher, request } = exchange;
   if (watcher?.isTraced !== true) return outgoing;
   const { body } = request;

@@ -24,8 +24,9 @@ export function checkTransport(method: 'POST' | 'DELETE' | 'GET', head: Transpor
   }
   if (head.isAmbiguous) return refusals.headAmbiguous;
   if (head.isMirrorTooLarge) return refusals.mirrorTooLarge;
-  // Clients send the header on `initialize` too, with whatever version they hope for (S26): it counts in a session only.
-  const hasVersion = head.protocolVersion !== '' && head.sessionId !== '';
+  // Clients send the header on `initialize` too, with whatever version they hope for (S26): it counts in a session only. Of a
+  // POST the body says first which era's it is, so that the relay has to judge.
+  const hasVersion = method !== 'POST' && head.protocolVersion !== '' && head.sessionId !== '';
   if (hasVersion && !PROTOCOL_VERSIONS.has(head.protocolVersion)) return refusals.protocolVersionUnsupported;
   return forms ?? 'json';
 }

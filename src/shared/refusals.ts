@@ -13,6 +13,9 @@ export const rpcCodes = {
   internalError: -32603,
   /** MCP's, in answer to `resources/read`. */
   resourceNotFound: -32002,
+  /** MCP's of 2026-07-28: headers that do not say what the body says, and a version that is not spoken. */
+  headerMismatch: -32020,
+  versionUnsupported: -32022,
   /** Refused before JSON-RPC was looked at: transport and session rules. */
   refused: -32000,
 } as const;

@@ -121,6 +121,7 @@ export class Worker {
       deadlines,
       upstream: options.upstream,
       answers: options.answers,
+      eras: options.eras,
       storedSecrets: StoredSecrets.of(store, options.upstream.secretKeys),
       accounts,
       answerMemory: memories.answers,

@@ -14,6 +14,7 @@ import { virtualHostOf } from '../relay/virtual-host.js';
 import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { createAccounts } from '../support/shares.js';
+import { ERAS } from '../support/eras.js';
 
 const SUBJECT = 'alice@example.com';
 const SESSION_ID = 'a-session-id-that-nobody-may-learn';
@@ -39,6 +40,7 @@ class Scene {
       http: this.http,
       deadlines: this.#context.deadlines,
       upstream: this.#context.options,
+      eras: ERAS,
       answers: this.#context.answers,
       sessionIdleTimeoutMs: 60_000,
       mintSessionId: () => SESSION_ID,

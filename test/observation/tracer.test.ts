@@ -19,6 +19,7 @@ import { until } from '../support/until.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 import { ScriptedContext } from '../upstream/scripted-context.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
+import { ERAS } from '../support/eras.js';
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`;
@@ -69,6 +70,7 @@ class Scene {
       http: this.context.http,
       deadlines: this.context.deadlines,
       upstream: this.context.options,
+      eras: ERAS,
       answers: this.context.answers,
       sessionIdleTimeoutMs: 60_000,
       mintSessionId: () => 'a-session',

@@ -14,6 +14,7 @@ import type { JournalEntry, StubPlan } from './stub-worker.js';
 import { killWithProcess } from '../support/leftovers.js';
 import { shareOptions } from '../support/shares.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
+import { ERAS } from '../support/eras.js';
 
 /** A busy machine takes seconds to start a process. */
 const patienceMs = 60_000;
@@ -57,6 +58,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
       secretsDirectory: undefined,
       secretKeys: [],
     },
+    eras: ERAS,
     answers: answerOptions,
     shares: shareOptions(),
     sessionDirectory: 'none',

@@ -33,6 +33,7 @@ function hearing(t: Test, backends: Backends): (name: string, method: string, pa
     subject: 'alice',
     virtualHostId: 'vh',
     protocolVersion: '2025-11-25',
+    era: 'legacy' as const,
     introduction: OWN_INTRODUCTION,
   };
   const means = { slow: new SlowRequests(deadlines, answers.slowAnswerMs), answers };

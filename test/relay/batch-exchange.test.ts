@@ -18,6 +18,7 @@ const identity = {
   subject: 'alice',
   virtualHostId: 'v',
   protocolVersion: '2025-03-26',
+  era: 'legacy' as const,
   introduction: OWN_INTRODUCTION,
 };
 

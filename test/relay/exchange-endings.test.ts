@@ -91,6 +91,7 @@ function part(t: Test): Promise<Open> {
     subject: 'alice',
     virtualHostId: 'v',
     protocolVersion: '2025-03-26',
+    era: 'legacy' as const,
     introduction: OWN_INTRODUCTION,
   };
   return Promise.resolve(() => {

@@ -10,6 +10,7 @@ import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { ScriptedContext } from '../upstream/scripted-context.js';
 import { REQUEST_ID, type ScriptedUpstream } from '../upstream/scripted-upstream.js';
+import { ERAS } from '../support/eras.js';
 
 export const SESSION_ID = 'a-session';
 
@@ -35,6 +36,7 @@ export class RelayScene {
       http: this.http,
       deadlines: this.context.deadlines,
       upstream: this.context.options,
+      eras: ERAS,
       answers: this.context.answers,
       accounts: this.accounts,
       sessionIdleTimeoutMs: 60_000,

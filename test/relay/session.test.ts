@@ -35,6 +35,7 @@ function start(t: Test): { context: ScriptedContext; session: Session } {
     subject: 'alice',
     virtualHostId: 'vh',
     protocolVersion: '2025-11-25',
+    era: 'legacy' as const,
     introduction: OWN_INTRODUCTION,
   };
   const slow = new SlowRequests(context.deadlines, context.answers.slowAnswerMs);

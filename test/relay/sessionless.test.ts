@@ -15,6 +15,7 @@ import type { McpBackend } from '../support/mcp-backend.js';
 import type { ReceivedRequest } from '../support/raw-backend.js';
 import { until } from '../support/until.js';
 import { createAccounts } from '../support/shares.js';
+import { ERAS } from '../support/eras.js';
 
 /** Takes one answer; once the caller is gone it takes nothing, as the contract of `Exchange` has it. */
 class KeptExchange extends ExchangeHooks implements Exchange {
@@ -122,6 +123,7 @@ class Stage {
         secretsDirectory: undefined,
         secretKeys: [],
       },
+      eras: ERAS,
       answers: {
         slowAnswerMs: 5_000,
         streamKeepAliveMs: 14_000,

@@ -13,6 +13,7 @@ import { logInto } from '../support/log-lines.js';
 import { until } from '../support/until.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { createAccounts } from '../support/shares.js';
+import { ERAS } from '../support/eras.js';
 
 export interface RpcAnswer {
   readonly id?: unknown;
@@ -52,6 +53,7 @@ export class WiredRelay {
       replies: backends.replies,
       deadlines,
       upstream,
+      eras: ERAS,
       answers: {
         slowAnswerMs: 5_000,
         streamKeepAliveMs: 14_000,

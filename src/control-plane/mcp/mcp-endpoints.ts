@@ -14,6 +14,7 @@ import { readClientMessage, readLargeClientMessage, type ClientReading } from '.
 import type {
   AnswerOptions,
   ConnectionOptions,
+  EraOptions,
   ShareOptions,
   UpstreamOptions,
 } from '../../config/dataplane-options.js';
@@ -47,6 +48,7 @@ export interface McpEndpointsOptions {
   readonly compositions: Pick<Compositions, 'findHost'>;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
+  readonly eras: EraOptions;
   /** Of servers, in the store; without it those that want one are unavailable. */
   readonly storedSecrets?: StoredSecrets | undefined;
   readonly shares: ShareOptions;
@@ -80,7 +82,7 @@ export class McpEndpoints {
   readonly #virtualHosts: VirtualHosts;
 
   constructor(options: McpEndpointsOptions) {
-    const { upstream, answers, sessionIdleTimeoutMs, bodyBytesMax, logger } = options;
+    const { upstream, answers, eras, sessionIdleTimeoutMs, bodyBytesMax, logger } = options;
     const deadlines = new DeadlineWheel();
     this.#options = options;
     this.#context = { deadlines, bodyBytesMax, streamKeepAliveMs: answers.streamKeepAliveMs };
@@ -98,6 +100,7 @@ export class McpEndpoints {
       deadlines,
       upstream,
       answers,
+      eras,
       storedSecrets: options.storedSecrets,
       accounts,
       sessionIdleTimeoutMs,

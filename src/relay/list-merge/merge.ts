@@ -27,6 +27,15 @@ export interface AnswerFrame {
   readonly head: string;
   /** `event`: the message as an event of a stream. */
   readonly form: 'message' | 'event';
+  /** What the result says of itself. */
+  readonly dress?: ListDress | undefined;
+}
+
+/** What a result has beside its list: where requests have no session, each answer tells whose it is and how long it holds. */
+export interface ListDress {
+  /** JSON, with a comma behind it. */
+  readonly members: string;
+  readonly meta: Readonly<Record<string, unknown>>;
 }
 
 export interface MergeJob<Page = ListPage> {
@@ -55,9 +64,11 @@ export function mergeLists({ kind, rules, parts, unavailable, frame }: MergeJob)
     else collectResources(kind, part, items);
   }
   items.sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
-  const { _meta: meta } = unavailableMeta(unavailable);
+  const { dress } = frame;
+  const { _meta: missing } = unavailableMeta(unavailable);
+  const meta = dress === undefined ? missing : { ...dress.meta, ...missing };
   const tail = meta === undefined ? ']}}' : `],"_meta":${JSON.stringify(meta)}}}`;
-  const message = writeItems(`${frame.head}{"${kind.member}":[`, items, tail);
+  const message = writeItems(`${frame.head}{${dress?.members ?? ''}"${kind.member}":[`, items, tail);
   return { bytes: frame.form === 'event' ? encodeEvent(message) : message, unreachable };
 }
 

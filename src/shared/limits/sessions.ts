@@ -32,6 +32,11 @@ export const sessionLimits = {
    * one session's record in the session directory → its subscriptions are left out of it; a longer one is not written
    */
   sessionRecordBytesMax: 256 * KIB,
+  /**
+   * leases of one subject in a worker: sessions in which its requests of 2026-07-28 are served, one for each virtual host and
+   * set of capabilities → the one that has idled longest ends; 429 `subject-sessions-full` when none idles
+   */
+  leasesPerSubjectMax: 256,
   /** an `initialize` waiting until its session is written down → it is answered all the same */
   sessionWriteWaitMsMax: 1_000,
   /**

@@ -21,6 +21,7 @@ import { dearestTurnMs, threadCpuMs } from '../../support/turn-cost.js';
 import { until } from '../../support/until.js';
 import { setStage, type Stage } from '../stage.js';
 import { shareOptions } from '../../support/shares.js';
+import { ERAS } from '../../support/eras.js';
 
 const BODY_BYTES_MAX = 10_000;
 const INITIALIZE =
@@ -66,6 +67,7 @@ class Front {
         secretsDirectory: undefined,
         secretKeys: [],
       },
+      eras: ERAS,
       answers: {
         slowAnswerMs: 5_000,
         streamKeepAliveMs: 14_000,

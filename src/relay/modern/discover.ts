@@ -1,0 +1,63 @@
+// `server/discover`: what there is behind the gateway for this caller (M16). It asks every backend as `initialize` does, and answers
+// when each has come to something or the patience is over. Cold: clients ask once, if at all.
+import { capability, capabilitiesJson } from '../../protocol/capabilities.js';
+import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
+import { fullRequestShare } from '../../shared/full-share.js';
+import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { answer, refuse, resultMessage } from '../answers.js';
+import type { ServedEras } from '../era.js';
+import type { Exchange } from '../exchange.js';
+import { mergeGreetings, openUpstreams } from '../initialize.js';
+import type { Session } from '../session.js';
+import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
+import { RESULT_META } from './modern-results.js';
+
+/**
+ * Those that a modern request can use: what is about tasks needs a session, and of changes nobody is told who opens no stream for
+ * that.
+ */
+const RELAYED =
+  capability.tools | capability.prompts | capability.resources | capability.completions | capability.logging;
+
+export interface DiscoverPlan {
+  readonly session: Session;
+  readonly virtualHost: CompiledVirtualHost;
+  readonly exchange: Exchange;
+  readonly id: IdSpan;
+  readonly eras: ServedEras;
+}
+
+export function discover(context: UpstreamContext, plan: DiscoverPlan): void {
+  const { session, virtualHost, exchange, id } = plan;
+  const { requests } = session.account;
+  const refusal = fullRequestShare(session.account);
+  if (refusal !== undefined) {
+    refuse(exchange, refusal);
+    return;
+  }
+  requests.take(1);
+  openUpstreams(context, session, virtualHost, exchange, (unavailable) => {
+    requests.give(1);
+    answer(exchange, resultMessage(id, discoverResult(plan, unavailable)));
+  });
+}
+
+function discoverResult({ session, virtualHost, eras }: DiscoverPlan, unavailable: readonly UnavailableBackend[]): string {
+  const { capabilities, instructionsMember } = mergeGreetings(session, virtualHost, unavailable);
+  const members = [
+    '"resultType":"complete"',
+    `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,
+    `"capabilities":${capabilitiesJson(capabilities & RELAYED)}`,
+    // What it says is as old as the upstream sessions, and another caller would be told something else (M19, M30).
+    '"ttlMs":0,"cacheScope":"private"',
+    `"_meta":${JSON.stringify({ ...RESULT_META, ...unavailableMeta(unavailable)._meta })}`,
+  ];
+  return `{${members.join()}${instructionsMember}}`;
+}
+
+/** Newest first. */
+function supportedVersions(eras: ServedEras): readonly string[] {
+  return eras === 'modern' ? [MODERN_PROTOCOL_VERSION] : [MODERN_PROTOCOL_VERSION, ...PROTOCOL_VERSIONS];
+}

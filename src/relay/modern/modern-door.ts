@@ -1,0 +1,132 @@
+// Where modern requests come in. Each says of itself all that there is to know, so all of it is looked at before anybody is asked,
+// in the order in which the faults are told: version in header and body, envelope, version, the other headers, method. What is left is
+// served in a lease, by what serves sessions.
+import { isString } from '../../protocol/json-member.js';
+import { readMember } from '../../protocol/json-member-text.js';
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import { listKindOf } from '../../protocol/list-kinds.js';
+import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
+import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import { accept, answerError, methodNotFound, refuse, type RpcError } from '../answers.js';
+import type { Caller } from '../caller.js';
+import { idOf, type Dispatcher } from '../dispatcher.js';
+import type { ServedEras } from '../era.js';
+import type { Exchange } from '../exchange.js';
+import { Session } from '../session.js';
+import { isTargetMethod } from '../targets.js';
+import { discover } from './discover.js';
+import { envelopeFault, versionIn } from './envelope-check.js';
+import type { Leases } from './leases.js';
+import { mirrorFault, versionContradiction } from './mirror-check.js';
+import { envelopeInvalid, headerMismatch, statusOf, versionUnsupported } from './modern-errors.js';
+import { ModernForm } from './modern-form.js';
+
+/** What goes to one backend, or is a list; of what the relay has for sessions these are left in the era without. */
+const RELAYED: ReadonlySet<string> = new Set([
+  'tools/list',
+  'tools/call',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'completion/complete',
+]);
+
+/** Those that the gateway answers or relays; docs/mcp.md lists them. */
+export function isModernMethod(method: string): boolean {
+  return RELAYED.has(method) || method === 'server/discover';
+}
+
+const CALLER_GONE: RpcError = { code: rpcCodes.internalError, message: 'The caller is gone' };
+
+export interface ModernDoorParts {
+  readonly context: UpstreamContext;
+  readonly leases: Leases;
+  readonly dispatcher: Dispatcher;
+  readonly eras: ServedEras;
+}
+
+export class ModernDoor {
+  readonly #parts: ModernDoorParts;
+
+  constructor(parts: ModernDoorParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes a message with an envelope. */
+  take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    // There is nothing to cancel by a word, and nobody asks anything that could be told of.
+    if (message.kind !== 'request') accept(exchange);
+    else {
+      const error = exchange.isAborted ? CALLER_GONE : errorOf(exchange, message, envelope);
+      if (error === undefined) this.#serve(caller, exchange, message, envelope);
+      else refuseAs(exchange, message, error, ENVELOPE_STATUS);
+    }
+  }
+
+  /** What has a modern header and no envelope: a request is told what it lacks. */
+  refuseUnclaimed(exchange: Exchange, message: ClientMessage): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    if (message.kind === 'notification') accept(exchange);
+    else refuseAs(exchange, message, envelopeInvalid(UNCLAIMED), ENVELOPE_STATUS);
+  }
+
+  /** What needs a session, where there are none (M28). */
+  refuseLegacy(exchange: Exchange, message: ClientMessage): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    const { body, mirror } = exchange.request;
+    const { method, paramsStart, paramsEnd } = message;
+    const asked = method === 'initialize' && paramsStart !== -1 ? readMember(body.subarray(paramsStart, paramsEnd), 'protocolVersion') : undefined;
+    const requested = asked ?? (mirror.protocolVersion || undefined);
+    if (message.kind === 'notification') accept(exchange);
+    else refuseAs(exchange, message, versionUnsupported(requested), ENVELOPE_STATUS);
+  }
+
+  #serve(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+    const { context, leases, dispatcher, eras } = this.#parts;
+    const { body } = exchange.request;
+    const lease = leases.of(caller, body.subarray(envelope.capabilitiesStart, envelope.capabilitiesEnd));
+    if (!(lease instanceof Session)) {
+      refuse(exchange, lease);
+      return;
+    }
+    lease.applyConfig(caller.virtualHost, exchange.request);
+    const { method } = message;
+    if (method === 'server/discover') {
+      discover(context, { session: lease, virtualHost: caller.virtualHost, exchange, id: idOf(exchange, message), eras });
+      return;
+    }
+    const form = new ModernForm(context.ids, body, message);
+    const kind = listKindOf(method);
+    if (kind !== undefined) dispatcher.list(kind, caller, lease, exchange, message, form);
+    else if (isTargetMethod(method)) dispatcher.relayRequest(method, caller, lease, exchange, message, form);
+  }
+}
+
+/** Of what is wrong with the envelope, whose code means something else in an answer. */
+const ENVELOPE_STATUS = 400;
+const UNCLAIMED =
+  'io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities are missing, which the version in mcp-protocol-version needs';
+
+function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): RpcError | undefined {
+  const { body, mirror } = exchange.request;
+  const contradiction = versionContradiction(body, message, mirror);
+  if (contradiction !== undefined) return headerMismatch(contradiction);
+  const fault = envelopeFault(body, envelope);
+  if (fault !== undefined) return envelopeInvalid(fault);
+  const { protocolVersionStart, protocolVersionEnd } = envelope;
+  if (!isString(body, protocolVersionStart, protocolVersionEnd, MODERN_PROTOCOL_VERSION))
+    return versionUnsupported(versionIn(body, envelope));
+  const mismatch = mirrorFault(body, message, mirror);
+  if (mismatch !== undefined) return headerMismatch(mismatch);
+  return isModernMethod(message.method) ? undefined : methodNotFound(message.method);
+}
+
+function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError, envelopeStatus: number): void {
+  const status = error.code === rpcCodes.invalidParams ? envelopeStatus : statusOf(error.code);
+  answerError(exchange, idOf(exchange, message), error, status);
+}

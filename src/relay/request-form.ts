@@ -1,0 +1,58 @@
+// What the era of a request changes in how it is served: one object for each modern request (modern/modern-form.ts), and one for
+// all legacy ones. Whoever serves requests asks it and knows no eras. Hot.
+import type { BackendMessage } from '../protocol/json-rpc.js';
+import type { IdSpan } from '../upstream/rpc-request.js';
+import type { OutgoingMessage } from '../upstream/http-upstream.js';
+import type { UpstreamSession } from '../upstream/upstream-session.js';
+import { answerError, type RpcError } from './answers.js';
+import type { Edit } from './edits.js';
+import type { Exchange } from './exchange.js';
+import type { ListDress } from './list-merge/merge.js';
+
+export interface RequestForm {
+  /** Whether whoever goes away has cancelled (M08), as against S12. */
+  readonly endsWithCaller: boolean;
+  /** Why the client cannot be asked while the request is under way, if so. */
+  readonly askingObstacle: RpcError | undefined;
+  /** What a merged list says of itself. */
+  readonly listDress: ListDress | undefined;
+  /** In place of the caller's progress token, where the backend has been told another: JSON. */
+  readonly sentToken: Buffer | undefined;
+
+  /** What goes to this backend, whose session is open, of what would go to any. */
+  outgoing(message: OutgoingMessage, upstream: UpstreamSession): OutgoingMessage;
+  /** The id under which it has gone there. */
+  sentId(callers: IdSpan): IdSpan;
+  /** Whether the caller is told of what its backend says on the call's stream. @param message a notification. */
+  isHeard(bytes: Buffer, message: BackendMessage): boolean;
+  /** Own progress, under the caller's own token. */
+  withCallersToken(bytes: Buffer, message: BackendMessage): Buffer;
+  /** What is to be changed in an answer beside ids and URIs. */
+  answerEdits(bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): readonly Edit[];
+  /** An error of ours, as its caller is told of it, and the HTTP status for it. */
+  ownError(error: RpcError): RpcError;
+  statusOf(error: RpcError): number;
+}
+
+export const NO_EDITS: readonly Edit[] = Object.freeze([]);
+
+/** Of requests in a session. */
+export const LEGACY_FORM: RequestForm = Object.freeze({
+  endsWithCaller: false,
+  askingObstacle: undefined,
+  listDress: undefined,
+  sentToken: undefined,
+  outgoing: (message: OutgoingMessage) => message,
+  sentId: (callers: IdSpan) => callers,
+  isHeard: () => true,
+  withCallersToken: (bytes: Buffer) => bytes,
+  answerEdits: () => NO_EDITS,
+  ownError: (error: RpcError) => error,
+  statusOf: () => 200,
+});
+
+/** Answers with an error of ours. */
+export function answerOwnError(exchange: Exchange, id: IdSpan, error: RpcError, form: RequestForm): void {
+  const own = form.ownError(error);
+  answerError(exchange, id, own, form.statusOf(own));
+}
