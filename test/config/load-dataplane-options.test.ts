@@ -68,6 +68,8 @@ const plainOptions: readonly (readonly [string, string, (options: DataplaneOptio
   ['list-timeout', '3s', (options) => options.upstream.listTimeoutMs, 3_000],
   ['call-timeout', '4s', (options) => options.upstream.callIdleTimeoutMs, 4_000],
   ['client-answer-timeout', '7m', (options) => options.upstream.clientAnswerTimeoutMs, 420_000],
+  ['protocol-eras', 'modern', (options) => options.eras.served, 'modern'],
+  ['lease-idle-timeout', '2s', (options) => options.eras.leaseIdleTimeoutMs, 2_000],
   ['slow-answer', '2s', (options) => options.answers.slowAnswerMs, 2_000],
   ['stream-keep-alive', '3s', (options) => options.answers.streamKeepAliveMs, 3_000],
   ['resumption-time', '2m', (options) => options.answers.resumptionTimeMs, 120_000],

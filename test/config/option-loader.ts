@@ -63,6 +63,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       secretsDirectory: undefined,
       secretKeys: [],
     },
+    eras: { served: 'both', leaseIdleTimeoutMs: 300_000 },
     answers: {
       slowAnswerMs: 5_000,
       streamKeepAliveMs: 14_000,

@@ -9,6 +9,8 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import t from 'tap';
 import { isClientMethod } from '../../src/relay/client-methods.js';
+import { isModernMethod } from '../../src/relay/modern/modern-door.js';
+import { post } from './modern/modern-request.js';
 import { backendFor } from '../support/deployment.js';
 import { readEvents } from '../support/event-stream.js';
 import { JsonText } from '../support/json-text.js';
@@ -116,6 +118,23 @@ t.test('requests of clients', async (t) => {
       passes && !OURS.has(method) ? 1 : 0,
       `${method} at the backend`,
     );
+  }
+});
+
+t.test('requests of clients of 2026-07-28', async (t) => {
+  const methods = documented('Requests of clients of 2026-07-28');
+  const backend = await backendFor(t, { capabilities: SERVER, methods: ANSWERS });
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  for (const [method, passes] of methods) {
+    t.equal(isModernMethod(method), passes, method);
+    const before = backend.requestsOf(method).length;
+    const params = PARAMS[method] as Record<string, unknown> | undefined;
+    const exchange = post(caller, method, params === undefined ? {} : { params });
+    const answer = await answerOf(exchange);
+    if (passes) t.match(answer, { result: { resultType: 'complete' } }, method);
+    else t.match([exchange.answer?.status, answer], [404, { error: { code: -32601 } }], method);
+    const isOurs = method === 'server/discover';
+    t.equal(backend.requestsOf(method).length - before, passes && !isOurs ? 1 : 0, `${method} at the backend`);
   }
 });
 

@@ -75,7 +75,9 @@ t.test('a DELETE has no content, and an answer without any', async (t) => {
 t.test('a protocol version counts within a session', async (t) => {
   const future = { ...plain, protocolVersion: '2099-01-01' };
   t.equal(checkTransport('POST', future), 'both');
-  t.equal(checkTransport('POST', { ...future, sessionId: 's' }), refusals.protocolVersionUnsupported);
+  for (const method of ['GET', 'DELETE'] as const)
+    t.equal(checkTransport(method, { ...future, sessionId: 's' }), refusals.protocolVersionUnsupported);
+  t.equal(checkTransport('POST', { ...future, sessionId: 's' }), 'both', 'the body says more');
   for (const protocolVersion of ['2025-11-25', '2025-06-18', '']) {
     t.equal(checkTransport('POST', { ...plain, sessionId: 's', protocolVersion }), 'both', protocolVersion);
   }

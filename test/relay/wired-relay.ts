@@ -1,7 +1,7 @@
 // A relay on real connections to real backends, in this process; the test is the caller.
 import type { UpstreamOptions } from '../../src/config/dataplane-options.js';
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
-import { Relay } from '../../src/relay/relay.js';
+import { Relay, type RelayOptions } from '../../src/relay/relay.js';
 import { BackendConnections } from '../../src/upstream/backend-connections.js';
 import type { PoolBounds } from '../../src/upstream/http1/origin-pool.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
@@ -31,6 +31,7 @@ export class WiredRelay {
     t: { teardown(end: () => Promise<void>): unknown },
     options: Partial<UpstreamOptions> = {},
     pool: Partial<PoolBounds> = {},
+    more: Partial<RelayOptions> = {},
   ) {
     const deadlines = new DeadlineWheel();
     const upstream: UpstreamOptions = {
@@ -63,6 +64,7 @@ export class WiredRelay {
       sessionIdleTimeoutMs: 60_000,
       mintSessionId: () => `session-${(this.#sessionCount += 1)}`,
       logger: logInto(this.logLines),
+      ...more,
     });
     t.teardown(async () => {
       await this.relay.stop();

@@ -5,7 +5,8 @@ import * as values from '../values.js';
 export const eraOptions = {
   'protocol-eras': {
     placeholder: '<eras>',
-    meaning: 'legacy serves clients of MCP up to 2025-11-25, with sessions; modern those of 2026-07-28; both all of them',
+    meaning:
+      'legacy serves clients of MCP up to 2025-11-25, with sessions; modern those of 2026-07-28; both all of them',
     fallback: 'both',
     parse: values.oneOf('both', 'legacy', 'modern'),
   },

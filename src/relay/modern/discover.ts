@@ -44,7 +44,10 @@ export function discover(context: UpstreamContext, plan: DiscoverPlan): void {
   });
 }
 
-function discoverResult({ session, virtualHost, eras }: DiscoverPlan, unavailable: readonly UnavailableBackend[]): string {
+function discoverResult(
+  { session, virtualHost, eras }: DiscoverPlan,
+  unavailable: readonly UnavailableBackend[],
+): string {
   const { capabilities, instructionsMember } = mergeGreetings(session, virtualHost, unavailable);
   const members = [
     '"resultType":"complete"',

@@ -38,7 +38,8 @@ export function mirrorFault(body: Buffer, message: ClientMessage, mirror: Mirror
   if (name === undefined) return 'mcp-name is no valid base64 of UTF-8';
   const { nameStart, nameEnd } = message;
   // What is too long to be the name need not be decoded to tell.
-  const isSame = nameEnd - nameStart <= ESCAPE_BYTES_MAX * name.length + 2 && stringValue(body, nameStart, nameEnd) === name;
+  const isSame =
+    nameEnd - nameStart <= ESCAPE_BYTES_MAX * name.length + 2 && stringValue(body, nameStart, nameEnd) === name;
   return isSame ? undefined : 'mcp-name names something else than the body';
 }
 

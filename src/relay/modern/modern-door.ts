@@ -9,7 +9,7 @@ import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import { accept, answerError, methodNotFound, refuse, type RpcError } from '../answers.js';
+import { accept, answerError, CANCELLED, methodNotFound, refuse, type RpcError } from '../answers.js';
 import type { Caller } from '../caller.js';
 import { idOf, type Dispatcher } from '../dispatcher.js';
 import type { ServedEras } from '../era.js';
@@ -40,8 +40,6 @@ export function isModernMethod(method: string): boolean {
   return RELAYED.has(method) || method === 'server/discover';
 }
 
-const CALLER_GONE: RpcError = { code: rpcCodes.internalError, message: 'The caller is gone' };
-
 export interface ModernDoorParts {
   readonly context: UpstreamContext;
   readonly leases: Leases;
@@ -62,7 +60,7 @@ export class ModernDoor {
     // There is nothing to cancel by a word, and nobody asks anything that could be told of.
     if (message.kind !== 'request') accept(exchange);
     else {
-      const error = exchange.isAborted ? CALLER_GONE : errorOf(exchange, message, envelope);
+      const error = exchange.isAborted ? CANCELLED : errorOf(exchange, message, envelope);
       if (error === undefined) this.#serve(caller, exchange, message, envelope);
       else refuseAs(exchange, message, error, ENVELOPE_STATUS);
     }
@@ -80,7 +78,10 @@ export class ModernDoor {
     exchange.watcher?.onIdentified(message.method, '', '');
     const { body, mirror } = exchange.request;
     const { method, paramsStart, paramsEnd } = message;
-    const asked = method === 'initialize' && paramsStart !== -1 ? readMember(body.subarray(paramsStart, paramsEnd), 'protocolVersion') : undefined;
+    const asked =
+      method === 'initialize' && paramsStart !== -1
+        ? readMember(body.subarray(paramsStart, paramsEnd), 'protocolVersion')
+        : undefined;
     const requested = asked ?? (mirror.protocolVersion || undefined);
     if (message.kind === 'notification') accept(exchange);
     else refuseAs(exchange, message, versionUnsupported(requested), ENVELOPE_STATUS);
@@ -97,7 +98,13 @@ export class ModernDoor {
     lease.applyConfig(caller.virtualHost, exchange.request);
     const { method } = message;
     if (method === 'server/discover') {
-      discover(context, { session: lease, virtualHost: caller.virtualHost, exchange, id: idOf(exchange, message), eras });
+      discover(context, {
+        session: lease,
+        virtualHost: caller.virtualHost,
+        exchange,
+        id: idOf(exchange, message),
+        eras,
+      });
       return;
     }
     const form = new ModernForm(context.ids, body, message);

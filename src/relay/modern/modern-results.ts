@@ -45,7 +45,8 @@ export function resultTypeEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMes
 /** What is said in a code of before, in that of now (M27). */
 export function modernErrorEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage): Edit | undefined {
   const error = bytes.subarray(bodyStart, bodyEnd);
-  if (error.length > limits.readAtOnceBytesMax || !error.includes(NOT_FOUND) || !scanner.scan(error, 1)) return undefined;
+  if (error.length > limits.readAtOnceBytesMax || !error.includes(NOT_FOUND) || !scanner.scan(error, 1))
+    return undefined;
   const node = findMember(scanner, error, 0, 'code');
   if (node < 0 || error.toString('latin1', scanner.start(node), scanner.end(node)) !== NOT_FOUND) return undefined;
   return { start: bodyStart + scanner.start(node), end: bodyStart + scanner.end(node), putIn: INVALID_PARAMS };

@@ -22,6 +22,7 @@ import { until } from '../../support/until.js';
 import { setStage, type Stage } from '../stage.js';
 import { shareOptions } from '../../support/shares.js';
 import { ERAS } from '../../support/eras.js';
+import { bodyOf } from '../../relay/modern/modern-request.js';
 
 const BODY_BYTES_MAX = 10_000;
 const INITIALIZE =
@@ -274,7 +275,6 @@ t.test('the rules of the transport are the dataplane’s', async (t) => {
   for (const [status, headers] of [
     [406, [['accept', 'text/html']]],
     [415, [['content-type', 'text/plain']]],
-    [400, [session, ['mcp-protocol-version', '2099-01-01']]],
   ] as readonly (readonly [number, HeaderList])[]) {
     const refused = await front.post(LIST, headers);
     t.equal(refused.status, status);
@@ -338,4 +338,26 @@ t.test('sessions end with the process', async (t) => {
   t.equal(backend.sessions.size, 1);
   await front.endpoints.stop();
   t.equal(backend.sessions.size, 0);
+});
+
+t.test('requests without a session that say so, as on the dataplane', async (t) => {
+  const { registry, front } = await setScene(t);
+  const one = await backendFor(t, { tools: ['a', 'b'], withSessions: true });
+  await registry.register({ name: 'one', url: one.url });
+  const probes = one.requestsOf('initialize').length;
+  const body = bodyOf('tools/call', { params: { name: 'one-a', arguments: { n: 1 } } });
+  const headers: HeaderList = [
+    ['mcp-protocol-version', '2026-07-28'],
+    ['mcp-method', 'tools/call'],
+    ['mcp-name', 'one-a'],
+  ];
+  for (let i = 0; i < 2; i += 1) {
+    const called = await front.post(body, headers);
+    t.match(rpc(called), { id: 1, result: { resultType: 'complete', content: [{ text: '{"n":1}' }] } });
+  }
+  t.equal(one.requestsOf('initialize').length, probes + 1, 'both in one lease');
+  const other = await front.post(body, [...headers.slice(0, 2), ['mcp-name', 'one-b']]);
+  t.match([other.status, rpc(other)], [400, { id: 1, error: { code: -32020 } }]);
+  const unclaimed = await front.post(LIST, headers);
+  t.match([unclaimed.status, rpc(unclaimed)], [400, { id: 1, error: { code: -32602 } }]);
 });

@@ -1,0 +1,269 @@
+// The door for requests without a session: what is refused there, in which order and with which status, and that what passes is
+// served by legacy backends.
+import t from 'tap';
+import { backendFor } from '../../support/deployment.js';
+import { readEvents } from '../../support/event-stream.js';
+import { until } from '../../support/until.js';
+import { answerOf, WiredRelay, type RpcAnswer } from '../wired-relay.js';
+import { bodyOf, post, VERSION, type ModernRequest } from './modern-request.js';
+
+const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
+const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
+const CLAIM = 'io.modelcontextprotocol/protocolVersion';
+const OWN_META = { 'io.modelcontextprotocol/serverInfo': { name: 'switchyard' } };
+
+t.test('what a request says of itself is checked in order, before any backend is asked', async (t) => {
+  const backend = await backendFor(t);
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  const call = { params: { name: 'b-echo', arguments: {} } };
+  const other = { meta: { [CLAIM]: 'v999.0.0' } };
+  const rows: readonly (readonly [string, string, ModernRequest, number, number, RegExp])[] = [
+    [
+      'a version that nobody has',
+      'tools/list',
+      { ...other, headers: { protocolVersion: 'v999.0.0' } },
+      400,
+      -32022,
+      /Unsupp/,
+    ],
+    ['header and body differ', 'tools/list', other, 400, -32020, /mcp-protocol-version names/],
+    ['no version header', 'tools/list', { headers: { protocolVersion: '' } }, 400, -32020, /mcp-protocol-version is m/],
+    [
+      'a version that is no string',
+      'tools/list',
+      { meta: { [CLAIM]: 7 } },
+      400,
+      -32602,
+      /protocolVersion must be a string/,
+    ],
+    [
+      'no capabilities',
+      'tools/list',
+      { meta: { [CAPABILITIES]: undefined } },
+      400,
+      -32602,
+      /clientCapabilities is missing/,
+    ],
+    ['capabilities no object', 'tools/list', { meta: { [CAPABILITIES]: [] } }, 400, -32602, /must be an object/],
+    ['a level that MCP has not', 'tools/list', { meta: { [LOG_LEVEL]: 'loud' } }, 400, -32602, /logLevel must be/],
+    ['no method header', 'tools/list', { headers: { method: '' } }, 400, -32020, /mcp-method is missing/],
+    ['another method', 'tools/list', { headers: { method: 'tools/call' } }, 400, -32020, /mcp-method names/],
+    [
+      'the method in other capitals',
+      'tools/list',
+      { headers: { method: 'Tools/List' } },
+      400,
+      -32020,
+      /mcp-method names/,
+    ],
+    ['no name header', 'tools/call', { ...call, headers: { name: '' } }, 400, -32020, /mcp-name is missing/],
+    ['another name', 'tools/call', { ...call, headers: { name: 'b-other' } }, 400, -32020, /mcp-name names/],
+    ['no base64', 'tools/call', { ...call, headers: { name: '=?base64?Yi1lY2hv!?=' } }, 400, -32020, /no valid base64/],
+    ['no UTF-8', 'tools/call', { ...call, headers: { name: '=?base64?/w==?=' } }, 400, -32020, /no valid base64/],
+    ...['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'tasks/get', 'tasks/list', 'a/b'].map(
+      (method) => [method, method, {}, 404, -32601, /Method not found/] as const,
+    ),
+    ['a tool that is not there', 'tools/call', { params: { name: 'b' } }, 200, -32602, /Unknown tool: b/],
+    ['a resource that is not there', 'resources/read', { params: { uri: 'x://y' } }, 200, -32602, /Resource not found/],
+    ['a cursor', 'tools/list', { params: { cursor: '' } }, 200, -32602, /Invalid cursor/],
+  ];
+  for (const [what, method, request, status, code, words] of rows) {
+    const exchange = post(caller, method, { id: 'x', ...request });
+    const { error, id } = await answerOf(exchange);
+    t.match({ status: exchange.answer?.status, code: error?.code, id }, { status, code, id: 'x' }, what);
+    t.match(error?.message, words, what);
+  }
+  const told = await answerOf(post(caller, 'tools/list', { ...other, headers: { protocolVersion: 'v999.0.0' } }));
+  t.match(told, { error: { data: { supported: [VERSION], requested: 'v999.0.0' } } });
+  t.equal(backend.raw.requests.length, 0);
+});
+
+t.test('a header alone makes nothing modern, and no header is one', async (t) => {
+  const caller = new WiredRelay(t).caller({});
+  const plain = '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}';
+  const mirror = { protocolVersion: VERSION, method: 'tools/list', name: '', params: [] };
+  const send = (body: string, more: object = {}) => caller.request({ sessionId: '', body: Buffer.from(body), ...more });
+  const unclaimed = send(plain, { mirror });
+  t.match([unclaimed.answer?.status, await answerOf(unclaimed)], [400, { id: 1, error: { code: -32602 } }]);
+  t.match((await answerOf(unclaimed)).error?.message, /protocolVersion and .*clientCapabilities are missing/);
+  const notice = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}';
+  t.equal(send(notice, { mirror }).answer?.status, 202);
+  t.equal(send(`[${bodyOf('tools/list')}]`, { mirror }).answer?.status, 400);
+  t.equal(send('{"jsonrpc":"2.0","id":1,"result":{}}', { mirror }).answer?.status, 400);
+  t.match(JSON.parse(String(send(plain).answer?.body)), { error: { message: /mcp-session-id missing/ } }, 'as ever');
+  t.equal(send(bodyOf('notifications/cancelled', { id: null })).answer?.status, 202, 'notifications have no mirror');
+});
+
+t.test('a session id on it counts for nothing, be it known or not', async (t) => {
+  const backend = await backendFor(t, { tools: ['a'] });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  await caller.open();
+  for (const sessionId of [caller.sessionId, 'nobody’s']) {
+    t.match(await answerOf(post(caller, 'tools/list', { sessionId })), { result: { tools: [{ name: 'b-a' }] } });
+    const unlabelled = post(caller, 'tools/list', { sessionId, headers: { protocolVersion: '' } });
+    t.match(await answerOf(unlabelled), { error: { code: -32020 } }, 'the body decides');
+  }
+  t.match(await caller.list(), { result: { tools: [{ name: 'b-a' }] } }, 'the session goes on');
+  const mirror = { protocolVersion: '1999-01-01', method: '', name: '', params: [] };
+  const body = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}');
+  const odd = caller.request({ body, mirror });
+  t.match([odd.answer?.status, await answerOf(odd)], [400, { id: 1, error: { message: /mcp-protocol-version/ } }]);
+});
+
+t.test('lists say what they are, and whose', async (t) => {
+  const backend = await backendFor(t, { tools: ['a'] });
+  const caller = new WiredRelay(t).caller({ b: backend.url, gone: 'http://127.0.0.1:1/mcp' });
+  const exchange = post(caller, 'tools/list');
+  t.match(await answerOf(exchange), {
+    result: {
+      resultType: 'complete',
+      tools: [{ name: 'b-a' }],
+      ...{ ttlMs: 0, cacheScope: 'private' },
+      _meta: { ...OWN_META, 'switchyard/unavailable': [{ backend: 'gone' }] },
+    },
+  });
+  const one = new WiredRelay(t).caller({ b: backend.url });
+  const undeclared = post(one, 'prompts/list');
+  t.match(await answerOf(undeclared), { error: { code: -32601 } });
+  t.equal(undeclared.answer?.status, 404);
+});
+
+t.test('a legacy backend is initialized once, and told ids of ours', async (t) => {
+  const backend = await backendFor(t, { tools: ['echo'], withSessions: true });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  const call = (id: unknown, meta?: Record<string, unknown>): Promise<RpcAnswer> =>
+    answerOf(
+      post(caller, 'tools/call', { id, params: { name: 'b-echo', arguments: { n: 1 } }, ...(meta && { meta }) }),
+    );
+  const answers = await Promise.all([call(1), call(1), call('1'), call(0, { progressToken: 'p' })]);
+  t.match(
+    answers.map(({ id }) => id),
+    [1, 1, '1', 0],
+  );
+  for (const { result } of answers) t.match(result, { resultType: 'complete', content: [{ text: '{"n":1}' }] });
+  t.equal(backend.requestsOf('initialize').length, 1);
+  t.match(JSON.parse(backend.requestsOf('initialize')[0]?.text ?? ''), {
+    params: { clientInfo: { name: 'switchyard' } },
+  });
+  const ids = backend.calls.map(({ request }) => (JSON.parse(request.text) as { id: unknown }).id);
+  t.equal(new Set(ids).size, 4, 'no two are the same');
+  t.notOk(ids.some((id) => [1, '1', 0].includes(id as string)));
+  // Other capabilities are another client’s.
+  await call(2, { [CAPABILITIES]: { roots: {} } });
+  t.equal(backend.requestsOf('initialize').length, 2);
+});
+
+t.test('progress comes under the caller’s token, logs only to who asks for them', async (t) => {
+  const backend = await backendFor(t, {
+    tools: ['echo'],
+    onCall: async (received) => {
+      const { params } = JSON.parse(received.request.text) as { params: { _meta: { progressToken: unknown } } };
+      await received.notify('notifications/message', { level: 'info', data: 'i' });
+      await received.notify('notifications/message', { level: 'error', data: 'e' });
+      await received.notify('notifications/tools/list_changed', {});
+      await received.notify('notifications/progress', { progressToken: params._meta.progressToken, progress: 1 });
+      return { content: [] };
+    },
+  });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  const heard = async (meta: Record<string, unknown>): Promise<unknown[]> => {
+    const exchange = post(caller, 'tools/call', { params: { name: 'b-echo', arguments: {} }, meta });
+    await answerOf(exchange);
+    return readEvents(exchange.written).map((text) => JSON.parse(text) as unknown);
+  };
+  const progress = { method: 'notifications/progress', params: { progressToken: 77, progress: 1 } };
+  const answer = { id: 1, result: { resultType: 'complete' } };
+  const silent = await heard({ progressToken: 77 });
+  t.match(silent, [progress, answer]);
+  t.equal(silent.length, 2);
+  const told = await heard({ progressToken: 77, [LOG_LEVEL]: 'warning' });
+  t.match(told, [{ method: 'notifications/message', params: { data: 'e' } }, progress, answer]);
+  t.equal(told.length, 3);
+});
+
+t.test('whoever goes away has cancelled', async (t) => {
+  const backend = await backendFor(t, {
+    tools: ['echo'],
+    withSessions: true,
+    onRequest: ({ text }) => /tools\/(call|list)/.test(text),
+  });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  const exchange = post(caller, 'tools/call', { params: { name: 'b-echo', arguments: {} } });
+  exchange.isForgiving = true;
+  await until(() => backend.requestsOf('tools/call').length === 1, 'the call to be there');
+  exchange.abort();
+  await until(() => backend.requestsOf('notifications/cancelled').length === 1, 'the backend to be told');
+  const { id } = JSON.parse(backend.requestsOf('tools/call')[0]?.text ?? '') as { id: string };
+  t.match(JSON.parse(backend.requestsOf('notifications/cancelled')[0]?.text ?? ''), { params: { requestId: id } });
+  const list = post(caller, 'tools/list');
+  list.isForgiving = true;
+  await until(() => backend.requestsOf('tools/list').length === 1, 'the list to be asked for');
+  list.abort();
+  await until(() => backend.requestsOf('tools/list')[0]?.connection.destroyed === true, 'the list to be given up');
+  t.equal(backend.sessions.size, 1, 'the lease stays for the next request');
+});
+
+t.test('codes and members of before are put into those of now', async (t) => {
+  const results: unknown[] = [{}, { resultType: 'complete', content: [] }, { text: '"resultType"' }];
+  const backend = await backendFor(t, {
+    tools: ['echo'],
+    onCall: (received) => results.shift() ?? received.fail({ code: -32002, message: 'no -32002', data: { uri: 'u' } }),
+  });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  const texts: string[] = [];
+  for (let i = 0; i < 4; i += 1) {
+    const exchange = post(caller, 'tools/call', { params: { name: 'b-echo', arguments: {} } });
+    await answerOf(exchange);
+    t.equal(exchange.answer?.status, 200);
+    texts.push(String(exchange.answer?.body));
+  }
+  t.strictSame(
+    texts.slice(0, 3).map((text) => (JSON.parse(text) as RpcAnswer).result),
+    [
+      { resultType: 'complete' },
+      { resultType: 'complete', content: [] },
+      { resultType: 'complete', text: '"resultType"' },
+    ],
+  );
+  t.notOk(/resultType.*resultType/.test(texts[1] ?? ''), 'not twice');
+  t.match(JSON.parse(texts[3] ?? ''), { error: { code: -32602, message: 'no -32002', data: { uri: 'u' } } });
+});
+
+t.test('server/discover tells what is there', async (t) => {
+  const backend = await backendFor(t, {
+    tools: ['a'],
+    capabilities: { tools: { listChanged: true }, prompts: {}, tasks: { list: {} }, logging: {} },
+    initializeExtras: { instructions: 'Be kind.' },
+  });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  const { result } = await answerOf(post(caller, 'server/discover'));
+  t.match(result, {
+    resultType: 'complete',
+    supportedVersions: [VERSION, '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'],
+    instructions: '# b\n\nBe kind.',
+    ...{ ttlMs: 0, cacheScope: 'private', _meta: OWN_META },
+  });
+  t.strictSame(result?.['capabilities'], { tools: {}, prompts: {}, logging: {} }, 'nothing of sessions');
+});
+
+t.test('an era that is not served is refused', async (t) => {
+  const backend = await backendFor(t, { tools: ['a'] });
+  const legacy = new WiredRelay(t, {}, {}, { eras: { served: 'legacy', leaseIdleTimeoutMs: 1_000 } });
+  const old = legacy.caller({ b: backend.url });
+  const asked = post(old, 'server/discover');
+  t.match([asked.answer?.status, await answerOf(asked)], [400, { id: 1, error: { code: -32601 } }], 'as before');
+  t.match(await old.open(), { result: { protocolVersion: '2025-11-25' } });
+  const modern = new WiredRelay(t, {}, {}, { eras: { served: 'modern', leaseIdleTimeoutMs: 1_000 } });
+  const caller = modern.caller({ b: backend.url });
+  const refused = caller.post('initialize', { protocolVersion: '2025-11-25' }, 'i');
+  t.match(
+    [refused.answer?.status, await answerOf(refused)],
+    [400, { id: 'i', error: { code: -32022, data: { supported: [VERSION], requested: '2025-11-25' } } }],
+  );
+  t.match((await answerOf(post(caller, 'server/discover'))).result, { supportedVersions: [VERSION] });
+  t.strictSame((await answerOf(post(caller, 'server/discover'))).result?.['supportedVersions'], [VERSION]);
+  for (const method of ['GET', 'DELETE'] as const) {
+    const exchange = caller.request({ method, sessionId: 'x' });
+    t.match([exchange.answer?.status, exchange.answer?.headers], [405, ['allow', 'POST, OPTIONS']]);
+  }
+});

@@ -1,0 +1,38 @@
+// Requests of MCP 2026-07-28, whole and with parts of them wrong.
+import type { ExchangeRequest } from '../../../src/relay/exchange.js';
+import type { RecordedExchange } from '../../support/recorded-exchange.js';
+import type { WiredCaller } from '../wired-relay.js';
+
+export const VERSION = '2026-07-28';
+const META = 'io.modelcontextprotocol/';
+
+/** What of a request is not as it should be, or not as usual. */
+export interface ModernRequest {
+  readonly id?: unknown;
+  readonly params?: Readonly<Record<string, unknown>>;
+  /** In place of the members of `_meta` that must be there, or beside them; `undefined` leaves one out. */
+  readonly meta?: Readonly<Record<string, unknown>>;
+  /** In place of what the body says. */
+  readonly headers?: Partial<ExchangeRequest['mirror']>;
+  readonly sessionId?: string;
+  readonly answerForms?: ExchangeRequest['answerForms'];
+}
+
+export function bodyOf(method: string, { id = 1, params = {}, meta = {} }: ModernRequest = {}): string {
+  const _meta = { [`${META}protocolVersion`]: VERSION, [`${META}clientCapabilities`]: {}, ...meta };
+  return JSON.stringify({ jsonrpc: '2.0', ...(id !== null && { id }), method, params: { ...params, _meta } });
+}
+
+export function post(caller: WiredCaller, method: string, request: ModernRequest = {}): RecordedExchange {
+  const { params, headers, sessionId = '', answerForms = 'both' } = request;
+  const name = params?.['name'] ?? params?.['uri'];
+  return caller.request({
+    sessionId,
+    answerForms,
+    mirror: {
+      ...{ protocolVersion: VERSION, method, name: typeof name === 'string' ? name : '', params: [] },
+      ...headers,
+    },
+    body: Buffer.from(bodyOf(method, request)),
+  });
+}
