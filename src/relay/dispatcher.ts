@@ -227,7 +227,7 @@ export class Dispatcher {
     name: string,
     form: RequestForm,
   ): void {
-    const { backend, outgoing, gate, uriPlaces, taskPlaces } = target;
+    const { backend, outgoing, bareName, gate, uriPlaces, taskPlaces } = target;
     const { method } = message;
     const id = idOf(exchange, message);
     exchange.watcher?.onIdentified(method, backend.name, name);
@@ -242,6 +242,7 @@ export class Dispatcher {
       exchange,
       message,
       outgoing,
+      bareName,
       gate: gate && new Gate(this.#context, this.#merger, session, gate),
       onSettled,
       uriPlaces,

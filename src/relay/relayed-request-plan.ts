@@ -16,6 +16,8 @@ export interface RelayedRequestPlan {
   readonly message: ClientMessage;
   /** What goes to the backend: the caller's message with the bare name. */
   readonly outgoing: OutgoingMessage;
+  /** What the request is about, as the backend calls it; `''` where the method has none. */
+  readonly bareName: string;
   /** What the request must pass when the upstream session is open. */
   readonly gate: Gate | undefined;
   /** Bits of `uriPlace`: where in the answer URIs are the backend's. */

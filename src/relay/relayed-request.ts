@@ -257,7 +257,11 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     }
     this.#sentIn = upstream.record;
     if (this.#plan.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
-    const outgoing = tracedMessage(this.#plan, form.outgoing(this.#plan.outgoing, upstream), this.id);
+    const outgoing = tracedMessage(
+      this.#plan,
+      form.outgoing(this.#plan.outgoing, upstream, this.#plan.bareName),
+      this.id,
+    );
     this.#request = upstream.request(outgoing, this.#sentId, metadata, idleTimeoutMs, true, this);
     this.#unheard?.onSent(this.#request);
     // In the upstream session in which it goes out now: what was asked in one before is no excuse.

@@ -19,8 +19,11 @@ export interface RequestForm {
   /** In place of the caller's progress token, where the backend has been told another: JSON. */
   readonly sentToken: Buffer | undefined;
 
-  /** What goes to this backend, whose session is open, of what would go to any. */
-  outgoing(message: OutgoingMessage, upstream: UpstreamSession): OutgoingMessage;
+  /**
+   * What goes to this backend, whose session is open, of what would go to any.
+   * @param bareName what the request is about, as the backend calls it; `''` where the method has none.
+   */
+  outgoing(message: OutgoingMessage, upstream: UpstreamSession, bareName: string): OutgoingMessage;
   /** The id under which it has gone there. */
   sentId(callers: IdSpan): IdSpan;
   /** Whether the caller is told of what its backend says on the call's stream. @param message a notification. */

@@ -107,7 +107,7 @@ export class ModernDoor {
       });
       return;
     }
-    const form = new ModernForm(context.ids, body, message);
+    const form = new ModernForm(context.ids, exchange.request, message);
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, caller, lease, exchange, message, form);
     else if (isTargetMethod(method)) dispatcher.relayRequest(method, caller, lease, exchange, message, form);

@@ -8,7 +8,10 @@ import { rpcCodes } from '../../shared/refusals.js';
 import type { OutgoingMessage } from '../../upstream/http-upstream.js';
 import type { OwnIds } from '../../upstream/own-ids.js';
 import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import { modernHead } from '../../upstream/modern-request.js';
 import type { RpcError } from '../answers.js';
+import type { ExchangeRequest } from '../exchange.js';
 import { withEdits } from '../bare-body.js';
 import { partsOf, type Edit } from '../edits.js';
 import type { ListDress } from '../list-merge/merge.js';
@@ -27,14 +30,14 @@ export class ModernForm implements RequestForm {
   readonly askingObstacle = NOT_ASKED_MID_CALL;
   readonly listDress: ListDress = LIST_DRESS;
   readonly #ids: OwnIds;
-  readonly #body: Buffer;
+  readonly #request: ExchangeRequest;
   readonly #message: ClientMessage;
   /** JSON: the id, and the token where the caller has given one. */
   #own: Buffer | undefined;
 
-  constructor(ids: OwnIds, body: Buffer, message: ClientMessage) {
+  constructor(ids: OwnIds, request: ExchangeRequest, message: ClientMessage) {
     this.#ids = ids;
-    this.#body = body;
+    this.#request = request;
     this.#message = message;
   }
 
@@ -42,7 +45,11 @@ export class ModernForm implements RequestForm {
     return this.#own;
   }
 
-  outgoing(message: OutgoingMessage): OutgoingMessage {
+  outgoing(message: OutgoingMessage, { isModern }: UpstreamSession, bareName: string): OutgoingMessage {
+    if (isModern) {
+      this.#own = undefined;
+      return { ...message, head: modernHead(this.#message.method, bareName, this.#request.mirror.params) };
+    }
     const { idStart, idEnd, progressTokenStart, progressTokenEnd } = this.#message;
     // Anew for each try: no id is used twice in an upstream session (S32).
     const putIn = (this.#own = this.#ids.next());
@@ -60,7 +67,7 @@ export class ModernForm implements RequestForm {
   isHeard(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {
     const { envelope } = this.#message;
     if (method !== 'notifications/message' || envelope === undefined) return false;
-    const wanted = logSeverityIn(this.#body, envelope);
+    const wanted = logSeverityIn(this.#request.body, envelope);
     if (wanted === -1) return false;
     const level = paramsStart === -1 ? undefined : readMember(bytes.subarray(paramsStart, paramsEnd), 'level');
     // A legacy backend sends what it sends to everybody.
@@ -70,11 +77,12 @@ export class ModernForm implements RequestForm {
   withCallersToken(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): Buffer {
     const call = this.#message;
     if (this.#own === undefined) return bytes;
-    const putIn = this.#body.subarray(call.progressTokenStart, call.progressTokenEnd);
+    const putIn = this.#request.body.subarray(call.progressTokenStart, call.progressTokenEnd);
     return Buffer.concat(partsOf(bytes, [{ start, end, putIn }]));
   }
 
-  answerEdits(bytes: Buffer, message: BackendMessage): readonly Edit[] {
+  answerEdits(bytes: Buffer, message: BackendMessage, { isModern }: UpstreamSession): readonly Edit[] {
+    if (isModern) return NO_EDITS;
     const edit = message.isError ? modernErrorEdit(bytes, message) : resultTypeEdit(bytes, message);
     return edit === undefined ? NO_EDITS : [edit];
   }
