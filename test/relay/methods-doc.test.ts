@@ -133,8 +133,9 @@ t.test('requests of clients of 2026-07-28', async (t) => {
     const answer = await answerOf(exchange);
     if (passes) t.match(answer, { result: { resultType: 'complete' } }, method);
     else t.match([exchange.answer?.status, answer], [404, { error: { code: -32601 } }], method);
-    const isOurs = method === 'server/discover';
-    t.equal(backend.requestsOf(method).length - before, passes && !isOurs ? 1 : 0, `${method} at the backend`);
+    // Each backend is asked what it is, in a request of ours.
+    if (method === 'server/discover') continue;
+    t.equal(backend.requestsOf(method).length - before, passes ? 1 : 0, `${method} at the backend`);
   }
 });
 
