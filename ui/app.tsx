@@ -5,6 +5,7 @@ import { Link, Route, Router, Switch, useLocation } from 'wouter-preact';
 import { isSignedIn, signOut, subject } from './api/session.js';
 import { ComposePage } from './pages/compose.js';
 import { CompositionsPage } from './pages/compositions.js';
+import { OverviewPage } from './pages/overview.js';
 import { PlaygroundPage } from './pages/playground.js';
 import { RegisterPage } from './pages/register.js';
 import { ServerPage } from './pages/server.js';
@@ -14,6 +15,7 @@ import { Announcements } from './parts/announcements.js';
 import { Said } from './parts/said.js';
 
 const PLACES = [
+  ['/', 'Overview'],
   ['/servers', 'Servers'],
   ['/playground', 'Playground'],
   ['/compose', 'Compose'],
@@ -66,7 +68,7 @@ function Frame(): JSX.Element {
           <Route path="/compose/:composition">
             {({ composition }) => <ComposePage key={composition} reference={composition} />}
           </Route>
-          <Route path="/" component={ServersPage} />
+          <Route path="/" component={OverviewPage} />
           <Route>
             <h1>There is no such page</h1>
             <p>

@@ -202,7 +202,7 @@ t.test('the console', async (t) => {
   await t.test('axe finds nothing, and nothing is wider than a narrow screen, in either scheme', async (t) => {
     const server = (await caller.get('/servers/hostile')).json() as { readonly id: string };
     const pages = {
-      ...{ '/servers': 'Servers', '/servers/new': 'Register a server', '/playground': 'Playground' },
+      ...{ '/': 'Overview', '/servers': 'Servers', '/servers/new': 'Register a server', '/playground': 'Playground' },
       ...{ [`/servers/${server.id}`]: 'hostile', '/compose': 'Compositions', '/compose/new': 'New composition' },
       [`/playground?server=${server.id}&tool=evil`]: 'Playground',
     };

@@ -64,6 +64,13 @@ export interface Composition {
   readonly missingTools: readonly { readonly server: string; readonly tool: string }[];
 }
 
+export interface Version {
+  readonly app: { readonly name: string; readonly version: string };
+  readonly store: { readonly kind: 'embedded' | 'redis'; readonly reachable: boolean };
+  /** `null` while the store cannot be reached. */
+  readonly unpublishedChanges: number | null;
+}
+
 export interface RefreshReport {
   readonly status: 'active' | 'inactive';
   readonly toolsAdded: number;
