@@ -1,7 +1,7 @@
 // The rules of the transport (decisions 2.1, 2.2), once the caller and the virtual host are known and before anyone
 // looks for a session: what the request's headers say about it and its answer. The same for every HTTP server. Hot.
 import { limits } from '../shared/limits.js';
-import { PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
+import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import type { AnswerForms } from './exchange.js';
 
@@ -24,9 +24,10 @@ export function checkTransport(method: 'POST' | 'DELETE' | 'GET', head: Transpor
   }
   if (head.isAmbiguous) return refusals.headAmbiguous;
   if (head.isMirrorTooLarge) return refusals.mirrorTooLarge;
-  // Clients send the header on `initialize` too, with whatever version they hope for (S26): it counts in a session only. Of a
-  // POST the body says first which era's it is, so that the relay has to judge.
-  const hasVersion = method !== 'POST' && head.protocolVersion !== '' && head.sessionId !== '';
+  // Clients send the header on `initialize` too, with whatever version they hope for (S26): it counts in a session only. Where it
+  // names the era without sessions, the body of a POST says whether it is of that: then the session is none of its business.
+  const isToBeRead = method === 'POST' && head.protocolVersion === MODERN_PROTOCOL_VERSION;
+  const hasVersion = head.protocolVersion !== '' && head.sessionId !== '' && !isToBeRead;
   if (hasVersion && !PROTOCOL_VERSIONS.has(head.protocolVersion)) return refusals.protocolVersionUnsupported;
   return forms ?? 'json';
 }

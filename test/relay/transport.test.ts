@@ -75,9 +75,11 @@ t.test('a DELETE has no content, and an answer without any', async (t) => {
 t.test('a protocol version counts within a session', async (t) => {
   const future = { ...plain, protocolVersion: '2099-01-01' };
   t.equal(checkTransport('POST', future), 'both');
+  t.equal(checkTransport('POST', { ...future, sessionId: 's' }), refusals.protocolVersionUnsupported);
+  const modern = { ...plain, protocolVersion: '2026-07-28', sessionId: 's' };
+  t.equal(checkTransport('POST', modern), 'both', 'the body says more');
   for (const method of ['GET', 'DELETE'] as const)
-    t.equal(checkTransport(method, { ...future, sessionId: 's' }), refusals.protocolVersionUnsupported);
-  t.equal(checkTransport('POST', { ...future, sessionId: 's' }), 'both', 'the body says more');
+    t.equal(checkTransport(method, modern), refusals.protocolVersionUnsupported);
   for (const protocolVersion of ['2025-11-25', '2025-06-18', '']) {
     t.equal(checkTransport('POST', { ...plain, sessionId: 's', protocolVersion }), 'both', protocolVersion);
   }

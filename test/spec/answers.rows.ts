@@ -233,13 +233,16 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
       for (const method of ['server/discover', 'subscriptions/listen', 'nonsense', '', '"\\ü$&']) {
         for (const id of ['1', '"a"', '0']) {
           const body = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":{"_meta":{"x/y":"2026-07-28"}}}`;
-          const answer = await caller.send({ body, protocolVersion: '2026-07-28' });
+          const answer = await caller.send({ body });
           t.equal(answer.status, 400, method);
           t.equal(memberText(answer.text, 'id'), id, method);
           const { error } = answer.json() as { error: { code: number; message: string } };
           t.equal(error.code, -32601, method);
           t.ok(error.message.startsWith(`Method not found: ${method}. `), error.message);
           t.match(error.message, /initialize/);
+          const claimed = await caller.send({ body, protocolVersion: '2026-07-28' });
+          t.equal(claimed.status, 400, `${method}: a header alone is no claim`);
+          t.match(claimed.json(), { error: { code: -32602 } }, method);
         }
       }
       t.equal(

@@ -140,14 +140,16 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     const name = await register(t, caller, ['echo']);
     const post = async (body: unknown, headers: HeaderList = []): Promise<HttpAnswer> =>
       caller.send('POST', '/mcp', { body, headers: [...jsonHeaders, ...headers] });
-    for (const version of ['2026-07-28', '2025-11-25']) {
+    for (const version of ['2026-01-01', '2025-11-25']) {
       const discover = { jsonrpc: '2.0', id: 'a', method: 'server/discover', params: {} };
       const answer = await post(discover, [['mcp-protocol-version', version]]);
       t.equal(answer.status, 400, version);
       t.match(answer.json(), { id: 'a', error: { code: -32601, message: /initialize/ } }, version);
     }
     const known = { jsonrpc: '2.0', id: 'b', method: 'tools/list' };
-    const foreign = await post(known, [['mcp-protocol-version', '2026-07-28']]);
+    const unclaimed = await post(known, [['mcp-protocol-version', '2026-07-28']]);
+    t.match(unclaimed.json(), { id: 'b', error: { code: -32602, message: /_meta/ } });
+    const foreign = await post(known, [['mcp-protocol-version', '2026-01-01']]);
     t.match(foreign.json(), { id: 'b', error: { code: -32000, message: /mcp-protocol-version/ } });
     const clientInfo = { name: 'old', version: '1' };
     const params = { protocolVersion: '2025-03-26', capabilities: {}, clientInfo };
