@@ -6,7 +6,7 @@ import { sameId, type BackendMessage, type ClientMessage } from '../protocol/jso
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
-import { joined } from '../shared/short-memory.js';
+import { copied, joined } from '../shared/short-memory.js';
 import {
   answer,
   answerInParts,
@@ -116,7 +116,12 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     this.#fail(upstreamFault('session-ended'));
   }
 
-  onAnswer(bytes: Buffer, message: BackendMessage): void {
+  /** For `RpcRequest`. */
+  get readsInPlace(): true {
+    return true;
+  }
+
+  onAnswer(bytes: Buffer, message: BackendMessage, _sessionId: string, isInPlace = false): void {
     if (!message.isError) this.#plan.onSettled?.(true);
     const { session, upstream, uriPlaces, taskPlaces, form } = this.#plan;
     const { uriName } = upstream.backend;
@@ -126,7 +131,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else {
       this.#tellOutcome(bytes, message);
-      this.#finish(bytes, parts);
+      // Parts are put together, which copies them.
+      this.#finish(isInPlace && parts === undefined ? copied(bytes) : bytes, parts);
     }
     if (this.#request?.isSent === true) this.#plan.exchange.releaseBody();
   }

@@ -81,7 +81,10 @@ export interface UpstreamHandler {
    * @param location of a redirect alone.
    */
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void;
-  /** A piece of the body. It is valid until the callback returns: copy what is kept. */
+  /**
+   * A piece of the body. It is valid until the callback returns: copy what is kept. One that is all of a body whose length the
+   * head has said is valid until `onEnd` has returned, which follows in the same turn.
+   */
   onData(chunk: Buffer): void;
   onEnd(): void;
   onFault(fault: UpstreamFault): void;

@@ -21,8 +21,11 @@ export interface RequestHandler {
   /**
    * The answer, a result or an error; `bytes` is the whole message, as the backend sent it, and may be kept.
    * @param sessionId the `mcp-session-id` header of the answer, `''` when absent.
+   * @param isInPlace whether `bytes` is valid until this returns alone.
    */
-  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void;
+  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string, isInPlace?: boolean): void;
+  /** Copies what it keeps of an answer, or most of it anyhow: an answer that came in one piece is not copied for it. */
+  readonly readsInPlace?: true;
   /**
    * A notification, or a request of the backend's own, that came before the answer on its event stream; `bytes` is
    * valid until the callback returns, and may be kept when it is longer than `limits.readAtOnceBytesMax`.

@@ -50,6 +50,8 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   /** What the answer's head says; -1 when it does not. */
   #bodyBytes = -1;
   readonly #received: BodyCollector;
+  /** All of an answer that came in one piece, for who reads it where it lies: valid until it has ended, which is at once. */
+  #whole: Buffer | undefined;
   /** In place of `#received`, for who reads large answers elsewhere. */
   readonly #unread: UnreadAnswer | undefined;
   #parser: EventStreamParser | undefined;
@@ -167,8 +169,9 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     switch (this.#state) {
       case 'json':
         this.#touch();
-        if (this.#unread === undefined) this.#collect(chunk, this.#answerBytesMax);
-        else this.#passOn(this.#unread, chunk);
+        if (this.#unread !== undefined) this.#passOn(this.#unread, chunk);
+        else if (this.#isReadInPlace(chunk)) this.#whole = chunk;
+        else this.#collect(chunk, this.#answerBytesMax);
         break;
       case 'event-stream':
         if (this.#resumption?.isFurther(this.#parser?.lastEventId) !== false) this.#touch();
@@ -184,6 +187,12 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
         break;
       default:
     }
+  }
+
+  /** Whether the chunk is the answer, and need not be copied for who has it next. What counts as memory is in the way of others. */
+  #isReadInPlace({ length }: Buffer): boolean {
+    if (this.#handler.readsInPlace !== true || length !== this.#bodyBytes) return false;
+    return length < limits.countedFromBytes && length <= this.#answerBytesMax;
   }
 
   onEnd(): void {
@@ -266,7 +275,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
       this.#unread.end(() => this.#finish());
       return;
     }
-    const { bytes } = this.#received;
+    const bytes = this.#whole ?? this.#received.bytes;
     if (bytes.length <= limits.readAtOnceBytesMax) {
       this.#onJsonMessage(bytes, readBackendAnswer(bytes));
       return;
@@ -291,7 +300,7 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     const room = this.#room;
     this.#room = undefined;
     this.#finish();
-    this.#handler.onAnswer(bytes, message, this.#sessionId);
+    this.#handler.onAnswer(bytes, message, this.#sessionId, this.#whole !== undefined);
     room?.release();
   }
 

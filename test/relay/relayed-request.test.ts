@@ -1,6 +1,7 @@
 // What becomes of a call when its cancellation meets something else; the rest of a call's life is in test/spec.
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
+import { readEvents } from '../support/event-stream.js';
 import { until } from '../support/until.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene, initializeResult } from './relay-scene.js';
@@ -281,6 +282,36 @@ t.test("the answer has the bytes of the caller's id, whatever the backend makes 
       else call.data(`data: ${text(answered)}\n\n`);
       await until(() => exchange.outcome === 'responded', `the answer to ${sent}`);
       t.equal(exchange.answer?.body.toString(), text(sent), `${answered} as ${type}`);
+    }
+  }
+});
+
+t.test('an answer that is read where it lies is the caller’s, whatever becomes of that memory', async (t) => {
+  const scene = new RelayScene(t, virtualHostOf({ b: {} })).open(
+    {},
+    initializeResult.replace('"tools"', '"resources"'),
+  );
+  const rest = `"result":{"contents":[{"uri":"file:///a","text":"${'x'.repeat(4_000)}"}]}}`;
+  for (const [sent, method, expected] of [
+    [`{"jsonrpc":"2.0","id":7,"result":{}}`, 'tools/call', `{"jsonrpc":"2.0","id":7,"result":{}}`],
+    [`{"jsonrpc":"2.0","id":7.0,"result":{}}`, 'tools/call', `{"jsonrpc":"2.0","id":7,"result":{}}`],
+    [`{"jsonrpc":"2.0","id":7,${rest}`, 'tools/call', `{"jsonrpc":"2.0","id":7,${rest}`],
+    [`{"jsonrpc":"2.0","id":7,${rest}`, 'resources/read', `{"jsonrpc":"2.0","id":7,${rest.replace('file', 'b+file')}`],
+  ] as const) {
+    for (const answerForms of ['both', 'event-stream'] as const) {
+      const params = method === 'tools/call' ? { name: 'b-x' } : { uri: 'b+file:///a' };
+      const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 7, method, params }));
+      const exchange = scene.exchange({ body, answerForms });
+      const given: (Uint8Array | string)[] = [];
+      const respond = exchange.respond.bind(exchange);
+      exchange.respond = (status, contentType, bytes, ...more) => {
+        given.push(bytes);
+        respond(status, contentType, bytes, ...more);
+      };
+      scene.relay.handle({ subject: 'alice', virtualHost: scene.virtualHost }, exchange);
+      scene.http.last.whole(sent);
+      if (answerForms === 'both') t.same(given.map(String), [expected], `${method}, as it is afterwards`);
+      else t.equal(readEvents(exchange.written).at(-1), expected, method);
     }
   }
 });

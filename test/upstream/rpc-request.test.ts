@@ -100,6 +100,45 @@ t.test('sends what was planned, once', async (t) => {
   t.same([listener.answers, listener.faults], [[], []]);
 });
 
+t.test('an answer in one piece is not copied for who reads it where it lies, and for nobody else', async (t) => {
+  class InPlace extends Listener {
+    readonly readsInPlace: true | undefined;
+    readonly inPlace: (boolean | undefined)[] = [];
+
+    constructor(readsInPlace: true | undefined) {
+      super();
+      this.readsInPlace = readsInPlace;
+    }
+
+    override onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string, isInPlace?: boolean): void {
+      super.onAnswer(bytes, message, sessionId);
+      this.inPlace.push(isInPlace);
+    }
+  }
+  const large = `{"jsonrpc":"2.0","id":7,"result":"${'x'.repeat(limits.countedFromBytes)}"}`;
+  for (const [readsInPlace, text, isInPlace] of [
+    [true, RESULT, true],
+    [undefined, RESULT, false],
+    [true, large, false],
+  ] as const) {
+    const { call, listener } = start(t, {}, new InPlace(readsInPlace));
+    call.whole(text);
+    t.same(listener.answers, [`result ${text}`]);
+    t.same(listener.inPlace, [isInPlace]);
+    t.equal(listener.kept === text, !isInPlace, 'what may be kept is its own');
+  }
+  for (const bodyBytes of [-1, RESULT.length + 1]) {
+    const { call, listener } = start(t, {}, new InPlace(true));
+    call.head(200, JSON_TYPE, '', bodyBytes).data(RESULT).end();
+    t.same(listener.inPlace, [false]);
+    t.equal(listener.kept, RESULT);
+  }
+  const { call, listener } = start(t, {}, new InPlace(true));
+  call.head(200, JSON_TYPE, '', RESULT.length).data(RESULT.slice(0, 9)).data(RESULT.slice(9)).end();
+  t.same(listener.inPlace, [false]);
+  t.equal(listener.kept, RESULT);
+});
+
 t.test('waiting, json: one object is the answer, byte for byte, whatever its pieces', async (t) => {
   for (const [kind, text] of Object.entries({ result: RESULT, error: ERROR })) {
     const { call, listener, context } = start(t);
