@@ -48,8 +48,11 @@ export function headerText(value: string): string | undefined {
   if (!value.startsWith(SENTINEL_START) || !value.endsWith(SENTINEL_END)) return value;
   const base64 = value.slice(SENTINEL_START.length, -SENTINEL_END.length);
   if (!BASE64.test(base64)) return undefined;
+  const bytes = Buffer.from(base64, 'base64');
+  // Bits that belong to no byte are cut off, whatever they are.
+  if (bytes.toString('base64') !== base64) return undefined;
   try {
-    return utf8.decode(Buffer.from(base64, 'base64'));
+    return utf8.decode(bytes);
   } catch {
     return undefined;
   }
