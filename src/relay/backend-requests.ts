@@ -15,7 +15,9 @@ import {
   type RequestDetail,
 } from '../protocol/backend-request.js';
 import { capability } from '../protocol/capabilities.js';
+import { findMember } from '../protocol/json-member.js';
 import { readMember } from '../protocol/json-member-text.js';
+import { JsonScanner } from '../protocol/json-scanner.js';
 import { idKey, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import { taskPlace } from '../protocol/task-places.js';
 import type { Account } from '../shared/accounts.js';
@@ -79,7 +81,21 @@ interface OpenRequest extends AskedRequest {
   /** Of the request on whose stream it came. */
   readonly metadata: RequestMetadata;
   readonly deadline: Deadline;
+  /** In place of its backend, which has no session in which it could be answered. */
+  readonly onInput: InputTaker | undefined;
 }
+
+/** What a backend without sessions wants to know. */
+export interface InputQuestion {
+  readonly method: string;
+  /** JSON; empty for none. */
+  readonly params: Buffer;
+  /** `params.mode`; `''` for none. */
+  readonly mode: string;
+}
+
+/** Told the client's result, JSON that may be kept, or why there is none. */
+export type InputTaker = (answer: Buffer | RpcError) => void;
 
 export class BackendRequests {
   readonly #plan: BackendRequestsPlan;
@@ -158,10 +174,48 @@ export class BackendRequests {
       upstream.answerInstead(backendId, error ?? TASK_UNREACHABLE, metadata);
       return;
     }
-    const id = this.#ids.next({ upstream, backendId, asksForTask });
+    const request = this.#begin(stream, { upstream, backendId, tokenKey, asksForTask }, metadata, undefined);
+    const { id } = request;
+    const edits = [{ start: idStart, end: idEnd, putIn: id }, ...taskEdits];
+    stream.tell(partsOf(bytes, edits), () => this.#onLost(request));
+  }
+
+  /**
+   * Puts a question to the client of a backend that has asked it in place of an answer.
+   * @param onInput called once, later, unless the stream ends before.
+   * @returns why the client is not asked, if so.
+   */
+  askInput(
+    stream: AskingStream,
+    upstream: UpstreamSession,
+    metadata: RequestMetadata,
+    { method, params, mode }: InputQuestion,
+    onInput: InputTaker,
+  ): RpcError | undefined {
+    const detail = { tokenKey: undefined, asksForTask: false, taskId: undefined, mode };
+    const isInput = INPUT_METHODS.has(method);
+    const unoffered = isInput ? this.#notOffered(method, upstream, detail) : notOffered(method);
+    const error = unoffered ?? stream.askingObstacle ?? this.#noRoomFor(upstream, 0, undefined);
+    if (error !== undefined) return error;
+    const asked = { upstream, backendId: NO_ID, tokenKey: undefined, asksForTask: false };
+    const request = this.#begin(stream, asked, metadata, onInput);
+    const head = `,"method":${JSON.stringify(method)}${params.length === 0 ? '' : ',"params":'}`;
+    const parts = [BEFORE_ID, request.id, Buffer.from(head), params, CLOSE];
+    stream.tell(parts, () => this.#onLost(request));
+    return undefined;
+  }
+
+  #begin(
+    stream: AskingStream,
+    asked: AskedRequest,
+    metadata: RequestMetadata,
+    onInput: InputTaker | undefined,
+  ): OpenRequest {
+    const { upstream, backendId, tokenKey } = asked;
+    const id = this.#ids.next(asked);
     const key = idKey(id, 0, id.length);
     const request: OpenRequest = {
-      ...{ id, key, upstream, askedIn: upstream.record, backendId, tokenKey, asksForTask, stream, metadata },
+      ...{ ...asked, id, key, askedIn: upstream.record, stream, metadata, onInput },
       backendIdKey: idKey(backendId, 0, backendId.length),
       bytes: bytesOf(backendId.length, tokenKey),
       deadline: this.#plan.deadlines.after(this.#plan.answerTimeoutMs, () => this.#onTimeUp(request)),
@@ -169,8 +223,7 @@ export class BackendRequests {
     this.#open.set(key, request);
     this.#plan.memory.keep(request.bytes);
     stream.onAsking(true, upstream);
-    const edits = [{ start: idStart, end: idEnd, putIn: id }, ...taskEdits];
-    stream.tell(partsOf(bytes, edits), () => this.#onLost(request));
+    return request;
   }
 
   /** Of what a message of a backend's says of the task that it belongs to. */
@@ -195,7 +248,8 @@ export class BackendRequests {
       return undefined;
     }
     this.#settle(request);
-    if (request.upstream.record === request.askedIn) this.#pass(exchange, message, request);
+    if (request.onInput !== undefined) request.onInput(resultIn(body, message) ?? NO_RESULT);
+    else if (request.upstream.record === request.askedIn) this.#pass(exchange, message, request);
     return undefined;
   }
 
@@ -296,16 +350,19 @@ export class BackendRequests {
   #onLost(request: OpenRequest): void {
     if (!this.#open.has(request.key)) return;
     this.#settle(request);
-    const { upstream, askedIn, backendId, metadata } = request;
-    if (upstream.record === askedIn) upstream.answerInstead(backendId, NOT_READ, metadata);
+    this.#tellAsker(request, NOT_READ);
   }
 
   #onTimeUp(request: OpenRequest): void {
-    const { upstream, askedIn, backendId, metadata } = request;
     // First, or to lose the notice would answer the request once more.
     this.#settle(request);
     tellCancelled(request, 'It was not answered in time');
-    if (upstream.record === askedIn) upstream.answerInstead(backendId, NOT_ANSWERED, metadata);
+    this.#tellAsker(request, NOT_ANSWERED);
+  }
+
+  #tellAsker({ upstream, askedIn, backendId, metadata, onInput }: OpenRequest, error: RpcError): void {
+    if (onInput !== undefined) onInput(error);
+    else if (upstream.record === askedIn) upstream.answerInstead(backendId, error, metadata);
   }
 
   #settle(request: OpenRequest): void {
@@ -351,6 +408,17 @@ export class BackendRequests {
   }
 }
 
+/** What the client has answered; `undefined` for an error, and for what is ambiguous. */
+function resultIn(body: Buffer, { tape }: ClientMessage): Buffer | undefined {
+  if (tape === undefined && !scanner.scan(body, 1)) return undefined;
+  const read = tape ?? scanner;
+  const node = findMember(read, body, 0, 'result');
+  // A copy: the memory of the exchange is used again.
+  return node < 0 ? undefined : Buffer.from(body.subarray(read.start(node), read.end(node)));
+}
+
+const scanner = new JsonScanner();
+
 /** Its id is kept as the backend's, as ours, and as the keys of both. */
 function bytesOf(idBytes: number, tokenKey: string | undefined): number {
   return limits.backendRequestBytesEach + 6 * idBytes + 2 * (tokenKey?.length ?? 0);
@@ -365,6 +433,13 @@ function tellCancelled({ stream, id }: OpenRequest, reason: string): void {
   stream.tell([Buffer.from(before), id, Buffer.from(`,"reason":${JSON.stringify(reason)}}}`)]);
 }
 
+/** What a backend may ask for in place of an answer (M22). */
+const INPUT_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
+/** Of a question that has none. */
+const NO_ID = Buffer.from('""');
+const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
+const CLOSE = Buffer.from('}');
+
 const MODE_NOT_OFFERED = {
   code: rpcCodes.invalidParams,
   message: 'The client does not offer this mode of elicitation',
@@ -375,5 +450,6 @@ const TASK_UNREACHABLE = {
   message: 'The name of another backend takes the id of the task',
 };
 const TOO_MANY = { code: rpcCodes.internalError, message: 'Too many requests are open at the client' };
+const NO_RESULT = { code: rpcCodes.internalError, message: 'The client has answered with an error' };
 const NOT_READ = { code: rpcCodes.internalError, message: 'The client takes no requests on its stream' };
 const NOT_ANSWERED = { code: rpcCodes.internalError, message: 'The client did not answer in time' };

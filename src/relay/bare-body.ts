@@ -41,7 +41,7 @@ export function withEdits(message: OutgoingMessage, edits: readonly Edit[]): Out
   const parts = partsOf(body, leftOut === undefined ? edits : [{ ...leftOut, putIn }, ...edits]);
   const start = parts[0]!.length;
   const end = body.length - parts[parts.length - 1]!.length;
-  return { body, leftOut: { start, end }, putIn: Buffer.concat(parts.slice(1, -1)) };
+  return { ...message, leftOut: { start, end }, putIn: Buffer.concat(parts.slice(1, -1)) };
 }
 
 const NOTHING = Buffer.alloc(0);

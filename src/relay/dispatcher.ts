@@ -243,6 +243,7 @@ export class Dispatcher {
       message,
       outgoing,
       bareName,
+      ids: this.#context.ids,
       gate: gate && new Gate(this.#context, this.#merger, session, gate),
       onSettled,
       uriPlaces,

@@ -2,6 +2,7 @@
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
+import type { OwnIds } from '../upstream/own-ids.js';
 import type { RequestMetadata } from '../upstream/request-metadata.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { Exchange } from './exchange.js';
@@ -25,6 +26,7 @@ export interface RelayedRequestPlan {
   /** The same of `taskPlace` for ids of tasks. */
   readonly taskPlaces: number;
   readonly metadata: RequestMetadata;
+  readonly ids: OwnIds;
   readonly deadlines: DeadlineWheel;
   /** Called when the backend has answered with a result, or it is known that it will not; perhaps again. */
   readonly onSettled?: ((isDone: boolean) => void) | undefined;

@@ -18,10 +18,10 @@ import {
 } from './answers.js';
 import { clientsNotification } from './backend-notifications.js';
 import { withEdit } from './bare-body.js';
-import type { AskingStream } from './backend-requests.js';
 import { CallerStream, type StreamOwner } from './caller-stream.js';
 import type { Exchange } from './exchange.js';
 import { metadataFor } from './passthrough.js';
+import { ModernLeg, type ModernLegOwner } from './modern-leg.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import { RequestInFlight } from './request-in-flight.js';
 import { callersParts } from './rewriting.js';
@@ -30,16 +30,21 @@ import { bareTaskEdit } from './task-ids.js';
 import { UnheardCall } from './unheard-call.js';
 import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
 import type { IdSpan, RequestHandler, RpcRequest } from '../upstream/rpc-request.js';
+import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
 
 const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client is gone' };
+const TOO_LARGE: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The request is too large to be changed for a backend of MCP 2026-07-28: put _meta first',
+};
 const JSON_ALONE: RpcError = {
   code: rpcCodes.internalError,
   message: 'The client takes no event stream: it cannot be asked',
 };
 
-export class RelayedRequest extends RequestInFlight implements RequestHandler, AskingStream, StreamOwner {
+export class RelayedRequest extends RequestInFlight implements RequestHandler, ModernLegOwner, StreamOwner {
   readonly id: IdSpan;
   readonly isCancellable = true;
   readonly #plan: RelayedRequestPlan;
@@ -49,6 +54,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   /** Known where somebody wants to know how long the backend took. */
   #sentAtMs = 0;
   #isSecondTry = false;
+  /** Made where its backend has no sessions. */
+  #modern: ModernLeg | undefined;
   /** From the first event on, or before a slow answer. */
   #stream: CallerStream | undefined;
   /** The client has something to answer that its backend has asked. */
@@ -122,6 +129,17 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage, _sessionId: string, isInPlace = false): void {
+    if (this.#sentIn?.era !== 'modern' || this.#modern === undefined) {
+      this.onWhole(bytes, message, isInPlace);
+      return;
+    }
+    // What it says may be needed until the client has answered.
+    const kept = isInPlace ? Buffer.from(bytes) : bytes;
+    if (!this.#modern.takes(kept, message)) this.onWhole(kept, message);
+  }
+
+  /** For `ModernLeg`, as the next two. */
+  onWhole(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
     if (!message.isError) this.#plan.onSettled?.(true);
     const { session, upstream, uriPlaces, taskPlaces, form } = this.#plan;
     const { uriName } = upstream.backend;
@@ -135,6 +153,16 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
       this.#finish(isInPlace && parts === undefined ? copied(bytes) : bytes, parts);
     }
     if (this.#request?.isSent === true) this.#plan.exchange.releaseBody();
+  }
+
+  onInput(): void {
+    this.#isSecondTry = false;
+    this.#plan.upstream.whenReady(this.#plan.metadata, (fault) => this.#onOpen(fault));
+  }
+
+  onNoInput(error: RpcError | undefined): void {
+    if (error === undefined) this.#fail(upstreamFault('answer-invalid'));
+    else this.#refuse(error);
   }
 
   /** For whoever listens: nobody else has to know whether a tool has failed. */
@@ -151,6 +179,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
     const { session, upstream, metadata, form } = this.#plan;
+    // Without a session nothing can be asked on a stream, and nobody could answer.
+    if (message.kind === 'request' && upstream.isModern) return;
     if (message.kind === 'request') session.backendRequests.ask(this, upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
     else {
@@ -255,19 +285,20 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
   }
 
   #send(): void {
-    const { session, upstream, metadata, idleTimeoutMs, form } = this.#plan;
+    const { session, upstream, metadata, idleTimeoutMs } = this.#plan;
     // While the request was at the gate the session may have been lost.
     if (upstream.record === undefined) {
       this.#fail(upstreamFault('session-lost'));
       return;
     }
+    if (this.#modern?.isBegun === true && !upstream.isModern) {
+      this.#fail(upstreamFault('session-lost'));
+      return;
+    }
     this.#sentIn = upstream.record;
     if (this.#plan.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
-    const outgoing = tracedMessage(
-      this.#plan,
-      form.outgoing(this.#plan.outgoing, upstream, this.#plan.bareName),
-      this.id,
-    );
+    const outgoing = this.#outgoing();
+    if (outgoing === undefined) return this.#refuse(TOO_LARGE);
     this.#request = upstream.request(outgoing, this.#sentId, metadata, idleTimeoutMs, true, this);
     this.#unheard?.onSent(this.#request);
     // In the upstream session in which it goes out now: what was asked in one before is no excuse.
@@ -275,9 +306,18 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     if (this.#isExcused) this.#countSilence();
   }
 
+  #outgoing(): OutgoingMessage | undefined {
+    const { form, upstream, bareName, message } = this.#plan;
+    const traced = tracedMessage(this.#plan, form.outgoing(this.#plan.outgoing, upstream, bareName), this.id);
+    // Who has said so itself needs nothing put in.
+    if (!upstream.isModern || message.envelope !== undefined) return traced;
+    return (this.#modern ??= new ModernLeg(this.#plan, this)).outgoing(traced);
+  }
+
   /** As the backend knows it. */
   get #sentId(): IdSpan {
-    return this.#plan.form.sentId(this.id);
+    const id = this.#plan.form.sentId(this.id);
+    return this.#sentIn?.era === 'modern' ? (this.#modern?.sentId(id) ?? id) : id;
   }
 
   /**
@@ -388,6 +428,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, A
     this.#isDone = true;
     this.#plan.onSettled?.(false);
     this.#plan.gate?.abort();
+    this.#modern?.end();
     this.#cancelDeadline?.cancel();
     this.#unheard?.close();
     const { session, exchange } = this.#plan;

@@ -3,7 +3,11 @@ import t, { type Test } from 'tap';
 import { z } from 'zod';
 import { ModernSdkServer } from '../support/modern-sdk-server.js';
 import { startRawBackend, type RawBackend, type ReceivedRequest } from '../support/raw-backend.js';
-import { WiredRelay } from './wired-relay.js';
+import { answerOf, WiredRelay, type WiredCaller } from './wired-relay.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
+import { readEvents } from '../support/event-stream.js';
+import { until } from '../support/until.js';
+import { limits } from '../../src/shared/limits.js';
 
 const UNSUPPORTED = { code: -32_022, message: 'x', data: { supported: ['2026-07-28'] } };
 
@@ -90,4 +94,207 @@ t.test('a list of a type that nobody knows is invalid (N06)', async (t) => {
       _meta: { 'switchyard/unavailable': [{ backend: 'one', reason: 'invalid answer' }] },
     });
   }
+});
+
+t.test('calls, reads, prompts and completions go there with what a session would know', async (t) => {
+  const server = await sdkServer(t);
+  const caller = new WiredRelay(t).caller({ one: server.url });
+  await caller.open();
+  t.match((await caller.call('one-echo', { text: 'hi' })).result, {
+    content: [{ text: 'hi' }],
+    resultType: 'complete',
+  });
+  const read = await answerOf(caller.post('resources/read', { uri: 'one+test://r' }, 2));
+  t.match(read.result, { contents: [{ uri: 'one+test://r', text: 'R' }] });
+  t.match((await answerOf(caller.post('prompts/get', { name: 'one-p' }, 3))).result, { messages: [{}] });
+  t.match((await answerOf(caller.post('prompts/get', { name: 'one-none' }, 4))).error, { code: -32_602 });
+  const heads = server.requests.slice(2).map(({ headers }) => [headers['mcp-method'], headers['mcp-name']]);
+  t.same(heads, [
+    ['tools/call', 'echo'],
+    ['resources/read', 'test://r'],
+    ['prompts/get', 'p'],
+    ['prompts/get', 'none'],
+  ]);
+});
+
+t.test('nothing of a call is changed but its name and its envelope', async (t) => {
+  const capabilities = { tools: {}, logging: {} };
+  const backend = await rawModern(t, () => ({ content: [], resultType: 'complete' }), capabilities);
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open();
+  const meta = (more: string): string =>
+    '"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},' +
+    `"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}${more}`;
+  const level = ',"io.modelcontextprotocol/logLevel":"debug"';
+  const forms: readonly (readonly [string, string])[] = [
+    ['{"name":"one-x","arguments":{"n":1.0}}', `{"_meta":{${meta('')}},"name":"x","arguments":{"n":1.0}}`],
+    ['{"name":"one-x" , "_meta":{ "progressToken":7}}', `{"name":"x" , "_meta":{${meta('')}, "progressToken":7}}`],
+    ['{"_meta":{ },"name":"one-x"}', `{"_meta":{${meta('')} },"name":"x"}`],
+    ['{"_meta":null,"name":"one-x"}', `{"_meta":{${meta('')}},"name":"x"}`],
+    ['{"name":"one-\\u0078"}', `{"_meta":{${meta('')}},"name":"x"}`],
+    [
+      '{"name":"one-x","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"other"},"a":1.0}}',
+      `{"name":"x","_meta":{${meta('')},"a":1.0}}`,
+    ],
+  ];
+  for (const [params, sent] of forms) {
+    const body = `{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":${params}}`;
+    const exchange = caller.request({ body: Buffer.from(body) });
+    await answerOf(exchange);
+    t.equal(backend.requests.at(-1)?.text, `{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":${sent}}`);
+    t.equal(
+      exchange.answer?.body.toString(),
+      '{"jsonrpc":"2.0","id":1.0,"result":{"content":[],"resultType":"complete"}}',
+    );
+  }
+  await answerOf(caller.post('logging/setLevel', { level: 'debug' }, 9));
+  t.match((await caller.call('one-x')).result, { content: [] });
+  t.ok(backend.requests.at(-1)?.text.includes(`"_meta":{${meta(level)}}`), 'the level goes along');
+});
+
+t.test('a name that no head can have is written in base64', async (t) => {
+  const backend = await rawModern(t, () => ({ content: [] }));
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open();
+  for (const name of ['größe', ' x', 'x ', '=?base64?eA==?=']) {
+    await caller.call(`one-${name}`);
+    t.equal(backend.requests.at(-1)?.headers['mcp-name'], `=?base64?${Buffer.from(name).toString('base64')}?=`);
+  }
+  await caller.call('one-a b');
+  t.equal(backend.requests.at(-1)?.headers['mcp-name'], 'a b');
+});
+
+t.test('a result of a type that nobody knows is invalid, one that has none is complete (N06)', async (t) => {
+  const results: Readonly<Record<string, object>> = {
+    none: { content: [] },
+    partial: { content: [], resultType: 'partial' },
+    deeper: { content: [], structuredContent: { resultType: 'mine' }, resultType: 'complete' },
+    large: { content: ['x'.repeat(300_000)], structuredContent: { resultType: 'mine' }, resultType: 'complete' },
+    late: { content: ['x'.repeat(300_000)], resultType: 'partial' },
+  };
+  const backend = await rawModern(t, ({ params }) => results[params['name'] as string]);
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open();
+  for (const name of ['none', 'deeper', 'large']) t.ok((await caller.call(`one-${name}`)).result, name);
+  for (const name of ['partial', 'late'])
+    t.equal((await caller.call(`one-${name}`)).error?.message, 'Backend "one" failed: invalid answer', name);
+});
+
+interface Question {
+  readonly id: string;
+  readonly method: string;
+  readonly params: unknown;
+}
+
+/** What the client was asked on the stream of a call. */
+async function questionsOn(exchange: RecordedExchange, count: number): Promise<readonly Question[]> {
+  await until(() => readEvents(exchange.written).length >= count, `${count} questions`);
+  return readEvents(exchange.written).map((data) => JSON.parse(data) as Question);
+}
+
+function reply(caller: WiredCaller, { id }: Question, answer: string): void {
+  caller.request({ body: Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${answer}}`) });
+}
+
+const ASKED = {
+  resultType: 'input_required',
+  inputRequests: { who: { method: 'elicitation/create', params: { message: 'who?', mode: 'form', n: 1.5 } } },
+  requestState: 'état "1"',
+};
+
+t.test(
+  'what a backend wants to know is asked of the client, and the call is made again with its answers',
+  async (t) => {
+    const backend = await rawModern(t, ({ params }) =>
+      params['inputResponses'] === undefined ? ASKED : { content: [], resultType: 'complete' },
+    );
+    const caller = new WiredRelay(t).caller({ one: backend.url });
+    await caller.open({ elicitation: {} });
+    const exchange = caller.post('tools/call', { name: 'one-x', arguments: { a: 1 } }, 'c');
+    const [question] = await questionsOn(exchange, 1);
+    t.match(question, { method: 'elicitation/create', params: { message: 'who?', mode: 'form', n: 1.5 } });
+    reply(caller, question!, '"result":{ "action":"accept","content":{"n":1.0}}');
+    t.match(await answerOf(exchange), { id: 'c', result: { content: [] } });
+    const [first, second] = backend.requests.slice(-2).map(({ text }) => text);
+    t.ok(second?.includes('"inputResponses":{"who":{ "action":"accept","content":{"n":1.0}}}'), 'every byte');
+    t.match(JSON.parse(second ?? ''), { params: { requestState: ASKED.requestState, name: 'x', arguments: { a: 1 } } });
+    const [firstId, secondId] = [first, second].map((text) => (JSON.parse(text ?? '') as Message).id);
+    t.equal(firstId, 'c');
+    t.not(secondId, 'c', 'another id (N07)');
+    t.equal(backend.requests.at(-1)?.headers['mcp-name'], 'x');
+  },
+);
+
+t.test('a client that cannot be asked is told what was wanted, and nothing is sent again', async (t) => {
+  const backend = await rawModern(t, () => ASKED);
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open();
+  const { error } = await caller.call('one-x');
+  t.match(error?.message, /answer of the client to elicitation\/create.*does not offer elicitation\/create/);
+  const asking = new WiredRelay(t).caller({ one: backend.url });
+  await asking.open({ elicitation: {} });
+  const sentCount = backend.requests.length;
+  const body = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one-x"}}');
+  t.match((await answerOf(asking.request({ body, answerForms: 'json' }))).error?.message, /takes no event stream/);
+  const exchange = asking.post('tools/call', { name: 'one-x' }, 2);
+  const [question] = await questionsOn(exchange, 1);
+  reply(asking, question!, '"error":{"code":-1,"message":"no"}');
+  t.match((await answerOf(exchange)).error?.message, /The client has answered with an error/);
+  t.equal(backend.requests.length, sentCount + 2);
+});
+
+t.test('a backend that asks without end is asked no more', async (t) => {
+  const backend = await rawModern(t, () => ASKED);
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open({ elicitation: {} });
+  const exchange = caller.post('tools/call', { name: 'one-x' }, 1);
+  for (let round = 1; round <= limits.inputRoundsMax; round++) {
+    const questions = await questionsOn(exchange, round);
+    reply(caller, questions[round - 1]!, '"result":{"action":"decline"}');
+  }
+  t.match((await answerOf(exchange)).error?.message, /has asked for more 8 times/);
+});
+
+t.test('several questions go out at once; a call that ends takes them back', async (t) => {
+  const params = { messages: [], maxTokens: 1 };
+  const backend = await rawModern(t, () => ({
+    resultType: 'input_required',
+    inputRequests: { a: { method: 'sampling/createMessage', params }, b: { method: 'roots/list' } },
+  }));
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open({ sampling: {}, roots: {} });
+  const exchange = caller.post('tools/call', { name: 'one-x' }, 1);
+  const questions = await questionsOn(exchange, 2);
+  t.same(
+    questions.map(({ method }) => method),
+    ['sampling/createMessage', 'roots/list'],
+  );
+  const sentCount = backend.requests.length;
+  const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+  caller.request({ body: Buffer.from(JSON.stringify(notice)) });
+  await until(() => exchange.outcome === 'ended', 'the end of the call');
+  const events = readEvents(exchange.written).map((data) => JSON.parse(data) as Question);
+  t.same(
+    events.slice(2, 4).map(({ method }) => method),
+    ['notifications/cancelled', 'notifications/cancelled'],
+  );
+  t.equal(backend.requests.length, sentCount, 'a backend without sessions is told nothing');
+});
+
+t.test('a cancelled call is hung up on, and a broken stream is not sent again', async (t) => {
+  const backend = await rawModern(t, ({ params }, request) => {
+    request.head({}, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' });
+    if (params['name'] === 'break') request.connection.end('e\r\nid: 1\ndata: \n\n\r\n');
+    return undefined;
+  });
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open();
+  const exchange = caller.post('tools/call', { name: 'one-x' }, 1);
+  const { connection } = await backend.request(2);
+  const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+  caller.request({ body: Buffer.from(JSON.stringify(notice)) });
+  t.match((await answerOf(exchange)).error?.message, 'Request cancelled');
+  await until(() => connection.destroyed || connection.readableEnded, 'the end of the stream');
+  t.match((await caller.call('one-break')).error?.message, /stream ended without an answer|connection lost/);
+  t.equal(backend.requests.length, 4, 'neither a notice, nor a GET, nor a second try');
 });

@@ -40,4 +40,11 @@ export const backendRequestLimits = {
   subscriptionBytesEach: 128,
   /** a backend taking a subscription again → nobody waits for it */
   subscribeMsMax: 5_000,
+  /**
+   * times that a backend without sessions may answer one request of a session with questions for its client: it might
+   * ask without end → the client is answered `-32603`
+   */
+  inputRoundsMax: 8,
+  /** such an answer that asks for nothing and wants to be asked again → a pause, of which it gets no more than rounds */
+  inputPauseMs: 250,
 } as const;

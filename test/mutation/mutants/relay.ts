@@ -400,12 +400,12 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'what a client never sees is waited for',
-      text: '    if (upstream.record === askedIn) upstream.answerInstead(backendId, NOT_READ, metadata);',
+      text: '    this.#tellAsker(request, NOT_READ);',
       becomes: '',
     },
     {
       slip: 'what is not answered in time is not told to the backend',
-      text: '    if (upstream.record === askedIn) upstream.answerInstead(backendId, NOT_ANSWERED, metadata);',
+      text: '    this.#tellAsker(request, NOT_ANSWERED);',
       becomes: '',
     },
     {
