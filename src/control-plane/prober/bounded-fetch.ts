@@ -39,6 +39,11 @@ export class BoundedFetch {
     return this.#fault;
   }
 
+  /** What went wrong so far was of no consequence. */
+  forgetFault(): void {
+    this.#fault = undefined;
+  }
+
   readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
     const headers = Object.fromEntries(new Headers(init.headers));
     for (let at = 0; at + 1 < this.#authHeaders.length; at += 2)

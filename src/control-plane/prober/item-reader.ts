@@ -1,7 +1,5 @@
 // What prompts, resources or templates a server has, page by page. Of each no more is kept than two digests. A server that
 // declares such lists and does not give them, or gives too long ones, is no worse for it: it serves its tools all the same.
-import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { listKinds, type ListKind } from '../../protocol/list-kinds.js';
@@ -9,40 +7,41 @@ import { limits } from '../../shared/limits.js';
 import { digestOfItem, digestOfKey, digestOfList, type ItemDigests } from '../registry/item-digest.js';
 import type { ServerList, ServerListName, ServerLists } from '../registry/server-lists.js';
 import { isDeeperThan } from './depth.js';
+import type { ProbeClient } from './probe-client.js';
 import { ProbeFault } from './probe-fault.js';
 
 const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
 
 /** Throws for a list that never ends; one that is too long counts as not given. */
-export async function readLists(client: Client, options: RequestOptions): Promise<ServerLists> {
+export async function readLists(client: ProbeClient, signal: AbortSignal): Promise<ServerLists> {
   return {
-    prompts: await readList(client, 'prompts', options),
-    resources: await readList(client, 'resources', options),
-    templates: await readList(client, 'templates', options),
+    prompts: await readList(client, 'prompts', signal),
+    resources: await readList(client, 'resources', signal),
+    templates: await readList(client, 'templates', signal),
   };
 }
 
 async function readList(
-  client: Client,
+  client: ProbeClient,
   name: ServerListName,
-  options: RequestOptions,
+  signal: AbortSignal,
 ): Promise<ServerList | undefined> {
-  const items = await readItems(client, name, options);
+  const items = await readItems(client, name, signal);
   return items && { items, digest: digestOfList(items) };
 }
 
 async function readItems(
-  client: Client,
+  client: ProbeClient,
   name: ServerListName,
-  options: RequestOptions,
+  signal: AbortSignal,
 ): Promise<ItemDigests | undefined> {
   const kind = listKinds[name];
   const digests = new Map<string, string>();
   const { allowedAs } = kind;
-  if (allowedAs === undefined || client.getServerCapabilities()?.[allowedAs] === undefined) return digests;
+  if (allowedAs === undefined || client.capabilities[allowedAs] === undefined) return digests;
   let cursor: string | undefined;
   for (let pages = 0; pages < limits.listPagesMax; pages++) {
-    const page = await pageAt(client, kind, cursor, options);
+    const page = await pageAt(client, kind, cursor, signal);
     if (page === undefined || !addItems(digests, page[kind.member], kind)) return undefined;
     if (digests.size > limits.probeToolsMax) return undefined;
     const { nextCursor } = page;
@@ -68,16 +67,16 @@ function addItems(digests: Map<string, string>, items: unknown, { key }: ListKin
 
 /** `undefined` when the server answers with an error. */
 async function pageAt(
-  client: Client,
+  client: ProbeClient,
   { method }: ListKind,
   cursor: string | undefined,
-  options: RequestOptions,
+  signal: AbortSignal,
 ): Promise<z.infer<typeof pageSchema> | undefined> {
   const params = cursor === undefined ? {} : { cursor };
   try {
-    return await client.request({ method, params }, pageSchema, options);
+    return await client.ask(method, params, pageSchema);
   } catch (error) {
-    if (error instanceof McpError && options.signal?.aborted !== true) return undefined;
+    if (error instanceof McpError && !signal.aborted) return undefined;
     throw error;
   }
 }

@@ -16,7 +16,8 @@ import { toolListOf, type ToolList } from '../registry/tool-list.js';
 import { BoundedFetch } from './bounded-fetch.js';
 import { isDeeperThan } from './depth.js';
 import { readLists } from './item-reader.js';
-import { ProbeFault, versionFaultOf } from './probe-fault.js';
+import { ModernServer, type ProbeClient } from './probe-client.js';
+import { ProbeFault, versionFaultOf, type ProbeFaultKind } from './probe-fault.js';
 import { ProberClosedError } from './prober-closed-error.js';
 import { boundedCapabilities, boundedServerInfo } from './server-self.js';
 import { readTools } from './tool-reader.js';
@@ -104,32 +105,65 @@ export class Prober {
   }
 
   async #find(url: string, bounded: BoundedFetch, ending: AbortController): Promise<ServerFindings> {
-    const transport = new StreamableHTTPClientTransport(new URL(url), { fetch: bounded.fetch });
+    try {
+      return await this.#findInSession(url, bounded, ending.signal);
+    } catch (error) {
+      if (!(error instanceof ProbeFault) || !SESSIONLESS.has(error.kind)) throw error;
+      const server = await ModernServer.discover(url, bounded.fetch).catch(() => {
+        throw error;
+      });
+      bounded.forgetFault();
+      return findingsOf(server, ending.signal);
+    }
+  }
+
+  async #findInSession(url: string, bounded: BoundedFetch, signal: AbortSignal): Promise<ServerFindings> {
+    const breaking = new AbortController();
+    const fetch: typeof bounded.fetch = (to, init) => {
+      // The client would tell the server that it gives up; there is nothing to give up.
+      if (breaking.signal.aborted && init?.method === 'POST') throw new ProbeFault('answer-invalid');
+      return bounded.fetch(to, init);
+    };
+    const transport = new StreamableHTTPClientTransport(new URL(url), { fetch });
     const client = new Client({ name: 'switchyard', version: PROGRAM_VERSION }, { capabilities: {} });
     // Nonsense in an event stream is told here and nowhere else; the client would go on waiting for an answer.
-    client.onerror = (error) => ending.abort(error);
+    client.onerror = (error) => breaking.abort(error);
+    const either = AbortSignal.any([signal, breaking.signal]);
+    setMaxListeners(0, either);
     // The deadline is the probe's own.
-    const options = { signal: ending.signal, timeout: 2 * this.#deadlineMs };
+    const options = { signal: either, timeout: 2 * this.#deadlineMs };
     try {
       await client.connect(transport, options).catch((error: unknown) => {
         throw (error instanceof McpError && versionFaultOf(error)) || error;
       });
-      const tools = await readTools(client, options);
-      const lists = await readLists(client, options);
       const serverInfo = { ...client.getServerVersion() };
       const capabilities = { ...client.getServerCapabilities() };
-      if (isDeeperThan([serverInfo, capabilities, tools], limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
-      return {
-        serverInfo: boundedServerInfo(serverInfo),
-        capabilities: boundedCapabilities(capabilities),
-        tools: toolListOf(tools),
-        lists,
-      };
+      const ask: ProbeClient['ask'] = (method, params, schema) => client.request({ method, params }, schema, options);
+      return await findingsOf({ serverInfo, capabilities, ask }, either);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      throw bounded.fault ?? (breaking.signal.aborted ? breaking.signal.reason : error);
     } finally {
       client.onerror = () => {};
       await endSession(client, transport);
     }
   }
+}
+
+/** What a server says that speaks no revision of MCP with sessions. */
+const SESSIONLESS: ReadonlySet<ProbeFaultKind> = new Set(['version-later', 'initialize-unknown']);
+
+async function findingsOf(client: ProbeClient, signal: AbortSignal): Promise<ServerFindings> {
+  const tools = await readTools(client);
+  const lists = await readLists(client, signal);
+  const { serverInfo, capabilities } = client;
+  if (isDeeperThan([serverInfo, capabilities, tools], limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
+  return {
+    serverInfo: boundedServerInfo(serverInfo),
+    capabilities: boundedCapabilities(capabilities),
+    tools: toolListOf(tools),
+    lists,
+  };
 }
 
 async function endSession(client: Client, transport: StreamableHTTPClientTransport): Promise<void> {

@@ -1,9 +1,8 @@
 // All of a server's tools, page by page, with every member that the server gave them.
-import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import { z } from 'zod';
 import { limits } from '../../shared/limits.js';
 import type { ServerTool } from '../registry/server-record.js';
+import type { ProbeClient } from './probe-client.js';
 import { ProbeFault } from './probe-fault.js';
 
 const toolPageSchema = z.looseObject({
@@ -14,14 +13,14 @@ const toolPageSchema = z.looseObject({
 });
 
 /** In the server's order; of several tools with one name the first. Throws for what is no list, or none that ends. */
-export async function readTools(client: Client, options: RequestOptions): Promise<readonly ServerTool[]> {
-  if (client.getServerCapabilities()?.tools === undefined) return [];
+export async function readTools(client: ProbeClient): Promise<readonly ServerTool[]> {
+  if (client.capabilities['tools'] === undefined) return [];
   const tools = new Map<string, ServerTool>();
   let cursor: string | undefined;
   for (let pages = 0; pages < limits.listPagesMax; pages++) {
     const params = cursor === undefined ? {} : { cursor };
     // Not `listTools`: it also compiles the schemas in the list, which nobody here has a use for.
-    const page = await client.request({ method: 'tools/list', params }, toolPageSchema, options);
+    const page = await client.ask('tools/list', params, toolPageSchema);
     for (const tool of page.tools) {
       if (!tools.has(tool.name)) tools.set(tool.name, tool);
       if (tools.size > limits.probeToolsMax) throw new ProbeFault('answer-too-large');

@@ -13,6 +13,7 @@ import { limits } from '../../../src/shared/limits.js';
 import { createCertificates } from '../../support/certificates.js';
 import { startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
 import { startRawBackend, type RawBackend, type RawHandler } from '../../support/raw-backend.js';
+import { ModernSdkServer } from '../../support/modern-sdk-server.js';
 import { until } from '../../support/until.js';
 
 const MIB = 1024 * 1024;
@@ -276,6 +277,60 @@ t.test('nonsense is called nonsense, at once', async (t) => {
     t.same(await createProber(t).probe(backend.url), { kind: 'failed', reason }, what);
   }
 });
+
+t.test('a server of MCP 2026-07-28, which has no sessions, is read like others', async (t) => {
+  const server = await ModernSdkServer.start(t, {
+    fill: (mcp) => {
+      mcp.registerTool('echo', { inputSchema: z.object({ text: z.string() }) }, ({ text }) => ({
+        content: [{ type: 'text', text }],
+      }));
+      mcp.registerResource('r', 'test://r', {}, () => ({ contents: [] }));
+    },
+  });
+  const findings = findingsOf(await createProber(t).probe(server.url));
+  t.same(findings.serverInfo, { name: 'modern', version: '1' });
+  t.match(findings.capabilities, { tools: {}, resources: {} });
+  t.match(findings.tools, [{ name: 'echo', inputSchema: { type: 'object' } }]);
+  t.equal(findings.lists.resources?.items.size, 1);
+  t.same(server.methods.slice(0, 3), ['initialize', 'server/discover', 'tools/list']);
+  for (const { method, headers } of server.requests) t.same([method, headers['mcp-session-id']], ['POST', undefined]);
+});
+
+t.test(
+  'all pages of such a server are read, from event streams too, and a list of no known type is none',
+  async (t) => {
+    const pages: Readonly<Record<string, object>> = {
+      none: { tools: [{ name: 'a', inputSchema: {} }], nextCursor: '', resultType: 'complete' },
+      '': { tools: [{ name: 'b', inputSchema: {} }] },
+    };
+    const serve = (resultOf: (params: { cursor?: string }) => unknown): RawHandler => {
+      return (request) => {
+        const { id, method, params } = JSON.parse(request.text) as { id: unknown; method: string; params: object };
+        if (method === 'initialize')
+          return request.json({ jsonrpc: '2.0', id, error: { code: -32022, message: 'x' } }, { status: 400 });
+        const discovered = { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } };
+        const result = method === 'server/discover' ? discovered : resultOf(params);
+        const event = `: hello\n\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`;
+        request.json(event, { headers: { 'content-type': 'text/event-stream' } });
+      };
+    };
+    const paged = await startRaw(
+      t,
+      serve(({ cursor = 'none' }) => pages[cursor]),
+    );
+    const { tools } = findingsOf(await createProber(t).probe(paged.url));
+    t.same(
+      tools.map(({ name }) => name),
+      ['a', 'b'],
+    );
+    const partial = await startRaw(
+      t,
+      serve(() => ({ tools: [], resultType: 'partial' })),
+    );
+    const reason = 'what it answers is not MCP in a version that is supported';
+    t.same(await createProber(t).probe(partial.url), { kind: 'failed', reason });
+  },
+);
 
 t.test('a server that speaks only later versions of MCP is named as such', async (t) => {
   const later = { code: -32022, message: 'x', data: { supported: ['2026-07-28'] } };
