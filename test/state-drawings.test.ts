@@ -24,6 +24,8 @@ const machines: readonly Machine[] = [
   { file: 'control-plane/mcp/node-exchange.ts', last: ['done'] },
   { file: 'relay/batch-part.ts', last: ['over'] },
   { file: 'relay/list-merge/merged-list.ts', last: ['over'] },
+  { file: 'relay/modern/held-call.ts', last: ['over'] },
+  { file: 'relay/modern/listening.ts', last: ['over'] },
   { file: 'upstream/backend-stream.ts', last: ['over'] },
   { file: 'upstream/resumption.ts', last: ['over'] },
   { file: 'upstream/rpc-request.ts', last: ['done'] },

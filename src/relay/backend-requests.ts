@@ -31,7 +31,7 @@ import { AskedIds, type AskedRequest } from './asked-ids.js';
 import { ClientTasks } from './client-tasks.js';
 import { partsOf, type Edit } from './edits.js';
 import type { ClientIntroduction } from '../upstream/client-introduction.js';
-import type { Exchange } from './exchange.js';
+import type { Exchange, ExchangeRequest } from './exchange.js';
 import { metadataFor } from './passthrough.js';
 import type { SessionShare } from '../upstream/session-share.js';
 import { bareTaskEdit, callersTaskEdits, type TaskForm } from './task-ids.js';
@@ -47,9 +47,16 @@ export interface AskingStream {
   /**
    * A message for the client.
    * @param parts one behind the other. Small ones are valid until this returns.
-   * @param onLost called when the message will not reach the client, though the stream goes on.
    */
-  tell(parts: readonly Buffer[], onLost?: () => void): void;
+  tell(parts: readonly Buffer[]): void;
+  /**
+   * The same of a request to the client.
+   * @param id ours, as JSON, which it has already.
+   * @param onLost called when it will not reach the client, though the stream goes on; with why, where more is known.
+   */
+  ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void;
+  /** Its answer is wanted no more. @param parts what says so. */
+  withdraw(id: Buffer, parts: readonly Buffer[]): void;
   /** The backend has asked on it, or the last that it asked is settled: meanwhile it is the client who is waited for. */
   onAsking(isAsking: boolean, upstream: UpstreamSession): void;
 }
@@ -66,6 +73,11 @@ export interface BackendRequestsPlan {
   /** Those that another process may have asked in; none where there is no other. */
   openUpstreams(): readonly UpstreamSession[];
 }
+
+/** What has to be known of the client's answer, which is the body of a request. */
+export type AnswerSpans = Pick<ClientMessage, 'idStart' | 'idEnd' | 'relatedTaskStart' | 'relatedTaskEnd'> & {
+  readonly tape?: ClientMessage['tape'];
+};
 
 /** A request that the client has not answered yet. */
 interface OpenRequest extends AskedRequest {
@@ -177,7 +189,7 @@ export class BackendRequests {
     const request = this.#begin(stream, { upstream, backendId, tokenKey, asksForTask }, metadata, undefined);
     const { id } = request;
     const edits = [{ start: idStart, end: idEnd, putIn: id }, ...taskEdits];
-    stream.tell(partsOf(bytes, edits), () => this.#onLost(request));
+    stream.ask(id, partsOf(bytes, edits), (error) => this.#onLost(request, error));
   }
 
   /**
@@ -201,7 +213,7 @@ export class BackendRequests {
     const request = this.#begin(stream, asked, metadata, onInput);
     const head = `,"method":${JSON.stringify(method)}${params.length === 0 ? '' : ',"params":'}`;
     const parts = [BEFORE_ID, request.id, Buffer.from(head), params, CLOSE];
-    stream.tell(parts, () => this.#onLost(request));
+    stream.ask(request.id, parts, (error) => this.#onLost(request, error));
     return undefined;
   }
 
@@ -237,26 +249,26 @@ export class BackendRequests {
    * which the session was taken over, goes to its backend if that is in the same session still.
    * @returns what the client is told when its answer cannot be passed on, though somebody may wait for it.
    */
-  onAnswer(exchange: Exchange, message: ClientMessage): Refusal | undefined {
-    const { body } = exchange.request;
+  onAnswer(request: ExchangeRequest, message: AnswerSpans): Refusal | undefined {
+    const { body } = request;
     const { idStart: start, idEnd: end } = message;
-    const request = this.#open.get(idKey(body, start, end));
-    if (request === undefined) {
+    const open = this.#open.get(idKey(body, start, end));
+    if (open === undefined) {
       const asked = this.#ids.takeOthers(body.subarray(start, end), this.#plan.openUpstreams());
       if (asked === 'lost') return refusals.askerLost;
-      if (asked !== undefined) this.#pass(exchange, message, asked);
+      if (asked !== undefined) this.#pass(request, message, asked);
       return undefined;
     }
-    this.#settle(request);
-    if (request.onInput !== undefined) request.onInput(resultIn(body, message) ?? NO_RESULT);
-    else if (request.upstream.record === request.askedIn) this.#pass(exchange, message, request);
+    this.#settle(open);
+    if (open.onInput !== undefined) open.onInput(resultIn(body, message) ?? NO_RESULT);
+    else if (open.upstream.record === open.askedIn) this.#pass(request, message, open);
     return undefined;
   }
 
   /** To the backend that has asked. */
-  #pass(exchange: Exchange, message: ClientMessage, asked: AskedRequest): void {
+  #pass(request: ExchangeRequest, message: AnswerSpans, asked: AskedRequest): void {
     const { upstream, backendId, asksForTask, tokenKey } = asked;
-    const { body } = exchange.request;
+    const { body } = request;
     const { idStart: start, idEnd: end } = message;
     const taskId = asksForTask ? readCreatedTask(body) : undefined;
     if (taskId !== undefined) this.#clientTasks.note(taskId, upstream, tokenKey);
@@ -264,7 +276,7 @@ export class BackendRequests {
     const countedBytes = body.length >= limits.countedFromBytes ? body.length : 0;
     const { requestBytes } = this.#plan.account;
     requestBytes.take(countedBytes);
-    const headers = metadataFor(upstream.backend, exchange.request);
+    const headers = metadataFor(upstream.backend, request);
     const answer = { body, leftOut: { start, end }, putIn: backendId };
     upstream.send(this.#withBareTask(answer, message, upstream), headers, () => requestBytes.give(countedBytes));
   }
@@ -296,7 +308,7 @@ export class BackendRequests {
     upstream.send(notice, metadataFor(upstream.backend, exchange.request));
   }
 
-  #withBareTask(outgoing: OutgoingMessage, message: ClientMessage, upstream: UpstreamSession): OutgoingMessage {
+  #withBareTask(outgoing: OutgoingMessage, message: AnswerSpans, upstream: UpstreamSession): OutgoingMessage {
     const edit = bareTaskEdit(outgoing.body, message, upstream.backend, this.taskForm(upstream));
     return withEdit(outgoing, edit);
   }
@@ -311,7 +323,7 @@ export class BackendRequests {
       this.#settle(request);
       const taskEdits = this.#taskEdits(upstream, bytes, message);
       if (taskEdits === undefined) tellCancelled(request, 'The backend wants no answer any more');
-      else request.stream.tell(partsOf(bytes, [{ ...span, putIn: request.id }, ...taskEdits]));
+      else request.stream.withdraw(request.id, partsOf(bytes, [{ ...span, putIn: request.id }, ...taskEdits]));
       return;
     }
   }
@@ -347,10 +359,10 @@ export class BackendRequests {
   }
 
   /** The client will never see it. */
-  #onLost(request: OpenRequest): void {
+  #onLost(request: OpenRequest, error: RpcError = NOT_READ): void {
     if (!this.#open.has(request.key)) return;
     this.#settle(request);
-    this.#tellAsker(request, NOT_READ);
+    this.#tellAsker(request, error);
   }
 
   #onTimeUp(request: OpenRequest): void {
@@ -409,7 +421,7 @@ export class BackendRequests {
 }
 
 /** What the client has answered; `undefined` for an error, and for what is ambiguous. */
-function resultIn(body: Buffer, { tape }: ClientMessage): Buffer | undefined {
+function resultIn(body: Buffer, { tape }: AnswerSpans): Buffer | undefined {
   if (tape === undefined && !scanner.scan(body, 1)) return undefined;
   const read = tape ?? scanner;
   const node = findMember(read, body, 0, 'result');
@@ -430,7 +442,7 @@ function notOffered(method: string): RpcError {
 
 function tellCancelled({ stream, id }: OpenRequest, reason: string): void {
   const before = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":';
-  stream.tell([Buffer.from(before), id, Buffer.from(`,"reason":${JSON.stringify(reason)}}}`)]);
+  stream.withdraw(id, [Buffer.from(before), id, Buffer.from(`,"reason":${JSON.stringify(reason)}}}`)]);
 }
 
 /** What a backend may ask for in place of an answer (M22). */

@@ -12,7 +12,7 @@ const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/root
 
 /** Passes it on to whom it concerns. The exchange is still to be answered. @returns as what, unless it was taken. */
 export function onClientNotice(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
-  if (message.kind === 'response') return session.backendRequests.onAnswer(exchange, message);
+  if (message.kind === 'response') return session.backendRequests.onAnswer(exchange.request, message);
   switch (message.method) {
     case 'notifications/cancelled':
       onCancelled(session, exchange, message);

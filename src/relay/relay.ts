@@ -1,5 +1,6 @@
 // The MCP multiplexer. It takes an admitted caller's exchange and gives it to the method's own file; here the
 // downstream side and the upstream side meet. It knows no HTTP server and no token.
+import { randomBytes } from 'node:crypto';
 import type { AnswerOptions, EraOptions, UpstreamOptions } from '../config/dataplane-options.js';
 import {
   readClientMessage,
@@ -23,7 +24,9 @@ import { SESSION_ENDED } from './listing.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import type { Caller } from './caller.js';
 import { Dispatcher, idOf } from './dispatcher.js';
+import { HeldCalls, type HeldCallsOptions } from './modern/held-calls.js';
 import { Leases } from './modern/leases.js';
+import { Listenings } from './modern/listenings.js';
 import { ModernDoor } from './modern/modern-door.js';
 import { openSession, type OpeningMeans } from './open-session.js';
 import { openStream } from './open-stream.js';
@@ -49,6 +52,8 @@ import type { UpstreamContext } from '../upstream/upstream-context.js';
 /** What a body must have somewhere that says it needs no session. */
 const VERSION_WORD = Buffer.from('protocolVersion');
 const postOnly: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'POST, OPTIONS'] };
+
+const SECRET_BYTES = 32;
 
 export interface RelayOptions {
   readonly http: HttpUpstream;
@@ -77,6 +82,8 @@ export interface RelayOptions {
   readonly isSessionOptional?: boolean;
   /** For figures: each failure of a backend, of a request or of opening a session. */
   readonly onBackendFault?: (backend: string, kind: UpstreamFaultKind, during: 'request' | 'opening') => void;
+  /** How a request that is made again finds its call in another process; without it, there is none. */
+  readonly heldCalls?: Omit<HeldCallsOptions, 'deadlines'>;
   readonly logger: Logger;
 }
 
@@ -93,6 +100,7 @@ export class Relay {
   readonly #eras: ServedEras;
   /** For the era without sessions, where that is served. */
   readonly #door: ModernDoor | undefined;
+  #listenings: Listenings | undefined;
   #isDraining = false;
   #isRetired = false;
   readonly #logger: Logger;
@@ -152,11 +160,20 @@ export class Relay {
     this.#logger = logger;
   }
 
-  #openDoor({ accounts, eras }: RelayOptions): ModernDoor | undefined {
+  #openDoor({ accounts, eras, deadlines, heldCalls = ownHeldCalls() }: RelayOptions): ModernDoor | undefined {
     if (eras.served === 'legacy') return undefined;
     const dispatcher = this.#dispatcher;
     const leases = new Leases(this.#sessions, accounts, eras.leaseIdleTimeoutMs);
-    const door = new ModernDoor({ context: this.#context, leases, dispatcher, eras: eras.served });
+    const listenings = new Listenings({ context: this.#context, sessions: this.#sessions, accounts, dispatcher });
+    this.#listenings = listenings;
+    const door = new ModernDoor({
+      context: this.#context,
+      leases,
+      dispatcher,
+      heldCalls: new HeldCalls({ deadlines, ...heldCalls }),
+      listenings,
+      eras: eras.served,
+    });
     dispatcher.onModern = (caller, exchange, message, envelope) => {
       // One of several in an array is none (M03).
       if (exchange.isPart) refuseMessage(exchange, refusals.batchRefused, message);
@@ -233,6 +250,7 @@ export class Relay {
   /** Ends the streams that no request ends, and opens no more: for a process that waits for its last answers. */
   drain(): void {
     this.#isDraining = true;
+    this.#listenings?.drain();
     this.#sessions.endStreams();
   }
 
@@ -350,6 +368,11 @@ export class Relay {
     // Not 202: SDKs report that as a session that could not be ended.
     exchange.respond(200, '', '');
   }
+}
+
+/** Of a process that is alone. */
+function ownHeldCalls(): Omit<HeldCallsOptions, 'deadlines'> {
+  return { secret: randomBytes(SECRET_BYTES), slot: 0 };
 }
 
 /** Whether a header names a version that is not of a session. */

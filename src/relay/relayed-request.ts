@@ -1,7 +1,6 @@
 // One request for a single backend on its way, as `tools/call`: there with only the name changed, and back as it came. The
 // caller's going away does not end it (S12), a cancellation does (C16). Hot: one object per call, nothing awaited.
 import { capability } from '../protocol/capabilities.js';
-import { errorCodeIn, isToolError } from '../protocol/answer-outcome.js';
 import { sameId, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
@@ -27,6 +26,7 @@ import { RequestInFlight } from './request-in-flight.js';
 import { callersParts } from './rewriting.js';
 import { tracedMessage } from './trace-passing.js';
 import { bareTaskEdit } from './task-ids.js';
+import { tellOutcome } from './told-outcome.js';
 import { UnheardCall } from './unheard-call.js';
 import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
 import type { IdSpan, RequestHandler, RpcRequest } from '../upstream/rpc-request.js';
@@ -48,6 +48,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
   readonly id: IdSpan;
   readonly isCancellable = true;
   readonly #plan: RelayedRequestPlan;
+  /** Who hears of it: its caller, or whoever has made the request again. */
+  #exchange: Exchange;
   #request: RpcRequest | undefined;
   /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
   #sentIn: UpstreamSessionRecord | undefined;
@@ -71,6 +73,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     super();
     const { body } = plan.exchange.request;
     this.#plan = plan;
+    this.#exchange = plan.exchange;
     this.id = { bytes: body, start: plan.message.idStart, end: plan.message.idEnd };
   }
 
@@ -78,9 +81,9 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     // Of two that wait for one task its backend would ask either of them.
     if (this.#plan.message.method === 'tasks/result') this.#plan.session.inFlight.giveUpAbandoned(this.#task);
     this.#plan.session.begin(this);
-    this.#plan.exchange.onAbort = () => this.#onCallerGone();
+    this.#exchange.onAbort = () => this.#onCallerGone();
     // A large message takes a while to be read, and its caller may be gone by then.
-    if (this.#plan.exchange.isAborted) this.#onCallerGone();
+    if (this.#exchange.isAborted) this.#onCallerGone();
     if (this.#isDone) return;
     this.#plan.upstream.whenReady(this.#plan.metadata, (fault) => this.#onOpen(fault));
   }
@@ -145,10 +148,10 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     const { uriName } = upstream.backend;
     const tasks = session.taskForm(upstream);
     const more = form.answerEdits(bytes, message, upstream);
-    const parts = callersParts(bytes, message, this.id, uriName, uriPlaces, taskPlaces, tasks, more);
+    const parts = callersParts(bytes, message, this.#callersId, uriName, uriPlaces, taskPlaces, tasks, more);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else {
-      this.#tellOutcome(bytes, message);
+      tellOutcome(this.#exchange.watcher, this.#plan.message.method, bytes, message, this.#sentAtMs);
       // Parts are put together, which copies them.
       this.#finish(isInPlace && parts === undefined ? copied(bytes) : bytes, parts);
     }
@@ -165,18 +168,6 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     else this.#refuse(error);
   }
 
-  /** For whoever listens: nobody else has to know whether a tool has failed. */
-  #tellOutcome(bytes: Buffer, { isError, bodyStart, bodyEnd }: BackendMessage): void {
-    const { exchange, message } = this.#plan;
-    const { watcher } = exchange;
-    if (watcher === undefined) return;
-    const backendMs = performance.now() - this.#sentAtMs;
-    if (isError) watcher.onOutcome('rpc-error', errorCodeIn(bytes, bodyStart, bodyEnd), backendMs);
-    else if (watcher.isToolErrorTold && message.method === 'tools/call' && isToolError(bytes, bodyStart, bodyEnd))
-      watcher.onOutcome('tool-error', '', backendMs);
-    else watcher.onOutcome('ok', '', backendMs);
-  }
-
   onMessage(bytes: Buffer, message: BackendMessage): void {
     const { session, upstream, metadata, form } = this.#plan;
     // Without a session nothing can be asked on a stream, and nobody could answer.
@@ -186,7 +177,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     else {
       const isOwnProgress = message.method === 'notifications/progress' && this.#isOwnProgress(bytes, message);
       const isAsItCame = isOwnProgress && (form.sentToken !== undefined || !upstream.declares(capability.tasks));
-      if (isAsItCame) this.#say(form.withCallersToken(bytes, message));
+      if (isAsItCame) this.#sayProgress(bytes, message);
       else if (form.isHeard(bytes, message)) {
         const parts = clientsNotification(session, upstream, bytes, message, isOwnProgress);
         if (parts !== undefined) this.tell(parts);
@@ -196,13 +187,15 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
 
   /** For `BackendRequests`. */
   get askingObstacle(): RpcError | undefined {
-    const { exchange, form } = this.#plan;
+    const exchange = this.#exchange;
+    const { form } = this.#plan;
+    if (form.asking !== undefined) return form.askingObstacle;
     if (exchange.isAborted && this.#stream?.isResumable !== true) return CLIENT_GONE;
     return form.askingObstacle ?? (exchange.request.answerForms === 'json' ? JSON_ALONE : undefined);
   }
 
   override onSlow(): void {
-    const { exchange } = this.#plan;
+    const exchange = this.#exchange;
     if (this.#stream !== undefined || exchange.request.answerForms === 'json' || exchange.isAborted) return;
     this.#openStream().prime();
   }
@@ -210,6 +203,47 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
   /** A message for the caller; for `BackendRequests` too. */
   tell(parts: readonly Buffer[], onLost?: () => void): void {
     if (!this.#isDone) this.#say(joined(parts), onLost);
+  }
+
+  /** For `BackendRequests`. */
+  ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void {
+    const { form } = this.#plan;
+    if (form.asking === undefined) return this.tell(parts, onLost);
+    const error = form.asking.ask(this.#plan, this, id, joined(parts));
+    if (error !== undefined) onLost(error);
+  }
+
+  /** For `BackendRequests`. */
+  withdraw(id: Buffer, parts: readonly Buffer[]): void {
+    const { asking } = this.#plan.form;
+    if (asking === undefined) this.tell(parts);
+    else asking.withdraw(id);
+  }
+
+  /** Gives its caller this for an answer; what comes next is for another. */
+  pauseWith(message: Buffer, meanwhile: Exchange): void {
+    const exchange = this.#exchange;
+    exchange.onAbort = undefined;
+    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish([message], this.#callersId);
+    else answer(exchange, message);
+    this.#stream = undefined;
+    this.goOn(meanwhile);
+  }
+
+  /** @param exchange hears of it from now on. */
+  goOn(exchange: Exchange): void {
+    this.#exchange = exchange;
+    exchange.onAbort = () => this.#onCallerGone();
+    this.#request?.resume();
+  }
+
+  get #callersId(): IdSpan {
+    return this.#plan.form.callersId(this.id);
+  }
+
+  #sayProgress(bytes: Buffer, message: BackendMessage): void {
+    const said = this.#plan.form.withCallersToken(bytes, message);
+    if (said !== undefined) this.#say(said);
   }
 
   /** For `BackendRequests`: people take their time, and the backend waits for them. */
@@ -231,10 +265,9 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     // Nothing holds the backend back there: what the caller does not take at once is dropped, and the next says more.
     if (this.#stream?.isBlocked === true) return true;
     const parts =
-      form.sentToken === undefined
-        ? clientsNotification(session, upstream, bytes, message, true)
-        : [form.withCallersToken(bytes, message)];
+      form.sentToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
     if (parts !== undefined) this.tell(parts);
+    else if (form.sentToken !== undefined && !this.#isDone) this.#sayProgress(bytes, message);
     return true;
   }
 
@@ -295,8 +328,13 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
       this.#fail(upstreamFault('session-lost'));
       return;
     }
+    const obstacle = this.#plan.form.obstacleAt(upstream);
+    if (obstacle !== undefined) {
+      this.#refuse(obstacle);
+      return;
+    }
     this.#sentIn = upstream.record;
-    if (this.#plan.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
+    if (this.#exchange.watcher !== undefined) this.#sentAtMs = performance.now();
     const outgoing = this.#outgoing();
     if (outgoing === undefined) return this.#refuse(TOO_LARGE);
     this.#request = upstream.request(outgoing, this.#sentId, metadata, idleTimeoutMs, true, this);
@@ -391,12 +429,11 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
 
   /** To a client that takes events. */
   #openStream(): CallerStream {
-    const { exchange, session } = this.#plan;
-    return (this.#stream = new CallerStream(this, exchange, session.streamKeeper));
+    return (this.#stream = new CallerStream(this, this.#exchange, this.#plan.session.streamKeeper));
   }
 
   #say(bytes: Buffer, onLost?: () => void): void {
-    const { exchange } = this.#plan;
+    const exchange = this.#exchange;
     if (exchange.request.answerForms === 'json') return;
     if (this.#stream === undefined && exchange.isAborted) return;
     const stream = this.#stream ?? this.#openStream();
@@ -406,16 +443,16 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
 
   /** Ends with an error of ours that is nobody's fault. */
   #refuse(error: RpcError): void {
-    const { exchange, form } = this.#plan;
+    const { form } = this.#plan;
     const own = form.ownError(error);
-    exchange.watcher?.onOutcome('rpc-error', own.code, -1);
-    this.#finish(errorMessage(this.id, own), undefined, form.statusOf(own));
+    this.#exchange.watcher?.onOutcome('rpc-error', own.code, -1);
+    this.#finish(errorMessage(this.#callersId, own), undefined, form.statusOf(own));
   }
 
   #fail(fault: UpstreamFault): void {
-    const { exchange } = this.#plan;
-    exchange.watcher?.onOutcome('fault', fault.kind, this.#sentAtMs === 0 ? -1 : performance.now() - this.#sentAtMs);
-    this.#finish(errorMessage(this.id, backendFailed(this.#plan.upstream.backend.name, fault)));
+    const tookMs = this.#sentAtMs === 0 ? -1 : performance.now() - this.#sentAtMs;
+    this.#exchange.watcher?.onOutcome('fault', fault.kind, tookMs);
+    this.#finish(errorMessage(this.#callersId, backendFailed(this.#plan.upstream.backend.name, fault)));
   }
 
   /**
@@ -431,18 +468,20 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     this.#modern?.end();
     this.#cancelDeadline?.cancel();
     this.#unheard?.close();
-    const { session, exchange } = this.#plan;
-    session.finish(this);
-    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts ?? [message], this.id);
+    const exchange = this.#exchange;
+    this.#plan.session.finish(this);
+    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts ?? [message], this.#callersId);
     else if (parts === undefined) answerWithStatus(exchange, message, status);
     else if (message.length > limits.readAtOnceBytesMax) answerInParts(exchange, parts);
     else answer(exchange, joined(parts));
+    this.#plan.form.onOver();
   }
 
   /** Whether the answer is the last event of a stream, or of one that can be gone on with. */
   get #isEventDue(): boolean {
     if (this.#stream !== undefined) return true;
-    const { exchange, session } = this.#plan;
+    const { session } = this.#plan;
+    const exchange = this.#exchange;
     return exchange.request.answerForms === 'event-stream' && session.streamKeeper !== undefined && !exchange.isAborted;
   }
 }

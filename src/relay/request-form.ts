@@ -7,18 +7,23 @@ import type { UpstreamSession } from '../upstream/upstream-session.js';
 import { answerError, type RpcError } from './answers.js';
 import type { Edit } from './edits.js';
 import type { Exchange } from './exchange.js';
+import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import type { ListDress } from './list-merge/merge.js';
 
 export interface RequestForm {
   /** Whether whoever goes away has cancelled (M08), as against S12. */
   readonly endsWithCaller: boolean;
-  /** Why the client cannot be asked while the request is under way, if so. */
+  /** What takes what backends ask of the client meanwhile, where that does not go to it on the call's stream. */
+  readonly asking: AskedAside | undefined;
+  /** Why the client cannot be asked that way, if so. */
   readonly askingObstacle: RpcError | undefined;
   /** What a merged list says of itself. */
   readonly listDress: ListDress | undefined;
   /** In place of the caller's progress token, where the backend has been told another: JSON. */
   readonly sentToken: Buffer | undefined;
 
+  /** Why the request is nothing for this backend, whose session is open. */
+  obstacleAt(upstream: UpstreamSession): RpcError | undefined;
   /**
    * What goes to this backend, whose session is open, of what would go to any.
    * @param bareName what the request is about, as the backend calls it; `''` where the method has none.
@@ -28,13 +33,37 @@ export interface RequestForm {
   sentId(callers: IdSpan): IdSpan;
   /** Whether the caller is told of what its backend says on the call's stream. @param message a notification. */
   isHeard(bytes: Buffer, message: BackendMessage): boolean;
-  /** Own progress, under the caller's own token. */
-  withCallersToken(bytes: Buffer, message: BackendMessage): Buffer;
+  /** Own progress, under the caller's own token; `undefined` when who waits now wants none. */
+  withCallersToken(bytes: Buffer, message: BackendMessage): Buffer | undefined;
+  /** The id under which the caller waits, who may have made the request more than once. */
+  callersId(first: IdSpan): IdSpan;
   /** What is to be changed in an answer beside ids and URIs. */
   answerEdits(bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): readonly Edit[];
   /** An error of ours, as its caller is told of it, and the HTTP status for it. */
   ownError(error: RpcError): RpcError;
   statusOf(error: RpcError): number;
+  /** The request has its answer. */
+  onOver(): void;
+}
+
+/** For what a backend asks of a client that is asked by the answer to its request. */
+export interface AskedAside {
+  /**
+   * @param id ours, as JSON, which the message has already.
+   * @returns why the client is not asked.
+   */
+  ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined;
+  withdraw(id: Buffer): void;
+}
+
+/** A request at its backend, as who holds it open knows it. */
+export interface HoldableRequest {
+  /** Gives its caller this for an answer; what comes next is for another. */
+  pauseWith(message: Buffer, meanwhile: Exchange): void;
+  /** @param exchange hears of it from now on. */
+  goOn(exchange: Exchange): void;
+  /** Nobody waits for the answer any more. */
+  giveUp(): void;
 }
 
 export const NO_EDITS: readonly Edit[] = Object.freeze([]);
@@ -42,16 +71,20 @@ export const NO_EDITS: readonly Edit[] = Object.freeze([]);
 /** Of requests in a session. */
 export const LEGACY_FORM: RequestForm = Object.freeze({
   endsWithCaller: false,
+  asking: undefined,
   askingObstacle: undefined,
   listDress: undefined,
   sentToken: undefined,
+  obstacleAt: () => undefined,
   outgoing: (message: OutgoingMessage) => message,
   sentId: (callers: IdSpan) => callers,
   isHeard: () => true,
   withCallersToken: (bytes: Buffer) => bytes,
+  callersId: (first: IdSpan) => first,
   answerEdits: () => NO_EDITS,
   ownError: (error: RpcError) => error,
   statusOf: () => 200,
+  onOver: () => undefined,
 });
 
 /** Answers with an error of ours. */

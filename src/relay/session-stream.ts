@@ -159,6 +159,14 @@ export class SessionStream implements AskingStream {
     return this.isOpenOrExpected ? undefined : NO_STREAM;
   }
 
+  ask(_id: Buffer, parts: readonly Buffer[], onLost: () => void): void {
+    this.tell(parts, onLost);
+  }
+
+  withdraw(_id: Buffer, parts: readonly Buffer[]): void {
+    this.tell(parts);
+  }
+
   tell(parts: readonly Buffer[], onLost?: () => void): void {
     if (!this.isHeard) {
       onLost?.();

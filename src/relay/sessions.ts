@@ -37,6 +37,8 @@ export interface SessionPlan {
   readonly begun?: { readonly id: string } & FoundSession;
   /** Of a lease (modern/leases.ts): how long it may idle. It is written down nowhere. */
   readonly leasedForMs?: number;
+  /** In which backends are asked first; of a lease the modern one. */
+  readonly era?: Era;
 }
 
 export class Sessions {
@@ -61,13 +63,21 @@ export class Sessions {
   }
 
   /** @returns why there is no session, when a share of the subject's or of all has no room for it. */
-  create({ account, virtualHost, protocolVersion, introduction, begun, leasedForMs }: SessionPlan): Session | Refusal {
+  create({
+    account,
+    virtualHost,
+    protocolVersion,
+    introduction,
+    begun,
+    leasedForMs,
+    ...plan
+  }: SessionPlan): Session | Refusal {
     const bytes = sessionBytesOf(virtualHost, introduction);
     let refusal = fullSessionShare(account, bytes);
     while (refusal !== undefined && this.onFull?.(account) === true) refusal = fullSessionShare(account, bytes);
     if (refusal !== undefined) return refusal;
     const id = begun?.id ?? this.#options.mintId();
-    const era: Era = leasedForMs === undefined ? 'legacy' : 'modern';
+    const era = plan.era ?? (leasedForMs === undefined ? 'legacy' : 'modern');
     const identity = {
       ...{ id, subject: account.subject, virtualHostId: virtualHost.id, protocolVersion, era },
       introduction: this.#introductions.of(introduction),

@@ -53,7 +53,7 @@ export function belongsToTask(bytes: Buffer, message: BackendMessage): boolean {
  */
 export function bareTaskEdit(
   body: Buffer,
-  { relatedTaskStart, relatedTaskEnd }: ClientMessage,
+  { relatedTaskStart, relatedTaskEnd }: Pick<ClientMessage, 'relatedTaskStart' | 'relatedTaskEnd'>,
   { name }: CompiledBackend,
   form?: TaskForm,
 ): Edit | undefined {

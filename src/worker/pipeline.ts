@@ -231,6 +231,22 @@ export class Pipeline implements EdgeHandler {
     hops.forward(owner, address, exchange, (failure) => this.#onHopFailure(owner, address, exchange, failure));
   }
 
+  /**
+   * A request turns out to belong to what another worker has in hand.
+   * @param onGone called when there is no such worker: the exchange is still to be answered.
+   */
+  passOn(slot: number, caller: Caller, exchange: Exchange, onGone: () => void): void {
+    const { hops, figures, watch } = this.#parts;
+    watch?.leave(exchange);
+    if (figures !== undefined) figures.passedHops += 1;
+    const { subject, virtualHost } = caller;
+    hops.forward(slot, { subject, virtualHostId: virtualHost.id }, exchange, (failure) => {
+      figures?.failedHops.count(failure);
+      watch?.watch(caller, exchange);
+      onGone();
+    });
+  }
+
   /** Without a session id only `initialize` can follow, and whoever answers that mints an id of its own. */
   #ownerOf({ request: { sessionId } }: Exchange): number {
     const { slot, slotCount } = this.#parts;

@@ -130,6 +130,7 @@ export class Worker {
       ...(figures && { onBackendFault: (...fault) => figures.countFault(...fault) }),
       passBack: ({ subject, virtualHostId }, request) => predecessor.pass({ subject, virtualHostId }, request),
       mintSessionId: () => mintSessionId(slot, slotCount),
+      heldCalls: { secret: hopSecret, slot, passOn: (...retry) => pipeline.passOn(...retry) },
       logger,
     });
     const hops = new Hops(hopDirectory, slot, hopSecret, logger);

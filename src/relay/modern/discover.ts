@@ -1,6 +1,6 @@
 // `server/discover`: what there is behind the gateway for this caller (M16). It asks every backend as `initialize` does, and answers
 // when each has come to something or the patience is over. Cold: clients ask once, if at all.
-import { capability, capabilitiesJson } from '../../protocol/capabilities.js';
+import { capabilitiesJson, TASK_CAPABILITIES } from '../../protocol/capabilities.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
 import { fullRequestShare } from '../../shared/full-share.js';
 import type { IdSpan } from '../../upstream/rpc-request.js';
@@ -14,12 +14,8 @@ import type { Session } from '../session.js';
 import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
 import { RESULT_META } from './modern-results.js';
 
-/**
- * Those that a modern request can use: what is about tasks needs a session, and of changes nobody is told who opens no stream for
- * that.
- */
-const RELAYED =
-  capability.tools | capability.prompts | capability.resources | capability.completions | capability.logging;
+/** Those that a modern request can use: what is about tasks needs a session. */
+const RELAYED = ~TASK_CAPABILITIES;
 
 export interface DiscoverPlan {
   readonly session: Session;

@@ -18,10 +18,12 @@ import { Session } from '../session.js';
 import { isTargetMethod } from '../targets.js';
 import { discover } from './discover.js';
 import { envelopeFault, versionIn } from './envelope-check.js';
+import type { HeldCalls } from './held-calls.js';
 import type { Leases } from './leases.js';
+import type { Listenings } from './listenings.js';
 import { mirrorFault, versionContradiction } from './mirror-check.js';
 import { envelopeInvalid, headerMismatch, statusOf, versionUnsupported } from './modern-errors.js';
-import { ModernForm } from './modern-form.js';
+import { isHoldable, ModernForm } from './modern-form.js';
 
 /** What goes to one backend, or is a list; of what the relay has for sessions these are left in the era without. */
 const RELAYED: ReadonlySet<string> = new Set([
@@ -37,13 +39,15 @@ const RELAYED: ReadonlySet<string> = new Set([
 
 /** Those that the gateway answers or relays; docs/mcp.md lists them. */
 export function isModernMethod(method: string): boolean {
-  return RELAYED.has(method) || method === 'server/discover';
+  return RELAYED.has(method) || method === 'server/discover' || method === 'subscriptions/listen';
 }
 
 export interface ModernDoorParts {
   readonly context: UpstreamContext;
   readonly leases: Leases;
   readonly dispatcher: Dispatcher;
+  readonly heldCalls: HeldCalls;
+  readonly listenings: Listenings;
   readonly eras: ServedEras;
 }
 
@@ -88,7 +92,12 @@ export class ModernDoor {
   }
 
   #serve(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
-    const { context, leases, dispatcher, eras } = this.#parts;
+    const { context, leases, dispatcher, heldCalls, eras } = this.#parts;
+    if (isHoldable(message.method) && heldCalls.tryGoOn(caller, exchange, message)) return;
+    if (message.method === 'subscriptions/listen') {
+      this.#parts.listenings.listen(caller, exchange, message);
+      return;
+    }
     const { body } = exchange.request;
     const lease = leases.of(caller, body.subarray(envelope.capabilitiesStart, envelope.capabilitiesEnd));
     if (!(lease instanceof Session)) {
@@ -107,7 +116,7 @@ export class ModernDoor {
       });
       return;
     }
-    const form = new ModernForm(context.ids, exchange.request, message);
+    const form = new ModernForm({ ids: context.ids, heldCalls }, exchange, message);
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, caller, lease, exchange, message, form);
     else if (isTargetMethod(method)) dispatcher.relayRequest(method, caller, lease, exchange, message, form);

@@ -11,34 +11,108 @@ import type { IdSpan } from '../../upstream/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/upstream-session.js';
 import { modernHead } from '../../upstream/modern-request.js';
 import type { RpcError } from '../answers.js';
-import type { ExchangeRequest } from '../exchange.js';
 import { withEdits } from '../bare-body.js';
 import { partsOf, type Edit } from '../edits.js';
 import type { ListDress } from '../list-merge/merge.js';
-import { NO_EDITS, type RequestForm } from '../request-form.js';
+import type { Exchange } from '../exchange.js';
+import type { RelayedRequestPlan } from '../relayed-request-plan.js';
+import { NO_EDITS, type AskedAside, type HoldableRequest, type RequestForm } from '../request-form.js';
+import { argumentsIn } from './call-arguments.js';
+import { idOf, type HeldCall, type PresentCaller } from './held-call.js';
+import { CALL_OVER, nameIn, type HeldCalls } from './held-calls.js';
+import { argumentsHash } from './request-state.js';
 import { logSeverityIn } from './envelope-check.js';
 import { modernError, statusOf } from './modern-errors.js';
 import { LIST_DRESS, modernErrorEdit, resultTypeEdit } from './modern-results.js';
+
+/** Those whose answer may be that input is required (M22). */
+const HOLDABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+/** Whether a request of this method may be made again, with what it was asked for. */
+export function isHoldable(method: string): boolean {
+  return HOLDABLE.has(method);
+}
 
 const NOT_ASKED_MID_CALL: RpcError = {
   code: rpcCodes.internalError,
   message: 'The client is of MCP 2026-07-28: it cannot be asked in the middle of a request',
 };
 
-export class ModernForm implements RequestForm {
+const TOO_MANY_HELD: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The client cannot be asked: too many calls wait for input already',
+};
+
+export interface ModernFormParts {
+  readonly ids: OwnIds;
+  readonly heldCalls: HeldCalls;
+}
+
+export class ModernForm implements RequestForm, AskedAside {
   readonly endsWithCaller = true;
-  readonly askingObstacle = NOT_ASKED_MID_CALL;
   readonly listDress: ListDress = LIST_DRESS;
-  readonly #ids: OwnIds;
-  readonly #request: ExchangeRequest;
+  readonly #parts: ModernFormParts;
+  readonly #exchange: Exchange;
   readonly #message: ClientMessage;
+  /** Of a large message, whose arguments are found while it is read. */
+  readonly #args: Buffer | undefined;
   /** JSON: the id, and the token where the caller has given one. */
   #own: Buffer | undefined;
+  /** Since its backend has asked. */
+  #held: HeldCall | undefined;
 
-  constructor(ids: OwnIds, request: ExchangeRequest, message: ClientMessage) {
-    this.#ids = ids;
-    this.#request = request;
+  constructor(parts: ModernFormParts, exchange: Exchange, message: ClientMessage) {
+    this.#parts = parts;
+    this.#exchange = exchange;
     this.#message = message;
+    this.#args = message.tape === undefined ? undefined : argumentsIn(exchange.request.body, message);
+  }
+
+  get asking(): AskedAside {
+    return this;
+  }
+
+  get askingObstacle(): RpcError | undefined {
+    return isHoldable(this.#message.method) ? undefined : NOT_ASKED_MID_CALL;
+  }
+
+  /** For `RelayedRequest`. */
+  ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined {
+    this.#held ??= this.#hold(plan, request);
+    return this.#held === undefined ? TOO_MANY_HELD : this.#held.ask(id, message);
+  }
+
+  /** For `RelayedRequest`. */
+  withdraw(id: Buffer): void {
+    this.#held?.withdraw(id);
+  }
+
+  #hold({ session, upstream }: RelayedRequestPlan, request: HoldableRequest): HeldCall | undefined {
+    const { subject, virtualHostId } = session.identity;
+    const [exchange, message] = [this.#exchange, this.#message];
+    const { body } = exchange.request;
+    const argsHash = argumentsHash(this.#args ?? argumentsIn(body, message));
+    const origin = { subject, virtualHostId, method: message.method, name: nameIn(body, message), argsHash };
+    const { account, backendRequests } = session;
+    const caller = { exchange, message };
+    const backendName = upstream.backend.name;
+    return this.#parts.heldCalls.tryHold({ origin, backendName, account, backendRequests, request, caller });
+  }
+
+  onOver(): void {
+    this.#held?.onRequestOver();
+  }
+
+  callersId(first: IdSpan): IdSpan {
+    return this.#held === undefined ? first : idOf(this.#held.caller);
+  }
+
+  /** Nobody but us gives a state for a backend with sessions: one that does not open is of a call that is over. */
+  obstacleAt({ isModern }: UpstreamSession): RpcError | undefined {
+    const { envelope } = this.#message;
+    const isRetry =
+      envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
+    return isRetry && !isModern ? CALL_OVER : undefined;
   }
 
   get sentToken(): Buffer | undefined {
@@ -48,14 +122,19 @@ export class ModernForm implements RequestForm {
   outgoing(message: OutgoingMessage, { isModern }: UpstreamSession, bareName: string): OutgoingMessage {
     if (isModern) {
       this.#own = undefined;
-      return { ...message, head: modernHead(this.#message.method, bareName, this.#request.mirror.params) };
+      return { ...message, head: modernHead(this.#message.method, bareName, this.#exchange.request.mirror.params) };
     }
     const { idStart, idEnd, progressTokenStart, progressTokenEnd } = this.#message;
     // Anew for each try: no id is used twice in an upstream session (S32).
-    const putIn = (this.#own = this.#ids.next());
+    const putIn = (this.#own = this.#parts.ids.next());
     const edits: Edit[] = [{ start: idStart, end: idEnd, putIn }];
     if (progressTokenStart !== -1) edits.push({ start: progressTokenStart, end: progressTokenEnd, putIn });
     return withEdits(message, edits);
+  }
+
+  /** Who waits for the answer now. */
+  get #present(): PresentCaller {
+    return this.#held?.caller ?? { exchange: this.#exchange, message: this.#message };
   }
 
   sentId(callers: IdSpan): IdSpan {
@@ -65,19 +144,24 @@ export class ModernForm implements RequestForm {
 
   /** Nothing but logs that it wants to hear belongs to it (M06, M24); its own progress has another way. */
   isHeard(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {
-    const { envelope } = this.#message;
+    const { exchange, message } = this.#present;
+    const { envelope } = message;
     if (method !== 'notifications/message' || envelope === undefined) return false;
-    const wanted = logSeverityIn(this.#request.body, envelope);
+    const wanted = logSeverityIn(exchange.request.body, envelope);
     if (wanted === -1) return false;
     const level = paramsStart === -1 ? undefined : readMember(bytes.subarray(paramsStart, paramsEnd), 'level');
     // A legacy backend sends what it sends to everybody.
     return level === undefined || severityOf(level) >= wanted;
   }
 
-  withCallersToken(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): Buffer {
-    const call = this.#message;
+  withCallersToken(
+    bytes: Buffer,
+    { progressTokenStart: start, progressTokenEnd: end }: BackendMessage,
+  ): Buffer | undefined {
     if (this.#own === undefined) return bytes;
-    const putIn = this.#request.body.subarray(call.progressTokenStart, call.progressTokenEnd);
+    const { exchange, message } = this.#present;
+    if (message.progressTokenStart === -1) return undefined;
+    const putIn = exchange.request.body.subarray(message.progressTokenStart, message.progressTokenEnd);
     return Buffer.concat(partsOf(bytes, [{ start, end, putIn }]));
   }
 

@@ -47,4 +47,21 @@ export const backendRequestLimits = {
   inputRoundsMax: 8,
   /** such an answer that asks for nothing and wants to be asked again → a pause, of which it gets no more than rounds */
   inputPauseMs: 250,
+  /**
+   * a client's answer to what a backend asked in the middle of its call, which waits for it at the backend: a person may
+   * have to read and decide → the call is given up, and the client is told to begin again
+   */
+  heldCallMsMax: 600_000,
+  /** calls that are held so, of one subject and per worker: each keeps a request at a backend open → the backend is told that the client cannot be asked */
+  heldCallsPerSubjectMax: 64,
+  /** the same of all subjects → the same */
+  heldCallsMax: 4_096,
+  /** how often one call may ask its client → the backend is told that the client cannot be asked any more */
+  heldCallRoundsMax: 64,
+  /** what backends ask in one round, which is kept until it is told → the backend is told that it cannot be asked */
+  heldQuestionBytesMax: 256 * KIB,
+  /** between the first thing that a backend asks and the round: what it asks at the same time goes into it → the next round */
+  heldGatherMs: 20,
+  /** an answer of the backend that comes while nobody waits for it → an error that says so takes its place */
+  heldAnswerBytesMax: 64 * KIB,
 } as const;

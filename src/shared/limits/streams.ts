@@ -80,4 +80,12 @@ export const streamLimits = {
    * by an error
    */
   backendStreamsLingerMs: 10_000,
+  /**
+   * `subscriptions/listen` of one subject at once, per worker: each has a session with each backend of its own → -32603
+   */
+  listensPerSubjectMax: 64,
+  /** the same of all subjects → -32603 */
+  listensMax: 4_096,
+  /** resources of one `subscriptions/listen` that backends are asked for at once → the next when one has answered */
+  listenResourcesAtOnceMax: 8,
 } as const;

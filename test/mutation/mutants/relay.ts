@@ -348,13 +348,12 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'an answer settles nothing: it may be given twice',
-      text: '    this.#settle(request);',
-      after: 'this.#pass(exchange, message, asked);',
+      text: '    this.#settle(open);',
       becomes: '',
     },
     {
       slip: 'the answer goes to the session that has come after',
-      text: 'if (request.upstream.record === request.askedIn) this.#pass(',
+      text: 'if (open.upstream.record === open.askedIn) this.#pass(',
       becomes: 'this.#pass(',
     },
     { slip: 'the answer keeps our id', text: 'putIn: backendId };', becomes: 'putIn: body.subarray(start, end) };' },
@@ -400,7 +399,7 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'what a client never sees is waited for',
-      text: '    this.#tellAsker(request, NOT_READ);',
+      text: '    this.#tellAsker(request, error);',
       becomes: '',
     },
     {

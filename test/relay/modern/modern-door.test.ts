@@ -243,7 +243,11 @@ t.test('server/discover tells what is there', async (t) => {
     instructions: '# b\n\nBe kind.',
     ...{ ttlMs: 0, cacheScope: 'private', _meta: OWN_META },
   });
-  t.strictSame(result?.['capabilities'], { tools: {}, prompts: {}, logging: {} }, 'nothing of sessions');
+  t.strictSame(
+    result?.['capabilities'],
+    { tools: { listChanged: true }, prompts: {}, logging: {} },
+    'nothing of sessions',
+  );
 });
 
 t.test('an era that is not served is refused', async (t) => {

@@ -1,0 +1,257 @@
+// One call of a modern client whose legacy backend has asked something in the middle of it. The client is answered that input is
+// required, and the call stays open at the backend until the client makes it again with the answers: that retry goes on with it. What
+// a backend asks at the same time goes into one round. Cold: made when a backend asks.
+//
+//   served ──the backend asks──> asking ──a moment later──> held ──the retry──> served
+//   asking ──the backend wants no answer any more──> served
+//   held ──the backend has answered all the same──> answered
+//   served, asking, held, answered ──answered, given up or taken──> over
+import { readBackendMessage, type ClientMessage } from '../../protocol/json-rpc.js';
+import type { Account } from '../../shared/accounts.js';
+import type { Deadline } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import type { IdSpan } from '../../upstream/rpc-request.js';
+import { answer, errorMessage, resultMessage, type RpcError } from '../answers.js';
+import type { BackendRequests } from '../backend-requests.js';
+import { partsOf } from '../edits.js';
+import type { Exchange } from '../exchange.js';
+import type { HoldableRequest } from '../request-form.js';
+import { HeldAnswer } from './held-answer.js';
+import type { HeldCalls } from './held-calls.js';
+import { RESULT_META } from './modern-results.js';
+import { newCallKey, type HeldPlace, type StateOrigin } from './request-state.js';
+
+/** What a client can be asked for by the result of a request (M22). */
+const KINDS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
+
+type State = 'served' | 'asking' | 'held' | 'answered' | 'over';
+
+/** Who asks now: the caller, or a later retry. */
+export interface PresentCaller {
+  readonly exchange: Exchange;
+  readonly message: ClientMessage;
+}
+
+export interface HeldCallPlan {
+  readonly origin: StateOrigin;
+  /** As told to who watches. */
+  readonly backendName: string;
+  readonly account: Account;
+  readonly backendRequests: Pick<BackendRequests, 'onAnswer'>;
+  readonly request: HoldableRequest;
+  readonly caller: PresentCaller;
+}
+
+interface Question {
+  /** In `inputRequests`. */
+  readonly name: string;
+  /** Ours, as JSON. */
+  readonly id: Buffer;
+  /** `{"method":…,"params":…}`. */
+  readonly text: string;
+}
+
+export class HeldCall {
+  readonly key = newCallKey();
+  readonly #calls: HeldCalls;
+  readonly #plan: HeldCallPlan;
+  readonly #requestBytes: number;
+  #state: State = 'served';
+  #caller: PresentCaller;
+  /** By id; those that the client has not answered. */
+  readonly #questions = new Map<string, Question>();
+  #questionBytes = 0;
+  #questionCount = 0;
+  #round = 0;
+  #gathering: NodeJS.Timeout | undefined;
+  #deadline: Deadline | undefined;
+  /** The whole message, and its HTTP status, when it came while nobody waited. */
+  #answer: { readonly status: number; readonly message: Buffer } | undefined;
+
+  /** For `HeldCalls`. */
+  constructor(calls: HeldCalls, plan: HeldCallPlan) {
+    this.#calls = calls;
+    this.#plan = plan;
+    this.#caller = plan.caller;
+    // With the caller's first exchange goes the count of what it sent, which is still here.
+    const { length } = plan.caller.exchange.request.body;
+    this.#requestBytes = length < limits.countedFromBytes ? 0 : length;
+    plan.account.requestBytes.take(this.#requestBytes);
+  }
+
+  get subject(): string {
+    return this.#plan.account.subject;
+  }
+
+  /**
+   * The backend asks.
+   * @param id ours, as JSON, which the message has already.
+   * @returns why the client cannot be asked that.
+   */
+  ask(id: Buffer, message: Buffer): RpcError | undefined {
+    if (this.#state === 'over' || this.#round >= limits.heldCallRoundsMax) return ASKED_ENOUGH;
+    const text = this.#questionBytes + message.length > limits.heldQuestionBytesMax ? undefined : questionIn(message);
+    if (text === undefined) return NOT_ASKED;
+    this.#questionCount += 1;
+    this.#questions.set(id.toString(), { name: String(this.#questionCount), id: Buffer.from(id), text });
+    this.#questionBytes += text.length;
+    if (this.#transition('served', 'asking')) this.#gather();
+    return undefined;
+  }
+
+  /** The answer to that is wanted no more. @param id ours, as JSON. */
+  withdraw(id: Buffer): void {
+    this.#forget(id.toString());
+    if (this.#questions.size > 0 || !this.#transition('asking', 'served')) return;
+    clearTimeout(this.#gathering);
+  }
+
+  /** Whether the state is that of the last round, which has not been gone on with. */
+  isAt({ round }: HeldPlace): boolean {
+    return round === this.#round && (this.#state === 'held' || this.#state === 'answered');
+  }
+
+  /**
+   * The client has made its request again. Only where `isAt`.
+   * @param answers results, by the names of the questions; others are left alone.
+   */
+  goOn(caller: PresentCaller, answers: ReadonlyMap<string, Buffer>): void {
+    const { origin, backendName, request } = this.#plan;
+    this.#deadline?.cancel();
+    this.#caller = caller;
+    caller.exchange.watcher?.onIdentified(origin.method, backendName, origin.name);
+    if (this.#answer !== undefined) {
+      this.#giveAnswer(this.#answer.status, this.#answer.message);
+      this.#end();
+      return;
+    }
+    this.#transition('held', 'served');
+    request.goOn(caller.exchange);
+    for (const question of [...this.#questions.values()]) {
+      const result = answers.get(question.name);
+      if (result !== undefined) this.#passAnswer(question, result);
+    }
+    // What is unanswered, or was asked meanwhile, is asked again at once.
+    if (this.#questions.size > 0 && this.#transition('served', 'asking')) this.#gather();
+  }
+
+  /** The call has its answer, whoever gets it. */
+  onRequestOver(): void {
+    if (this.#state !== 'answered') this.#end();
+  }
+
+  get caller(): PresentCaller {
+    return this.#caller;
+  }
+
+  #gather(): void {
+    this.#gathering = setTimeout(() => this.#endRound(), limits.heldGatherMs);
+  }
+
+  #endRound(): void {
+    const { origin, request } = this.#plan;
+    const present = this.#caller;
+    if (!this.#transition('asking', 'held')) return;
+    this.#round += 1;
+    // What the retry has brought is no longer kept.
+    this.#caller = this.#plan.caller;
+    const inputRequests = [...this.#questions.values()].map(({ name, text }) => `"${name}":${text}`);
+    const requestState = this.#calls.stateOf(origin, { call: this.key, round: this.#round });
+    const result = `{"resultType":"input_required","inputRequests":{${inputRequests.join()}},"requestState":"${requestState}","_meta":${JSON.stringify(RESULT_META)}}`;
+    present.exchange.watcher?.onOutcome('ok', '', -1);
+    this.#deadline = this.#calls.deadlines.after(limits.heldCallMsMax, () => this.#onTimeUp());
+    const { request: first } = this.#caller.exchange;
+    request.pauseWith(
+      resultMessage(idOf(present), result),
+      new HeldAnswer(first, (...given) => this.#onAnswer(...given)),
+    );
+  }
+
+  /** The backend did not wait for the client. */
+  #onAnswer(status: number, message: Buffer | undefined): void {
+    if (!this.#transition('held', 'answered')) return;
+    this.#questions.clear();
+    this.#answer = { status, message: message ?? errorMessage(idOf(this.#caller), ANSWER_LOST) };
+  }
+
+  #giveAnswer(status: number, message: Buffer): void {
+    const { exchange } = this.#caller;
+    const id = idOf(this.#caller);
+    const own = readBackendMessage(message);
+    if (own === undefined) return;
+    exchange.watcher?.onOutcome(own.isError ? 'rpc-error' : 'ok', '', -1);
+    const putIn = id.bytes.subarray(id.start, id.end);
+    const body = Buffer.concat(partsOf(message, [{ start: own.idStart, end: own.idEnd, putIn }]));
+    if (status === 200) answer(exchange, body);
+    else exchange.respond(status, 'application/json', body);
+  }
+
+  #passAnswer({ id }: Question, result: Buffer): void {
+    this.#forget(id.toString());
+    const body = Buffer.concat([ANSWER_HEAD, id, ANSWER_RESULT, result, ANSWER_TAIL]);
+    const start = ANSWER_HEAD.length;
+    const message = { idStart: start, idEnd: start + id.length, relatedTaskStart: -1, relatedTaskEnd: -1 };
+    this.#plan.backendRequests.onAnswer({ ...this.#caller.exchange.request, body }, message);
+  }
+
+  #forget(id: string): void {
+    this.#questionBytes -= this.#questions.get(id)?.text.length ?? 0;
+    this.#questions.delete(id);
+  }
+
+  #onTimeUp(): void {
+    const isOpen = this.#state === 'held';
+    this.#end();
+    if (isOpen) this.#plan.request.giveUp();
+  }
+
+  #end(): void {
+    if (this.#state === 'over') return;
+    this.#transition(this.#state, 'over');
+    clearTimeout(this.#gathering);
+    this.#deadline?.cancel();
+    this.#questions.clear();
+    this.#answer = undefined;
+    this.#plan.account.requestBytes.give(this.#requestBytes);
+    this.#calls.drop(this);
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}
+
+/** The id under which who asks now waits. */
+export function idOf({ exchange, message }: PresentCaller): IdSpan {
+  return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
+}
+
+/** What of a backend's request is an input request; `undefined` for what no client of this era can be asked. */
+function questionIn(bytes: Buffer): string | undefined {
+  const message = readBackendMessage(bytes);
+  if (message === undefined || !KINDS.has(message.method)) return undefined;
+  const { method, paramsStart, paramsEnd } = message;
+  const params = paramsStart === -1 ? '' : `,"params":${bytes.toString('utf8', paramsStart, paramsEnd)}`;
+  return `{"method":${JSON.stringify(method)}${params}}`;
+}
+
+const ANSWER_HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
+const ANSWER_RESULT = Buffer.from(',"result":');
+const ANSWER_TAIL = Buffer.from('}');
+
+const NOT_ASKED: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The client cannot be asked this in the middle of a request',
+};
+const ASKED_ENOUGH: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The client was asked too often in this request',
+};
+const ANSWER_LOST: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The answer came before the input did, and is too large to be kept: it was carried out',
+};

@@ -1,0 +1,154 @@
+// The calls that are held open in this process (held-call.ts), and the way of a retry to its call, wherever in this gateway that
+// is. A call is found by what its `requestState` says, and by nothing else. Cold.
+import { stringValue } from '../../protocol/json-member.js';
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import { jsonKind, type JsonScanner } from '../../protocol/json-scanner.js';
+import { readings } from '../../protocol/reading-queue.js';
+import { BoundedCounts } from '../../shared/bounded-counts.js';
+import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import { answerError, type RpcError } from '../answers.js';
+import type { Caller } from '../caller.js';
+import type { Exchange } from '../exchange.js';
+import { argumentsIn } from './call-arguments.js';
+import { HeldCall, idOf, type HeldCallPlan } from './held-call.js';
+import { argumentsHash, RequestStates, type HeldPlace, type StateOrigin } from './request-state.js';
+
+export interface HeldCallsOptions {
+  readonly deadlines: DeadlineWheel;
+  /** That this gateway's workers share. */
+  readonly secret: Uint8Array;
+  readonly slot: number;
+  /**
+   * Gives a retry to the worker of a slot that is another's.
+   * @param onGone called when there is none: the exchange is still to be answered.
+   */
+  readonly passOn?: ((slot: number, caller: Caller, exchange: Exchange, onGone: () => void) => void) | undefined;
+}
+
+export class HeldCalls {
+  readonly deadlines: DeadlineWheel;
+  readonly #options: HeldCallsOptions;
+  readonly #states: RequestStates;
+  readonly #calls = new Map<string, HeldCall>();
+  readonly #counts = new BoundedCounts({
+    totalMax: limits.heldCallsMax,
+    perKeyMax: limits.heldCallsPerSubjectMax,
+  });
+
+  constructor(options: HeldCallsOptions) {
+    this.deadlines = options.deadlines;
+    this.#options = options;
+    this.#states = new RequestStates(options.secret);
+  }
+
+  get count(): number {
+    return this.#calls.size;
+  }
+
+  /** @returns `undefined` where there is no room for one more of the subject's. */
+  tryHold(plan: HeldCallPlan): HeldCall | undefined {
+    if (!this.#counts.tryAdd(plan.account.subject)) return undefined;
+    const call = new HeldCall(this, plan);
+    this.#calls.set(call.key, call);
+    return call;
+  }
+
+  /** For `HeldCall`: it is over. */
+  drop(call: HeldCall): void {
+    if (this.#calls.delete(call.key)) this.#counts.remove(call.subject);
+  }
+
+  /** For `HeldCall`. */
+  stateOf(origin: StateOrigin, place: Omit<HeldPlace, 'slot'>): string {
+    return this.#states.seal(origin, { slot: this.#options.slot, ...place });
+  }
+
+  /**
+   * Goes on with the call that the request is a retry of.
+   * @param message with an envelope.
+   * @returns false for a request that brings no state of ours: what it brings is a backend's, or nobody's.
+   */
+  tryGoOn(caller: Caller, exchange: Exchange, message: ClientMessage): boolean {
+    const { body } = exchange.request;
+    const state = requestStateIn(body, message);
+    if (state === undefined) return false;
+    const { subject, virtualHost } = caller;
+    const argsHash = argumentsHash(argumentsIn(body, message));
+    const origin = {
+      subject,
+      virtualHostId: virtualHost.id,
+      method: message.method,
+      name: nameIn(body, message),
+      argsHash,
+    };
+    const place = this.#states.open(origin, state);
+    if (place === undefined) return false;
+    if (place === 'expired') this.#fail(exchange, message);
+    else if (place.slot === this.#options.slot) this.#goOn(subject, exchange, message, place);
+    else if (this.#options.passOn === undefined) this.#fail(exchange, message);
+    else this.#options.passOn(place.slot, caller, exchange, () => this.#fail(exchange, message));
+    return true;
+  }
+
+  #goOn(subject: string, exchange: Exchange, message: ClientMessage, place: HeldPlace): void {
+    const call = this.#calls.get(place.call);
+    if (call?.isAt(place) !== true) return this.#fail(exchange, message);
+    const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
+    if (start === -1) return call.goOn({ exchange, message }, NO_ANSWERS);
+    const bytes = exchange.request.body.subarray(start, end);
+    readings.readNow(subject, bytes, 1, (tape) => {
+      const answers = tape && answersIn(tape, bytes);
+      // Another retry may have been faster, and this one's caller may be gone: then it has used nothing up.
+      if (!call.isAt(place)) this.#fail(exchange, message);
+      else if (answers === undefined) answerError(exchange, idOf({ exchange, message }), ANSWERS_INVALID);
+      else if (!exchange.isAborted) call.goOn({ exchange, message }, answers);
+    });
+  }
+
+  #fail(exchange: Exchange, message: ClientMessage): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    answerError(exchange, idOf({ exchange, message }), CALL_OVER);
+  }
+}
+
+/** Of the tool or the prompt, or the URI, as the caller has it. */
+export function nameIn(body: Buffer, { nameStart, nameEnd }: ClientMessage): string {
+  return nameStart === -1 ? '' : stringValue(body, nameStart, nameEnd);
+}
+
+/** The state as text, where the request brings one. */
+function requestStateIn(body: Buffer, { envelope }: ClientMessage): string | undefined {
+  if (envelope === undefined || envelope.requestStateStart === -1) return undefined;
+  const { requestStateStart: start, requestStateEnd: end } = envelope;
+  const isText = body[start] === QUOTE && end - start <= STATE_BYTES_MAX;
+  return isText ? stringValue(body, start, end) : undefined;
+}
+
+/** @returns `undefined` for what is no object of objects. */
+function answersIn(tape: JsonScanner, bytes: Buffer): ReadonlyMap<string, Buffer> | undefined {
+  if (tape.kind(0) !== jsonKind.object) return undefined;
+  const answers = new Map<string, Buffer>();
+  for (let node = 1; node < tape.next(0); node = tape.next(node)) {
+    if (tape.kind(node) !== jsonKind.object) return undefined;
+    const name = stringValue(bytes, tape.keyStart(node) - 1, tape.keyEnd(node) + 1);
+    answers.set(name, bytes.subarray(tape.start(node), tape.end(node)));
+  }
+  return answers;
+}
+
+const QUOTE = 0x22;
+/** More than one of ours has, with every character written as an escape. */
+const STATE_BYTES_MAX = 1_024;
+const NO_ANSWERS: ReadonlyMap<string, Buffer> = new Map();
+
+/** What the caller asked for is not carried out a second time: it may have been, once. */
+export const CALL_OVER: RpcError = {
+  code: rpcCodes.invalidParams,
+  message: 'The call of this requestState is over: call again without requestState and inputResponses',
+};
+const ANSWERS_INVALID: RpcError = {
+  code: rpcCodes.invalidParams,
+  message: 'inputResponses must be an object of results, by the names in inputRequests',
+};

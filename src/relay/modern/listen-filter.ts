@@ -1,0 +1,61 @@
+// What a `subscriptions/listen` asks to hear of, as it is read from the request and said in its acknowledgement (M25). Cold.
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import { capability } from '../../protocol/capabilities.js';
+import { limits } from '../../shared/limits.js';
+
+/** Changes of lists: the member of a filter, what a backend declares that tells of them, and the notification. */
+export const listChanges = [
+  {
+    member: 'toolsListChanged',
+    bit: capability.toolsListChanged,
+    method: 'notifications/tools/list_changed',
+  },
+  {
+    member: 'promptsListChanged',
+    bit: capability.promptsListChanged,
+    method: 'notifications/prompts/list_changed',
+  },
+  {
+    member: 'resourcesListChanged',
+    bit: capability.resourcesListChanged,
+    method: 'notifications/resources/list_changed',
+  },
+] as const;
+
+export type ListChange = (typeof listChanges)[number];
+
+export interface ListenFilter {
+  readonly changes: readonly ListChange[];
+  /** As the caller has them; each once. */
+  readonly uris: readonly string[];
+}
+
+/** @returns what is wrong with the params, in words. */
+export function readListenFilter(body: Buffer, { paramsStart, paramsEnd }: ClientMessage): ListenFilter | string {
+  if (paramsEnd - paramsStart > limits.readAtOnceBytesMax) return 'params are too large';
+  const { notifications } = JSON.parse(body.toString('utf8', paramsStart, paramsEnd)) as { notifications?: unknown };
+  if (!isObject(notifications)) return 'notifications must be an object';
+  const changes: ListChange[] = [];
+  for (const change of listChanges) {
+    const wanted = notifications[change.member] ?? false;
+    if (typeof wanted !== 'boolean') return `${change.member} must be a boolean`;
+    if (wanted) changes.push(change);
+  }
+  const uris = notifications['resourceSubscriptions'] ?? [];
+  if (!Array.isArray(uris) || !uris.every((uri) => typeof uri === 'string'))
+    return 'resourceSubscriptions must be an array of strings';
+  if (uris.length > limits.subscriptionsMax)
+    return `resourceSubscriptions must not have more than ${limits.subscriptionsMax} members`;
+  return { changes, uris: [...new Set(uris)] };
+}
+
+/** As an object of JSON: what is not there is not asked for. */
+export function filterJson({ changes, uris }: ListenFilter): string {
+  const members = changes.map(({ member }) => `"${member}":true`);
+  if (uris.length > 0) members.push(`"resourceSubscriptions":${JSON.stringify(uris)}`);
+  return `{${members.join()}}`;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

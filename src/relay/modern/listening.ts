@@ -1,0 +1,204 @@
+// One `subscriptions/listen` (M25): one stream to the caller, and behind it a session that nobody else uses, in which each backend
+// that can say something is listened to and asked for its own resources. So it is what a client with a session and an open GET
+// would hear, and a backend that is there later is heard from then on. Cold.
+//
+//   opening ── every backend has answered, or the patience is over ──> told
+//   opening, told ── the caller goes away, the session's stream ends, drain ──> over
+import { readClientMessage, readBackendMessage, type ClientMessage } from '../../protocol/json-rpc.js';
+import type { Deadline } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import { refusals } from '../../shared/refusals.js';
+import type { CompiledBackend } from '../../user-config/compiled-config.js';
+import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import { answer, refuse, resultMessage } from '../answers.js';
+import { backendTurns } from '../backend-turns.js';
+import type { Caller } from '../caller.js';
+import { idOf, type Dispatcher } from '../dispatcher.js';
+import { encodeEvent } from '../../protocol/event-stream.js';
+import type { Exchange } from '../exchange.js';
+import { metadataFor } from '../passthrough.js';
+import { RequestInFlight } from '../request-in-flight.js';
+import type { Session } from '../session.js';
+import { HeldAnswer } from './held-answer.js';
+import { filterJson, type ListenFilter } from './listen-filter.js';
+import { ListenStream } from './listen-stream.js';
+import { RESULT_META } from './modern-results.js';
+import { SUBSCRIPTION_ID_KEY } from './tagged-notification.js';
+
+type State = 'opening' | 'told' | 'over';
+
+export interface ListeningPlan {
+  readonly context: UpstreamContext;
+  readonly dispatcher: Pick<Dispatcher, 'request'>;
+  readonly caller: Caller;
+  /** Its own. */
+  readonly session: Session;
+  readonly exchange: Exchange;
+  readonly message: ClientMessage;
+  readonly filter: ListenFilter;
+  /** Called once, when it is over. */
+  readonly onOver: () => void;
+}
+
+export class Listening extends RequestInFlight {
+  readonly id: IdSpan;
+  readonly isCancellable = false;
+  readonly #plan: ListeningPlan;
+  readonly #idJson: string;
+  readonly #stream: ListenStream;
+  #state: State = 'opening';
+  #patience: Deadline | undefined;
+  /** That have not answered yet. */
+  readonly #backends = new Set<CompiledBackend>();
+  /** Not asked for yet. */
+  readonly #left: string[];
+  #askingCount = 0;
+  /** That their backends have taken. */
+  readonly #taken = new Set<string>();
+
+  constructor(plan: ListeningPlan) {
+    super();
+    const { exchange, message, filter } = plan;
+    this.#plan = plan;
+    this.id = idOf(exchange, message);
+    this.#idJson = this.id.bytes.toString('utf8', this.id.start, this.id.end);
+    this.#left = [...filter.uris];
+    this.#stream = new ListenStream(exchange, filter, this.#idJson, () => this.#finish());
+  }
+
+  start(): void {
+    const { context, session, exchange, caller } = this.#plan;
+    session.begin(this);
+    exchange.onAbort = () => this.#finish();
+    this.#patience = context.deadlines.after(context.options.initializePatienceMs, () => this.#acknowledge());
+    const bound = session.tryOpenStream(this.#stream, undefined);
+    if (bound !== undefined) {
+      this.#transition('opening', 'over');
+      refuse(exchange, bound === 'subjectMax' ? refusals.subjectSessionBytesFull : refusals.sessionBytesFull);
+      this.#letGo();
+      return;
+    }
+    const { backends } = caller.virtualHost;
+    for (const backend of backends.values()) this.#backends.add(backend);
+    backendTurns.visitAll(caller.subject, backends, {
+      visit: (backend) => this.#await(backend),
+      onNoRoom: (backend) => this.#onReady(backend),
+    });
+    this.#subscribeNext();
+    this.#onProgress();
+  }
+
+  /** Until it is listened to, so that nothing is lost that it says once it is told of. */
+  #await(backend: CompiledBackend): void {
+    const { session, exchange, caller } = this.#plan;
+    if (!session.hasConfig(caller.virtualHost)) return this.#onReady(backend);
+    const metadata = metadataFor(backend, exchange.request);
+    session.upstream(backend).whenReady(metadata, () => this.#onReady(backend));
+  }
+
+  #onReady(backend: CompiledBackend): void {
+    if (this.#backends.delete(backend)) this.#onProgress();
+  }
+
+  #subscribeNext(): void {
+    while (this.#askingCount < limits.listenResourcesAtOnceMax && this.#state !== 'over') {
+      const uri = this.#left.shift();
+      if (uri === undefined) return;
+      this.#askingCount += 1;
+      this.#subscribe(uri, (isTaken) => {
+        this.#askingCount -= 1;
+        if (isTaken) this.#taken.add(uri);
+        this.#subscribeNext();
+        this.#onProgress();
+      });
+    }
+  }
+
+  /** As a client with a session does: whose the resource is, and whether the caller may have it, is told there. */
+  #subscribe(uri: string, done: (isTaken: boolean) => void): void {
+    const { context, dispatcher, caller, session, exchange } = this.#plan;
+    const params = JSON.stringify({ uri });
+    const id = context.ids.next().toString();
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"resources/subscribe","params":${params}}`);
+    const onAnswer = (_status: number, answered: Buffer | undefined): void => {
+      const reading = answered && readBackendMessage(answered);
+      done(reading?.kind === 'response' && !reading.isError);
+    };
+    const message = readClientMessage(body);
+    const silent = new HeldAnswer({ ...exchange.request, body }, onAnswer, false);
+    if (typeof message === 'object' && message.kind === 'request') dispatcher.request(caller, session, silent, message);
+  }
+
+  #onProgress(): void {
+    if (this.#backends.size === 0 && this.#askingCount === 0 && this.#left.length === 0) this.#acknowledge();
+  }
+
+  #acknowledge(): void {
+    if (!this.#transition('opening', 'told')) return;
+    this.#patience?.cancel();
+    const { filter, exchange } = this.#plan;
+    const changes = filter.changes.filter(({ bit }) => this.#isHeard(bit));
+    const honoured = { changes, uris: filter.uris.filter((uri) => this.#taken.has(uri)) };
+    exchange.watcher?.onOutcome('ok', '', -1);
+    this.#stream.begin(
+      Buffer.from(
+        `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":${filterJson(honoured)},"_meta":{"${SUBSCRIPTION_ID_KEY}":${this.#idJson}}}}`,
+      ),
+    );
+    // Who is not there yet may have something to say later.
+    const isAnyMissing = this.#backends.size > 0 || this.#isAnyUnknown;
+    const isAnyTaken = honoured.changes.length > 0 || honoured.uris.length > 0 || this.#askingCount > 0;
+    if (!isAnyMissing && !isAnyTaken) this.#finish();
+  }
+
+  /** Whether some backend that is listened to tells of it. Those without sessions are not. */
+  #isHeard(bit: number): boolean {
+    const { session, caller } = this.#plan;
+    return [...caller.virtualHost.backends.values()].some((backend) => {
+      const { isModern, knownCapabilities = 0 } = session.upstream(backend);
+      return !isModern && (knownCapabilities & bit) !== 0;
+    });
+  }
+
+  get #isAnyUnknown(): boolean {
+    const { session, caller } = this.#plan;
+    const backends = [...caller.virtualHost.backends.values()];
+    return backends.some((backend) => session.upstream(backend).knownCapabilities === undefined);
+  }
+
+  /** The caller listens no more, or is told that there is nothing more to hear. */
+  #finish(): void {
+    const hasBegun = this.#state === 'told';
+    if (this.#state === 'over') return;
+    this.#transition(this.#state, 'over');
+    const { exchange } = this.#plan;
+    const meta = JSON.stringify({ ...RESULT_META, [SUBSCRIPTION_ID_KEY]: 0 }).replace(/0}$/, `${this.#idJson}}`);
+    const result = resultMessage(this.id, `{"resultType":"complete","_meta":${meta}}`);
+    exchange.onDrain = undefined;
+    exchange.onAbort = undefined;
+    if (hasBegun) exchange.end(encodeEvent(result));
+    else answer(exchange, result);
+    this.#letGo();
+  }
+
+  #letGo(): void {
+    this.#patience?.cancel();
+    this.#plan.session.finish(this);
+    this.#plan.onOver();
+  }
+
+  /** Nobody but its caller ends it (M08). */
+  cancel(): void {}
+
+  endWithSession(): void {
+    this.#finish();
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}

@@ -1,0 +1,82 @@
+// Who listens here (listening.ts): so many at once of each subject, and each in a session of its own. Cold.
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import { LATEST_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
+import type { Accounts } from '../../shared/accounts.js';
+import { BoundedCounts } from '../../shared/bounded-counts.js';
+import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import { OWN_INTRODUCTION } from '../../upstream/client-introduction.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import { answerError, refuse } from '../answers.js';
+import type { Caller } from '../caller.js';
+import { idOf, type Dispatcher } from '../dispatcher.js';
+import type { Exchange } from '../exchange.js';
+import { Session } from '../session.js';
+import type { Sessions } from '../sessions.js';
+import { readListenFilter } from './listen-filter.js';
+import { Listening } from './listening.js';
+
+export interface ListeningsParts {
+  readonly context: UpstreamContext;
+  readonly sessions: Sessions;
+  readonly accounts: Accounts;
+  readonly dispatcher: Dispatcher;
+}
+
+export class Listenings {
+  readonly #parts: ListeningsParts;
+  readonly #counts = new BoundedCounts({ totalMax: limits.listensMax, perKeyMax: limits.listensPerSubjectMax });
+  #isDraining = false;
+
+  constructor(parts: ListeningsParts) {
+    this.#parts = parts;
+  }
+
+  /** No more of them: this process is about to end. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  listen(caller: Caller, exchange: Exchange, message: ClientMessage): void {
+    const { context, sessions, accounts, dispatcher } = this.#parts;
+    const { subject, virtualHost } = caller;
+    const filter = readListenFilter(exchange.request.body, message);
+    const id = idOf(exchange, message);
+    if (typeof filter === 'string')
+      return answerError(exchange, id, {
+        code: rpcCodes.invalidParams,
+        message: `Invalid params of subscriptions/listen: ${filter}`,
+      });
+    if (exchange.request.answerForms === 'json') return answerError(exchange, id, JSON_ALONE);
+    if (this.#isDraining || !this.#counts.tryAdd(subject))
+      return answerError(exchange, id, this.#isDraining ? DRAINING : TOO_MANY);
+    const session = sessions.create({
+      account: accounts.of(subject),
+      virtualHost,
+      protocolVersion: LATEST_PROTOCOL_VERSION,
+      // Nobody can be asked anything on such a stream.
+      introduction: OWN_INTRODUCTION,
+      // What backends of both eras say unasked is heard on the stream of a session.
+      era: 'legacy',
+      // It is used for as long as its stream is open.
+      leasedForMs: limits.sessionStreamMsMax,
+    });
+    if (!(session instanceof Session)) {
+      this.#counts.remove(subject);
+      return refuse(exchange, session);
+    }
+    session.applyConfig(virtualHost, exchange.request);
+    const onOver = (): void => {
+      this.#counts.remove(subject);
+      sessions.end(session);
+    };
+    new Listening({ context, dispatcher, caller, session, exchange, message, filter, onOver }).start();
+  }
+}
+
+const JSON_ALONE = {
+  code: rpcCodes.internalError,
+  message: 'The client takes no event stream: accept text/event-stream to listen',
+};
+const TOO_MANY = { code: rpcCodes.internalError, message: 'Too many subscriptions are open: close one first' };
+const DRAINING = { code: rpcCodes.internalError, message: 'This server is about to stop: listen again' };

@@ -1,0 +1,108 @@
+// The `requestState` of calls that are held open here while a client of MCP 2026-07-28 answers what their backend has asked
+// (M23). It tells any worker of this gateway which worker holds the call, and is worth nothing to anybody but the caller, for
+// the same request, for a few minutes. Backends have states of their own, which pass as they are: ours is what our seal opens. Cold.
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { limits } from '../../shared/limits.js';
+
+/** Names the form of what is sealed: what has another form is opened by nobody. */
+const FORM = 'switchyard request state 1';
+
+const CIPHER = 'aes-256-gcm';
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Slot (u16), round (u16), expiry in seconds (u32), call. */
+const CALL_AT = 8;
+const CALL_BYTES = 12;
+const PLACE_BYTES = CALL_AT + CALL_BYTES;
+const STATE = new RegExp(`^[\\w-]{${Math.ceil(((NONCE_BYTES + TAG_BYTES + PLACE_BYTES) * 4) / 3)}}$`);
+
+/** The request that a state belongs to: with any other one it does not open. */
+export interface StateOrigin {
+  readonly subject: string;
+  readonly virtualHostId: string;
+  readonly method: string;
+  /** Of the tool or the prompt, or the resource's URI, as the caller has it. */
+  readonly name: string;
+  /** Made by `argumentsHash`. */
+  readonly argsHash: string;
+}
+
+/** Where a call is held. */
+export interface HeldPlace {
+  readonly slot: number;
+  /** Made by `newCallKey`. */
+  readonly call: string;
+  /** How often the client has been asked. */
+  readonly round: number;
+}
+
+/** No two are alike, also of workers that have the same slot one after the other. */
+export function newCallKey(): string {
+  return randomBytes(CALL_BYTES).toString('base64url');
+}
+
+/** @param args as JSON; empty where there are none. */
+export function argumentsHash(args: Buffer): string {
+  return createHash('sha256').update(args).digest('base64');
+}
+
+export class RequestStates {
+  readonly #key: Buffer;
+  readonly #nowMs: () => number;
+
+  /**
+   * @param secret that this gateway's workers share, and nobody else has.
+   * @param nowMs a clock that they share.
+   */
+  constructor(secret: Uint8Array, nowMs: () => number = Date.now) {
+    this.#key = Buffer.from(hkdfSync('sha256', secret, '', FORM, KEY_BYTES));
+    this.#nowMs = nowMs;
+  }
+
+  seal(origin: StateOrigin, { slot, call, round }: HeldPlace): string {
+    const place = Buffer.alloc(PLACE_BYTES);
+    place.writeUInt16BE(slot, 0);
+    place.writeUInt16BE(round, 2);
+    place.writeUInt32BE(Math.ceil((this.#nowMs() + limits.heldCallMsMax) / 1_000), 4);
+    place.write(call, CALL_AT, 'base64url');
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, this.#key, nonce);
+    cipher.setAAD(associatedData(origin));
+    const sealed = cipher.update(place);
+    cipher.final();
+    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
+  }
+
+  /**
+   * @returns `undefined` for what is no state of ours, or not one of this request; `expired` for one that was. Whether it has been
+   * used is for the holder of the call to know.
+   */
+  open(origin: StateOrigin, state: string): HeldPlace | 'expired' | undefined {
+    if (!STATE.test(state)) return undefined;
+    const bytes = Buffer.from(state, 'base64url');
+    // Of the last character some bits stand for nothing: one state must not have several spellings.
+    if (bytes.toString('base64url') !== state) return undefined;
+    const decipher = createDecipheriv(CIPHER, this.#key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+    decipher.setAAD(associatedData(origin));
+    decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+    const place = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES));
+    try {
+      decipher.final();
+    } catch {
+      return undefined;
+    }
+    if (place.readUInt32BE(4) * 1_000 <= this.#nowMs()) return 'expired';
+    return {
+      slot: place.readUInt16BE(0),
+      round: place.readUInt16BE(2),
+      call: place.toString('base64url', CALL_AT),
+    };
+  }
+}
+
+/** As JSON, in which none of the texts can be taken for a part of another. */
+function associatedData({ subject, virtualHostId, method, name, argsHash }: StateOrigin): Buffer {
+  return Buffer.from(JSON.stringify([FORM, subject, virtualHostId, method, name, argsHash]));
+}

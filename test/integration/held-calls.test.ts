@@ -1,0 +1,106 @@
+// Calls of clients of MCP 2026-07-28 whose backend, which has sessions, asks in the middle of them: over several workers, each
+// request on a connection of its own, so that retries come to workers that do not hold the call.
+import t from 'tap';
+import { backendFor, startDeployment, type ConfiguredCaller } from '../support/deployment.js';
+import { readEvents } from '../support/event-stream.js';
+import { JsonText } from '../support/json-text.js';
+import { until } from '../support/until.js';
+
+const META = 'io.modelcontextprotocol/';
+
+interface Answer {
+  readonly id?: unknown;
+  readonly result?: {
+    readonly resultType?: string;
+    readonly requestState?: string;
+    readonly inputRequests?: Readonly<Record<string, { readonly method?: string; readonly params?: unknown }>>;
+    readonly content?: unknown;
+  };
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+async function call(caller: ConfiguredCaller, id: number, params: object = {}): Promise<Answer> {
+  const _meta = {
+    [`${META}protocolVersion`]: '2026-07-28',
+    [`${META}clientCapabilities`]: { elicitation: {}, sampling: {} },
+  };
+  const body = { name: 'b-ask', arguments: { a: 1 }, ...params, _meta };
+  const answer = await caller.send({
+    protocolVersion: '2026-07-28',
+    headers: [
+      ['mcp-method', 'tools/call'],
+      ['mcp-name', 'b-ask'],
+    ],
+    body: JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: body }),
+  });
+  const { text } = answer;
+  return JSON.parse(text.startsWith('{') ? text : (readEvents(Buffer.from(text)).at(-1) ?? '{}')) as Answer;
+}
+
+t.test('a question of a backend is answered from whichever worker the retry comes to, once', async (t) => {
+  const answered: unknown[] = [];
+  const backend = await backendFor(t, {
+    withSessions: true,
+    framing: 'chunked',
+    onCall: async (received) => {
+      const before = answered.length;
+      await received.send(
+        new JsonText('{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?"}}'),
+      );
+      await until(() => answered.length > before, 'the answer');
+      return { content: [{ type: 'text', text: JSON.stringify(answered.at(-1)) }] };
+    },
+    onRequest: (request) => {
+      if (request.method !== 'POST') return false;
+      const { id, result } = JSON.parse(request.text) as { id?: unknown; result?: unknown };
+      if (id !== 'q' || result === undefined) return false;
+      answered.push(result);
+      request.empty(202);
+      return true;
+    },
+  });
+  const deployment = await startDeployment(t, { workerCount: 4 });
+  const caller = await deployment.caller({ b: { url: backend.url } });
+  const calls = 6;
+  for (let number = 1; number <= calls; number += 1) {
+    const asked = await call(caller, number);
+    t.match(asked, {
+      id: number,
+      result: { resultType: 'input_required', inputRequests: { 1: { params: { message: '?' } } } },
+    });
+    const requestState = asked.result?.requestState;
+    const content = { number };
+    const inputResponses = { 1: { action: 'accept', content } };
+    const [one, other] = await Promise.all([
+      call(caller, 100 + number, { inputResponses, requestState }),
+      call(caller, 200 + number, { inputResponses, requestState }),
+    ]);
+    const outcomes = [one, other].sort((first) => (first.result === undefined ? 1 : -1));
+    t.match(outcomes[0]?.result, {
+      resultType: 'complete',
+      content: [{ text: JSON.stringify({ action: 'accept', content }) }],
+    });
+    t.match(
+      outcomes[1]?.error,
+      { code: -32602, message: /call again without requestState/ },
+      'of two one goes on with it',
+    );
+  }
+  t.equal(answered.length, calls);
+
+  const asked = await call(caller, 1);
+  const forged = await call(caller, 2, {
+    requestState: `${asked.result?.requestState?.slice(0, -1) ?? ''}A`,
+    inputResponses: {},
+  });
+  t.match(forged, { id: 2, error: { code: -32602 } });
+  const others = await call(caller, 3, {
+    requestState: asked.result?.requestState,
+    inputResponses: { 1: {} },
+    arguments: { a: 2 },
+  });
+  t.match(others, { id: 3, error: { code: -32602 } });
+  t.equal(answered.length, calls, 'the backend hears of neither');
+  const own = await call(caller, 4, { requestState: asked.result?.requestState, inputResponses: { 1: {} } });
+  t.match(own, { id: 4, result: { resultType: 'complete' } }, 'and its own caller may go on still');
+});

@@ -1,0 +1,294 @@
+// Calls that are held while a client answers what their backend asks; the backend and its session are played by the test.
+import { randomBytes } from 'node:crypto';
+import t, { type Test } from 'tap';
+import { readClientMessage, type ClientMessage } from '../../../src/protocol/json-rpc.js';
+import type { Exchange, ExchangeRequest } from '../../../src/relay/exchange.js';
+import { argumentsIn } from '../../../src/relay/modern/call-arguments.js';
+import { answer, type RpcError } from '../../../src/relay/answers.js';
+import type { HeldCall } from '../../../src/relay/modern/held-call.js';
+import { HeldCalls } from '../../../src/relay/modern/held-calls.js';
+import { argumentsHash } from '../../../src/relay/modern/request-state.js';
+import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { limits } from '../../../src/shared/limits.js';
+import type { Caller } from '../../../src/relay/caller.js';
+import type { CompiledVirtualHost } from '../../../src/user-config/compiled-config.js';
+import { RecordedExchange } from '../../support/recorded-exchange.js';
+import { createAccounts } from '../../support/shares.js';
+import { until } from '../../support/until.js';
+
+const META =
+  '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}';
+const virtualHost = { id: 'vh' } as unknown as CompiledVirtualHost;
+
+interface AnswerMessage {
+  readonly resultType?: string;
+  readonly inputRequests?: Readonly<Record<string, unknown>>;
+  readonly requestState?: string;
+}
+
+interface Answered {
+  readonly id: unknown;
+  readonly result?: AnswerMessage;
+  readonly error?: RpcError;
+}
+
+function answerOf({ answer }: RecordedExchange): Answered {
+  return JSON.parse(answer?.body.toString() ?? '{}') as Answered;
+}
+
+/** One worker, with one call. */
+class Scene {
+  readonly accounts = createAccounts();
+  readonly calls: HeldCalls;
+  readonly passedOn: { readonly slot: number; readonly onGone: () => void }[] = [];
+  /** What the backend was answered. */
+  readonly passed: string[] = [];
+  gaveUp = 0;
+  /** Who hears what the call says. */
+  exchange: Exchange;
+  #nowMs = 0;
+  readonly #deadlines = new DeadlineWheel(10, () => this.#nowMs);
+
+  constructor(t: Test, slot = 1, secret: Uint8Array = randomBytes(32)) {
+    t.teardown(() => this.#deadlines.stop());
+    const passOn = (to: number, _caller: Caller, _exchange: Exchange, onGone: () => void): void => {
+      this.passedOn.push({ slot: to, onGone });
+    };
+    this.calls = new HeldCalls({ deadlines: this.#deadlines, secret, slot, passOn });
+    this.exchange = new RecordedExchange();
+  }
+
+  advance(ms: number): void {
+    this.#nowMs += ms;
+    this.#deadlines.tick();
+  }
+
+  begin(subject = 'alice', body = request(1)): HeldCall | undefined {
+    const message = readClientMessage(body) as ClientMessage;
+    const exchange = new RecordedExchange({ body });
+    this.exchange = exchange;
+    return this.calls.tryHold({
+      origin: {
+        subject,
+        virtualHostId: 'vh',
+        method: 'tools/call',
+        name: 'b-t',
+        argsHash: argumentsHash(argumentsIn(body, message)),
+      },
+      backendName: 'b',
+      account: this.accounts.of(subject),
+      backendRequests: { onAnswer: (answered: ExchangeRequest) => void this.passed.push(answered.body.toString()) },
+      request: {
+        pauseWith: (said, meanwhile) => {
+          const { exchange: present } = this;
+          this.exchange = meanwhile;
+          answer(present, said);
+        },
+        goOn: (next) => (this.exchange = next),
+        giveUp: () => (this.gaveUp += 1),
+      },
+      caller: { exchange, message },
+    });
+  }
+
+  /** Makes the request again. */
+  retry(body: Buffer, subject = 'alice'): RecordedExchange | undefined {
+    const exchange = new RecordedExchange({ body });
+    const message = readClientMessage(body) as ClientMessage;
+    return this.calls.tryGoOn({ subject, virtualHost }, exchange, message) ? exchange : undefined;
+  }
+}
+
+function request(id: number, more = '', args = '{"a":1}'): Buffer {
+  return Buffer.from(
+    `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"b-t","arguments":${args},${META}${more}}}`,
+  );
+}
+
+function retryOf(id: number, state: string | undefined, answers?: unknown): Buffer {
+  const responses = answers === undefined ? '' : `,"inputResponses":${JSON.stringify(answers)}`;
+  return request(id, `,"requestState":"${state}"${responses}`);
+}
+
+function question(id: string, method = 'elicitation/create', params = '{"message":"?"}'): [Buffer, Buffer] {
+  const json = JSON.stringify(id);
+  return [Buffer.from(json), Buffer.from(`{"jsonrpc":"2.0","id":${json},"method":"${method}","params":${params}}`)];
+}
+
+/** The call's first round. */
+async function roundOf(scene: Scene, call: HeldCall | undefined, ...asked: [Buffer, Buffer][]): Promise<AnswerMessage> {
+  const exchange = scene.exchange as RecordedExchange;
+  for (const each of asked) if (call?.ask(...each) !== undefined) throw new Error('not asked');
+  await until(() => exchange.outcome === 'responded', 'the round');
+  return answerOf(exchange).result ?? {};
+}
+
+t.test('what a backend asks at once is one round, and the retry goes on with the call', async (t) => {
+  const scene = new Scene(t);
+  const call = scene.begin();
+  const first = scene.exchange as RecordedExchange;
+  const round = await roundOf(scene, call, question('x1'), question('x2', 'roots/list', '{}'));
+  t.equal(answerOf(first).id, 1);
+  t.match(round, {
+    resultType: 'input_required',
+    inputRequests: {
+      1: { method: 'elicitation/create', params: { message: '?' } },
+      2: { method: 'roots/list', params: {} },
+    },
+    _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'switchyard' } },
+  });
+  t.equal(scene.exchange.isAborted, true, 'nobody hears it meanwhile');
+
+  const answers = { 1: { action: 'accept', content: { n: 'ü' } }, 2: { roots: [] } };
+  const retry = scene.retry(retryOf(2, round.requestState, answers));
+  t.same(scene.passed, [
+    `{"jsonrpc":"2.0","id":"x1","result":${JSON.stringify(answers[1])}}`,
+    '{"jsonrpc":"2.0","id":"x2","result":{"roots":[]}}',
+  ]);
+  t.equal(scene.exchange, retry, 'what comes next is for the retry');
+  t.equal(call?.caller.exchange, retry);
+  call?.onRequestOver();
+  t.equal(scene.calls.count, 0);
+  t.equal(scene.accounts.size, 0, 'nothing is counted for it any more');
+});
+
+t.test('a state is used once', async (t) => {
+  const scene = new Scene(t);
+  const call = scene.begin();
+  const { requestState } = await roundOf(scene, call, question('x1'));
+  t.ok(scene.retry(retryOf(2, requestState, { 1: { action: 'decline' } })));
+  const replayed = scene.retry(retryOf(3, requestState, { 1: { action: 'accept' } }));
+  t.match(replayed && answerOf(replayed), { id: 3, error: { code: -32602, message: /call again without/ } });
+  t.equal(scene.passed.length, 1, 'the backend hears nothing of it');
+
+  const next = await roundOf(scene, call, question('x3'));
+  const older = scene.retry(retryOf(4, requestState, { 2: { action: 'accept' } }));
+  t.match(older && answerOf(older), { error: { code: -32602 } }, 'nor that of an earlier round of it');
+  t.ok(scene.retry(retryOf(5, next.requestState, { 2: { action: 'accept' } })));
+  t.equal(scene.passed.length, 2);
+});
+
+t.test('the state opens for its own request alone; what else comes is not ours', async (t) => {
+  const scene = new Scene(t);
+  const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
+  t.equal(scene.retry(retryOf(2, requestState), 'bob'), undefined, 'of another subject');
+  t.equal(scene.retry(request(2, `,"requestState":"${requestState}"`, '{"a":2}')), undefined, 'of other arguments');
+  t.equal(scene.retry(retryOf(2, 'the-backends-own')), undefined);
+  t.equal(scene.retry(request(2, ',"requestState":7')), undefined);
+  t.equal(scene.retry(request(2)), undefined);
+  t.equal(scene.passed.length, 0);
+  t.ok(scene.retry(retryOf(2, requestState)), 'the call is held still');
+});
+
+t.test('answers that are none use nothing up, and questions without an answer are asked again', async (t) => {
+  const scene = new Scene(t);
+  const call = scene.begin();
+  const round = await roundOf(scene, call, question('x1'), question('x2'));
+  for (const answers of [[], 'x', { 1: 'x' }, { 1: [] }]) {
+    const invalid = scene.retry(retryOf(2, round.requestState, answers));
+    t.match(
+      invalid && answerOf(invalid),
+      { error: { code: -32602, message: /inputResponses/ } },
+      JSON.stringify(answers),
+    );
+  }
+  const gone = new RecordedExchange({ body: retryOf(3, round.requestState, { 1: {} }) });
+  gone.isAborted = true;
+  scene.calls.tryGoOn({ subject: 'alice', virtualHost }, gone, readClientMessage(gone.request.body) as ClientMessage);
+  t.equal(scene.passed.length, 0, 'a caller that is gone has not answered');
+
+  const partial = scene.retry(retryOf(4, round.requestState, { 2: { action: 'cancel' }, other: {} }));
+  await until(() => partial?.outcome === 'responded', 'the next round');
+  t.match(partial && answerOf(partial), { id: 4, result: { resultType: 'input_required', inputRequests: { 1: {} } } });
+  t.strictSame(Object.keys((partial && answerOf(partial).result?.inputRequests) ?? {}), ['1']);
+  t.equal(scene.passed.length, 1);
+});
+
+t.test('an answer that does not wait for the client is given to the retry, under its id', async (t) => {
+  const scene = new Scene(t);
+  const call = scene.begin();
+  const { requestState } = await roundOf(scene, call, question('x1'));
+  scene.exchange.respond(200, 'application/json', '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}');
+  call?.onRequestOver();
+  t.equal(scene.calls.count, 1, 'it waits for who comes for it');
+  const retry = scene.retry(retryOf(22, requestState, { 1: {} }));
+  t.same(retry && answerOf(retry), { jsonrpc: '2.0', id: 22, result: { resultType: 'complete' } });
+  t.equal(scene.passed.length, 0);
+  t.equal(scene.calls.count, 0);
+});
+
+t.test('one that is too large to be kept leaves an error', async (t) => {
+  for (const isInParts of [false, true]) {
+    const scene = new Scene(t);
+    const call = scene.begin();
+    const { requestState } = await roundOf(scene, call, question('x1'));
+    const large = Buffer.alloc(limits.heldAnswerBytesMax + 1, ' ');
+    if (isInParts) {
+      scene.exchange.openBody('application/json', large.length);
+      scene.exchange.write(large);
+      scene.exchange.end();
+    } else {
+      scene.exchange.respond(200, 'application/json', large);
+    }
+    call?.onRequestOver();
+    const retry = scene.retry(retryOf(2, requestState));
+    t.match(retry && answerOf(retry), { id: 2, error: { code: -32603, message: /too large/ } });
+  }
+});
+
+t.test('a question that is withdrawn is not asked', async (t) => {
+  const scene = new Scene(t);
+  const call = scene.begin();
+  const first = scene.exchange as RecordedExchange;
+  call?.ask(...question('x1'));
+  call?.withdraw(Buffer.from('"x1"'));
+  const round = await roundOf(scene, call, question('x2'));
+  t.equal(first.outcome, 'responded', 'there is one round');
+  t.strictSame(Object.keys(round.inputRequests ?? {}), ['2']);
+});
+
+t.test('what no client of this era can be asked, and more than there is room for, the backend is told', async (t) => {
+  const scene = new Scene(t);
+  const call = scene.begin();
+  t.match(call?.ask(...question('x1', 'tasks/get')), { code: -32603 });
+  const large = question('x2', 'sampling/createMessage', `{"x":"${'x'.repeat(limits.heldQuestionBytesMax)}"}`);
+  t.match(call?.ask(...large), { code: -32603 });
+  t.equal(call?.ask(...question('x3')), undefined);
+  call?.onRequestOver();
+  t.match(call?.ask(...question('x4')), { code: -32603 }, 'of a call that is over');
+});
+
+t.test('calls are bounded, each subject for itself', async (t) => {
+  const scene = new Scene(t);
+  const calls = Array.from({ length: limits.heldCallsPerSubjectMax }, () => scene.begin());
+  t.notOk(calls.includes(undefined));
+  t.equal(scene.begin(), undefined);
+  t.ok(scene.begin('bob'));
+  calls[0]?.onRequestOver();
+  t.ok(scene.begin());
+});
+
+t.test('a client that does not come back has its call given up', async (t) => {
+  const scene = new Scene(t);
+  const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
+  scene.advance(limits.heldCallMsMax + 100);
+  t.equal(scene.gaveUp, 1);
+  t.equal(scene.calls.count, 0);
+  const late = scene.retry(retryOf(2, requestState, { 1: {} }));
+  t.match(late && answerOf(late), { error: { code: -32602 } });
+});
+
+t.test('a retry goes to the worker that holds the call', async (t) => {
+  const secret = randomBytes(32);
+  const [one, other] = [new Scene(t, 1, secret), new Scene(t, 2, secret)];
+  const { requestState } = await roundOf(one, one.begin(), question('x1'));
+  const retry = other.retry(retryOf(2, requestState, { 1: {} }));
+  t.match(other.passedOn, [{ slot: 1 }]);
+  other.passedOn[0]?.onGone();
+  t.match(retry && answerOf(retry), { error: { code: -32602 } }, 'which is gone');
+  const foreign = new Scene(t, 1, secret);
+  const lost = foreign.retry(retryOf(3, requestState, { 1: {} }));
+  t.match(lost && answerOf(lost), { error: { code: -32602 } }, 'or was started again');
+  t.ok(one.retry(retryOf(4, requestState, { 1: {} })));
+  t.equal(one.passed.length, 1);
+});

@@ -1,0 +1,167 @@
+// Requests of modern clients whose legacy backend asks in the middle, through a real relay; the backend is scripted.
+import t, { type Test } from 'tap';
+import type { RpcError } from '../../../src/relay/answers.js';
+import type { ExchangeRequest } from '../../../src/relay/exchange.js';
+import { limits } from '../../../src/shared/limits.js';
+import { readEvents } from '../../support/event-stream.js';
+import type { RecordedExchange } from '../../support/recorded-exchange.js';
+import { until } from '../../support/until.js';
+import type { ScriptedCall } from '../../upstream/scripted-upstream.js';
+import { initializeResult, RelayScene } from '../relay-scene.js';
+import { virtualHostOf } from '../virtual-host.js';
+
+const ASKED = 'data: {"jsonrpc":"2.0","id":"q","method":"roots/list"}\n\n';
+const META = 'io.modelcontextprotocol/';
+const CAPABILITIES = { roots: {}, sampling: {} };
+
+interface Message {
+  readonly id?: unknown;
+  readonly method?: string;
+  readonly params?: { readonly progressToken?: unknown; readonly requestId?: unknown };
+  readonly result?: {
+    readonly resultType?: string;
+    readonly inputRequests?: Readonly<Record<string, unknown>>;
+    readonly requestState?: string;
+    readonly content?: unknown;
+  };
+  readonly error?: RpcError;
+}
+
+class HeldScene {
+  readonly scene: RelayScene;
+  constructor(t: Test) {
+    this.scene = new RelayScene(t, virtualHostOf({ b: {} }));
+  }
+
+  post(
+    id: unknown,
+    params: object = {},
+    more: Partial<ExchangeRequest> = {},
+    capabilities: object = CAPABILITIES,
+  ): RecordedExchange {
+    const meta = {
+      [`${META}protocolVersion`]: '2026-07-28',
+      [`${META}clientCapabilities`]: capabilities,
+      progressToken: `token-${String(id)}`,
+    };
+    const body = JSON.stringify({
+      ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+      params: { name: 'b-x', arguments: { a: 1 }, _meta: meta, ...params },
+    });
+    const mirror = { protocolVersion: '2026-07-28', method: 'tools/call', name: 'b-x', params: [] };
+    return this.scene.request({ sessionId: '', body: Buffer.from(body), mirror, ...more });
+  }
+
+  /** Opens the upstream session, and begins the answer to the call. */
+  begin(capabilities?: object): { readonly exchange: RecordedExchange; readonly call: ScriptedCall } {
+    const exchange = this.post(1, {}, {}, capabilities);
+    // It is asked first in the era of the client, and is of the other.
+    this.scene.http.last.json('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No session"}}', '', 400);
+    this.scene.http.last.json(initializeResult, 'upstream-session');
+    this.scene.http.last.empty();
+    return { exchange, call: this.scene.http.last.head(200, 'text/event-stream') };
+  }
+}
+
+async function answerOf(exchange: RecordedExchange): Promise<Message> {
+  await until(() => exchange.outcome === 'responded' || exchange.outcome === 'ended', 'the answer');
+  return messagesOf(exchange).at(-1) ?? {};
+}
+
+function messagesOf({ answer, written }: RecordedExchange): Message[] {
+  const texts = answer === undefined ? readEvents(written) : [answer.body.toString()];
+  return texts.map((text) => JSON.parse(text) as Message);
+}
+
+/** As the backend knows the call. */
+function sentId(call: ScriptedCall): unknown {
+  return (JSON.parse(call.text) as Message).id;
+}
+
+t.test('a question becomes the answer, and the retry gets what comes next', async (t) => {
+  const held = new HeldScene(t);
+  const { exchange, call } = held.begin();
+  call.data(ASKED);
+  const asked = await answerOf(exchange);
+  t.match(asked, { id: 1, result: { resultType: 'input_required', inputRequests: { 1: { method: 'roots/list' } } } });
+  t.equal(exchange.outcome, 'responded');
+
+  held.scene.context.advance(limits.heldCallMsMax - 1_000);
+  const inputResponses = { 1: { roots: [{ uri: 'file:///a' }] } };
+  const retry = held.post(2, { inputResponses, requestState: asked.result?.requestState });
+  t.equal(held.scene.http.last.text, '{"jsonrpc":"2.0","id":"q","result":{"roots":[{"uri":"file:///a"}]}}');
+  held.scene.http.last.empty();
+
+  const token = JSON.stringify(sentId(call));
+  call.data(
+    `data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${token},"progress":1}}\n\n`,
+  );
+  call.data(ASKED.replace('"q"', '"r"'));
+  const again = await answerOf(retry);
+  t.match(messagesOf(retry), [
+    { method: 'notifications/progress', params: { progressToken: 'token-2' } },
+    { id: 2, result: { resultType: 'input_required', inputRequests: { 2: { method: 'roots/list' } } } },
+  ]);
+
+  const last = held.post('three', { inputResponses: { 2: { roots: [] } }, requestState: again.result?.requestState });
+  t.match(JSON.parse(held.scene.http.last.text), { id: 'r', result: { roots: [] } });
+  call.data(`data: {"jsonrpc":"2.0","id":${token},"result":{"content":[]}}\n\n`);
+  t.same(await answerOf(last), { jsonrpc: '2.0', id: 'three', result: { resultType: 'complete', content: [] } });
+  const calls = held.scene.http.calls.filter(({ text }) => text.includes('tools/call'));
+  t.equal(calls.length, 1, 'the tool was called once');
+});
+
+t.test('a state that belongs to nothing is not carried out', async (t) => {
+  const held = new HeldScene(t);
+  const { exchange, call } = held.begin();
+  call.data(ASKED);
+  const asked = await answerOf(exchange);
+  const sentCount = held.scene.http.calls.length;
+  for (const params of [
+    { requestState: 'forged' },
+    { requestState: asked.result?.requestState, arguments: { a: 2 } },
+    { inputResponses: { 1: {} } },
+  ]) {
+    const refused = await answerOf(held.post(2, params));
+    t.match(refused, { id: 2, error: { code: -32602, message: /call again without requestState/ } });
+  }
+  t.equal(held.scene.http.calls.length, sentCount, 'the backend hears of none of them');
+});
+
+t.test('what the client has not declared is not asked of it', async (t) => {
+  const held = new HeldScene(t);
+  const { exchange, call } = held.begin({ sampling: {} });
+  call.data(ASKED);
+  t.match(JSON.parse(held.scene.http.last.text), { id: 'q', error: { code: -32601 } });
+  call.data(`data: {"jsonrpc":"2.0","id":${JSON.stringify(sentId(call))},"result":{"isError":true,"content":[]}}\n\n`);
+  t.match(await answerOf(exchange), { id: 1, result: { isError: true } });
+});
+
+t.test('a caller that goes away ends its call, but not by having had its answer', async (t) => {
+  const held = new HeldScene(t);
+  const { exchange, call } = held.begin();
+  call.data(ASKED);
+  const asked = await answerOf(exchange);
+  exchange.abort();
+  t.equal(held.scene.http.calls.at(-1), call, 'the backend is told nothing');
+  const retry = held.post(2, { inputResponses: { 1: { roots: [] } }, requestState: asked.result?.requestState });
+  held.scene.http.last.empty();
+  retry.isForgiving = true;
+  retry.abort();
+  t.match(JSON.parse(held.scene.http.last.text), {
+    method: 'notifications/cancelled',
+    params: { requestId: sentId(call) },
+  });
+});
+
+t.test('a client that does not come back has its call cancelled', async (t) => {
+  const held = new HeldScene(t);
+  const { exchange, call } = held.begin();
+  call.data(ASKED);
+  const asked = await answerOf(exchange);
+  held.scene.context.advance(limits.heldCallMsMax + 100);
+  const told = held.scene.http.calls.slice(held.scene.http.calls.indexOf(call) + 1).map(({ text }) => text);
+  t.match(told.join('\n'), /notifications\/cancelled/);
+  const late = await answerOf(held.post(2, { inputResponses: {}, requestState: asked.result?.requestState }));
+  t.match(late, { error: { code: -32602 } });
+});
