@@ -50,6 +50,19 @@ async function rawModern(
   return backend;
 }
 
+function askDiscover(caller: WiredCaller): RecordedExchange {
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const body = { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: meta } };
+  return caller.request({
+    sessionId: '',
+    body: Buffer.from(JSON.stringify(body)),
+    mirror: { protocolVersion: '2026-07-28', method: 'server/discover', name: '', params: [] },
+  });
+}
+
 t.test('a session of a client begins with a backend that has none, and lists what it has', async (t) => {
   const server = await sdkServer(t);
   const caller = new WiredRelay(t).caller({ one: server.url });
@@ -63,6 +76,19 @@ t.test('a session of a client begins with a backend that has none, and lists wha
   t.notOk(list?.headers['mcp-session-id'] ?? list?.headers['mcp-name']);
   // What other lists say of themselves is not said of ours.
   t.same(Object.keys((await caller.list()).result ?? {}), ['tools']);
+});
+
+t.test('callers are told of nothing that such a backend says unasked: it is not listened to', async (t) => {
+  const flags = { listChanged: true };
+  const backend = await rawModern(t, () => ({}), {
+    tools: flags,
+    prompts: flags,
+    resources: { ...flags, subscribe: true },
+  });
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  t.strictSame((await caller.open()).result?.['capabilities'], { tools: {}, prompts: {}, resources: {} });
+  const discovered = await answerOf(askDiscover(caller));
+  t.strictSame(discovered.result?.['capabilities'], { tools: {}, prompts: {}, resources: {} });
 });
 
 t.test('all pages of such a backend are read: an empty cursor is one (N10)', async (t) => {
