@@ -31,11 +31,11 @@ export class OverloadDoor {
 
   /**
    * Why this request is not taken now, if so. A DELETE always is, because it makes room.
-   * @param sessionId `''` for a request that can only be an `initialize`.
+   * @param wanted `session` for what can only be an `initialize`.
    */
-  refusalOf(method: string, sessionId: string, subject: string): Refusal | undefined {
+  refusalOf(method: string, wanted: 'session' | 'request', subject: string): Refusal | undefined {
     if (this.#overload.state === 'serving' || method === 'DELETE') return undefined;
-    return sessionId === '' ? this.#sessionRefusal(subject) : this.#requestRefusal(subject);
+    return wanted === 'session' ? this.#sessionRefusal(subject) : this.#requestRefusal(subject);
   }
 
   #sessionRefusal(subject: string): Refusal | undefined {

@@ -301,7 +301,8 @@ export class Relay {
   #tryModern(caller: Caller, exchange: Exchange, message: ClientReading): boolean {
     const door = this.#door;
     if (door === undefined) return false;
-    const era = eraOf(message, exchange.request.mirror.protocolVersion);
+    const { mirror } = exchange.request;
+    const era = eraOf(message, mirror.protocolVersion, mirror.method);
     if (era === 'legacy' && this.#eras !== 'modern') return false;
     if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
     else if (message.kind === 'response') refuseMessage(exchange, refusals.notJsonRpc, message);

@@ -153,7 +153,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     else {
       tellOutcome(this.#exchange.watcher, this.#plan.message.method, bytes, message, this.#sentAtMs);
       // Parts are put together, which copies them.
-      this.#finish(isInPlace && parts === undefined ? copied(bytes) : bytes, parts);
+      const status = message.isError ? form.answerStatus(bytes, message, upstream) : 200;
+      this.#finish(isInPlace && parts === undefined ? copied(bytes) : bytes, parts, status);
     }
     if (this.#request?.isSent === true) this.#plan.exchange.releaseBody();
   }
@@ -471,7 +472,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     const exchange = this.#exchange;
     this.#plan.session.finish(this);
     if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts ?? [message], this.#callersId);
-    else if (parts === undefined) answerWithStatus(exchange, message, status);
+    else if (parts === undefined || status !== 200)
+      answerWithStatus(exchange, parts === undefined ? message : joined(parts), status);
     else if (message.length > limits.readAtOnceBytesMax) answerInParts(exchange, parts);
     else answer(exchange, joined(parts));
     this.#plan.form.onOver();

@@ -39,6 +39,8 @@ export interface RequestForm {
   callersId(first: IdSpan): IdSpan;
   /** What is to be changed in an answer beside ids and URIs. */
   answerEdits(bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): readonly Edit[];
+  /** The HTTP status for an error of this backend's. @param message an error. */
+  answerStatus(bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number;
   /** An error of ours, as its caller is told of it, and the HTTP status for it. */
   ownError(error: RpcError): RpcError;
   statusOf(error: RpcError): number;
@@ -82,6 +84,7 @@ export const LEGACY_FORM: RequestForm = Object.freeze({
   withCallersToken: (bytes: Buffer) => bytes,
   callersId: (first: IdSpan) => first,
   answerEdits: () => NO_EDITS,
+  answerStatus: () => 200,
   ownError: (error: RpcError) => error,
   statusOf: () => 200,
   onOver: () => undefined,

@@ -14,7 +14,10 @@ export interface HostPolicyOptions {
   readonly areOwnPagesAllowed?: boolean;
 }
 
-const CORS_ALLOW_HEADERS = 'authorization, content-type, accept, mcp-session-id, mcp-protocol-version, last-event-id';
+const CORS_ALLOW_HEADERS =
+  'authorization, content-type, accept, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id';
+/** Of MCP 2026-07-28; the rest of the name is a tool's own choice. */
+const PARAMETER = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/;
 /** Of a session, and of where a page gets a token. */
 const EXPOSED_HEADERS = 'mcp-session-id, www-authenticate';
 const PREFLIGHT_AGE_S = 86_400;
@@ -52,14 +55,15 @@ export class HostPolicy {
 
   /**
    * Headers of the answer to a preflight request: name, value, …
+   * @param asked `access-control-request-headers`: of what has many names, those are allowed that a page has asked for.
    * @param methods that pages may use.
    */
-  preflightHeaders(methods = 'GET, POST, DELETE, OPTIONS'): readonly string[] {
+  preflightHeaders(asked: string, methods = 'GET, POST, DELETE, OPTIONS'): readonly string[] {
     return [
       'access-control-allow-methods',
       methods,
       'access-control-allow-headers',
-      CORS_ALLOW_HEADERS,
+      [CORS_ALLOW_HEADERS, ...parametersIn(asked)].join(', '),
       'access-control-max-age',
       String(PREFLIGHT_AGE_S),
     ];
@@ -89,6 +93,12 @@ export class HostPolicy {
     if (this.#areOwnPagesAllowed && this.isHostTrusted && authority.toLowerCase() === host.toLowerCase()) return true;
     return isLoopbackName(withoutPort(authority.toLowerCase())) && isLoopbackName(withoutPort(host.toLowerCase()));
   }
+}
+
+/** As many as a request may have. */
+function parametersIn(asked: string): readonly string[] {
+  const names = asked.split(',').map((name) => name.trim().toLowerCase());
+  return names.filter((name) => PARAMETER.test(name)).slice(0, limits.mirroredParamsMax);
 }
 
 function withoutPort(authority: string): string {

@@ -17,6 +17,7 @@ import type { Exchange } from '../relay/exchange.js';
 import { withRequestId } from '../relay/refused-message.js';
 import type { Caller } from '../relay/caller.js';
 import type { Relay } from '../relay/relay.js';
+import { wantedBy } from '../relay/era.js';
 import { checkTransport } from '../relay/transport.js';
 import type { HostPolicy } from '../shared/host-policy.js';
 import { limits } from '../shared/limits.js';
@@ -113,7 +114,7 @@ export class Pipeline implements EdgeHandler {
 
   onPreflight(exchange: EdgeExchange): void {
     if (!this.#letIn(exchange)) return;
-    exchange.respond(204, '', '', undefined, this.#parts.hosts.preflightHeaders());
+    exchange.respond(204, '', '', undefined, this.#parts.hosts.preflightHeaders(askedHeaders(exchange)));
   }
 
   onMetadata(exchange: EdgeExchange, isPreflight: boolean): void {
@@ -172,10 +173,10 @@ export class Pipeline implements EdgeHandler {
     if (outcome.kind === 'refused') return this.#refuseFor(exchange, outcome);
     const { caller } = outcome;
     const { subject } = caller;
-    const { method, sessionId } = exchange.request;
-    const forms = checkTransport(method, exchange.head);
+    const { request } = exchange;
+    const forms = checkTransport(request.method, exchange.head);
     if (typeof forms !== 'string') return this.#refuseByHead(exchange, caller, forms);
-    const refusal = this.#parts.door.refusalOf(method, sessionId, subject);
+    const refusal = this.#parts.door.refusalOf(request.method, wantedBy(request), subject);
     if (refusal !== undefined) return this.#refuse(exchange, refusal, subject);
     const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
     const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
@@ -275,9 +276,11 @@ export class Pipeline implements EdgeHandler {
   }
 
   #onHopAdmission(address: ForwardedIdentity, exchange: Exchange, outcome: AdmissionOutcome): void {
-    const { method, sessionId } = exchange.request;
+    const { request } = exchange;
     const refusal =
-      outcome.kind === 'refused' ? outcome.refusal : this.#parts.door.refusalOf(method, sessionId, address.subject);
+      outcome.kind === 'refused'
+        ? outcome.refusal
+        : this.#parts.door.refusalOf(request.method, wantedBy(request), address.subject);
     if (refusal !== undefined) {
       const { subject, virtualHostId } = address;
       this.#parts.watch?.refused(exchange.request, virtualHostId, { refusal, subject });
@@ -337,6 +340,13 @@ export class Pipeline implements EdgeHandler {
   #resourcePath({ head: { virtualHostId = '' } }: EdgeExchange): string {
     return virtualHostId === '' ? '' : `${this.#parts.pathPrefix}/servers/${encodeURIComponent(virtualHostId)}/mcp`;
   }
+}
+
+/** What a preflight request asks to send, `''` for nothing. */
+function askedHeaders({ head: { headers } }: EdgeExchange): string {
+  for (let i = 0; i + 1 < headers.length; i += 2)
+    if (headers[i] === 'access-control-request-headers') return headers[i + 1]!;
+  return '';
 }
 
 const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {

@@ -40,11 +40,11 @@ function scene(...readings: readonly OverloadReading[]): Scene {
   for (const reading of readings) overload.observe(reading);
   const accounts = new Accounts(TABLE);
   const door = new OverloadDoor(overload, accounts, () => nowMs);
-  const tell = (sessionId: string, subject: string, count: number): string[] =>
-    Array.from({ length: count }, () => door.refusalOf('POST', sessionId, subject)?.code ?? 'in');
+  const tell = (wanted: 'session' | 'request', subject: string, count: number): string[] =>
+    Array.from({ length: count }, () => door.refusalOf('POST', wanted, subject)?.code ?? 'in');
   return {
-    open: (subject, count = 1) => tell('', subject, count),
-    ask: (subject, count = 1) => tell('a-session', subject, count),
+    open: (subject, count = 1) => tell('session', subject, count),
+    ask: (subject, count = 1) => tell('request', subject, count),
     account: (subject) => accounts.of(subject),
     passSecond: () => void (nowMs += 1_000),
     overload,
@@ -166,6 +166,6 @@ t.test('a DELETE is always taken', async (t) => {
     account('most').sessions.take(100);
     account('most').requests.take(100);
     account('other').requests.take(1);
-    t.equal(door.refusalOf('DELETE', 'a-session', 'most'), undefined);
+    t.equal(door.refusalOf('DELETE', 'request', 'most'), undefined);
   }
 });

@@ -28,8 +28,8 @@ interface Scene {
   readonly pipeline: Pipeline;
   readonly lines: string[];
   readonly relayed: Exchange[];
-  /** What the worker's overload is asked about: method, session, subject. */
-  readonly asked: [method: string, sessionId: string, subject: string][];
+  /** What the worker's overload is asked about: method, what is wanted, subject. */
+  readonly asked: [method: string, wanted: string, subject: string][];
   admission: AdmissionOutcome | Promise<AdmissionOutcome>;
   overloadRefusal: Refusal | undefined;
 }
@@ -165,7 +165,7 @@ t.test('an overloaded worker refuses before it reads a body', async (t) => {
   const { exchange, steps } = createExchange();
   scene.pipeline.onRequest(exchange);
   t.same(steps, [`answered ${refusals.overloaded.status}`]);
-  t.same(scene.asked, [['POST', 'session', 'alice']]);
+  t.same(scene.asked, [['POST', 'request', 'alice']]);
   t.match(scene.lines, [/"refusal":"overloaded"/]);
 });
 
@@ -219,7 +219,7 @@ t.test('the owner of a session refuses what comes by a hop, too, and says so in 
   const { exchange, steps } = createExchange('DELETE');
   scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, exchange);
   t.same(steps, [`answered ${refusals.overloaded.status}`]);
-  t.same(scene.asked, [['DELETE', 'session', 'alice']]);
+  t.same(scene.asked, [['DELETE', 'request', 'alice']]);
   t.match(scene.lines, [
     /"virtualHost":"vh","method":"DELETE","outcome":"refused","refusal":"overloaded","status":503/,
   ]);

@@ -93,10 +93,13 @@ export class Admission {
 
   /** Headers that let a page of the request's origin read the answer: name, value, … */
   corsHeaders(request: FastifyRequest): readonly string[] {
-    const { origin = '' } = request.headers;
+    const { origin = '', 'access-control-request-headers': asked = '' } = request.headers;
     if (isMetadata(request)) return metadataCorsHeaders;
     if (origin === '') return [];
-    return [...this.#hosts.corsHeaders(origin), ...(isPreflight(request) ? this.#hosts.preflightHeaders(METHODS) : [])];
+    return [
+      ...this.#hosts.corsHeaders(origin),
+      ...(isPreflight(request) ? this.#hosts.preflightHeaders(asked, METHODS) : []),
+    ];
   }
 
   #checkRate(key: string): void {

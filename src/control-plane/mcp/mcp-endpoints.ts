@@ -214,7 +214,7 @@ export class McpEndpoints {
     if (served === 'modern') return undefined;
     if (typeof message !== 'string' && message.kind === 'request') {
       // Clients send the version that they hope for with it, whatever it is.
-      if (message.method === 'initialize') return this.#door.refusalOf('POST', sessionId, subject);
+      if (message.method === 'initialize') return this.#door.refusalOf('POST', 'session', subject);
       if (!isClientMethod(message.method)) return undefined;
     }
     return isForeign ? withRequestId(refusals.protocolVersionUnsupported, body, message) : undefined;

@@ -1,5 +1,6 @@
 // What a modern request is told that is not served: the errors that only the era without sessions has, and with which HTTP status
 // errors of ours go there. Cold.
+import { modernCodes } from '../../protocol/modern-error.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { RpcError } from '../answers.js';
@@ -23,8 +24,7 @@ export function envelopeInvalid(fault: string): RpcError {
 }
 
 /**
- * The HTTP status of an error of ours: what no such request can ever come by is told to whoever looks at HTTP alone. Errors of
- * backends are answers like others.
+ * The HTTP status of an error of ours: what no such request can ever come by is told to whoever looks at HTTP alone.
  */
 export function statusOf(code: number): number {
   switch (code) {
@@ -36,6 +36,15 @@ export function statusOf(code: number): number {
     default:
       return 200;
   }
+}
+
+/**
+ * The HTTP status of an error of a backend's. What an error says of the request's form, and of what its client can be asked for, is
+ * said by the status as well, by whoever finds it out (M13, M15); that the backend has another version is nothing that the gateway's
+ * caller could do anything about. All others are answers.
+ */
+export function statusOfBackends(code: number): number {
+  return code === modernCodes.headerMismatch || code === modernCodes.capabilityMissing ? 400 : 200;
 }
 
 /** The same error in the era's own code, where that is another one: -32002 is no more. */

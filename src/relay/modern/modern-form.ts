@@ -1,6 +1,7 @@
 // How one modern request is served where that differs from a legacy one. Towards a legacy backend, whose session several programs
 // of one subject may share, it goes under an id and a progress token of ours: each program counts for itself. Hot: one object a
 // request.
+import { errorCodeIn } from '../../protocol/answer-outcome.js';
 import { readMember } from '../../protocol/json-member-text.js';
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import { severityOf } from '../../protocol/log-levels.js';
@@ -22,8 +23,8 @@ import { idOf, type HeldCall, type PresentCaller } from './held-call.js';
 import { CALL_OVER, nameIn, type HeldCalls } from './held-calls.js';
 import { argumentsHash } from './request-state.js';
 import { logSeverityIn } from './envelope-check.js';
-import { modernError, statusOf } from './modern-errors.js';
-import { LIST_DRESS, modernErrorEdit, resultTypeEdit } from './modern-results.js';
+import { modernError, statusOf, statusOfBackends } from './modern-errors.js';
+import { LIST_DRESS, modernErrorEdit, resultEdit } from './modern-results.js';
 
 /** Those whose answer may be that input is required (M22). */
 const HOLDABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
@@ -167,8 +168,12 @@ export class ModernForm implements RequestForm, AskedAside {
 
   answerEdits(bytes: Buffer, message: BackendMessage, { isModern }: UpstreamSession): readonly Edit[] {
     if (isModern) return NO_EDITS;
-    const edit = message.isError ? modernErrorEdit(bytes, message) : resultTypeEdit(bytes, message);
+    const edit = message.isError ? modernErrorEdit(bytes, message) : resultEdit(bytes, message, this.#message.method);
     return edit === undefined ? NO_EDITS : [edit];
+  }
+
+  answerStatus(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, { isModern }: UpstreamSession): number {
+    return isModern ? statusOfBackends(errorCodeIn(bytes, bodyStart, bodyEnd)) : 200;
   }
 
   ownError(error: RpcError): RpcError {

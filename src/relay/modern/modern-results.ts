@@ -22,24 +22,30 @@ export const LIST_DRESS: ListDress = Object.freeze({
   meta: RESULT_META,
 });
 
-const RESULT_TYPE = Buffer.from('"resultType":"complete"');
-const RESULT_TYPE_AND_MORE = Buffer.from('"resultType":"complete",');
-const NAME = Buffer.from('resultType');
+const RESULT_TYPE = '"resultType":"complete"';
+/** Of the methods whose results may be kept, and of which a legacy backend says nothing: that they may not (M19). */
+const UNCACHED: ReadonlyMap<string, string> = new Map([
+  ['ttlMs', '"ttlMs":0'],
+  ['cacheScope', '"cacheScope":"private"'],
+]);
+const ALWAYS_THERE: ReadonlyMap<string, string> = new Map([['resultType', RESULT_TYPE]]);
+/** Lists, which may be kept as well, are ours. */
+const MEMBERS_OF_READ: ReadonlyMap<string, string> = new Map([...ALWAYS_THERE, ...UNCACHED]);
 const BRACE = 0x7b;
 const END_BRACE = 0x7d;
 
 const scanner = new JsonScanner();
 
-/** What makes a result say that it is complete, unless it says what it is (M18). */
-export function resultTypeEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage): Edit | undefined {
+/** What a legacy backend's result lacks (M18, M19), before all that it has. */
+export function resultEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): Edit | undefined {
   if (bytes[bodyStart] !== BRACE) return undefined;
   const result = bytes.subarray(bodyStart, bodyEnd);
-  if (result.includes(NAME)) {
-    // Without it a result is complete: of one that takes long to be read nobody has to be told twice.
-    if (result.length > limits.readAtOnceBytesMax || hasMember(result, 'resultType')) return undefined;
-  }
+  const missing: string[] = [];
+  for (const [name, member] of method === 'resources/read' ? MEMBERS_OF_READ : ALWAYS_THERE)
+    if (!mayHaveMember(result, name)) missing.push(member);
+  if (missing.length === 0) return undefined;
   const start = bodyStart + 1;
-  return { start, end: start, putIn: isEmpty(result) ? RESULT_TYPE : RESULT_TYPE_AND_MORE };
+  return { start, end: start, putIn: Buffer.from(missing.join() + (isEmpty(result) ? '' : ',')) };
 }
 
 /** What is said in a code of before, in that of now (M27). */
@@ -54,6 +60,12 @@ export function modernErrorEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMe
 
 const NOT_FOUND = String(rpcCodes.resourceNotFound);
 const INVALID_PARAMS = Buffer.from(String(rpcCodes.invalidParams));
+
+/** What is too large to be read may have what it names: without it a result is complete, and is not kept. */
+function mayHaveMember(result: Buffer, name: string): boolean {
+  if (!result.includes(`"${name}"`)) return false;
+  return result.length > limits.readAtOnceBytesMax || hasMember(result, name);
+}
 
 /** One that is there twice is there. */
 function hasMember(result: Buffer, name: string): boolean {

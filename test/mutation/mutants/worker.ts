@@ -328,7 +328,7 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'the overload is not looked at',
-        text: 'const refusal = this.#parts.door.refusalOf(method, sessionId, subject);',
+        text: 'const refusal = this.#parts.door.refusalOf(request.method, wantedBy(request), subject);',
         becomes: 'const refusal = undefined as ReturnType<OverloadDoor["refusalOf"]>;',
         noticedBy: ['worker/pipeline'],
       },
@@ -352,8 +352,8 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'the overload is not looked at behind a hop',
-        text: "outcome.kind === 'refused' ? outcome.refusal : this.#parts.door.refusalOf(method, sessionId, address.subject);",
-        becomes: "outcome.kind === 'refused' ? outcome.refusal : undefined;",
+        text: ': this.#parts.door.refusalOf(request.method, wantedBy(request), address.subject);',
+        becomes: ': undefined;',
         noticedBy: ['worker/pipeline'],
       },
       {

@@ -2,7 +2,10 @@
 // served by legacy backends.
 import t from 'tap';
 import { backendFor } from '../../support/deployment.js';
+import { eraOf, wantedBy } from '../../../src/relay/era.js';
+import { NO_MIRROR } from '../../../src/relay/exchange.js';
 import { readEvents } from '../../support/event-stream.js';
+import { modernBackendFor, RefusedWith } from '../../support/modern-backend.js';
 import { until } from '../../support/until.js';
 import { answerOf, WiredRelay, type RpcAnswer } from '../wired-relay.js';
 import { bodyOf, post, VERSION, type ModernRequest } from './modern-request.js';
@@ -92,6 +95,26 @@ t.test('a header alone makes nothing modern, and no header is one', async (t) =>
   t.equal(send('{"jsonrpc":"2.0","id":1,"result":{}}', { mirror }).answer?.status, 400);
   t.match(JSON.parse(String(send(plain).answer?.body)), { error: { message: /mcp-session-id missing/ } }, 'as ever');
   t.equal(send(bodyOf('notifications/cancelled', { id: null })).answer?.status, 202, 'notifications have no mirror');
+});
+
+t.test('what was let in as a request without a session opens none', async (t) => {
+  const caller = new WiredRelay(t).caller({});
+  const modern = { protocolVersion: VERSION, method: 'tools/list', name: '', params: [] };
+  const wanted = (sessionId: string, mirror: Partial<typeof modern>): string =>
+    wantedBy({ sessionId, mirror: { ...NO_MIRROR, ...mirror } });
+  t.equal(wanted('', modern), 'request');
+  t.equal(wanted('s', {}), 'request');
+  t.equal(wanted('', {}), 'session');
+  t.equal(wanted('', { protocolVersion: VERSION }), 'session');
+  t.equal(wanted('', { ...modern, protocolVersion: '2025-11-25' }), 'session');
+  t.equal(wanted('', { ...modern, method: 'initialize' }), 'session');
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }));
+  const lie = caller.request({ sessionId: '', body, mirror: modern });
+  t.match([lie.answer?.status, await answerOf(lie)], [400, { id: 1, error: { code: -32602 } }]);
+  const hope = caller.request({ sessionId: '', body, mirror: { ...modern, method: 'initialize' } });
+  t.match(await answerOf(hope), { id: 1, result: { protocolVersion: '2025-11-25' } });
+  t.equal(eraOf('not-json', '', 'tools/list'), 'legacy');
 });
 
 t.test('a session id on it counts for nothing, be it known or not', async (t) => {
@@ -227,6 +250,47 @@ t.test('codes and members of before are put into those of now', async (t) => {
   );
   t.notOk(/resultType.*resultType/.test(texts[1] ?? ''), 'not twice');
   t.match(JSON.parse(texts[3] ?? ''), { error: { code: -32602, message: 'no -32002', data: { uri: 'u' } } });
+});
+
+t.test('what was read may not be kept, unless its backend says otherwise', async (t) => {
+  const dress = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
+  const contents = [{ uri: 'x://y', text: '"ttlMs"' }];
+  const results: object[] = [{ contents }, { ttlMs: 5, contents, cacheScope: 'public' }, { contents, ttlMs: 7 }];
+  const backend = await backendFor(t, {
+    capabilities: { resources: {} },
+    methods: { 'resources/read': () => results.shift() },
+  });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  const read = async (): Promise<unknown> =>
+    (await answerOf(post(caller, 'resources/read', { params: { uri: 'b+x://y' } }))).result;
+  const told = [{ uri: 'b+x://y', text: '"ttlMs"' }];
+  t.strictSame(await read(), { ...dress, contents: told });
+  t.strictSame(await read(), { ...dress, ttlMs: 5, cacheScope: 'public', contents: told });
+  t.strictSame(await read(), { ...dress, ttlMs: 7, contents: told });
+});
+
+t.test('an error of a modern backend goes out with the status that its code has', async (t) => {
+  const backend = await modernBackendFor(t, {
+    onCall: ({ params }) => {
+      const { code } = params['arguments'] as { code: number };
+      return new RefusedWith({ status: 400, code, message: 'no', data: { code } });
+    },
+  });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  for (const answerForms of ['both', 'event-stream'] as const) {
+    for (const [code, status] of [
+      [-32_020, 400],
+      [-32_021, 400],
+      [-32_603, 200],
+      [7, 200],
+    ] as const) {
+      const exchange = post(caller, 'tools/call', { params: { name: 'b-echo', arguments: { code } }, answerForms });
+      const isEvent = answerForms === 'event-stream' && status === 200;
+      t.match(await answerOf(exchange), { id: 1, error: { code, message: 'no', data: { code } } });
+      if (!isEvent) t.equal(exchange.answer?.status, status, `${code}, ${answerForms}`);
+    }
+  }
+  t.equal(backend.calls.length, 8);
 });
 
 t.test('server/discover tells what is there', async (t) => {
