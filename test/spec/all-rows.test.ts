@@ -19,6 +19,7 @@ import './malformed-http.rows.js';
 import './messages.rows.js';
 import './methods.rows.js';
 import './modern-requests.rows.js';
+import './modern-streams.rows.js';
 import './names.rows.js';
 import './passthrough-headers.rows.js';
 import './prompts-resources.rows.js';

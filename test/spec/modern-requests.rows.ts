@@ -1,11 +1,11 @@
 // Requests of MCP 2026-07-28 with backends of that revision: what each is sent, what comes back, and what is the gateway's own
-// to say of it (M16, M18–M22, M26, M30, N01, N02, N07).
+// to say of it (M13–M22, M26, M30, N01, N02, N07).
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { JsonText, memberText } from '../support/json-text.js';
 import { Failure } from '../support/mcp-backend.js';
 import { answerText, rpc } from '../support/mcp-caller.js';
-import { modernBackendFor } from '../support/modern-backend.js';
+import { modernBackendFor, RefusedWith } from '../support/modern-backend.js';
 import { ask, callTool, envelope } from '../support/modern-caller.js';
 import { META, MODERN_VERSION } from '../support/modern-ladder.js';
 
@@ -69,7 +69,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     },
   );
 
-  await t.test('a call: the bare name in body and header, all else byte for byte (N01, N02)', async (t) => {
+  await t.test('a call: the bare name in body and header, all else byte for byte (N01, N02, M13)', async (t) => {
     const backend = await modernBackendFor(t);
     const caller = await deployment.caller({ one: { url: backend.url } });
     const meta = envelope('{"sampling":{},"elicitation":{"form":{}}}', '"x/y":1.0,"traceparent":"00-1-2-01"');
@@ -113,6 +113,42 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(backend.refusals, []);
   });
 
+  await t.test('parameters that a tool has mirrored: checked against the body, as the schema says (M13)', async (t) => {
+    const properties = {
+      region: { type: 'string', 'x-mcp-header': 'Region' },
+      count: { type: 'integer', 'x-mcp-header': 'Count' },
+      deep: { type: 'object', properties: { flag: { type: 'boolean', 'x-mcp-header': 'Flag' } } },
+    };
+    const tool = { name: 'mirrored', description: 'd', inputSchema: { type: 'object', properties } };
+    const backend = await modernBackendFor(t, { tools: [tool] });
+    const caller = await deployment.caller({ one: { url: backend.url } });
+    await ask(caller, 'tools/list');
+    const call = async (args: string, ...headers: [string, string][]): Promise<number> =>
+      (await callTool(caller, 'one-mirrored', args, { headers })).status;
+    t.equal(await call('{"region":"eu"}', ['mcp-param-region', 'eu']), 200);
+    t.equal(await call('{"region":"\u00e4"}', ['mcp-param-region', '=?base64?w6Q=?=']), 200);
+    t.equal(await call('{"count":42}', ['mcp-param-count', '42.0']), 200, 'integers are compared as numbers');
+    t.equal(await call('{"deep":{"flag":true}}', ['mcp-param-flag', 'true']), 200);
+    t.equal(await call('{"region":null}'), 200, 'null has no header');
+    t.equal(await call('{}', ['mcp-param-other', 'x']), 200, 'what the schema does not name means nothing');
+    const reached = backend.calls.length;
+    t.equal(reached, 6);
+    const refused: [string, ...[string, string][]][] = [
+      ['{"region":"eu"}'],
+      ['{"region":"eu"}', ['mcp-param-region', 'us']],
+      ['{"region":"eu"}', ['mcp-param-region', 'EU']],
+      ['{"region":"Hello"}', ['mcp-param-region', '=?base64?SGVsbG8?=']],
+      ['{"count":42}', ['mcp-param-count', '43']],
+      ['{"deep":{"flag":true}}'],
+    ];
+    for (const [args, ...headers] of refused) {
+      const answer = await callTool(caller, 'one-mirrored', args, { headers });
+      t.equal(answer.status, 400, `${args} ${JSON.stringify(headers)}: ${answer.text}`);
+      t.equal(rpc(answer).error?.code, -32020);
+    }
+    t.equal(backend.calls.length, reached, 'none was carried out');
+  });
+
   await t.test('input_required and its answer pass untouched, in as many rounds as there are (M22, N07)', async (t) => {
     const state = '{"a":1.0,\\"\\u0061\\"}';
     const asked =
@@ -140,17 +176,22 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(backend.calls.length, 2);
   });
 
-  await t.test('errors of a backend: code, message and data (M26)', async (t) => {
+  await t.test('errors of a backend: code, message and data; what lacks a capability is 400 (M15, M26)', async (t) => {
+    const refusal = { status: 400, code: -32021, message: 'm', data: { requiredCapabilities: { sampling: {} } } };
     const backend = await modernBackendFor(t, {
       capabilities: { tools: {}, resources: {} },
-      tools: ['failing'],
-      onCall: () => new Failure({ code: 7, message: 'no', data: { d: 1 } }),
+      tools: ['lacking', 'failing'],
+      onCall: ({ name }) =>
+        name === 'lacking' ? new RefusedWith(refusal) : new Failure({ code: 7, message: 'no', data: { d: 1 } }),
       methods: {
         'resources/read': ({ params }) =>
           new Failure({ code: -32602, message: 'Resource not found', data: { uri: params['uri'] } }),
       },
     });
     const caller = await deployment.caller({ one: { url: backend.url } });
+    const lacking = await callTool(caller, 'one-lacking');
+    t.equal(lacking.status, 400, lacking.text);
+    t.match(rpc(lacking).error, { code: -32021, data: { requiredCapabilities: { sampling: {} } } });
     const failing = await callTool(caller, 'one-failing');
     t.equal(failing.status, 200);
     t.same(rpc(failing).error, { code: 7, message: 'no', data: { d: 1 } });
