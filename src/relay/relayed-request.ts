@@ -13,6 +13,8 @@ import {
   backendFailed,
   CANCELLED,
   errorMessage,
+  methodNotFound,
+  resultMessage,
   type RpcError,
 } from './answers.js';
 import { clientsNotification } from './backend-notifications.js';
@@ -334,6 +336,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
       this.#refuse(obstacle);
       return;
     }
+    // For subscriptions alone.
+    if (upstream.isModern && this.#plan.onSettled !== undefined) return this.#settleHere(this.#plan.onSettled);
     this.#sentIn = upstream.record;
     if (this.#exchange.watcher !== undefined) this.#sentAtMs = performance.now();
     const outgoing = this.#outgoing();
@@ -343,6 +347,15 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     // In the upstream session in which it goes out now: what was asked in one before is no excuse.
     this.#isExcused = session.isAskedUnasked(upstream);
     if (this.#isExcused) this.#countSilence();
+  }
+
+  /** A backend without sessions keeps no subscription. The session does, and what it listens for there goes by them. */
+  #settleHere(onSettled: (isDone: boolean) => void): void {
+    const { upstream, message } = this.#plan;
+    if (!upstream.declares(capability.resourcesSubscribe)) return this.#refuse(methodNotFound(message.method));
+    onSettled(true);
+    this.#exchange.watcher?.onOutcome('ok', '', -1);
+    this.#finish(resultMessage(this.#callersId, '{}'));
   }
 
   #outgoing(): OutgoingMessage | undefined {

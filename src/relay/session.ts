@@ -31,6 +31,8 @@ import type { UpstreamSession } from '../upstream/upstream-session.js';
 import { SessionUpstreams } from './session-upstreams.js';
 import { NO_METADATA, type RequestMetadata } from '../upstream/request-metadata.js';
 
+const LIST_CHANGES = capability.toolsListChanged | capability.promptsListChanged | capability.resourcesListChanged;
+
 export interface SessionIdentity {
   readonly id: string;
   readonly subject: string;
@@ -77,6 +79,8 @@ export class Session {
   isUsed = true;
   isQuiet = false;
   isStale = false;
+  /** Changes of lists that its client wants to hear of, as bits of `capability`: all, unless it says which. */
+  wantedChanges: number = LIST_CHANGES;
   /** For operators, on the wheel's clock; not to the millisecond. */
   readonly beganAtMs: number;
   usedAtMs: number;
@@ -148,7 +152,10 @@ export class Session {
   }
 
   get subscriptions(): Subscriptions {
-    return (this.#subscriptions ??= new Subscriptions(this.#memory, () => this.#onChanged()));
+    return (this.#subscriptions ??= new Subscriptions(this.#memory, () => {
+      this.#unasked?.onSubscriptionsChanged();
+      this.#onChanged();
+    }));
   }
 
   /** The backend has taken it. @param before the backend as it was when it was asked. */
@@ -161,6 +168,11 @@ export class Session {
   /** Whether the backend was seen to take subscriptions, and has one. */
   hasSubscriptionAt(backendName: string): boolean {
     return this.#subscriptions?.isAnyOf(backendName) === true;
+  }
+
+  /** The backend's own URIs of what its client has subscribed to. */
+  subscriptionsAt(backendName: string): readonly string[] {
+    return this.#subscriptions?.of(backendName) ?? [];
   }
 
   /** Whether a resource, or what it is a part of, has been subscribed to. */

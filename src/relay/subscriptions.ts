@@ -95,6 +95,11 @@ export class Subscriptions {
     return (this.#uris.get(backendName)?.size ?? 0) > 0;
   }
 
+  /** Its own URIs. */
+  of(backendName: string): readonly string[] {
+    return [...(this.#uris.get(backendName) ?? [])];
+  }
+
   /** Whether one of them is for the resource, or for one that it is a part of: updates may be of parts. */
   cover(backendName: string, uri: string): boolean {
     for (const subscribed of this.#uris.get(backendName) ?? []) if (uri.startsWith(subscribed)) return true;

@@ -1,7 +1,7 @@
 // What the backends of one session say unasked, on streams of theirs that are open for as long as the client's own is: one
 // with each backend that has something to say. A backend that loses its session meanwhile gets another. Cold.
 import { capability } from '../protocol/capabilities.js';
-import type { BackendMessage } from '../protocol/json-rpc.js';
+import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { clientsNotification } from './backend-notifications.js';
@@ -13,6 +13,9 @@ import type { SessionShare } from '../upstream/session-share.js';
 import type { Session } from './session.js';
 import { SessionStream } from './session-stream.js';
 import { BackendStream } from '../upstream/backend-stream.js';
+import { ModernListening } from '../upstream/modern-listening.js';
+import { filterJson, listChanges } from './modern/listen-filter.js';
+import { untaggedNotification } from './modern/tagged-notification.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { RequestMetadata } from '../upstream/request-metadata.js';
@@ -32,7 +35,7 @@ const SPEAKING =
   capability.tasks;
 
 interface Heard {
-  readonly stream: BackendStream;
+  readonly stream: BackendStream | ModernListening;
   /** Headers of the client's last GET for the backend. */
   metadata: RequestMetadata;
 }
@@ -111,10 +114,22 @@ export class Unasked {
       before.metadata = metadata;
       return;
     }
-    if (!this.#maySpeak(upstream) || upstream.isModern) return;
-    const { record } = upstream;
+    if (!this.#maySpeak(upstream)) return;
+    // As if it were being opened: what is opened from within ends it.
+    upstream.hold();
     const metadataNow = (): RequestMetadata => this.#heard?.get(upstream)?.metadata ?? metadata;
-    const stream = new BackendStream({
+    const stream = upstream.isModern
+      ? this.#listenModern(upstream, metadataNow)
+      : this.#listenLegacy(upstream, metadataNow);
+    this.#heard ??= new Map();
+    this.#heard.set(upstream, { stream, metadata });
+    this.#reopenings?.get(upstream)?.onOpened();
+  }
+
+  /** A backend with sessions has one stream for all that it says. */
+  #listenLegacy(upstream: UpstreamSession, metadataNow: () => RequestMetadata): BackendStream {
+    const { record } = upstream;
+    return new BackendStream({
       deadlines: this.#context.deadlines,
       memory: this.#memory,
       ask: (lastEventId, handler) => upstream.listen(lastEventId, metadataNow(), handler),
@@ -125,10 +140,33 @@ export class Unasked {
         if (record?.sessionId !== '') upstream.markLost(record);
       },
     });
-    this.#heard ??= new Map();
-    this.#heard.set(upstream, { stream, metadata });
-    upstream.hold();
-    this.#reopenings?.get(upstream)?.onOpened();
+  }
+
+  /** One without is told what is wanted of it. */
+  #listenModern(upstream: UpstreamSession, metadataNow: () => RequestMetadata): ModernListening {
+    return new ModernListening({
+      deadlines: this.#context.deadlines,
+      memory: this.#memory,
+      filter: () => this.#filterFor(upstream),
+      ask: (filter, handler) => upstream.listenFor(filter, metadataNow(), handler),
+      onAsking: () => upstream.hold(),
+      onSettled: () => upstream.endHold(),
+      onMessage: (bytes, message) => this.#onModernMessage(upstream, bytes, message),
+    });
+  }
+
+  /** What the session wants to hear of a backend without sessions; `''` for nothing. */
+  #filterFor(upstream: UpstreamSession): string {
+    const wanted = this.#session.wantedChanges;
+    const changes = listChanges.filter(({ bit }) => (wanted & bit) !== 0 && upstream.declares(bit));
+    const isSubscribable = upstream.declares(capability.resourcesSubscribe);
+    const uris = isSubscribable ? this.#session.subscriptionsAt(upstream.backend.name) : [];
+    return changes.length === 0 && uris.length === 0 ? '' : filterJson({ changes, uris });
+  }
+
+  /** Backends without sessions are told of it by listening to them anew. */
+  onSubscriptionsChanged(): void {
+    for (const { stream } of this.#heard?.values() ?? []) if (stream instanceof ModernListening) stream.renew();
   }
 
   /** The backend has taken a subscription. One that does not say that it does is not listened to before. */
@@ -199,6 +237,18 @@ export class Unasked {
     this.#heard = undefined;
     for (const reopening of this.#reopenings?.values() ?? []) reopening.stop();
     this.#reopenings = undefined;
+  }
+
+  #onModernMessage(upstream: UpstreamSession, bytes: Buffer, { method }: BackendMessage): void {
+    const isChange = CHANGES.has(method);
+    // Nothing else was asked for.
+    if (!isChange && method !== 'notifications/resources/updated') return;
+    const untagged = untaggedNotification(bytes);
+    const message = untagged && readBackendMessage(untagged);
+    if (message === undefined || untagged === undefined) return;
+    if (isChange) return this.stream.tellChanged(method, untagged);
+    const parts = clientsNotification(this.#session, upstream, untagged, message);
+    if (parts !== undefined) this.stream.tell(parts);
   }
 
   #onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void {

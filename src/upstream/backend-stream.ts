@@ -20,12 +20,16 @@ export interface BackendStreamPlan {
   /** Sends the GET. @param lastEventId `''` for none. */
   ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
   /** What became of a GET is known: the backend listens, refuses, or cannot be reached now. */
-  onAnswered(): void;
+  onAnswered(isStream: boolean): void;
   /** A request or a notification; `bytes` is valid until the callback returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
+  /** There is no such stream, or none any more. */
+  onRefused?(): void;
   /** The backend no longer knows the session (C11). */
   onSessionLost(): void;
 }
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 
 type State = 'asking' | 'streaming' | 'waiting' | 'over';
 
@@ -66,8 +70,9 @@ export class BackendStream implements UpstreamHandler {
 
   onHead(status: number, contentType: string): void {
     if (this.#state !== 'asking') return;
-    this.#plan.onAnswered();
-    if (status === 200 && contentType === 'text/event-stream') {
+    const isStream = status === 200 && contentType === 'text/event-stream';
+    this.#plan.onAnswered(isStream);
+    if (isStream) {
       this.#transition('asking', 'streaming');
       this.#isOffered = true;
     } else if (status >= 500 || status === 429 || status === 409) {
@@ -75,7 +80,7 @@ export class BackendStream implements UpstreamHandler {
       this.#call.abort();
       this.#wait();
     } else {
-      this.close();
+      this.#refuse();
       if (status === 404) this.#plan.onSessionLost();
     }
   }
@@ -106,16 +111,24 @@ export class BackendStream implements UpstreamHandler {
   }
 
   onFault(): void {
-    if (this.#state === 'asking') this.#plan.onAnswered();
+    if (this.#state === 'asking') this.#plan.onAnswered(false);
     this.#wait();
   }
 
   #onEvent(data: Buffer): void {
     if (this.#state !== 'streaming') return;
-    this.#reconnection.noteProgress();
     const message = readBackendMessage(data);
-    // Answers belong on the streams of their requests (S14).
+    // A stream that is opened and ended at once, time after time, is one that cannot be had.
+    const isFrame = message?.kind === 'response' || message?.method === ACKNOWLEDGED;
+    if (!isFrame) this.#reconnection.noteProgress();
+    // Answers belong on the streams of their requests (S14); this stream may be one itself, and then is not to be had.
     if (message !== undefined && message.kind !== 'response') this.#plan.onMessage(data, message);
+    else if (message?.isError === true && this.#plan.onRefused !== undefined) this.#refuse();
+  }
+
+  #refuse(): void {
+    this.close();
+    this.#plan.onRefused?.();
   }
 
   #wait(): void {

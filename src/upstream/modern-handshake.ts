@@ -1,6 +1,6 @@
 // The opening of what a session is to a backend that has none (MCP 2026-07-28): one `server/discover`, which says what the backend
 // can do. Nothing of it is kept by the backend, and nothing has to be ended. Cold: once per upstream session.
-import { capability, TASK_CAPABILITIES } from '../protocol/capabilities.js';
+import { TASK_CAPABILITIES } from '../protocol/capabilities.js';
 import { readDiscoverResult } from '../protocol/initialize-result.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import { modernCodes, readSaidError } from '../protocol/modern-error.js';
@@ -29,12 +29,6 @@ export function openModernHandshake(
 
 /** Of HTTP's errors those that say nothing about the era: who asks, how often, and how the backend is. */
 const ERALESS_STATUSES: ReadonlySet<string> = new Set(['401', '403', '407', '408', '425', '429']);
-/** What is told of on `subscriptions/listen` alone, which is not asked for here: callers are not promised it. */
-const UNHEARD =
-  capability.toolsListChanged |
-  capability.promptsListChanged |
-  capability.resourcesListChanged |
-  capability.resourcesSubscribe;
 const MODERN_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 
 class Discovery implements Handshake, RequestHandler {
@@ -96,7 +90,7 @@ class Discovery implements Handshake, RequestHandler {
     else if (result.supportedVersions.includes(MODERN_PROTOCOL_VERSION)) {
       const { experimental, instructions } = result;
       // Tasks are an extension since, and another one than those that clients know.
-      const capabilities = result.capabilities & ~TASK_CAPABILITIES & ~UNHEARD;
+      const capabilities = result.capabilities & ~TASK_CAPABILITIES;
       const form = { era: 'modern', sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION } as const;
       this.#handler.onOpen({ record: { ...form, capabilities, experimental, instructions }, headers: this.#headers });
     } else this.#onVersions(result.supportedVersions);

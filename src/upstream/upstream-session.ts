@@ -295,6 +295,22 @@ export class UpstreamSession {
     return this.#context.streams.dispatch(plainRequest(this.subject, this.#backend.target, 'GET', shown), handler);
   }
 
+  /**
+   * The same of a backend without sessions.
+   * @param filter what is wanted of it: an object, as JSON.
+   */
+  listenFor(filter: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
+    void this.#credentials?.refresh(metadata);
+    const { body, head } = this.ownRequest(
+      this.#context.ids.next(),
+      'subscriptions/listen',
+      `"notifications":${filter}`,
+    );
+    const headers = this.#headersWith(metadata);
+    const request = plainRequest(this.subject, this.#backend.target, 'POST', headers, body);
+    return this.#context.streams.dispatch({ ...request, head }, handler);
+  }
+
   /** Tells that the client's roots have changed: once more if that is being told already, however often it comes. */
   tellRootsChanged(body: Buffer, metadata: RequestMetadata): void {
     (this.#rootsNotice ??= new RepeatedNotice()).send((onDone) => this.send({ body }, metadata, onDone));

@@ -1,6 +1,8 @@
 // Clients that have a session, and backends of MCP 2026-07-28 that have none: real servers of the SDK, and scripted ones for the bytes.
 import t, { type Test } from 'tap';
 import { z } from 'zod';
+import { Failure } from '../support/mcp-backend.js';
+import { modernBackendFor, type ModernBackend, type ModernBackendOptions } from '../support/modern-backend.js';
 import { ModernSdkServer } from '../support/modern-sdk-server.js';
 import { startRawBackend, type RawBackend, type ReceivedRequest } from '../support/raw-backend.js';
 import { answerOf, WiredRelay, type WiredCaller } from './wired-relay.js';
@@ -50,16 +52,14 @@ async function rawModern(
   return backend;
 }
 
-function askDiscover(caller: WiredCaller): RecordedExchange {
-  const meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientCapabilities': {},
-  };
-  const body = { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: meta } };
+function askModern(caller: WiredCaller, method: string, params: object): RecordedExchange {
+  const key = 'io.modelcontextprotocol/';
+  const meta = { [`${key}protocolVersion`]: '2026-07-28', [`${key}clientCapabilities`]: {} };
+  const body = { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } };
   return caller.request({
     sessionId: '',
     body: Buffer.from(JSON.stringify(body)),
-    mirror: { protocolVersion: '2026-07-28', method: 'server/discover', name: '', params: [] },
+    mirror: { protocolVersion: '2026-07-28', method, name: '', params: [] },
   });
 }
 
@@ -78,17 +78,165 @@ t.test('a session of a client begins with a backend that has none, and lists wha
   t.same(Object.keys((await caller.list()).result ?? {}), ['tools']);
 });
 
-t.test('callers are told of nothing that such a backend says unasked: it is not listened to', async (t) => {
-  const flags = { listChanged: true };
-  const backend = await rawModern(t, () => ({}), {
-    tools: flags,
-    prompts: flags,
-    resources: { ...flags, subscribe: true },
+const TAG = 'io.modelcontextprotocol/subscriptionId';
+const SPEAKING = {
+  tools: { listChanged: true },
+  resources: { subscribe: true },
+};
+
+function speakingBackend(t: Test, options: ModernBackendOptions = {}): Promise<ModernBackend> {
+  const read = ({ params }: { params: Readonly<Record<string, unknown>> }): object => ({
+    contents: [{ uri: params['uri'], text: 'x' }],
   });
+  const onRequest = (request: ReceivedRequest): boolean => {
+    const message = JSON.parse(request.text) as Message;
+    if (message.method !== 'initialize') return false;
+    request.json({ jsonrpc: '2.0', id: message.id, error: UNSUPPORTED }, { status: 400 });
+    return true;
+  };
+  const methods = { 'resources/read': read, ...options.methods };
+  return modernBackendFor(t, { capabilities: SPEAKING, onRequest, ...options, methods });
+}
+
+/** The client's own stream. */
+function hear(caller: WiredCaller): RecordedExchange {
+  return caller.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+}
+
+function heardOn(exchange: RecordedExchange): Message[] {
+  return readEvents(exchange.written).flatMap((text) => (text === '' ? [] : [JSON.parse(text) as Message]));
+}
+
+/** What is wanted of the backend, of each `subscriptions/listen` in turn. */
+function filtersAt(backend: ModernBackend): unknown[] {
+  return backend.requestsOf('subscriptions/listen').map(({ params }) => params['notifications']);
+}
+
+t.test('a client with a session hears what such a backend says unasked, and of its own resources alone', async (t) => {
+  const [one, two] = [await speakingBackend(t), await speakingBackend(t)];
+  const caller = new WiredRelay(t).caller({ one: one.url, two: two.url });
+  const { result } = await caller.open();
+  t.strictSame(result?.['capabilities'], SPEAKING, 'it is told what is true');
+  const own = hear(caller);
+  await until(() => one.openListens === 1 && two.openListens === 1, 'both are listened to');
+  t.strictSame(filtersAt(one), [{ toolsListChanged: true }]);
+  await one.announce('notifications/tools/list_changed');
+  await until(() => heardOn(own).length === 1, 'the change is heard');
+  t.notOk(
+    readEvents(own.written).some((text) => text.includes(TAG)),
+    'the tag is nothing that the client knows',
+  );
+
+  t.strictSame((await answerOf(caller.post('resources/subscribe', { uri: 'one+x:1' }, 2))).result, {});
+  await until(() => filtersAt(one).length === 2 && one.openListens === 1, 'the one before is over');
+  t.strictSame(filtersAt(one)[1], { toolsListChanged: true, resourceSubscriptions: ['x:1'] });
+  t.equal(filtersAt(two).length, 1, 'nobody else is told');
+  t.same(one.requestsOf('resources/subscribe'), []);
+  await one.announce('notifications/resources/updated', { uri: 'x:1', _meta: { a: 1 } });
+  await until(() => heardOn(own).length === 2, 'the update is heard');
+  t.same(heardOn(own)[1], {
+    jsonrpc: '2.0',
+    method: 'notifications/resources/updated',
+    params: { uri: 'one+x:1', _meta: { a: 1 } },
+  });
+
+  t.strictSame((await answerOf(caller.post('resources/unsubscribe', { uri: 'one+x:1' }, 3))).result, {});
+  await until(() => filtersAt(one).length === 3 && one.openListens === 1, 'without it');
+  t.strictSame(filtersAt(one)[2], { toolsListChanged: true });
+  t.same(one.refusals, []);
+  t.same(two.refusals, []);
+
+  own.isForgiving = true;
+  own.abort();
+  caller.request({ method: 'DELETE', body: Buffer.alloc(0) });
+  await until(() => one.openListens === 0 && two.openListens === 0, 'nobody is listened to any more');
+});
+
+t.test('a stream that such a backend ends is opened again, one that it has not is not', async (t) => {
+  const backend = await speakingBackend(t);
+  const refused = new Set<string>();
+  const silent = await speakingBackend(t, {
+    methods: {
+      'subscriptions/listen': ({ method }) => {
+        refused.add(method);
+        return new Failure({ code: -32_601, message: 'Method not found' });
+      },
+    },
+  });
+  const caller = new WiredRelay(t).caller({ one: backend.url, two: silent.url });
+  await caller.open();
+  const own = hear(caller);
+  await until(() => backend.openListens === 1 && refused.size === 1, 'both are asked');
+  await backend.endListens();
+  await until(() => backend.openListens === 1, 'again');
+  await backend.announce('notifications/tools/list_changed');
+  await until(() => heardOn(own).length === 1, 'it is heard');
+  t.equal(filtersAt(silent).length, 1);
+  t.same(Object.keys((await caller.call('two-echo', {})).result ?? {}).includes('content'), true, 'and calls go there');
+  own.isForgiving = true;
+  own.abort();
+});
+
+t.test('a resource of a backend that does not tell of any cannot be subscribed to', async (t) => {
+  const backend = await speakingBackend(t, { capabilities: { resources: {} } });
   const caller = new WiredRelay(t).caller({ one: backend.url });
-  t.strictSame((await caller.open()).result?.['capabilities'], { tools: {}, prompts: {}, resources: {} });
-  const discovered = await answerOf(askDiscover(caller));
-  t.strictSame(discovered.result?.['capabilities'], { tools: {}, prompts: {}, resources: {} });
+  t.strictSame((await caller.open()).result?.['capabilities'], { resources: {} });
+  for (const method of ['resources/subscribe', 'resources/unsubscribe'])
+    t.match((await answerOf(caller.post(method, { uri: 'one+x:1' }, 2))).error, { code: -32_601 });
+  t.same(backend.refusals, [], 'it is not asked');
+});
+
+t.test('who listens without a session hears such backends, and their resources, under its own id', async (t) => {
+  const [one, two] = [await speakingBackend(t), await speakingBackend(t, { capabilities: { tools: {} } })];
+  const caller = new WiredRelay(t).caller({ one: one.url, two: two.url });
+  const notifications = {
+    toolsListChanged: true,
+    promptsListChanged: true,
+    resourceSubscriptions: ['one+x:1', 'one+x:2', 'two+x:3'],
+  };
+  const exchange = askModern(caller, 'subscriptions/listen', { notifications });
+  await until(() => heardOn(exchange).length === 1, 'the acknowledgement');
+  t.match(heardOn(exchange)[0], {
+    method: 'notifications/subscriptions/acknowledged',
+    params: { _meta: { [TAG]: 1 } },
+  });
+  t.strictSame(heardOn(exchange)[0]?.params['notifications'], {
+    toolsListChanged: true,
+    resourceSubscriptions: ['one+x:1', 'one+x:2'],
+  });
+  t.strictSame(filtersAt(one).at(-1), { toolsListChanged: true, resourceSubscriptions: ['x:1', 'x:2'] });
+  t.strictSame(filtersAt(two), [], 'there is nothing to hear of it');
+  await until(() => one.openListens === 1, 'one at a time');
+  await one.announce('notifications/tools/list_changed');
+  await until(() => heardOn(exchange).length === 2, 'the change');
+  await one.announce('notifications/resources/updated', { uri: 'x:2' });
+  await until(() => heardOn(exchange).length === 3, 'the update');
+  t.same(heardOn(exchange).slice(1), [
+    { jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: { _meta: { [TAG]: 1 } } },
+    { jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'one+x:2', _meta: { [TAG]: 1 } } },
+  ]);
+  t.notOk(
+    one.raw.requests.some(({ text }) => text.includes('"initialize"')),
+    'it is asked in the era of the caller',
+  );
+  exchange.isForgiving = true;
+  exchange.abort();
+  await until(() => one.openListens === 0, 'its end ends it there');
+});
+
+t.test('a real server is listened to', async (t) => {
+  const server = await sdkServer(t);
+  const caller = new WiredRelay(t).caller({ one: server.url });
+  await caller.open();
+  const own = hear(caller);
+  await until(() => server.listenCount === 1, 'it is asked');
+  await until(() => {
+    server.announceTools();
+    return heardOn(own).length > 0;
+  }, 'the change is heard');
+  t.match(heardOn(own)[0], { method: 'notifications/tools/list_changed' });
+  own.isForgiving = true;
+  own.abort();
 });
 
 t.test('all pages of such a backend are read: an empty cursor is one (N10)', async (t) => {

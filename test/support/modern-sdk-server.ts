@@ -56,6 +56,15 @@ export class ModernSdkServer {
     return this.requests.map(({ body }) => (JSON.parse(body) as { method: string }).method);
   }
 
+  get listenCount(): number {
+    return this.methods.filter((method) => method === 'subscriptions/listen').length;
+  }
+
+  /** Tells who listens that there are other tools. */
+  announceTools(): void {
+    this.#handler.notify.toolsChanged();
+  }
+
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);

@@ -101,7 +101,7 @@ t.test('a backend without sessions is opened for a client that has one, and the 
   t.same(scene.told, ['open']);
   t.match(upstream.record, { era: 'modern', sessionId: '', protocolVersion: '2026-07-28', instructions: 'Be kind.' });
   t.equal(upstream.hasToBeTold, false, 'nothing is kept there');
-  t.equal(upstream.knownCapabilities, capability.tools, 'tasks are others since, and it is not listened to');
+  t.equal(upstream.knownCapabilities, capability.tools | capability.toolsListChanged, 'tasks are others since');
 
   scene.open('legacy');
   t.same(scene.sent, ['initialize', 'server/discover', 'server/discover']);

@@ -54,6 +54,8 @@ export class Listening extends RequestInFlight {
   /** Not asked for yet. */
   readonly #left: string[];
   #askingCount = 0;
+  /** Whether those that are told anew what is wanted of them were waited for. */
+  #isConfirmed = false;
   /** That their backends have taken. */
   readonly #taken = new Set<string>();
 
@@ -131,7 +133,20 @@ export class Listening extends RequestInFlight {
   }
 
   #onProgress(): void {
-    if (this.#backends.size === 0 && this.#askingCount === 0 && this.#left.length === 0) this.#acknowledge();
+    if (this.#askingCount > 0 || this.#left.length > 0) return;
+    if (!this.#isConfirmed) this.#confirm();
+    if (this.#backends.size === 0) this.#acknowledge();
+  }
+
+  /** Backends without sessions have been told of all resources by now, and have an acknowledgement of their own to give. */
+  #confirm(): void {
+    this.#isConfirmed = true;
+    const { session, caller } = this.#plan;
+    if (this.#taken.size === 0) return;
+    const modern = [...caller.virtualHost.backends.values()].filter((each) => session.upstream(each).isModern);
+    const asked = modern.filter((each) => !this.#backends.has(each));
+    for (const backend of asked) this.#backends.add(backend);
+    for (const backend of asked) this.#await(backend);
   }
 
   #acknowledge(): void {
@@ -152,13 +167,10 @@ export class Listening extends RequestInFlight {
     if (!isAnyMissing && !isAnyTaken) this.#finish();
   }
 
-  /** Whether some backend that is listened to tells of it. Those without sessions are not. */
+  /** Whether some backend that is listened to tells of it. */
   #isHeard(bit: number): boolean {
     const { session, caller } = this.#plan;
-    return [...caller.virtualHost.backends.values()].some((backend) => {
-      const { isModern, knownCapabilities = 0 } = session.upstream(backend);
-      return !isModern && (knownCapabilities & bit) !== 0;
-    });
+    return [...caller.virtualHost.backends.values()].some((backend) => session.upstream(backend).declares(bit));
   }
 
   get #isAnyUnknown(): boolean {

@@ -1,6 +1,6 @@
 // Who listens here (listening.ts): so many at once of each subject, and each in a session of its own. Cold.
 import type { ClientMessage } from '../../protocol/json-rpc.js';
-import { LATEST_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
+import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import type { Accounts } from '../../shared/accounts.js';
 import { BoundedCounts } from '../../shared/bounded-counts.js';
 import { limits } from '../../shared/limits.js';
@@ -53,7 +53,8 @@ export class Listenings {
     const session = sessions.create({
       account: accounts.of(subject),
       virtualHost,
-      protocolVersion: LATEST_PROTOCOL_VERSION,
+      // Backends that speak both eras are spoken to in the caller's.
+      protocolVersion: MODERN_PROTOCOL_VERSION,
       // Nobody can be asked anything on such a stream.
       introduction: OWN_INTRODUCTION,
       // What backends of both eras say unasked is heard on the stream of a session.
@@ -65,6 +66,7 @@ export class Listenings {
       this.#counts.remove(subject);
       return refuse(exchange, session);
     }
+    session.wantedChanges = filter.changes.reduce((bits, { bit }) => bits | bit, 0);
     session.applyConfig(virtualHost, exchange.request);
     const onOver = (): void => {
       this.#counts.remove(subject);

@@ -660,8 +660,8 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'what is no event stream is read',
-      text: "if (status === 200 && contentType === 'text/event-stream') {",
-      becomes: 'if (status === 200) {',
+      text: "const isStream = status === 200 && contentType === 'text/event-stream';",
+      becomes: 'const isStream = status === 200;',
     },
     {
       slip: 'answers are taken for messages',
@@ -680,7 +680,7 @@ export const relayMutants: readonly Mutant[] = [
       text: "const hasEnded = this.#transition('streaming', 'waiting');",
       becomes: 'const hasEnded = false;',
     },
-    { slip: 'what a stream has said is no progress', text: '    this.#reconnection.noteProgress();', becomes: '' },
+    { slip: 'what a stream has said is no progress', text: 'if (!isFrame) this', becomes: 'if (isFrame) this' },
     {
       slip: 'an end is waited for twice',
       text: "if (!hasEnded && !this.#transition('asking', 'waiting')) return;",
@@ -815,8 +815,8 @@ export const relayedMutants: readonly Mutant[] = [
     [
       {
         slip: 'backends that have nothing to say are listened to',
-        text: '!this.#maySpeak(upstream) || upstream.isModern',
-        becomes: 'upstream.isModern',
+        text: '!this.#maySpeak(upstream)',
+        becomes: 'false',
       },
       {
         slip: 'nobody is listened to for what a client can be asked',

@@ -53,8 +53,13 @@ class Scene extends RelayScene {
     );
   }
 
-  /** The backend's session is opened. */
+  /** The backend's session is opened: it knows of none without. */
   greet(backend: string, capabilities: object = SPEAKING): void {
+    const discovery = this.sent(backend, 'server/discover').at(-1);
+    const { id } = JSON.parse(discovery?.text ?? '{}') as Message;
+    const error = { code: -32601, message: 'Method not found' };
+    if (this.sent(backend, 'initialize').length === 0)
+      discovery?.json(JSON.stringify({ jsonrpc: '2.0', id, error }), '', 404);
     this.sent(backend, 'initialize').at(-1)?.json(initialized(capabilities), `${backend}-session`);
     this.sent(backend, 'notifications/initialized').at(-1)?.empty();
   }
