@@ -20,10 +20,18 @@ export interface SaidError {
 
 /** @param error JSON, the value of the message's `error`. What is too large to be read at once says nothing. */
 export function readSaidError(error: Buffer): SaidError {
-  const value: unknown = error.length <= limits.upstreamRefusalBytesMax ? JSON.parse(error.toString()) : undefined;
+  const value = error.length <= limits.upstreamRefusalBytesMax ? valueOf(error) : undefined;
   return isObject(value)
     ? { code: value['code'], versions: versionsIn(value['data']) }
     : { code: undefined, versions: [] };
+}
+
+function valueOf(json: Buffer): unknown {
+  try {
+    return JSON.parse(json.toString());
+  } catch {
+    return undefined;
+  }
 }
 
 /** @param data of an error. */

@@ -251,6 +251,7 @@ export class Relay {
   drain(): void {
     this.#isDraining = true;
     this.#listenings?.drain();
+    this.#door?.drain();
     this.#sessions.endStreams();
   }
 

@@ -1,6 +1,7 @@
 // What an HTTP error answer of a backend says beyond its status. Cold.
 import { modernCodes, readSaidError } from '../protocol/modern-error.js';
 import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
+import { rpcCodes } from '../shared/refusals.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 
 export interface Refusal {
@@ -51,5 +52,8 @@ function isEraRefused(status: number, body: Buffer, message: BackendMessage | un
   const { code } = readSaidError(body.subarray(message.bodyStart, message.bodyEnd));
   if (code === modernCodes.versionUnsupported) return true;
   const isModernError = code === modernCodes.headerMismatch || code === modernCodes.capabilityMissing;
-  return message.idStart === -1 && !isModernError && (status === 400 || status === 404);
+  // What has failed within may have been carried out.
+  return (
+    message.idStart === -1 && !isModernError && code !== rpcCodes.internalError && (status === 400 || status === 404)
+  );
 }

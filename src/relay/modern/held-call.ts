@@ -12,7 +12,7 @@ import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { IdSpan } from '../../upstream/rpc-request.js';
-import { answer, errorMessage, resultMessage, type RpcError } from '../answers.js';
+import { answer, answerError, errorMessage, resultMessage, type RpcError } from '../answers.js';
 import type { BackendRequests } from '../backend-requests.js';
 import { partsOf } from '../edits.js';
 import type { Exchange } from '../exchange.js';
@@ -56,7 +56,8 @@ export class HeldCall {
   readonly key = newCallKey();
   readonly #calls: HeldCalls;
   readonly #plan: HeldCallPlan;
-  readonly #requestBytes: number;
+  /** In the share of the subject: of the request, and of an answer that is kept. */
+  #keptBytes: number;
   #state: State = 'served';
   #caller: PresentCaller;
   /** By id; those that the client has not answered. */
@@ -76,8 +77,8 @@ export class HeldCall {
     this.#caller = plan.caller;
     // With the caller's first exchange goes the count of what it sent, which is still here.
     const { length } = plan.caller.exchange.request.body;
-    this.#requestBytes = length < limits.countedFromBytes ? 0 : length;
-    plan.account.requestBytes.take(this.#requestBytes);
+    this.#keptBytes = length < limits.countedFromBytes ? 0 : length;
+    plan.account.requestBytes.take(this.#keptBytes);
   }
 
   get subject(): string {
@@ -173,13 +174,18 @@ export class HeldCall {
     if (!this.#transition('held', 'answered')) return;
     this.#questions.clear();
     this.#answer = { status, message: message ?? errorMessage(idOf(this.#caller), ANSWER_LOST) };
+    this.#plan.account.requestBytes.take(this.#answer.message.length);
+    this.#keptBytes += this.#answer.message.length;
   }
 
   #giveAnswer(status: number, message: Buffer): void {
     const { exchange } = this.#caller;
     const id = idOf(this.#caller);
     const own = readBackendMessage(message);
-    if (own === undefined) return;
+    if (own === undefined) {
+      answerError(exchange, id, ANSWER_LOST);
+      return;
+    }
     exchange.watcher?.onOutcome(own.isError ? 'rpc-error' : 'ok', '', -1);
     const putIn = id.bytes.subarray(id.start, id.end);
     const body = Buffer.concat(partsOf(message, [{ start: own.idStart, end: own.idEnd, putIn }]));
@@ -200,6 +206,11 @@ export class HeldCall {
     this.#questions.delete(id);
   }
 
+  /** Its client will not find it here: as if it did not come back in time. */
+  giveUpHeld(): void {
+    if (this.#state === 'held' || this.#state === 'answered') this.#onTimeUp();
+  }
+
   #onTimeUp(): void {
     const isOpen = this.#state === 'held';
     this.#end();
@@ -213,7 +224,7 @@ export class HeldCall {
     this.#deadline?.cancel();
     this.#questions.clear();
     this.#answer = undefined;
-    this.#plan.account.requestBytes.give(this.#requestBytes);
+    this.#plan.account.requestBytes.give(this.#keptBytes);
     this.#calls.drop(this);
   }
 

@@ -13,7 +13,8 @@ import type { Caller } from '../caller.js';
 import type { Exchange } from '../exchange.js';
 import { argumentsIn } from './call-arguments.js';
 import { HeldCall, idOf, type HeldCallPlan } from './held-call.js';
-import { argumentsHash, RequestStates, type HeldPlace, type StateOrigin } from './request-state.js';
+import { headersHash } from './headers-hash.js';
+import { argumentsHash, isStateForm, RequestStates, type HeldPlace, type StateOrigin } from './request-state.js';
 
 export interface HeldCallsOptions {
   readonly deadlines: DeadlineWheel;
@@ -55,6 +56,11 @@ export class HeldCalls {
     return call;
   }
 
+  /** Nobody will find them here any more: their backends are told that nobody waits. */
+  giveUpAll(): void {
+    for (const call of [...this.#calls.values()]) call.giveUpHeld();
+  }
+
   /** For `HeldCall`: it is over. */
   drop(call: HeldCall): void {
     if (this.#calls.delete(call.key)) this.#counts.remove(call.subject);
@@ -73,7 +79,7 @@ export class HeldCalls {
   tryGoOn(caller: Caller, exchange: Exchange, message: ClientMessage): boolean {
     const { body } = exchange.request;
     const state = requestStateIn(body, message);
-    if (state === undefined) return false;
+    if (state === undefined || !isStateForm(state)) return false;
     const { subject, virtualHost } = caller;
     const argsHash = argumentsHash(argumentsIn(body, message));
     const origin = {
@@ -82,6 +88,7 @@ export class HeldCalls {
       method: message.method,
       name: nameIn(body, message),
       argsHash,
+      headersHash: headersHash(exchange.request.passthroughHeaders),
     };
     const place = this.#states.open(origin, state);
     if (place === undefined) return false;

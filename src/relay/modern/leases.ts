@@ -1,11 +1,12 @@
 // The sessions in which modern requests are served: nobody is told of them, and each is shared by all requests of one subject to one
-// virtual host that declare the same capabilities. They count among their subject's sessions. One that is idle ends in time, or
+// virtual host that declare the same capabilities and bring the same headers for backends, which may be credentials. They count among their subject's sessions. One that is idle ends in time, or
 // when the subject has no room for another session; nobody else's ever does for it. Hot: two looks into maps a request.
 import type { Account, Accounts } from '../../shared/accounts.js';
 import { limits } from '../../shared/limits.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { OWN_INTRODUCTION } from '../../upstream/client-introduction.js';
+import { headersHash } from './headers-hash.js';
 import type { Caller } from '../caller.js';
 import { Session } from '../session.js';
 import type { Sessions } from '../sessions.js';
@@ -24,9 +25,12 @@ export class Leases {
     sessions.onFull = ({ subject }) => this.#tryEndIdle(subject);
   }
 
-  /** @param capabilities of the client: a JSON object, of which a copy is kept. */
-  of({ subject, virtualHost }: Caller, capabilities: Buffer): Session | Refusal {
-    const key = `${virtualHost.id}\n${capabilities.toString('latin1')}`;
+  /**
+   * @param capabilities of the client: a JSON object, of which a copy is kept.
+   * @param headers as `ExchangeRequest.passthroughHeaders`.
+   */
+  of({ subject, virtualHost }: Caller, capabilities: Buffer, headers: readonly string[]): Session | Refusal {
+    const key = `${virtualHost.id}\n${headersHash(headers)}\n${capabilities.toString('latin1')}`;
     const lease = this.#bySubject.get(subject)?.get(key);
     if (lease === undefined) return this.#begin(this.#accounts.of(subject), virtualHost, key, capabilities);
     this.#sessions.noteUse(lease);

@@ -70,6 +70,11 @@ export class ModernDoor {
     }
   }
 
+  /** No retry will come to this process: calls that wait for one are given up, so that what is begun again is not carried out twice at once. */
+  drain(): void {
+    this.#parts.heldCalls.giveUpAll();
+  }
+
   /** What has a modern header and no envelope: a request is told what it lacks. */
   refuseUnclaimed(exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
@@ -99,7 +104,8 @@ export class ModernDoor {
       return;
     }
     const { body } = exchange.request;
-    const lease = leases.of(caller, body.subarray(envelope.capabilitiesStart, envelope.capabilitiesEnd));
+    const capabilities = body.subarray(envelope.capabilitiesStart, envelope.capabilitiesEnd);
+    const lease = leases.of(caller, capabilities, exchange.request.passthroughHeaders);
     if (!(lease instanceof Session)) {
       refuse(exchange, lease);
       return;

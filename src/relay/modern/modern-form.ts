@@ -21,6 +21,7 @@ import { NO_EDITS, type AskedAside, type HoldableRequest, type RequestForm } fro
 import { argumentsIn } from './call-arguments.js';
 import { idOf, type HeldCall, type PresentCaller } from './held-call.js';
 import { CALL_OVER, nameIn, type HeldCalls } from './held-calls.js';
+import { headersHash } from './headers-hash.js';
 import { argumentsHash } from './request-state.js';
 import { logSeverityIn } from './envelope-check.js';
 import { modernError, statusOf, statusOfBackends } from './modern-errors.js';
@@ -93,7 +94,10 @@ export class ModernForm implements RequestForm, AskedAside {
     const [exchange, message] = [this.#exchange, this.#message];
     const { body } = exchange.request;
     const argsHash = argumentsHash(this.#args ?? argumentsIn(body, message));
-    const origin = { subject, virtualHostId, method: message.method, name: nameIn(body, message), argsHash };
+    const origin = {
+      ...{ subject, virtualHostId, method: message.method, name: nameIn(body, message), argsHash },
+      headersHash: headersHash(exchange.request.passthroughHeaders),
+    };
     const { account, backendRequests } = session;
     const caller = { exchange, message };
     const backendName = upstream.backend.name;

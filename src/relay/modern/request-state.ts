@@ -18,6 +18,8 @@ const CALL_BYTES = 12;
 const PLACE_BYTES = CALL_AT + CALL_BYTES;
 const STATE = new RegExp(`^[\\w-]{${Math.ceil(((NONCE_BYTES + TAG_BYTES + PLACE_BYTES) * 4) / 3)}}$`);
 
+const HASHED_BYTES_MAX = 1_048_576;
+
 /** The request that a state belongs to: with any other one it does not open. */
 export interface StateOrigin {
   readonly subject: string;
@@ -27,6 +29,8 @@ export interface StateOrigin {
   readonly name: string;
   /** Made by `argumentsHash`. */
   readonly argsHash: string;
+  /** Made by `headersHash`. */
+  readonly headersHash: string;
 }
 
 /** Where a call is held. */
@@ -43,9 +47,14 @@ export function newCallKey(): string {
   return randomBytes(CALL_BYTES).toString('base64url');
 }
 
-/** @param args as JSON; empty where there are none. */
+/** Of very long arguments the beginning and the length: all of them would hold up everybody, and what runs is never what a retry says. */
 export function argumentsHash(args: Buffer): string {
-  return createHash('sha256').update(args).digest('base64');
+  return createHash('sha256').update(`${args.length} `).update(args.subarray(0, HASHED_BYTES_MAX)).digest('base64');
+}
+
+/** Whether a text could be a state of ours. */
+export function isStateForm(state: string): boolean {
+  return STATE.test(state);
 }
 
 export class RequestStates {
@@ -103,6 +112,6 @@ export class RequestStates {
 }
 
 /** As JSON, in which none of the texts can be taken for a part of another. */
-function associatedData({ subject, virtualHostId, method, name, argsHash }: StateOrigin): Buffer {
-  return Buffer.from(JSON.stringify([FORM, subject, virtualHostId, method, name, argsHash]));
+function associatedData({ subject, virtualHostId, method, name, argsHash, headersHash }: StateOrigin): Buffer {
+  return Buffer.from(JSON.stringify([FORM, subject, virtualHostId, method, name, argsHash, headersHash]));
 }

@@ -21,7 +21,7 @@ export function taggedNotification(bytes: Buffer, message: BackendMessage, id: s
   const tag = `"${SUBSCRIPTION_ID_KEY}":${id}`;
   if (paramsStart === -1) return inserted(bytes, bytes.lastIndexOf(END_BRACE), `,"params":{"_meta":{${tag}}}`);
   const params = bytes.subarray(paramsStart, paramsEnd);
-  if (!scanner.scan(params, META_DEPTH)) return undefined;
+  if (!scanner.scan(params, META_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
   const meta = findMember(scanner, params, 0, '_meta');
   if (meta === ABSENT) return inserted(bytes, paramsStart + 1, `"_meta":{${tag}}${commaIn(0)}`);
   if (meta < 0 || scanner.kind(meta) !== jsonKind.object) return undefined;

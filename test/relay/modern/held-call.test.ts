@@ -74,6 +74,7 @@ class Scene {
         method: 'tools/call',
         name: 'b-t',
         argsHash: argumentsHash(argumentsIn(body, message)),
+        headersHash: '',
       },
       backendName: 'b',
       account: this.accounts.of(subject),
@@ -277,6 +278,21 @@ t.test('a client that does not come back has its call given up', async (t) => {
   const late = scene.retry(retryOf(2, requestState, { 1: {} }));
   t.match(late && answerOf(late), { error: { code: -32602 } });
 });
+
+t.test(
+  'a process that ends gives up what is held: to begin again then carries nothing out twice at once',
+  async (t) => {
+    const scene = new Scene(t);
+    const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
+    const served = scene.begin();
+    scene.calls.giveUpAll();
+    t.equal(scene.gaveUp, 1);
+    t.equal(scene.calls.count, 1, 'what nobody waits for an answer to goes on');
+    served?.onRequestOver();
+    const late = scene.retry(retryOf(2, requestState, { 1: {} }));
+    t.match(late && answerOf(late), { error: { code: -32602 } });
+  },
+);
 
 t.test('a retry goes to the worker that holds the call', async (t) => {
   const secret = randomBytes(32);

@@ -154,10 +154,10 @@ t.test('lists say what they are, and whose', async (t) => {
 t.test('a legacy backend is initialized once, and told ids of ours', async (t) => {
   const backend = await backendFor(t, { tools: ['echo'], withSessions: true });
   const caller = new WiredRelay(t).caller({ b: backend.url });
-  const call = (id: unknown, meta?: Record<string, unknown>): Promise<RpcAnswer> =>
-    answerOf(
-      post(caller, 'tools/call', { id, params: { name: 'b-echo', arguments: { n: 1 } }, ...(meta && { meta }) }),
-    );
+  const call = (id: unknown, meta?: Record<string, unknown>, passthroughHeaders: string[] = []): Promise<RpcAnswer> => {
+    const params = { name: 'b-echo', arguments: { n: 1 } };
+    return answerOf(post(caller, 'tools/call', { id, params, passthroughHeaders, ...(meta && { meta }) }));
+  };
   const answers = await Promise.all([call(1), call(1), call('1'), call(0, { progressToken: 'p' })]);
   t.match(
     answers.map(({ id }) => id),
@@ -174,6 +174,9 @@ t.test('a legacy backend is initialized once, and told ids of ours', async (t) =
   // Other capabilities are another client’s.
   await call(2, { [CAPABILITIES]: { roots: {} } });
   t.equal(backend.requestsOf('initialize').length, 2);
+  // So are other credentials.
+  for (const key of ['one', 'other', 'one']) await call(3, undefined, ['x-api-key', key]);
+  t.equal(backend.requestsOf('initialize').length, 4);
 });
 
 t.test('progress comes under the caller’s token, logs only to who asks for them', async (t) => {

@@ -16,6 +16,7 @@ export interface ModernRequest {
   readonly headers?: Partial<ExchangeRequest['mirror']>;
   readonly sessionId?: string;
   readonly answerForms?: ExchangeRequest['answerForms'];
+  readonly passthroughHeaders?: readonly string[];
 }
 
 export function bodyOf(method: string, { id = 1, params = {}, meta = {} }: ModernRequest = {}): string {
@@ -24,11 +25,12 @@ export function bodyOf(method: string, { id = 1, params = {}, meta = {} }: Moder
 }
 
 export function post(caller: WiredCaller, method: string, request: ModernRequest = {}): RecordedExchange {
-  const { params, headers, sessionId = '', answerForms = 'both' } = request;
+  const { params, headers, sessionId = '', answerForms = 'both', passthroughHeaders = [] } = request;
   const name = params?.['name'] ?? params?.['uri'];
   return caller.request({
     sessionId,
     answerForms,
+    passthroughHeaders,
     mirror: {
       ...{ protocolVersion: VERSION, method, name: typeof name === 'string' ? name : '', params: [] },
       ...headers,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
+import { headersHash } from '../../../src/relay/modern/headers-hash.js';
 import { argumentsHash, newCallKey, RequestStates, type StateOrigin } from '../../../src/relay/modern/request-state.js';
 import { limits } from '../../../src/shared/limits.js';
 
@@ -9,6 +10,7 @@ const origin: StateOrigin = {
   method: 'tools/call',
   name: 'b-t',
   argsHash: argumentsHash(Buffer.from('{"a":1}')),
+  headersHash: '',
 };
 const secret = randomBytes(32);
 
@@ -30,6 +32,7 @@ t.test('it opens for its own request alone', async (t) => {
     { name: 'b-u' },
     { argsHash: argumentsHash(Buffer.from('{"a":2}')) },
     { argsHash: argumentsHash(Buffer.alloc(0)) },
+    { headersHash: headersHash(['x-api-key', 'another']) },
     { subject: 'alice","vh', virtualHostId: '' },
   ];
   for (const other of others) t.equal(states.open({ ...origin, ...other }, state), undefined, JSON.stringify(other));
