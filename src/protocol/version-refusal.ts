@@ -12,6 +12,7 @@ export interface VersionRefusal {
 
 const LATER_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 const METHOD_NOT_FOUND = -32_601;
+const INVALID_PARAMS = -32_602;
 const VERSIONS_TOLD_MAX = 4;
 
 /** The first of them, for people. */
@@ -29,5 +30,11 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   if (named.length > 0) {
     return { kind: named.every((version) => version > LATEST_PROTOCOL_VERSION) ? 'later' : 'other', versions };
   }
-  return error['code'] === METHOD_NOT_FOUND ? { kind: 'initialize-unknown', versions: '' } : undefined;
+  const isUnknown = error['code'] === METHOD_NOT_FOUND || lacksEnvelope(error);
+  return isUnknown ? { kind: 'initialize-unknown', versions: '' } : undefined;
+}
+
+/** Only servers of 2026-07-28 miss something in the `_meta` of an `initialize` (M09). */
+function lacksEnvelope({ code, message }: Readonly<Record<string, unknown>>): boolean {
+  return code === INVALID_PARAMS && typeof message === 'string' && message.includes('_meta');
 }

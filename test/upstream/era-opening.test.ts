@@ -118,6 +118,7 @@ t.test('what shows that a backend knows no sessions, and what does not', async (
     [{ code: -32_020, message: 'x' }, 400],
     [{ code: -32_021, message: 'x' }, 400],
     [{ code: -32_601, message: 'x' }, 404],
+    [{ code: -32_602, message: 'Invalid params: _meta lacks io.modelcontextprotocol/protocolVersion' }, 400],
   ];
   for (const [error, status] of evidence) {
     const scene = new Scene(t);
@@ -127,6 +128,7 @@ t.test('what shows that a backend knows no sessions, and what does not', async (
   }
   const none: readonly (readonly [unknown, number])[] = [
     [{ code: -32_603, message: 'x' }, 200],
+    [{ code: -32_602, message: 'Invalid params: clientInfo' }, 400],
     [{ code: -32_000, message: 'x' }, 400],
   ];
   for (const [error, status] of none) {
