@@ -1,6 +1,7 @@
 // How a record is hidden from whoever reads the place where it is kept: nothing but the session's id, which only its client
 // has, finds and opens it, and for its subject and its virtual host alone. Cold: a few times a session.
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
+import { RandomPool } from '../shared/random-pool.js';
 
 export interface SessionOwner {
   readonly subject: string;
@@ -16,6 +17,8 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const LENGTH_BYTES = 4;
 
+const nonces = new RandomPool(NONCE_BYTES);
+
 /** Two halves of one hash of a session's id: neither tells anything of the other, or of the id. */
 export interface SessionKeys {
   /** Under which its record is found. */
@@ -24,12 +27,12 @@ export interface SessionKeys {
 }
 
 export function sessionKeys(sessionId: string): SessionKeys {
-  const hash = createHash('sha512').update(FORM).update(sessionId).digest();
-  return { place: hash.subarray(0, KEY_BYTES), cipher: hash.subarray(KEY_BYTES) };
+  const halves = hash('sha512', FORM + sessionId, 'buffer');
+  return { place: halves.subarray(0, KEY_BYTES), cipher: halves.subarray(KEY_BYTES) };
 }
 
 export function seal(keys: SessionKeys, owner: SessionOwner, bytes: Buffer): Buffer {
-  const nonce = randomBytes(NONCE_BYTES);
+  const nonce = nonces.next();
   const cipher = createCipheriv(CIPHER, keys.cipher, nonce);
   cipher.setAAD(associatedData(owner));
   const sealed = cipher.update(bytes);
@@ -55,8 +58,10 @@ export function unseal(keys: SessionKeys, owner: SessionOwner, sealed: Buffer): 
 
 /** The subject behind its length, or a part of it could be taken for one of the virtual host. */
 function associatedData({ subject, virtualHostId }: SessionOwner): Buffer {
-  const length = Buffer.alloc(LENGTH_BYTES);
-  const subjectBytes = Buffer.from(subject);
-  length.writeUInt32BE(subjectBytes.length);
-  return Buffer.concat([length, subjectBytes, Buffer.from(virtualHostId)]);
+  const subjectBytes = Buffer.byteLength(subject);
+  const data = Buffer.allocUnsafe(LENGTH_BYTES + subjectBytes + Buffer.byteLength(virtualHostId));
+  data.writeUInt32BE(subjectBytes);
+  data.write(subject, LENGTH_BYTES);
+  data.write(virtualHostId, LENGTH_BYTES + subjectBytes);
+  return data;
 }

@@ -1,22 +1,19 @@
 // Session ids that name their owner: the slot of a session is a hash of its id, so every worker finds the owner with no
 // table to share. Hot: `ownerOf` runs once a request.
 import assert from 'node:assert';
-import { randomFillSync } from 'node:crypto';
+import { RandomPool } from '../shared/random-pool.js';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const ALPHABET_CODES = Array.from(ALPHABET, (char) => char.charCodeAt(0));
 
 /** 192 random bits, 32 characters: the part of an id that nobody can guess (X03). */
 const RANDOM_BYTES = 24;
-/** One call for random bytes costs far more than the bytes, so they are drawn for many ids at once. */
-const IDS_PER_DRAW = 256;
 /** Three characters of suffix: 2^18 tries, each landing on the wanted slot with a chance of 1 in `slotCount`. */
 const SUFFIX_TRIES = ALPHABET.length ** 3;
 
 const FORM = new RegExp(`^[\\w-]{${(RANDOM_BYTES / 3) * 4 + 3}}$`);
 
-const randomPool = Buffer.alloc(RANDOM_BYTES * IDS_PER_DRAW);
-let randomPoolUsed = randomPool.length;
+const randomPool = new RandomPool(RANDOM_BYTES);
 
 /** Whether it has the form of those that are minted, here or by another process. */
 export function isMintedForm(sessionId: string): boolean {
@@ -34,7 +31,7 @@ export function ownerOf(sessionId: string, slotCount: number): number {
  */
 export function mintSessionId(slot: number, slotCount: number): string {
   assert(slot >= 0 && slot < slotCount, 'a slot is below the slot count');
-  const random = nextRandomPart();
+  const random = randomPool.next().toString('base64url');
   const randomHash = hashOf(random);
   for (let suffix = 0; suffix < SUFFIX_TRIES; suffix++) {
     const first = suffixCode(suffix >> 12);
@@ -45,16 +42,6 @@ export function mintSessionId(slot: number, slotCount: number): string {
   }
   // With 1,024 slots the chance to come here is e^-256.
   assert.fail('no suffix leads to the slot');
-}
-
-function nextRandomPart(): string {
-  if (randomPoolUsed === randomPool.length) {
-    randomFillSync(randomPool);
-    randomPoolUsed = 0;
-  }
-  const from = randomPoolUsed;
-  randomPoolUsed += RANDOM_BYTES;
-  return randomPool.toString('base64url', from, randomPoolUsed);
 }
 
 function suffixCode(sixBits: number): number {

@@ -37,6 +37,12 @@ t.test('a record shows nothing of what is in it, and is never sealed twice alike
   t.notSame(seal(KEYS, OWNER, BYTES), sealed, 'a fresh nonce each time');
 });
 
+t.test('what an earlier version has sealed is opened', async (t) => {
+  const sealed = Buffer.from('3L1rLOidjWWMYRSl7GmfczmkJtreZ1TE+eP9/az8r+SdiKbG', 'base64');
+  const opened = unseal(sessionKeys('id'), { subject: 'alicé', virtualHostId: 'vh' }, sealed);
+  t.equal(opened?.toString(), 'a record');
+});
+
 const RECORD = {
   protocolVersion: '2025-11-25',
   clientInfo: Buffer.from('{"name":"ü\\u0000","version" : "1"}'),

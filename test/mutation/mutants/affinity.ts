@@ -361,10 +361,14 @@ export const affinityMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
+    'src/shared/random-pool.ts',
+    ['worker/session-id'],
+    [{ slip: 'what was drawn last comes again', text: 'this.#used += this.#bytes;', becomes: '' }],
+  ),
+  ...mutantsOf(
     'src/worker/session-id.ts',
     ['worker/session-id'],
     [
-      { slip: 'the last random part of a draw comes again', text: 'randomPoolUsed += RANDOM_BYTES;', becomes: '' },
       { slip: 'an id has too little of chance', text: 'const RANDOM_BYTES = 24;', becomes: 'const RANDOM_BYTES = 12;' },
       {
         slip: 'owners follow the last characters',

@@ -1,0 +1,28 @@
+// Random bytes for many uses, drawn at once: one call for random bytes costs far more than the bytes.
+import { randomFillSync } from 'node:crypto';
+
+const DRAWS = 256;
+
+export class RandomPool {
+  readonly #pool: Buffer;
+  readonly #bytes: number;
+  #used: number;
+
+  /** @param bytes that each `next` gives. */
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+    this.#pool = Buffer.alloc(bytes * DRAWS);
+    this.#used = this.#pool.length;
+  }
+
+  /** Bytes that nobody has had. They are the caller's for as long as it asks for no others. */
+  next(): Buffer {
+    if (this.#used === this.#pool.length) {
+      randomFillSync(this.#pool);
+      this.#used = 0;
+    }
+    const from = this.#used;
+    this.#used += this.#bytes;
+    return this.#pool.subarray(from, this.#used);
+  }
+}
