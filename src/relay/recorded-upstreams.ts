@@ -8,9 +8,10 @@ import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
 import type { Session } from './session.js';
 
-/** None unless it is open. */
-export function recordOf({ record, backend: { name, target } }: UpstreamSession): readonly UpstreamRecord[] {
-  if (record === undefined) return [];
+/** None unless it is open, and can be gone on with elsewhere: one that is on a stream is where its stream is. */
+export function recordOf({ record, backend }: UpstreamSession): readonly UpstreamRecord[] {
+  const { name, target, transport } = backend;
+  if (record === undefined || transport === 'SSE') return [];
   const { sessionId, protocolVersion, capabilities } = record;
   const experimental = record.experimental && { experimental: record.experimental.map((each) => each.name) };
   return [{ backendName: name, ...target, sessionId, protocolVersion, capabilities, ...experimental }];
@@ -73,6 +74,7 @@ export function mergeUpstreams(
   }
 }
 
-function isWhereItWas({ target, obstacle }: CompiledBackend, origin: string, path: string): boolean {
-  return target.origin === origin && target.path === path && obstacle === undefined;
+function isWhereItWas({ target, transport, obstacle }: CompiledBackend, origin: string, path: string): boolean {
+  const isSamePlace = target.origin === origin && target.path === path;
+  return isSamePlace && transport !== 'SSE' && obstacle === undefined;
 }

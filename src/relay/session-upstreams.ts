@@ -17,7 +17,7 @@ export interface AppliedConfig {
   readonly before: CompiledBackend | undefined;
 }
 
-type Listener = Required<Pick<UpstreamSession, 'onOpened' | 'onDropped'>>;
+type Listener = Required<Pick<UpstreamSession, 'onOpened' | 'onDropped' | 'onProgress'>>;
 
 export class SessionUpstreams {
   readonly #context: UpstreamContext;
@@ -49,6 +49,7 @@ export class SessionUpstreams {
       upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory, era);
       upstream.onOpened = this.#listener.onOpened;
       upstream.onDropped = this.#listener.onDropped;
+      upstream.onProgress = this.#listener.onProgress;
       this.#byBackend.set(backend.name, upstream);
     }
     return upstream;
@@ -124,6 +125,7 @@ function isSamePlace(one: CompiledBackend, other: CompiledBackend): boolean {
   return (
     one.target.origin === other.target.origin &&
     one.target.path === other.target.path &&
+    one.transport === other.transport &&
     one.obstacle === other.obstacle &&
     // With other credentials it would be somebody else's.
     JSON.stringify(one.auth) === JSON.stringify(other.auth)

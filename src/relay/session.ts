@@ -99,6 +99,7 @@ export class Session {
     this.upstreams = new SessionUpstreams(context, identity, this.#memory, {
       onOpened: (upstream, metadata) => this.#onUpstreamOpened(upstream, metadata),
       onDropped: (upstream) => this.#onUpstreamDropped(upstream),
+      onProgress: (...progress) => this.inFlight.hearProgress(...progress),
     });
     this.beganAtMs = this.usedAtMs = context.nowMs();
     this.#means = means;

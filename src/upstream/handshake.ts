@@ -7,7 +7,7 @@ import { limits } from '../shared/limits.js';
 import type { UpstreamTarget } from '../user-config/upstream-target.js';
 import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
 import type { ClientIntroduction } from './client-introduction.js';
-import { plainRequest, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
+import { plainRequest, type HttpUpstream, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
 import { CONTENT_HEADERS, type Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
 import {
@@ -17,13 +17,16 @@ import {
   upstreamFault,
   type UpstreamFault,
 } from './upstream-fault.js';
-import { RpcRequest, type RequestHandler } from './rpc-request.js';
+import { RpcRequest, type IdSpan, type RequestHandler } from './rpc-request.js';
+import type { SseStream } from './sse/sse-stream.js';
 import type { UpstreamSessionRecord } from './upstream-session-record.js';
 
 export interface HandshakeResult {
   readonly record: UpstreamSessionRecord;
   /** Headers of every later request in the session: name, value, … */
   readonly headers: readonly string[];
+  /** There for a server of the transport of 2024-11-05: what all of the session is on. */
+  readonly stream?: SseStream;
 }
 
 export interface HandshakeHandler {
@@ -59,6 +62,8 @@ export interface HandshakePlan {
   readonly isUnauthorizedFault: boolean;
   /** On the clock of the context: by when it must be over. */
   readonly dueMs: number;
+  /** What sends a request, where that is not the connections of calls. */
+  readonly wayOf?: (id: IdSpan) => HttpUpstream;
 }
 
 /** Starts a handshake; the handler is never called from within. */
@@ -81,8 +86,9 @@ class Opening implements Handshake, RequestHandler {
     this.#handler = handler;
     const id = context.ids.next();
     const deadlineMs = plan.dueMs - context.nowMs();
+    const idSpan = { bytes: id, start: 0, end: id.length };
     this.#request = new RpcRequest(
-      context.http,
+      plan.wayOf?.(idSpan) ?? context.http,
       context.deadlines,
       {
         subject: plan.subject,
@@ -90,7 +96,7 @@ class Opening implements Handshake, RequestHandler {
         endpoint: plan.endpoint,
         headers: withHeaders(plan.endpoint.contentHeaders, plan.headers),
         body: initializeBody(id, plan.introduction),
-        id: { bytes: id, start: 0, end: id.length },
+        id: idSpan,
         deadlineMs,
         isSilenceDeadline: false,
         carriesSession: false,

@@ -86,6 +86,8 @@ export interface UpstreamHandler {
    * head has said is valid until `onEnd` has returned, which follows in the same turn.
    */
   onData(chunk: Buffer): void;
+  /** In place of `onData`: the data of one event, where it comes on a stream that is not this call's alone. It may be kept. */
+  onEvent?(data: Buffer): void;
   onEnd(): void;
   onFault(fault: UpstreamFault): void;
 }

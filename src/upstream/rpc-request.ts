@@ -195,6 +195,19 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     return length < limits.countedFromBytes && length <= this.#answerBytesMax;
   }
 
+  /** For calls whose stream is several requests': see `UpstreamHandler`. */
+  onEvent(data: Buffer): void {
+    if (data.length > this.#answerBytesMax) return this.#fail(upstreamFault('answer-too-large'));
+    const { memory, subject } = this.#plan;
+    if (memory !== undefined && data.length >= limits.countedFromBytes) {
+      this.#room ??= memory.hold(subject, this);
+      this.#room.take(data.length);
+    }
+    this.#touch();
+    this.#onEvent(data);
+    this.#countEvent();
+  }
+
   onEnd(): void {
     switch (this.#state) {
       case 'json':

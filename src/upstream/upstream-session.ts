@@ -26,6 +26,8 @@ import type { Endpoint } from './reach/endpoint.js';
 import type { UpstreamContext } from './upstream-context.js';
 import { isUnauthorized, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 import { RpcRequest, type IdSpan, type RequestHandler } from './rpc-request.js';
+import { openSse } from './sse/sse-opening.js';
+import type { SseStream } from './sse/sse-stream.js';
 import { answerMessage, cancelledNotice, NOT_OFFERED, plainOwnRequest, type AnswerError } from './own-messages.js';
 import { envelopeOf, modernRequest } from './modern-request.js';
 import { KeptRecord } from './kept-record.js';
@@ -55,6 +57,8 @@ export class UpstreamSession {
   onOpened: ((upstream: UpstreamSession, metadata: RequestMetadata) => void) | undefined = undefined;
   /** Called each time it was lost, or closed. */
   onDropped: ((upstream: UpstreamSession) => void) | undefined = undefined;
+  /** Progress on the one stream of a backend of transport SSE, while nobody listens. @returns whether somebody waits for it. */
+  onProgress: ((upstream: UpstreamSession, bytes: Buffer, message: BackendMessage) => boolean) | undefined = undefined;
   readonly #context: UpstreamContext;
   /** On whose behalf. */
   readonly subject: string;
@@ -68,6 +72,8 @@ export class UpstreamSession {
   readonly #credentials: Credentials | undefined;
   #state: UpstreamSessionState = 'idle';
   #headers: readonly string[] = [];
+  /** Of a backend of transport SSE: all of the open session is on it. */
+  #stream: SseStream | undefined;
   #waiters: OpenWaiter[] = [];
   /** Until the backend's stream is open; `undefined` unless that is being opened. */
   #hold: Hold | undefined;
@@ -231,8 +237,9 @@ export class UpstreamSession {
     handler: RequestHandler,
   ): RpcRequest {
     const headers = this.#headersWith(metadata);
+    const stream = this.#stream;
     return new RpcRequest(
-      this.#context.http,
+      stream === undefined ? this.#context.http : stream.wayOf(id),
       this.#context.deadlines,
       {
         subject: this.subject,
@@ -249,10 +256,10 @@ export class UpstreamSession {
         id,
         deadlineMs,
         isSilenceDeadline,
-        carriesSession: this.hasToBeTold,
+        carriesSession: stream !== undefined || this.hasToBeTold,
         isModern: this.isModern,
         // What is broken off without a session is lost.
-        streams: this.isModern ? undefined : this.#context.streams,
+        streams: stream !== undefined || this.isModern ? undefined : this.#context.streams,
         hasTasks: this.declares(capability.tasks),
         isUnauthorizedFault: this.#credentials !== undefined,
       },
@@ -280,7 +287,8 @@ export class UpstreamSession {
       return;
     }
     const headers = this.#headersWith(metadata);
-    this.#context.replies.send(this.subject, this.#backend.target, 'POST', headers, message, onDone);
+    const target = this.#stream?.target ?? this.#backend.target;
+    this.#context.replies.send(this.subject, target, 'POST', headers, message, onDone);
   }
 
   /**
@@ -288,6 +296,7 @@ export class UpstreamSession {
    * @param lastEventId where to go on; `''` for nowhere.
    */
   listen(lastEventId: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
+    if (this.#stream !== undefined) return this.#stream.listen(handler);
     // What has changed since the last time is here, or will be at the next.
     void this.#credentials?.refresh(metadata);
     const headers = listeningHeaders(this.record, lastEventId);
@@ -364,6 +373,8 @@ export class UpstreamSession {
 
   /** A request in the session has failed; for the log. */
   reportFailure(fault: UpstreamFault): void {
+    const isSilent = this.#stream?.hasBeenSilentFor(this.#context.options.callIdleTimeoutMs) === true;
+    if (isSilent && fault.kind === 'answer-timeout') this.markLost(this.record);
     this.#context.onFailure(this.#backend, fault);
   }
 
@@ -432,8 +443,9 @@ export class UpstreamSession {
   }
 
   #startHandshake(metadata: RequestMetadata): void {
-    const { target } = this.#backend;
-    this.#handshake = openInEra(
+    const { target, transport } = this.#backend;
+    const open = transport === 'SSE' ? openSse : openInEra;
+    this.#handshake = open(
       this.#context,
       {
         ...{ subject: this.subject, target, endpoint: this.#endpoint, introduction: this.#introduction },
@@ -470,19 +482,38 @@ export class UpstreamSession {
   }
 
   #onOpen(result: HandshakeResult, metadata: RequestMetadata): void {
-    if (!this.#transition('open')) return;
+    if (!this.#transition('open')) {
+      result.stream?.close();
+      return;
+    }
     this.#handshake = undefined;
     this.#kept.keep(result.record);
     this.#headers = result.headers;
+    if (result.stream !== undefined) this.#take(result.stream, result.record, metadata);
     this.#backoff?.reset();
     this.#context.onAvailable(this.#backend);
     this.onOpened?.(this, metadata);
     this.#tell(undefined);
   }
 
+  /** All of the session is on this stream from now on, and ends with it. */
+  #take(stream: SseStream, record: UpstreamSessionRecord, metadata: RequestMetadata): void {
+    this.#stream = stream;
+    const lost = this.record ?? record;
+    stream.owner = {
+      onUnheard: (bytes, message) =>
+        message.method === 'notifications/progress' && this.onProgress?.(this, bytes, message) === true,
+      onUnasked: (bytes, message) => this.answer(bytes, message, metadata),
+      onLost: () => this.markLost(lost),
+    };
+  }
+
   #dropRecord(): void {
+    const stream = this.#stream;
+    this.#stream = undefined;
     this.onDropped?.(this);
     this.#kept.drop();
+    stream?.close();
   }
 
   #onOpenFault(fault: UpstreamFault): void {

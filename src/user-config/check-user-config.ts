@@ -39,8 +39,8 @@ const LISTS = ['allowed_tool_names', 'allowed_prompt_names', 'allowed_resource_n
 function warningsOf(name: string, backend: BackendConfig): ConfigIssue[] {
   const warnings = oddNames(name, backend);
   const { transport, url, exposes, passthrough_headers: passed, auth } = backend;
-  if (transport !== 'STREAMABLEHTTP')
-    warnings.push({ path: ['transport'], message: `is ${transport}, over which no backend is reached` });
+  if (transport === 'STDIO')
+    warnings.push({ path: ['transport'], message: 'is STDIO, over which no backend is reached' });
   else if (url.toLowerCase().startsWith('http:')) {
     const message = 'is plain text: refused unless the dataplane has --upstream-connection-mode plain-text-or-tls';
     warnings.push({ path: ['url'], message });

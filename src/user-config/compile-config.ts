@@ -61,6 +61,7 @@ function compileBackend(
     uriName,
     hasTwin,
     target: { origin: url.origin, path: url.pathname + url.search },
+    transport: config.transport === 'SSE' ? 'SSE' : 'STREAMABLEHTTP',
     obstacle: findObstacle(config, url, upstreamMode),
     passthroughHeaders: copiedHeaders(config.passthrough_headers, config.auth),
     auth: config.auth,
@@ -93,7 +94,7 @@ function findObstacle(
   url: URL,
   upstreamMode: UpstreamOptions['mode'],
 ): BackendObstacle | undefined {
-  if (config.transport !== 'STREAMABLEHTTP') return 'transport-unsupported';
+  if (config.transport === 'STDIO') return 'transport-unsupported';
   if (url.protocol === 'http:' && upstreamMode === 'tls-only') return 'plain-text-refused';
   return undefined;
 }

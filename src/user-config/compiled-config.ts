@@ -7,6 +7,9 @@ import type { UpstreamTarget } from './upstream-target.js';
 /** Why a backend of a config can never be reached as configured (decisions 2.6, 2.7). */
 export type BackendObstacle = 'plain-text-refused' | 'transport-unsupported';
 
+/** How it is spoken to. What is read and cannot be reached has an obstacle, and counts as the first. */
+export type BackendTransport = 'STREAMABLEHTTP' | 'SSE';
+
 /** Bare names; `undefined` allows all. A resource may be named by its URI, too, and a template by itself. */
 export interface AllowedNames {
   readonly tools: ReadonlySet<string> | undefined;
@@ -24,6 +27,7 @@ export interface CompiledBackend {
   /** Whether another backend's name differs from it in capitals alone. */
   readonly hasTwin: boolean;
   readonly target: UpstreamTarget;
+  readonly transport: BackendTransport;
   /** Set when the backend is unavailable whatever its state. */
   readonly obstacle: BackendObstacle | undefined;
   /** Lower-case names that may be copied from the caller's request; what may never be copied is already out. */

@@ -4,6 +4,7 @@ import type { BackendAuth } from './auth.js';
 import type {
   AllowedNames,
   BackendObstacle,
+  BackendTransport,
   CompiledBackend,
   CompiledUserConfig,
   CompiledVirtualHost,
@@ -21,6 +22,7 @@ type ConfigRow =
       hasTwin: boolean,
       origin: string,
       path: string,
+      transport: BackendTransport,
       obstacle: BackendObstacle | null,
       auth: BackendAuth | null,
       restricted: readonly (keyof AllowedNames)[],
@@ -47,11 +49,13 @@ export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
     add(['virtual host', id]);
     const places = new Map<CompiledBackend, number>();
     for (const backend of backends.values()) {
-      const { name, prefix, uriName, hasTwin, target, obstacle, auth, passthroughHeaders, allowedNames } = backend;
+      const { name, prefix, uriName, hasTwin, target, transport, obstacle, auth } = backend;
+      const { passthroughHeaders, allowedNames } = backend;
       places.set(backend, places.size);
       const restricted = ALLOW_LISTS.filter((list) => allowedNames[list] !== undefined);
       const { origin, path } = target;
-      add(['backend', name, prefix, uriName, hasTwin, origin, path, obstacle ?? null, auth ?? null, restricted]);
+      const place = [origin, path, transport, obstacle ?? null] as const;
+      add(['backend', name, prefix, uriName, hasTwin, ...place, auth ?? null, restricted]);
       for (const names of inRows(passthroughHeaders)) add(['passthrough', ...names]);
       for (const list of restricted) {
         for (const names of inRows(allowedNames[list] ?? [])) add(['allowed', list, ...names]);
@@ -173,7 +177,8 @@ export class ConfigReader {
     this.#backends = [];
   }
 
-  #openBackend([, name, prefix, uriName, hasTwin, origin, path, obstacle, auth, restricted]: BackendRow) {
+  #openBackend([, name, prefix, uriName, hasTwin, origin, path, ...rest]: BackendRow) {
+    const [transport, obstacle, auth, restricted] = rest;
     this.#passthroughHeaders = new Set();
     const allowList = (list: keyof AllowedNames) => (restricted.includes(list) ? new Set<string>() : undefined);
     this.#allowedNames = {
@@ -188,6 +193,7 @@ export class ConfigReader {
       uriName,
       hasTwin,
       target: { origin, path },
+      transport,
       obstacle: obstacle ?? undefined,
       passthroughHeaders: this.#passthroughHeaders,
       auth: auth ?? undefined,

@@ -20,7 +20,9 @@ export const meanings: Readonly<Record<string, JsonSchema>> = {
     description: 'The MCP endpoint. http: needs --upstream-connection-mode plain-text-or-tls.',
     pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+([/?#]|$)',
   },
-  'virtual_hosts.*.backends.*.transport': { description: 'SSE and STDIO are read but cannot be reached.' },
+  'virtual_hosts.*.backends.*.transport': {
+    description: 'SSE is the older transport of two endpoints; STDIO is read but cannot be reached.',
+  },
   'virtual_hosts.*.backends.*.passthrough_headers': {
     description: "Names of the caller's headers that the backend gets; nothing else is passed on.",
   },

@@ -126,7 +126,8 @@ t.test('obey: what has moved is closed, and opened anew at its new place when ne
     'another port': { b: { url: 'https://b.example:8443/mcp' } },
     'another path': { b: { url: 'https://b.example/mcp2' } },
     'another query': { b: { url: 'https://b.example/mcp?tenant=8' } },
-    'an obstacle': { b: { url, transport: 'SSE' } },
+    'an obstacle': { b: { url, transport: 'STDIO' } },
+    'another transport': { b: { url, transport: 'SSE' } },
   };
   for (const [what, config] of Object.entries(moves)) {
     const { context, session } = start(t);

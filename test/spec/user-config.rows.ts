@@ -67,7 +67,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(answer.text, '{"detail":"Server not found"}');
   });
 
-  for (const transport of ['SSE', 'STDIO']) {
+  for (const transport of ['STDIO']) {
     await t.test(`transport ${transport} decodes, but makes the backend unavailable with a reason`, async (t) => {
       const good = await backendFor(t, { tools: ['x'] });
       const other = await backendFor(t);

@@ -12,9 +12,13 @@ import { killWithProcess } from './leftovers.js';
 const START_TRIES_MAX = 5;
 const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
 
-export async function startEverythingServer(t: Pick<Test, 'teardown'>): Promise<EverythingServer> {
+/** @param transport over which it serves: `sse` is that of 2024-11-05. */
+export async function startEverythingServer(
+  t: Pick<Test, 'teardown'>,
+  transport: 'streamableHttp' | 'sse' = 'streamableHttp',
+): Promise<EverythingServer> {
   for (let tries = 1; ; tries++) {
-    const server = new EverythingServer(await findFreePort());
+    const server = new EverythingServer(await findFreePort(), transport);
     try {
       await server.start();
     } catch (error) {
@@ -28,18 +32,20 @@ export async function startEverythingServer(t: Pick<Test, 'teardown'>): Promise<
 
 export class EverythingServer {
   readonly #port: number;
+  readonly #transport: 'streamableHttp' | 'sse';
   #child: ChildProcess | undefined;
 
-  constructor(port: number) {
+  constructor(port: number, transport: 'streamableHttp' | 'sse') {
     this.#port = port;
+    this.#transport = transport;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#port}/mcp`;
+    return `http://127.0.0.1:${this.#port}/${this.#transport === 'sse' ? 'sse' : 'mcp'}`;
   }
 
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [program, 'streamableHttp'], {
+    const child = spawn(process.execPath, [program, this.#transport], {
       env: childEnvironment({ PORT: String(this.#port) }),
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -49,7 +55,7 @@ export class EverythingServer {
     await new Promise<void>((resolve, reject) => {
       createInterface({ input: child.stderr }).on('line', (line) => {
         output.push(line);
-        if (line.includes('listening on port')) resolve();
+        if (/(?:listening|running) on port/.test(line)) resolve();
       });
       child.once('error', reject);
       child.once('close', () => reject(new Error(`server-everything did not start:\n${output.join('\n')}`)));

@@ -423,7 +423,7 @@ t.test('a session that is opened where silence is known is a trial until it is o
 t.test('a backend that can never be reached as configured is not tried', async (t) => {
   const obstacles = {
     'plain-text-refused': { url: 'http://b.example/' },
-    'transport-unsupported': { transport: 'SSE' },
+    'transport-unsupported': { transport: 'STDIO' },
   } as const;
   for (const [kind, config] of Object.entries(obstacles)) {
     const scene = new Scene(t, backendOf(virtualHostOf({ b: config }), 'b'));

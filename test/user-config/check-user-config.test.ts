@@ -72,7 +72,7 @@ t.test('what is wrong and what is odd are told together', async (t) => {
 t.test('what is right and perhaps not meant is a warning', async (t) => {
   for (const [backend, warning] of [
     [{ url: 'HTTP://b.example/mcp' }, /^virtual_hosts\.vh\.backends\.b\.url: is plain text.*plain-text-or-tls$/],
-    [{ transport: 'SSE' }, /\.transport: is SSE, over which no backend is reached$/],
+    [{ transport: 'STDIO' }, /\.transport: is STDIO, over which no backend is reached$/],
     [{ exposes: [] }, /\.exposes: is empty: nothing of this backend passes$/],
     [
       { exposes: ['prompts'], allowed_tool_names: ['a'] },

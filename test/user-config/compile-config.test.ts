@@ -27,6 +27,7 @@ t.test('a backend is taken apart once', async (t) => {
     uriName: 'b',
     hasTwin: false,
     target: { origin: 'https://b.example:8443', path: '/a/mcp?tenant=7' },
+    transport: 'STREAMABLEHTTP',
     obstacle: undefined,
     passthroughHeaders: new Set(),
     allowedNames: { tools: undefined, prompts: undefined, resources: undefined },
@@ -41,14 +42,16 @@ const obstacles = [
   { transport: 'STREAMABLEHTTP', scheme: 'https', mode: 'plain-text-or-tls', obstacle: undefined },
   { transport: 'STREAMABLEHTTP', scheme: 'http', mode: 'plain-text-or-tls', obstacle: undefined },
   { transport: 'STREAMABLEHTTP', scheme: 'http', mode: 'tls-only', obstacle: 'plain-text-refused' },
-  { transport: 'SSE', scheme: 'https', mode: 'tls-only', obstacle: 'transport-unsupported' },
+  { transport: 'SSE', scheme: 'https', mode: 'tls-only', obstacle: undefined },
   { transport: 'STDIO', scheme: 'http', mode: 'plain-text-or-tls', obstacle: 'transport-unsupported' },
-  { transport: 'SSE', scheme: 'http', mode: 'tls-only', obstacle: 'transport-unsupported' },
+  { transport: 'SSE', scheme: 'http', mode: 'tls-only', obstacle: 'plain-text-refused' },
 ] as const;
 
 for (const { transport, scheme, mode, obstacle } of obstacles) {
   t.test(`${transport ?? 'no transport'} over ${scheme} under ${mode}`, async (t) => {
-    t.equal(compileBackend({ url: `${scheme}://b.example/`, transport }, mode).obstacle, obstacle);
+    const compiled = compileBackend({ url: `${scheme}://b.example/`, transport }, mode);
+    t.equal(compiled.obstacle, obstacle);
+    t.equal(compiled.transport, transport === 'SSE' ? 'SSE' : 'STREAMABLEHTTP');
   });
 }
 

@@ -10,6 +10,16 @@ export const backendLimits = {
   upstreamRefusalBytesMax: 64 * KIB,
   /** a backend's answer to `initialize`, and an event before it: a few members are wanted → fault `answer-too-large` */
   initializeAnswerBytesMax: MIB,
+  /**
+   * what the first event of a server of transport SSE may say, and what stands before it: the place for messages →
+   * fault `endpoint-missing`
+   */
+  sseEndpointBytesMax: 8 * KIB,
+  /**
+   * requests of one session that wait for their answers on the one stream of such a server: each POST is over long
+   * before → fault `backend-busy`
+   */
+  sseRequestsWaitingMax: 1_024,
   /** a caller's params of `initialize`, which are read twice → `-32602`, naming them */
   initializeParamsBytesMax: 64 * KIB,
   /** a caller's `clientInfo`, which each session keeps → `-32602`, naming it */

@@ -104,8 +104,8 @@ export const configMutants: readonly Mutant[] = [
       },
       {
         slip: 'a transport that is not spoken is tried',
-        text: "if (config.transport !== 'STREAMABLEHTTP') return 'transport-unsupported';",
-        becomes: "if (config.transport === 'STDIO') return 'transport-unsupported';",
+        text: "if (config.transport === 'STDIO') return 'transport-unsupported';",
+        becomes: '',
       },
     ],
   ),
