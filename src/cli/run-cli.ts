@@ -37,8 +37,8 @@ async function perform(action: CliAction, connection: ControlPlaneConnection, te
       return { answer, text: serversView(answer, terminal) };
     }
     case 'servers add': {
-      const { name, url, description, tags } = action;
-      const answer = await connection.request('POST', '/servers', { name, url, description, tags });
+      const { name, url, description, tags, transport } = action;
+      const answer = await connection.request('POST', '/servers', { name, url, description, tags, transport });
       return { answer, text: serverView(answer) };
     }
     case 'servers show': {

@@ -34,6 +34,15 @@ const descriptionOptions = {
   },
 } as const satisfies OptionTable;
 
+const transportOptions = {
+  transport: {
+    placeholder: '<transport>',
+    meaning: 'how it is spoken to; `SSE` is the older transport, whose URL is that of its event stream',
+    fallback: undefined,
+    parse: values.oneOf('STREAMABLEHTTP', 'SSE'),
+  },
+} as const satisfies OptionTable;
+
 export const serversListOptionTable = {
   tags: {
     placeholder: '<list>',
@@ -52,6 +61,7 @@ export const serversListOptionTable = {
 
 export const serversAddOptionTable = {
   ...descriptionOptions,
+  ...transportOptions,
   tags: {
     placeholder: '<list>',
     meaning: 'comma-separated labels',

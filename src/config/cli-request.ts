@@ -21,6 +21,7 @@ export type CliAction =
       readonly url: string;
       readonly description: string | undefined;
       readonly tags: readonly string[];
+      readonly transport: string | undefined;
     }
   | { readonly command: 'servers show' | 'servers refresh' | 'servers remove'; readonly server: string }
   /** Only what is another. */
@@ -92,16 +93,17 @@ function readAction(
     }
     case 'servers add': {
       const values = read(serversAddOptionTable);
-      const { description, tags = [] } = values;
-      return { values, action: { command, name: first, url: second, description, tags } };
+      const { description, tags = [], transport } = values;
+      return { values, action: { command, name: first, url: second, description, tags, transport } };
     }
     case 'servers update': {
       const reader = new OptionReader(serversUpdateOptionTable, words, environment);
       if (!CHANGES_OF_SERVER.some((name) => reader.isGiven(name))) {
         reader.fault('name', `or another of ${CHANGES_OF_SERVER.map((name) => `--${name}`).join(', ')} is needed`);
       }
-      const { name, url, enabled, description, tags, ...values } = reader.finish();
-      return { values, action: { command, server: first, change: known({ name, url, enabled, description, tags }) } };
+      const { name, url, enabled, description, tags, transport, ...values } = reader.finish();
+      const change = known({ name, url, enabled, description, tags, transport });
+      return { values, action: { command, server: first, change } };
     }
     case 'servers enable':
     case 'servers disable': {
@@ -142,7 +144,7 @@ function readAction(
   }
 }
 
-const CHANGES_OF_SERVER = ['name', 'url', 'enabled', 'description', 'tags'] as const;
+const CHANGES_OF_SERVER = ['name', 'url', 'enabled', 'description', 'tags', 'transport'] as const;
 const CHANGES_OF_COMPOSITION = ['name', 'tools', 'description', 'subjects'] as const;
 
 /** Without what was not said. */

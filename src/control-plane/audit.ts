@@ -111,7 +111,7 @@ export class AuditTrail {
 
 /** What nobody says of it: the registry finds it out, or reckons it. */
 const FOUND_OUT: ReadonlySet<string> = new Set([
-  ...['id', 'slug', 'transport', 'reachable', 'toolCount', 'promptCount', 'resourceCount', 'templateCount'],
+  ...['id', 'slug', 'reachable', 'toolCount', 'promptCount', 'resourceCount', 'templateCount'],
   ...['capabilities', 'serverInfo', 'createdAt', 'updatedAt', 'lastSeen', 'lastRefreshAt', 'lastError', 'hostBytes'],
 ]);
 

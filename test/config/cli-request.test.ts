@@ -26,8 +26,11 @@ t.test('each command with what it asks for', async (t) => {
     ['servers list', { command: 'servers list', tags: [], status: undefined }],
     ['servers list --tags a,b --status active', { command: 'servers list', tags: ['a', 'b'], status: 'active' }],
     [
-      'servers add n https://a.example/mcp --description d --tags t',
-      { command: 'servers add', name: 'n', url: 'https://a.example/mcp', description: 'd', tags: ['t'] },
+      'servers add n https://a.example/mcp --description d --tags t --transport SSE',
+      {
+        ...{ command: 'servers add', name: 'n', url: 'https://a.example/mcp' },
+        ...{ description: 'd', tags: ['t'], transport: 'SSE' },
+      },
     ],
     ['servers show n', { command: 'servers show', server: 'n' }],
     ['servers refresh n', { command: 'servers refresh', server: 'n' }],
@@ -115,7 +118,7 @@ t.test(
 
 t.test('an update needs something to change', async (t) => {
   t.match(faults('servers update n'), [
-    /^--name: or another of --name, --url, --enabled, --description, --tags is needed$/,
+    /^--name: or another of --name, --url, --enabled, --description, --tags, --transport is needed$/,
   ]);
   t.match(faults('compositions update c'), [/^--name: or another of --name, --tools, /]);
   t.match(faults('compositions update c --tools x'), [/^--tools: x: is not a tool of a server/]);

@@ -9,6 +9,7 @@ import { startControlPlane } from '../support/control-plane.js';
 import { childEnvironment, programPath, startGateway, storeOptionWords, verifyWith } from '../support/gateway.js';
 import { McpCaller, rpc } from '../support/mcp-caller.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
+import { startSseServer } from '../support/sse-server.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
@@ -151,6 +152,43 @@ t.test('a secret of the store is set with the command, obeyed at once and sent t
     t.notOk(JSON.stringify([gateway.logs, controlPlane.program.logs]).includes(value), 'or in a log');
   }
 });
+
+t.test(
+  'a server of the older transport is registered, composed and called with its credential on both planes',
+  async (t) => {
+    const api = await controlPlane.caller(t);
+    const server = await startSseServer(t);
+    server.accepted = SECOND;
+    write(SECOND);
+    const said = { name: 'older', url: server.url, auth: AUTH };
+    const registered = await api.post('/servers', said);
+    t.match(registered.json(), { status: 'inactive', transport: 'STREAMABLEHTTP', lastError: /HTTP status/ });
+    const { id } = registered.json() as { id: string };
+    t.match((await api.put(`/servers/${id}`, { ...said, transport: 'SSE' })).json(), {
+      ...{ id, status: 'active', transport: 'SSE', toolCount: 4 },
+    });
+    t.match((await api.put(`/servers/${id}`, { ...said, description: 'd' })).json(), {
+      transport: 'SSE',
+      status: 'active',
+    });
+    t.match((await api.post(`/servers/${id}/refresh`)).json(), { status: 'active', toolsAdded: 0 });
+    t.equal((await api.post('/servers', { ...said, name: 'x', transport: 'STDIO' })).status, 422);
+
+    const composed = await api.post('/compositions', { name: 'o', servers: [{ name: 'older', tools: ['echo'] }] });
+    const { id: compositionId } = composed.json() as { id: string };
+    const path = `/gw-rs/servers/${compositionId}/mcp`;
+    const session = await new McpCaller(gateway.origin, path, await controlPlane.token(api.subject)).openSession();
+    t.same(await session.toolNames(), ['older-echo']);
+    t.match(rpc(await session.call('older-echo', '{"v":"here"}')).result, { content: [{ text: 'here' }] });
+    const params = { name: 'older-echo', arguments: { v: 'there' } };
+    const aggregate = await api.post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+    t.match(rpc(aggregate).result, { content: [{ text: 'there' }] });
+    t.equal(server.executed.get('echo'), 2);
+    t.equal((await session.delete()).status, 200);
+    await api.delete(`/compositions/${compositionId}`);
+    await api.delete(`/servers/${id}`);
+  },
+);
 
 t.test('what is no auth is refused, with the member at fault', async (t) => {
   const api = await controlPlane.caller(t);

@@ -132,7 +132,11 @@ const serverSaid = {
     maxItems: limits.serverTagsMax,
     items: { ...text, minLength: 1, maxLength: limits.serverTagCharsMax, pattern: '^[^,]+$' },
   },
-  transport: { type: 'string', enum: ['STREAMABLEHTTP'] },
+  transport: {
+    type: 'string',
+    enum: ['STREAMABLEHTTP', 'SSE'],
+    description: 'How the server is spoken to. SSE is the older transport, whose URL is that of its event stream.',
+  },
   enabled: { type: 'boolean', description: 'False takes the server out of service, whatever its status.' },
   auth: {
     type: ['null', 'object'],

@@ -3,13 +3,15 @@
 import { Credentials } from '../../upstream/credentials/credentials.js';
 import { NO_METADATA } from '../../upstream/request-metadata.js';
 import { loggedReason } from '../../upstream/upstream-fault.js';
-import type { BackendAuth } from '../../user-config/auth.js';
+import type { ServerInput } from '../registry/server-record.js';
 import type { ProbeCredentials } from './probe-credentials.js';
 import type { Probe, Prober } from './prober.js';
 
 /** Whose share of connections to authorization servers probes have; no token has an empty subject. */
 const PROBER = '';
 const NO_HEADERS: readonly string[] = [];
+
+export type ProbedServer = Pick<ServerInput, 'url' | 'transport' | 'auth'>;
 
 export class CredentialedProber {
   readonly #prober: Pick<Prober, 'probe' | 'close'>;
@@ -21,12 +23,12 @@ export class CredentialedProber {
   }
 
   /** As `Prober.probe`. */
-  async probe(url: string, auth?: BackendAuth): Promise<Probe> {
+  async probe({ url, transport, auth }: ProbedServer): Promise<Probe> {
     const { origin } = new URL(url);
-    const credentials = Credentials.of(auth, origin, PROBER, this.#credentials);
+    const credentials = Credentials.of(auth ?? undefined, origin, PROBER, this.#credentials);
     const fault = await credentials?.refresh(NO_METADATA);
     if (fault !== undefined) return { kind: 'failed', reason: loggedReason(fault) };
-    return this.#prober.probe(url, credentials?.addTo(NO_HEADERS, NO_METADATA) ?? NO_HEADERS);
+    return this.#prober.probe(url, credentials?.addTo(NO_HEADERS, NO_METADATA) ?? NO_HEADERS, transport);
   }
 
   close(): void {

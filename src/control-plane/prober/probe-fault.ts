@@ -15,6 +15,7 @@ const REASONS = {
   'answer-too-large': 'its answers are too large',
   'answer-encoded': 'its answer is compressed, though that was not asked for',
   'answer-invalid': 'what it answers is not MCP in a version that is supported',
+  'endpoint-elsewhere': 'its event stream names an endpoint of another origin, which is refused',
   redirected: 'it redirects, and redirects are not followed: register the URL that it redirects to',
   'version-later': 'it speaks only later versions of MCP',
   'version-unsupported': 'it speaks no version of MCP that is supported',

@@ -4,13 +4,15 @@ import type { FromProbeThread, ProbeThreadOptions, ToProbeThread } from './probe
 import { Prober, type Probe } from './prober.js';
 import { ProberClosedError } from './prober-closed-error.js';
 
+type ProbeMessage = Extract<ToProbeThread, { readonly kind: 'probe' }>;
+
 const port = parentPort;
 if (port === null) throw new Error('to be started as a thread');
 const prober = new Prober(workerData as ProbeThreadOptions);
 
 port.on('message', (message: ToProbeThread) => {
   if (message.kind === 'probe') {
-    void answer(message.id, message.url, message.authHeaders);
+    void answer(message);
   } else {
     prober.close();
     // What is under way is answered all the same, and then nothing keeps the thread alive.
@@ -18,10 +20,10 @@ port.on('message', (message: ToProbeThread) => {
   }
 });
 
-async function answer(id: number, url: string, authHeaders: readonly string[]): Promise<void> {
+async function answer({ id, url, authHeaders, transport }: ProbeMessage): Promise<void> {
   let probe: Probe | 'closed';
   try {
-    probe = await prober.probe(url, authHeaders);
+    probe = await prober.probe(url, authHeaders, transport);
   } catch (error) {
     if (!(error instanceof ProberClosedError)) throw error;
     probe = 'closed';

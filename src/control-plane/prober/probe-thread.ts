@@ -3,6 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { limits } from '../../shared/limits.js';
+import type { ServerTransport } from '../registry/server-record.js';
 import { ProbeFault } from './probe-fault.js';
 import type { Probe, ProberOptions } from './prober.js';
 import { ProberClosedError } from './prober-closed-error.js';
@@ -10,7 +11,13 @@ import { ProberClosedError } from './prober-closed-error.js';
 export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode' | 'nameServers' | 'allowedNetworks'>;
 
 export type ToProbeThread =
-  | { readonly kind: 'probe'; readonly id: number; readonly url: string; readonly authHeaders: readonly string[] }
+  | {
+      readonly kind: 'probe';
+      readonly id: number;
+      readonly url: string;
+      readonly authHeaders: readonly string[];
+      readonly transport: ServerTransport | undefined;
+    }
   | { readonly kind: 'close' };
 
 /** `closed`: the thread was closed before the probe was over. */
@@ -39,13 +46,13 @@ export class ProbeThread {
   }
 
   /** As `Prober.probe`: rejects with a `ProberClosedError` only. */
-  async probe(url: string, authHeaders: readonly string[] = []): Promise<Probe> {
+  async probe(url: string, authHeaders: readonly string[] = [], transport?: ServerTransport): Promise<Probe> {
     if (this.#isClosed) throw new ProberClosedError();
     const worker = (this.#worker ??= this.#start());
     const id = (this.#lastId += 1);
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });
-      this.#send(worker, { kind: 'probe', id, url, authHeaders });
+      this.#send(worker, { kind: 'probe', id, url, authHeaders, transport });
     });
   }
 

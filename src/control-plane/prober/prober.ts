@@ -1,6 +1,7 @@
 // Finds out what a server is: connects with the SDK's client, reads who it is, what it can do and all of its lists, and
 // ends its session. One deadline for everything, and no trust: whatever a server does costs its own probe only.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport, SseError } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { setMaxListeners } from 'node:events';
@@ -12,6 +13,7 @@ import { Names } from '../../names/names.js';
 import { limits } from '../../shared/limits.js';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import type { ServerLists } from '../registry/server-lists.js';
+import type { ServerTransport } from '../registry/server-record.js';
 import { toolListOf, type ToolList } from '../registry/tool-list.js';
 import { BoundedFetch } from './bounded-fetch.js';
 import { isDeeperThan } from './depth.js';
@@ -72,8 +74,13 @@ export class Prober {
   /**
    * Rejects with a `ProberClosedError` only.
    * @param authHeaders that the server wants to see: name, value, …
+   * @param transport over which it is to be spoken to.
    */
-  async probe(url: string, authHeaders: readonly string[] = []): Promise<Probe> {
+  async probe(
+    url: string,
+    authHeaders: readonly string[] = [],
+    transport: ServerTransport = 'STREAMABLEHTTP',
+  ): Promise<Probe> {
     if (this.#isClosed) throw new ProberClosedError();
     if (this.#mode === 'tls-only' && new URL(url).protocol !== 'https:') {
       return { kind: 'failed', reason: new ProbeFault('plain-text-refused').message };
@@ -85,7 +92,7 @@ export class Prober {
     const deadline = setTimeout(() => ending.abort(new ProbeFault('out-of-time')), this.#deadlineMs);
     const bounded = new BoundedFetch({ lookup: this.#lookup, guard: this.#guard, signal: ending.signal, authHeaders });
     try {
-      return { kind: 'reached', findings: await this.#find(url, bounded, ending) };
+      return { kind: 'reached', findings: await this.#find(url, transport, bounded, ending) };
     } catch (error) {
       const { aborted, reason } = ending.signal as { aborted: boolean; reason: unknown };
       const cause = bounded.fault ?? (aborted ? reason : error);
@@ -104,11 +111,16 @@ export class Prober {
     for (const ending of this.#endings) ending.abort(new ProberClosedError());
   }
 
-  async #find(url: string, bounded: BoundedFetch, ending: AbortController): Promise<ServerFindings> {
+  async #find(
+    url: string,
+    kind: ServerTransport,
+    bounded: BoundedFetch,
+    ending: AbortController,
+  ): Promise<ServerFindings> {
     try {
-      return await this.#findInSession(url, bounded, ending.signal);
+      return await this.#findInSession(url, kind, bounded, ending.signal);
     } catch (error) {
-      if (!(error instanceof ProbeFault) || !SESSIONLESS.has(error.kind)) throw error;
+      if (kind === 'SSE' || !(error instanceof ProbeFault) || !SESSIONLESS.has(error.kind)) throw error;
       const server = await ModernServer.discover(url, bounded.fetch).catch(() => {
         throw error;
       });
@@ -117,14 +129,20 @@ export class Prober {
     }
   }
 
-  async #findInSession(url: string, bounded: BoundedFetch, signal: AbortSignal): Promise<ServerFindings> {
+  async #findInSession(
+    url: string,
+    kind: ServerTransport,
+    bounded: BoundedFetch,
+    signal: AbortSignal,
+  ): Promise<ServerFindings> {
     const breaking = new AbortController();
     const fetch: typeof bounded.fetch = (to, init) => {
       // The client would tell the server that it gives up; there is nothing to give up.
       if (breaking.signal.aborted && init?.method === 'POST') throw new ProbeFault('answer-invalid');
       return bounded.fetch(to, init);
     };
-    const transport = new StreamableHTTPClientTransport(new URL(url), { fetch });
+    const Transport = kind === 'SSE' ? SSEClientTransport : StreamableHTTPClientTransport;
+    const transport = new Transport(new URL(url), { fetch });
     const client = new Client({ name: 'switchyard', version: PROGRAM_VERSION }, { capabilities: {} });
     // Nonsense in an event stream is told here and nowhere else; the client would go on waiting for an answer.
     client.onerror = (error) => breaking.abort(error);
@@ -166,9 +184,12 @@ async function findingsOf(client: ProbeClient, signal: AbortSignal): Promise<Ser
   };
 }
 
-async function endSession(client: Client, transport: StreamableHTTPClientTransport): Promise<void> {
+type ProbeTransport = StreamableHTTPClientTransport | SSEClientTransport;
+
+async function endSession(client: Client, transport: ProbeTransport): Promise<void> {
   try {
-    await transport.terminateSession();
+    // That of the other kind ends with its stream.
+    if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession();
   } catch {
     // A session that cannot be ended is the server's own affair.
   }
@@ -185,5 +206,10 @@ function faultOf(cause: unknown): ProbeFault {
   if (cause instanceof StreamableHTTPError && (cause.code ?? 0) > 0) {
     return new ProbeFault('http-status', cause.code, { cause });
   }
-  return new ProbeFault('answer-invalid', undefined, { cause });
+  if (cause instanceof SseError && (cause.code ?? 0) >= 400) {
+    return new ProbeFault('http-status', cause.code, { cause });
+  }
+  // The client's words for it have the place itself in them.
+  const isElsewhere = cause instanceof Error && cause.message.startsWith('Endpoint origin does not match');
+  return new ProbeFault(isElsewhere ? 'endpoint-elsewhere' : 'answer-invalid', undefined, { cause });
 }

@@ -9,7 +9,8 @@ import { NO_TOOLS } from './tool-list.js';
 
 export function blankServer(checked: CheckedInput, id: string): StoredServer {
   const now = new Date().toISOString();
-  const { name, url, description = '', tags = [], enabled = true, auth, curation } = checked;
+  const { name, url, description = '', tags = [], transport = 'STREAMABLEHTTP', enabled = true } = checked;
+  const { auth, curation } = checked;
   return {
     record: {
       id,
@@ -18,7 +19,7 @@ export function blankServer(checked: CheckedInput, id: string): StoredServer {
       url,
       description,
       tags,
-      transport: 'STREAMABLEHTTP',
+      transport,
       ...(auth && { auth }),
       ...(curation && { curation }),
       status: 'inactive',
@@ -40,9 +41,15 @@ export function blankServer(checked: CheckedInput, id: string): StoredServer {
   };
 }
 
-/** Another URL, or other credentials: what is behind them may be another server. */
-export function isSamePlace(one: Pick<ServerInput, 'url' | 'auth'>, other: Pick<ServerInput, 'url' | 'auth'>): boolean {
-  return one.url === other.url && JSON.stringify(one.auth ?? null) === JSON.stringify(other.auth ?? null);
+type Place = Pick<ServerInput, 'url' | 'transport' | 'auth'>;
+
+/** Another URL or transport, or other credentials: what is behind them may be another server. */
+export function isSamePlace(one: Place, other: Place): boolean {
+  return placeOf(one) === placeOf(other);
+}
+
+function placeOf({ url, transport = 'STREAMABLEHTTP', auth = null }: Place): string {
+  return JSON.stringify([url, transport, auth]);
 }
 
 export function contentsOf(probe: Probe): Omit<ReadContents, 'toolsBefore'> {

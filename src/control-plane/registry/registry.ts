@@ -145,7 +145,7 @@ export class Registry {
       record: withClientsPrefix({ ...blank.record, slug: await this.#findFreeSlug(checked.name) }),
     };
     refuseTakenPrefix(named.record, this.#directory.servers.sorted);
-    const probe = await this.#prober.probe(checked.url, checked.auth ?? undefined);
+    const probe = await this.#prober.probe(checked);
     const { id: _, ...server } = afterProbe(named, probe, 'at-once', blank.record.createdAt).record;
     return { server, toolsJson: contentsOf(probe).tools.json };
   }
@@ -159,7 +159,7 @@ export class Registry {
     if (this.#directory.servers.size >= this.#serversMax) {
       throw new RegistryFault('registry-full', `No more than ${this.#serversMax} servers can be registered`);
     }
-    const probe = await this.#prober.probe(checked.url, checked.auth ?? undefined);
+    const probe = await this.#prober.probe(checked);
     const blank = blankServer(checked, randomBytes(16).toString('hex'));
     const job = createJob({ servers: [blank.record.id, blank.record.name] });
     const record = await retrySwap(async () => {
@@ -203,11 +203,12 @@ export class Registry {
       await this.#refuseTakenName(checked.name, id);
       const isSameName = before.record.name.toLowerCase() === checked.name.toLowerCase();
       const slug = isSameName ? before.record.slug : await this.#findFreeSlug(checked.name);
-      const { description, tags, enabled, auth, curation } = before.record;
+      const { description, tags, transport, enabled, auth, curation } = before.record;
       const said = {
         ...checked,
         description: checked.description ?? description,
         tags: checked.tags ?? tags,
+        transport: checked.transport ?? transport,
         enabled: checked.enabled ?? enabled,
         auth: checked.auth === undefined ? auth : checked.auth,
         curation: checked.curation === undefined ? curation : checked.curation,
@@ -226,7 +227,7 @@ export class Registry {
           this.#storage.tryUpdate(before, { ...rest, record: after }, undefined, change);
         return (await note.making(before.record, after, swap)) ? [after, change] : undefined;
       }
-      probe ??= await this.#prober.probe(checked.url, said.auth ?? undefined);
+      probe ??= await this.#prober.probe(said);
       const { createdAt } = before.record;
       const blank = blankServer(said, id);
       const moved = { ...blank, record: { ...blank.record, slug, createdAt, updatedAt } };
@@ -269,7 +270,7 @@ export class Registry {
     this.#refreshing.add(record.id);
     try {
       const startedAtMs = performance.now();
-      const probe = await this.#prober.probe(record.url, record.auth);
+      const probe = await this.#prober.probe(record);
       const settlement = await this.#settle(record, probe, 'at-once', wait, note);
       const report = reportOf(record, settlement, performance.now() - startedAtMs);
       const { id, name, status } = record;
@@ -333,12 +334,12 @@ export class Registry {
   async #checkHealth(server: KnownServer): Promise<void> {
     // What the refresh finds out is newer.
     if (this.#refreshing.has(server.id)) return;
-    await this.#settle(server, await this.#prober.probe(server.url, server.auth), 'patient');
+    await this.#settle(server, await this.#prober.probe(server), 'patient');
   }
 
   /** Writes down what a probe of the server found. */
   async #settle(
-    probed: Pick<ServerRecord, 'id' | 'url' | 'auth'>,
+    probed: Pick<ServerRecord, 'id' | 'url' | 'transport' | 'auth'>,
     probe: Probe,
     judgement: Judgement,
     wait?: PublicationWait,

@@ -4,7 +4,7 @@ import { limits } from '../../shared/limits.js';
 import { authFault, type BackendAuth } from '../../user-config/auth.js';
 import { curationFault, type WrittenCuration } from '../curation.js';
 import { RegistryFault } from './registry-fault.js';
-import type { ServerInput } from './server-record.js';
+import type { ServerInput, ServerTransport } from './server-record.js';
 
 export interface CheckedInput {
   readonly name: string;
@@ -12,6 +12,7 @@ export interface CheckedInput {
   /** These are `undefined` when nothing was said of them. */
   readonly description: string | undefined;
   readonly tags: readonly string[] | undefined;
+  readonly transport: ServerTransport | undefined;
   readonly enabled: boolean | undefined;
   /** `null`: none any more. */
   readonly auth: BackendAuth | null | undefined;
@@ -27,7 +28,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Throws a `RegistryFault` that names the first member at fault. */
 export function checkServerInput(input: ServerInput): CheckedInput {
-  const { name, url, description, tags, enabled, auth, curation } = input;
+  const { name, url, description, tags, transport, enabled, auth, curation } = input;
   checkName(name);
   checkUrl(url);
   if (description !== undefined) checkDescription(description);
@@ -39,7 +40,7 @@ export function checkServerInput(input: ServerInput): CheckedInput {
   if (fault !== undefined) throw new RegistryFault('invalid', `auth${fault}`, 'auth');
   const curationWords = curation ? curationFault(curation) : undefined;
   if (curationWords !== undefined) throw new RegistryFault('invalid', `curation ${curationWords}`, 'curation');
-  return { name, url, description, tags: tags && [...new Set(tags)], enabled, auth, curation };
+  return { name, url, description, tags: tags && [...new Set(tags)], transport, enabled, auth, curation };
 }
 
 function checkDescription(description: string): void {

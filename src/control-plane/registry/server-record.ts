@@ -4,6 +4,9 @@ import type { WrittenCuration } from '../curation.js';
 
 export type ServerStatus = 'active' | 'inactive';
 
+/** How the server is spoken to: `SSE` is the transport of 2024-11-05. */
+export type ServerTransport = 'STREAMABLEHTTP' | 'SSE';
+
 export interface ServerRecord {
   /** 32 hexadecimal digits; the same for the server's whole life. */
   readonly id: string;
@@ -14,7 +17,7 @@ export interface ServerRecord {
   readonly url: string;
   readonly description: string;
   readonly tags: readonly string[];
-  readonly transport: 'STREAMABLEHTTP';
+  readonly transport: ServerTransport;
   readonly status: ServerStatus;
   /** What it wants to see before it answers: names of secrets, never a secret. Absent when it wants nothing. */
   readonly auth?: BackendAuth;
@@ -59,6 +62,8 @@ export interface ServerInput {
   /** Absent: empty for a new server, unchanged for a known one. */
   readonly description?: string | undefined;
   readonly tags?: readonly string[] | undefined;
+  /** Absent: `STREAMABLEHTTP` for a new server, unchanged for a known one. */
+  readonly transport?: ServerTransport | undefined;
   /** Absent: `true` for a new server, unchanged for a known one. */
   readonly enabled?: boolean | undefined;
   /** Absent: none for a new server, unchanged for a known one. `null` takes it away. */

@@ -12,7 +12,8 @@ import { createGuardedLookup } from '../../../src/names/address-guard.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createCertificates } from '../../support/certificates.js';
 import { startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
-import { startRawBackend, type RawBackend, type RawHandler } from '../../support/raw-backend.js';
+import { startRawBackend, type RawBackend, type RawHandler, type ReceivedRequest } from '../../support/raw-backend.js';
+import { startSseServer } from '../../support/sse-server.js';
 import { ModernSdkServer } from '../../support/modern-sdk-server.js';
 import { until } from '../../support/until.js';
 
@@ -542,6 +543,47 @@ t.test('an address that changes between two connections is looked at again', asy
   const probe = await createProber(t, { lookup }).probe(`http://rebinding.example:${port}/mcp`);
   t.match(probe, { kind: 'failed', reason: /its address is refused/ });
   t.equal(backend.requests.length, 1);
+});
+
+t.test('a server of the older transport is read over it, and over nothing else', async (t) => {
+  const server = await startSseServer(t);
+  server.accepted = 'Bearer x';
+  const prober = createProber(t);
+  const probe = async (url: string): Promise<Probe> => prober.probe(url, ['authorization', 'Bearer x'], 'SSE');
+  const { tools, serverInfo } = findingsOf(await probe(server.url));
+  t.same(
+    [tools.map(({ name }) => name), serverInfo],
+    [['echo', 'hang', 'ask', 'steps'], { name: 'sse', version: '1' }],
+  );
+  await until(() => server.open === 0, 'the end of its stream');
+  t.equal(server.opened, 1);
+  const reasonOf = (found: Probe): string => (found.kind === 'failed' ? found.reason : found.kind);
+  t.equal(reasonOf(await prober.probe(server.url, [], 'SSE')), 'it answers with HTTP status 401');
+  t.match(reasonOf(await prober.probe(server.url, ['authorization', 'Bearer x'])), /HTTP status 404/);
+
+  const scripted = async (answer: (request: ReceivedRequest) => void | Promise<void>): Promise<RawBackend> =>
+    startRaw(t, (request) => (request.method === 'GET' ? answer(request) : request.empty(202)));
+  const away = await scripted(async (request) =>
+    request.eventStream().event('http://127.0.0.1:1/m', { event: 'endpoint' }),
+  );
+  t.match(reasonOf(await probe(away.url)), /names an endpoint of another origin/);
+  const plain = await scripted((request) => request.json('{}'));
+  t.match(reasonOf(await probe(plain.url)), /not MCP/);
+  const ended = await scripted(async (request) => {
+    const stream = request.eventStream();
+    await stream.event('?s=1', { event: 'endpoint' });
+    stream.end();
+  });
+  t.match(reasonOf(await probe(ended.url)), /not MCP|closed the connection/);
+  const endless = await scripted(async (request) => {
+    const stream = request.eventStream();
+    await stream.event('?s=1', { event: 'endpoint' });
+    while (!request.connection.destroyed) await stream.bytes('x'.repeat(MIB));
+  });
+  t.equal(reasonOf(await probe(endless.url)), 'its answers are too large');
+  const silent = createProber(t, { deadlineMs: 300 });
+  const unnamed = await scripted((request) => void request.eventStream());
+  t.equal(reasonOf(await silent.probe(unnamed.url, [], 'SSE')), 'it did not answer everything in time');
 });
 
 t.test('once closed, a probe under way is over, and none begins', async (t) => {

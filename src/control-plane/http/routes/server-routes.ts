@@ -91,6 +91,6 @@ function referenceOf({ params }: FastifyRequest): string {
 
 /** The schema has seen to the types; what else a record has is not people's to say. */
 function inputOf({ body }: FastifyRequest): ServerInput {
-  const { name, url, description, tags, enabled, auth, curation } = body as ServerInput;
-  return { name, url, description, tags, enabled, auth, curation };
+  const { name, url, description, tags, transport, enabled, auth, curation } = body as ServerInput;
+  return { name, url, description, tags, transport, enabled, auth, curation };
 }
