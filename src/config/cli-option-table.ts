@@ -43,15 +43,6 @@ const transportOptions = {
   },
 } as const satisfies OptionTable;
 
-const teamOptions = {
-  team: {
-    placeholder: '<team>',
-    meaning: 'the team that it belongs to, whose editors may change it; empty: none',
-    fallback: undefined,
-    parse: values.parseAnyText,
-  },
-} as const satisfies OptionTable;
-
 export const serversListOptionTable = {
   tags: {
     placeholder: '<list>',
@@ -77,7 +68,6 @@ export const serversAddOptionTable = {
     fallback: undefined,
     parse: values.parseTexts,
   },
-  ...teamOptions,
   ...requestOptionTable,
 } as const satisfies OptionTable;
 
@@ -108,13 +98,11 @@ export const compositionsUpdateOptionTable = {
     parse: values.parseTexts,
   },
   ...descriptionOptions,
-  ...teamOptions,
   ...requestOptionTable,
 } as const satisfies OptionTable;
 
 export const compositionsCreateOptionTable = {
   ...descriptionOptions,
-  ...teamOptions,
   subjects: {
     placeholder: '<list>',
     meaning: 'comma-separated subjects of tokens: who may use it',

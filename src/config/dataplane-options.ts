@@ -1,7 +1,6 @@
 // The dataplane's options as everything after start-up sees them: checked, defaulted, frozen, plain data that crosses
 // to the workers as one IPC message. Times are milliseconds, sizes bytes, files already read.
 import type { ProtectedResourceOptions } from '../shared/protected-resource.js';
-import type { Role } from '../shared/roles.js';
 
 export interface ListenAddress {
   readonly host: string;
@@ -18,22 +17,12 @@ export type RedisTls =
       readonly clientPrivateKey: string | undefined;
     };
 
-/** Sentinels know where the Redis is, and where it is when it is somewhere else. */
-export interface RedisSentinels {
-  readonly sentinels: readonly ListenAddress[];
-  /** What they call the Redis. */
-  readonly name: string;
-  readonly username: string | undefined;
-  readonly password: string | undefined;
-}
-
-export type RedisPlace = ListenAddress | RedisSentinels;
-
 export type StoreOptions =
   | { readonly kind: 'embedded'; readonly path: string }
   | {
       readonly kind: 'redis';
-      readonly place: RedisPlace;
+      readonly host: string;
+      readonly port: number;
       readonly tls: RedisTls;
       readonly username: string | undefined;
       readonly password: string | undefined;
@@ -61,16 +50,6 @@ export interface TokenOptions {
   /** Of the keys in files, one at least; the first one is minted. */
   readonly issuers: readonly string[];
   readonly audience: string;
-  /** Which claims say what somebody may do; `undefined`: none is looked at. */
-  readonly standing?: StandingClaims | undefined;
-}
-
-/** Each claim by the steps that lead to it. */
-export interface StandingClaims {
-  readonly role: readonly string[];
-  readonly teams: readonly string[] | undefined;
-  /** The values that stand for a role. */
-  readonly roleNames: Readonly<Record<Role, readonly string[]>>;
 }
 
 /** Where an issuer's JWK set is; `undefined`: where the issuer says. */
@@ -100,6 +79,8 @@ export interface UpstreamOptions {
   readonly secretsDirectory: string | undefined;
   /** That seal secrets of the store, in base64, the first one foremost; none: backends that want one cannot be reached. */
   readonly secretKeys: readonly string[];
+  /** Where users' browsers reach the control plane; `undefined`: nobody is told where to give a consent. */
+  readonly connectUrl?: string | undefined;
 }
 
 /** Which of MCP's eras clients are served in. */

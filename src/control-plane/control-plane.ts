@@ -23,10 +23,14 @@ import { StoreDamage } from '../store/check-embedded.js';
 import { openRecordStore } from '../store/open-record-store.js';
 import { openStore } from '../store/open-store.js';
 import type { RecordStore } from '../store/record-store.js';
+import { Secrets } from '../upstream/secrets.js';
 import { AuditTrail } from './audit.js';
 import type { Store } from '../store/store.js';
+import { SecretKeys } from '../secrets/secret-keys.js';
 import { StoredSecrets } from '../secrets/stored-secrets.js';
+import { UserGrants } from '../secrets/user-grants.js';
 import { Compositions } from './compositions/compositions.js';
+import { Connect, type ConnectOptions } from './connect/connect.js';
 import { CONSOLE_DIRECTORY, ConsoleFiles } from './http/console-files.js';
 import { createHttpApp, type HttpApp } from './http/http-app.js';
 import { RateLimiter } from './http/rate-limiter.js';
@@ -67,6 +71,8 @@ export class ControlPlane {
     // What only requests need, and none of the control plane's own work: read as the dataplane reads it.
     const store = upstream.secretKeys.length === 0 ? undefined : await openStore(options.store, logger);
     const storedSecrets = store && StoredSecrets.of(store, upstream.secretKeys);
+    const keys = new SecretKeys(upstream.secretKeys);
+    const userGrants = store && UserGrants.of(store, keys);
     const overload = new Overload(logger);
     const directory = new Directory(records);
     const registry = new Registry({
@@ -74,7 +80,7 @@ export class ControlPlane {
       directory,
       prober: new CredentialedProber(
         new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode, nameServers, allowedNetworks }),
-        new ProbeCredentials({ ...upstream, names: new Names(connections.names), storedSecrets }),
+        new ProbeCredentials({ ...upstream, names: new Names(connections.names), storedSecrets, userGrants }),
       ),
       logger,
       healthIntervalMs: options.healthCheckIntervalMs,
@@ -98,6 +104,7 @@ export class ControlPlane {
       answers: options.answers,
       eras: options.eras,
       storedSecrets,
+      userGrants,
       shares: options.shares,
       connections,
       names: new Names(connections.names),
@@ -113,6 +120,7 @@ export class ControlPlane {
       registry,
       compositions,
       mcp,
+      connect: openConnect(options, { records, keys, grants: userGrants, storedSecrets, logger }),
       console: ConsoleFiles.read(CONSOLE_DIRECTORY),
       hosts: new HostPolicy({
         listenHost: options.address.host,
@@ -154,6 +162,22 @@ export class ControlPlane {
     await records.close();
     await tracer?.close(limits.traceFlushMsMax);
   }
+}
+
+interface ConnectParts extends Pick<ConnectOptions, 'records' | 'keys' | 'logger'> {
+  readonly grants: UserGrants | undefined;
+  readonly storedSecrets: StoredSecrets | undefined;
+}
+
+/** @returns `undefined` where users can connect nothing. */
+function openConnect(
+  { upstream, connections }: ControlPlaneOptions,
+  { grants, storedSecrets, ...parts }: ConnectParts,
+): Connect | undefined {
+  const { connectUrl, mode, secretsDirectory } = upstream;
+  if (connectUrl === undefined || grants === undefined) return undefined;
+  const secrets = new Secrets(secretsDirectory, () => performance.now(), storedSecrets);
+  return new Connect({ ...parts, connectUrl, mode, grants, secrets, names: new Names(connections.names) });
 }
 
 /** What it takes is loaded only where traces are wanted. */

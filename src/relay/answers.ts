@@ -1,4 +1,5 @@
 // JSON-RPC answers of our own making, and the way any answer goes to the caller in a form that it accepts.
+import { randomUUID } from 'node:crypto';
 import { encodeEvent } from '../protocol/event-stream.js';
 import { limits } from '../shared/limits.js';
 import type { Refusal } from '../shared/refusals.js';
@@ -51,6 +52,29 @@ export function methodNotFound(method: string): RpcError {
 /** Names the backend and the kind of failure, never its address (decisions 2.6). */
 export function backendFailed(backendName: string, fault: UpstreamFault): RpcError {
   return { code: rpcCodes.internalError, message: `Backend "${backendName}" failed: ${faultReason(fault)}` };
+}
+
+/**
+ * The backend wants its user's consent first: where a browser gives it, as an elicitation to who takes that (2025-11-25,
+ * elicitation in URL mode), else in words.
+ */
+export function consentMissing(backendName: string, url: string | undefined, isElicited: boolean): RpcError {
+  if (url === undefined)
+    return {
+      code: rpcCodes.internalError,
+      message: `Backend "${backendName}" wants your consent first, and there is no address to give it at`,
+    };
+  if (!isElicited)
+    return {
+      code: rpcCodes.internalError,
+      message: `Backend "${backendName}" wants your consent first: open ${url} in your browser, then try again`,
+    };
+  const wanted = {
+    code: rpcCodes.urlElicitationRequired,
+    message: `Backend "${backendName}" wants your consent first: give it in your browser, then try again`,
+  };
+  const elicitation = { mode: 'url', elicitationId: randomUUID(), url, message: wanted.message };
+  return { ...wanted, data: { elicitations: [elicitation] } };
 }
 
 /** A result message; `result` is JSON. The id keeps its bytes. */

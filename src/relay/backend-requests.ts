@@ -152,6 +152,11 @@ export class BackendRequests {
     return this.#offered.roots;
   }
 
+  /** Whether the client opens addresses for its user. */
+  get offersUrls(): boolean {
+    return this.#offered.elicitationUrl;
+  }
+
   /** Whether the client can be asked for anything at all. */
   get offersAnything(): boolean {
     const { sampling, roots, elicitationForm, elicitationUrl } = this.#offered;

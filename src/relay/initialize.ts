@@ -15,9 +15,9 @@ import type { Exchange } from './exchange.js';
 import { experimentalJson } from './experimental.js';
 import { metadataFor } from './passthrough.js';
 import type { Session } from './session.js';
-import { unavailableMeta, type UnavailableBackend } from './unavailable.js';
+import { missingBackend, unavailableMeta, type UnavailableBackend } from './unavailable.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
-import { faultReason, upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
+import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
 
 export interface InitializeParams {
   /** The version that the session will speak with the caller (S27). */
@@ -96,7 +96,7 @@ export function openUpstreams(
   };
   const settle = (backend: CompiledBackend, fault: UpstreamFault | undefined): void => {
     if (!pending.delete(backend)) return;
-    if (fault !== undefined) unavailable.push({ backend: backend.name, reason: faultReason(fault) });
+    if (fault !== undefined) unavailable.push(missingBackend(backend.name, fault));
     if (pending.size === 0) finish();
   };
   const patience = context.deadlines.after(context.options.initializePatienceMs, () => {

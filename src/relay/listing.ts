@@ -16,10 +16,10 @@ import { metadataFor } from './passthrough.js';
 import { answerOwnError, type RequestForm } from './request-form.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { Session } from './session.js';
-import type { UnavailableBackend } from './unavailable.js';
+import { missingBackend, type UnavailableBackend } from './unavailable.js';
 import { ListPages } from './list-merge/list-pages.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
-import { faultReason, upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
+import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
 
 const NOT_READY = upstreamFault('not-ready');
@@ -131,7 +131,7 @@ export function listAll(
     merger.merge(subject, { kind, rules: virtualHost, parts, unavailable, frame: work.onMerging() }, done);
   };
   const leaveOut = (backend: CompiledBackend, fault: UpstreamFault): void => {
-    unavailable.push({ backend: backend.name, reason: faultReason(fault) });
+    unavailable.push(missingBackend(backend.name, fault));
     pendingCount -= 1;
     settle();
   };

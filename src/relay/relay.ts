@@ -31,7 +31,9 @@ import { ModernDoor } from './modern/modern-door.js';
 import { openSession, type OpeningMeans } from './open-session.js';
 import { openStream } from './open-stream.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
+import { SecretKeys } from '../secrets/secret-keys.js';
 import type { StoredSecrets } from '../secrets/stored-secrets.js';
+import type { UserGrants } from '../secrets/user-grants.js';
 import type { SessionDirectory } from '../session-directory/session-directory.js';
 import { Adoption } from './adoption.js';
 import { Sessions } from './sessions.js';
@@ -41,7 +43,9 @@ import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
 import type { HttpUpstream } from '../upstream/http-upstream.js';
 import { BackendLog } from '../upstream/backend-log.js';
 import { Notices } from '../upstream/notices.js';
+import { ConnectLinks } from '../upstream/credentials/connect-links.js';
 import { Tokens } from '../upstream/credentials/tokens.js';
+import { UserTokens } from '../upstream/credentials/user-tokens.js';
 import { Secrets } from '../upstream/secrets.js';
 import { OwnIds } from '../upstream/own-ids.js';
 import { LastFaults, type LastFault } from '../upstream/last-faults.js';
@@ -67,6 +71,8 @@ export interface RelayOptions {
   readonly eras: EraOptions;
   /** Of backends; those that are in the store cannot be had without it. */
   readonly storedSecrets?: Pick<StoredSecrets, 'read'> | undefined;
+  /** What users have granted; without them backends that want it cannot be had. */
+  readonly userGrants?: UserGrants | undefined;
   /** What each subject uses of this process. */
   readonly accounts: Accounts;
   /** Of large answers, where others count in it too; made of the accounts unless given. */
@@ -110,6 +116,10 @@ export class Relay {
     const { http, deadlines, upstream, logger } = options;
     const log = new BackendLog(logger);
     const nowMs = (): number => deadlines.nowMs();
+    const secrets = new Secrets(upstream.secretsDirectory, nowMs, options.storedSecrets);
+    const { mode } = upstream;
+    const links = new ConnectLinks(upstream.connectUrl, new SecretKeys(upstream.secretKeys));
+    const grants = options.userGrants;
     this.#context = {
       http,
       streams: options.streams ?? http,
@@ -119,9 +129,13 @@ export class Relay {
       replies: new Notices(options.replies ?? http, deadlines, http),
       ids: new OwnIds(),
       credentials: {
-        secrets: new Secrets(upstream.secretsDirectory, nowMs, options.storedSecrets),
+        secrets,
         tokens: new Tokens({ http, deadlines }, { nowMs, random: Math.random }),
-        mode: upstream.mode,
+        users: new UserTokens(
+          { http, deadlines, secrets, mode, links, grants },
+          { nowMs: Date.now, random: Math.random },
+        ),
+        mode,
       },
       endpoints: new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
       answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,

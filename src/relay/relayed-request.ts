@@ -10,7 +10,6 @@ import {
   answer,
   answerInParts,
   answerWithStatus,
-  backendFailed,
   CANCELLED,
   errorMessage,
   methodNotFound,
@@ -23,6 +22,7 @@ import { CallerStream, type StreamOwner } from './caller-stream.js';
 import type { Exchange } from './exchange.js';
 import { metadataFor } from './passthrough.js';
 import { ModernLeg, type ModernLegOwner } from './modern-leg.js';
+import { failureOf } from './request-failure.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import { RequestInFlight } from './request-in-flight.js';
 import { callersParts } from './rewriting.js';
@@ -466,7 +466,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
   #fail(fault: UpstreamFault): void {
     const tookMs = this.#sentAtMs === 0 ? -1 : performance.now() - this.#sentAtMs;
     this.#exchange.watcher?.onOutcome('fault', fault.kind, tookMs);
-    this.#finish(errorMessage(this.#callersId, backendFailed(this.#plan.upstream.backend.name, fault)));
+    this.#finish(errorMessage(this.#callersId, failureOf(fault, this.#plan)));
   }
 
   /**

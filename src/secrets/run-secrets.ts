@@ -136,7 +136,7 @@ function refused(fault: string): Outcome {
 }
 
 function notFound(path: string): Outcome {
-  const advice = 'name another with --store-path, or a Redis with --redis-address or --redis-sentinels';
+  const advice = 'name another with --store-path, or a Redis with --redis-address';
   return { text: `switchyard: there is no embedded store in ${path}; ${advice}\n`, exitStatus: exitStatus.notFound };
 }
 

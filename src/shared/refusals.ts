@@ -13,6 +13,8 @@ export const rpcCodes = {
   internalError: -32603,
   /** MCP's, in answer to `resources/read`. */
   resourceNotFound: -32002,
+  /** MCP's of 2025-11-25: its user has to do something in a browser first. */
+  urlElicitationRequired: -32042,
   /** MCP's of 2026-07-28: headers that do not say what the body says, and a version that is not spoken. */
   headerMismatch: -32020,
   versionUnsupported: -32022,
@@ -69,8 +71,8 @@ export type RefusalCode =
   | 'directory-failed'
   | 'draining';
 
-export interface Refusal<Code extends string = RefusalCode> {
-  readonly code: Code;
+export interface Refusal {
+  readonly code: RefusalCode;
   /** HTTP status. */
   readonly status: number;
   /** What the body says, for those that say it in another form. */

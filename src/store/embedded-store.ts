@@ -47,6 +47,26 @@ export class EmbeddedStore implements Store {
     return this.#read(this.#records, key);
   }
 
+  async swapRecord(key: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean> {
+    const bytes = encodeStoreKey(key);
+    if (bytes === undefined) throw new Error('the key cannot be encoded as a store key');
+    const { values } = this.#records;
+    try {
+      const isDone = await this.#root.transaction(() => {
+        const stored = values.getBinary(bytes);
+        const isSeen = expected === undefined ? stored === undefined : stored?.equals(expected) === true;
+        if (isSeen && value === undefined) values.removeSync(bytes);
+        else if (isSeen && value !== undefined) values.putSync(bytes, value);
+        return isSeen;
+      });
+      if (isDone) await this.#root.flushed;
+      return isDone;
+    } catch (error) {
+      hearReason(error);
+      throw error;
+    }
+  }
+
   #read({ values, known: reads }: Shelf, name: string): StoreRead {
     const known = reads.get(name);
     const key = known?.key ?? encodeStoreKey(name);

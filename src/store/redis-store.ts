@@ -13,7 +13,8 @@ import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisLink } from './redis-link.js';
 import { StoreCounts } from './store-counts.js';
 import type { Store, StoreRead } from './store.js';
-import { recordKeyAt, redisKey } from './redis-record-layout.js';
+import { listKeyOf, recordKeyAt, redisKey } from './redis-record-layout.js';
+import { SWAP_SCRIPT } from './redis-record-scripts.js';
 import { encodeStoreKey, isRecordName, recordKeyOf, recordName, unencodable } from './store-key.js';
 
 /** A time in which every change was heard of. */
@@ -118,6 +119,21 @@ export class RedisStore implements Store {
     } finally {
       // The invalidation comes too, but later; and a write without an answer may have been done.
       this.forget(subject);
+    }
+  }
+
+  async swapRecord(key: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean> {
+    if (encodeStoreKey(key) === undefined) throw new Error('the key cannot be encoded as a store key');
+    if (!this.#isLive) throw new Error('Redis is not reachable');
+    const place = redisKey({ space: 'records', key });
+    const words = ['1', '0', '', '1', key, '0', encodeOptional(expected), encodeOptional(value)];
+    try {
+      return (await this.#link.run((data) => data.call('EVAL', SWAP_SCRIPT, 2, place, listKeyOf(key), ...words))) === 1;
+    } catch (error) {
+      // Not as a cause, as for a write.
+      throw new Error(`Redis did not take the record: ${messageOf(error)}`);
+    } finally {
+      this.forget(recordName(key));
     }
   }
 
@@ -271,6 +287,10 @@ function placeOf(name: string): Buffer | undefined {
 function nameOf(key: Buffer): string {
   const recordKey = key[0] === OWN_KEY ? recordKeyAt(key) : undefined;
   return recordKey === undefined ? key.toString('utf8') : recordName(recordKey);
+}
+
+function encodeOptional(value: Buffer | undefined): Buffer | string {
+  return value === undefined ? '' : Buffer.concat([Buffer.from('='), value]);
 }
 
 const OWN_KEY = 0xff;

@@ -19,6 +19,11 @@ export interface Store {
   read(subject: string): StoreRead | Promise<StoreRead>;
   /** The same of a record of the gateway's own, by its key; nothing is forgotten of these but what has changed. */
   readRecord(key: string): StoreRead | Promise<StoreRead>;
+  /**
+   * Changes such a record if it is what was seen, `undefined` for none, and says whether it was; durable when it resolves. Rejects
+   * when the store cannot do it, and then it may have been done.
+   */
+  swapRecord(key: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean>;
   /** Writes a value; resolved when it is durable in the store. Rejects when the store cannot take it. */
   write(subject: string, value: Buffer): Promise<void>;
   /**

@@ -50,6 +50,7 @@ const FAULT_REASONS = {
   'token-unavailable':
     'no access token for it: its authorization server does not answer as one; tried again in a while',
   'caller-token-missing': 'its auth exchanges the bearer token of the caller, and there is none',
+  'consent-missing': 'wants your consent first',
   'list-refused': 'list refused',
   'backend-busy': 'too many requests in flight to it',
   'backend-share-used': 'too many requests of yours in flight to it',
@@ -68,6 +69,8 @@ export interface UpstreamFault {
   readonly isUnsent: boolean;
   /** More words, of some kinds: the backend's HTTP status, the place that it redirects to, the versions that it names, the list. */
   readonly detail?: string;
+  /** Where its user can do something about it: a new address each time, for that user alone; `undefined` when there is none. */
+  readonly connect?: () => string | undefined;
   /** In place of these in the log: what callers should not see. */
   readonly logDetail?: string;
 }

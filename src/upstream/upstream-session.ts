@@ -103,7 +103,7 @@ export class UpstreamSession {
     this.subject = subject;
     this.#backend = backend;
     this.#endpoint = context.endpoints.of(backend.target);
-    this.#credentials = Credentials.of(backend.auth, backend.target.origin, subject, context.credentials);
+    this.#credentials = Credentials.of(backend.auth, backend, subject, context.credentials);
     this.#introduction = introduction;
     this.#era = era;
     this.#kept = new KeptRecord(memory);

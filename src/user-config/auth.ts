@@ -36,7 +36,24 @@ export interface TokenExchangeAuth extends OAuthClient {
 }
 
 export type OAuthAuth = ClientCredentialsAuth | TokenExchangeAuth;
-export type BackendAuth = HeadersAuth | OAuthAuth;
+
+/**
+ * What each user has granted the gateway there (authorization code with PKCE). The authorization server is the one that the
+ * backend names, unless one is named here.
+ */
+export interface UserAuth {
+  readonly type: 'oauth2-user';
+  readonly issuer?: string | undefined;
+  /** With that issuer; without one the gateway registers itself there (RFC 7591). */
+  readonly client_id?: string | undefined;
+  readonly client_secret?: SecretReference | undefined;
+  readonly client_authentication?: 'basic' | 'post' | undefined;
+  /** What is asked for: what the backend says, unless said here. */
+  readonly scope?: string | undefined;
+  readonly resource?: string | undefined;
+}
+
+export type BackendAuth = HeadersAuth | OAuthAuth | UserAuth;
 
 /** Lower-case names of the headers that it sets. */
 export function headersSetBy(auth: BackendAuth | undefined): readonly string[] {
@@ -60,7 +77,24 @@ export function isOwnHeader(lowerCaseName: string): boolean {
 
 /** What is wrong with it, in words behind the name of the member: as in `.headers must …`; `undefined` when nothing is. */
 export function authFault(auth: BackendAuth): string | undefined {
-  return auth.type === 'headers' ? headersFault(auth) : clientFault(auth);
+  if (auth.type === 'headers') return headersFault(auth);
+  return auth.type === 'oauth2-user' ? userFault(auth) : clientFault(auth);
+}
+
+function userFault({ issuer, client_id: client, client_secret: secret, ...asked }: UserAuth): string | undefined {
+  const { scope, resource } = asked;
+  for (const [name, value] of Object.entries({ issuer, client_id: client, scope, resource })) {
+    if (value !== undefined && (value === '' || value.length > limits.userAuthMemberCharsMax))
+      return `.${name} must be 1 to ${limits.userAuthMemberCharsMax} characters, or left out`;
+  }
+  if (issuer !== undefined && (!isEndpoint(issuer) || new URL(issuer).search !== ''))
+    return '.issuer must be an http or https URL without credentials, query and fragment';
+  // What a client is called, and its secret, are between it and one authorization server: no backend may name another.
+  if (client !== undefined && issuer === undefined) return '.client_id must have an issuer beside it';
+  if (secret === undefined) return undefined;
+  if (client === undefined) return '.client_secret must have a client_id beside it';
+  const fault = referenceFault(secret);
+  return fault === undefined ? undefined : `.client_secret: ${fault}`;
 }
 
 function clientFault({ token_endpoint: endpoint, client_id: client, client_secret: secret, ...asked }: OAuthAuth) {

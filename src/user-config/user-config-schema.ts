@@ -21,12 +21,13 @@ const secretSchema = z.union(
 );
 
 /** Of what is wrong with it the whole is told: nothing of it may be taken for another thing. */
-const AUTH_TYPES = 'must be headers, oauth2-client-credentials or token-exchange';
+const AUTH_TYPES = 'must be headers, oauth2-client-credentials, token-exchange or oauth2-user';
+const clientAuthentication = z.enum(['basic', 'post'], 'must be basic or post').optional();
 const oauthClient = {
   token_endpoint: text,
   client_id: text,
   client_secret: secretSchema,
-  client_authentication: z.enum(['basic', 'post'], 'must be basic or post').optional(),
+  client_authentication: clientAuthentication,
   scope: text.optional(),
   resource: text.optional(),
   audience: text.optional(),
@@ -38,6 +39,15 @@ const authSchema = z
       z.strictObject({ type: z.literal('headers'), headers: z.record(z.string(), secretSchema, 'must be an object') }),
       z.strictObject({ type: z.literal('oauth2-client-credentials'), ...oauthClient }),
       z.strictObject({ type: z.literal('token-exchange'), ...oauthClient }),
+      z.strictObject({
+        type: z.literal('oauth2-user'),
+        issuer: text.optional(),
+        client_id: text.optional(),
+        client_secret: secretSchema.optional(),
+        client_authentication: clientAuthentication,
+        scope: text.optional(),
+        resource: text.optional(),
+      }),
     ],
     {
       error: ({ code, input }) =>

@@ -21,7 +21,9 @@ import { createMessageMemories } from '../shared/message-memory.js';
 import { createLogger, subjectHash, type Logger } from '../shared/logger.js';
 import { RepeatedLog } from '../shared/repeated-log.js';
 import { SessionDirectory } from '../session-directory/session-directory.js';
+import { SecretKeys } from '../secrets/secret-keys.js';
 import { StoredSecrets } from '../secrets/stored-secrets.js';
+import { UserGrants } from '../secrets/user-grants.js';
 import { openSealedSessions } from '../store/open-sealed-sessions.js';
 import { openStore } from '../store/open-store.js';
 import type { Store } from '../store/store.js';
@@ -123,6 +125,7 @@ export class Worker {
       answers: options.answers,
       eras: options.eras,
       storedSecrets: StoredSecrets.of(store, options.upstream.secretKeys),
+      userGrants: UserGrants.of(store, new SecretKeys(options.upstream.secretKeys)),
       accounts,
       answerMemory: memories.answers,
       sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,

@@ -52,7 +52,7 @@ t.test('the store is checked as the dataplane checks it', async (t) => {
     /^--redis-tls-client-private-key: is needed/,
   ]);
   const { store } = load(['--redis-address', 'r', '--redis-mode', 'plain-text']);
-  t.match(store, { kind: 'redis', place: { host: 'r', port: 6379 }, tls: { mode: 'plain-text' } });
+  t.match(store, { kind: 'redis', host: 'r', port: 6379, tls: { mode: 'plain-text' } });
 });
 
 t.test('options of the dataplane alone are unknown, and every fault is told', async (t) => {
@@ -66,22 +66,4 @@ t.test('options of the dataplane alone are unknown, and every fault is told', as
       name,
     );
   }
-});
-
-t.test('roles come from a claim where one is named, and nothing of them is meant without', async (t) => {
-  t.notOk(load([]).token.standing);
-  const claim = ['--token-roles-claim', 'realm_access.roles'];
-  const own = { reader: ['reader'], editor: ['editor'], admin: ['admin'] };
-  t.strictSame(load(claim).token.standing, { role: ['realm_access', 'roles'], teams: undefined, roleNames: own });
-  const all = [...claim, '--token-teams-claim', 'https://a.example/teams', '--token-role-names', 'admin=x,admin=y'];
-  t.strictSame(load(all).token.standing, {
-    role: ['realm_access', 'roles'],
-    teams: ['https://a.example/teams'],
-    roleNames: { ...own, admin: ['x', 'y'] },
-  });
-  t.strictSame(faults(['--token-teams-claim', 'teams', '--token-role-names', 'admin=x']), [
-    '--token-role-names: means nothing without --token-roles-claim; give that, too',
-    '--token-teams-claim: means nothing without --token-roles-claim; give that, too',
-  ]);
-  t.match(faults(['--token-roles-claim', 'a..b']), [/^--token-roles-claim: expects the name of a claim/]);
 });

@@ -62,6 +62,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       clientAnswerTimeoutMs: 600_000,
       secretsDirectory: undefined,
       secretKeys: [],
+      connectUrl: undefined,
     },
     eras: { served: 'both', leaseIdleTimeoutMs: 300_000 },
     answers: {

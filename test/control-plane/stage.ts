@@ -46,7 +46,7 @@ export async function setStage(t: Test, options: StoreOptions, settings: StageSe
   const prober = new CredentialedProber(
     new Prober({ deadlineMs: AMPLE_MS }),
     new ProbeCredentials({
-      ...{ connectTimeoutMs: AMPLE_MS, mode: 'plain-text-or-tls', secretsDirectory: undefined },
+      ...{ connectTimeoutMs: AMPLE_MS, mode: 'plain-text-or-tls', secretsDirectory: undefined, secretKeys: [] },
       names: new Names(),
     }),
   );

@@ -90,6 +90,7 @@ const kinds = {
   'token-refused': true,
   'token-unavailable': true,
   'caller-token-missing': true,
+  'consent-missing': true,
   'list-refused': true,
   'backend-busy': true,
   'backend-share-used': true,

@@ -42,7 +42,8 @@ export class FakeRedis {
     const { port } = this.#server.address() as AddressInfo;
     return {
       kind: 'redis',
-      place: { host: '127.0.0.1', port },
+      host: '127.0.0.1',
+      port,
       username: undefined,
       password: undefined,
       tls: { mode: 'plain-text' },

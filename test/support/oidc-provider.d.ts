@@ -7,6 +7,22 @@ declare module 'oidc-provider' {
     body: unknown;
   }
 
+  interface ConsentGrant {
+    addResourceScope(resource: string, scope: string): void;
+    save(): Promise<string>;
+    destroy(): Promise<void>;
+  }
+
+  interface Interaction {
+    readonly prompt: {
+      readonly name: string;
+      readonly details: { readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> };
+    };
+    readonly params: Readonly<Record<string, string>>;
+    readonly session?: { readonly accountId: string };
+    readonly grantId?: string;
+  }
+
   export default class Provider {
     constructor(issuer: string, configuration: object);
     readonly AccessToken: new (properties: object) => {
@@ -14,6 +30,17 @@ declare module 'oidc-provider' {
       readonly expiration: number;
       save(): Promise<string>;
     };
+    readonly Grant: {
+      new (properties: object): ConsentGrant;
+      find(id: string): Promise<ConsentGrant | undefined>;
+    };
+    interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>;
+    interactionFinished(
+      request: IncomingMessage,
+      response: ServerResponse,
+      result: object,
+      options: { readonly mergeWithLastSubmission: boolean },
+    ): Promise<void>;
     readonly ResourceServer: new (identifier: string, data: object) => object;
     callback(): (request: IncomingMessage, response: ServerResponse) => void;
     registerGrantType(

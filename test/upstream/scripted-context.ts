@@ -5,6 +5,9 @@ import { Notices } from '../../src/upstream/notices.js';
 import { OwnIds } from '../../src/upstream/own-ids.js';
 import { Secrets } from '../../src/upstream/secrets.js';
 import type { OAuthSourceMeans } from '../../src/upstream/credentials/oauth-source.js';
+import { ConnectLinks } from '../../src/upstream/credentials/connect-links.js';
+import { SecretKeys } from '../../src/secrets/secret-keys.js';
+import { UserTokens } from '../../src/upstream/credentials/user-tokens.js';
 import { Tokens } from '../../src/upstream/credentials/tokens.js';
 import { Endpoints } from '../../src/upstream/reach/endpoints.js';
 import type { UpstreamContext } from '../../src/upstream/upstream-context.js';
@@ -60,6 +63,13 @@ export class ScriptedContext implements UpstreamContext {
     this.credentials = {
       secrets: new Secrets(undefined, nowMs),
       tokens: new Tokens({ http: this.http, deadlines: this.deadlines }, { nowMs, random: () => this.random }),
+      users: new UserTokens(
+        {
+          ...{ http: this.http, deadlines: this.deadlines, secrets: new Secrets(undefined, nowMs), grants: undefined },
+          ...{ mode: this.options.mode, links: new ConnectLinks(undefined, new SecretKeys([])) },
+        },
+        { nowMs, random: () => this.random },
+      ),
       mode: this.options.mode,
     };
     this.endpoints = new Endpoints({

@@ -22,7 +22,7 @@ function found(read: UserConfigRead | Promise<UserConfigRead>): CompiledUserConf
 }
 
 /** A store that answers whatever the test sets, at once or later. */
-class ScriptedStore implements Omit<Store, 'readRecord'> {
+class ScriptedStore implements Omit<Store, 'readRecord' | 'swapRecord'> {
   readonly kind = 'redis';
   answer: StoreRead | Promise<StoreRead> = { kind: 'missing' };
   readonly forgotten: string[] = [];

@@ -3,7 +3,6 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { ApiFault, ask, faultWords, type Answered } from '../api/api.js';
-import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Composition } from '../api/types.js';
 import {
@@ -13,7 +12,6 @@ import {
   differencesOf,
   type CompositionDraft,
 } from '../model/composition-draft.js';
-import { mayChange, mayMake, ownerWords } from '../model/permission.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
 import { Field } from '../parts/field.js';
@@ -34,8 +32,6 @@ function KnownComposition({ reference }: { readonly reference: string }): JSX.El
 
 function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.Element {
   const servers = useServers();
-  const caller = useCaller();
-  const isChangeable = known === undefined ? mayMake(caller) : mayChange(caller, known.value);
   const [published, setPublished] = useState(known);
   const before = useMemo(
     () => (published === undefined ? BLANK_COMPOSITION : compositionDraftOf(published.value)),
@@ -92,11 +88,6 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       }}
     >
       <h1>{published === undefined ? 'New composition' : before.name}</h1>
-      {caller !== undefined && !isChangeable && (
-        <p class="note">
-          {known === undefined ? 'Composing needs the role editor.' : `Not yours to change. ${whoseWords(known.value)}`}
-        </p>
-      )}
       <Field label="Name" value={draft.name} isRequired onChange={(name) => setDraft({ ...draft, name })} />
       <Field
         label="Description"
@@ -119,21 +110,17 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         </button>
       )}
       <div class="actions">
-        {isChangeable && (
-          <button class="main" disabled={isBusy || isOutdated || differences.length === 0}>
-            {isBusy ? 'Publishing …' : 'Publish'}
-          </button>
-        )}
+        <button class="main" disabled={isBusy || isOutdated || differences.length === 0}>
+          {isBusy ? 'Publishing …' : 'Publish'}
+        </button>
         {published !== undefined && (
           <>
             <Link class="button" href={`/playground?composition=${published.value.id}`}>
               Try it
             </Link>
-            {isChangeable && (
-              <button type="button" class="danger" onClick={() => setRemoving(true)}>
-                Delete
-              </button>
-            )}
+            <button type="button" class="danger" onClick={() => setRemoving(true)}>
+              Delete
+            </button>
           </>
         )}
       </div>
@@ -151,9 +138,4 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       )}
     </form>
   );
-}
-
-function whoseWords(composition: Composition): string {
-  const words = ownerWords(composition);
-  return words === '' ? '' : `It belongs to ${words}.`;
 }

@@ -33,6 +33,14 @@ export const upstreamOptions = {
     parse: values.parseText,
   },
   'secrets-key-file': secretsKeyFileOption,
+  'connect-url': {
+    placeholder: '<url>',
+    meaning:
+      "scheme, host and port by which users' browsers reach the control plane, where they give the consent that backends with `oauth2-user` want",
+    fallback: undefined,
+    fallbackText: 'nobody can give a consent',
+    parse: values.parsePublicUrl,
+  },
   'connect-timeout': {
     placeholder: '<duration>',
     meaning: 'how long connecting to a backend may take',

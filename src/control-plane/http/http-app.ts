@@ -1,7 +1,7 @@
 // The control plane's HTTP interface: the order of what happens to a request, from its head to its answer.
 //
 //   onRequest     security headers; Host and Origin (403), token (401), rate (429); unknown path or method (404, 405);
-//                 role (403); overload (503)
+//                 overload (503)
 //   preValidation members in camelCase
 //   validation    body (415, 413, 400), then its and the query's schemas (422)
 //   handler       registry, compositions, MCP endpoints
@@ -16,6 +16,7 @@ import type { AccessLog } from '../../observation/access-log.js';
 import type { Logger } from '../../shared/logger.js';
 import type { RequestIds } from '../../shared/request-ids.js';
 import type { AuditTrail } from '../audit.js';
+import type { Connect } from '../connect/connect.js';
 import type { ProtectedResource } from '../../shared/protected-resource.js';
 import { Admission, isPreflight } from './admission.js';
 import { answerTo, Refused } from './answered-error.js';
@@ -27,8 +28,8 @@ import { compileValidators } from './mount.js';
 import type { Operation } from './operation.js';
 import { operations } from './operations.js';
 import type { RateLimiter } from './rate-limiter.js';
-import { mountCallerRoutes } from './routes/caller-routes.js';
 import { mountCompositionRoutes, type ServedCompositions } from './routes/composition-routes.js';
+import { mountConnectRoutes } from './routes/connect-routes.js';
 import { mountConsoleRoutes } from './routes/console-routes.js';
 import { mountDocumentationRoutes } from './routes/documentation-routes.js';
 import { mountMetadataRoutes } from './routes/metadata-routes.js';
@@ -43,6 +44,8 @@ export interface HttpAppParts extends StatusParts {
   readonly registry: ServedRegistry;
   readonly compositions: ServedCompositions;
   readonly mcp: ServedMcp;
+  /** `undefined` where no server can be connected. */
+  readonly connect?: Connect | undefined;
   readonly console: Pick<ConsoleFiles, 'find'>;
   readonly hosts: HostPolicy;
   readonly tokens: TokenVerifier;
@@ -89,9 +92,9 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   app.decorate('audit', parts.audit);
 
   mountStatusRoutes(app, parts);
-  mountCallerRoutes(app);
   mountServerRoutes(app, parts.registry, parts.publicationWaitMs);
   mountCompositionRoutes(app, parts.compositions, parts.publicationWaitMs);
+  await mountConnectRoutes(app, parts.connect, parts.registry);
   mountDocumentationRoutes(app);
   mountConsoleRoutes(app, parts.console);
   mountMetadataRoutes(app, admission);
@@ -102,7 +105,6 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
 
 function letIn(app: FastifyInstance, admission: Admission): void {
   app.decorateRequest('subject', '');
-  app.decorateRequest('caller', undefined);
   app.addHook('onRequest', async (request, reply) => {
     setSecurityHeaders(reply);
     if (request.id !== '') reply.raw.setHeader('x-request-id', request.id);
@@ -110,11 +112,8 @@ function letIn(app: FastifyInstance, admission: Admission): void {
     const corsHeaders = admission.corsHeaders(request);
     for (let i = 0; i < corsHeaders.length; i += 2) reply.raw.setHeader(corsHeaders[i] ?? '', corsHeaders[i + 1] ?? '');
     if (isPreflight(request)) return reply.code(204).send();
-    const { subject, caller } = await admission.checkCaller(request, request.routeOptions.config);
-    request.subject = subject;
-    request.caller = caller;
+    request.subject = await admission.checkCaller(request, request.routeOptions.config);
     if (request.is404) throw unknownRoute(request);
-    admission.checkRole(request, request.routeOptions.config);
     admission.checkLoad(request, request.routeOptions.config);
     return undefined;
   });

@@ -2,7 +2,6 @@
 // them, and the OpenAPI document shows them. How long a name, a URL or a tag may be is told here, and judged by the
 // registry alone, so that a fault is told in its words: see `shapeOf`.
 import { limits } from '../../shared/limits.js';
-import { roles } from '../../shared/roles.js';
 import { LATEST_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -116,12 +115,18 @@ const clientCredentialsAuth = {
   additionalProperties: false,
 };
 
-const team = {
-  type: ['null', 'string'],
-  description:
-    'The team that it belongs to: its editors may change it, and so may its owner. Left out of a new one: the only team of the caller. Null: none.',
+const userAuth = {
+  properties: {
+    type: text,
+    issuer: { ...text, description: 'The authorization server; the one that the server names, unless said.' },
+    client_id: { ...text, description: 'With that issuer; the gateway registers itself there, unless said.' },
+    client_secret: secretReference,
+    client_authentication: { ...text, enum: ['basic', 'post'] },
+    scope: text,
+    resource: text,
+  },
+  additionalProperties: false,
 };
-const owner = { ...text, description: 'The subject that made it. There where roles are taken from tokens.' };
 
 const serverSaid = {
   name: {
@@ -149,10 +154,14 @@ const serverSaid = {
   auth: {
     type: ['null', 'object'],
     required: ['type'],
-    properties: { type: { type: 'string', enum: ['headers', 'oauth2-client-credentials'] } },
+    properties: { type: { type: 'string', enum: ['headers', 'oauth2-client-credentials', 'oauth2-user'] } },
     if: { properties: { type: { const: 'headers' } } },
     then: headersAuth,
-    else: clientCredentialsAuth,
+    else: {
+      if: { properties: { type: { const: 'oauth2-user' } } },
+      then: userAuth,
+      else: clientCredentialsAuth,
+    },
     description: 'What the server wants to see before it answers. Secrets are named, never given. Null takes it away.',
   },
   curation: {
@@ -161,17 +170,15 @@ const serverSaid = {
     description:
       'Another prefix, and other names, descriptions and arguments of tools and prompts, for everybody who uses the server: as a backend in a user config has them. Null takes it away.',
   },
-  team,
 };
 
 /** Of a server that an earlier version has read last the counts are not known. */
-const OPTIONAL_OF_SERVER = ['promptCount', 'resourceCount', 'templateCount', 'auth', 'curation', 'owner', 'team'];
+const OPTIONAL_OF_SERVER = ['promptCount', 'resourceCount', 'templateCount', 'auth', 'curation'];
 
 const server = exactly(
   {
     id,
     ...serverSaid,
-    owner,
     slug: { ...text, description: 'The name in the form of a path segment.' },
     status,
     reachable: { type: 'boolean', description: 'Whether the last probe reached it.' },
@@ -227,24 +234,19 @@ const compositionSaid = {
     items: { ...text, minLength: 1, maxLength: limits.storeKeyBytesMax },
     description: 'Who may use it. Left out of a new composition: the caller.',
   },
-  team,
 };
 
-const composition = exactly(
-  {
-    id: { ...id, description: 'The id of the virtual host on the dataplane, too.' },
-    ...compositionSaid,
-    owner,
-    createdAt: time,
-    updatedAt: time,
-    missingTools: {
-      type: 'array',
-      items: exactly({ server: text, tool: text }),
-      description: 'Tools that it names and cannot serve now.',
-    },
+const composition = exactly({
+  id: { ...id, description: 'The id of the virtual host on the dataplane, too.' },
+  ...compositionSaid,
+  createdAt: time,
+  updatedAt: time,
+  missingTools: {
+    type: 'array',
+    items: exactly({ server: text, tool: text }),
+    description: 'Tools that it names and cannot serve now.',
   },
-  ['owner', 'team'],
-);
+});
 
 const jsonRpcMessage = {
   type: 'object',
@@ -297,10 +299,24 @@ export const schemas = {
   ),
   Composition: composition,
   CompositionInput: inputOf(composition, compositionSaid, ['name', 'servers']),
-  Caller: exactly({
-    subject: text,
-    role: { type: ['string', 'null'], enum: [...roles, null], description: 'Null: none.' },
-    teams: { type: 'array', items: text, description: 'Their editors may change what is theirs.' },
+  ConnectionLinkInput: {
+    type: 'object',
+    properties: {
+      probes: {
+        type: 'boolean',
+        description:
+          'In the name of the control plane itself, which probes the server and shows its tools, and not of the caller.',
+      },
+    },
+    additionalProperties: false,
+  },
+  ConnectionLink: exactly({ url: { ...text, description: 'To be opened in a browser.' } }),
+  Connection: exactly({
+    server: { ...text, description: 'As it was called when it was connected.' },
+    url: text,
+    issuer: text,
+    scope: text,
+    connectedAt: time,
   }),
   Health: exactly({ status: { type: 'string', enum: ['healthy', 'unhealthy'] } }),
   Version: exactly({

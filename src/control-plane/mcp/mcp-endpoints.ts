@@ -26,6 +26,7 @@ import { Relay } from '../../relay/relay.js';
 import { shareTable } from '../../relay/share-table.js';
 import { checkTransport, type TransportHead } from '../../relay/transport.js';
 import type { StoredSecrets } from '../../secrets/stored-secrets.js';
+import type { UserGrants } from '../../secrets/user-grants.js';
 import type { Overload } from '../../process/overload.js';
 import { OverloadDoor } from '../../process/overload-door.js';
 import type { Names } from '../../names/names.js';
@@ -52,6 +53,7 @@ export interface McpEndpointsOptions {
   readonly eras: EraOptions;
   /** Of servers, in the store; without it those that want one are unavailable. */
   readonly storedSecrets?: StoredSecrets | undefined;
+  readonly userGrants?: UserGrants | undefined;
   readonly shares: ShareOptions;
   readonly connections: ConnectionOptions;
   /** Finds the addresses of servers' hosts. */
@@ -103,6 +105,7 @@ export class McpEndpoints {
       answers,
       eras,
       storedSecrets: options.storedSecrets,
+      userGrants: options.userGrants,
       accounts,
       sessionIdleTimeoutMs,
       mintSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),

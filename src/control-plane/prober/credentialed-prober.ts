@@ -24,8 +24,9 @@ export class CredentialedProber {
 
   /** As `Prober.probe`. */
   async probe({ url, transport, auth }: ProbedServer): Promise<Probe> {
-    const { origin } = new URL(url);
-    const credentials = Credentials.of(auth ?? undefined, origin, PROBER, this.#credentials);
+    const { origin, pathname, search } = new URL(url);
+    const backend = { name: '', target: { origin, path: pathname + search } };
+    const credentials = Credentials.of(auth ?? undefined, backend, PROBER, this.#credentials);
     const fault = await credentials?.refresh(NO_METADATA);
     if (fault !== undefined) return { kind: 'failed', reason: loggedReason(fault) };
     return this.#prober.probe(url, credentials?.addTo(NO_HEADERS, NO_METADATA) ?? NO_HEADERS, transport);

@@ -42,4 +42,32 @@ export const credentialLimits = {
   tokensBytesMax: 64 * MIB,
   /** of these, those that one subject needed first → it loses its oldest */
   tokensBytesPerSubjectMax: 8 * MIB,
+  /** a member of an `auth` of the type `oauth2-user` → the config, or the server, is refused */
+  userAuthMemberCharsMax: 512,
+  /** users' grants that a process knows → the others are read and opened again when they are needed */
+  grantsKnownMax: 8_192,
+  /** bytes of these → the same */
+  grantsKnownBytesMax: 32 * MIB,
+  /** users' grants of one subject in the store → the one that was granted first is removed, and asked for again when it is needed */
+  grantsPerSubjectMax: 64,
+  /** one process renews a user's grant, while others wait → another one tries */
+  grantLeaseMs: 25_000,
+  /** between two looks at the store while another process renews a grant → the next look */
+  grantPollMs: 100,
+  /** a renewed grant is tried to be stored → it is lost, and the user is asked for consent again */
+  grantSaveMsMax: 10_000,
+  /** a refresh token, and what else of a grant an authorization server chooses → no token: fault `token-unavailable` */
+  refreshTokenBytesMax: 16 * KIB,
+  /** the link by which a user gives consent is good, and the consent may take → the page says so: the call is made again */
+  connectTicketMs: 600_000,
+  /** that link's ticket: a backend with a longer URL and `auth` has none → the error has no URL */
+  connectTicketCharsMax: 7_168,
+  /** of one user and backend, links that were used in this time → a page says so, with 429 */
+  connectStartsMax: 16,
+  /** finding out where a backend's consent is given, or ending it, all of it → the page says so */
+  connectMsMax: 20_000,
+  /** an answer to that, of a backend or an authorization server → the page says so */
+  connectAnswerBytesMax: 64 * KIB,
+  /** consents begun and not ended that are looked through for old ones with each new one → the next ones look further */
+  connectsSweptMax: 32,
 } as const;

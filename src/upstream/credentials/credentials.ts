@@ -3,8 +3,10 @@
 import type { BackendAuth } from '../../user-config/auth.js';
 import type { RequestMetadata } from '../request-metadata.js';
 import type { UpstreamFault } from '../upstream-fault.js';
+import type { NamedBackend } from './connect-links.js';
 import { OAuthSource, type OAuthSourceMeans } from './oauth-source.js';
 import type { CredentialRead } from './token.js';
+import { UserSource } from './user-source.js';
 
 /** Where they come from. @param metadata of the request that is to show them. */
 interface CredentialSource {
@@ -31,16 +33,11 @@ export class Credentials {
   /** @returns `undefined` for a backend that wants none. */
   static of(
     auth: BackendAuth | undefined,
-    origin: string,
+    backend: NamedBackend,
     subject: string,
     means: OAuthSourceMeans,
   ): Credentials | undefined {
-    if (auth === undefined) return undefined;
-    return new Credentials(
-      auth.type === 'headers'
-        ? new FixedSource(() => means.secrets.headersOf(auth, origin))
-        : new OAuthSource(auth, origin, subject, means),
-    );
+    return auth && new Credentials(sourceOf(auth, backend, subject, means));
   }
 
   private constructor(source: CredentialSource) {
@@ -71,6 +68,18 @@ export class Credentials {
   refuse(metadata: RequestMetadata): boolean {
     return this.#source.refuse(this.#source.current(metadata));
   }
+}
+
+function sourceOf(
+  auth: BackendAuth,
+  backend: NamedBackend,
+  subject: string,
+  means: OAuthSourceMeans,
+): CredentialSource {
+  const { origin } = backend.target;
+  if (auth.type === 'headers') return new FixedSource(() => means.secrets.headersOf(auth, origin));
+  if (auth.type === 'oauth2-user') return new UserSource(auth, backend, subject, means.users);
+  return new OAuthSource(auth, origin, subject, means);
 }
 
 /** Headers whose values are secrets. */

@@ -7,10 +7,13 @@ import type { Secrets } from '../secrets.js';
 import { upstreamFault } from '../upstream-fault.js';
 import type { CredentialRead, Token } from './token.js';
 import type { Tokens } from './tokens.js';
+import type { UserTokens } from './user-tokens.js';
 
 export interface OAuthSourceMeans {
   readonly secrets: Secrets;
   readonly tokens: Tokens;
+  /** Of what users have granted. */
+  readonly users: UserTokens;
   readonly mode: UpstreamOptions['mode'];
 }
 

@@ -31,11 +31,11 @@ export async function requestToken(
   try {
     return issuedToken(await ask(means, subject, request));
   } catch (error) {
-    return faultOf(error);
+    return tokenFaultOf(error);
   }
 }
 
-interface TokenAnswer {
+export interface TokenAnswer {
   readonly access_token: string;
   readonly token_type: string;
   readonly expires_in?: number | undefined;
@@ -82,7 +82,7 @@ function parametersOf(auth: OAuthAuth, callerToken: string): URLSearchParams {
   return parameters;
 }
 
-function issuedToken({
+export function issuedToken({
   access_token: token,
   token_type: type,
   expires_in: seconds,
@@ -99,7 +99,7 @@ function issuedToken({
 }
 
 /** Of the library's errors nothing is told but the code: their causes carry what the server said. */
-function faultOf(error: unknown): UpstreamFault {
+export function tokenFaultOf(error: unknown): UpstreamFault {
   if (error instanceof OAuthFetchError) {
     const { fault } = error;
     // Of the words for the two the other ones say that it is the backend.
@@ -116,6 +116,6 @@ function faultOf(error: unknown): UpstreamFault {
   return unavailable('(its answer is not that of a token endpoint)');
 }
 
-function unavailable(logDetail: string): UpstreamFault {
+export function unavailable(logDetail: string): UpstreamFault {
   return { ...upstreamFault('token-unavailable', true), logDetail };
 }

@@ -43,7 +43,7 @@ async function open(t: Test, options: StoreOptions, settings: RegistrySettings =
   const prober = new CredentialedProber(
     new Prober({ deadlineMs: settings.deadlineMs ?? AMPLE_MS }),
     new ProbeCredentials({
-      ...{ connectTimeoutMs: AMPLE_MS, mode: 'plain-text-or-tls', secretsDirectory: undefined },
+      ...{ connectTimeoutMs: AMPLE_MS, mode: 'plain-text-or-tls', secretsDirectory: undefined, secretKeys: [] },
       names: new Names(),
     }),
   );

@@ -140,7 +140,7 @@ export const upstreamMutants: readonly Mutant[] = [
       },
       {
         slip: 'a backend that is missing from a list is not named',
-        text: 'unavailable.push({ backend: backend.name, reason: faultReason(fault) });',
+        text: 'unavailable.push(missingBackend(backend.name, fault));',
         becomes: 'void fault;',
       },
     ],

@@ -21,7 +21,7 @@ async function bearer(request: Partial<TokenRequest> = {}): Promise<string> {
   return `Bearer ${await mint({ sub: 'alice', algorithm: 'HS256', key: SECRET, ...request })}`;
 }
 
-class ScriptedStore implements Omit<Store, 'readRecord'> {
+class ScriptedStore implements Omit<Store, 'readRecord' | 'swapRecord'> {
   readonly kind = 'embedded';
   readonly subjects: string[] = [];
   answer: StoreRead | Promise<StoreRead> = CONFIG;

@@ -26,7 +26,7 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
 
   mount(app, operations.createComposition, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    const composition = await compositions.create(inputOf(request), request.subject, wait, note, request.caller);
+    const composition = await compositions.create(inputOf(request), request.subject, wait, note);
     tellUnpublished(reply, wait);
     reply.header('location', `/compositions/${composition.id}`).header('etag', compositionTag(composition));
     return composition;
@@ -44,8 +44,7 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
     const wait = new PublicationWait(waitMs);
     const reference = referenceOf(request);
     const condition = conditionOf(request);
-    const { subject, caller } = request;
-    const composition = await compositions.replace(reference, inputOf(request), subject, wait, note, condition, caller);
+    const composition = await compositions.replace(reference, inputOf(request), request.subject, wait, note, condition);
     tellUnpublished(reply, wait);
     reply.header('etag', compositionTag(composition));
     return composition;
@@ -53,7 +52,7 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
 
   mount(app, operations.removeComposition, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    await compositions.remove(referenceOf(request), wait, note, conditionOf(request), request.caller);
+    await compositions.remove(referenceOf(request), wait, note, conditionOf(request));
     tellUnpublished(reply, wait);
   });
 }
@@ -64,6 +63,6 @@ function referenceOf({ params }: FastifyRequest): string {
 
 /** The schema has seen to the types; what else a composition has is not people's to say. */
 function inputOf({ body }: FastifyRequest): CompositionInput {
-  const { name, description, servers, subjects, team } = body as CompositionInput;
-  return { name, description, servers, subjects, team };
+  const { name, description, servers, subjects } = body as CompositionInput;
+  return { name, description, servers, subjects };
 }

@@ -1,0 +1,125 @@
+// Requests to backends and authorization servers on behalf of a user who stands before the consent page: to no refused address,
+// without redirects, under one deadline and so many bytes each. Cold.
+import { once } from 'node:events';
+import { request as requestHttp, type IncomingMessage } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { UpstreamOptions } from '../../config/dataplane-options.js';
+import { guardedLookupOf } from '../../names/guarded-lookup.js';
+import type { Names } from '../../names/names.js';
+import { limits } from '../../shared/limits.js';
+import { ConnectFault } from './connect-fault.js';
+
+export interface ConnectFetchMeans {
+  readonly names: Names;
+  readonly mode: UpstreamOptions['mode'];
+}
+
+interface Asked {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: URLSearchParams | string | undefined | null;
+}
+
+/** What an answer's head says. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly challenge: string;
+}
+
+export class ConnectFetch {
+  readonly #means: ConnectFetchMeans;
+  readonly #subject: string;
+  readonly #signal = AbortSignal.timeout(limits.connectMsMax);
+
+  /** Good for one step of one consent. @param subject whose share of look-ups it is. */
+  constructor(means: ConnectFetchMeans, subject: string) {
+    this.#means = means;
+    this.#subject = subject;
+  }
+
+  /** As the OAuth library makes its requests. */
+  readonly fetch = async (url: string | URL, asked: Asked = {}): Promise<Response> => {
+    const answer = await this.#ask(new URL(url), asked);
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    try {
+      for await (const piece of answer as AsyncIterable<Buffer>) {
+        bytes += piece.length;
+        if (bytes > limits.connectAnswerBytesMax) throw new ConnectFault(502, 'A server’s answer is too large.');
+        pieces.push(piece);
+      }
+    } catch (error) {
+      throw faultOf(error);
+    } finally {
+      answer.destroy();
+    }
+    const status = answer.statusCode ?? 0;
+    if (status < 200 || status > 599) throw new ConnectFault(502, 'A server’s answer is not HTTP as it should be.');
+    const type = answer.headers['content-type'] ?? '';
+    const isBodiless = status === 204 || status === 205 || status === 304;
+    return new Response(isBodiless ? null : Buffer.concat(pieces), { status, headers: { 'content-type': type } });
+  };
+
+  /** An answer's head alone: what follows may have no end. */
+  async head(url: URL, asked: Asked): Promise<AnswerHead> {
+    const answer = await this.#ask(url, asked);
+    answer.destroy();
+    const challenge = answer.headers['www-authenticate'] ?? '';
+    return { status: answer.statusCode ?? 0, challenge: challenge.slice(0, limits.upstreamRefusalBytesMax) };
+  }
+
+  /** JSON's object under this address; `undefined` where there is none. */
+  async object(url: URL): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const response = await this.fetch(url, { headers: { accept: 'application/json' } });
+    if (response.status !== 200) return undefined;
+    try {
+      const value: unknown = JSON.parse(await response.text());
+      return typeof value === 'object' && value !== null && !Array.isArray(value)
+        ? (value as Readonly<Record<string, unknown>>)
+        : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #ask(url: URL, { method = 'GET', headers = {}, body }: Asked): Promise<IncomingMessage> {
+    this.check(url);
+    const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
+      ...{ method, headers, agent: false, signal: this.#signal },
+      lookup: guardedLookupOf(this.#means.names, this.#subject),
+      maxHeaderSize: limits.upstreamHeaderBytesMax,
+    });
+    request.end(body === undefined || body === null ? undefined : String(body));
+    try {
+      const [answer] = (await once(request, 'response')) as [IncomingMessage];
+      return answer;
+    } catch (error) {
+      throw faultOf(error);
+    } finally {
+      // What goes wrong from here on is told to the reader of the answer, too.
+      request.on('error', () => {});
+    }
+  }
+
+  /** Throws for what must not be connected to. What a name stands for is judged at the connection. */
+  check(url: URL): void {
+    if (!/^https?:$/.test(url.protocol))
+      throw new ConnectFault(502, 'A server names an address that is not http or https.');
+    if (url.protocol === 'http:' && this.#means.mode === 'tls-only')
+      throw new ConnectFault(
+        502,
+        'A server names an http address, which --upstream-connection-mode plain-text-or-tls allows.',
+      );
+    if (this.#means.names.guard.obstacleOfHost(url.hostname) !== undefined)
+      throw new ConnectFault(502, 'A server names an address that is not allowed.');
+  }
+}
+
+function faultOf(error: unknown): ConnectFault {
+  if (error instanceof ConnectFault) return error;
+  const { code = '', name = '' } = error as NodeJS.ErrnoException;
+  if (name === 'AbortError' || name === 'TimeoutError')
+    return new ConnectFault(504, 'A server did not answer in time: try again later.');
+  if (code.startsWith('ADDRESS_')) return new ConnectFault(502, 'A server names an address that is not allowed.');
+  return new ConnectFault(502, 'A server cannot be reached: try again later.', { cause: error });
+}

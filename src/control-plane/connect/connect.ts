@@ -1,0 +1,272 @@
+// How a user connects a backend: from the link that a plane has given, by way of the backend's authorization server, to the
+// grant in the store (RFC 6749 with PKCE, RFC 8707, RFC 9207). Who may do so is in the link's ticket, which is good for one start; what
+// comes back must come to the browser that started, once, and soon. Cold.
+import { createHash, randomBytes } from 'node:crypto';
+import { openTicket, type ConnectTicket } from '../../secrets/connect-ticket.js';
+import type { SecretKeys } from '../../secrets/secret-keys.js';
+import { openText, sealText } from '../../secrets/sealed-text.js';
+import { grantsOf, type GrantClient, type UserGrant, type UserGrants } from '../../secrets/user-grants.js';
+import { limits } from '../../shared/limits.js';
+import type { Logger } from '../../shared/logger.js';
+import type { RecordStore } from '../../store/record-store.js';
+import { retrySwap } from '../../store/retry-swap.js';
+import { ConnectLinks } from '../../upstream/credentials/connect-links.js';
+import { authenticationOf, clientAuth, renewedGrant, userGrantKey } from '../../upstream/credentials/user-refresh.js';
+import type { Secrets } from '../../upstream/secrets.js';
+import type { UserAuth } from '../../user-config/auth.js';
+import { ConnectFault } from './connect-fault.js';
+import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';
+import { ConnectRecords, type BegunConsent } from './connect-records.js';
+import { discover, type Discovered } from './discovery.js';
+import { RegisteredClients } from './registered-clients.js';
+
+export interface ConnectOptions extends ConnectFetchMeans {
+  /** Scheme, host and port of this control plane for browsers. */
+  readonly connectUrl: string;
+  readonly keys: SecretKeys;
+  readonly records: RecordStore;
+  readonly grants: UserGrants;
+  readonly secrets: Secrets;
+  readonly logger: Logger;
+}
+
+export type Ticket = ConnectTicket<UserAuth>;
+
+/** What the page shows. */
+export interface ConsentPreview extends Discovered {
+  readonly ticket: Ticket;
+}
+
+/** What a user has granted, without what it is good for. */
+export interface Connection {
+  readonly server: string;
+  readonly url: string;
+  readonly issuer: string;
+  readonly scope: string;
+  readonly connectedAt: string;
+}
+
+export const CALLBACK_PATH = '/connect/callback';
+
+const STATE_USE = 'connect state';
+const NONCE_BYTES = 32;
+const STATE_CHARS_MAX = 1_024;
+
+export class Connect {
+  readonly #options: ConnectOptions;
+  readonly #begun: ConnectRecords;
+  readonly #clients: RegisteredClients;
+  readonly links: ConnectLinks;
+
+  constructor(options: ConnectOptions) {
+    const { records, keys, connectUrl } = options;
+    this.#options = options;
+    this.#begun = new ConnectRecords(records, keys);
+    this.#clients = new RegisteredClients(records, keys);
+    this.links = new ConnectLinks(connectUrl, keys);
+  }
+
+  get isTls(): boolean {
+    return this.#options.connectUrl.startsWith('https:');
+  }
+
+  /** Rejects with a `ConnectFault`, here and below. @param server as the link's path has it. */
+  async preview(server: string, ticketText: string): Promise<ConsentPreview> {
+    const ticket = this.#ticketOf(server, ticketText);
+    return { ticket, ...(await discover(this.#fetchFor(ticket), ticket, ticket.auth)) };
+  }
+
+  /** @param browser known to nobody else. @returns where it goes on: at the authorization server. */
+  async begin(server: string, ticketText: string, browser: string): Promise<string> {
+    const ticket = this.#ticketOf(server, ticketText);
+    const { subject, backendName, origin, path, auth } = ticket;
+    const fetch = this.#fetchFor(ticket);
+    const found = await discover(fetch, ticket, auth);
+    const client = await this.#clientFor(fetch, ticket, found);
+    const oauth = await import('oauth4webapi');
+    const verifier = oauth.generateRandomCodeVerifier();
+    const nonce = randomBytes(NONCE_BYTES).toString('base64url');
+    const grantKey = userGrantKey(auth, ticket, subject);
+    const nowMs = Date.now();
+    const untilMs = nowMs + limits.connectTicketMs;
+    const said = { ...{ nonce, browser: hashOf(browser), grantKey, subject, backendName, origin, path, auth }, client };
+    await this.#begun.begin(ticket.id, { ...found, ...said, verifier, untilMs }, nowMs);
+    const address = new URL(found.server.authorization_endpoint);
+    const parameters = {
+      ...{ response_type: 'code', client_id: client.id, redirect_uri: this.#redirectUri },
+      ...{ code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+      ...{ state: this.#stateOf(grantKey, nonce), resource: found.resource },
+      ...(found.scope !== '' && { scope: found.scope }),
+    };
+    for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
+    return address.href;
+  }
+
+  /** @param query of the address that the authorization server has sent the browser to. @returns the backend's name. */
+  async end(query: URLSearchParams, browser: string): Promise<string> {
+    const begun = await this.#takeBegun(query.get('state') ?? '', browser);
+    const fetch = new ConnectFetch(this.#options, begun.subject);
+    const oauth = await import('oauth4webapi');
+    const { client } = begun;
+    const server = { ...begun.server };
+    const named = { client_id: client.id };
+    const secret = await this.#secretOf(begun);
+    const issuedAtMs = Date.now();
+    try {
+      const parameters = oauth.validateAuthResponse(server, named, query, query.get('state') ?? '');
+      const answer = await oauth.authorizationCodeGrantRequest(
+        server,
+        named,
+        await clientAuth(client.authentication, secret),
+        parameters,
+        this.#redirectUri,
+        begun.verifier,
+        {
+          additionalParameters: { resource: begun.resource },
+          [oauth.customFetch]: fetch.fetch,
+          [oauth.allowInsecureRequests]: true,
+        },
+      );
+      const issued = renewedGrant(await oauth.processAuthorizationCodeResponse(server, named, answer), issuedAtMs);
+      if ('kind' in issued) throw new ConnectFault(502, 'The authorization server gave no token that can be used.');
+      await this.#save(begun, { ...issued, issuedAtMs });
+    } catch (error) {
+      throw await this.#faultOf(error, begun);
+    }
+    this.#options.logger.info({ backend: begun.backendName }, 'a user has connected a backend');
+    return begun.backendName;
+  }
+
+  async list(subject: string): Promise<Connection[]> {
+    return (await this.#grantsOf(subject)).map(({ grant }) => ({
+      server: grant.backendName,
+      url: grant.backendUrl,
+      issuer: grant.issuer,
+      scope: grant.scope,
+      connectedAt: new Date(grant.grantedAtMs).toISOString(),
+    }));
+  }
+
+  /** @returns false when there was nothing of this name. */
+  async disconnect(subject: string, server: string): Promise<boolean> {
+    const grants = (await this.#grantsOf(subject)).filter(({ grant }) => grant.backendName === server);
+    for (const { key } of grants) {
+      await retrySwap(async () => {
+        const seen = await this.#options.records.read({ space: 'records', key });
+        return seen === undefined || (await this.#options.grants.remove(key, seen)) || undefined;
+      });
+    }
+    return grants.length > 0;
+  }
+
+  #ticketOf(server: string, text: string): Ticket {
+    const reading = openTicket<UserAuth>(this.#options.keys, text, Date.now());
+    if (reading.kind === 'failed') {
+      const isOld = reading.reason === 'expired';
+      throw new ConnectFault(isOld ? 410 : 400, isOld ? 'This link is too old.' : 'This link is not right.');
+    }
+    if (reading.ticket.backendName !== server) throw new ConnectFault(400, 'This link is not right.');
+    return reading.ticket;
+  }
+
+  #fetchFor({ subject }: Ticket): ConnectFetch {
+    return new ConnectFetch(this.#options, subject);
+  }
+
+  get #redirectUri(): string {
+    return this.#options.connectUrl + CALLBACK_PATH;
+  }
+
+  async #clientFor(fetch: ConnectFetch, { auth, ...target }: Ticket, { server }: Discovered): Promise<GrantClient> {
+    if (auth.client_id !== undefined) return { id: auth.client_id, authentication: authenticationOf(auth) };
+    return this.#clients.find(fetch, target, server, this.#redirectUri);
+  }
+
+  async #secretOf({ auth, client, server, origin }: BegunConsent): Promise<string | undefined> {
+    if (auth.client_secret === undefined) return client.secret;
+    const { origin: endpointOrigin } = new URL(server.token_endpoint);
+    const text = await this.#options.secrets.textOf(auth.client_secret, endpointOrigin, origin);
+    if (typeof text === 'string') return text;
+    throw new ConnectFault(
+      503,
+      'The gateway’s secret for the authorization server cannot be used: tell whoever runs it.',
+    );
+  }
+
+  #stateOf(grantKey: string, nonce: string): string {
+    const { first } = this.#options.keys;
+    if (first === undefined) throw new Error('there is no key to seal with');
+    return sealText(first, STATE_USE, JSON.stringify([grantKey, nonce])).toString('base64url');
+  }
+
+  async #takeBegun(state: string, browser: string): Promise<BegunConsent> {
+    const opened =
+      state.length <= STATE_CHARS_MAX
+        ? openText(this.#options.keys, STATE_USE, Buffer.from(state, 'base64url'))
+        : undefined;
+    if (opened?.kind !== 'opened') throw new ConnectFault(400, 'Nothing was begun that this could end.');
+    const [grantKey, nonce] = JSON.parse(opened.text) as [string, string];
+    const begun = await this.#begun.end(grantKey, nonce, Date.now());
+    if (begun === undefined) throw new ConnectFault(410, 'This was ended already, or begun too long ago.');
+    if (hashOf(browser) !== begun.browser)
+      throw new ConnectFault(403, 'This was begun in another browser: nothing was connected.');
+    return begun;
+  }
+
+  async #save(
+    begun: BegunConsent,
+    issued: Pick<UserGrant, 'accessToken' | 'refreshToken' | 'expiresAtMs' | 'issuedAtMs'>,
+  ) {
+    const { grantKey: key, subject, backendName, origin, path, server, client, resource, scope } = begun;
+    const { grants, records } = this.#options;
+    const grant: UserGrant = {
+      ...{ subject, backendName, backendUrl: origin + path, client, resource, scope },
+      ...{ issuer: server.issuer, tokenEndpoint: server.token_endpoint, grantedAtMs: issued.issuedAtMs },
+      ...issued,
+    };
+    await retrySwap(async () => grants.replace(key, await records.read({ space: 'records', key }), grant));
+    const all = await this.#grantsOf(subject);
+    const oldest = all.sort((one, other) => one.grant.grantedAtMs - other.grant.grantedAtMs);
+    for (const { key: old, bytes } of oldest.slice(0, -limits.grantsPerSubjectMax)) await grants.remove(old, bytes);
+  }
+
+  async #grantsOf(subject: string) {
+    const { records, grants } = this.#options;
+    // Those of one who is at the bound, and what others of its consents add meanwhile.
+    const keys = await records.listKeys(grantsOf(subject), '', 2 * limits.grantsPerSubjectMax);
+    const values = await records.readMany(keys);
+    return keys.flatMap((key, index) => {
+      const bytes = values[index];
+      const read = bytes && grants.open(key, bytes);
+      return read?.kind === 'found' ? [{ key, bytes: read.bytes, grant: read.grant }] : [];
+    });
+  }
+
+  /** Of what an authorization server says nothing is told but a code. */
+  async #faultOf(error: unknown, { auth, origin, path, client }: BegunConsent): Promise<unknown> {
+    if (error instanceof ConnectFault) return error;
+    const { error: code, name } = error as { readonly error?: unknown; readonly name?: string };
+    if (code === 'access_denied')
+      return new ConnectFault(403, 'You have not given the consent: nothing was connected.');
+    if (code === 'invalid_client' && auth.client_id === undefined) await this.#clients.forget({ origin, path }, client);
+    const told = typeof code === 'string' && /^[a-z_]{1,40}$/.test(code) ? ` (${code})` : '';
+    const isOAuth = told !== '' || OAUTH_ERRORS.has(name ?? '');
+    return isOAuth
+      ? new ConnectFault(
+          502,
+          `The authorization server did not give what it should have${told}: nothing was connected.`,
+        )
+      : error;
+  }
+}
+
+const OAUTH_ERRORS: ReadonlySet<string> = new Set([
+  'OperationProcessingError',
+  'ResponseBodyError',
+  'AuthorizationResponseError',
+  'WWWAuthenticateChallengeError',
+]);
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}

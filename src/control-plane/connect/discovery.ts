@@ -1,0 +1,143 @@
+// Where a backend's users give their consent, and to what: found as its challenge, its metadata as a protected resource (RFC 9728)
+// and its authorization server's metadata (RFC 8414, OpenID Connect Discovery) say it. Nothing of it is believed that could
+// have the user give a consent for another place, and show the backend what comes of it. Cold.
+import { PROGRAM_VERSION } from '../../shared/program-version.js';
+import { limits } from '../../shared/limits.js';
+import type { UserAuth } from '../../user-config/auth.js';
+import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import { ConnectFault } from './connect-fault.js';
+import type { ConnectFetch } from './connect-fetch.js';
+
+export interface AuthorizationServer {
+  readonly issuer: string;
+  readonly authorization_endpoint: string;
+  readonly token_endpoint: string;
+  readonly registration_endpoint?: string;
+  readonly token_endpoint_auth_methods_supported?: string[];
+  readonly authorization_response_iss_parameter_supported?: boolean;
+}
+
+export interface Discovered {
+  readonly server: AuthorizationServer;
+  readonly resource: string;
+  /** `''`: what the authorization server gives unasked. */
+  readonly scope: string;
+}
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+/** Rejects with a `ConnectFault`. */
+export async function discover(fetch: ConnectFetch, target: UpstreamTarget, auth: UserAuth): Promise<Discovered> {
+  const backend = new URL(target.origin + target.path);
+  const challenge = await challengeOf(fetch, backend);
+  const metadata = await resourceMetadata(fetch, backend, challenge);
+  const resource = auth.resource ?? textIn(metadata, 'resource') ?? backend.href;
+  const [named] = textsIn(metadata, 'authorization_servers');
+  // Servers of before RFC 9728 are their own.
+  const issuer = auth.issuer ?? named ?? backend.origin;
+  const server = await serverMetadata(fetch, issuer);
+  const scope = auth.scope ?? parameterIn(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
+  if (scope.length > limits.oauthMemberCharsMax || resource.length > limits.oauthMemberCharsMax)
+    throw new ConnectFault(502, 'The backend asks for more than a consent can be about.');
+  return { server, resource, scope };
+}
+
+async function challengeOf(fetch: ConnectFetch, backend: URL): Promise<string> {
+  const clientInfo = { name: 'switchyard', version: PROGRAM_VERSION };
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+  const { status, challenge } = await fetch.head(backend, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
+  });
+  return status === 401 ? challenge : '';
+}
+
+function parameterIn(challenge: string, name: 'resource_metadata' | 'scope'): string | undefined {
+  const [, quoted, bare] = new RegExp(`[\\s,]${name}=(?:"([^"\\\\]*)"|([^\\s,"]+))`).exec(challenge) ?? [];
+  const value = quoted ?? bare;
+  return value === '' ? undefined : value;
+}
+
+async function resourceMetadata(fetch: ConnectFetch, backend: URL, challenge: string): Promise<Metadata | undefined> {
+  const named = parameterIn(challenge, 'resource_metadata');
+  const path = backend.pathname === '/' ? '' : backend.pathname;
+  const places = [`${backend.origin}${WELL_KNOWN_RESOURCE}${path}`, `${backend.origin}${WELL_KNOWN_RESOURCE}`];
+  if (named !== undefined) places.unshift(named);
+  for (const place of new Set(places)) {
+    if (!URL.canParse(place)) continue;
+    const metadata = await fetch.object(new URL(place));
+    if (metadata === undefined) continue;
+    checkResource(textIn(metadata, 'resource'), backend);
+    return metadata;
+  }
+  return undefined;
+}
+
+/** A backend that names another's resource would be shown what is good there. */
+function checkResource(resource: string | undefined, backend: URL): void {
+  const url = resource !== undefined && URL.canParse(resource) ? new URL(resource) : undefined;
+  const path = url?.pathname.replace(/\/$/, '') ?? '';
+  const isWithin = backend.pathname === path || backend.pathname.startsWith(`${path}/`);
+  if (url?.origin !== backend.origin || !isWithin)
+    throw new ConnectFault(502, 'The backend names a resource that is not its own: no consent can be given to it.');
+}
+
+async function serverMetadata(fetch: ConnectFetch, issuer: string): Promise<AuthorizationServer> {
+  if (!URL.canParse(issuer) || issuer.length > limits.oauthMemberCharsMax)
+    throw new ConnectFault(502, 'The backend names no authorization server.');
+  fetch.check(new URL(issuer));
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, '');
+  const places = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ];
+  for (const place of new Set(places)) {
+    const metadata = await fetch.object(new URL(place));
+    if (metadata !== undefined) return checkedServer(fetch, metadata, issuer);
+  }
+  throw new ConnectFault(502, 'The backend’s authorization server says nothing of itself.');
+}
+
+function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string): AuthorizationServer {
+  const named = textIn(metadata, 'issuer') ?? '';
+  if (named.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
+    throw new ConnectFault(502, 'The authorization server says that it is another one.');
+  // Without it a code that was caught on its way could be used by who caught it.
+  if (!textsIn(metadata, 'code_challenge_methods_supported').includes('S256'))
+    throw new ConnectFault(502, 'The authorization server does not take PKCE with S256.');
+  const registration = textIn(metadata, 'registration_endpoint');
+  const methods = textsIn(metadata, 'token_endpoint_auth_methods_supported');
+  return {
+    issuer: named,
+    authorization_endpoint: endpointIn(fetch, metadata, 'authorization_endpoint'),
+    token_endpoint: endpointIn(fetch, metadata, 'token_endpoint'),
+    ...(registration !== undefined && { registration_endpoint: endpointIn(fetch, metadata, 'registration_endpoint') }),
+    ...(methods.length > 0 && { token_endpoint_auth_methods_supported: methods }),
+    ...(metadata['authorization_response_iss_parameter_supported'] === true && {
+      authorization_response_iss_parameter_supported: true,
+    }),
+  };
+}
+
+function endpointIn(fetch: ConnectFetch, metadata: Metadata, name: string): string {
+  const text = textIn(metadata, name) ?? '';
+  if (!URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
+    throw new ConnectFault(502, 'The authorization server does not say where it is asked.');
+  fetch.check(new URL(text));
+  return text;
+}
+
+function textIn(metadata: Metadata | undefined, name: string): string | undefined {
+  const value = metadata?.[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+function textsIn(metadata: Metadata | undefined, name: string): string[] {
+  const value = metadata?.[name];
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+}
+
+const WELL_KNOWN_RESOURCE = '/.well-known/oauth-protected-resource';

@@ -1,0 +1,114 @@
+// The gateway as authorization servers know it where nobody has told them of it: it registers itself (RFC 7591), once for each
+// backend, and keeps what comes of it sealed in the store. Cold.
+import type { SecretKeys } from '../../secrets/secret-keys.js';
+import { openText, sealText } from '../../secrets/sealed-text.js';
+import { hashOf, type ClientAuthentication, type GrantClient } from '../../secrets/user-grants.js';
+import { limits } from '../../shared/limits.js';
+import { isSecretValue } from '../../shared/secret-name.js';
+import type { RecordKey, RecordStore } from '../../store/record-store.js';
+import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import { ConnectFault } from './connect-fault.js';
+import type { ConnectFetch } from './connect-fetch.js';
+import type { AuthorizationServer } from './discovery.js';
+
+interface RegisteredClient {
+  readonly issuer: string;
+  readonly redirectUri: string;
+  readonly client: GrantClient;
+  /** Of the wall clock; 0: never. */
+  readonly untilMs: number;
+}
+
+const METHODS: Readonly<Record<string, ClientAuthentication>> = {
+  none: 'none',
+  client_secret_basic: 'basic',
+  client_secret_post: 'post',
+};
+
+export class RegisteredClients {
+  readonly #records: RecordStore;
+  readonly #keys: SecretKeys;
+
+  constructor(records: RecordStore, keys: SecretKeys) {
+    this.#records = records;
+    this.#keys = keys;
+  }
+
+  /** Rejects with a `ConnectFault`. */
+  async find(
+    fetch: ConnectFetch,
+    { origin, path }: UpstreamTarget,
+    server: AuthorizationServer,
+    redirectUri: string,
+  ): Promise<GrantClient> {
+    const key: RecordKey = { space: 'records', key: `clients/${hashOf([origin, path])}` };
+    const expected = await this.#records.read(key);
+    const known = expected && this.#open(key, expected);
+    const isSame = known?.issuer === server.issuer && known.redirectUri === redirectUri;
+    if (known !== undefined && isSame && (known.untilMs === 0 || Date.now() < known.untilMs)) return known.client;
+    const registered = await register(fetch, server, redirectUri);
+    const { first } = this.#keys;
+    const text = JSON.stringify(registered);
+    // Who was faster has another one, which is as good.
+    if (first !== undefined) await this.#records.swap([{ ...key, expected, value: sealText(first, key.key, text) }]);
+    return registered.client;
+  }
+
+  /** The authorization server does not know it any more. */
+  async forget({ origin, path }: UpstreamTarget, client: GrantClient): Promise<void> {
+    const key: RecordKey = { space: 'records', key: `clients/${hashOf([origin, path])}` };
+    const expected = await this.#records.read(key);
+    const known = expected && this.#open(key, expected);
+    if (expected !== undefined && known?.client.id === client.id)
+      await this.#records.swap([{ ...key, expected, value: undefined }]);
+  }
+
+  #open({ key }: RecordKey, bytes: Buffer): RegisteredClient | undefined {
+    const opened = openText(this.#keys, key, bytes);
+    return opened.kind === 'opened' ? (JSON.parse(opened.text) as RegisteredClient) : undefined;
+  }
+}
+
+async function register(
+  fetch: ConnectFetch,
+  server: AuthorizationServer,
+  redirectUri: string,
+): Promise<RegisteredClient> {
+  if (server.registration_endpoint === undefined) throw new ConnectFault(502, NOT_REGISTERED);
+  const oauth = await import('oauth4webapi');
+  const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+  // A secret more to keep is of no use beside PKCE.
+  const method = Object.keys(METHODS).find((each) => supported.includes(each));
+  if (method === undefined)
+    throw new ConnectFault(502, 'The authorization server wants clients to show what the gateway cannot.');
+  const { issuer, registration_endpoint: endpoint } = server;
+  const answer = await oauth.dynamicClientRegistrationRequest(
+    { issuer, registration_endpoint: endpoint },
+    {
+      client_name: 'Switchyard',
+      redirect_uris: [redirectUri],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: method,
+    },
+    { [oauth.customFetch]: fetch.fetch, [oauth.allowInsecureRequests]: true },
+  );
+  const said = await oauth.processDynamicClientRegistrationResponse(answer).catch(() => {
+    throw new ConnectFault(502, NOT_REGISTERED);
+  });
+  const { client_id: id, client_secret: secret, client_secret_expires_at: expiresAt } = said;
+  const agreed = said.token_endpoint_auth_method;
+  const authentication = METHODS[typeof agreed === 'string' ? agreed : method] ?? 'basic';
+  if (id.length > limits.oauthMemberCharsMax) throw new ConnectFault(502, NOT_REGISTERED);
+  const client = { id, authentication, ...(authentication !== 'none' && { secret: usableSecret(secret) }) };
+  const untilMs = typeof expiresAt === 'number' && authentication !== 'none' ? expiresAt * 1_000 : 0;
+  return { issuer, redirectUri, client, untilMs };
+}
+
+function usableSecret(secret: unknown): string {
+  if (typeof secret === 'string' && isSecretValue(secret) && secret.length <= limits.oauthMemberCharsMax) return secret;
+  throw new ConnectFault(502, NOT_REGISTERED);
+}
+
+const NOT_REGISTERED =
+  'The authorization server does not let the gateway register itself: whoever runs the gateway names a client in the backend’s auth.';

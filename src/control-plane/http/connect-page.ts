@@ -1,0 +1,104 @@
+// The pages before which a user stands who connects a backend: what will be granted, to whom, and how it ended. They run no
+// script, and everything that others have written is text in them. Cold.
+import { createHash } from 'node:crypto';
+import type { ConsentPreview } from '../connect/connect.js';
+import { html, Html } from './html.js';
+
+const STYLE = `
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 4rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff; }
+h1 { font-size: 1.4rem; overflow-wrap: anywhere; }
+dt { font-weight: 600; margin-top: 0.75rem; }
+dd { margin: 0; overflow-wrap: anywhere; }
+button { font: inherit; margin-top: 1.5rem; padding: 0.5rem 1.25rem; border: 0; border-radius: 4px; color: #fff; background: #0b57d0; }
+a { color: #0b57d0; }
+@media (prefers-color-scheme: dark) { body { color: #eee; background: #16181c; } a { color: #8ab4f8; } button { color: #062e6f; background: #8ab4f8; } }
+`;
+
+const styleHash = createHash('sha256').update(STYLE).digest('base64');
+
+/** Nothing from anywhere, no script, and a form that goes nowhere but back. */
+export const connectPolicy = [
+  "default-src 'none'",
+  `style-src 'sha256-${styleHash}'`,
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** @param ticket as it came. */
+export function consentPage({ ticket, server, resource, scope }: ConsentPreview, ticketText: string): string {
+  const { backendName, subject, origin } = ticket;
+  const at = new URL(server.authorization_endpoint).host;
+  const who =
+    subject === '' ? 'the control plane itself, which looks at the server and shows everybody its tools' : subject;
+  return page(
+    `Connect ${shown(backendName === '' ? origin : backendName)}`,
+    html`<p>
+        The gateway asks for access to this server, to use it for you. Go on only if it was you who was just given this
+        link.
+      </p>
+      <dl>
+        <dt>In the name of</dt>
+        <dd id="subject">${shown(who)}</dd>
+        <dt>Server</dt>
+        <dd id="server">${shown(origin + ticket.path)}</dd>
+        <dt>What is asked for</dt>
+        <dd id="scope">${scope === '' ? 'what the authorization server gives unasked' : shown(scope)}</dd>
+        <dt>For the use of</dt>
+        <dd id="resource">${shown(resource)}</dd>
+        <dt>Where you give your consent</dt>
+        <dd id="issuer">${shown(server.issuer)}</dd>
+      </dl>
+      <form method="post">
+        <input type="hidden" name="ticket" value="${ticketText}" />
+        <button type="submit">Go on at ${shown(at)}</button>
+      </form>`,
+  );
+}
+
+/** A redirect after a form would be held against `form-action`, wherever it leads to in the end. @param address that it goes on at. */
+export function onwardPage(address: string): string {
+  return page(
+    'One moment',
+    html`<p><a id="onward" href="${address}">Go on at ${shown(new URL(address).host)}</a></p>`,
+    html`<meta http-equiv="refresh" content="0; url=${address}" />`,
+  );
+}
+
+export function connectedPage(backendName: string): string {
+  return page(
+    `Connected${backendName === '' ? '' : ` ${shown(backendName)}`}`,
+    html`<p id="outcome">You can close this window, and go on where you came from.</p>`,
+  );
+}
+
+export function refusedPage(words: string): string {
+  return page(
+    'Not connected',
+    html`<p id="outcome">${words}</p>
+      <p>To try again, ask for what you wanted once more: you are given another link.</p>`,
+  );
+}
+
+function page(title: string, body: Html, head = new Html('')): string {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width" />
+        <title>${title}</title>
+        ${head} ${new Html(`<style>${STYLE}</style>`)}
+      </head>
+      <body>
+        <main>
+          <h1>${title}</h1>
+          ${body}
+        </main>
+      </body>
+    </html>`.text;
+}
+
+/** Controls and marks of direction could make one name look like another. */
+function shown(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd');
+}

@@ -1,0 +1,153 @@
+// What users have granted the gateway at backends: access and refresh tokens, sealed in the store under the subject and the
+// backend. Opened once, and again when the store has other bytes. Warm: a look at two maps for backends that want one.
+import { createHash } from 'node:crypto';
+import { limits } from '../shared/limits.js';
+import { RecentMap } from '../shared/recent-map.js';
+import type { Store, StoreRead } from '../store/store.js';
+import type { SecretKey, SecretKeys } from './secret-keys.js';
+import { openText, sealText } from './sealed-text.js';
+
+/** Begins the keys of all grants in the store. */
+export const GRANT_PREFIX = 'grants/';
+
+/** How the client shows its secret to the token endpoint; `none`: it has none. */
+export type ClientAuthentication = 'basic' | 'post' | 'none';
+
+/** The gateway, as an authorization server knows it. */
+export interface GrantClient {
+  readonly id: string;
+  /** Of one that was registered by itself; another one's is where the backend's `auth` says. */
+  readonly secret?: string | undefined;
+  readonly authentication: ClientAuthentication;
+}
+
+/** Who has been chosen to renew it, so that one does at a time. */
+export interface GrantLease {
+  readonly by: string;
+  readonly untilMs: number;
+}
+
+/** Times are those of the wall clock: machines share it. */
+export interface UserGrant {
+  readonly subject: string;
+  /** Its name when it was granted, for people. */
+  readonly backendName: string;
+  /** Origin and path. */
+  readonly backendUrl: string;
+  readonly issuer: string;
+  readonly tokenEndpoint: string;
+  readonly client: GrantClient;
+  readonly resource: string;
+  readonly scope: string;
+  readonly accessToken: string;
+  readonly refreshToken?: string | undefined;
+  readonly issuedAtMs: number;
+  readonly expiresAtMs: number;
+  readonly grantedAtMs: number;
+  readonly lease?: GrantLease | undefined;
+}
+
+export interface FoundGrant {
+  readonly kind: 'found';
+  readonly grant: UserGrant;
+  /** As stored: for the swap that changes it. */
+  readonly bytes: Buffer;
+}
+
+export type GrantRead =
+  FoundGrant | { readonly kind: 'missing' } | { readonly kind: 'failed'; readonly reason: string };
+
+/** What makes a grant another one: who, where, and what is asked for there. Never a secret. */
+export interface GrantPlace {
+  readonly subject: string;
+  readonly origin: string;
+  readonly path: string;
+  /** Of the backend's `auth`. */
+  readonly asked: readonly (string | undefined)[];
+}
+
+/** The key of its record. */
+export function grantKeyOf({ subject, origin, path, asked }: GrantPlace): string {
+  return `${grantsOf(subject)}${hashOf(['backend', origin, path, ...asked.map((member) => member ?? null)])}`;
+}
+
+/** How the keys of all grants of a subject begin. */
+export function grantsOf(subject: string): string {
+  return `${GRANT_PREFIX}${hashOf(['subject', subject])}/`;
+}
+
+/** Of what is to be part of a record’s key. */
+export function hashOf(parts: readonly (string | null)[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+}
+
+const MISSING: GrantRead = Object.freeze({ kind: 'missing' });
+
+export class UserGrants {
+  readonly #store: Pick<Store, 'readRecord' | 'swapRecord'>;
+  readonly #keys: SecretKeys;
+  readonly #key: SecretKey;
+  readonly #opened = new RecentMap<GrantRead & { readonly bytes: Buffer }>(
+    limits.grantsKnownMax,
+    limits.grantsKnownBytesMax,
+    // The text that was opened takes as much again, at most in two bytes a character.
+    ({ bytes }) => 3 * bytes.length,
+  );
+
+  /** @returns `undefined` without a key: nothing could be sealed. */
+  static of(store: Pick<Store, 'readRecord' | 'swapRecord'>, keys: SecretKeys): UserGrants | undefined {
+    return keys.first === undefined ? undefined : new UserGrants(store, keys, keys.first);
+  }
+
+  private constructor(store: Pick<Store, 'readRecord' | 'swapRecord'>, keys: SecretKeys, key: SecretKey) {
+    this.#store = store;
+    this.#keys = keys;
+    this.#key = key;
+  }
+
+  /** The same object for as long as the record is the same; without a promise whenever the store needs none. */
+  read(key: string): GrantRead | Promise<GrantRead> {
+    const read = this.#store.readRecord(key);
+    return read instanceof Promise ? read.then((late) => this.#open(key, late)) : this.#open(key, read);
+  }
+
+  /**
+   * Puts a grant, or none, in the place of what was read. Rejects when the store cannot do it.
+   * @returns what is there now; `undefined` when somebody else has changed it, and nothing was done.
+   */
+  async replace(key: string, seen: Buffer | undefined, grant: UserGrant): Promise<FoundGrant | undefined> {
+    const bytes = sealText(this.#key, key, JSON.stringify(grant));
+    if (!(await this.#store.swapRecord(key, seen, bytes))) return undefined;
+    const found: FoundGrant = { kind: 'found', grant, bytes };
+    this.#opened.set(key, found);
+    return found;
+  }
+
+  /** @returns false when somebody else has changed it, and nothing was done. */
+  async remove(key: string, seen: Buffer): Promise<boolean> {
+    return this.#store.swapRecord(key, seen, undefined);
+  }
+
+  /** @param bytes as stored. */
+  open(key: string, bytes: Buffer): GrantRead & { readonly bytes: Buffer } {
+    const known = this.#opened.get(key);
+    if (known !== undefined && (known.bytes === bytes || known.bytes.equals(bytes))) return known;
+    const opened = openText(this.#keys, key, bytes);
+    const read =
+      opened.kind === 'failed'
+        ? { ...opened, bytes }
+        : ({ kind: 'found', grant: grantIn(opened.text), bytes } as const);
+    this.#opened.set(key, read);
+    return read;
+  }
+
+  #open(key: string, read: StoreRead): GrantRead {
+    if (read.kind === 'missing') return MISSING;
+    return read.kind === 'failed' ? read : this.open(key, read.value);
+  }
+}
+
+/** Nobody else could have sealed it. */
+function grantIn(text: string): UserGrant {
+  return JSON.parse(text) as UserGrant;
+}

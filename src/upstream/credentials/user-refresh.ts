@@ -1,0 +1,85 @@
+// Asks an authorization server for the next token of a user's grant (RFC 6749, section 6). Answers it, or a fault whose words name no
+// URL and no secret. Cold.
+import type { ClientAuthentication, UserGrant } from '../../secrets/user-grants.js';
+import { limits } from '../../shared/limits.js';
+import { isSecretValue } from '../../shared/secret-name.js';
+import type { UserAuth } from '../../user-config/auth.js';
+import { grantKeyOf } from '../../secrets/user-grants.js';
+import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { UpstreamFault } from '../upstream-fault.js';
+import { oauthFetch, type OAuthMeans } from './oauth-fetch.js';
+import { issuedToken, tokenFaultOf, unavailable, type TokenAnswer } from './token-endpoint.js';
+
+/** What is new in a grant. */
+export interface RenewedGrant {
+  readonly accessToken: string;
+  readonly refreshToken: string | undefined;
+  readonly expiresAtMs: number;
+}
+
+export interface GrantAnswer extends TokenAnswer {
+  readonly refresh_token?: string | undefined;
+  readonly scope?: string | undefined;
+}
+
+/** The key of the record of a user's grant: what else the backend's `auth` says makes no other one of it. */
+export function userGrantKey(auth: UserAuth, { origin, path }: UpstreamTarget, subject: string): string {
+  return grantKeyOf({ subject, origin, path, asked: [auth.issuer, auth.client_id, auth.scope, auth.resource] });
+}
+
+/** How a configured client shows its secret. */
+export function authenticationOf(auth: UserAuth): ClientAuthentication {
+  return auth.client_secret === undefined ? 'none' : (auth.client_authentication ?? 'basic');
+}
+
+/** Never rejects. @param secret of the client; `undefined` where it has none. */
+export async function refreshGrant(
+  means: OAuthMeans,
+  { subject, issuer, tokenEndpoint, client, resource, refreshToken = '' }: UserGrant,
+  secret: string | undefined,
+  nowMs: number,
+): Promise<RenewedGrant | UpstreamFault> {
+  try {
+    // Large, and needed by few.
+    const oauth = await import('oauth4webapi');
+    const server = { issuer, token_endpoint: tokenEndpoint };
+    const named = { client_id: client.id };
+    const answer = await oauth.refreshTokenGrantRequest(
+      server,
+      named,
+      await clientAuth(client.authentication, secret),
+      refreshToken,
+      {
+        additionalParameters: { resource },
+        [oauth.customFetch]: oauthFetch(means, subject),
+        [oauth.allowInsecureRequests]: true,
+      },
+    );
+    return renewedGrant(await oauth.processRefreshTokenResponse(server, named, answer), nowMs);
+  } catch (error) {
+    return tokenFaultOf(error);
+  }
+}
+
+/** As the library has it. */
+export async function clientAuth(authentication: ClientAuthentication, secret = '') {
+  const oauth = await import('oauth4webapi');
+  switch (authentication) {
+    case 'none':
+      return oauth.None();
+    case 'post':
+      return oauth.ClientSecretPost(secret);
+    case 'basic':
+      return oauth.ClientSecretBasic(secret);
+  }
+}
+
+/** @param nowMs of the wall clock, when it was asked for. */
+export function renewedGrant(answer: GrantAnswer, nowMs: number): RenewedGrant | UpstreamFault {
+  const issued = issuedToken(answer);
+  if ('kind' in issued) return issued;
+  const { access_token: accessToken, refresh_token: refreshToken } = answer;
+  if (refreshToken !== undefined && (!isSecretValue(refreshToken) || refreshToken.length > limits.refreshTokenBytesMax))
+    return unavailable('(its refresh token cannot be kept)');
+  return { accessToken, refreshToken, expiresAtMs: nowMs + issued.lifetimeMs };
+}

@@ -1,0 +1,272 @@
+// The access tokens of what users have granted, out of the store and renewed before they end: by one process at a time, for
+// servers give each refresh token once, and take a second use of it for theft. While a token is good nobody waits. Warm: a look
+// at the store's own memory a request.
+//
+//   stored ── most of its life is over, or the backend does not take it ──> leased (one process) ── renewed ──> stored
+//   leased ── the server is not there ──> stored, tried again after a delay      leased ── invalid_grant ──> removed: consent again
+import { randomUUID } from 'node:crypto';
+import type { FoundGrant, GrantRead, UserGrant, UserGrants } from '../../secrets/user-grants.js';
+import type { UpstreamOptions } from '../../config/dataplane-options.js';
+import { Backoff } from '../../shared/backoff.js';
+import { limits } from '../../shared/limits.js';
+import { RecentMap } from '../../shared/recent-map.js';
+import type { UserAuth } from '../../user-config/auth.js';
+import type { Secrets } from '../secrets.js';
+import { upstreamFault, type UpstreamFault } from '../upstream-fault.js';
+import type { ConnectLinks } from './connect-links.js';
+import type { OAuthMeans } from './oauth-fetch.js';
+import type { CredentialRead, TokenClock } from './token.js';
+import { unavailable } from './token-endpoint.js';
+import { refreshGrant, type RenewedGrant } from './user-refresh.js';
+
+export interface UserTokensMeans extends OAuthMeans {
+  readonly secrets: Secrets;
+  readonly mode: UpstreamOptions['mode'];
+  readonly links: ConnectLinks;
+  /** `undefined` without a key. */
+  readonly grants: UserGrants | undefined;
+}
+
+export interface WantedGrant {
+  readonly key: string;
+  readonly subject: string;
+  /** Of the backend. */
+  readonly origin: string;
+  readonly auth: UserAuth;
+  /** What is told while there is none. */
+  readonly consent: UpstreamFault;
+}
+
+/** An access token as requests show it. */
+interface ShownToken {
+  readonly headers: readonly string[];
+  readonly goodUntilMs: number;
+  readonly renewAtMs: number;
+  isRefused: boolean;
+}
+
+/** What is known of renewing one grant. */
+interface Renewals {
+  readonly backoff: Backoff;
+  /** Of the last try; `undefined` when it went well. */
+  fault: UpstreamFault | undefined;
+  retryAtMs: number;
+  /** When the next token that a backend refuses may be replaced. */
+  replaceableAtMs: number;
+}
+
+const RENEWAL_FROM = 0.7;
+const RENEWAL_UNTIL = 0.85;
+/** Servers count in whole seconds, from when they made it. */
+const MARGIN_MS = 1_000;
+
+export class UserTokens {
+  readonly #means: UserTokensMeans;
+  readonly #clock: TokenClock;
+  /** In leases. */
+  readonly #self = randomUUID();
+  readonly #shown = new WeakMap<UserGrant, ShownToken>();
+  readonly #byHeaders = new WeakMap<readonly string[], ShownToken>();
+  readonly #renewals = new RecentMap<Renewals>(limits.grantsKnownMax, limits.grantsKnownMax, () => 1);
+  readonly #underWay = new Map<string, Promise<CredentialRead>>();
+
+  /** @param clock of the wall: what it tells is stored, and other processes go by it. */
+  constructor(means: UserTokensMeans, clock: TokenClock) {
+    this.#means = means;
+    this.#clock = clock;
+  }
+
+  get links(): ConnectLinks {
+    return this.#means.links;
+  }
+
+  /** The same headers for as long as the token is the same. */
+  read(wanted: WantedGrant): CredentialRead | Promise<CredentialRead> {
+    const { grants } = this.#means;
+    if (grants === undefined) return upstreamFault('secret-keys-missing', true);
+    const read = grants.read(wanted.key);
+    return read instanceof Promise
+      ? read.then((late) => this.#judge(grants, wanted, late))
+      : this.#judge(grants, wanted, read);
+  }
+
+  /** The backend does not take these. @returns whether another try is worth it: with another token, or for the word that there is none. */
+  refuse({ key }: WantedGrant, headers: readonly string[]): boolean {
+    const token = this.#byHeaders.get(headers);
+    if (token === undefined) return false;
+    const renewals = this.#renewalsOf(key);
+    const nowMs = this.#clock.nowMs();
+    // It may be the one that came in the place of the one that was refused.
+    if (!token.isRefused && nowMs < renewals.replaceableAtMs) return renewals.fault === undefined;
+    if (!token.isRefused) renewals.replaceableAtMs = nowMs + limits.tokenRenewalGapMs;
+    token.isRefused = true;
+    return renewals.fault === undefined;
+  }
+
+  #judge(grants: UserGrants, wanted: WantedGrant, read: GrantRead): CredentialRead | Promise<CredentialRead> {
+    if (read.kind === 'missing') return wanted.consent;
+    if (read.kind === 'failed') return unavailable(`(${read.reason})`);
+    const token = this.#tokenOf(read.grant);
+    const nowMs = this.#clock.nowMs();
+    const isGood = nowMs < token.goodUntilMs;
+    const isDue = !isGood || token.isRefused || nowMs >= token.renewAtMs;
+    if (!isDue) return token.headers;
+    const isWaitedFor = !isGood || token.isRefused;
+    if (read.grant.refreshToken === undefined) return isWaitedFor ? wanted.consent : token.headers;
+    const { fault, retryAtMs } = this.#renewalsOf(wanted.key);
+    if (fault !== undefined && nowMs < retryAtMs) return isGood ? token.headers : fault;
+    const renewed = this.#renew(grants, wanted, read);
+    return isWaitedFor ? renewed : token.headers;
+  }
+
+  /** One at a time here; one at a time of all processes by the lease. Never rejects. */
+  #renew(grants: UserGrants, wanted: WantedGrant, seen: FoundGrant): Promise<CredentialRead> {
+    const { key } = wanted;
+    const underWay = this.#underWay.get(key);
+    if (underWay !== undefined) return underWay;
+    const renewed = this.#renewNow(grants, wanted, seen)
+      .catch(() => this.#fail(key, unavailable('(the store did not take what was renewed)')))
+      .finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, renewed);
+    return renewed;
+  }
+
+  async #renewNow(grants: UserGrants, wanted: WantedGrant, seen: FoundGrant): Promise<CredentialRead> {
+    const { key, consent } = wanted;
+    const leased = await this.#lease(grants, key, seen);
+    if (leased.kind === 'missing') return consent;
+    if (leased.kind === 'failed') return this.#fail(key, unavailable(`(${leased.reason})`));
+    // Another process has renewed it, or the user has granted anew.
+    if (leased.grant.lease?.by !== this.#self) return this.#tokenOf(leased.grant).headers;
+    const { grant } = leased;
+    const secret = await this.#secretOf(wanted, grant);
+    const askedAtMs = this.#clock.nowMs();
+    const renewed = 'fault' in secret ? secret.fault : await refreshGrant(this.#means, grant, secret.text, askedAtMs);
+    if (!('kind' in renewed)) return this.#store(grants, wanted, leased, renewed, askedAtMs);
+    if (isGrantOver(renewed, wanted.auth)) {
+      await grants.remove(key, leased.bytes);
+      return consent;
+    }
+    await grants.replace(key, leased.bytes, { ...grant, lease: undefined });
+    return this.#fail(key, renewed);
+  }
+
+  /** @returns the grant with our lease on it, or as another process has renewed it. Rejects when the store cannot do it. */
+  async #lease(grants: UserGrants, key: string, seen: FoundGrant): Promise<GrantRead> {
+    const giveUpAtMs = this.#clock.nowMs() + limits.grantLeaseMs;
+    for (let found = seen; ;) {
+      if (found.grant.accessToken !== seen.grant.accessToken) return found;
+      const nowMs = this.#clock.nowMs();
+      if ((found.grant.lease?.untilMs ?? 0) <= nowMs) {
+        const lease = { by: this.#self, untilMs: nowMs + limits.grantLeaseMs };
+        const leased = await grants.replace(key, found.bytes, { ...found.grant, lease });
+        if (leased !== undefined) return this.#keepShown(seen.grant, leased);
+      }
+      if (nowMs > giveUpAtMs)
+        return { kind: 'failed', reason: 'another process renews it, and does not come to an end' };
+      await this.#pause();
+      const read = await grants.read(key);
+      if (read.kind !== 'found') return read;
+      found = read;
+    }
+  }
+
+  /** What the server has given can be had once: the store is tried again for a while. */
+  async #store(
+    grants: UserGrants,
+    { key, consent }: WantedGrant,
+    { grant, bytes }: FoundGrant,
+    { accessToken, refreshToken = grant.refreshToken, expiresAtMs }: RenewedGrant,
+    issuedAtMs: number,
+  ): Promise<CredentialRead> {
+    const next: UserGrant = { ...grant, accessToken, refreshToken, issuedAtMs, expiresAtMs, lease: undefined };
+    const giveUpAtMs = this.#clock.nowMs() + limits.grantSaveMsMax;
+    for (;;) {
+      try {
+        const stored = await grants.replace(key, bytes, next);
+        if (stored !== undefined) return this.#succeed(key, stored.grant);
+        const read = await grants.read(key);
+        // The user has disconnected meanwhile, or granted anew; or the store has done what it did not say.
+        if (read.kind === 'missing') return consent;
+        if (read.kind === 'found') return this.#succeed(key, read.grant);
+      } catch (error) {
+        if (this.#clock.nowMs() > giveUpAtMs) throw error;
+      }
+      if (this.#clock.nowMs() > giveUpAtMs) throw new Error('the store cannot be read');
+      await this.#pause();
+    }
+  }
+
+  async #secretOf(
+    { auth, origin }: WantedGrant,
+    { client, tokenEndpoint }: UserGrant,
+  ): Promise<{ readonly text: string | undefined } | { readonly fault: UpstreamFault }> {
+    const { origin: endpointOrigin } = new URL(tokenEndpoint);
+    if (this.#means.mode === 'tls-only' && endpointOrigin.startsWith('http:'))
+      return { fault: upstreamFault('plain-text-refused', true) };
+    if (auth.client_secret === undefined) return { text: client.secret };
+    // It goes to the one, and what it is good for to the other.
+    const text = await this.#means.secrets.textOf(auth.client_secret, endpointOrigin, origin);
+    return typeof text === 'string' ? { text } : { fault: text };
+  }
+
+  #succeed(key: string, grant: UserGrant): readonly string[] {
+    const renewals = this.#renewalsOf(key);
+    renewals.fault = undefined;
+    renewals.backoff.reset();
+    return this.#tokenOf(grant).headers;
+  }
+
+  #fail(key: string, fault: UpstreamFault): UpstreamFault {
+    const renewals = this.#renewalsOf(key);
+    renewals.fault = fault;
+    renewals.retryAtMs = this.#clock.nowMs() + renewals.backoff.nextSpread(this.#clock.random());
+    return fault;
+  }
+
+  /** The same token under another record: the same headers, refused or not. */
+  #keepShown(before: UserGrant, leased: FoundGrant): FoundGrant {
+    this.#shown.set(leased.grant, this.#tokenOf(before));
+    return leased;
+  }
+
+  #tokenOf(grant: UserGrant): ShownToken {
+    const known = this.#shown.get(grant);
+    if (known !== undefined) return known;
+    const { issuedAtMs, expiresAtMs, accessToken } = grant;
+    const lifetimeMs = expiresAtMs - issuedAtMs;
+    const lifeMs = Math.max(lifetimeMs / 2, lifetimeMs - MARGIN_MS);
+    // Not all processes at once.
+    const part = RENEWAL_FROM + (RENEWAL_UNTIL - RENEWAL_FROM) * this.#clock.random();
+    const token: ShownToken = {
+      headers: ['authorization', `Bearer ${accessToken}`],
+      goodUntilMs: issuedAtMs + lifeMs,
+      renewAtMs: issuedAtMs + lifeMs * part,
+      isRefused: false,
+    };
+    this.#shown.set(grant, token);
+    this.#byHeaders.set(token.headers, token);
+    return token;
+  }
+
+  #renewalsOf(key: string): Renewals {
+    const known = this.#renewals.get(key);
+    if (known !== undefined) return known;
+    const renewals: Renewals = {
+      backoff: new Backoff(limits.tokenRetryDelayMsMin, limits.tokenRetryDelayMsMax),
+      ...{ fault: undefined, retryAtMs: 0, replaceableAtMs: 0 },
+    };
+    this.#renewals.set(key, renewals);
+    return renewals;
+  }
+
+  async #pause(): Promise<void> {
+    await new Promise<void>((resolve) => void this.#means.deadlines.after(limits.grantPollMs, resolve));
+  }
+}
+
+/** Whether nothing but a new consent helps. A client that registered itself, and is unknown by now, has to begin anew, too. */
+function isGrantOver({ kind, detail }: UpstreamFault, auth: UserAuth): boolean {
+  if (kind !== 'token-refused') return false;
+  return detail === '(invalid_grant)' || (detail === '(invalid_client)' && auth.client_id === undefined);
+}

@@ -1,0 +1,411 @@
+// Backends that want each user's own consent, a real authorization server where it is given, and the control plane whose pages lead
+// there. Two users with grants of their own are at one backend under load, while tokens expire and are revoked and refresh tokens are
+// good once; the backend verifies each token, and compares whose it is.
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import { SecretKeys } from '../../src/secrets/secret-keys.js';
+import { SecretRecords } from '../../src/secrets/secret-records.js';
+import { openRecordStore } from '../../src/store/open-record-store.js';
+import { axeFindings, startBrowser } from '../support/browser.js';
+import { writeConfig } from '../support/config-writer.js';
+import { ConsentBrowser, ticketIn } from '../support/consent-browser.js';
+import { startConsentServer } from '../support/consent-server.js';
+import { findFreePort } from '../support/free-port.js';
+import { startGateway, startProgram, storeOptionWords, verifyWith, type Gateway } from '../support/gateway.js';
+import { createKeyPair } from '../support/keys.js';
+import { startMcpBackend } from '../support/mcp-backend.js';
+import { INITIALIZE_PARAMS, McpCaller, rpc, type McpSession, type RpcMessage } from '../support/mcp-caller.js';
+import type { ReceivedRequest } from '../support/raw-backend.js';
+import { startRedis } from '../support/redis.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { mint } from '../support/tokens.js';
+import { until } from '../support/until.js';
+
+const SCOPE = 'call';
+const PATH = '/gw-rs/servers/v/mcp';
+const CLIENT = { id: 'known', secret: 'client-secret-91bd55' };
+const URL_PARAMS = INITIALIZE_PARAMS.replace('"capabilities":{}', '"capabilities":{"elicitation":{"url":{}}}');
+
+const key = createKeyPair(t);
+const tokenOf = async (sub: string): Promise<string> =>
+  mint({ sub, key: key.privateKey, algorithm: key.algorithm, claims: { jti: randomBytes(8).toString('hex') } });
+const connectUrl = `http://127.0.0.1:${await findFreePort()}`;
+const server = await startConsentServer(t, {
+  ...{ scope: SCOPE, lifetimeSeconds: 3, client: CLIENT, redirectUri: `${connectUrl}/connect/callback` },
+});
+const keySet = createRemoteJWKSet(new URL(`${server.issuer}/jwks`));
+
+const shown = new Map<string, string>();
+const revoked = new Set<string>();
+let refusedCount = 0;
+let foreignCount = 0;
+/** What the backend says of itself as a resource. */
+const metadata = { resource: '', authorization_servers: [server.issuer] };
+const backend = await startMcpBackend({ tools: ['who'], withSessions: true, onRequest: check });
+t.teardown(() => backend.close());
+metadata.resource = backend.url;
+
+async function check(request: ReceivedRequest): Promise<boolean> {
+  const { origin } = new URL(backend.url);
+  if (request.path.startsWith('/.well-known/')) {
+    if (request.path.endsWith('/mcp')) request.json(metadata);
+    else request.empty(404);
+    return true;
+  }
+  const token = (request.headers['authorization'] ?? '').replace('Bearer ', '');
+  try {
+    const { payload } = await jwtVerify(token, keySet, { issuer: server.issuer, audience: backend.url });
+    const { sub = '', scope, jti = '' } = payload;
+    shown.set(token, sub);
+    if (scope !== SCOPE || revoked.has(jti)) throw new Error('not allowed');
+    const [, who] = /"who":"([\w-]+)"/.exec(request.body.toString()) ?? [];
+    if (who !== undefined && who !== sub) foreignCount += 1;
+    return false;
+  } catch {
+    refusedCount += 1;
+    const place = `${origin}/.well-known/oauth-protected-resource/mcp`;
+    request.empty(401, { 'www-authenticate': `Bearer resource_metadata="${place}", scope="${SCOPE}"` });
+    return true;
+  }
+}
+
+const sealingKey = randomBytes(32).toString('base64');
+const keyFile = join(createScratchDirectory(t), 'keys');
+writeFileSync(keyFile, sealingKey);
+const answers: string[] = [];
+const callerTokens: string[] = [];
+const links: string[] = [];
+
+interface Stage {
+  readonly storeOptions: StoreOptions;
+  readonly gateway: Gateway;
+  readonly controlPlane: Gateway;
+  open(user: string, params?: string): Promise<McpSession>;
+}
+
+async function setStage(t: Test, storeOptions: StoreOptions, workerCount: number): Promise<Stage> {
+  const records = await openRecordStore(storeOptions, pino({ level: 'silent' }));
+  const keys = new SecretKeys([sealingKey]);
+  const secret = { value: CLIENT.secret, origins: [server.issuer, new URL(backend.url).origin] };
+  if (keys.first !== undefined) await new SecretRecords(records, keys).set('known', secret, keys.first);
+  await records.close();
+  const common = ['--secrets-key-file', keyFile, '--connect-url', connectUrl, '--log-level', 'debug'];
+  const words = ['--address', new URL(connectUrl).host, ...storeOptionWords(storeOptions), ...verifyWith(key)];
+  const controlPlane = await startProgram(t, ['control-plane', ...words, '--rate-limit', '0', ...common]);
+  const gateway = await startGateway(t, {
+    ...{ storeOptions, workerCount, upstreamConnectionMode: 'plain-text-or-tls' as const },
+    ...{ keyOptions: verifyWith(key), options: common },
+  });
+  const open = async (user: string, params = URL_PARAMS): Promise<McpSession> => {
+    const token = await tokenOf(user);
+    callerTokens.push(token);
+    return new McpCaller(gateway.origin, PATH, token).openSession({ params });
+  };
+  return { storeOptions, gateway, controlPlane, open };
+}
+
+const configOf = (auth: object, url = backend.url): object => ({
+  virtual_hosts: { v: { backends: { b: { url, auth: { type: 'oauth2-user', ...auth } } } } },
+});
+
+async function callOf(session: McpSession, who?: string): Promise<RpcMessage> {
+  const answer = await session.call('b-who', who === undefined ? '{}' : `{"who":"${who}"}`);
+  answers.push(answer.text);
+  return rpc(answer);
+}
+
+function linkIn({ error }: RpcMessage): string {
+  const { elicitations } = (error?.data ?? {}) as { readonly elicitations?: readonly { readonly url: string }[] };
+  const link = elicitations?.[0]?.url ?? /open (\S+) in your browser/.exec(error?.message ?? '')?.[1];
+  if (link === undefined) throw new Error(`no link: ${JSON.stringify(error)}`);
+  links.push(link);
+  return link;
+}
+
+/** A session of a user who has connected the backend as another user there. */
+async function connected(stage: Stage, user: string, who = `${user}-there`): Promise<McpSession> {
+  await writeConfig(stage.storeOptions, user, configOf({}));
+  const session = await stage.open(user);
+  const { status, text } = await new ConsentBrowser(who).connect(linkIn(await callOf(session)));
+  if (status !== 200) throw new Error(text);
+  return session;
+}
+
+/** Two users under load, until each has had some tokens and those in use were revoked in the middle of their lives. */
+async function load(t: Test, stage: Stage): Promise<void> {
+  const users = ['alice', 'bob'];
+  const sessions = [];
+  for (const user of users) sessions.push({ user, session: await connected(stage, user) });
+  for (const user of users) sessions.push({ user, session: await stage.open(user) });
+  const before = new Set(shown.keys());
+  const requestsBefore = server.requests.token;
+  let calls = 0;
+  const failures: string[] = [];
+  let isRevoked = false;
+  const tokens = (user: string): number =>
+    [...shown].filter(([token, sub]) => sub === `${user}-there` && !before.has(token)).length;
+  const isEnough = (): boolean => isRevoked && users.every((user) => tokens(user) >= 4);
+  const endMs = performance.now() + 100_000;
+  await Promise.all(
+    sessions.map(async ({ user, session }, index) => {
+      for (let i = 0; !isEnough() && performance.now() < endMs; i++) {
+        const { result, error } = await callOf(session, `${user}-there`);
+        calls += 1;
+        if (result === undefined) failures.push(error?.message ?? '');
+        if (index > 0 || isRevoked || tokens('alice') < 2) continue;
+        for (const token of shown.keys()) revoked.add(String(decodeJwt(token).jti));
+        isRevoked = true;
+      }
+    }),
+  );
+  t.ok(isEnough(), `tokens have expired and were revoked, in ${calls} calls`);
+  t.equal(foreignCount, 0, 'no call was made with another user’s token');
+  // A worker may have just heard of the next token when that is revoked with the one that it has shown: it tries twice.
+  t.ok(failures.length <= sessions.length, `at most one call of each session has failed: ${failures.length}`);
+  t.same(
+    [...new Set(failures)].filter((message) => !message.includes('401')),
+    [],
+    'and that for two revoked tokens',
+  );
+  t.ok(refusedCount > 0, 'although some were refused at first');
+  const issued = server.requests.token - requestsBefore;
+  t.ok(issued <= tokens('alice') + tokens('bob') + 2, `each refresh token was used once: ${issued} requests`);
+
+  await server.revoke('bob-there');
+  for (const token of shown.keys()) revoked.add(String(decodeJwt(token).jti));
+  const bob = sessions[1]?.session;
+  const alice = sessions[0]?.session;
+  if (alice === undefined || bob === undefined) throw new Error('nobody');
+  // A token that is refused so soon after another one is not replaced at once.
+  await until(async () => (await callOf(bob)).error?.code === -32042, 'who has withdrawn the consent is asked anew');
+  await until(async () => (await callOf(alice, 'alice-there')).result !== undefined, 'nobody else is');
+  await new ConsentBrowser('bob-again').connect(linkIn(await callOf(bob)));
+  t.match((await callOf(bob, 'bob-again')).result, {}, 'and the session goes on with another consent');
+  t.equal(foreignCount, 0);
+}
+
+const redis = await startRedis(t);
+
+t.test('on Redis: two users, and what the Redis has in the end', async (t) => {
+  const stage = await setStage(t, redis.storeOptions, 2);
+  await load(t, stage);
+  const client = await redis.connect();
+  const stored: string[] = [];
+  for (const place of await client.keysBuffer('*')) {
+    stored.push(place.toString('latin1'));
+    if ((await client.type(place)) === 'string') stored.push((await client.getBuffer(place))?.toString('latin1') ?? '');
+  }
+  t.ok(stored.some((text) => text.includes('grants/')));
+  checkSecrets(t, stage, stored.join());
+  await stage.gateway.stop();
+  await stage.controlPlane.stop();
+});
+
+/** Nothing of what is secret in the run is anywhere that it does not belong. */
+function checkSecrets(t: Test, { gateway, controlPlane }: Stage, stored: string): void {
+  const given = server.said
+    .join('&')
+    .matchAll(/(?:refresh_token|code|code_verifier|access_token)"?[=:]"?([\w.~%-]{20,})/g);
+  const tickets = links.map((link) => link.slice(link.indexOf('ticket=') + 7));
+  const unseen = [...given].map(([, text = '']) => text);
+  t.ok(unseen.length > 10 && tickets.length > 2);
+  const secrets = [CLIENT.secret, sealingKey, ...callerTokens, ...shown.keys(), ...unseen];
+  const logs = JSON.stringify([gateway.logs, controlPlane.logs, gateway.errorOutput, controlPlane.errorOutput]);
+  const found = (text: string, all: readonly string[]): number => all.filter((each) => text.includes(each)).length;
+  t.equal(found(stored, [...secrets, ...tickets]), 0, 'in the store');
+  t.equal(found(logs, [...secrets, ...tickets]), 0, 'in the logs');
+  t.equal(found(answers.join(), secrets), 0, 'in the answers');
+}
+
+t.test('on the embedded store', async (t) => {
+  const path = createScratchDirectory(t);
+  const stage = await setStage(t, { kind: 'embedded', path }, 2);
+
+  await t.test('two users at one backend never have each other’s token, whatever becomes of theirs', async (t) => {
+    await load(t, stage);
+  });
+
+  await t.test('who has not consented is told where to, in the form that the client takes', async (t) => {
+    await writeConfig(stage.storeOptions, 'carol', configOf({}));
+    const asked = await stage.open('carol');
+    const { error } = await callOf(asked);
+    t.equal(error?.code, -32042);
+    const elicitation = { mode: 'url', url: new RegExp(`^${connectUrl}/connect/b\\?ticket=[\\w-]+$`) };
+    t.match(error?.data, { elicitations: [elicitation] });
+    t.match(asked.opening.text, /wants your consent first: open http/, 'and with the session’s first answer');
+    const plain = await stage.open('carol', INITIALIZE_PARAMS);
+    const told = (await callOf(plain)).error;
+    t.equal(told?.code, -32603);
+    t.match(told?.message, /Backend "b" wants your consent first: open http\S+ in your browser, then try again/);
+    t.same(await plain.toolNames(), []);
+    const browser = new ConsentBrowser('nobody');
+    const refused = await browser.connect(linkIn(await callOf(plain)));
+    t.equal(refused.status, 403);
+    t.match(refused.text, /You have not given the consent/);
+    t.equal((await callOf(plain)).error?.code, -32603, 'nothing was connected');
+    await new ConsentBrowser('carol-there').connect(linkIn(await callOf(plain)));
+    t.match((await callOf(plain, 'carol-there')).result, {});
+    t.same(await plain.toolNames(), ['b-who']);
+  });
+
+  await t.test('a client that is known beforehand shows its secret', async (t) => {
+    const registered = server.requests.reg;
+    await writeConfig(
+      stage.storeOptions,
+      'dave',
+      configOf({ issuer: server.issuer, client_id: CLIENT.id, client_secret: { secret: 'known' }, scope: SCOPE }),
+    );
+    const session = await stage.open('dave');
+    const { text } = await new ConsentBrowser('dave-there').connect(linkIn(await callOf(session)));
+    t.match(text, /Connected b/);
+    t.match((await callOf(session, 'dave-there')).result, {});
+    t.equal(server.requests.reg, registered);
+    t.ok(registered > 0, 'others have registered themselves');
+  });
+
+  await t.test('links and what comes back are good once, soon, and in the browser that began', async (t) => {
+    await writeConfig(stage.storeOptions, 'erin', configOf({}));
+    const session = await stage.open('erin');
+    const link = linkIn(await callOf(session));
+    const browser = new ConsentBrowser('erin-there');
+    const callback = await browser.consent(link);
+    const outcome = async (who: ConsentBrowser, url: string): Promise<[number, string]> => {
+      const { status, text } = await who.open(url);
+      return [status, /id="outcome">([^<]*)/.exec(text)?.[1] ?? ''];
+    };
+    const again = await browser.submit(link, ticketIn((await browser.open(link)).text));
+    t.equal(again.status, 410);
+    t.match(again.text, /This link was used already/);
+    const forged = new URL(callback);
+    const state = forged.searchParams.get('state') ?? '';
+    forged.searchParams.set('state', `${state.slice(0, -8)}AAAAAAAA`);
+    t.same(await outcome(browser, forged.href), [400, 'Nothing was begun that this could end.']);
+    t.same(await outcome(browser, `${connectUrl}/connect/callback?code=x`), [
+      400,
+      'Nothing was begun that this could end.',
+    ]);
+    const issuer = new URL(callback);
+    t.equal(issuer.searchParams.get('iss'), server.issuer);
+    const stranger = new ConsentBrowser('mallory-there');
+    const foreign = await outcome(stranger, callback);
+    t.same(foreign, [403, 'This was begun in another browser: nothing was connected.']);
+    t.match(await outcome(browser, callback), [410, /ended already/], 'and it is over with that');
+    t.equal((await callOf(session)).error?.code, -32042, 'nothing was connected');
+
+    const second = await browser.consent(linkIn(await callOf(session)));
+    const mixed = new URL(second);
+    mixed.searchParams.set('iss', 'https://other.example');
+    t.match(await outcome(browser, mixed.href), [502, /did not give what it should have/], 'from another issuer');
+    const third = await browser.consent(linkIn(await callOf(session)));
+    t.same((await outcome(browser, third))[0], 200);
+    t.match(await outcome(browser, third), [410, /ended already/], 'once');
+    t.match((await callOf(session, 'erin-there')).result, {});
+
+    const [page = ''] = link.split('?', 1);
+    for (const ticket of ['', 'x', `${ticketOf(link).slice(0, -4)}AAAA`, state])
+      t.same(await outcome(browser, `${page}?ticket=${ticket}`), [400, 'This link is not right.']);
+    t.same(await outcome(browser, link.replace('/connect/b', '/connect/c')), [400, 'This link is not right.']);
+  });
+
+  await t.test('no consent is given for another place, and nothing is asked at refused addresses', async (t) => {
+    await writeConfig(stage.storeOptions, 'frank', configOf({}));
+    const session = await stage.open('frank');
+    const browser = new ConsentBrowser('frank-there');
+    const wordsFor = async (changes: object): Promise<string> => {
+      const before = { ...metadata };
+      Object.assign(metadata, changes);
+      const { status, text } = await browser.open(linkIn(await callOf(session)));
+      Object.assign(metadata, before);
+      t.equal(status, 502);
+      return text;
+    };
+    t.match(await wordsFor({ resource: 'https://bank.example/mcp' }), /a resource that is not its own/);
+    t.match(await wordsFor({ resource: backend.url.replace('/mcp', '/mc') }), /a resource that is not its own/);
+    const refused = [
+      'http://169.254.169.254',
+      'http://[fe80::1]',
+      'http://[::ffff:169.254.169.254]',
+      'http://[fd00:ec2::254]',
+    ];
+    for (const issuer of refused)
+      t.match(await wordsFor({ authorization_servers: [issuer] }), /address that is not allowed/, issuer);
+    t.match(
+      await wordsFor({ authorization_servers: ['file:///etc/passwd'] }),
+      /not http or https|no authorization server/,
+    );
+    t.match(await wordsFor({ authorization_servers: [`${server.issuer}/x`] }), /says nothing of itself|another one/);
+  });
+
+  await t.test('who disconnects is asked anew', async (t) => {
+    const session = await connected(stage, 'grace');
+    t.match((await callOf(session, 'grace-there')).result, {});
+    const headers = { authorization: `Bearer ${await tokenOf('grace')}` };
+    const list = await (await fetch(`${connectUrl}/connect`, { headers })).json();
+    t.match(list, [{ server: 'b', url: backend.url, issuer: server.issuer, scope: SCOPE }]);
+    t.equal((await fetch(`${connectUrl}/connect/b`, { method: 'DELETE', headers })).status, 204);
+    t.equal((await callOf(session)).error?.code, -32042);
+    t.equal((await fetch(`${connectUrl}/connect/b`, { method: 'DELETE', headers })).status, 404);
+  });
+
+  await t.test('a registered server is probed in its own name, and connected ahead of a call', async (t) => {
+    const headers = { authorization: `Bearer ${await tokenOf('heidi')}`, 'content-type': 'application/json' };
+    const post = async (path: string, body: object): Promise<Record<string, unknown>> => {
+      const answer = await fetch(`${connectUrl}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+      return (await answer.json()) as Record<string, unknown>;
+    };
+    const made = await post('/servers', { name: 'wanting', url: backend.url, auth: { type: 'oauth2-user' } });
+    t.match(made, { status: 'inactive', lastError: 'wants your consent first' });
+    const { url: probes } = await post('/servers/wanting/connect', { probes: true });
+    t.match((await new ConsentBrowser('machine-there').connect(String(probes))).text, /Connected wanting/);
+    t.match(await post('/servers/wanting/refresh', {}), { status: 'active', toolsAdded: 1 });
+    const { url: own } = await post('/servers/wanting/connect', {});
+    await new ConsentBrowser('heidi-there').connect(String(own));
+    const aggregate = new McpCaller(connectUrl, '/mcp', await tokenOf('heidi'));
+    const session = await aggregate.openSession();
+    const answer = await session.call('wanting-who', '{"who":"heidi-there"}');
+    t.match(rpc(answer).result, {}, 'the caller’s own, and not the one that probes');
+    t.equal(foreignCount, 0);
+  });
+
+  await t.test('the page, in a real browser', async (t) => {
+    await writeConfig(stage.storeOptions, 'ivan', configOf({}));
+    const session = await stage.open('ivan');
+    const context = await (await startBrowser(t)).newContext();
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    page.on('pageerror', ({ message }) => complaints.push(message));
+    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+    await context.addCookies([{ name: 'who', value: 'ivan-there', url: server.issuer }]);
+    await page.goto(linkIn(await callOf(session)));
+    t.equal(await page.textContent('#subject'), 'ivan');
+    t.equal(await page.textContent('#server'), backend.url);
+    t.equal(await page.textContent('#scope'), SCOPE);
+    t.equal(await page.textContent('#issuer'), server.issuer);
+    t.same(await axeFindings(page, 'all'), []);
+    await page.click('button');
+    await page.waitForURL(/\/connect\/callback/);
+    t.equal(await page.textContent('h1'), 'Connected b');
+    const [cookie] = (await context.cookies(`${connectUrl}/connect/`)).filter(
+      ({ name }) => name === 'switchyard-connect',
+    );
+    t.match(cookie, { httpOnly: true, sameSite: 'Lax', path: '/connect' });
+    t.same(complaints, [], 'nothing was refused by the page’s policy');
+    t.match((await callOf(session, 'ivan-there')).result, {});
+  });
+
+  await t.test('nothing of what is secret is in a log, an answer or the store', async (t) => {
+    const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const stored = files.map((file) => readFileSync(join(file.parentPath, file.name), 'latin1')).join();
+    t.ok(stored.includes('grants/'));
+    checkSecrets(t, stage, stored);
+  });
+});
+
+function ticketOf(link: string): string {
+  return link.slice(link.indexOf('ticket=') + 'ticket='.length);
+}

@@ -1,0 +1,115 @@
+// A real authorization server of a test, at which users give consents: oidc-provider, with PKCE, clients that register themselves
+// and refresh tokens that are good once. Who comes with the cookie `who` is that user, and consents to everything. Access tokens are
+// JWTs that live for a moment, for the resource that is asked for.
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Provider from 'oidc-provider';
+import type { Test } from 'tap';
+
+export interface ConsentServerSetup {
+  readonly scope: string;
+  readonly lifetimeSeconds: number;
+  /** A client that is known beforehand. */
+  readonly client: { readonly id: string; readonly secret: string };
+  /** Where browsers are sent back to. */
+  readonly redirectUri: string;
+}
+
+export interface ConsentServer {
+  readonly issuer: string;
+  /** By what they are about: `token`, `reg`, `auth`. */
+  readonly requests: Readonly<Record<'token' | 'reg' | 'auth', number>>;
+  /** Bodies of requests for tokens, and of the answers. */
+  readonly said: readonly string[];
+  /** Everything that the user has consented to ends. */
+  revoke(who: string): Promise<void>;
+}
+
+export async function startConsentServer(
+  t: Pick<Test, 'teardown'>,
+  { scope, lifetimeSeconds, client, redirectUri }: ConsentServerSetup,
+): Promise<ConsentServer> {
+  const requests = { token: 0, reg: 0, auth: 0 };
+  const said: string[] = [];
+  const grants = new Map<string, Set<string>>();
+  let listener: RequestListener = (_request, response) => response.destroy();
+  const server = createServer((request, response) => {
+    const [path = ''] = (request.url ?? '').slice(1).split(/[/?]/);
+    if (path === 'token' || path === 'reg' || path === 'auth') requests[path] += 1;
+    if (path === 'token') overhear(request, response, said);
+    if (path === 'interaction') void interact(request, response);
+    else listener(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(async () => {
+    server.closeAllConnections();
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const provider = new Provider(issuer, {
+    clients: [
+      {
+        ...{ client_id: client.id, client_secret: client.secret, redirect_uris: [redirectUri] },
+        ...{ grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] },
+      },
+    ],
+    cookies: { keys: [randomBytes(16).toString('hex')] },
+    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+    pkce: { required: () => true },
+    rotateRefreshToken: true,
+    issueRefreshToken: async () => true,
+    findAccount: async (_context: unknown, id: string) => ({ accountId: id, claims: async () => ({ sub: id }) }),
+    interactions: { url: (_context: unknown, { uid }: { readonly uid: string }) => `/interaction/${uid}` },
+    ttl: { AccessToken: () => lifetimeSeconds, RefreshToken: 3_600, Session: 3_600, Interaction: 600, Grant: 3_600 },
+    features: {
+      devInteractions: { enabled: false },
+      registration: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_context: unknown, resource: string) => ({
+          ...{ scope, audience: resource, accessTokenTTL: lifetimeSeconds, accessTokenFormat: 'jwt' },
+          jwt: { sign: { alg: 'RS256' } },
+        }),
+      },
+    },
+  });
+  listener = provider.callback();
+
+  async function interact(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { prompt, params, session, grantId } = await provider.interactionDetails(request, response);
+    const [, who = ''] = /(?:^|; )who=([\w-]+)/.exec(request.headers.cookie ?? '') ?? [];
+    if (who === 'nobody') {
+      const refusal = { error: 'access_denied' };
+      return provider.interactionFinished(request, response, refusal, { mergeWithLastSubmission: false });
+    }
+    if (prompt.name === 'login') {
+      const login = { login: { accountId: who } };
+      return provider.interactionFinished(request, response, login, { mergeWithLastSubmission: false });
+    }
+    const accountId = session?.accountId ?? who;
+    const known = grantId === undefined ? undefined : await provider.Grant.find(grantId);
+    const grant = known ?? new provider.Grant({ accountId, clientId: params['client_id'] });
+    for (const [resource, scopes] of Object.entries(prompt.details.missingResourceScopes ?? {}))
+      grant.addResourceScope(resource, scopes.join(' '));
+    const id = await grant.save();
+    grants.set(accountId, (grants.get(accountId) ?? new Set()).add(id));
+    const consent = { consent: { grantId: id } };
+    return provider.interactionFinished(request, response, consent, { mergeWithLastSubmission: true });
+  }
+
+  const revoke = async (who: string): Promise<void> => {
+    for (const id of grants.get(who) ?? []) await (await provider.Grant.find(id))?.destroy();
+  };
+  return { issuer, requests, said, revoke };
+}
+
+function overhear(request: IncomingMessage, response: ServerResponse, said: string[]): void {
+  request.on('data', (chunk: Buffer) => said.push(chunk.toString()));
+  const end = response.end.bind(response);
+  response.end = ((chunk?: string | Buffer, ...rest: []) => {
+    if (chunk !== undefined) said.push(chunk.toString());
+    return end(chunk, ...rest);
+  }) as typeof response.end;
+}
