@@ -71,6 +71,8 @@ export interface UpstreamOptions {
   /** How long a caller's `initialize` waits for a backend that has not answered its own. */
   readonly initializePatienceMs: number;
   readonly listTimeoutMs: number;
+  /** For how long a backend's list is answered from memory; 0: never. */
+  readonly listCacheMs: number;
   /** A call's deadline between two bytes of its answer. */
   readonly callIdleTimeoutMs: number;
   /** How long a client may take over a request of a backend's. */

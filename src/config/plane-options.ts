@@ -147,6 +147,7 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
     initializeTimeoutMs: values['initialize-timeout'],
     initializePatienceMs: values['initialize-patience'],
     listTimeoutMs: values['list-timeout'],
+    listCacheMs: values['list-cache'],
     callIdleTimeoutMs: values['call-timeout'],
     clientAnswerTimeoutMs: values['client-answer-timeout'],
     secretsDirectory: values['secrets-directory'],

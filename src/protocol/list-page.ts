@@ -13,6 +13,8 @@ export interface ListPage {
   readonly bytes: Buffer;
   /** Where its items stand in it: a row of `SPAN_LENGTH` offsets for each, see `span`. */
   readonly spans: Int32Array;
+  /** Others have it, too: its memory cannot be given away. */
+  readonly isShared?: true;
 }
 
 /**

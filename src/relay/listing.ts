@@ -17,7 +17,7 @@ import { answerOwnError, type RequestForm } from './request-form.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { Session } from './session.js';
 import { missingBackend, type UnavailableBackend } from './unavailable.js';
-import { ListPages } from './list-merge/list-pages.js';
+import { ListPages, type ListPagesReader } from './list-merge/list-pages.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
@@ -140,12 +140,14 @@ export function listAll(
     visit: (backend) => {
       if (!session.hasConfig(virtualHost)) return leaveOut(backend, NOT_READY);
       const metadata = metadataFor(backend, exchange.request);
-      const reader = new ListPages(context, merger, kind, session.upstream(backend), metadata, (pages, fault) => {
+      const upstream = session.upstream(backend);
+      const onPages: ListPagesReader = (pages, fault) => {
         if (fault !== undefined) return leaveOut(backend, fault);
         parts.push({ backend, pages });
         pendingCount -= 1;
         settle();
-      });
+      };
+      const reader = new ListPages(context, merger, kind, upstream, metadata, onPages, merger.cache);
       work.readers.push(reader);
       reader.start();
     },

@@ -21,6 +21,7 @@ import { eraOf, type ServedEras } from './era.js';
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { SESSION_ENDED } from './listing.js';
+import { ListCache, listsChangedBy } from './list-merge/list-cache.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import type { Caller } from './caller.js';
 import { Dispatcher, idOf } from './dispatcher.js';
@@ -120,6 +121,8 @@ export class Relay {
     const { mode } = upstream;
     const links = new ConnectLinks(upstream.connectUrl, new SecretKeys(upstream.secretKeys));
     const grants = options.userGrants;
+    const { listCacheMs } = upstream;
+    const lists = listCacheMs === 0 ? undefined : new ListCache(listCacheMs, deadlines, nowMs);
     this.#context = {
       http,
       streams: options.streams ?? http,
@@ -140,6 +143,7 @@ export class Relay {
       endpoints: new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
       answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
       nowMs,
+      onChanged: lists && ((backend, method) => lists.onChanged(backend, listsChangedBy(method))),
       onAvailable: (backend) => log.onAvailable(backend),
       onUnavailable: (backend, fault) => {
         this.#lastFaults.note(backend, fault, 'opening');
@@ -166,7 +170,7 @@ export class Relay {
     this.#means = { accounts: options.accounts, sessions: this.#sessions };
     this.#directory = options.directory;
     this.#adoption = options.directory && new Adoption(options.directory, this.#sessions, options.accounts);
-    this.#merger = new ListMerger(deadlines, options.accounts, logger);
+    this.#merger = new ListMerger(deadlines, options.accounts, logger, lists);
     this.#dispatcher = new Dispatcher(this.#context, this.#merger, logger);
     this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#eras = options.eras.served;

@@ -178,6 +178,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     if (message.kind === 'request') session.backendRequests.ask(this, upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
     else {
+      upstream.hear(message.method);
       const isOwnProgress = message.method === 'notifications/progress' && this.#isOwnProgress(bytes, message);
       const isAsItCame = isOwnProgress && (form.sentToken !== undefined || !upstream.declares(capability.tasks));
       if (isAsItCame) this.#sayProgress(bytes, message);

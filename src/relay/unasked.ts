@@ -240,6 +240,7 @@ export class Unasked {
   }
 
   #onModernMessage(upstream: UpstreamSession, bytes: Buffer, { method }: BackendMessage): void {
+    upstream.hear(method);
     const isChange = CHANGES.has(method);
     // Nothing else was asked for.
     if (!isChange && method !== 'notifications/resources/updated') return;
@@ -253,6 +254,7 @@ export class Unasked {
 
   #onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void {
     const { backendRequests } = this.#session;
+    upstream.hear(message.method);
     if (message.kind === 'request') backendRequests.ask(this.stream, upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
     else if (CHANGES.has(message.method)) this.stream.tellChanged(message.method, bytes);

@@ -29,6 +29,8 @@ export interface UpstreamContext {
   readonly answerMemory: MessageMemory;
   /** Milliseconds of a clock that never goes back. */
   nowMs(): number;
+  /** A backend has said that a list of its is another now, or has forgotten a session: then `method` is `''`. */
+  readonly onChanged?: ((backend: CompiledBackend, method: string) => void) | undefined;
   /** For the log: a backend could be opened, or could not. */
   onAvailable(backend: CompiledBackend): void;
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void;

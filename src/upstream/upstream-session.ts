@@ -9,6 +9,7 @@
 //   unavailable  opening, when   -                -                  -                 open       closed
 //                the delay is over
 //   closed       (refused)       -                -                  -                 -          -
+import { createHash } from 'node:crypto';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { isLimited, mayHaveTasks } from '../user-config/list-rules.js';
 import type { Era } from '../protocol/protocol-versions.js';
@@ -368,7 +369,26 @@ export class UpstreamSession {
     if (this.record !== lost || !this.#transition('idle')) return;
     // What it has forgotten may be that it spoke so.
     if (lost?.era === 'modern') this.#endpoint.eras.forget();
+    this.#context.onChanged?.(this.#backend, '');
     this.#dropRecord();
+  }
+
+  /** The backend has sent this notification. Hot. */
+  hear(method: string): void {
+    const { onChanged } = this.#context;
+    if (onChanged !== undefined && method.endsWith('/list_changed')) onChanged(this.#backend, method);
+  }
+
+  /**
+   * What its backend goes by when it says what it has: what it is shown with a request, what it was told of the client, and in
+   * which version. Callers that differ in nothing of this get the same of it, as far as it knows.
+   */
+  shown(metadata: RequestMetadata): string {
+    const { capabilities, clientInfo } = this.#introduction;
+    const headers = this.#credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers;
+    const { era, protocolVersion } = this.record ?? {};
+    const hash = createHash('sha256').update(JSON.stringify([era, protocolVersion, capabilities.length, headers]));
+    return hash.update(capabilities).update(clientInfo).digest('base64');
   }
 
   /** A request in the session has failed; for the log. */
@@ -501,11 +521,15 @@ export class UpstreamSession {
     this.#stream = stream;
     const lost = this.record ?? record;
     stream.owner = {
-      onUnheard: (bytes, message) =>
-        message.method === 'notifications/progress' && this.onProgress?.(this, bytes, message) === true,
+      onUnheard: (bytes, message) => this.#hearUnheard(bytes, message),
       onUnasked: (bytes, message) => this.answer(bytes, message, metadata),
       onLost: () => this.markLost(lost),
     };
+  }
+
+  #hearUnheard(bytes: Buffer, message: BackendMessage): boolean {
+    this.hear(message.method);
+    return message.method === 'notifications/progress' && this.onProgress?.(this, bytes, message) === true;
   }
 
   #dropRecord(): void {

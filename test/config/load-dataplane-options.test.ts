@@ -66,6 +66,7 @@ const plainOptions: readonly (readonly [string, string, (options: DataplaneOptio
   ['initialize-timeout', '2s', (options) => options.upstream.initializeTimeoutMs, 2_000],
   ['initialize-patience', '3s', (options) => options.upstream.initializePatienceMs, 3_000],
   ['list-timeout', '3s', (options) => options.upstream.listTimeoutMs, 3_000],
+  ['list-cache', '30s', (options) => options.upstream.listCacheMs, 30_000],
   ['call-timeout', '4s', (options) => options.upstream.callIdleTimeoutMs, 4_000],
   ['client-answer-timeout', '7m', (options) => options.upstream.clientAnswerTimeoutMs, 420_000],
   ['protocol-eras', 'modern', (options) => options.eras.served, 'modern'],

@@ -58,6 +58,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       initializeTimeoutMs: 10_000,
       initializePatienceMs: 1_000,
       listTimeoutMs: 30_000,
+      listCacheMs: 0,
       callIdleTimeoutMs: 300_000,
       clientAnswerTimeoutMs: 600_000,
       secretsDirectory: undefined,

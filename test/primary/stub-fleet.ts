@@ -53,6 +53,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
       initializeTimeoutMs: 10_000,
       initializePatienceMs: 1_000,
       listTimeoutMs: 30_000,
+      listCacheMs: 0,
       callIdleTimeoutMs: 300_000,
       clientAnswerTimeoutMs: 600_000,
       secretsDirectory: undefined,

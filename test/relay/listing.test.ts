@@ -2,6 +2,7 @@
 // The backends are scripts.
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
+import type { ExchangeRequest } from '../../src/relay/exchange.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene, initializeResult } from './relay-scene.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
@@ -150,5 +151,74 @@ t.test('the end of a session frees what its list holds at each backend, at once'
     );
     t.match(read(list), { error: { message: /session was ended/ } });
     t.equal(scene.http.calls.filter(({ request }) => request.method === 'DELETE').length, 2);
+  }
+});
+
+/** A scene whose lists are kept for a minute; two sessions of one subject, and one of another. */
+function cachingScene(t: Test): RelayScene {
+  const scene = new RelayScene(t, virtualHostOf({ b: { passthrough_headers: ['x-tenant'] } }), {}, undefined, {
+    listCacheMs: 60_000,
+  });
+  const answer = JSON.stringify({
+    jsonrpc: '2.0',
+    id: REQUEST_ID,
+    result: { protocolVersion: '2025-11-25', capabilities: { tools: { listChanged: true }, prompts: {} } },
+  });
+  return scene.open({}, answer).open({}, answer).open({ roots: {} }, answer);
+}
+
+t.test('--list-cache: a list is asked for once while nothing is different for its caller', async (t) => {
+  const scene = cachingScene(t);
+  let id = 10;
+  const lists = (): number => scene.http.calls.filter(({ summary }) => summary.endsWith('/list')).length;
+  /** Lists, and answers the backend if it is asked. */
+  const list = (name: string, parts: Partial<ExchangeRequest> = {}, method = 'tools/list'): string => {
+    const before = lists();
+    id += 1;
+    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method }));
+    const exchange = scene.request({ body, ...parts });
+    if (lists() > before) scene.http.last.json(page([name]).replace('tools', method.replace('/list', '')));
+    return `${lists() - before} ${JSON.stringify(read(exchange).result?.tools ?? read(exchange).result)}`;
+  };
+  t.equal(list('one'), '1 [{"name":"b-one"}]');
+  t.equal(list('two'), '0 [{"name":"b-one"}]');
+  t.equal(list('two', { sessionId: 'a-session-2' }), '0 [{"name":"b-one"}]', 'another session of the same client');
+  t.equal(list('two', { sessionId: 'a-session-3' }), '1 [{"name":"b-two"}]', 'a client that can be asked for more');
+  const tenant = (value: string): Partial<ExchangeRequest> => ({ passthroughHeaders: ['x-tenant', value] });
+  t.equal(list('three', tenant('7')), '1 [{"name":"b-three"}]');
+  t.equal(list('four', tenant('8')), '1 [{"name":"b-four"}]');
+  t.equal(list('five', tenant('7')), '0 [{"name":"b-three"}]');
+  t.match(list('p', {}, 'prompts/list'), /^1 /);
+
+  const call = scene.post('tools/call', { name: 'b-x' }, 9);
+  scene.http.last
+    .head(200, 'text/event-stream')
+    .data('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n');
+  t.equal(list('six'), '1 [{"name":"b-six"}]', 'the backend has said that it is another');
+  t.match(list('p', {}, 'prompts/list'), /^0 /, 'and nothing of prompts');
+  t.equal(call.outcome, 'streaming');
+
+  scene.context.advance(59_000);
+  t.equal(list('seven'), '0 [{"name":"b-six"}]');
+  scene.context.advance(2_000);
+  t.equal(list('seven'), '1 [{"name":"b-seven"}]');
+
+  const { virtualHost } = scene;
+  const narrower = virtualHostOf({ b: { passthrough_headers: ['x-tenant'], allowed_tool_names: ['other'] } });
+  const body = Buffer.from('{"jsonrpc":"2.0","id":99,"method":"tools/list"}');
+  const exchange = scene.exchange({ body });
+  const before = lists();
+  scene.relay.handle({ subject: 'alice', virtualHost: { ...narrower, id: virtualHost.id } }, exchange);
+  t.equal(lists(), before + 1, 'another config');
+  scene.http.last.json(page(['seven', 'other']));
+  t.same(read(exchange).result?.tools, [{ name: 'b-other' }]);
+});
+
+t.test('without --list-cache each list is asked for', async (t) => {
+  const scene = open(t, 'b');
+  for (const name of ['one', 'two']) {
+    const list = scene.post('tools/list', {}, name);
+    scene.http.last.json(page([name]));
+    t.same(read(list).result?.tools, [{ name: `b-${name}` }]);
   }
 });

@@ -1,6 +1,6 @@
 // A real relay between a test that is the caller and scripted backends, with one session open.
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
-import type { ShareOptions } from '../../src/config/dataplane-options.js';
+import type { ShareOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
 import type { Accounts } from '../../src/shared/accounts.js';
 import { createAccounts } from '../support/shares.js';
 import { Relay } from '../../src/relay/relay.js';
@@ -27,9 +27,11 @@ export class RelayScene {
     virtualHost: CompiledVirtualHost,
     shares: Partial<ShareOptions> = {},
     directory?: SessionDirectory,
+    upstream: Partial<UpstreamOptions> = {},
   ) {
     this.accounts = createAccounts(shares);
     this.context = new ScriptedContext(t);
+    this.context.options = { ...this.context.options, ...upstream };
     this.http = this.context.http;
     this.virtualHost = virtualHost;
     this.relay = new Relay({
@@ -75,8 +77,9 @@ export class RelayScene {
   ): this {
     const params = { protocolVersion, capabilities, clientInfo: { name: 'c', version: '1' } };
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
+    const before = this.http.calls.length;
     this.request({ body, sessionId: '' });
-    for (const call of [...this.http.calls]) {
+    for (const call of this.http.calls.slice(before)) {
       call.json(answer, upstreamId);
       this.http.last.empty();
     }

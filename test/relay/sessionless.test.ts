@@ -118,6 +118,7 @@ class Stage {
         initializeTimeoutMs: 5_000,
         initializePatienceMs: 1_000,
         listTimeoutMs: 5_000,
+        listCacheMs: 0,
         callIdleTimeoutMs: 5_000,
         clientAnswerTimeoutMs: 600_000,
         secretsDirectory: undefined,

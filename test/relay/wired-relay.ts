@@ -40,6 +40,7 @@ export class WiredRelay {
       initializeTimeoutMs: 10_000,
       initializePatienceMs: 1_000,
       listTimeoutMs: 30_000,
+      listCacheMs: 0,
       callIdleTimeoutMs: 30_000,
       clientAnswerTimeoutMs: 600_000,
       secretsDirectory: undefined,

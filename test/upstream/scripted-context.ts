@@ -23,12 +23,13 @@ const TICK_MS = 10;
 export class ScriptedContext implements UpstreamContext {
   readonly http = new ScriptedUpstream();
   readonly streams = this.http;
-  readonly options: UpstreamOptions = {
+  options: UpstreamOptions = {
     mode: 'plain-text-or-tls',
     connectTimeoutMs: 5_000,
     initializeTimeoutMs: 10_000,
     initializePatienceMs: 1_000,
     listTimeoutMs: 30_000,
+    listCacheMs: 0,
     callIdleTimeoutMs: 300_000,
     clientAnswerTimeoutMs: 600_000,
     secretsDirectory: undefined,

@@ -108,6 +108,12 @@ export const upstreamOptions = {
     fallback: '30s',
     parse: values.duration({ minMs: 1 }),
   },
+  'list-cache': {
+    placeholder: '<duration>',
+    meaning: "how long a backend's list may be answered from memory to the caller that it was read for; 0s for never",
+    fallback: '0s',
+    parse: values.duration({ minMs: 0, maxMs: limits.listCacheMsMax }),
+  },
   'call-timeout': {
     placeholder: '<duration>',
     meaning: 'how long a backend may be silent during a call',

@@ -1,11 +1,13 @@
 // Reads and merges lists: small ones at once on the event loop, large ones in the list thread, so that the loop
 // keeps serving (limits.ts says from which size on, and why). Both ways give the same bytes.
 import type { ListKind } from '../../protocol/list-kinds.js';
+import type { ListPage } from '../../protocol/list-page.js';
 import type { Accounts } from '../../shared/accounts.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { AnswerReading, type ReadPage } from './answer-reading.js';
+import type { ListCache } from './list-cache.js';
 import { ListMemory } from './list-memory.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { isGranted, type GrantJob } from './grant.js';
@@ -23,7 +25,11 @@ export class ListMerger {
   /** Encoded once for each compiled virtual host: an allow-list may have thousands of names. */
   readonly #rulesTexts = new WeakMap<ListRules, string>();
 
-  constructor(deadlines: DeadlineWheel, accounts: Accounts, logger: Logger) {
+  /** What is answered from memory; `undefined` where nothing is. */
+  readonly cache: ListCache | undefined;
+
+  constructor(deadlines: DeadlineWheel, accounts: Accounts, logger: Logger, cache?: ListCache) {
+    this.cache = cache;
     this.#pool = new ListPool(deadlines, logger);
     this.#memory = new ListMemory(accounts);
   }
@@ -122,9 +128,13 @@ function isOnLoop(job: GrantJob<ReadPage>): job is GrantJob {
 /** What the thread is told of a page. @param views takes the memory that goes with it. */
 function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | SentPage {
   if (isKept(page)) return page.key;
-  const sent = sentPage(page);
+  const sent = sentPage(page.isShared === true ? copied(page) : page);
   views.push(sent.bytes, sent.spans);
   return sent;
+}
+
+function copied({ bytes, spans }: ListPage): ListPage {
+  return { bytes: Buffer.from(bytes), spans: Int32Array.from(spans) };
 }
 
 /** Whether everything is on the event loop still, and small together. */

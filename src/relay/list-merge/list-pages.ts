@@ -7,6 +7,7 @@ import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from './answer-reading.js';
+import type { ListCache, ListRead } from './list-cache.js';
 import type { ListMerger } from './list-merger.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { listRefusedFault, upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
@@ -36,6 +37,9 @@ export class ListPages implements RequestHandler {
   #id: Buffer = Buffer.alloc(0);
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
+  /** Where it may come from memory, and may go there. */
+  readonly #cache: ListCache | undefined;
+  #kept: ListRead | undefined;
   /** Runs while the upstream session is being opened. */
   #patience: Deadline | undefined;
   #isOver = false;
@@ -47,7 +51,10 @@ export class ListPages implements RequestHandler {
     upstream: UpstreamSession,
     metadata: RequestMetadata,
     done: ListPagesReader,
+    cache?: ListCache,
   ) {
+    // The state of a task is not what changes of lists are told of.
+    this.#cache = kind.name === 'tasks' ? undefined : cache;
     this.#context = context;
     this.#merger = merger;
     this.#kind = kind;
@@ -65,7 +72,7 @@ export class ListPages implements RequestHandler {
       this.#patience?.cancel();
       if (this.#isOver) return;
       if (fault !== undefined) this.#fail(fault);
-      else if (this.#isAsked) this.#readPage();
+      else if (this.#isAsked) this.#begin();
       else this.#finish([], undefined);
     });
     if (!isWaiting) return;
@@ -73,6 +80,18 @@ export class ListPages implements RequestHandler {
     const { isTrial } = this.#upstream;
     const patienceMs = options.initializePatienceMs * (isTrial ? 1 : limits.listPatienceTimes);
     this.#patience = deadlines.after(patienceMs, () => this.#fail(upstreamFault('not-ready')));
+  }
+
+  #begin(): void {
+    const cache = this.#cache;
+    if (cache !== undefined && this.#kept === undefined) {
+      const { subject, backend } = this.#upstream;
+      const identity = { subject, backend, kind: this.#kind.name, shown: this.#upstream.shown(this.#metadata) };
+      const pages = cache.find(identity);
+      if (pages !== undefined) return this.#finish(pages, undefined);
+      this.#kept = cache.begin(identity);
+    }
+    this.#readPage();
   }
 
   /** Nobody wants the pages any more. The reader is told, as of every end. */
@@ -117,8 +136,10 @@ export class ListPages implements RequestHandler {
       this.#fail(fault);
       return;
     }
-    // From the first page again: cursors were the lost session's.
+    // From the first page again: cursors were the lost session's. What is shown now may be something else.
     this.#isSecondTry = true;
+    this.#kept?.giveUp();
+    this.#kept = undefined;
     this.#dropPages();
     this.#cursor = undefined;
     this.start();
@@ -185,6 +206,9 @@ export class ListPages implements RequestHandler {
   #finish(pages: readonly ReadPage[], fault: UpstreamFault | undefined): void {
     this.#isOver = true;
     this.#patience?.cancel();
+    const small = pages.filter((page) => 'spans' in page);
+    if (fault === undefined && small.length === pages.length) this.#kept?.keep(small);
+    else this.#kept?.giveUp();
     this.#done(pages, fault);
   }
 

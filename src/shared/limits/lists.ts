@@ -62,6 +62,14 @@ export const listLimits = {
    * garbage is collected
    */
   listGarbageBytesMax: 64 * MIB,
+  /** what `--list-cache` may say → the option is refused */
+  listCacheMsMax: 3_600_000,
+  /** lists in memory (`--list-cache`) of one worker → those of the subject that has most of them go, the oldest first */
+  listCacheBytesMax: 64 * MIB,
+  /** the same of one subject; a list that is larger, or that the list thread reads, is not kept → its oldest go */
+  listCacheBytesPerSubjectMax: 4 * MIB,
+  /** what each of them counts for on top of its bytes → as above */
+  listCacheEntryBytes: KIB,
   /** tasks in the list thread: one is done, one is ready → further ones wait, each subject's in turn */
   listTasksInThreadMax: 2,
   /** a task waiting for the list thread and in it → the list fails with a JSON-RPC error, or its answer is cut */

@@ -1,0 +1,119 @@
+// What is kept of lists: for how long, for whom, and how much of it.
+import t, { type Test } from 'tap';
+import type { ListKindName } from '../../../src/protocol/list-kinds.js';
+import type { ListPage } from '../../../src/protocol/list-page.js';
+import { ListCache, listsChangedBy, type ListIdentity } from '../../../src/relay/list-merge/list-cache.js';
+import { limits } from '../../../src/shared/limits.js';
+import { ScriptedContext } from '../../upstream/scripted-context.js';
+import { backendOf, virtualHostOf } from '../virtual-host.js';
+
+const AGE_MS = 10_000;
+const url = 'https://b.example/mcp';
+const BACKEND = backendOf(virtualHostOf({ b: { url } }), 'b');
+const SAME_PLACE = backendOf(virtualHostOf({ b: { url, allowed_tool_names: ['x'] } }), 'b');
+const ELSEWHERE = backendOf(virtualHostOf({ b: { url: 'https://c.example/mcp' } }), 'b');
+
+function scene(t: Test): { readonly cache: ListCache; readonly context: ScriptedContext } {
+  const context = new ScriptedContext(t);
+  return { cache: new ListCache(AGE_MS, context.deadlines, () => context.nowMs()), context };
+}
+
+function identity(parts: Partial<ListIdentity> = {}): ListIdentity {
+  return { subject: 'alice', backend: BACKEND, kind: 'tools', shown: 'x', ...parts };
+}
+
+function page(text: string): ListPage {
+  return { bytes: Buffer.from(text), spans: Int32Array.of(1, 2) };
+}
+
+function textIn(cache: ListCache, of: ListIdentity): string | undefined {
+  return cache
+    .find(of)
+    ?.map(({ bytes }) => bytes.toString())
+    .join();
+}
+
+t.test('a list is found by who asked, the config, the kind, and what was shown; and by nothing less', async (t) => {
+  const { cache } = scene(t);
+  const original = page('list');
+  cache.begin(identity()).keep([original]);
+  original.bytes.fill('!');
+  original.spans.fill(0);
+  t.equal(textIn(cache, identity()), 'list');
+  t.same(cache.find(identity())?.[0]?.spans, Int32Array.of(1, 2));
+  t.equal(cache.find(identity())?.[0]?.isShared, true);
+  for (const other of [{ subject: 'bob' }, { backend: SAME_PLACE }, { kind: 'prompts' as const }, { shown: 'y' }]) {
+    t.equal(cache.find(identity(other)), undefined, JSON.stringify(Object.keys(other)));
+  }
+});
+
+t.test('a list is too old at the moment that was said, and goes then, asked for or not', async (t) => {
+  const { cache, context } = scene(t);
+  cache.begin(identity()).keep([page('a')]);
+  context.advance(AGE_MS / 2);
+  cache.begin(identity({ kind: 'prompts' })).keep([page('b')]);
+  context.advance(AGE_MS / 2 - 1);
+  t.equal(textIn(cache, identity()), 'a');
+  context.advance(1);
+  t.equal(textIn(cache, identity()), undefined);
+  t.equal(textIn(cache, identity({ kind: 'prompts' })), 'b');
+  context.advance(3 * AGE_MS);
+  t.equal(cache.bytes, 0, 'nobody has asked');
+});
+
+t.test('a change at a backend drops what is kept for everybody, and what is being read', async (t) => {
+  const kinds: readonly ListKindName[] = ['tools', 'prompts', 'resources', 'templates'];
+  const rows: readonly (readonly [string, readonly ListKindName[]])[] = [
+    ['notifications/tools/list_changed', ['prompts', 'resources', 'templates']],
+    ['notifications/prompts/list_changed', ['tools', 'resources', 'templates']],
+    ['notifications/resources/list_changed', ['tools', 'prompts']],
+    ['notifications/roots/list_changed', kinds],
+    ['', []],
+  ];
+  for (const [method, left] of rows) {
+    const { cache } = scene(t);
+    for (const kind of kinds) {
+      cache.begin(identity({ kind })).keep([page(kind)]);
+      cache.begin(identity({ kind, subject: 'bob', backend: SAME_PLACE })).keep([page(kind)]);
+      cache.begin(identity({ kind, backend: ELSEWHERE })).keep([page(kind)]);
+    }
+    const reads = kinds.map((kind) => [kind, cache.begin(identity({ kind, shown: 'late' }))] as const);
+    cache.onChanged(BACKEND, listsChangedBy(method));
+    for (const [kind, read] of reads) read.keep([page(kind)]);
+    const found = (parts: Partial<ListIdentity>): ListKindName[] =>
+      kinds.filter((kind) => cache.find(identity({ kind, ...parts })) !== undefined);
+    t.same(found({}), left, method);
+    t.same(found({ subject: 'bob', backend: SAME_PLACE }), left, 'another subject’s');
+    t.same(found({ shown: 'late' }), left, 'what was being read');
+    t.same(found({ backend: ELSEWHERE }), kinds, 'elsewhere nothing has changed');
+  }
+  const { cache } = scene(t);
+  cache.begin(identity()).giveUp();
+  t.equal(cache.find(identity()), undefined);
+});
+
+t.test('a subject has a share: its own oldest lists go, and what is larger than all of it is not kept', async (t) => {
+  const { cache } = scene(t);
+  const each = limits.listCacheBytesPerSubjectMax / 4;
+  const keep = (shown: string, bytes = each - limits.listCacheEntryBytes - 8, subject = 'alice'): void =>
+    cache.begin(identity({ shown, subject })).keep([page('x'.repeat(bytes))]);
+  for (const shown of ['1', '2', '3', '4']) keep(shown);
+  t.equal(cache.bytes, limits.listCacheBytesPerSubjectMax);
+  keep('5');
+  const found = (subject = 'alice'): string[] =>
+    ['1', '2', '3', '4', '5', '6'].filter((shown) => cache.find(identity({ shown, subject })) !== undefined);
+  t.same(found(), ['2', '3', '4', '5']);
+  keep('6', limits.listCacheBytesPerSubjectMax);
+  t.same(found(), ['2', '3', '4', '5']);
+  keep('2');
+  t.equal(cache.bytes, limits.listCacheBytesPerSubjectMax, 'the same list anew takes the place of the one before');
+
+  const others = limits.listCacheBytesMax / limits.listCacheBytesPerSubjectMax - 1;
+  for (let n = 0; n < others; n++) for (const shown of ['1', '2', '3', '4']) keep(shown, undefined, `subject ${n}`);
+  t.equal(cache.bytes, limits.listCacheBytesMax);
+  keep('1', undefined, 'small');
+  t.same(found('small'), ['1'], 'who has least keeps it');
+  t.ok(cache.bytes <= limits.listCacheBytesMax);
+  keep('2', undefined, 'small');
+  t.same(found('small'), ['1', '2']);
+});
