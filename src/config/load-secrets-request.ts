@@ -13,7 +13,8 @@ export type SecretsCommandName = Extract<CommandName, `secrets ${string}`>;
 export type SecretsAction =
   | { readonly command: 'secrets set'; readonly name: string; readonly origins: readonly string[] | 'any' }
   | { readonly command: 'secrets delete'; readonly name: string }
-  | { readonly command: 'secrets list' | 'secrets rotate' };
+  | { readonly command: 'secrets list' }
+  | { readonly command: 'secrets rotate' };
 
 export interface SecretsRequest {
   readonly store: StoreOptions;

@@ -8,6 +8,7 @@ import { isSecretValue } from '../shared/secret-name.js';
 import { isEmbeddedThere, StoreDamage } from '../store/check-embedded.js';
 import { openRecordStore } from '../store/open-record-store.js';
 import { RecordStoreFault, type RecordStore } from '../store/record-store.js';
+import { resealGrants } from './reseal.js';
 import { SecretKeys, type SecretKey } from './secret-keys.js';
 import { SecretRecords } from './secret-records.js';
 import type { SecretOrigins } from './sealed-secret.js';
@@ -44,7 +45,9 @@ export async function outcomeOf({ store, keys, action }: SecretsRequest, input: 
     return unavailable(`the store cannot be opened: ${error instanceof Error ? error.message : 'unknown'}; ${advice}`);
   }
   try {
-    return await perform(action, new SecretRecords(records, new SecretKeys(keys)), new SecretKeys(keys).first, value);
+    const all = new SecretKeys(keys);
+    if (action.command === 'secrets rotate') return await rotate(records, all);
+    return await perform(action, new SecretRecords(records, all), all.first, value);
   } catch (error) {
     if (error instanceof RecordStoreFault) return unavailable(`${error.message}; try again when the store is there`);
     throw error;
@@ -54,7 +57,7 @@ export async function outcomeOf({ store, keys, action }: SecretsRequest, input: 
 }
 
 async function perform(
-  action: SecretsAction,
+  action: Exclude<SecretsAction, { readonly command: 'secrets rotate' }>,
   secrets: SecretRecords,
   key: SecretKey | undefined,
   value: { readonly text: string } | undefined,
@@ -69,9 +72,6 @@ async function perform(
       return { text: `switchyard: there is no secret ${action.name} in the store\n`, exitStatus: exitStatus.notFound };
     case 'secrets list':
       return done(await listText(secrets));
-    case 'secrets rotate':
-      if (key === undefined) throw new Error('nothing to seal with');
-      return rotate(secrets, key);
   }
 }
 
@@ -87,12 +87,24 @@ async function listText(secrets: SecretRecords): Promise<string> {
   return textTable([['NAME', 'SET', 'KEY', 'MAY GO TO'], ...rows]);
 }
 
-async function rotate(secrets: SecretRecords, key: SecretKey): Promise<Outcome> {
-  const { resealed, failed } = await secrets.rotate(key);
-  const count = resealed.length === 1 ? '1 secret' : `${resealed.length} secrets`;
-  if (failed.length === 0) return done(`Sealed ${count} anew.\n`);
+async function rotate(records: RecordStore, keys: SecretKeys): Promise<Outcome> {
+  if (keys.first === undefined) throw new Error('nothing to seal with');
+  const { resealed, failed } = await new SecretRecords(records, keys).rotate(keys.first);
+  const grants = await resealGrants(records, keys, keys.first);
+  const count = counted(resealed.length, 'secret');
+  const all = grants.resealed === 0 ? count : `${count} and ${counted(grants.resealed, 'user’s grant')}`;
   const lines = failed.map(([name, reason]) => `switchyard: ${name}: ${reason}\n`);
-  return { text: `${lines.join('')}switchyard: sealed ${count} anew\n`, exitStatus: exitStatus.refused };
+  if (grants.failed > 0)
+    lines.push(
+      `switchyard: ${counted(grants.failed, 'user’s grant')} could not be sealed anew: no key opens what is there\n`,
+    );
+  if (lines.length === 0) return done(`Sealed ${all} anew.\n`);
+  return { text: `${lines.join('')}switchyard: sealed ${all} anew\n`, exitStatus: exitStatus.refused };
+}
+
+/** @param thing of which more are called so with an s. */
+function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
 
 type ReadValue = { readonly kind: 'value'; readonly text: string } | { readonly kind: 'fault'; readonly fault: string };

@@ -9,6 +9,8 @@ import { openText, sealText } from './sealed-text.js';
 
 /** Begins the keys of all grants in the store. */
 export const GRANT_PREFIX = 'grants/';
+/** The same of clients that registered themselves. */
+export const CLIENT_PREFIX = 'clients/';
 
 /** How the client shows its secret to the token endpoint; `none`: it has none. */
 export type ClientAuthentication = 'basic' | 'post' | 'none';

@@ -20,6 +20,7 @@ import { startGateway, startProgram, storeOptionWords, verifyWith, type Gateway 
 import { createKeyPair } from '../support/keys.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 import { INITIALIZE_PARAMS, McpCaller, rpc, type McpSession, type RpcMessage } from '../support/mcp-caller.js';
+import { callTool } from '../support/modern-caller.js';
 import type { ReceivedRequest } from '../support/raw-backend.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -243,6 +244,8 @@ t.test('on the embedded store', async (t) => {
     t.equal(told?.code, -32603);
     t.match(told?.message, /Backend "b" wants your consent first: open http\S+ in your browser, then try again/);
     t.same(await plain.toolNames(), []);
+    const modern = await callTool(asked.caller, 'b-who', '{}', { capabilities: '{"elicitation":{"url":{}}}' });
+    t.match(rpc(modern).error, { code: -32603, message: /open http\S+ in your browser/ }, 'in MCP 2026-07-28 in words');
     const browser = new ConsentBrowser('nobody');
     const refused = await browser.connect(linkIn(await callOf(plain)));
     t.equal(refused.status, 403);
@@ -369,6 +372,15 @@ t.test('on the embedded store', async (t) => {
     const session = await aggregate.openSession();
     const answer = await session.call('wanting-who', '{"who":"heidi-there"}');
     t.match(rpc(answer).result, {}, 'the caller’s own, and not the one that probes');
+
+    const servers = [{ name: 'wanting', tools: ['who'] }];
+    const { id } = await post('/compositions', { name: 'wanted', servers, subjects: ['judy'] });
+    const judy = new McpCaller(stage.gateway.origin, `/gw-rs/servers/${String(id)}/mcp`, await tokenOf('judy'));
+    const composed = await judy.openSession({ params: URL_PARAMS });
+    const asked = rpc(await composed.call('wanting-who'));
+    t.equal(asked.error?.code, -32042, 'a composition wants the consent of each of its users');
+    await new ConsentBrowser('judy-there').connect(linkIn(asked));
+    t.match(rpc(await composed.call('wanting-who', '{"who":"judy-there"}')).result, {});
     t.equal(foreignCount, 0);
   });
 

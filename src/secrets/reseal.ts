@@ -1,0 +1,51 @@
+// Seals anew what other keys than the first have sealed of users' grants, so that an old key can go. Cold.
+import { limits } from '../shared/limits.js';
+import type { RecordKey, RecordStore } from '../store/record-store.js';
+import type { SecretKey, SecretKeys } from './secret-keys.js';
+import { openText, sealText } from './sealed-text.js';
+import { CLIENT_PREFIX, GRANT_PREFIX } from './user-grants.js';
+
+export interface Resealing {
+  readonly resealed: number;
+  /** Those that no key opens, or that others go on changing. */
+  readonly failed: number;
+}
+
+const TRIES_MAX = 3;
+
+/** What was begun and not ended is old in minutes, and left alone. */
+export async function resealGrants(records: RecordStore, keys: SecretKeys, key: SecretKey): Promise<Resealing> {
+  const counts = { resealed: 0, failed: 0 };
+  for (const prefix of [GRANT_PREFIX, CLIENT_PREFIX]) {
+    for (let after = ''; ;) {
+      const names = await records.listKeys(prefix, after, limits.recordsAtOnceMax);
+      for (const name of names) {
+        const outcome = await reseal(records, keys, key, name);
+        if (outcome !== 'same') counts[outcome] += 1;
+      }
+      const last = names.at(-1);
+      if (last === undefined || names.length < limits.recordsAtOnceMax) break;
+      after = last;
+    }
+  }
+  return counts;
+}
+
+async function reseal(
+  records: RecordStore,
+  keys: SecretKeys,
+  key: SecretKey,
+  name: string,
+): Promise<'resealed' | 'failed' | 'same'> {
+  const place: RecordKey = { space: 'records', key: name };
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const expected = await records.read(place);
+    if (expected === undefined) return 'same';
+    const opened = openText(keys, name, expected);
+    if (opened.kind === 'failed') return 'failed';
+    if (opened.keyId === key.id) return 'same';
+    const value = sealText(key, name, opened.text);
+    if (await records.swap([{ ...place, expected, value }])) return 'resealed';
+  }
+  return 'failed';
+}

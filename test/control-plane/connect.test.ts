@@ -1,0 +1,195 @@
+// The bounds of consents: how long links are good, how many are used, how many grants a user has, what is cleared away, and how much
+// of an answer is read. The way of a consent as a whole is in integration/user-consent.
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import t from 'tap';
+import { Connect } from '../../src/control-plane/connect/connect.js';
+import { ConnectFault } from '../../src/control-plane/connect/connect-fault.js';
+import { ConnectRecords, type BegunConsent } from '../../src/control-plane/connect/connect-records.js';
+import { Names } from '../../src/names/names.js';
+import { sealTicket } from '../../src/secrets/connect-ticket.js';
+import { resealGrants } from '../../src/secrets/reseal.js';
+import { SecretKeys } from '../../src/secrets/secret-keys.js';
+import { UserGrants } from '../../src/secrets/user-grants.js';
+import { limits } from '../../src/shared/limits.js';
+import { openRecordStore } from '../../src/store/open-record-store.js';
+import { openStore } from '../../src/store/open-store.js';
+import { Secrets } from '../../src/upstream/secrets.js';
+import type { UserAuth } from '../../src/user-config/auth.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+const BROWSER = 'browser';
+const logger = pino({ level: 'silent' });
+const options = { kind: 'embedded', path: createScratchDirectory(t) } as const;
+const store = await openStore(options, logger);
+const records = await openRecordStore(options, logger);
+const OLD = randomBytes(32).toString('base64');
+const keys = new SecretKeys([OLD]);
+const grants = UserGrants.of(store, keys);
+if (grants === undefined) throw new Error('no key');
+t.teardown(async () => {
+  await records.close();
+  await store.close();
+});
+
+/** A backend and its authorization server in one, which says what the test wants. */
+const said: Record<string, unknown> = {};
+const answered = { registrations: 0 };
+const server = createServer((request, response) => answer(request, response));
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+t.teardown(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+function answer({ url = '', method }: IncomingMessage, response: ServerResponse): void {
+  const json = (status: number, value: unknown): void =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+  if (url === '/register') {
+    answered.registrations += 1;
+    json(201, { client_id: `client-${answered.registrations}`, token_endpoint_auth_method: 'none' });
+  } else if (url === '/token')
+    json(200, { access_token: 'a', token_type: 'bearer', refresh_token: 'r', expires_in: 60, ...said });
+  else if (url === '/.well-known/oauth-authorization-server')
+    json(200, {
+      ...{ issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` },
+      ...{ registration_endpoint: `${origin}/register`, code_challenge_methods_supported: ['S256'] },
+      token_endpoint_auth_methods_supported: ['none'],
+      ...said,
+    });
+  else if (method === 'POST') response.writeHead(401).end();
+  else response.writeHead(404).end();
+}
+
+function connectIn(mode: 'tls-only' | 'plain-text-or-tls'): Connect {
+  const secrets = new Secrets(undefined, () => 0);
+  const names = new Names();
+  return new Connect({
+    connectUrl: 'http://gateway.example',
+    keys,
+    records,
+    grants: grants!,
+    secrets,
+    names,
+    mode,
+    logger,
+  });
+}
+const connect = connectIn('plain-text-or-tls');
+
+function ticket(subject: string, auth: Partial<UserAuth> = {}, nowMs = Date.now()): string {
+  const said = { subject, backendName: 'b', origin, path: '/mcp', auth: { type: 'oauth2-user', ...auth } };
+  return sealTicket(keys, said, nowMs) ?? '';
+}
+
+async function callback(subject: string, auth: Partial<UserAuth> = {}): Promise<URLSearchParams> {
+  const address = new URL(await connect.begin('b', ticket(subject, auth), BROWSER));
+  return new URLSearchParams({ code: 'c', state: address.searchParams.get('state') ?? '', iss: origin });
+}
+
+async function faultOf(action: Promise<unknown>): Promise<string> {
+  try {
+    await action;
+    return 'none';
+  } catch (error) {
+    if (error instanceof ConnectFault) return `${error.status} ${error.message}`;
+    throw error;
+  }
+}
+
+t.test('a link is good for ten minutes, and has a length', async (t) => {
+  const old = ticket('alice', {}, Date.now() - limits.connectTicketMs);
+  t.equal(await faultOf(connect.preview('b', old)), '410 This link is too old.');
+  t.equal(
+    await faultOf(connect.preview('b', 'x'.repeat(limits.connectTicketCharsMax + 1))),
+    '400 This link is not right.',
+  );
+  const path = `/${'x'.repeat(limits.connectTicketCharsMax)}`;
+  const long = { subject: 'alice', backendName: 'b', origin, path, auth: {} };
+  t.equal(sealTicket(keys, long, Date.now()), undefined);
+});
+
+t.test('of one user and backend so many links are used in ten minutes', async (t) => {
+  for (let i = 0; i < limits.connectStartsMax; i++) await callback('bob');
+  t.match(await faultOf(callback('bob')), /^429 Too many links/);
+  t.ok(await callback('carol'), 'others have their own');
+  t.equal(answered.registrations, 1, 'the gateway registers itself once for all of them');
+});
+
+t.test('who has granted as much as is kept loses the oldest', async (t) => {
+  for (let i = 0; i <= limits.grantsPerSubjectMax; i++)
+    await connect.end(await callback('dave', { scope: `s${i}` }), BROWSER);
+  const scopes = (await connect.list('dave')).map(({ scope }) => scope);
+  t.equal(scopes.length, limits.grantsPerSubjectMax);
+  t.notOk(scopes.includes('s0'));
+  t.ok(scopes.includes(`s${limits.grantsPerSubjectMax}`));
+  t.same(await connect.list('erin'), []);
+});
+
+t.test('grants and clients are sealed anew under another key, and again there is nothing to do', async (t) => {
+  const all = new SecretKeys([randomBytes(32).toString('base64'), OLD]);
+  if (all.first === undefined) throw new Error('no key');
+  const count = limits.grantsPerSubjectMax + 1;
+  t.same(await resealGrants(records, all, all.first), { resealed: count, failed: 0 });
+  t.same(await resealGrants(records, all, all.first), { resealed: 0, failed: 0 });
+  const back = new SecretKeys([OLD]);
+  if (back.first === undefined) throw new Error('no key');
+  t.same(
+    await resealGrants(records, back, back.first),
+    { resealed: 0, failed: count },
+    'without the key nothing opens',
+  );
+});
+
+t.test('what was begun and is old is cleared away with what is begun next', async (t) => {
+  const begun = new ConnectRecords(records, keys);
+  const consent = (grantKey: string, untilMs: number): BegunConsent =>
+    ({ grantKey, nonce: grantKey, untilMs }) as BegunConsent;
+  const countOf = async (): Promise<number> => (await records.listKeys('connects/', '', 1_000)).length;
+  await begun.begin('t1', consent('grants/x/1', 2_000), 1_000);
+  t.equal((await begun.end('grants/x/1', 'grants/x/1', 1_500))?.nonce, 'grants/x/1');
+  t.equal(await begun.end('grants/x/1', 'grants/x/1', 1_500), undefined, 'once');
+  await begun.begin('t2', consent('grants/x/2', 2_000), 1_000);
+  t.equal(await begun.end('grants/x/2', 'grants/x/2', 2_000), undefined, 'in time');
+  const far = Date.now() + 10 * limits.connectTicketMs;
+  const before = await countOf();
+  for (let i = 0; i < Math.ceil(before / limits.connectsSweptMax) + 1; i++)
+    await begun.begin(`far${i}`, consent('grants/x/far', far + 1_000), far);
+  t.equal(await countOf(), 1);
+});
+
+t.test('of what servers say so much is read, and what is not right is not believed', async (t) => {
+  const wordsFor = async (changes: object): Promise<string> => {
+    Object.assign(said, changes);
+    const words = await faultOf(connect.preview('b', ticket('frank')));
+    for (const name of Object.keys(changes)) Reflect.deleteProperty(said, name);
+    return words;
+  };
+  t.equal(await wordsFor({}), 'none');
+  t.match(await wordsFor({ more: 'x'.repeat(limits.connectAnswerBytesMax) }), /^502 A server’s answer is too large/);
+  t.match(await wordsFor({ code_challenge_methods_supported: ['plain'] }), /^502 .*PKCE/);
+  t.match(await wordsFor({ issuer: 'https://other.example' }), /^502 .*another one/);
+  t.match(await wordsFor({ authorization_endpoint: 'javascript:alert(1)' }), /^502 .*not http or https/);
+  t.match(await wordsFor({ token_endpoint: 'http://169.254.169.254/token' }), /^502 .*not allowed/);
+  t.match(await wordsFor({ authorization_endpoint: 7 }), /^502 .*does not say where/);
+  t.match(await faultOf(connectIn('tls-only').preview('b', ticket('frank'))), /^502 .*--upstream-connection-mode/);
+});
+
+t.test('a token that cannot be shown, or a refresh token that cannot be kept, is no grant', async (t) => {
+  const endWith = async (changes: object): Promise<string> => {
+    const query = await callback('grace');
+    Object.assign(said, changes);
+    const words = await faultOf(connect.end(query, BROWSER));
+    for (const name of Object.keys(changes)) Reflect.deleteProperty(said, name);
+    return words;
+  };
+  t.match(await endWith({ access_token: 'a\nb' }), /^502 /);
+  t.match(await endWith({ token_type: 'dpop' }), /^502 /);
+  t.match(await endWith({ refresh_token: 'r'.repeat(limits.refreshTokenBytesMax + 1) }), /^502 /);
+  t.same(await connect.list('grace'), []);
+  t.equal(await endWith({}), 'none');
+  t.match(await connect.list('grace'), [{ server: 'b', url: `${origin}/mcp` }]);
+});
