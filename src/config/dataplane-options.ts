@@ -17,12 +17,22 @@ export type RedisTls =
       readonly clientPrivateKey: string | undefined;
     };
 
+/** Sentinels know where the Redis is, and where it is when it is somewhere else. */
+export interface RedisSentinels {
+  readonly sentinels: readonly ListenAddress[];
+  /** What they call the Redis. */
+  readonly name: string;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+}
+
+export type RedisPlace = ListenAddress | RedisSentinels;
+
 export type StoreOptions =
   | { readonly kind: 'embedded'; readonly path: string }
   | {
       readonly kind: 'redis';
-      readonly host: string;
-      readonly port: number;
+      readonly place: RedisPlace;
       readonly tls: RedisTls;
       readonly username: string | undefined;
       readonly password: string | undefined;

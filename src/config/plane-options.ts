@@ -5,6 +5,7 @@ import type {
   EraOptions,
   TraceOptions,
   ConnectionOptions,
+  RedisPlace,
   RedisTls,
   StoreOptions,
   TokenOptions,
@@ -28,18 +29,21 @@ export type StoreReader = Pick<OptionReader<typeof storeOptions>, 'isGiven' | 'v
 const REDIS_PORT = { plainText: 6379, tls: 16379 };
 
 const CLIENT_FILES = ['redis-tls-client-certificate', 'redis-tls-client-private-key'] as const;
+const PLACES = ['redis-address', 'redis-sentinels'] as const;
 const REDIS_OPTIONS = (Object.keys(storeOptions) as (keyof typeof storeOptions)[]).filter(
-  (name) => name.startsWith('redis-') && name !== 'redis-address',
+  (name) => name.startsWith('redis-') && !PLACES.some((place) => place === name),
 );
+const SENTINEL_OPTIONS = ['redis-sentinel-name', 'redis-sentinel-username', 'redis-sentinel-password-file'] as const;
 
 /** Adds the faults of the store that no single option shows. */
 export function checkStore(reader: StoreReader): void {
-  if (!reader.isGiven('redis-address')) {
+  if (!PLACES.some((place) => reader.isGiven(place))) {
     for (const name of REDIS_OPTIONS.filter((candidate) => reader.isGiven(candidate))) {
-      reader.fault(name, 'has no use without --redis-address; give both or neither');
+      reader.fault(name, 'has no use without --redis-address or --redis-sentinels; give both or neither');
     }
     return;
   }
+  checkPlace(reader);
   const mode = reader.value('redis-mode');
   if (mode === 'plain-text' && reader.isGiven('redis-tls-trust-bundle')) {
     reader.fault('redis-tls-trust-bundle', 'contradicts --redis-mode plain-text; use the mode tls or mtls');
@@ -56,6 +60,19 @@ export function checkStore(reader: StoreReader): void {
   if (fault !== undefined) reader.fault(privateKeyName, fault);
 }
 
+function checkPlace(reader: StoreReader): void {
+  if (!reader.isGiven('redis-sentinels')) {
+    for (const name of SENTINEL_OPTIONS.filter((candidate) => reader.isGiven(candidate))) {
+      reader.fault(name, 'has no use without --redis-sentinels; give both or neither');
+    }
+    return;
+  }
+  for (const name of ['redis-address', 'redis-port'] as const) {
+    if (reader.isGiven(name))
+      reader.fault(name, 'contradicts --redis-sentinels, which say where the Redis is; give one');
+  }
+}
+
 /** What is wrong with a private key beside its certificate; `undefined` also when one of them is not there. */
 export function pairFault(
   certificateName: string,
@@ -67,9 +84,9 @@ export function pairFault(
 }
 
 export function arrangeStore(values: OptionValues<typeof storeOptions>): StoreOptions {
-  const host = values['redis-address'];
-  if (host === undefined) return { kind: 'embedded', path: values['store-path'] };
   const mode = values['redis-mode'];
+  const place = arrangePlace(values);
+  if (place === undefined) return { kind: 'embedded', path: values['store-path'] };
   const tls: RedisTls =
     mode === 'plain-text'
       ? { mode }
@@ -81,13 +98,27 @@ export function arrangeStore(values: OptionValues<typeof storeOptions>): StoreOp
         };
   return {
     kind: 'redis',
-    host,
-    port: values['redis-port'] ?? (mode === 'plain-text' ? REDIS_PORT.plainText : REDIS_PORT.tls),
+    place,
     tls,
     username: values['redis-username'],
     password: values['redis-password-file'],
     staleGraceMs: values['redis-stale-grace'],
   };
+}
+
+function arrangePlace(values: OptionValues<typeof storeOptions>): RedisPlace | undefined {
+  const sentinels = values['redis-sentinels'];
+  if (sentinels !== undefined) {
+    return {
+      sentinels,
+      name: values['redis-sentinel-name'],
+      username: values['redis-sentinel-username'],
+      password: values['redis-sentinel-password-file'],
+    };
+  }
+  const host = values['redis-address'];
+  const usualPort = values['redis-mode'] === 'plain-text' ? REDIS_PORT.plainText : REDIS_PORT.tls;
+  return host === undefined ? undefined : { host, port: values['redis-port'] ?? usualPort };
 }
 
 export function arrangeToken(values: Values): TokenOptions {

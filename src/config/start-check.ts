@@ -2,7 +2,7 @@
 // their keys and files, is known by then. Cold.
 import { existsSync } from 'node:fs';
 import type { CommandWords } from './command-line.js';
-import type { StoreOptions } from './dataplane-options.js';
+import type { RedisPlace, StoreOptions } from './dataplane-options.js';
 import { environmentVariable, type OptionTable } from './option.js';
 import { parseSwitch } from './values.js';
 
@@ -45,7 +45,12 @@ export function startInWords(
   return [...lines, ...given, ''].join('\n');
 }
 
+function redisInWords(place: RedisPlace): string {
+  if ('sentinels' in place) return `the Redis that ${place.sentinels.length} sentinels call ${place.name}`;
+  return `the Redis at ${place.host}:${place.port}`;
+}
+
 function storeInWords(store: StoreOptions): string {
-  if (store.kind === 'redis') return `the Redis at ${store.host}:${store.port}, ${store.tls.mode}; it was not asked`;
+  if (store.kind === 'redis') return `${redisInWords(store.place)}, ${store.tls.mode}; it was not asked`;
   return `the embedded store in ${store.path}${existsSync(store.path) ? '' : ', which is not there and would be made'}`;
 }

@@ -66,11 +66,25 @@ export function size(bounds: { readonly minBytes: number; readonly maxBytes: num
 
 /** Port 0 stands for any free port. */
 export function parseListenAddress(text: string): ListenAddress {
+  const address = addressOf(text);
+  if (address !== undefined) return address;
+  throw new InvalidValue('expects host:port, as in 127.0.0.1:8001 or [::1]:8001; port 0 takes any free port');
+}
+
+function addressOf(text: string): ListenAddress | undefined {
   const [, bracketed, bare, digits] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text) ?? [];
   const host = bracketed ?? bare ?? '';
   const isHost = bracketed === undefined ? isHostName(host) : isIPv6(host);
-  if (isHost && Number(digits) <= PORT_MAX) return { host, port: Number(digits) };
-  throw new InvalidValue('expects host:port, as in 127.0.0.1:8001 or [::1]:8001; port 0 takes any free port');
+  return isHost && Number(digits) <= PORT_MAX ? { host, port: Number(digits) } : undefined;
+}
+
+/** Comma-separated places to connect to. */
+export function parseAddresses(text: string): readonly ListenAddress[] {
+  return parseList(text, (item) => {
+    const address = addressOf(item);
+    if (address !== undefined && address.port > 0) return address;
+    throw new InvalidValue('is not host:port, as in sentinel.internal:26379 or [2001:db8::1]:26379');
+  });
 }
 
 /** A listen address, or `off` for no listener: `undefined`. */
@@ -210,7 +224,7 @@ export function parseShare(text: string): number {
   throw new InvalidValue('expects a number from 0 to 1, as in 0.01');
 }
 
-function parseList(text: string, parseItem: (item: string) => string): readonly string[] {
+function parseList<Item>(text: string, parseItem: (item: string) => Item): readonly Item[] {
   return text.split(',').map((item, index) => {
     try {
       return parseItem(item.trim());

@@ -148,7 +148,7 @@ function refused(fault: string): Outcome {
 }
 
 function notFound(path: string): Outcome {
-  const advice = 'name another with --store-path, or a Redis with --redis-address';
+  const advice = 'name another with --store-path, or a Redis with --redis-address or --redis-sentinels';
   return { text: `switchyard: there is no embedded store in ${path}; ${advice}\n`, exitStatus: exitStatus.notFound };
 }
 

@@ -2,9 +2,11 @@
 // +del to change, +scan to list. Cold.
 import { isUtf8 } from 'node:buffer';
 import type { Redis } from 'ioredis';
+import type { ListenAddress } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { ConfigStoreFault, subjectKey, type ConfigStore } from './config-store.js';
 import { createConnection, disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { checkRole, findRedis, placeInWords } from './redis-place.js';
 
 /** KEYS: the config. ARGV: what must be there and what is to be there, each as '=' and the bytes, or '' for nothing. */
 const SWAP_SCRIPT = `
@@ -18,19 +20,20 @@ export class RedisConfigStore implements ConfigStore {
   readonly place: string;
   readonly #redis: Redis;
 
-  private constructor({ host, port }: RedisStoreOptions, redis: Redis) {
-    this.place = `the Redis at ${host}:${port}`;
+  private constructor({ place }: RedisStoreOptions, redis: Redis) {
+    this.place = placeInWords(place);
     this.#redis = redis;
   }
 
   static async open(options: RedisStoreOptions): Promise<RedisConfigStore> {
-    const redis = createConnection(options);
+    const redis = createConnection(options, await findPlace(options));
     const store = new RedisConfigStore(options, redis);
     // What ends the connection is told by the command that it fails; but an error that nobody hears would end the program.
     let reason: unknown;
     redis.on('error', (error) => (reason = error));
     try {
       await redis.connect();
+      await checkRole(redis, options);
       await redis.ping();
     } catch (error) {
       await store.close();
@@ -74,6 +77,14 @@ export class RedisConfigStore implements ConfigStore {
       // Not as a cause: the error of ioredis carries the value.
       throw new ConfigStoreFault(`${this.place} did not do it: ${messageOf(error)}`);
     }
+  }
+}
+
+async function findPlace(options: RedisStoreOptions): Promise<ListenAddress> {
+  try {
+    return await findRedis(options);
+  } catch (error) {
+    throw new ConfigStoreFault(`${placeInWords(options.place)} cannot be reached: ${messageOf(error)}`);
   }
 }
 

@@ -1,12 +1,14 @@
 // One connection to Redis as the gateway makes it. It lives once: its owner makes another one when it is lost.
 import { Redis, type Cluster } from 'ioredis';
-import type { StoreOptions } from '../config/dataplane-options.js';
+import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 
 export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
 
+export type RedisAccess = Pick<RedisStoreOptions, 'username' | 'password' | 'tls'>;
+
 /** A connection that tries once, queues nothing while it is not connected, and repeats no command. */
-export function createConnection({ host, port, username, password, tls }: RedisStoreOptions): Redis {
+export function createConnection({ username, password, tls }: RedisAccess, { host, port }: ListenAddress): Redis {
   return new Redis({
     host,
     port,

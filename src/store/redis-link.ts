@@ -5,8 +5,10 @@
 //   opening ── both connected, subscribed, tracking on ──> live
 //   opening, live ── a connection or an answer failed, or took too long, or end() ──> lost
 import { ReplyError, type Redis } from 'ioredis';
+import type { ListenAddress } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { createConnection, disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { checkRole, findRedis } from './redis-place.js';
 
 export interface RedisLinkEvents {
   /** From now on every change of a key that this link reads is heard of. */
@@ -24,25 +26,20 @@ type State = 'opening' | 'live' | 'lost';
 const INVALIDATION_CHANNEL = '__redis__:invalidate';
 
 export class RedisLink {
+  readonly #options: RedisStoreOptions;
   readonly #events: RedisLinkEvents;
   readonly #hearsItself: boolean;
-  readonly #data: Redis;
-  readonly #changes: Redis;
+  /** Both at the same server; none while it is looked for. */
+  #connections: { readonly data: Redis; readonly changes: Redis } | undefined;
   #state: State = 'opening';
   /** While opening, the deadline; while live, the next health check. */
   #timer: NodeJS.Timeout | undefined;
 
   /** @param hearsItself whether changes made over this link are told as well. */
   constructor(options: RedisStoreOptions, events: RedisLinkEvents, hearsItself = true) {
+    this.#options = options;
     this.#events = events;
     this.#hearsItself = hearsItself;
-    this.#data = createConnection(options);
-    this.#changes = createConnection(options);
-    for (const connection of [this.#data, this.#changes]) {
-      connection.on('error', (error) => this.#lose(messageOf(error)));
-      connection.on('close', () => this.#lose('Redis closed the connection'));
-    }
-    this.#changes.on('messageBuffer', (_channel: Buffer, keys: unknown) => this.#onInvalidation(keys));
   }
 
   /** Resolved when the link is live, or lost. */
@@ -50,13 +47,9 @@ export class RedisLink {
     const openMsMax = limits.redisConnectMsMax;
     this.#timer = setTimeout(() => this.#lose(`Redis could not be connected to in ${openMsMax} ms`), openMsMax);
     try {
-      await Promise.all([this.#data.connect(), this.#changes.connect()]);
-      const id = await this.#changes.client('ID');
-      await this.#changes.subscribe(INVALIDATION_CHANNEL);
-      if (this.#hearsItself) await this.#data.client('TRACKING', 'ON', 'REDIRECT', id);
-      else await this.#data.client('TRACKING', 'ON', 'REDIRECT', id, 'NOLOOP');
-      // The commands so far are answered by a Redis that is still loading its data; this one is refused.
-      await this.#data.ping();
+      const address = await findRedis(this.#options);
+      if (this.#state !== 'opening') return;
+      await this.#connect(address);
     } catch (error) {
       this.#lose(messageOf(error));
     }
@@ -65,26 +58,47 @@ export class RedisLink {
     this.#scheduleHealthCheck();
   }
 
+  async #connect(address: ListenAddress): Promise<void> {
+    const data = createConnection(this.#options, address);
+    const changes = createConnection(this.#options, address);
+    this.#connections = { data, changes };
+    for (const connection of [data, changes]) {
+      connection.on('error', (error) => this.#lose(messageOf(error)));
+      connection.on('close', () => this.#lose('Redis closed the connection'));
+    }
+    changes.on('messageBuffer', (_channel: Buffer, keys: unknown) => this.#onInvalidation(keys));
+    await Promise.all([data.connect(), changes.connect()]);
+    await checkRole(data, this.#options);
+    const id = await changes.client('ID');
+    await changes.subscribe(INVALIDATION_CHANNEL);
+    if (this.#hearsItself) await data.client('TRACKING', 'ON', 'REDIRECT', id);
+    else await data.client('TRACKING', 'ON', 'REDIRECT', id, 'NOLOOP');
+    // The commands so far are answered by a Redis that is still loading its data; this one is refused.
+    await data.ping();
+  }
+
   /** The value as Redis sent it, of whatever type. Rejects with a `ReplyError` when Redis refuses; with anything else the link is lost by then. */
   async get(key: Buffer): Promise<unknown> {
-    return this.#losingOnSilence(this.#data.getBuffer(key));
+    return this.run((data) => data.getBuffer(key));
   }
 
   /** Rejects as `get` does; a write that got no answer may have been done. */
   async set(key: Buffer, value: Buffer): Promise<void> {
-    await this.#losingOnSilence(this.#data.set(key, value));
+    await this.run((data) => data.set(key, value));
   }
 
   /** Any other command of the data connection; rejects as `get` does. */
   async run<Answer>(command: (data: Redis) => Promise<Answer>): Promise<Answer> {
-    return this.#losingOnSilence(command(this.#data));
+    if (this.#connections === undefined) throw new Error('Redis is not connected');
+    return this.#losingOnSilence(command(this.#connections.data));
   }
 
   /** Ends both connections without an event. */
   end(): void {
     if (!this.#transition('opening', 'lost') && !this.#transition('live', 'lost')) return;
-    disconnect(this.#data);
-    disconnect(this.#changes);
+    if (this.#connections === undefined) return;
+    disconnect(this.#connections.data);
+    disconnect(this.#connections.changes);
   }
 
   #transition(from: State, to: State): boolean {
@@ -123,7 +137,7 @@ export class RedisLink {
 
   async #checkHealth(): Promise<void> {
     try {
-      await Promise.all([this.#data.ping(), this.#changes.ping()]);
+      await Promise.all([this.#connections?.data.ping(), this.#connections?.changes.ping()]);
     } catch (error) {
       this.#lose(messageOf(error));
     }

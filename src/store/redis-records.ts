@@ -19,6 +19,7 @@ import {
   type RecordStore,
 } from './record-store.js';
 import { createConnection, disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { checkRole, findRedis } from './redis-place.js';
 import { EPOCH_KEY, listKeyOf, LOG_KEY, POSITION_KEY, redisKey } from './redis-record-layout.js';
 import { moveEarlierRecords } from './redis-record-move.js';
 import { CHANGES_SCRIPT, SWAP_SCRIPT } from './redis-record-scripts.js';
@@ -30,7 +31,8 @@ type State = 'opening' | 'live' | 'lost' | 'closed';
 
 export class RedisRecords implements RecordStore {
   readonly kind = 'redis';
-  readonly #connectionOf: () => RecordConnection;
+  readonly #options: RedisStoreOptions;
+  readonly #connectionOf: () => Promise<RecordConnection>;
   readonly #logger: Logger;
   #state: State = 'lost';
   /** The newest one. What an older one still says is not listened to. */
@@ -40,7 +42,8 @@ export class RedisRecords implements RecordStore {
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
   #lostReason: string | undefined;
 
-  private constructor(connectionOf: () => RecordConnection, logger: Logger) {
+  private constructor(options: RedisStoreOptions, connectionOf: () => Promise<RecordConnection>, logger: Logger) {
+    this.#options = options;
     this.#connectionOf = connectionOf;
     this.#logger = logger;
   }
@@ -49,9 +52,9 @@ export class RedisRecords implements RecordStore {
   static async open(
     options: RedisStoreOptions,
     logger: Logger,
-    connectionOf: () => RecordConnection = () => createConnection(options),
+    connectionOf = async (): Promise<RecordConnection> => createConnection(options, await findRedis(options)),
   ): Promise<RedisRecords> {
-    const records = new RedisRecords(connectionOf, logger);
+    const records = new RedisRecords(options, connectionOf, logger);
     await records.#connect();
     return records;
   }
@@ -139,7 +142,14 @@ export class RedisRecords implements RecordStore {
 
   async #connect(): Promise<void> {
     if (!this.#transition('lost', 'opening')) return;
-    const connection = this.#connectionOf();
+    let connection: RecordConnection;
+    try {
+      connection = await this.#connectionOf();
+    } catch (error) {
+      this.#lose(undefined, messageOf(error));
+      return;
+    }
+    if (this.#state !== 'opening') return;
     this.#connection = connection;
     connection.on('error', (error) => this.#lose(connection, messageOf(error)));
     connection.on('close', () => this.#lose(connection, 'Redis closed the connection'));
@@ -150,6 +160,7 @@ export class RedisRecords implements RecordStore {
     );
     try {
       await connection.connect();
+      if ('role' in connection) await checkRole(connection, this.#options);
       await connection.ping();
       clearTimeout(this.#timer);
       await moveEarlierRecords(connection, this.#logger);
@@ -162,11 +173,12 @@ export class RedisRecords implements RecordStore {
     this.#logger.info('Redis is connected for records');
   }
 
-  #lose(connection: RecordConnection, reason: string): void {
-    if (this.#connection !== connection) return;
+  /** @param connection `undefined` when there was nothing to connect to. */
+  #lose(connection: RecordConnection | undefined, reason: string): void {
+    if (this.#connection !== connection || this.#state === 'closed') return;
     this.#connection = undefined;
     if (!this.#transition('opening', 'lost')) this.#transition('live', 'lost');
-    disconnect(connection);
+    if (connection !== undefined) disconnect(connection);
     // Told once, not at each of the tries that follow.
     if (reason !== this.#lostReason) this.#logger.warn({ reason }, 'Redis cannot be reached for records');
     this.#lostReason = reason;

@@ -52,7 +52,7 @@ t.test('the store is checked as the dataplane checks it', async (t) => {
     /^--redis-tls-client-private-key: is needed/,
   ]);
   const { store } = load(['--redis-address', 'r', '--redis-mode', 'plain-text']);
-  t.match(store, { kind: 'redis', host: 'r', port: 6379, tls: { mode: 'plain-text' } });
+  t.match(store, { kind: 'redis', place: { host: 'r', port: 6379 }, tls: { mode: 'plain-text' } });
 });
 
 t.test('options of the dataplane alone are unknown, and every fault is told', async (t) => {

@@ -115,9 +115,39 @@ t.test('files are read into the options', async (t) => {
 
 t.test('Redis: the port follows the mode', async (t) => {
   const plain = load(['--redis-address', 'redis', '--redis-mode', 'plain-text']).store;
-  t.match(plain, { kind: 'redis', host: 'redis', port: 6379, tls: { mode: 'plain-text' }, staleGraceMs: 60_000 });
-  t.match(load(['--redis-address', 'redis']).store, { port: 16379, tls: { mode: 'tls', trustBundle: undefined } });
-  t.match(load(['--redis-address', 'redis', '--redis-port', '1']).store, { port: 1 });
+  t.match(plain, {
+    kind: 'redis',
+    place: { host: 'redis', port: 6379 },
+    tls: { mode: 'plain-text' },
+    staleGraceMs: 60_000,
+  });
+  t.match(load(['--redis-address', 'redis']).store, {
+    place: { port: 16379 },
+    tls: { mode: 'tls', trustBundle: undefined },
+  });
+  t.match(load(['--redis-address', 'redis', '--redis-port', '1']).store, { place: { port: 1 } });
+});
+
+t.test('Redis: sentinels instead of an address', async (t) => {
+  const words = ['--redis-sentinels', 'a.example:26379, [2001:db8::1]:1', '--redis-mode', 'plain-text'];
+  const sentinels = [
+    { host: 'a.example', port: 26_379 },
+    { host: '2001:db8::1', port: 1 },
+  ];
+  const none = { username: undefined, password: undefined };
+  t.match(load(words).store, { kind: 'redis', place: { sentinels, name: 'mymaster', ...none } });
+  const named = [...words, '--redis-sentinel-name', 'one', '--redis-sentinel-username', 'u'];
+  t.match(load(named).store, { place: { sentinels, name: 'one', username: 'u' } });
+  t.match(faults([...words, '--redis-address', 'r', '--redis-port', '1']), [
+    /^--redis-address: contradicts --redis-sentinels/,
+    /^--redis-port: contradicts --redis-sentinels/,
+  ]);
+  t.match(faults(['--redis-address', 'r', '--redis-sentinel-name', 'one']), [
+    /^--redis-sentinel-name: has no use without --redis-sentinels/,
+  ]);
+  for (const wrong of ['a.example', 'a.example:0', 'a.example:1,', 'a b:1']) {
+    t.match(faults(['--redis-sentinels', wrong]), [/entry \d is not host:port, as in sentinel\.internal:26379/], wrong);
+  }
 });
 
 t.test('Redis: mtls, credentials and grace', async (t) => {
@@ -129,7 +159,13 @@ t.test('Redis: mtls, credentials and grace', async (t) => {
     ...['--redis-tls-client-certificate', certificate, '--redis-tls-client-private-key', privateKey],
     ...['--redis-username', 'u', '--redis-password-file', passwordFile, '--redis-stale-grace', '0s'],
   ]);
-  t.match(store, { kind: 'redis', host: '::1', port: 16379, username: 'u', password: 'p4ss', staleGraceMs: 0 });
+  t.match(store, {
+    kind: 'redis',
+    place: { host: '::1', port: 16379 },
+    username: 'u',
+    password: 'p4ss',
+    staleGraceMs: 0,
+  });
   t.match(store, {
     tls: {
       mode: 'mtls',

@@ -89,7 +89,7 @@ t.test('an embedded store is made for a change alone', async (t) => {
 t.test('a Redis that is not there is a fault that says so', async (t) => {
   const port = await findFreePort();
   const options: StoreOptions = {
-    ...{ kind: 'redis', host: '127.0.0.1', port, tls: { mode: 'plain-text' } },
+    ...{ kind: 'redis', place: { host: '127.0.0.1', port }, tls: { mode: 'plain-text' } },
     ...{ username: undefined, password: undefined, staleGraceMs: 0 },
   };
   await t.rejects(openConfigStore(options, true), {

@@ -175,7 +175,7 @@ t.test('a change that overtakes the answer of a read is not hidden by it', async
   const other = await redis.connect();
   await other.set('alice', 'old');
   const proxy = await TcpProxy.start(t, redis.port);
-  const { store } = await open(t, { ...redis.storeOptions, port: proxy.port });
+  const { store } = await open(t, { ...redis.storeOptions, place: { host: redis.host, port: proxy.port } });
 
   const data = proxy.connections.find(({ sent }) => /TRACKING/i.test(sent));
   proxy.hold((connection) => connection === data);
@@ -345,7 +345,7 @@ for (const [name, pattern] of [
     const redis = await startRedis(t);
     const other = await redis.connect();
     const proxy = await TcpProxy.start(t, redis.port);
-    const { store, lines } = await open(t, { ...redis.storeOptions, port: proxy.port });
+    const { store, lines } = await open(t, { ...redis.storeOptions, place: { host: redis.host, port: proxy.port } });
     await store.read('alice');
     const silent = proxy.connections.find(({ sent }) => pattern.test(sent));
     proxy.hold((connection) => connection === silent);
@@ -359,7 +359,7 @@ for (const mode of ['tls', 'mtls'] as const) {
   t.test(`over ${mode}`, async (t) => {
     const redis = await startRedis(t, { tls: { mode, certificates: createCertificates(t) } });
     const other = await redis.connect();
-    const { store } = await open(t, { ...redis.storeOptions, host: 'localhost' });
+    const { store } = await open(t, { ...redis.storeOptions, place: { host: 'localhost', port: redis.port } });
     await store.write('alice', Buffer.from('one'));
     t.equal(await readText(store, 'alice'), 'one');
     await other.set('alice', 'two');

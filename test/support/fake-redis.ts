@@ -42,8 +42,7 @@ export class FakeRedis {
     const { port } = this.#server.address() as AddressInfo;
     return {
       kind: 'redis',
-      host: '127.0.0.1',
-      port,
+      place: { host: '127.0.0.1', port },
       username: undefined,
       password: undefined,
       tls: { mode: 'plain-text' },

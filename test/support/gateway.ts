@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
-import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import type { RedisPlace, StoreOptions } from '../../src/config/dataplane-options.js';
 import { childPids } from './child-pids.js';
 import { killWithProcess } from './leftovers.js';
 
@@ -113,7 +113,13 @@ function commandLine(setup: GatewaySetup): string[] {
 export function storeOptionWords(store: StoreOptions): string[] {
   if (store.kind === 'embedded') return ['--store-path', store.path];
   if (store.tls.mode !== 'plain-text') throw new Error('name the TLS files of a Redis among the other options');
-  return ['--redis-address', store.host, '--redis-port', String(store.port), '--redis-mode', store.tls.mode];
+  return [...placeWords(store.place), '--redis-mode', store.tls.mode];
+}
+
+function placeWords(place: RedisPlace): string[] {
+  if (!('sentinels' in place)) return ['--redis-address', place.host, '--redis-port', String(place.port)];
+  const sentinels = place.sentinels.map(({ host, port }) => `${host}:${port}`);
+  return ['--redis-sentinels', sentinels.join(','), '--redis-sentinel-name', place.name];
 }
 
 export class Gateway {

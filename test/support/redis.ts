@@ -26,6 +26,8 @@ export interface RedisSetup {
   readonly isCluster?: boolean;
   /** The only slots that it has. It waits for no others. */
   readonly slots?: readonly [first: number, last: number];
+  /** Begins as a copy of it. */
+  readonly replicaOf?: RedisServer;
   /** ACL users beside the default one, as `gateway on >secret ~* +get`. */
   readonly users?: readonly string[];
 }
@@ -87,8 +89,7 @@ export class RedisServer {
   get storeOptions(): RedisStoreOptions {
     return {
       kind: 'redis',
-      host: this.host,
-      port: this.port,
+      place: { host: this.host, port: this.port },
       tls: this.#tls(),
       username: undefined,
       password: undefined,
@@ -200,13 +201,14 @@ export class RedisServer {
   }
 
   #commandLine(): string[] {
-    const { tls, users = [] } = this.#setup;
+    const { tls, users = [], replicaOf } = this.#setup;
     const usersPath = join(this.#directory, 'users.acl');
     writeFileSync(usersPath, ['default on nopass ~* &* +@all', ...users].map((user) => `user ${user}\n`).join(''));
     const port = String(this.port);
     // Redis would take another port by itself, counted from its own.
     const cluster = this.#setup.isCluster === true ? ['--cluster-enabled', 'yes', '--cluster-port', this.#busPort] : [];
-    const common = [...cluster, '--bind', this.host, '--dir', this.#directory, '--aclfile', usersPath];
+    const origin = replicaOf === undefined ? [] : ['--replicaof', replicaOf.host, String(replicaOf.port)];
+    const common = [...cluster, ...origin, '--bind', this.host, '--dir', this.#directory, '--aclfile', usersPath];
     // The append-only file is in the kernel's hands after each write, so a killed server has lost nothing.
     const persistence = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'no'];
     if (tls === undefined) return [...common, ...persistence, '--port', port];

@@ -41,7 +41,7 @@ t.test('no command needs two of three nodes', async (t) => {
   const records = await RedisRecords.open(
     storeOptions,
     logger,
-    () => new Cluster([{ host, port }], { lazyConnect: true, redisOptions: { protocol: 2 } }),
+    async () => new Cluster([{ host, port }], { lazyConnect: true, redisOptions: { protocol: 2 } }),
   );
   t.teardown(() => records.close());
   const stage = await setStage(t, storeOptions, { records });

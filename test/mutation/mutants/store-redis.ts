@@ -5,10 +5,23 @@ const REDIS_RECORDS = ['store/redis-records', 'store/record-store'];
 
 export const redisStoreMutants: readonly Mutant[] = [
   ...mutantsOf(
+    'src/store/redis-place.ts',
+    ['integration/redis-failover'],
+    [
+      { slip: 'the first sentinel must be there', text: 'await Promise.any(asked)', becomes: 'await asked[0]!' },
+      { slip: 'a replica is taken for the Redis', text: "if (role !== 'master')", becomes: "if (role === 'sentinel')" },
+      {
+        slip: 'a name that is not known is an address',
+        text: 'if (!Array.isArray(answer))',
+        becomes: 'if (answer === 1)',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/store/redis-link.ts',
     ['store/redis-link', 'store/redis-store', 'store/redis-replies'],
     [
-      { slip: 'a Redis that loads its data is live', text: '      await this.#data.ping();', becomes: '' },
+      { slip: 'a Redis that loads its data is live', text: '    await data.ping();', becomes: '' },
       { slip: 'the deadline of the opening ends a live link', text: '    clearTimeout(this.#timer);', becomes: '' },
       {
         slip: 'a refused command ends the link',
@@ -22,13 +35,13 @@ export const redisStoreMutants: readonly Mutant[] = [
       },
       {
         slip: 'only the connection for data is looked after',
-        text: 'await Promise.all([this.#data.ping(), this.#changes.ping()]);',
-        becomes: 'await this.#data.ping();',
+        text: 'await Promise.all([this.#connections?.data.ping(), this.#connections?.changes.ping()]);',
+        becomes: 'await this.#connections?.data.ping();',
       },
       {
         slip: 'only the connection for changes is looked after',
-        text: 'await Promise.all([this.#data.ping(), this.#changes.ping()]);',
-        becomes: 'await this.#changes.ping();',
+        text: 'await Promise.all([this.#connections?.data.ping(), this.#connections?.changes.ping()]);',
+        becomes: 'await this.#connections?.changes.ping();',
       },
       {
         slip: 'health is looked at once',
@@ -41,10 +54,14 @@ export const redisStoreMutants: readonly Mutant[] = [
         text: "connection.on('close', () => this.#lose('Redis closed the connection'));",
         becomes: '',
       },
-      { slip: 'the connection for changes outlives the link', text: 'disconnect(this.#changes);', becomes: '' },
+      {
+        slip: 'the connection for changes outlives the link',
+        text: 'disconnect(this.#connections.changes);',
+        becomes: '',
+      },
       {
         slip: 'changes are not asked for',
-        text: "await this.#data.client('TRACKING', 'ON', 'REDIRECT', id);",
+        text: "await data.client('TRACKING', 'ON', 'REDIRECT', id);",
         becomes: '',
       },
     ],
@@ -168,9 +185,9 @@ export const redisStoreMutants: readonly Mutant[] = [
     },
     {
       slip: 'what an old connection says ends the new one',
-      text: '#lose(connection: RecordConnection, reason: string): void {',
+      text: '#lose(connection: RecordConnection | undefined, reason: string): void {',
       becomes:
-        '#lose(connection: RecordConnection, reason: string): void { if (this.#connection) connection = this.#connection;',
+        '#lose(connection: RecordConnection | undefined, reason: string): void { if (this.#connection) connection = this.#connection;',
     },
     {
       slip: 'a Redis that loads its data is live',
