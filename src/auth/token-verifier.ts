@@ -5,14 +5,16 @@ import { decodeProtectedHeader } from 'jose/decode/protected_header';
 import * as errors from 'jose/errors';
 import { decodeJwt } from 'jose/jwt/decode';
 import { jwtVerify } from 'jose/jwt/verify';
-import type { TokenOptions } from '../config/dataplane-options.js';
+import type { StandingClaims, TokenOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { RecentMap } from '../shared/recent-map.js';
+import { standingOf, type Standing } from './standing.js';
 import { TokenKeys, type KeyObstacleListener } from './token-keys.js';
 
 export type Verified =
-  | { readonly kind: 'subject'; readonly subject: string }
+  /** What else the token says of its bearer is there where somebody looks at that. */
+  | { readonly kind: 'subject'; readonly subject: string; readonly standing?: Standing }
   | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly cause?: TokenFault };
 
 /** `unavailable`: the keys of its issuer could not be fetched, and nobody can tell whether it is good. */
@@ -66,6 +68,7 @@ export class TokenVerifier {
   readonly counts = { remembered: 0, verified: 0, missing: 0, invalid: 0, expired: 0, unavailable: 0 };
   readonly #keys: TokenKeys;
   readonly #audience: string;
+  readonly #standing: StandingClaims | undefined;
   readonly #nowMs: () => number;
   readonly #bounds: TokenBounds;
   /** By the end of the header value. */
@@ -84,6 +87,7 @@ export class TokenVerifier {
   ) {
     this.#keys = keys;
     this.#audience = options.audience;
+    this.#standing = options.standing;
     this.#nowMs = nowMs;
     this.#bounds = bounds;
     this.#remembered = new RecentMap(bounds.tokenCacheEntriesMax, bounds.tokenCacheBytesMax, bytesOf);
@@ -153,9 +157,12 @@ export class TokenVerifier {
 
   async #verifyToken(token: string): Promise<Verification> {
     try {
-      const { sub, exp } = await this.#verifiedPayload(token);
+      const payload = await this.#verifiedPayload(token);
+      const { sub, exp } = payload;
       if (typeof sub !== 'string' || sub === '' || exp === undefined) throw new Unverified('claims');
-      return { verified: Object.freeze({ kind: 'subject', subject: sub }), expiresAtMs: Math.ceil(exp) * 1_000 };
+      const standing = this.#standing && standingOf(payload, this.#standing);
+      const verified = Object.freeze({ kind: 'subject' as const, subject: sub, ...(standing && { standing }) });
+      return { verified, expiresAtMs: Math.ceil(exp) * 1_000 };
     } catch (error) {
       // Which check failed is nothing that a caller may learn (decisions 2.2).
       return { verified: refusedBy(error), expiresAtMs: 0 };
@@ -225,8 +232,9 @@ function endOf(authorization: string): string {
 
 /** A token, and what it takes to find it again. */
 function bytesOf({ authorization, verified }: Remembered): number {
-  const subjectChars = verified.kind === 'subject' ? verified.subject.length : 0;
-  return 2 * (authorization.length + subjectChars) + REMEMBERED_BYTES;
+  const said = verified.kind === 'subject' ? [verified.subject, ...(verified.standing?.teams ?? [])] : [];
+  const chars = said.reduce((sum, { length }) => sum + length, authorization.length);
+  return 2 * chars + REMEMBERED_BYTES;
 }
 
 /**

@@ -8,6 +8,7 @@ import { print, printOutcome, type Outcome } from './outcome.js';
 import { saidOfServers, withTools } from './composition-servers.js';
 import { printable } from './text-table.js';
 import {
+  callerView,
   compositionsView,
   compositionView,
   refreshView,
@@ -37,8 +38,9 @@ async function perform(action: CliAction, connection: ControlPlaneConnection, te
       return { answer, text: serversView(answer, terminal) };
     }
     case 'servers add': {
-      const { name, url, description, tags, transport } = action;
-      const answer = await connection.request('POST', '/servers', { name, url, description, tags, transport });
+      const { name, url, description, tags, transport, team } = action;
+      const body = { name, url, description, tags, transport, team };
+      const answer = await connection.request('POST', '/servers', body);
       return { answer, text: serverView(answer) };
     }
     case 'servers show': {
@@ -60,13 +62,18 @@ async function perform(action: CliAction, connection: ControlPlaneConnection, te
     case 'servers remove':
       await connection.request('DELETE', pathOf('servers', action.server));
       return { answer: undefined, text: `Removed ${printable(action.server)}.\n` };
+    case 'whoami': {
+      const answer = await connection.request('GET', '/whoami');
+      return { answer, text: callerView(answer) };
+    }
     case 'compositions list': {
       const answer = await connection.list('/compositions');
       return { answer, text: compositionsView(answer, terminal) };
     }
     case 'compositions create': {
-      const { name, description, servers, subjects } = action;
-      const answer = await connection.request('POST', '/compositions', { name, description, servers, subjects });
+      const { name, description, servers, subjects, team } = action;
+      const body = { name, description, servers, subjects, team };
+      const answer = await connection.request('POST', '/compositions', body);
       return { answer, text: compositionView(answer) };
     }
     case 'compositions update': {

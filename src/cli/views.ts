@@ -14,6 +14,8 @@ const serverShape = z.object({
   tags: z.array(z.string()),
   status: z.string(),
   enabled: z.boolean(),
+  owner: z.string().optional(),
+  team: z.string().optional(),
   toolCount: z.number(),
   lastSeen: z.string().nullable(),
   lastError: z.string().nullable(),
@@ -41,6 +43,8 @@ const compositionShape = z.object({
   description: z.string(),
   servers: z.array(z.object({ name: z.string(), tools: z.array(z.string()) })),
   subjects: z.array(z.string()),
+  owner: z.string().optional(),
+  team: z.string().optional(),
   missingTools: z.array(z.object({ server: z.string(), tool: z.string() })),
 });
 
@@ -77,6 +81,7 @@ export function serverView(answer: unknown): string {
     ['tools', String(server.toolCount)],
     ['last seen', server.lastSeen ?? 'never'],
     ['last error', server.lastError ?? 'none'],
+    ...ownerLines(server),
     ['slug', server.slug],
     ['id', server.id],
   ]);
@@ -140,8 +145,28 @@ export function compositionView(answer: unknown): string {
     ['tools', toolsOf(composition).join(', ')],
     ['missing', missingOf(composition) || 'none'],
     ['subjects', composition.subjects.join(', ')],
+    ...ownerLines(composition),
     ['id', composition.id],
   ]);
+}
+
+const callerShape = z.object({ subject: z.string(), role: z.string().nullable(), teams: z.array(z.string()) });
+
+export function callerView(answer: unknown): string {
+  const { subject, role, teams } = read(callerShape, answer);
+  return textLines([
+    ['subject', subject],
+    ['role', role ?? 'none'],
+    ['teams', teams.join(', ') || 'none'],
+  ]);
+}
+
+/** Of what belongs to somebody. */
+function ownerLines({ owner, team }: Pick<Server, 'owner' | 'team'>): [string, string][] {
+  return [
+    ...(owner === undefined ? [] : [['owner', owner] as [string, string]]),
+    ...(team === undefined ? [] : [['team', team] as [string, string]]),
+  ];
 }
 
 function statusOf({ status, enabled }: Server): string {

@@ -43,6 +43,15 @@ const transportOptions = {
   },
 } as const satisfies OptionTable;
 
+const teamOptions = {
+  team: {
+    placeholder: '<team>',
+    meaning: 'the team that it belongs to, whose editors may change it; empty: none',
+    fallback: undefined,
+    parse: values.parseAnyText,
+  },
+} as const satisfies OptionTable;
+
 export const serversListOptionTable = {
   tags: {
     placeholder: '<list>',
@@ -68,6 +77,7 @@ export const serversAddOptionTable = {
     fallback: undefined,
     parse: values.parseTexts,
   },
+  ...teamOptions,
   ...requestOptionTable,
 } as const satisfies OptionTable;
 
@@ -98,11 +108,13 @@ export const compositionsUpdateOptionTable = {
     parse: values.parseTexts,
   },
   ...descriptionOptions,
+  ...teamOptions,
   ...requestOptionTable,
 } as const satisfies OptionTable;
 
 export const compositionsCreateOptionTable = {
   ...descriptionOptions,
+  ...teamOptions,
   subjects: {
     placeholder: '<list>',
     meaning: 'comma-separated subjects of tokens: who may use it',

@@ -22,7 +22,10 @@ export type CliAction =
       readonly description: string | undefined;
       readonly tags: readonly string[];
       readonly transport: string | undefined;
+      /** `null`: none. */
+      readonly team?: string | null;
     }
+  | { readonly command: 'whoami' }
   | { readonly command: 'servers show' | 'servers refresh' | 'servers remove'; readonly server: string }
   /** Only what is another. */
   | {
@@ -45,6 +48,7 @@ export type CliAction =
       readonly servers: readonly { readonly name: string; readonly tools: readonly string[] }[];
       /** `undefined`: the token's own. */
       readonly subjects: readonly string[] | undefined;
+      readonly team?: string | null;
     }
   | { readonly command: 'compositions show' | 'compositions delete'; readonly composition: string };
 
@@ -57,7 +61,7 @@ export interface CliRequest {
   readonly action: CliAction;
 }
 
-export type CliCommandName = Extract<CommandName, `servers ${string}` | `compositions ${string}`>;
+export type CliCommandName = Extract<CommandName, `servers ${string}` | `compositions ${string}` | 'whoami'>;
 
 /** Throws OptionFaults with every fault. */
 export function loadCliRequest(
@@ -94,15 +98,16 @@ function readAction(
     case 'servers add': {
       const values = read(serversAddOptionTable);
       const { description, tags = [], transport } = values;
-      return { values, action: { command, name: first, url: second, description, tags, transport } };
+      const said = { description, tags, transport, ...teamOf(values) };
+      return { values, action: { command, name: first, url: second, ...said } };
     }
     case 'servers update': {
       const reader = new OptionReader(serversUpdateOptionTable, words, environment);
       if (!CHANGES_OF_SERVER.some((name) => reader.isGiven(name))) {
         reader.fault('name', `or another of ${CHANGES_OF_SERVER.map((name) => `--${name}`).join(', ')} is needed`);
       }
-      const { name, url, enabled, description, tags, transport, ...values } = reader.finish();
-      const change = known({ name, url, enabled, description, tags, transport });
+      const { name, url, enabled, description, tags, transport, team: _team, ...values } = reader.finish();
+      const change = known({ name, url, enabled, description, tags, transport, ...teamOf(reader.finish()) });
       return { values, action: { command, server: first, change } };
     }
     case 'servers enable':
@@ -122,15 +127,15 @@ function readAction(
       const named = reader.value('tools');
       const grouped = named && groupTools(named);
       for (const fault of grouped?.faults ?? []) reader.fault('tools', fault);
-      const { name, description, tools: _tools, subjects, ...values } = reader.finish();
-      const change = known({ name, description, subjects });
+      const { name, description, tools: _tools, subjects, team: _team, ...values } = reader.finish();
+      const change = known({ name, description, subjects, ...teamOf(reader.finish()) });
       return { values, action: { command, composition: first, change, servers: grouped?.servers } };
     }
     case 'compositions create': {
       const { servers, faults } = groupTools(operands.slice(1));
       const values = read(compositionsCreateOptionTable, faults);
       const { description, subjects } = values;
-      return { values, action: { command, name: first, description, servers, subjects } };
+      return { values, action: { command, name: first, description, servers, subjects, ...teamOf(values) } };
     }
     case 'servers show':
     case 'servers refresh':
@@ -139,13 +144,20 @@ function readAction(
     case 'compositions show':
     case 'compositions delete':
       return { values: read(requestOptionTable), action: { command, composition: first } };
+    case 'whoami':
     case 'compositions list':
       return { values: read(requestOptionTable), action: { command } };
   }
 }
 
-const CHANGES_OF_SERVER = ['name', 'url', 'enabled', 'description', 'tags', 'transport'] as const;
-const CHANGES_OF_COMPOSITION = ['name', 'tools', 'description', 'subjects'] as const;
+const CHANGES_OF_SERVER = ['name', 'url', 'enabled', 'description', 'tags', 'transport', 'team'] as const;
+const CHANGES_OF_COMPOSITION = ['name', 'tools', 'description', 'subjects', 'team'] as const;
+
+/** An empty text takes the team away. */
+function teamOf({ team }: { readonly team: string | undefined }): { readonly team?: string | null } {
+  if (team === undefined) return {};
+  return { team: team === '' ? null : team };
+}
 
 /** Without what was not said. */
 function known(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

@@ -83,6 +83,10 @@ export const commands = {
   },
   'compositions show': { summary: 'show a composition', options: requestOptionTable, operands: ['composition'] },
   'compositions delete': { summary: 'delete a composition', options: requestOptionTable, operands: ['composition'] },
+  whoami: {
+    summary: 'say whose the token in SWITCHYARD_TOKEN is, and what the control plane lets it do',
+    options: requestOptionTable,
+  },
   'config list': { summary: 'list the subjects that have a user config', options: configStoreOptionTable },
   'config get': { summary: 'print a user config', options: configStoreOptionTable, operands: ['subject'] },
   'config put': {

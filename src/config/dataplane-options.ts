@@ -1,6 +1,7 @@
 // The dataplane's options as everything after start-up sees them: checked, defaulted, frozen, plain data that crosses
 // to the workers as one IPC message. Times are milliseconds, sizes bytes, files already read.
 import type { ProtectedResourceOptions } from '../shared/protected-resource.js';
+import type { Role } from '../shared/roles.js';
 
 export interface ListenAddress {
   readonly host: string;
@@ -60,6 +61,16 @@ export interface TokenOptions {
   /** Of the keys in files, one at least; the first one is minted. */
   readonly issuers: readonly string[];
   readonly audience: string;
+  /** Which claims say what somebody may do; `undefined`: none is looked at. */
+  readonly standing?: StandingClaims | undefined;
+}
+
+/** Each claim by the steps that lead to it. */
+export interface StandingClaims {
+  readonly role: readonly string[];
+  readonly teams: readonly string[] | undefined;
+  /** The values that stand for a role. */
+  readonly roleNames: Readonly<Record<Role, readonly string[]>>;
 }
 
 /** Where an issuer's JWK set is; `undefined`: where the issuer says. */

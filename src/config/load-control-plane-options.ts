@@ -1,6 +1,8 @@
 // The control plane's options: read, held against each other, and put into the shape that everything after start-up sees.
 import { deepFreeze } from './deep-freeze.js';
 import type { CommandWords } from './command-line.js';
+import type { TokenOptions } from './dataplane-options.js';
+import { OWN_ROLE_NAMES } from './standing-claims.js';
 import type { ComposerShares, ControlPlaneOptions } from './control-plane-options.js';
 import { defaultWorkerMemoryBytes } from './machine-memory.js';
 import type { OptionValues } from './option.js';
@@ -29,13 +31,14 @@ export function loadControlPlaneOptions(
   const reader = new OptionReader(controlPlaneOptionTable, words, environment);
   checkStore(reader);
   checkToken(reader);
+  checkStanding(reader);
   checkConnections(reader);
   const values = reader.finish();
   const memoryBytes = values['control-plane-memory'] ?? defaultWorkerMemoryBytes(1);
   return deepFreeze({
     address: values.address,
     store: arrangeStore(values),
-    token: arrangeToken(values),
+    token: { ...arrangeToken(values), ...arrangeStanding(values) },
     protectedResource: arrangeProtectedResource(values),
     upstream: arrangeUpstream(values),
     answers: arrangeAnswers(values),
@@ -59,6 +62,20 @@ export function loadControlPlaneOptions(
     auditSubjects: values['audit-subjects'],
     drainTimeoutMs: values['drain-timeout'],
   });
+}
+
+function checkStanding(reader: OptionReader<typeof controlPlaneOptionTable>): void {
+  if (reader.isGiven('token-roles-claim')) return;
+  for (const name of ['token-role-names', 'token-teams-claim'] as const) {
+    if (reader.isGiven(name)) reader.fault(name, 'means nothing without --token-roles-claim; give that, too');
+  }
+}
+
+function arrangeStanding(values: OptionValues<typeof controlPlaneOptionTable>): Pick<TokenOptions, 'standing'> {
+  const role = values['token-roles-claim'];
+  if (role === undefined) return {};
+  const roleNames = values['token-role-names'] ?? OWN_ROLE_NAMES;
+  return { standing: { role, teams: values['token-teams-claim'], roleNames } };
 }
 
 function arrangeComposerShares(values: OptionValues<typeof controlPlaneOptionTable>): ComposerShares {

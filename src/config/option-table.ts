@@ -23,7 +23,12 @@ import {
 } from './table/process-options.js';
 import { composerOptions, shareOptions } from './table/share-options.js';
 import { storeOptions } from './table/store-options.js';
-import { issuerKeyOptions, tokenMintingOptions, tokenVerificationOptions } from './table/token-options.js';
+import {
+  issuerKeyOptions,
+  standingOptions,
+  tokenMintingOptions,
+  tokenVerificationOptions,
+} from './table/token-options.js';
 import * as values from './values.js';
 
 /** What both planes have, so that one file of variables serves both. */
@@ -55,6 +60,7 @@ export const dataplaneOptionTable = {
 export const controlPlaneOptionTable = {
   address: { ...addressOptions.address, fallback: '127.0.0.1:4444' },
   ...planeOptionTable,
+  ...standingOptions,
   // Registered servers may be http or https (decisions 3).
   'upstream-connection-mode': upstreamModeOption('plain-text-or-tls'),
   ...registryOptions,

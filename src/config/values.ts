@@ -16,6 +16,10 @@ export function parseText(text: string): string {
   return text;
 }
 
+export function parseAnyText(text: string): string {
+  return text;
+}
+
 /** A flag that stands alone on the command line arrives as `true`. */
 export function parseSwitch(text: string): boolean {
   if (/^(true|on|yes|1)$/i.test(text)) return true;

@@ -93,7 +93,7 @@ export class AuditTrail {
   #value(member: string, value: unknown): unknown {
     if (member === 'url') return placeOf(String(value));
     if (member === 'auth') return { hash: hashOf(value) };
-    if (member === 'maker') return this.#who(String(value));
+    if (member === 'maker' || member === 'owner') return this.#who(String(value));
     if (member === 'subjects' && Array.isArray(value)) {
       const some = value.slice(0, limits.auditSubjectsMax).map((subject) => this.#who(String(subject)));
       return value.length > some.length ? { count: value.length, hash: hashOf(value), first: some } : some;

@@ -33,26 +33,29 @@ export const CHANGED_MEANWHILE = 'has been changed since it was read: read it ag
 
 type SaidOfServer = Pick<
   ServerRecord,
-  'id' | 'name' | 'url' | 'description' | 'tags' | 'enabled' | 'auth' | 'curation' | 'updatedAt'
+  'id' | 'name' | 'url' | 'description' | 'tags' | 'enabled' | 'auth' | 'curation' | 'team' | 'updatedAt'
 >;
 
 export function serverTag(server: SaidOfServer): string {
-  const { id, name, url, description, tags, enabled, auth, curation, updatedAt } = server;
-  return tagOf([id, name, url, description, tags, enabled, auth ?? null, curation ?? null, updatedAt]);
+  const { id, name, url, description, tags, enabled, auth, curation, team, updatedAt } = server;
+  return tagOf([id, name, url, description, tags, enabled, auth ?? null, curation ?? null, team ?? null, updatedAt]);
 }
 
-type SaidOfComposition = Pick<Composition, 'id' | 'name' | 'description' | 'subjects' | 'updatedAt' | 'servers'>;
+type SaidOfComposition = Pick<
+  Composition,
+  'id' | 'name' | 'description' | 'subjects' | 'team' | 'updatedAt' | 'servers'
+>;
 
 /** A server that was given another name is the same server: names of servers say nothing here. */
 export function compositionTag(composition: SaidOfComposition): string {
-  const { id, name, description, subjects, updatedAt, servers } = composition;
+  const { id, name, description, subjects, team, updatedAt, servers } = composition;
   const said = servers.map(({ tools, prompts = [], resources = [], curation = null }) => [
     tools,
     prompts,
     resources,
     curation,
   ]);
-  return tagOf([id, name, description, subjects, updatedAt, said]);
+  return tagOf([id, name, description, subjects, team ?? null, updatedAt, said]);
 }
 
 function tagOf(said: readonly unknown[]): string {

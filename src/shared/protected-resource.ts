@@ -52,9 +52,9 @@ export class ProtectedResource {
     });
   }
 
-  /** The refusal of a request without a good token, with where to read on. */
-  challenge(refusal: Refusal, path: string, origin: RequestOrigin): Refusal {
-    const resource = refusal.status === 401 ? this.#resource(path, origin) : undefined;
+  /** The refusal of a request without a good token, or with one that is not enough, with where to read on. */
+  challenge<Code extends string>(refusal: Refusal<Code>, path: string, origin: RequestOrigin): Refusal<Code> {
+    const resource = refusal.status === 401 || refusal.status === 403 ? this.#resource(path, origin) : undefined;
     if (resource === undefined) return refusal;
     const address = `${resource.origin}${METADATA_PATH}${path === '' ? '' : resource.pathname}`;
     const headers = refusal.headers.map((value, index) =>

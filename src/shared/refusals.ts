@@ -71,8 +71,8 @@ export type RefusalCode =
   | 'directory-failed'
   | 'draining';
 
-export interface Refusal {
-  readonly code: RefusalCode;
+export interface Refusal<Code extends string = RefusalCode> {
+  readonly code: Code;
   /** HTTP status. */
   readonly status: number;
   /** What the body says, for those that say it in another form. */

@@ -63,6 +63,12 @@ t.test('each command with what it asks for', async (t) => {
       'compositions update c --description d',
       { command: 'compositions update', composition: 'c', change: { description: 'd' }, servers: undefined },
     ],
+    [
+      'compositions update c --team=',
+      { command: 'compositions update', composition: 'c', change: { team: null }, servers: undefined },
+    ],
+    ['servers update n --team pay', { command: 'servers update', server: 'n', change: { team: 'pay' } }],
+    ['whoami', { command: 'whoami' }],
     ['compositions list', { command: 'compositions list' }],
     ['compositions show c', { command: 'compositions show', composition: 'c' }],
     ['compositions delete c', { command: 'compositions delete', composition: 'c' }],
@@ -118,7 +124,7 @@ t.test(
 
 t.test('an update needs something to change', async (t) => {
   t.match(faults('servers update n'), [
-    /^--name: or another of --name, --url, --enabled, --description, --tags, --transport is needed$/,
+    /^--name: or another of --name, --url, --enabled, --description, --tags, --transport, --team is needed$/,
   ]);
   t.match(faults('compositions update c'), [/^--name: or another of --name, --tools, /]);
   t.match(faults('compositions update c --tools x'), [/^--tools: x: is not a tool of a server/]);

@@ -67,3 +67,21 @@ t.test('options of the dataplane alone are unknown, and every fault is told', as
     );
   }
 });
+
+t.test('roles come from a claim where one is named, and nothing of them is meant without', async (t) => {
+  t.notOk(load([]).token.standing);
+  const claim = ['--token-roles-claim', 'realm_access.roles'];
+  const own = { reader: ['reader'], editor: ['editor'], admin: ['admin'] };
+  t.strictSame(load(claim).token.standing, { role: ['realm_access', 'roles'], teams: undefined, roleNames: own });
+  const all = [...claim, '--token-teams-claim', 'https://a.example/teams', '--token-role-names', 'admin=x,admin=y'];
+  t.strictSame(load(all).token.standing, {
+    role: ['realm_access', 'roles'],
+    teams: ['https://a.example/teams'],
+    roleNames: { ...own, admin: ['x', 'y'] },
+  });
+  t.strictSame(faults(['--token-teams-claim', 'teams', '--token-role-names', 'admin=x']), [
+    '--token-role-names: means nothing without --token-roles-claim; give that, too',
+    '--token-teams-claim: means nothing without --token-roles-claim; give that, too',
+  ]);
+  t.match(faults(['--token-roles-claim', 'a..b']), [/^--token-roles-claim: expects the name of a claim/]);
+});

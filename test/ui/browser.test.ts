@@ -199,6 +199,48 @@ t.test('the console', async (t) => {
     complaints.splice(0);
   });
 
+  await t.test(
+    'who may change nothing is offered no change, and who may change their own is offered that',
+    async (t) => {
+      const changes = page.getByRole('button', { name: /^(?:Refresh|Disable|Change|Delete|Publish)$/ });
+      const makers = page.getByRole('link', { name: /^(?:Register a server|Compose one)$/ });
+      const composition = { name: 'seen', servers: [{ name: 'wordsmith', tools: ['reverse'] }] };
+      await caller.post('/compositions', composition);
+      const { id } = (await caller.get('/compositions/seen')).json() as { readonly id: string };
+      for (const [role, offered, made] of [
+        ['reader', 0, 0],
+        ['editor', 4, 1],
+      ] as const) {
+        const body = JSON.stringify({ subject: 'alice@example.com', role, teams: [] });
+        await page.route('**/whoami', (route) => route.fulfill({ contentType: 'application/json', body }));
+        const pageOf = async (path: string, heading: string): Promise<void> => {
+          const known = page.waitForResponse('**/whoami');
+          await open(path);
+          await known;
+          await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+        };
+        await pageOf('/servers/wordsmith', 'wordsmith');
+        await page.getByRole('link', { name: 'Try its tools' }).waitFor();
+        if (offered > 0) await changes.nth(offered - 1).waitFor();
+        t.equal(await changes.count(), offered, `${role}: a server`);
+        await pageOf(`/compose/${id}`, 'seen');
+        if (role === 'reader') await page.getByText('Not yours to change.').waitFor();
+        else await changes.first().waitFor();
+        t.equal(await changes.count(), role === 'reader' ? 0 : 2, `${role}: a composition`);
+        for (const [path, heading] of [
+          ['/servers', 'Servers'],
+          ['/compose', 'Compositions'],
+        ] as const) {
+          await pageOf(path, heading);
+          if (made > 0) await makers.first().waitFor();
+          t.equal(await makers.count(), made, `${role}: ${path}`);
+        }
+        await page.unroute('**/whoami');
+      }
+      t.same(complaints.splice(0), []);
+    },
+  );
+
   await t.test('axe finds nothing, and nothing is wider than a narrow screen, in either scheme', async (t) => {
     const server = (await caller.get('/servers/hostile')).json() as { readonly id: string };
     const pages = {

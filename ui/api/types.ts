@@ -1,5 +1,13 @@
 // What the control plane tells, as its OpenAPI document has it: the members that pages show.
 
+/** Whose token it is, and what that is for. */
+export interface Caller {
+  readonly subject: string;
+  /** `null`: none. */
+  readonly role: 'reader' | 'editor' | 'admin' | null;
+  readonly teams: readonly string[];
+}
+
 export interface Server {
   readonly id: string;
   readonly name: string;
@@ -9,6 +17,8 @@ export interface Server {
   readonly tags: readonly string[];
   readonly status: 'active' | 'inactive';
   readonly enabled: boolean;
+  readonly owner?: string;
+  readonly team?: string;
   readonly reachable: boolean;
   readonly auth?: Auth | null;
   readonly curation?: { readonly prefix?: string; readonly tools?: object; readonly prompts?: object } | null;
@@ -59,6 +69,8 @@ export interface Composition {
   readonly description: string;
   readonly servers: readonly ComposedServer[];
   readonly subjects: readonly string[];
+  readonly owner?: string;
+  readonly team?: string;
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly missingTools: readonly { readonly server: string; readonly tool: string }[];

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { ApiFault, ask, faultWords, type Answered } from '../api/api.js';
+import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Composition } from '../api/types.js';
 import {
@@ -12,6 +13,7 @@ import {
   differencesOf,
   type CompositionDraft,
 } from '../model/composition-draft.js';
+import { mayChange, mayMake, ownerWords } from '../model/permission.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
 import { Field } from '../parts/field.js';
@@ -32,6 +34,8 @@ function KnownComposition({ reference }: { readonly reference: string }): JSX.El
 
 function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.Element {
   const servers = useServers();
+  const caller = useCaller();
+  const isChangeable = known === undefined ? mayMake(caller) : mayChange(caller, known.value);
   const [published, setPublished] = useState(known);
   const before = useMemo(
     () => (published === undefined ? BLANK_COMPOSITION : compositionDraftOf(published.value)),
@@ -88,6 +92,11 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       }}
     >
       <h1>{published === undefined ? 'New composition' : before.name}</h1>
+      {caller !== undefined && !isChangeable && (
+        <p class="note">
+          {known === undefined ? 'Composing needs the role editor.' : `Not yours to change. ${whoseWords(known.value)}`}
+        </p>
+      )}
       <Field label="Name" value={draft.name} isRequired onChange={(name) => setDraft({ ...draft, name })} />
       <Field
         label="Description"
@@ -110,17 +119,21 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         </button>
       )}
       <div class="actions">
-        <button class="main" disabled={isBusy || isOutdated || differences.length === 0}>
-          {isBusy ? 'Publishing …' : 'Publish'}
-        </button>
+        {isChangeable && (
+          <button class="main" disabled={isBusy || isOutdated || differences.length === 0}>
+            {isBusy ? 'Publishing …' : 'Publish'}
+          </button>
+        )}
         {published !== undefined && (
           <>
             <Link class="button" href={`/playground?composition=${published.value.id}`}>
               Try it
             </Link>
-            <button type="button" class="danger" onClick={() => setRemoving(true)}>
-              Delete
-            </button>
+            {isChangeable && (
+              <button type="button" class="danger" onClick={() => setRemoving(true)}>
+                Delete
+              </button>
+            )}
           </>
         )}
       </div>
@@ -138,4 +151,9 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       )}
     </form>
   );
+}
+
+function whoseWords(composition: Composition): string {
+  const words = ownerWords(composition);
+  return words === '' ? '' : `It belongs to ${words}.`;
 }

@@ -2,20 +2,25 @@
 import type { JSX } from 'preact';
 import { Link } from 'wouter-preact';
 import { askAll } from '../api/api.js';
+import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Composition } from '../api/types.js';
+import { mayMake } from '../model/permission.js';
 import { Loaded } from '../parts/notices.js';
 import { LongSaid } from '../parts/said.js';
 
 export function CompositionsPage(): JSX.Element {
   const compositions = useQuery('compositions', () => askAll<Composition>('/compositions'));
+  const isMaker = mayMake(useCaller());
   return (
     <>
       <div class="heading">
         <h1>Compositions</h1>
-        <Link href="/compose/new" class="button main">
-          Compose one
-        </Link>
+        {isMaker && (
+          <Link href="/compose/new" class="button main">
+            Compose one
+          </Link>
+        )}
       </div>
       <Loaded query={compositions}>
         {(all) =>

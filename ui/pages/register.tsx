@@ -1,15 +1,22 @@
 // A new server: looked at first, and registered when it is the one that was meant.
 import type { JSX } from 'preact';
 import { useLocation } from 'wouter-preact';
+import { useCaller } from '../api/caller.js';
+import { mayMake } from '../model/permission.js';
 import { ServerForm } from './server-form.js';
 
 export function RegisterPage(): JSX.Element {
   const [, navigate] = useLocation();
+  const caller = useCaller();
   return (
     <>
       <h1>Register a server</h1>
       <p class="note">The gateway looks at it and shows what it finds. Nothing is kept before you say so.</p>
-      <ServerForm onDone={({ id }) => navigate(`/servers/${id}`)} />
+      {caller !== undefined && !mayMake(caller) ? (
+        <p>Registering servers needs the role editor.</p>
+      ) : (
+        <ServerForm onDone={({ id }) => navigate(`/servers/${id}`)} />
+      )}
     </>
   );
 }

@@ -3,8 +3,10 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { ask, askAll, faultWords, type Answered } from '../api/api.js';
+import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Composition, RefreshReport, Server } from '../api/types.js';
+import { mayChange, ownerWords } from '../model/permission.js';
 import { refreshWords } from '../model/refresh-words.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
@@ -73,6 +75,14 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           <dd>
             <Said text={server.url} max={2_000} />
           </dd>
+          {ownerWords(server) !== '' && (
+            <>
+              <dt>Belongs to</dt>
+              <dd>
+                <Said text={ownerWords(server)} max={400} />
+              </dd>
+            </>
+          )}
           <dt>Offers</dt>
           <dd>{offerWords(server)}</dd>
           <dt>Credentials</dt>
@@ -142,24 +152,29 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
       return `${server.name} is gone`;
     });
   const isBusy = underway !== '';
+  const isChangeable = mayChange(useCaller(), server);
   return (
     <>
       <div class="actions">
         <Link class="button main" href={`/playground?server=${server.id}`}>
           Try its tools
         </Link>
-        <button type="button" disabled={isBusy} onClick={() => void refresh()}>
-          {underway === 'refresh' ? 'Looking at it …' : 'Refresh'}
-        </button>
-        <button type="button" disabled={isBusy} onClick={() => void setEnabled(!server.enabled)}>
-          {server.enabled ? 'Disable' : 'Enable'}
-        </button>
-        <button type="button" aria-expanded={isEdited} onClick={onEdit}>
-          Change
-        </button>
-        <button type="button" class="danger" disabled={isBusy} onClick={() => setRemoving(true)}>
-          Delete
-        </button>
+        {isChangeable && (
+          <>
+            <button type="button" disabled={isBusy} onClick={() => void refresh()}>
+              {underway === 'refresh' ? 'Looking at it …' : 'Refresh'}
+            </button>
+            <button type="button" disabled={isBusy} onClick={() => void setEnabled(!server.enabled)}>
+              {server.enabled ? 'Disable' : 'Enable'}
+            </button>
+            <button type="button" aria-expanded={isEdited} onClick={onEdit}>
+              Change
+            </button>
+            <button type="button" class="danger" disabled={isBusy} onClick={() => setRemoving(true)}>
+              Delete
+            </button>
+          </>
+        )}
       </div>
       <Fault words={fault} />
       {isRemoving && (

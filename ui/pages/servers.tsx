@@ -3,8 +3,10 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { Link, useSearchParams } from 'wouter-preact';
 import { askAll } from '../api/api.js';
+import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Server } from '../api/types.js';
+import { mayMake } from '../model/permission.js';
 import { isFound, serverStates, stateOf } from '../model/server-state.js';
 import { Loaded } from '../parts/notices.js';
 import { Said } from '../parts/said.js';
@@ -18,20 +20,28 @@ export const useServers = () => useQuery('servers', () => askAll<Server>('/serve
 
 export function ServersPage(): JSX.Element {
   const servers = useServers();
+  const isMaker = mayMake(useCaller());
   return (
     <>
       <div class="heading">
         <h1>Servers</h1>
-        <Link href="/servers/new" class="button main">
-          Register a server
-        </Link>
+        {isMaker && (
+          <Link href="/servers/new" class="button main">
+            Register a server
+          </Link>
+        )}
       </div>
       <Loaded query={servers}>
         {(all) =>
           all.length === 0 ? (
             <p>
-              No server is registered yet. <Link href="/servers/new">Register the first one</Link>: the gateway looks at
-              it before anything is kept.
+              No server is registered yet.{' '}
+              {isMaker && (
+                <>
+                  <Link href="/servers/new">Register the first one</Link>: the gateway looks at it before anything is
+                  kept.
+                </>
+              )}
             </p>
           ) : (
             <FoundServers servers={all} />

@@ -2,6 +2,7 @@
 import * as files from '../files.js';
 import type { OptionTable } from '../option.js';
 import { parseIssuerKeySources } from '../issuer-key-sources.js';
+import { parseClaimPath, parseRoleNames } from '../standing-claims.js';
 import * as values from '../values.js';
 
 export const tokenVerificationOptions = {
@@ -38,6 +39,31 @@ export const issuerKeyOptions = {
     meaning: 'how long the keys of an issuer are used after they could last be fetched from it',
     fallback: '24h',
     parse: values.duration({ minMs: 0 }),
+  },
+} as const satisfies OptionTable;
+
+/** Of the control plane. */
+export const standingOptions = {
+  'token-roles-claim': {
+    placeholder: '<claim>',
+    meaning: 'claim that names the role of a token: reader, editor or admin',
+    fallback: undefined,
+    fallbackText: 'every token is an admin’s',
+    parse: parseClaimPath,
+  },
+  'token-role-names': {
+    placeholder: '<list>',
+    meaning: 'comma-separated role=value: the values of that claim that stand for a role, in place of its name',
+    fallback: undefined,
+    fallbackText: 'reader, editor and admin',
+    parse: parseRoleNames,
+  },
+  'token-teams-claim': {
+    placeholder: '<claim>',
+    meaning: 'claim that names the teams of a token, which own what their members make',
+    fallback: undefined,
+    fallbackText: 'nobody has a team',
+    parse: parseClaimPath,
   },
 } as const satisfies OptionTable;
 

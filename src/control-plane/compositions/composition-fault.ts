@@ -1,6 +1,7 @@
 // What compositions refuse, in words for people. Faults of the store are `RecordStoreFault`s and pass through.
 
-export type CompositionFaultCode = 'not-found' | 'name-taken' | 'invalid' | 'compositions-full' | 'changed-meanwhile';
+export type CompositionFaultCode =
+  'not-found' | 'name-taken' | 'invalid' | 'compositions-full' | 'changed-meanwhile' | 'not-owned';
 
 export class CompositionFault extends Error {
   override readonly name = 'CompositionFault';

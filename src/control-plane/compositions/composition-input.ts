@@ -1,6 +1,7 @@
 // What people may say of a composition, checked and with its defaults. That its servers exist is for the registry to say.
 import { limits } from '../../shared/limits.js';
 import { encodeStoreKey } from '../../store/store-key.js';
+import { teamFault } from '../caller.js';
 import { curationFault } from '../curation.js';
 import { CompositionFault } from './composition-fault.js';
 import type { ComposedServer, CompositionInput } from './composition.js';
@@ -11,6 +12,7 @@ export interface CheckedComposition {
   readonly description: string | undefined;
   readonly servers: readonly ComposedServer[];
   readonly subjects: readonly string[] | undefined;
+  readonly team: string | null | undefined;
 }
 
 const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
@@ -20,14 +22,17 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Throws a `CompositionFault` that names the first member at fault. */
 export function checkCompositionInput(input: CompositionInput): CheckedComposition {
-  const { name, description, servers, subjects } = input;
+  const { name, description, servers, subjects, team } = input;
   checkName(name);
   if (description !== undefined) checkDescription(description);
+  const teamWords = teamFault(team);
+  if (teamWords !== undefined) refuse('team', teamWords);
   return {
     name,
     description,
     servers: servers.map((server, index) => checkServer(server, `servers.${index}`)),
     subjects: subjects && checkSubjects(subjects),
+    team,
   };
 }
 

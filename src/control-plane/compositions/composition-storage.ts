@@ -23,6 +23,9 @@ export interface StoredComposition {
   readonly subjects: readonly string[];
   /** Who wrote it last; compositions of earlier versions say nothing of it. */
   readonly maker?: string;
+  /** Who created it, and the team that it belongs to beside, where roles are taken from tokens. */
+  readonly owner?: string;
+  readonly team?: string;
   /** Of its virtual host in one user config, when it was written. */
   readonly hostBytes?: number;
   readonly createdAt: string;

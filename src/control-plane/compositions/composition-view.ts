@@ -36,14 +36,18 @@ export class CompositionView {
   }
 
   async #describe(composition: StoredComposition): Promise<Composition> {
-    const { id, name, description, subjects, createdAt, updatedAt } = composition;
+    const { id, name, description, subjects, owner, team, createdAt, updatedAt } = composition;
+    const ownership = { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) };
     const matches = matchServers(composition, this.#servers);
     const missing = await Promise.all(matches.map((match) => this.#findMissing(match)));
     const servers = matches.map((match) => {
       const { id: _, ...given } = match.composed;
       return { ...given, name: nameOf(match) };
     });
-    return { id, name, description, servers, subjects, createdAt, updatedAt, missingTools: missing.flat() };
+    return {
+      ...{ id, name, description, servers, subjects, ...ownership, createdAt, updatedAt },
+      missingTools: missing.flat(),
+    };
   }
 
   async #findMissing(match: Match): Promise<ComposedTool[]> {

@@ -29,6 +29,10 @@ export interface Composition {
   readonly servers: readonly ComposedServer[];
   /** Who may use it. */
   readonly subjects: readonly string[];
+  /** Who created it, where roles are taken from tokens. */
+  readonly owner?: string;
+  /** Whose it is beside: its members may change it. */
+  readonly team?: string;
   /** Times are ISO 8601, UTC. */
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -43,4 +47,6 @@ export interface CompositionInput {
   readonly servers: readonly ComposedServer[];
   /** Absent: the caller for a new composition, unchanged for a known one. */
   readonly subjects?: readonly string[] | undefined;
+  /** Absent: the caller's only team for a new composition, unchanged for a known one. `null`: none. */
+  readonly team?: string | null | undefined;
 }

@@ -11,11 +11,13 @@ import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import type { Registry } from '../registry/registry.js';
 import { walkRecords } from '../../store/record-walk.js';
 import { ChangeNote } from '../audit.js';
-import { ChangeCondition, CHANGED_MEANWHILE, compositionTag } from '../change-condition.js';
+import { ownershipAfter, ownershipOfNew, type Caller } from '../caller.js';
+import { ChangeCondition } from '../change-condition.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import { composeBackends, findClash, matchServers } from './composed-backends.js';
 import { CompositionFault } from './composition-fault.js';
+import { nameTaken, refuseChanged, refuseGivenAway, refuseUnowned } from './composition-refusals.js';
 import { checkCompositionInput, refuse } from './composition-input.js';
 import {
   CompositionStorage,
@@ -108,15 +110,17 @@ export class Compositions {
 
   /**
    * Published to all of its subjects when this resolves, unless the wait is over before; then publishing goes on. Faults:
-   * `invalid`, `name-taken`, `compositions-full`.
+   * `invalid`, `name-taken`, `compositions-full`, `not-owned`: it is to be a team's that is not the caller's.
    */
   async create(
     input: CompositionInput,
     callerSubject: string,
     wait?: PublicationWait,
     note = new ChangeNote(),
+    caller?: Caller,
   ): Promise<Composition> {
-    const { subjects = [callerSubject], description = '', ...checked } = checkCompositionInput(input);
+    const { subjects = [callerSubject], description = '', team, ...checked } = checkCompositionInput(input);
+    refuseGivenAway(caller, team);
     await this.#directory.sync();
     const { compositionsMax } = this.#shares;
     if (this.#directory.compositions.size >= compositionsMax) {
@@ -125,7 +129,8 @@ export class Compositions {
     const now = new Date().toISOString();
     const id = randomBytes(16).toString('hex');
     const servers = await this.#resolve(checked.servers, []);
-    const said = { ...checked, description, servers, subjects, maker: callerSubject };
+    const ownership = ownershipOfNew(caller, team);
+    const said = { ...checked, description, servers, subjects, maker: callerSubject, ...ownership };
     const composition = await this.#measured({ id, ...said, createdAt: now, updatedAt: now });
     await this.#refuseUnpublishable(composition, []);
     const job = createJob({ subjects });
@@ -138,7 +143,7 @@ export class Compositions {
 
   /**
    * Published when this resolves, unless the wait is over before. A description and subjects that are left out stay. Servers that the registry has no
-   * more may stay. Faults: `not-found`, `invalid`, `name-taken`, `changed-meanwhile`.
+   * more may stay. Faults: `not-found`, `invalid`, `name-taken`, `changed-meanwhile`, `not-owned`.
    */
   async replace(
     reference: string,
@@ -147,21 +152,25 @@ export class Compositions {
     wait?: PublicationWait,
     note = new ChangeNote(),
     condition = ChangeCondition.none,
+    caller?: Caller,
   ): Promise<Composition> {
-    const checked = checkCompositionInput(input);
+    const { team, ...checked } = checkCompositionInput(input);
     const { id } = (await this.#require(reference)).composition;
     const [after, job] = await retrySwap(async () => {
       const snapshot = await this.#require(id);
-      const known = snapshot.composition;
-      refuseChanged(known, condition);
+      const { owner: _owner, team: before, ...known } = snapshot.composition;
+      refuseUnowned(snapshot.composition, caller);
+      refuseGivenAway(caller, team, before);
+      refuseChanged(snapshot.composition, condition);
       const servers = await this.#resolve(checked.servers, known.servers);
       const { subjects = known.subjects, description = known.description } = checked;
-      const said = { ...checked, description, servers, subjects, maker: callerSubject };
+      const ownership = ownershipAfter(snapshot.composition, team);
+      const said = { ...checked, description, servers, subjects, maker: callerSubject, ...ownership };
       const next = await this.#measured({ ...known, ...said, updatedAt: new Date().toISOString() });
       await this.#refuseUnpublishable(next, known.subjects);
       const publication = createJob({ subjects: [...new Set([...known.subjects, ...subjects])] });
       const swap = (): Promise<boolean> => this.#storage.tryUpdate(snapshot, next, publication);
-      if (await note.making(known, next, swap)) return [next, publication];
+      if (await note.making(snapshot.composition, next, swap)) return [next, publication];
       const owner = await this.#storage.ownerOfName(checked.name);
       if (owner !== undefined && owner !== id) throw nameTaken(checked.name);
       return undefined;
@@ -171,17 +180,19 @@ export class Compositions {
     return this.#describe(after);
   }
 
-  /** Gone from the user configs of all of its subjects when this resolves, unless the wait is over before. Faults: `not-found`, `changed-meanwhile`. */
+  /** Gone from the user configs of all of its subjects when this resolves, unless the wait is over before. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
   async remove(
     reference: string,
     wait?: PublicationWait,
     note = new ChangeNote(),
     condition = ChangeCondition.none,
+    caller?: Caller,
   ): Promise<void> {
     const { id } = (await this.#require(reference)).composition;
     const [removed, job] = await retrySwap(async () => {
       const snapshot = await this.#require(id);
       const { composition } = snapshot;
+      refuseUnowned(composition, caller);
       refuseChanged(composition, condition);
       const publication = createJob({ subjects: composition.subjects });
       const swap = (): Promise<boolean> => this.#storage.tryDelete(snapshot, publication);
@@ -305,13 +316,4 @@ export class Compositions {
     const [described] = await this.#view.describe([composition]);
     return described!;
   }
-}
-
-function refuseChanged(composition: StoredComposition, condition: ChangeCondition): void {
-  if (condition.isMetBy(compositionTag(composition))) return;
-  throw new CompositionFault('changed-meanwhile', `The composition ${composition.name} ${CHANGED_MEANWHILE}`);
-}
-
-function nameTaken(name: string): CompositionFault {
-  return new CompositionFault('name-taken', `A composition named ${name} is there already`);
 }

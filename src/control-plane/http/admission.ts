@@ -1,5 +1,6 @@
 // Who is let in, before anything else is looked at: Host and Origin (403), token (401), rate (429), then whether there is
-// such a path and method at all (404, 405), and whether the process can do with more work (503). An unknown path says
+// such a path and method at all (404, 405), whether the caller's role is enough for it (403), and whether the process can do with
+// more work (503). An unknown path says
 // nothing to who has no token.
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { TokenVerifier, Verified } from '../../auth/token-verifier.js';
@@ -12,10 +13,21 @@ import {
   type RequestOrigin,
 } from '../../shared/protected-resource.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
+import { isRoleEnough } from '../../shared/roles.js';
+import type { Caller } from '../caller.js';
 import { Refused } from './answered-error.js';
 import type { RateLimiter } from './rate-limiter.js';
+import { roleRefusal } from './role-refusal.js';
 
 const METHODS = 'GET, POST, PUT, DELETE, OPTIONS';
+
+export interface Known {
+  readonly subject: string;
+  /** `undefined` where roles are not taken from tokens, or nobody has to be known. */
+  readonly caller: Caller | undefined;
+}
+
+const NOBODY: Known = { subject: '', caller: undefined };
 
 /** Sent twice, each of two programs on the way may go by another one. */
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
@@ -60,8 +72,8 @@ export class Admission {
     if (repeated !== undefined) throw new Refused(400, `Send ${repeated} once`, {}, HEAD_AMBIGUOUS);
   }
 
-  /** @returns the subject, `''` where none is needed. Throws when the request is refused. */
-  async checkCaller(request: FastifyRequest, routeConfig: FastifyContextConfig): Promise<string> {
+  /** @returns who it is; the subject is `''` where none is needed. Throws when the request is refused. */
+  async checkCaller(request: FastifyRequest, routeConfig: FastifyContextConfig): Promise<Known> {
     const verified: Verified | undefined =
       routeConfig.isOpen === true ? undefined : await this.#tokens.verify(request.headers.authorization ?? '');
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
@@ -73,7 +85,21 @@ export class Admission {
         verified.cause,
       );
     }
-    return subject ?? '';
+    if (verified === undefined) return NOBODY;
+    const { subject: name, standing } = verified;
+    return { subject: name, caller: standing && { subject: name, ...standing } };
+  }
+
+  /** Throws when the caller's role is not enough for it. */
+  checkRole(request: FastifyRequest, { role = 'any' }: FastifyContextConfig): void {
+    const { caller } = request;
+    if (caller === undefined || role === 'any' || isRoleEnough(caller.role, role)) return;
+    const refusal = this.#resource.challenge(
+      roleRefusal(role, caller.role),
+      resourcePath(request),
+      this.#originOf(request),
+    );
+    throw refusedBy(refusal);
   }
 
   /** JSON; `undefined` where nothing is told. */
@@ -141,7 +167,7 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
 }
 
 /** The refusals are the dataplane's too, which tells some of them as JSON-RPC errors. */
-function refusedBy(refusal: Refusal, cause?: string): Refused {
+function refusedBy(refusal: Refusal<string>, cause?: string): Refused {
   const [name = '', value = ''] = refusal.headers;
   const { status, message, code } = refusal;
   return new Refused(status, message, name === '' ? {} : { [name]: value }, { outcome: 'refused', code, cause });

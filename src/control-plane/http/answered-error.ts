@@ -56,6 +56,7 @@ const STORE_RETRY_S = '2';
 
 const statusOfFault: Readonly<Record<RegistryFault['code'] | CompositionFault['code'], number>> = {
   'not-found': 404,
+  'not-owned': 403,
   'name-taken': 409,
   'prefix-taken': 409,
   'refresh-running': 409,

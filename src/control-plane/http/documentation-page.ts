@@ -28,7 +28,7 @@ interface Described {
   readonly parameters?: readonly { readonly name: string; readonly in: string; readonly schema: JsonSchema }[];
   readonly requestBody?: { readonly content: Contents };
   readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Contents }>>;
-  readonly security: readonly unknown[];
+  readonly security: readonly { readonly token: readonly string[] }[];
 }
 
 type Contents = Readonly<Record<string, { readonly schema: JsonSchema }>>;
@@ -74,7 +74,9 @@ export function documentationPage(document: OpenApiDocument): string {
 
 function operationArticle(path: string, method: string, operation: Described): Html {
   const { operationId, summary, description = '', parameters = [], requestBody, responses, security } = operation;
-  const note = security.length === 0 ? html` <span class="open">(no token)</span>` : '';
+  const [needed] = security;
+  const words = needed === undefined ? 'no token' : (needed.token[0] ?? 'any role');
+  const note = html` <span class="open">(${words})</span>`;
   return html`<article id="${operationId}">
     <h3><span class="method">${method.toUpperCase()}</span> <span class="path">${path}</span>${note}</h3>
     <p>${summary}. ${prose(description)}</p>

@@ -1,7 +1,7 @@
 // The control plane's HTTP interface: the order of what happens to a request, from its head to its answer.
 //
 //   onRequest     security headers; Host and Origin (403), token (401), rate (429); unknown path or method (404, 405);
-//                 overload (503)
+//                 role (403); overload (503)
 //   preValidation members in camelCase
 //   validation    body (415, 413, 400), then its and the query's schemas (422)
 //   handler       registry, compositions, MCP endpoints
@@ -28,6 +28,7 @@ import { compileValidators } from './mount.js';
 import type { Operation } from './operation.js';
 import { operations } from './operations.js';
 import type { RateLimiter } from './rate-limiter.js';
+import { mountCallerRoutes } from './routes/caller-routes.js';
 import { mountCompositionRoutes, type ServedCompositions } from './routes/composition-routes.js';
 import { mountConnectRoutes } from './routes/connect-routes.js';
 import { mountConsoleRoutes } from './routes/console-routes.js';
@@ -92,6 +93,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   app.decorate('audit', parts.audit);
 
   mountStatusRoutes(app, parts);
+  mountCallerRoutes(app);
   mountServerRoutes(app, parts.registry, parts.publicationWaitMs);
   mountCompositionRoutes(app, parts.compositions, parts.publicationWaitMs);
   await mountConnectRoutes(app, parts.connect, parts.registry);
@@ -105,6 +107,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
 
 function letIn(app: FastifyInstance, admission: Admission): void {
   app.decorateRequest('subject', '');
+  app.decorateRequest('caller', undefined);
   app.addHook('onRequest', async (request, reply) => {
     setSecurityHeaders(reply);
     if (request.id !== '') reply.raw.setHeader('x-request-id', request.id);
@@ -112,8 +115,11 @@ function letIn(app: FastifyInstance, admission: Admission): void {
     const corsHeaders = admission.corsHeaders(request);
     for (let i = 0; i < corsHeaders.length; i += 2) reply.raw.setHeader(corsHeaders[i] ?? '', corsHeaders[i + 1] ?? '');
     if (isPreflight(request)) return reply.code(204).send();
-    request.subject = await admission.checkCaller(request, request.routeOptions.config);
+    const { subject, caller } = await admission.checkCaller(request, request.routeOptions.config);
+    request.subject = subject;
+    request.caller = caller;
     if (request.is404) throw unknownRoute(request);
+    admission.checkRole(request, request.routeOptions.config);
     admission.checkLoad(request, request.routeOptions.config);
     return undefined;
   });

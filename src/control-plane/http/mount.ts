@@ -4,7 +4,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ChangeNote, type AuditedRequest } from '../audit.js';
 import { answerTo } from './answered-error.js';
 import { UNPUBLISHED_HEADER } from './routes/change-answer.js';
-import { routePath, type Operation } from './operation.js';
+import { roleOf, routePath, type Operation } from './operation.js';
 import { schemas, shapeOf, type JsonSchema } from './schemas.js';
 import { withCamelCaseMembers } from './snake-case.js';
 
@@ -20,7 +20,11 @@ export function mount(app: FastifyInstance, operation: Operation, handler: Opera
     method: operation.method,
     url: routePath(operation),
     schema: requestSchema(operation),
-    config: { isOpen: operation.isOpen === true, isUncounted: operation.isUncounted === true },
+    config: {
+      isOpen: operation.isOpen === true,
+      isUncounted: operation.isUncounted === true,
+      role: roleOf(operation),
+    },
     preValidation: async (request) => {
       request.body = withCamelCaseMembers(request.body);
     },

@@ -1,6 +1,6 @@
 // The OpenAPI 3.1 document, written from the operations and schemas that the routes are made of.
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
-import { pathParameters, type Answer, type Content, type Operation, type RefusalStatus } from './operation.js';
+import { pathParameters, roleOf, type Answer, type Content, type Operation, type RefusalStatus } from './operation.js';
 import { operations } from './operations.js';
 import { schemas, type JsonSchema } from './schemas.js';
 
@@ -20,14 +20,14 @@ const tags = [
     name: 'mcp',
     description: 'MCP over streamable HTTP, protocol versions 2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05.',
   },
-  { name: 'status', description: 'For monitors, without a token.' },
+  { name: 'status', description: 'For monitors, without a token; and who one is, with it.' },
   { name: 'documentation', description: 'This interface, without a token.' },
 ] as const satisfies readonly { name: Operation['tag']; description: string }[];
 
 const refusalTexts: Readonly<Record<RefusalStatus | 400 | 401 | 403 | 406 | 413 | 415 | 429 | 500, string>> = {
   400: 'The request is malformed.',
   401: 'The token is missing, invalid or expired.',
-  403: 'The host or origin is not allowed.',
+  403: 'The host or origin is not allowed; or the role of the token is not enough, or what is to be changed is another team’s.',
   404: 'There is no such thing.',
   406: 'The caller accepts neither JSON nor event streams.',
   409: 'The name or the prefix is taken, the same is under way, or there are too many.',
@@ -42,6 +42,7 @@ const refusalTexts: Readonly<Record<RefusalStatus | 400 | 401 | 403 | 406 | 413 
 
 const refusalHeaders: Readonly<Record<number, Readonly<Record<string, string>>>> = {
   401: { 'www-authenticate': '`Bearer`.' },
+  403: { 'www-authenticate': '`Bearer` with `insufficient_scope`, where another role is wanted.' },
   429: { 'retry-after': 'Seconds.' },
   503: { 'retry-after': 'Seconds.' },
 };
@@ -84,7 +85,8 @@ function describeOperation(operation: Operation): Record<string, unknown> {
           requestBody: { required: true, content: describeContents([{ mediaType: 'application/json', schema: body }]) },
         }),
     responses: describeResponses(operation),
-    security: isOpen === true ? [] : [{ token: [] }],
+    // Of a scheme that is not OAuth's, these are the roles.
+    security: isOpen === true ? [] : [{ token: roleOf(operation) === 'any' ? [] : [roleOf(operation)] }],
   };
 }
 

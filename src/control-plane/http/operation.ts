@@ -1,11 +1,12 @@
 // One endpoint of the control plane as plain data: its route is mounted from it, and the OpenAPI document is written
 // from it.
+import type { Role } from '../../shared/roles.js';
 import type { JsonSchema, SchemaName } from './schemas.js';
 
 export type OperationMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** Refusals beyond those that any endpoint may give. */
-export type RefusalStatus = 404 | 409 | 412 | 422 | 503;
+export type RefusalStatus = 403 | 404 | 409 | 412 | 422 | 503;
 
 export interface Content {
   readonly mediaType: 'application/json' | 'text/html' | 'text/event-stream';
@@ -33,6 +34,8 @@ export interface Operation {
   readonly description?: string;
   /** Answered without a token. */
   readonly isOpen?: true;
+  /** What a token must be for, where roles are taken from tokens; `any`: one without a role will do. Of those that are not open. */
+  readonly role?: Role | 'any';
   /** Changes something: its handler writes down what, and a line of the log tells it. */
   readonly isAudited?: true;
   /** Not counted by the rate limit. */
@@ -43,6 +46,11 @@ export interface Operation {
   readonly body?: SchemaName;
   readonly answers: readonly Answer[];
   readonly refusals?: readonly RefusalStatus[];
+}
+
+/** One that says nothing of it is for those who may do everything. */
+export function roleOf({ isOpen, role = 'admin' }: Pick<Operation, 'isOpen' | 'role'>): Role | 'any' {
+  return isOpen === true ? 'any' : role;
 }
 
 /** The path as the router writes it: `/servers/:server`. */

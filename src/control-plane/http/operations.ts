@@ -1,90 +1,25 @@
-// The endpoint table of the control plane (decisions 3). Who reads this file knows its whole HTTP interface.
-import { limits } from '../../shared/limits.js';
-import type { Answer, Operation } from './operation.js';
-import type { SchemaName } from './schemas.js';
-
-const pageQuery = {
-  limit: {
-    type: 'integer',
-    minimum: 1,
-    maximum: limits.listPageMax,
-    description:
-      'So many at most; as many as this may be when left out. A page may be shorter: the `Link` header alone says whether there is more.',
-  },
-  cursor: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', description: 'From the `Link` header of the page before.' },
-};
-
-const pageHeaders = { link: 'Where the next page is, `rel="next"`; absent on the last one.' };
-
-function json(status: 200 | 201 | 202, description: string, schema: SchemaName): Answer {
-  return { status, description, contents: [{ mediaType: 'application/json', schema }] };
-}
-
-function jsonList(description: string, schema: SchemaName): Answer {
-  return { status: 200, description, contents: [{ mediaType: 'application/json', schema, isList: true }] };
-}
-
-const tagged = { etag: 'What people say of it, as a tag: for `If-Match`.' };
-const conditionHeaders = {
-  'if-match': {
-    description: 'The `ETag` of what was read: the change is made only if nobody has made another one since.',
-  },
-};
-
-const located = { location: 'The path of what was made.', ...tagged };
-const removed: Answer = { status: 204, description: 'It is gone.', contents: [] };
-
-/** Of a change that many user configs have to be written for. */
-const unpublished = {
-  description:
-    'The change is made. Publishing it took longer than a request waits: it goes on, and until its end the dataplane serves some subjects as before.',
-  headers: { 'switchyard-unpublished': 'User configs that do not have the change yet.' },
-};
-const removedUnpublished: Answer = { status: 202, contents: [], ...unpublished };
-
-function changedUnpublished(schema: SchemaName, headers: Readonly<Record<string, string>> = {}): Answer {
-  const described = json(202, unpublished.description, schema);
-  return { ...described, headers: { ...unpublished.headers, ...headers } };
-}
-
-const mcpAnswers: readonly Answer[] = [
-  {
-    status: 200,
-    description: 'The JSON-RPC answer, as JSON or as an event stream, depending on `Accept`.',
-    contents: [{ mediaType: 'application/json', schema: 'JsonRpcMessages' }, { mediaType: 'text/event-stream' }],
-    headers: { 'mcp-session-id': 'The new session, on the answer to `initialize`.' },
-  },
-  { status: 202, description: 'A notification or response was accepted.', contents: [] },
-];
-const mcpEnded: Answer = { status: 200, description: 'The session has ended.', contents: [] };
-
-const mcpStream: Answer = {
-  status: 200,
-  description: 'What servers say that belongs to no request, until the session ends or another GET takes its place.',
-  contents: [{ mediaType: 'text/event-stream' }],
-};
-
-const messageHeaders = {
-  'mcp-session-id': { description: 'From the answer to `initialize`; left out for a request without a session.' },
-  'mcp-protocol-version': { description: 'The version that `initialize` agreed on.' },
-};
-const sessionHeaders = {
-  ...messageHeaders,
-  'mcp-session-id': { isRequired: true, description: 'The session to end.' },
-} as const;
-const streamHeaders = {
-  ...messageHeaders,
-  'mcp-session-id': { isRequired: true, description: 'The session that the stream belongs to.' },
-} as const;
-
-const resourceMetadata = {
-  method: 'GET',
-  tag: 'status',
-  isOpen: true,
-  description: 'The same for every composition, there or not. Nothing is told without `--authorization-servers`.',
-  answers: [json(200, 'The resource and its authorization servers.', 'ResourceMetadata')],
-  refusals: [404],
-} as const;
+// The endpoint table of the control plane (decisions 3). Who reads this file knows its whole HTTP interface, and which role each
+// part of it takes.
+import type { Operation } from './operation.js';
+import {
+  changedUnpublished,
+  conditionHeaders,
+  json,
+  jsonList,
+  located,
+  mcpAnswers,
+  mcpEnded,
+  mcpStream,
+  messageHeaders,
+  pageHeaders,
+  pageQuery,
+  removed,
+  removedUnpublished,
+  resourceMetadata,
+  sessionHeaders,
+  streamHeaders,
+  tagged,
+} from './operation-parts.js';
 
 export const operations = {
   health: {
@@ -171,8 +106,20 @@ export const operations = {
     summary: 'Where MCP clients get a token for a composition',
   },
 
+  whoAmI: {
+    id: 'getCaller',
+    role: 'any',
+    method: 'GET',
+    path: '/whoami',
+    tag: 'status',
+    summary: 'Who the token is of, and what it is for',
+    description: 'Without `--token-roles-claim` every token is an admin’s.',
+    answers: [json(200, 'The caller.', 'Caller')],
+  },
+
   listServers: {
     id: 'listServers',
+    role: 'reader',
     method: 'GET',
     path: '/servers',
     tag: 'servers',
@@ -187,6 +134,7 @@ export const operations = {
   },
   registerServer: {
     id: 'registerServer',
+    role: 'editor',
     method: 'POST',
     path: '/servers',
     tag: 'servers',
@@ -202,6 +150,7 @@ export const operations = {
   },
   previewServer: {
     id: 'previewServer',
+    role: 'editor',
     method: 'POST',
     path: '/probes',
     tag: 'servers',
@@ -213,6 +162,7 @@ export const operations = {
   },
   readServer: {
     id: 'readServer',
+    role: 'reader',
     method: 'GET',
     path: '/servers/{server}',
     tag: 'servers',
@@ -222,13 +172,14 @@ export const operations = {
   },
   replaceServer: {
     id: 'replaceServer',
+    role: 'editor',
     method: 'PUT',
     path: '/servers/{server}',
     tag: 'servers',
     isAudited: true,
     summary: 'Change a server',
     description:
-      'What is left out of description, tags and enabled stays as it is. A server with another URL is probed.',
+      'What is left out of description, tags, enabled, auth, curation and team stays as it is. A server with another URL is probed.',
     body: 'ServerInput',
     headers: conditionHeaders,
     answers: [{ ...json(200, 'The changed server.', 'Server'), headers: tagged }, changedUnpublished('Server', tagged)],
@@ -236,6 +187,7 @@ export const operations = {
   },
   removeServer: {
     id: 'removeServer',
+    role: 'editor',
     method: 'DELETE',
     path: '/servers/{server}',
     tag: 'servers',
@@ -247,6 +199,7 @@ export const operations = {
   },
   refreshServer: {
     id: 'refreshServer',
+    role: 'editor',
     method: 'POST',
     path: '/servers/{server}/refresh',
     tag: 'servers',
@@ -323,6 +276,7 @@ export const operations = {
   },
   listTools: {
     id: 'listTools',
+    role: 'reader',
     method: 'GET',
     path: '/servers/{server}/tools',
     tag: 'servers',
@@ -333,6 +287,7 @@ export const operations = {
 
   listCompositions: {
     id: 'listCompositions',
+    role: 'reader',
     method: 'GET',
     path: '/compositions',
     tag: 'compositions',
@@ -343,6 +298,7 @@ export const operations = {
   },
   createComposition: {
     id: 'createComposition',
+    role: 'editor',
     method: 'POST',
     path: '/compositions',
     tag: 'compositions',
@@ -359,6 +315,7 @@ export const operations = {
   },
   readComposition: {
     id: 'readComposition',
+    role: 'reader',
     method: 'GET',
     path: '/compositions/{composition}',
     tag: 'compositions',
@@ -368,12 +325,13 @@ export const operations = {
   },
   replaceComposition: {
     id: 'replaceComposition',
+    role: 'editor',
     method: 'PUT',
     path: '/compositions/{composition}',
     tag: 'compositions',
     isAudited: true,
     summary: 'Change a composition',
-    description: 'What is left out of description and subjects stays as it is.',
+    description: 'What is left out of description, subjects and team stays as it is.',
     body: 'CompositionInput',
     headers: conditionHeaders,
     answers: [
@@ -384,6 +342,7 @@ export const operations = {
   },
   removeComposition: {
     id: 'removeComposition',
+    role: 'editor',
     method: 'DELETE',
     path: '/compositions/{composition}',
     tag: 'compositions',
@@ -396,6 +355,7 @@ export const operations = {
 
   getAggregate: {
     id: 'getAggregate',
+    role: 'reader',
     method: 'GET',
     path: '/mcp',
     tag: 'mcp',
@@ -406,6 +366,7 @@ export const operations = {
   },
   postAggregate: {
     id: 'postAggregate',
+    role: 'reader',
     method: 'POST',
     path: '/mcp',
     tag: 'mcp',
@@ -419,6 +380,7 @@ export const operations = {
   },
   deleteAggregate: {
     id: 'deleteAggregate',
+    role: 'reader',
     method: 'DELETE',
     path: '/mcp',
     tag: 'mcp',
@@ -429,6 +391,7 @@ export const operations = {
   },
   getCompositionStream: {
     id: 'getCompositionStream',
+    role: 'any',
     method: 'GET',
     path: '/servers/{composition}/mcp',
     tag: 'mcp',
@@ -439,6 +402,7 @@ export const operations = {
   },
   postComposition: {
     id: 'postComposition',
+    role: 'any',
     method: 'POST',
     path: '/servers/{composition}/mcp',
     tag: 'mcp',
@@ -451,6 +415,7 @@ export const operations = {
   },
   deleteComposition: {
     id: 'deleteComposition',
+    role: 'any',
     method: 'DELETE',
     path: '/servers/{composition}/mcp',
     tag: 'mcp',

@@ -2,6 +2,7 @@
 // them, and the OpenAPI document shows them. How long a name, a URL or a tag may be is told here, and judged by the
 // registry alone, so that a fault is told in its words: see `shapeOf`.
 import { limits } from '../../shared/limits.js';
+import { roles } from '../../shared/roles.js';
 import { LATEST_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -128,6 +129,13 @@ const userAuth = {
   additionalProperties: false,
 };
 
+const team = {
+  type: ['null', 'string'],
+  description:
+    'The team that it belongs to: its editors may change it, and so may its owner. Left out of a new one: the only team of the caller. Null: none.',
+};
+const owner = { ...text, description: 'The subject that made it. There where roles are taken from tokens.' };
+
 const serverSaid = {
   name: {
     ...name,
@@ -170,15 +178,17 @@ const serverSaid = {
     description:
       'Another prefix, and other names, descriptions and arguments of tools and prompts, for everybody who uses the server: as a backend in a user config has them. Null takes it away.',
   },
+  team,
 };
 
 /** Of a server that an earlier version has read last the counts are not known. */
-const OPTIONAL_OF_SERVER = ['promptCount', 'resourceCount', 'templateCount', 'auth', 'curation'];
+const OPTIONAL_OF_SERVER = ['promptCount', 'resourceCount', 'templateCount', 'auth', 'curation', 'owner', 'team'];
 
 const server = exactly(
   {
     id,
     ...serverSaid,
+    owner,
     slug: { ...text, description: 'The name in the form of a path segment.' },
     status,
     reachable: { type: 'boolean', description: 'Whether the last probe reached it.' },
@@ -234,19 +244,24 @@ const compositionSaid = {
     items: { ...text, minLength: 1, maxLength: limits.storeKeyBytesMax },
     description: 'Who may use it. Left out of a new composition: the caller.',
   },
+  team,
 };
 
-const composition = exactly({
-  id: { ...id, description: 'The id of the virtual host on the dataplane, too.' },
-  ...compositionSaid,
-  createdAt: time,
-  updatedAt: time,
-  missingTools: {
-    type: 'array',
-    items: exactly({ server: text, tool: text }),
-    description: 'Tools that it names and cannot serve now.',
+const composition = exactly(
+  {
+    id: { ...id, description: 'The id of the virtual host on the dataplane, too.' },
+    ...compositionSaid,
+    owner,
+    createdAt: time,
+    updatedAt: time,
+    missingTools: {
+      type: 'array',
+      items: exactly({ server: text, tool: text }),
+      description: 'Tools that it names and cannot serve now.',
+    },
   },
-});
+  ['owner', 'team'],
+);
 
 const jsonRpcMessage = {
   type: 'object',
@@ -317,6 +332,11 @@ export const schemas = {
     issuer: text,
     scope: text,
     connectedAt: time,
+  }),
+  Caller: exactly({
+    subject: text,
+    role: { type: ['string', 'null'], enum: [...roles, null], description: 'Null: none.' },
+    teams: { type: 'array', items: text, description: 'Their editors may change what is theirs.' },
   }),
   Health: exactly({ status: { type: 'string', enum: ['healthy', 'unhealthy'] } }),
   Version: exactly({

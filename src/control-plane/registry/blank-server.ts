@@ -1,5 +1,6 @@
 // A server of which only is known what people say, and what makes it the same server as before. Cold.
 import type { Probe } from '../prober/prober.js';
+import type { Ownership } from '../caller.js';
 import type { CheckedInput } from './server-input.js';
 import { NO_LISTS } from './server-lists.js';
 import type { ServerInput } from './server-record.js';
@@ -7,7 +8,7 @@ import type { StoredServer } from './server-state.js';
 import type { ReadContents } from './server-storage.js';
 import { NO_TOOLS } from './tool-list.js';
 
-export function blankServer(checked: CheckedInput, id: string): StoredServer {
+export function blankServer(checked: CheckedInput, id: string, ownership: Ownership = {}): StoredServer {
   const now = new Date().toISOString();
   const { name, url, description = '', tags = [], transport = 'STREAMABLEHTTP', enabled = true } = checked;
   const { auth, curation } = checked;
@@ -24,6 +25,7 @@ export function blankServer(checked: CheckedInput, id: string): StoredServer {
       ...(curation && { curation }),
       status: 'inactive',
       enabled,
+      ...ownership,
       reachable: false,
       toolCount: 0,
       promptCount: 0,

@@ -11,13 +11,14 @@ import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { PublicationWait } from '../compositions/publication-wait.js';
 import { ChangeNote } from '../audit.js';
-import { ChangeCondition, CHANGED_MEANWHILE, serverTag } from '../change-condition.js';
+import { ownershipAfter, ownershipOfNew, type Caller } from '../caller.js';
+import { ChangeCondition } from '../change-condition.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import type { CredentialedProber } from '../prober/credentialed-prober.js';
 import type { Probe } from '../prober/prober.js';
 import { areChanged, compareItems } from './item-changes.js';
-import { RegistryFault } from './registry-fault.js';
+import { notFound, refuseChanged, refuseGivenAway, refuseUnowned, RegistryFault } from './registry-fault.js';
 import { blankServer, contentsOf, isSamePlace } from './blank-server.js';
 import { checkServerInput } from './server-input.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
@@ -150,9 +151,18 @@ export class Registry {
     return { server, toolsJson: contentsOf(probe).tools.json };
   }
 
-  /** Probes the server and keeps it, active or not. Faults: `invalid`, `name-taken`, `prefix-taken`, `registry-full`. */
-  async register(input: ServerInput, wait?: PublicationWait, note = new ChangeNote()): Promise<ServerRecord> {
+  /**
+   * Probes the server and keeps it, active or not. Faults: `invalid`, `name-taken`, `prefix-taken`, `registry-full`,
+   * `not-owned`: it is to be a team's that is not the caller's.
+   */
+  async register(
+    input: ServerInput,
+    wait?: PublicationWait,
+    note = new ChangeNote(),
+    caller?: Caller,
+  ): Promise<ServerRecord> {
     const checked = checkServerInput(input);
+    refuseGivenAway(caller, checked.team);
     // Asked before the probe, which takes its time; what counts is the swap.
     await this.#refuseTakenName(checked.name);
     await this.#directory.sync();
@@ -160,7 +170,8 @@ export class Registry {
       throw new RegistryFault('registry-full', `No more than ${this.#serversMax} servers can be registered`);
     }
     const probe = await this.#prober.probe(checked);
-    const blank = blankServer(checked, randomBytes(16).toString('hex'));
+    const ownership = ownershipOfNew(caller, checked.team);
+    const blank = blankServer(checked, randomBytes(16).toString('hex'), ownership);
     const job = createJob({ servers: [blank.record.id, blank.record.name] });
     const record = await retrySwap(async () => {
       // Before names and slugs are looked up: what is newer than these is found by the swap.
@@ -183,7 +194,7 @@ export class Registry {
   /**
    * Changes what people say of a server, and nothing that they leave out; one whose URL or `auth` is another is a new server
    * under the old id, and is probed.
-   * Faults: `not-found`, `invalid`, `name-taken`, `prefix-taken`, `changed-meanwhile`.
+   * Faults: `not-found`, `invalid`, `name-taken`, `prefix-taken`, `changed-meanwhile`, `not-owned`.
    */
   async replace(
     reference: string,
@@ -191,13 +202,17 @@ export class Registry {
     wait?: PublicationWait,
     note = new ChangeNote(),
     condition = ChangeCondition.none,
+    caller?: Caller,
   ): Promise<ServerRecord> {
     const checked = checkServerInput(input);
-    const { id } = await this.#requireUnchanged(reference, condition);
+    const { id } = await this.#requireChangeable(reference, condition, caller);
     let probe: Probe | undefined;
     const [record, job] = await retrySwap(async () => {
       const before = await this.#require(id);
+      refuseUnowned(before.record, caller);
+      refuseGivenAway(caller, checked.team, before.record.team);
       refuseChanged(before.record, condition);
+      const ownership = ownershipAfter(before.record, checked.team);
       const change = createJob({ servers: [id, before.record.name, checked.name] });
       await this.#directory.sync();
       await this.#refuseTakenName(checked.name, id);
@@ -219,9 +234,9 @@ export class Registry {
       if (prefixOf(named) !== prefixOf(before.record)) refuseTakenPrefix(named, this.#directory.servers.sorted);
       const updatedAt = new Date().toISOString();
       if (isSamePlace(before.record, said)) {
-        const { auth: _same, curation: _shown, ...words } = said;
-        const { curation: _before, ...record } = before.record;
-        const after = { ...record, ...words, ...(shown && { curation: shown }), slug, updatedAt };
+        const { auth: _same, curation: _shown, team: _said, ...words } = said;
+        const { curation: _before, owner: _owner, team: _team, ...record } = before.record;
+        const after = { ...record, ...words, ...(shown && { curation: shown }), ...ownership, slug, updatedAt };
         const { bytes: _, ...rest } = before;
         const swap = (): Promise<boolean> =>
           this.#storage.tryUpdate(before, { ...rest, record: after }, undefined, change);
@@ -229,7 +244,7 @@ export class Registry {
       }
       probe ??= await this.#prober.probe(said);
       const { createdAt } = before.record;
-      const blank = blankServer(said, id);
+      const blank = blankServer(said, id, ownership);
       const moved = { ...blank, record: { ...blank.record, slug, createdAt, updatedAt } };
       const after = afterProbe(moved, probe, 'at-once', updatedAt);
       const contents = { ...contentsOf(probe), toolsBefore: await this.#storage.loadTools(id) };
@@ -241,17 +256,19 @@ export class Registry {
     return record;
   }
 
-  /** Faults: `not-found`, `changed-meanwhile`. */
+  /** Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
   async remove(
     reference: string,
     wait?: PublicationWait,
     note = new ChangeNote(),
     condition = ChangeCondition.none,
+    caller?: Caller,
   ): Promise<void> {
-    const { id, name } = await this.#requireUnchanged(reference, condition);
+    const { id, name } = await this.#requireChangeable(reference, condition, caller);
     const job = createJob({ servers: [id, name] });
     await retrySwap(async () => {
       const server = await this.#require(id);
+      refuseUnowned(server.record, caller);
       refuseChanged(server.record, condition);
       const tools = await this.#storage.loadTools(id);
       const swap = (): Promise<boolean> => this.#storage.tryDelete(server, tools, job);
@@ -261,9 +278,15 @@ export class Registry {
     await this.#tellChange(job, wait);
   }
 
-  /** Probes now, and sets the status both ways. Faults: `not-found`, `refresh-running` (in this process). */
-  async refresh(reference: string, wait?: PublicationWait, note = new ChangeNote()): Promise<RefreshReport> {
+  /** Probes now, and sets the status both ways. Faults: `not-found`, `refresh-running` (in this process), `not-owned`. */
+  async refresh(
+    reference: string,
+    wait?: PublicationWait,
+    note = new ChangeNote(),
+    caller?: Caller,
+  ): Promise<RefreshReport> {
     const { record } = await this.#require(reference);
+    refuseUnowned(record, caller);
     if (this.#refreshing.has(record.id)) {
       throw new RegistryFault('refresh-running', `A refresh of ${record.name} is running`);
     }
@@ -303,8 +326,13 @@ export class Registry {
     return server;
   }
 
-  async #requireUnchanged(reference: string, condition: ChangeCondition): Promise<ServerRecord> {
+  async #requireChangeable(
+    reference: string,
+    condition: ChangeCondition,
+    caller: Caller | undefined,
+  ): Promise<ServerRecord> {
     const { record } = await this.#require(reference);
+    refuseUnowned(record, caller);
     refuseChanged(record, condition);
     return record;
   }
@@ -423,13 +451,4 @@ function reportOf(probed: ServerRecord, settlement: Settlement, durationMs: numb
     refreshedAt: new Date().toISOString(),
     ...(error === null ? {} : { error }),
   };
-}
-
-function refuseChanged(record: ServerRecord, condition: ChangeCondition): void {
-  if (condition.isMetBy(serverTag(record))) return;
-  throw new RegistryFault('changed-meanwhile', `The server ${record.name} ${CHANGED_MEANWHILE}`);
-}
-
-function notFound(reference: string): RegistryFault {
-  return new RegistryFault('not-found', `Server not found: ${reference}`);
 }

@@ -2,6 +2,7 @@
 import { isHostRefused } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import { authFault, type BackendAuth } from '../../user-config/auth.js';
+import { teamFault } from '../caller.js';
 import { curationFault, type WrittenCuration } from '../curation.js';
 import { RegistryFault } from './registry-fault.js';
 import type { ServerInput, ServerTransport } from './server-record.js';
@@ -17,6 +18,7 @@ export interface CheckedInput {
   /** `null`: none any more. */
   readonly auth: BackendAuth | null | undefined;
   readonly curation: WrittenCuration | null | undefined;
+  readonly team: string | null | undefined;
 }
 
 const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
@@ -28,7 +30,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Throws a `RegistryFault` that names the first member at fault. */
 export function checkServerInput(input: ServerInput): CheckedInput {
-  const { name, url, description, tags, transport, enabled, auth, curation } = input;
+  const { name, url, description, tags, transport, enabled, auth, curation, team } = input;
   checkName(name);
   checkUrl(url);
   if (description !== undefined) checkDescription(description);
@@ -40,7 +42,9 @@ export function checkServerInput(input: ServerInput): CheckedInput {
   if (fault !== undefined) throw new RegistryFault('invalid', `auth${fault}`, 'auth');
   const curationWords = curation ? curationFault(curation) : undefined;
   if (curationWords !== undefined) throw new RegistryFault('invalid', `curation ${curationWords}`, 'curation');
-  return { name, url, description, tags: tags && [...new Set(tags)], transport, enabled, auth, curation };
+  const teamWords = teamFault(team);
+  if (teamWords !== undefined) refuse('team', teamWords);
+  return { name, url, description, tags: tags && [...new Set(tags)], transport, enabled, auth, curation, team };
 }
 
 function checkDescription(description: string): void {

@@ -25,6 +25,10 @@ export interface ServerRecord {
   readonly curation?: WrittenCuration;
   /** False: people have taken it out of service, whatever its status. */
   readonly enabled: boolean;
+  /** Who registered it, where roles are taken from tokens. */
+  readonly owner?: string;
+  /** Whose it is beside: its members may change it. */
+  readonly team?: string;
   /** Whether the last probe reached it; `status` follows only after several failures. */
   readonly reachable: boolean;
   readonly toolCount: number;
@@ -70,6 +74,8 @@ export interface ServerInput {
   readonly auth?: BackendAuth | null | undefined;
   /** The same. */
   readonly curation?: WrittenCuration | null | undefined;
+  /** Absent: the caller's only team for a new server, unchanged for a known one. `null`: none. */
+  readonly team?: string | null | undefined;
 }
 
 /** What would be registered. */

@@ -37,6 +37,12 @@ export const tokenLimits = {
   keyFetchCooldownMs: 30_000,
   /** from a fetch that failed to the next, at first; then twice as long each time, up to `keyFetchCooldownMs` → it is tried again */
   keyFetchRetryMs: 1_000,
+  /** characters of `--token-roles-claim` and `--token-teams-claim` → refused at the start */
+  claimPathCharsMax: 256,
+  /** texts in a claim of roles or teams → the claim counts for nothing: no role, no team */
+  claimValuesMax: 256,
+  /** characters of each, and of the team that a server or a composition is said to belong to → the claim counts for nothing; a team is refused */
+  claimValueCharsMax: 128,
   /** requests of a process that wait for one fetch → further ones are answered with the keys that are there */
   keyFetchWaitersMax: 1_000,
 } as const;

@@ -91,6 +91,7 @@ t.test('each fault of the registry has its status and keeps its words', async (t
     'refresh-running': 409,
     'registry-full': 409,
     'changed-meanwhile': 412,
+    'not-owned': 403,
     invalid: 422,
   };
   for (const [code, status] of Object.entries(statuses)) {
@@ -106,6 +107,7 @@ t.test('each fault of the compositions has its status and keeps its words', asyn
     'name-taken': 409,
     'compositions-full': 409,
     'changed-meanwhile': 412,
+    'not-owned': 403,
     invalid: 422,
   };
   for (const [code, status] of Object.entries(statuses)) {

@@ -72,9 +72,31 @@ export const authMutants: readonly Mutant[] = [
       },
       {
         slip: 'what is remembered counts half',
-        text: 'return 2 * (authorization.length + subjectChars) + REMEMBERED_BYTES;',
-        becomes: 'return authorization.length + subjectChars;',
+        text: 'return 2 * chars + REMEMBERED_BYTES;',
+        becomes: 'return chars;',
       },
+    ],
+  ),
+  ...mutantsOf(
+    'src/auth/standing.ts',
+    ['auth/standing'],
+    [
+      {
+        slip: 'texts count though others stand beside them',
+        text: 'return areRight && texts.length === values.length ? texts : [];',
+        becomes: 'return areRight ? texts : [];',
+      },
+      {
+        slip: 'a claim of any length is looked at',
+        text: 'if (values.length > limits.claimValuesMax) return [];',
+        becomes: '',
+      },
+      {
+        slip: 'what every object has is a claim',
+        text: ' || !Object.hasOwn(value, step)',
+        becomes: '',
+      },
+      { slip: 'the lowest role counts', text: 'roles.findLast(', becomes: 'roles.find(' },
     ],
   ),
   ...mutantsOf(

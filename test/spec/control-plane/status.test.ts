@@ -80,6 +80,7 @@ await t.test('on either store', async (t) => {
         'GET /servers/{server}/tools',
         'GET /ui',
         'GET /version',
+        'GET /whoami',
         'POST /compositions',
         'POST /mcp',
         'POST /probes',

@@ -26,7 +26,7 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
 
   mount(app, operations.createComposition, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    const composition = await compositions.create(inputOf(request), request.subject, wait, note);
+    const composition = await compositions.create(inputOf(request), request.subject, wait, note, request.caller);
     tellUnpublished(reply, wait);
     reply.header('location', `/compositions/${composition.id}`).header('etag', compositionTag(composition));
     return composition;
@@ -44,7 +44,8 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
     const wait = new PublicationWait(waitMs);
     const reference = referenceOf(request);
     const condition = conditionOf(request);
-    const composition = await compositions.replace(reference, inputOf(request), request.subject, wait, note, condition);
+    const { subject, caller } = request;
+    const composition = await compositions.replace(reference, inputOf(request), subject, wait, note, condition, caller);
     tellUnpublished(reply, wait);
     reply.header('etag', compositionTag(composition));
     return composition;
@@ -52,7 +53,7 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
 
   mount(app, operations.removeComposition, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    await compositions.remove(referenceOf(request), wait, note, conditionOf(request));
+    await compositions.remove(referenceOf(request), wait, note, conditionOf(request), request.caller);
     tellUnpublished(reply, wait);
   });
 }
@@ -63,6 +64,6 @@ function referenceOf({ params }: FastifyRequest): string {
 
 /** The schema has seen to the types; what else a composition has is not people's to say. */
 function inputOf({ body }: FastifyRequest): CompositionInput {
-  const { name, description, servers, subjects } = body as CompositionInput;
-  return { name, description, servers, subjects };
+  const { name, description, servers, subjects, team } = body as CompositionInput;
+  return { name, description, servers, subjects, team };
 }

@@ -2,7 +2,7 @@
 // the caller is known.
 import type { FastifyInstance, HTTPMethods } from 'fastify';
 import type { McpEndpoints } from '../../mcp/mcp-endpoints.js';
-import { routePath } from '../operation.js';
+import { roleOf, routePath } from '../operation.js';
 import { operations } from '../operations.js';
 
 export type ServedMcp = Pick<McpEndpoints, 'handleAggregate' | 'handleComposition'>;
@@ -18,6 +18,7 @@ export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Prom
     scope.route({
       ...options,
       url: routePath(operations.postAggregate),
+      config: { role: roleOf(operations.postAggregate) },
       handler: async (request, reply) => {
         reply.hijack();
         request.isRelayed = true;
@@ -28,6 +29,7 @@ export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Prom
     scope.route({
       ...options,
       url: routePath(operations.postComposition),
+      config: { role: roleOf(operations.postComposition) },
       handler: async (request, reply) => {
         const { composition } = request.params as { composition: string };
         reply.hijack();

@@ -36,7 +36,7 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
 
   mount(app, operations.registerServer, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    const server = await registry.register(inputOf(request), wait, note);
+    const server = await registry.register(inputOf(request), wait, note, request.caller);
     tellUnpublished(reply, wait);
     reply.header('location', `/servers/${server.id}`).header('etag', serverTag(server));
     return server;
@@ -59,7 +59,9 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
 
   mount(app, operations.replaceServer, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    const server = await registry.replace(referenceOf(request), inputOf(request), wait, note, conditionOf(request));
+    const condition = conditionOf(request);
+    const { caller } = request;
+    const server = await registry.replace(referenceOf(request), inputOf(request), wait, note, condition, caller);
     tellUnpublished(reply, wait);
     reply.header('etag', serverTag(server));
     return server;
@@ -67,13 +69,13 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
 
   mount(app, operations.removeServer, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    await registry.remove(referenceOf(request), wait, note, conditionOf(request));
+    await registry.remove(referenceOf(request), wait, note, conditionOf(request), request.caller);
     tellUnpublished(reply, wait);
   });
 
   mount(app, operations.refreshServer, async (request, reply, note) => {
     const wait = new PublicationWait(waitMs);
-    const report = await registry.refresh(referenceOf(request), wait, note);
+    const report = await registry.refresh(referenceOf(request), wait, note, request.caller);
     tellUnpublished(reply, wait);
     return report;
   });
@@ -91,6 +93,6 @@ function referenceOf({ params }: FastifyRequest): string {
 
 /** The schema has seen to the types; what else a record has is not people's to say. */
 function inputOf({ body }: FastifyRequest): ServerInput {
-  const { name, url, description, tags, transport, enabled, auth, curation } = body as ServerInput;
-  return { name, url, description, tags, transport, enabled, auth, curation };
+  const { name, url, description, tags, transport, enabled, auth, curation, team } = body as ServerInput;
+  return { name, url, description, tags, transport, enabled, auth, curation, team };
 }

@@ -1,0 +1,51 @@
+// What a verified token says of its bearer beside the name: a role and teams, from claims that the operator names. A claim counts
+// when it is a text or a list of texts within bounds; anything else says nothing, as if it were not there. Cold: once a token.
+import type { StandingClaims } from '../config/dataplane-options.js';
+import { limits } from '../shared/limits.js';
+import { roles, type Role } from '../shared/roles.js';
+
+export interface Standing {
+  /** The highest of those that the token names; `undefined` when it names none. */
+  readonly role: Role | undefined;
+  /** Each once. */
+  readonly teams: readonly string[];
+}
+
+/** Claims whose texts are lists with spaces between (RFC 8693 section 4.2, and what others write for it). */
+const SPACED = new Set(['scope', 'scp']);
+
+export function standingOf(payload: object, { role, teams, roleNames }: StandingClaims): Standing {
+  const named = new Set(textsAt(payload, role));
+  return Object.freeze({
+    role: roles.findLast((each) => roleNames[each].some((name) => named.has(name))),
+    teams: Object.freeze(teams === undefined ? [] : [...new Set(textsAt(payload, teams))]),
+  });
+}
+
+function textsAt(payload: object, path: readonly string[]): readonly string[] {
+  const value = valueAt(payload, path);
+  if (typeof value === 'string') {
+    return within(SPACED.has(path.at(-1)!) ? value.split(' ').filter((text) => text !== '') : [value]);
+  }
+  return Array.isArray(value) ? within(value) : [];
+}
+
+/** Own members alone: what every object has is no claim. */
+function valueAt(payload: object, path: readonly string[]): unknown {
+  let value: unknown = payload;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, step)) {
+      return undefined;
+    }
+    value = (value as Readonly<Record<string, unknown>>)[step];
+  }
+  return value;
+}
+
+/** All of them or none: half of a list that is not as it should be would be a guess. */
+function within(values: readonly unknown[]): readonly string[] {
+  if (values.length > limits.claimValuesMax) return [];
+  const texts = values.filter((value) => typeof value === 'string');
+  const areRight = texts.every((text) => text !== '' && text.length <= limits.claimValueCharsMax);
+  return areRight && texts.length === values.length ? texts : [];
+}

@@ -1,0 +1,50 @@
+// `--token-roles-claim`, `--token-teams-claim` and `--token-role-names`: which claims say what somebody may do.
+import { limits } from '../shared/limits.js';
+import { roles, type Role } from '../shared/roles.js';
+import { InvalidValue } from './faults.js';
+
+export type RoleNames = Readonly<Record<Role, readonly string[]>>;
+
+/**
+ * Steps from the payload to the claim. A name with a colon or a slash is one step, as identity providers name claims of others
+ * by URLs; elsewhere a dot goes one deeper, and `\.` is a dot.
+ */
+export function parseClaimPath(text: string): readonly string[] {
+  if (text.length > limits.claimPathCharsMax) {
+    throw new InvalidValue(`expects at most ${limits.claimPathCharsMax} characters`);
+  }
+  const isOneStep = /[:/]/.test(text);
+  const steps = isOneStep ? [text] : text.split(/(?<!\\)\./).map((step) => step.replaceAll('\\.', '.'));
+  if (steps.some((step) => step.trim() === '')) {
+    throw new InvalidValue('expects the name of a claim, as roles, realm_access.roles or https://example.com/roles');
+  }
+  return steps;
+}
+
+/** Comma-separated `role=value`: the values that stand for a role, in place of its own name. */
+export function parseRoleNames(text: string): RoleNames {
+  const named: Record<Role, string[]> = { reader: [], editor: [], admin: [] };
+  for (const [index, item] of text.split(',').entries()) {
+    const [, left = '', value = ''] = /^\s*([^=]*?)\s*=\s*(.*?)\s*$/s.exec(item) ?? [];
+    const role = roles.find((each) => each === left);
+    if (role === undefined || value === '') {
+      throw new InvalidValue(`entry ${index + 1} is not role=value, as editor=mcp-editors; roles: ${roles.join(', ')}`);
+    }
+    named[role].push(value);
+  }
+  const values = roles.flatMap((role) => named[role]);
+  const twice = values.find((value, index) => values.indexOf(value) !== index);
+  if (twice !== undefined) throw new InvalidValue(`names ${twice} twice; let each value stand for one role`);
+  return {
+    reader: orItself('reader', named.reader),
+    editor: orItself('editor', named.editor),
+    admin: orItself('admin', named.admin),
+  };
+}
+
+function orItself(role: Role, names: readonly string[]): readonly string[] {
+  return names.length === 0 ? [role] : names;
+}
+
+/** When none is given. */
+export const OWN_ROLE_NAMES: RoleNames = { reader: ['reader'], editor: ['editor'], admin: ['admin'] };

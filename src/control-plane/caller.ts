@@ -1,0 +1,68 @@
+// Who asks for a change, and whether a thing is theirs to change: what an editor makes belongs to him, and to a team of his that he
+// names. Only where roles are taken from tokens; elsewhere nobody owns anything, and everybody may change everything. Cold.
+import { limits } from '../shared/limits.js';
+import type { Role } from '../shared/roles.js';
+
+export interface Caller {
+  readonly subject: string;
+  /** `undefined`: none. */
+  readonly role: Role | undefined;
+  readonly teams: readonly string[];
+}
+
+/** Of a server or a composition; neither is there for what was made where nobody owns anything. */
+export interface Ownership {
+  /** The subject that made it. */
+  readonly owner?: string;
+  readonly team?: string;
+}
+
+/** @param caller `undefined`: somebody who may do everything, and owns nothing. */
+export function mayChange(caller: Caller | undefined, { owner, team }: Ownership): boolean {
+  if (caller === undefined || caller.role === 'admin') return true;
+  if (caller.role !== 'editor') return false;
+  if (owner === undefined && team === undefined) return true;
+  return owner === caller.subject || (team !== undefined && caller.teams.includes(team));
+}
+
+/** Why a thing is not the caller's to change, in words. */
+export function ownedWords(noun: string, name: string, { owner, team }: Ownership): string {
+  const whose = team === undefined ? `its maker, ${owner ?? 'somebody else'}` : `the team ${team}`;
+  return `The ${noun} ${name} belongs to ${whose}: changing it needs the role admin`;
+}
+
+/**
+ * Of what is made now.
+ * @param said the team that the caller names; `undefined`: the only one that he is in, if he is in one.
+ */
+export function ownershipOfNew(caller: Caller | undefined, said: string | null | undefined): Ownership {
+  const team = said === undefined ? onlyTeamOf(caller) : (said ?? undefined);
+  return { ...(caller !== undefined && { owner: caller.subject }), ...(team !== undefined && { team }) };
+}
+
+/** Of what is changed: its maker stays. */
+export function ownershipAfter({ owner, team }: Ownership, said: string | null | undefined): Ownership {
+  const next = said === undefined ? team : (said ?? undefined);
+  return { ...(owner !== undefined && { owner }), ...(next !== undefined && { team: next }) };
+}
+
+/** What is wrong with the team that somebody names, as something that follows its name; `undefined` when nothing is. */
+export function teamFault(said: string | null | undefined): string | undefined {
+  if (said === undefined || said === null) return undefined;
+  const isRight = said !== '' && said.length <= limits.claimValueCharsMax && !UNREADABLE.test(said);
+  return isRight ? undefined : `must be 1 to ${limits.claimValueCharsMax} characters of Unicode text, or null`;
+}
+
+/** Whether the caller may give something to the team; taking it from one is for whoever may change it. */
+export function mayGiveTo(caller: Caller | undefined, said: string | null | undefined, before?: string): boolean {
+  if (said === undefined || said === null || said === before) return true;
+  return caller === undefined || caller.role === 'admin' || caller.teams.includes(said);
+}
+
+export const GIVEN_AWAY = 'team must be one of yours: giving it to another needs the role admin';
+
+const UNREADABLE = /[\p{Cc}\p{Surrogate}]/u;
+
+function onlyTeamOf(caller: Caller | undefined): string | undefined {
+  return caller?.teams.length === 1 ? caller.teams[0] : undefined;
+}

@@ -1,0 +1,87 @@
+// What endpoints of the table have alike: the forms of their answers, queries and headers.
+import { limits } from '../../shared/limits.js';
+import type { Answer } from './operation.js';
+import type { SchemaName } from './schemas.js';
+
+export const pageQuery = {
+  limit: {
+    type: 'integer',
+    minimum: 1,
+    maximum: limits.listPageMax,
+    description:
+      'So many at most; as many as this may be when left out. A page may be shorter: the `Link` header alone says whether there is more.',
+  },
+  cursor: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', description: 'From the `Link` header of the page before.' },
+};
+
+export const pageHeaders = { link: 'Where the next page is, `rel="next"`; absent on the last one.' };
+
+export function json(status: 200 | 201 | 202, description: string, schema: SchemaName): Answer {
+  return { status, description, contents: [{ mediaType: 'application/json', schema }] };
+}
+
+export function jsonList(description: string, schema: SchemaName): Answer {
+  return { status: 200, description, contents: [{ mediaType: 'application/json', schema, isList: true }] };
+}
+
+export const tagged = { etag: 'What people say of it, as a tag: for `If-Match`.' };
+export const conditionHeaders = {
+  'if-match': {
+    description: 'The `ETag` of what was read: the change is made only if nobody has made another one since.',
+  },
+};
+
+export const located = { location: 'The path of what was made.', ...tagged };
+export const removed: Answer = { status: 204, description: 'It is gone.', contents: [] };
+
+/** Of a change that many user configs have to be written for. */
+export const unpublished = {
+  description:
+    'The change is made. Publishing it took longer than a request waits: it goes on, and until its end the dataplane serves some subjects as before.',
+  headers: { 'switchyard-unpublished': 'User configs that do not have the change yet.' },
+};
+export const removedUnpublished: Answer = { status: 202, contents: [], ...unpublished };
+
+export function changedUnpublished(schema: SchemaName, headers: Readonly<Record<string, string>> = {}): Answer {
+  const described = json(202, unpublished.description, schema);
+  return { ...described, headers: { ...unpublished.headers, ...headers } };
+}
+
+export const mcpAnswers: readonly Answer[] = [
+  {
+    status: 200,
+    description: 'The JSON-RPC answer, as JSON or as an event stream, depending on `Accept`.',
+    contents: [{ mediaType: 'application/json', schema: 'JsonRpcMessages' }, { mediaType: 'text/event-stream' }],
+    headers: { 'mcp-session-id': 'The new session, on the answer to `initialize`.' },
+  },
+  { status: 202, description: 'A notification or response was accepted.', contents: [] },
+];
+export const mcpEnded: Answer = { status: 200, description: 'The session has ended.', contents: [] };
+
+export const mcpStream: Answer = {
+  status: 200,
+  description: 'What servers say that belongs to no request, until the session ends or another GET takes its place.',
+  contents: [{ mediaType: 'text/event-stream' }],
+};
+
+export const messageHeaders = {
+  'mcp-session-id': { description: 'From the answer to `initialize`; left out for a request without a session.' },
+  'mcp-protocol-version': { description: 'The version that `initialize` agreed on.' },
+};
+export const sessionHeaders = {
+  ...messageHeaders,
+  'mcp-session-id': { isRequired: true, description: 'The session to end.' },
+} as const;
+export const streamHeaders = {
+  ...messageHeaders,
+  'mcp-session-id': { isRequired: true, description: 'The session that the stream belongs to.' },
+} as const;
+
+export const resourceMetadata = {
+  method: 'GET',
+  tag: 'status',
+  isOpen: true,
+  description: 'The same for every composition, there or not. Nothing is told without `--authorization-servers`.',
+  answers: [json(200, 'The resource and its authorization servers.', 'ResourceMetadata')],
+  refusals: [404],
+} as const;

@@ -1,0 +1,16 @@
+// What a caller is told whose role is not enough: which one is, in words and as RFC 6750 has it. Cold.
+import type { Refusal } from '../../shared/refusals.js';
+import type { Role } from '../../shared/roles.js';
+
+export const ROLE_MISSING = 'role-missing';
+
+/** @param has `undefined`: none. */
+export function roleRefusal(wanted: Role, has: Role | undefined): Refusal<typeof ROLE_MISSING> {
+  const message = `This needs the role ${wanted}, and the token has ${has === undefined ? 'none' : `the role ${has}`}`;
+  const challenge = `error="insufficient_scope", error_description="This needs the role ${wanted}"`;
+  return {
+    ...{ code: ROLE_MISSING, status: 403, message, contentType: 'application/json' },
+    body: JSON.stringify({ detail: message }),
+    headers: ['www-authenticate', `Bearer realm="switchyard", ${challenge}`],
+  };
+}

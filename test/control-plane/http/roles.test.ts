@@ -1,0 +1,223 @@
+// Who may do what: every operation with every role, and every change of what is somebody else's, on both stores.
+import t, { type Test } from 'tap';
+import { TokenVerifier } from '../../../src/auth/token-verifier.js';
+import { parseClaimPath, parseRoleNames } from '../../../src/config/standing-claims.js';
+import { createHttpApp, type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
+import { createOpenApiDocument } from '../../../src/control-plane/http/open-api.js';
+import type { Operation } from '../../../src/control-plane/http/operation.js';
+import { operations } from '../../../src/control-plane/http/operations.js';
+import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
+import { AuditTrail } from '../../../src/control-plane/audit.js';
+import { RegistryFault } from '../../../src/control-plane/registry/registry-fault.js';
+import { AccessLog } from '../../../src/observation/access-log.js';
+import { Overload } from '../../../src/process/overload.js';
+import { HostPolicy } from '../../../src/shared/host-policy.js';
+import { ProtectedResource } from '../../../src/shared/protected-resource.js';
+import { RequestIds } from '../../../src/shared/request-ids.js';
+import { tokenOptions } from '../../auth/token-options.js';
+import { logInto } from '../../support/log-lines.js';
+import { mint } from '../../support/tokens.js';
+import { setStage, stores } from '../stage.js';
+
+const SECRET = Buffer.alloc(32, 7);
+const STANDING = {
+  role: parseClaimPath('realm_access.roles'),
+  teams: parseClaimPath('https://example.com/teams'),
+  roleNames: parseRoleNames('admin=platform'),
+};
+
+type Parts = Pick<HttpAppParts, 'registry' | 'compositions' | 'records'>;
+
+async function createApp(t: Test, parts: Parts, standing: typeof STANDING | undefined): Promise<HttpApp> {
+  const app = await createHttpApp({
+    ...parts,
+    console: { find: () => undefined },
+    mcp: {
+      handleAggregate: (_subject, _request, response) => void response.writeHead(299).end(),
+      handleComposition: (_reference, _subject, _request, response) => void response.writeHead(299).end(),
+    },
+    hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
+    resource: new ProtectedResource({ publicUrl: 'https://cp.example', authorizationServers: ['https://idp.example'] }),
+    tokens: new TokenVerifier({ ...tokenOptions({ secret: SECRET }), standing }),
+    rates: new RateLimiter(0),
+    bodyBytesMax: 100_000,
+    publicationWaitMs: 10_000,
+    requestIds: new RequestIds('make'),
+    accessLog: new AccessLog(logInto([]), false),
+    audit: new AuditTrail(logInto([]), 'hash'),
+    overload: new Overload(logInto([])),
+    logger: logInto([]),
+  });
+  t.teardown(() => app.close());
+  return app;
+}
+
+/** An app that is let through to what there is not. */
+function createGate(t: Test, standing: typeof STANDING | undefined): Promise<HttpApp> {
+  const fail = async (): Promise<never> => {
+    throw new RegistryFault('refresh-running', 'let in');
+  };
+  const registry = { list: fail, find: fail, preview: fail, register: fail, replace: fail, remove: fail };
+  const compositions = { list: fail, find: fail, create: fail, replace: fail, remove: fail };
+  return createApp(
+    t,
+    {
+      records: { kind: 'embedded', ping: async () => true },
+      registry: {
+        ...registry,
+        refresh: fail,
+        toolsJson: fail,
+        count: async () => ({ total: 0, active: 0, inactive: 0 }),
+      },
+      compositions: { ...compositions, countUnpublished: async () => 0 },
+    },
+    standing,
+  );
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+
+const ROLES = ['none', 'reader', 'editor', 'admin'] as const;
+const VALUES = { none: 'offline_access', reader: 'reader', editor: 'editor', admin: 'platform' };
+
+function claimsOf(role: (typeof ROLES)[number], ...teams: string[]): Claims {
+  return { realm_access: { roles: ['uma_authorization', VALUES[role]] }, 'https://example.com/teams': teams };
+}
+
+async function bearer(sub: string, claims: Claims): Promise<string> {
+  return `Bearer ${await mint({ sub, algorithm: 'HS256', key: SECRET, claims })}`;
+}
+
+/** The lowest role that does; `open`: no token is asked for, `none`: any will do. */
+const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
+  ...{ getHealth: 'open', getVersion: 'open', getOpenApi: 'open', getDocs: 'open', getConsole: 'open' },
+  ...{ getResourceMetadata: 'open', getAggregateMetadata: 'open', getCompositionMetadata: 'open', getCaller: 'none' },
+  ...{ listServers: 'reader', readServer: 'reader', listTools: 'reader', previewServer: 'editor' },
+  ...{ registerServer: 'editor', replaceServer: 'editor', removeServer: 'editor', refreshServer: 'editor' },
+  ...{ listCompositions: 'reader', readComposition: 'reader', createComposition: 'editor' },
+  ...{ replaceComposition: 'editor', removeComposition: 'editor' },
+  // Whoever may look at the servers may use them; a composition says itself who may.
+  ...{ getAggregate: 'reader', postAggregate: 'reader', deleteAggregate: 'reader' },
+  ...{ getCompositionStream: 'none', postComposition: 'none', deleteComposition: 'none' },
+};
+
+const BODIES: Readonly<Record<string, object>> = {
+  ServerInput: { name: 'x', url: 'http://127.0.0.1:1/mcp' },
+  CompositionInput: { name: 'x', servers: [{ name: 'x', tools: ['y'] }] },
+};
+
+for (const [id, needed] of Object.entries(NEEDED)) {
+  t.test(`${id} is for ${needed === 'none' ? 'any token' : needed}`, async (t) => {
+    const operation = Object.values<Operation>(operations).find((each) => each.id === id)!;
+    const gate = await createGate(t, STANDING);
+    const { method, path, body } = operation;
+    const payload = BODIES[body ?? ''];
+    for (const role of ROLES) {
+      const headers = { host: 'localhost', authorization: await bearer('alice', claimsOf(role)) };
+      const url = path.replaceAll(/\{\w+\}/g, 'x');
+      const answer = await gate.inject({ method, url, headers, ...(payload !== undefined && { payload }) });
+      const isEnough = needed === 'open' || ROLES.indexOf(role) >= ROLES.indexOf(needed);
+      t.equal(answer.statusCode === 403, !isEnough, `${role}: ${answer.statusCode}`);
+      if (isEnough) continue;
+      const has = role === 'none' ? 'none' : `the role ${role}`;
+      t.strictSame(answer.json(), { detail: `This needs the role ${needed}, and the token has ${has}` });
+      const challenge = String(answer.headers['www-authenticate']);
+      t.match(
+        challenge,
+        `error="insufficient_scope", error_description="This needs the role ${needed}", resource_metadata="`,
+      );
+    }
+    const { security } = createOpenApiDocument().paths[path]![method.toLowerCase()] as { security: unknown };
+    t.strictSame(security, needed === 'open' ? [] : [{ token: needed === 'none' ? [] : [needed] }], 'and is told so');
+  });
+}
+
+t.test('every operation is in the table above, and says itself what it takes', async (t) => {
+  const all = Object.values<Operation>(operations);
+  t.strictSame(all.map(({ id }) => id).sort(), Object.keys(NEEDED).sort());
+  for (const { id, isOpen, role } of all) t.equal(isOpen === true, role === undefined, id);
+});
+
+t.test('without a claim for roles every token is an admin’s', async (t) => {
+  const app = await createGate(t, undefined);
+  const authorization = await bearer('alice', {});
+  const answer = await app.inject({ method: 'GET', url: '/whoami', headers: { host: 'localhost', authorization } });
+  t.strictSame(answer.json(), { subject: 'alice', role: 'admin', teams: [] });
+});
+
+interface Sent {
+  readonly body?: object;
+}
+
+for (const [kind, optionsOf] of Object.entries(stores)) {
+  t.test(`${kind}: what is somebody's is changed by him, his team and admins`, async (t) => {
+    const { registry, compositions, records } = await setStage(t, await optionsOf(t));
+    const app = await createApp(t, { registry, compositions, records }, STANDING);
+    const who = (sub: string, claims: Claims) => {
+      return async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, { body }: Sent = {}) => {
+        const headers = { host: 'localhost', authorization: await bearer(sub, claims) };
+        const answer = await app.inject({ method, url, headers, ...(body !== undefined && { payload: body }) });
+        const json = answer.payload === '' ? {} : answer.json<Record<string, unknown>>();
+        return { status: answer.statusCode, json };
+      };
+    };
+    const alice = who('alice', claimsOf('editor', 'pay'));
+    const mate = who('mate', claimsOf('editor', 'ops', 'pay'));
+    const reader = who('viewer', claimsOf('reader', 'pay'));
+    const stranger = who('stranger', claimsOf('editor', 'ops'));
+    const admin = who('root', claimsOf('admin'));
+    t.strictSame((await mate('GET', '/whoami')).json, { subject: 'mate', role: 'editor', teams: ['ops', 'pay'] });
+
+    // Of before there were roles: everyone's editor's.
+    await registry.register({ name: 'old', url: 'http://127.0.0.1:1/mcp' });
+    const old = { name: 'old', url: 'http://127.0.0.1:1/mcp', description: 'new' };
+    t.equal((await reader('PUT', '/servers/old', { body: old })).status, 403);
+    const changed = await stranger('PUT', '/servers/old', { body: old });
+    t.equal(changed.status, 200);
+    t.notOk('owner' in changed.json, 'and it does not become his');
+
+    for (const [noun, place, body] of [
+      ['server', '/servers', { name: 'mine', url: 'http://127.0.0.1:1/mcp' }],
+      ['composition', '/compositions', { name: 'mine', servers: [{ name: 'old', tools: ['x'] }], subjects: ['u'] }],
+    ] as const) {
+      const path = `${place}/mine`;
+      const made = await alice('POST', place, { body });
+      t.match(
+        [made.status, made.json],
+        [201, { owner: 'alice', team: 'pay' }],
+        `${noun}: of the only team of its maker`,
+      );
+      t.match(await reader('GET', path), { status: 200, json: { owner: 'alice', team: 'pay' } });
+      const detail = `The ${noun} mine belongs to the team pay: changing it needs the role admin`;
+      const tries = [
+        stranger('PUT', path, { body }),
+        stranger('DELETE', path),
+        ...(noun === 'server' ? [stranger('POST', `${path}/refresh`)] : []),
+      ];
+      for (const refused of await Promise.all(tries)) t.strictSame(refused, { status: 403, json: { detail } });
+      t.match(await mate('PUT', path, { body: { ...body, description: 'by a mate' } }), {
+        status: 200,
+        json: { owner: 'alice', team: 'pay', description: 'by a mate' },
+      });
+      t.match(await mate('PUT', path, { body: { ...body, team: 'others' } }), {
+        status: 403,
+        json: { detail: /^team must be one of yours/ },
+      });
+      t.match(await stranger('POST', place, { body: { ...body, name: 'theirs', team: 'pay' } }), { status: 403 });
+      t.match(await mate('PUT', path, { body: { ...body, team: 7 } }), { status: 422 });
+      t.match(await mate('PUT', path, { body: { ...body, team: 'x'.repeat(129) } }), { status: 422 });
+      t.match(await mate('PUT', path, { body: { ...body, team: 'ops' } }), { status: 200, json: { team: 'ops' } });
+      t.equal((await stranger('PUT', path, { body })).status, 200, 'a member of its new team');
+      const alone = await alice('PUT', path, { body: { ...body, team: null } });
+      t.match(alone, { status: 200, json: { owner: 'alice', team: undefined } }, 'its maker still, who takes it back');
+      t.match(await mate('PUT', path, { body }), { status: 403, json: { detail: /belongs to its maker, alice/ } });
+      t.match(await mate('PUT', path, { body: { ...body, owner: 'mate' } }), { status: 403 }, 'nobody names an owner');
+      const given = await admin('PUT', path, { body: { ...body, owner: 'root', team: 'ops' } });
+      t.match(given, { status: 200, json: { owner: 'alice', team: 'ops' } });
+      t.equal((await stranger('DELETE', path)).status, 204);
+      const two = await mate('POST', place, { body });
+      t.match(two, { status: 201, json: { owner: 'mate', team: undefined } }, 'of two teams none is meant');
+      t.equal((await admin('DELETE', path)).status, 204);
+    }
+  });
+}
