@@ -214,6 +214,7 @@ export const operations = {
   },
   linkConnection: {
     id: 'linkConnection',
+    role: 'any',
     method: 'POST',
     path: '/servers/{server}/connect',
     tag: 'connections',
@@ -226,6 +227,7 @@ export const operations = {
   },
   listConnections: {
     id: 'listConnections',
+    role: 'any',
     method: 'GET',
     path: '/connect',
     tag: 'connections',
@@ -235,6 +237,7 @@ export const operations = {
   },
   disconnect: {
     id: 'disconnect',
+    role: 'any',
     method: 'DELETE',
     path: '/connect/{server}',
     tag: 'connections',

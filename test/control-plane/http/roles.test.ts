@@ -96,6 +96,9 @@ const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
   ...{ registerServer: 'editor', replaceServer: 'editor', removeServer: 'editor', refreshServer: 'editor' },
   ...{ listCompositions: 'reader', readComposition: 'reader', createComposition: 'editor' },
   ...{ replaceComposition: 'editor', removeComposition: 'editor' },
+  // Consents are each user's own; of the pages nobody has a token.
+  ...{ linkConnection: 'none', listConnections: 'none', disconnect: 'none' },
+  ...{ showConsent: 'open', beginConsent: 'open', endConsent: 'open' },
   // Whoever may look at the servers may use them; a composition says itself who may.
   ...{ getAggregate: 'reader', postAggregate: 'reader', deleteAggregate: 'reader' },
   ...{ getCompositionStream: 'none', postComposition: 'none', deleteComposition: 'none' },
@@ -103,6 +106,7 @@ const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
 
 const BODIES: Readonly<Record<string, object>> = {
   ServerInput: { name: 'x', url: 'http://127.0.0.1:1/mcp' },
+  ConnectionLinkInput: {},
   CompositionInput: { name: 'x', servers: [{ name: 'x', tools: ['y'] }] },
 };
 
@@ -195,6 +199,13 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         ...(noun === 'server' ? [stranger('POST', `${path}/refresh`)] : []),
       ];
       for (const refused of await Promise.all(tries)) t.strictSame(refused, { status: 403, json: { detail } });
+      if (noun === 'server') {
+        const probes = (one: typeof alice): ReturnType<typeof alice> =>
+          one('POST', `${path}/connect`, { body: { probes: true } });
+        t.match(await probes(reader), { status: 403, json: { detail: /^This needs the role editor/ } });
+        t.strictSame(await probes(stranger), { status: 403, json: { detail } });
+        t.match(await probes(mate), { status: 422 }, 'it is let in, and has nothing to connect');
+      }
       t.match(await mate('PUT', path, { body: { ...body, description: 'by a mate' } }), {
         status: 200,
         json: { owner: 'alice', team: 'pay', description: 'by a mate' },

@@ -5,11 +5,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/limits.js';
 import { ConnectFault } from '../../connect/connect-fault.js';
 import { CALLBACK_PATH, type Connect } from '../../connect/connect.js';
+import { isRoleEnough } from '../../../shared/roles.js';
 import type { Registry } from '../../registry/registry.js';
+import { refuseUnowned } from '../../registry/registry-fault.js';
+import type { ServerRecord } from '../../registry/server-record.js';
 import { Refused } from '../answered-error.js';
 import { connectedPage, connectPolicy, consentPage, onwardPage, refusedPage } from '../connect-page.js';
 import { mount } from '../mount.js';
 import { routePath } from '../operation.js';
+import { ROLE_MISSING, roleRefusal } from '../role-refusal.js';
 import { operations } from '../operations.js';
 
 const COOKIE = 'switchyard-connect';
@@ -36,6 +40,7 @@ export async function mountConnectRoutes(
     const { probes = false } = (request.body ?? {}) as { readonly probes?: boolean };
     const found = await registry.find(reference);
     if (found === undefined) throw new Refused(404, `Server not found: ${reference}`);
+    if (probes) refuseUnentitled(request, found);
     const { name, url, auth } = found;
     if (auth?.type !== 'oauth2-user') throw new Refused(422, 'The server’s auth is not of the type oauth2-user');
     const { origin, pathname, search } = new URL(url);
@@ -95,6 +100,15 @@ export async function mountConnectRoutes(
       handler: async (request, reply) => (isAboutBackend(request) ? show(request, reply) : end(request, reply)),
     });
   });
+}
+
+/** What the control plane itself is granted shows everybody the server's tools: that is for who may change the server. */
+function refuseUnentitled({ caller }: FastifyRequest, server: ServerRecord): void {
+  if (caller !== undefined && !isRoleEnough(caller.role, 'editor')) {
+    const { message, status } = roleRefusal('editor', caller.role);
+    throw new Refused(status, message, {}, { outcome: 'refused', code: ROLE_MISSING });
+  }
+  refuseUnowned(server, caller);
 }
 
 function isAboutBackend({ query }: FastifyRequest): boolean {
