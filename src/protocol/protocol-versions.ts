@@ -6,7 +6,7 @@ export type Era = 'legacy' | 'modern';
 /** The one revision without sessions that is spoken. */
 export const MODERN_PROTOCOL_VERSION = '2026-07-28';
 
-export function eraOf(protocolVersion: string): Era {
+export function eraOfVersion(protocolVersion: string): Era {
   return protocolVersion === MODERN_PROTOCOL_VERSION ? 'modern' : 'legacy';
 }
 

@@ -64,8 +64,10 @@ export class Dispatcher {
     const { body } = exchange.request;
     if (body.length > limits.readAtOnceBytesMax) return this.#postLarge(caller, session, exchange);
     const message = readClientMessage(body);
-    if (typeof message !== 'string') session.applyConfig(caller.virtualHost, exchange.request);
-    this.#onMessage(caller, session, exchange, message);
+    if (typeof message === 'string') return this.#onMessage(caller, session, exchange, message);
+    const virtualHost = session.applyConfig(caller.virtualHost, exchange.request);
+    const obeying = virtualHost === caller.virtualHost ? caller : { ...caller, virtualHost };
+    this.#onMessage(obeying, session, exchange, message);
   }
 
   /** Other messages of the session are served while this one is read, and may change its config or end it. */

@@ -11,7 +11,7 @@ export type ServedEras = 'both' | Era;
  * @param version in the header, `''` for none. @param method the same.
  * @returns `unclaimed` for what has a modern header over a body that says nothing of it: neither era would take it for its own.
  */
-export function eraOf(message: ClientReading, version: string, method = ''): Era | 'unclaimed' {
+export function eraOfMessage(message: ClientReading, version: string, method = ''): Era | 'unclaimed' {
   if (typeof message === 'object' && message.kind !== 'batch') {
     if (message.envelope !== undefined) return 'modern';
     // Clients say with it which version they hope for (S26), unless it was let in as something else; a response claims nothing.

@@ -1,5 +1,5 @@
 // Upstream sessions as they stand in the record of their session, and what becomes of them where another process goes on. Cold.
-import { eraOf } from '../protocol/protocol-versions.js';
+import { eraOfVersion } from '../protocol/protocol-versions.js';
 import type { UpstreamRecord } from '../session-directory/session-record.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { endElsewhere } from '../upstream/end-elsewhere.js';
@@ -21,7 +21,7 @@ export function recordOf({ record, backend }: UpstreamSession): readonly Upstrea
 function restored({ sessionId, protocolVersion, capabilities, experimental }: UpstreamRecord): UpstreamSessionRecord {
   const names = experimental?.map((name) => ({ name, value: '{}' }));
   return {
-    era: eraOf(protocolVersion),
+    era: eraOfVersion(protocolVersion),
     ...{ sessionId, protocolVersion, capabilities, experimental: names, instructions: undefined },
   };
 }

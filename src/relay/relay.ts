@@ -8,6 +8,7 @@ import {
   type ClientMessage,
   type ClientReading,
 } from '../protocol/json-rpc.js';
+import type { ModernEnvelope } from '../protocol/modern-envelope.js';
 import type { Accounts } from '../shared/accounts.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
@@ -17,7 +18,7 @@ import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol
 import { methodUnknown, refusals, type Refusal } from '../shared/refusals.js';
 import { answerError, refuse } from './answers.js';
 import { isClientMethod } from './client-methods.js';
-import { eraOf, type ServedEras } from './era.js';
+import { eraOfMessage, type ServedEras } from './era.js';
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { SESSION_ENDED } from './listing.js';
@@ -28,7 +29,9 @@ import { Dispatcher, idOf } from './dispatcher.js';
 import { HeldCalls, type HeldCallsOptions } from './modern/held-calls.js';
 import { Leases } from './modern/leases.js';
 import { Listenings } from './modern/listenings.js';
+import { versionIn } from './modern/envelope-check.js';
 import { ModernDoor } from './modern/modern-door.js';
+import { statusOf, versionUnsupported } from './modern/modern-errors.js';
 import { openSession, type OpeningMeans } from './open-session.js';
 import { openStream } from './open-stream.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
@@ -321,7 +324,7 @@ export class Relay {
     const door = this.#door;
     if (door === undefined) return false;
     const { mirror } = exchange.request;
-    const era = eraOf(message, mirror.protocolVersion, mirror.method);
+    const era = eraOfMessage(message, mirror.protocolVersion, mirror.method);
     if (era === 'legacy' && this.#eras !== 'modern') return false;
     if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
     else if (message.kind === 'response') refuseMessage(exchange, refusals.notJsonRpc, message);
@@ -334,6 +337,7 @@ export class Relay {
   #onLegacyFirst(caller: Caller, exchange: Exchange, message: ClientReading): void {
     if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
+    else if (message.envelope !== undefined) this.#refuseModern(exchange, message, message.envelope);
     else if (message.method === 'initialize') openSession(this.#context, this.#means, caller, exchange, message);
     else if (!isClientMethod(message.method)) {
       // Clients of later revisions begin with a method that is not known here, and go on with `initialize`.
@@ -341,6 +345,13 @@ export class Relay {
       refuseMessage(exchange, methodUnknown(message.method), message);
     } else if (this.#isSessionOptional) this.#requestAlone(caller, exchange, message);
     else refuseMessage(exchange, refusals.sessionMissing, message);
+  }
+
+  /** What needs no session, where nothing is served without: it is told which versions are, as the revision has it (M11). */
+  #refuseModern(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    const error = versionUnsupported(versionIn(exchange.request.body, envelope), [...PROTOCOL_VERSIONS]);
+    answerError(exchange, idOf(exchange, message), error, statusOf(error.code));
   }
 
   /** The session's id is told to nobody; a caller that goes away ends it, because nobody else can (unlike S12). */

@@ -24,6 +24,10 @@ export class RequestsInFlight extends ListNode {
     return this.#count === 0;
   }
 
+  get count(): number {
+    return this.#count;
+  }
+
   get isFull(): boolean {
     return this.#count >= limits.sessionRequestsInFlightMax;
   }

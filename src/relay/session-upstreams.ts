@@ -1,6 +1,6 @@
 // The upstream sessions of one downstream session: one with each backend of the config that was obeyed last, made on first use.
 import { recordOf } from './recorded-upstreams.js';
-import { eraOf } from '../protocol/protocol-versions.js';
+import { eraOfVersion } from '../protocol/protocol-versions.js';
 import { limits } from '../shared/limits.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { isTaskReachable } from '../user-config/routing.js';
@@ -45,7 +45,7 @@ export class SessionUpstreams {
     if (upstream === undefined) {
       this.#memory.keep(limits.upstreamSessionBytesEach);
       const { subject, introduction, protocolVersion } = this.#identity;
-      const era = eraOf(protocolVersion);
+      const era = eraOfVersion(protocolVersion);
       upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory, era);
       upstream.onOpened = this.#listener.onOpened;
       upstream.onDropped = this.#listener.onDropped;

@@ -8,6 +8,7 @@ import { limits } from '../shared/limits.js';
 import { canResume, type Era } from '../protocol/protocol-versions.js';
 import type { ShareBound } from '../shared/share.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
+import { isOlder } from '../user-config/config-order.js';
 import type { SessionRecord, UpstreamRecord } from '../session-directory/session-record.js';
 import { allowListHash, allowListHashes } from './allow-list-hash.js';
 import { BackendRequests } from './backend-requests.js';
@@ -282,9 +283,12 @@ export class Session {
   /**
    * Obeys the config as it is now (decisions 2.3): what was removed or has moved is closed; what is new is opened when
    * first needed. Hot: one comparison unless the config changed.
+   * @returns the config to serve the request by: a newer one, where another request has brought that already.
    */
-  applyConfig(virtualHost: CompiledVirtualHost, request: ExchangeRequest): void {
-    if (this.upstreams.virtualHost === virtualHost) return;
+  applyConfig(virtualHost: CompiledVirtualHost, request: ExchangeRequest): CompiledVirtualHost {
+    const current = this.upstreams.virtualHost;
+    if (current === virtualHost) return virtualHost;
+    if (current !== undefined && isOlder(virtualHost, current)) return current;
     for (const { upstream, before } of this.upstreams.apply(virtualHost)) {
       const metadata = metadataFor(upstream.backend, request);
       if (before !== undefined) {
@@ -294,6 +298,7 @@ export class Session {
         upstream.close(metadata);
       }
     }
+    return virtualHost;
   }
 
   /** Whether it lives, and this is still the config that it obeyed last: for what takes several turns of the event loop. */

@@ -53,10 +53,12 @@ export type RefusalCode =
   | 'batch-refused'
   | 'batch-too-large'
   | 'subject-sessions-full'
+  | 'subject-leases-full'
   | 'sessions-full'
   | 'subject-session-bytes-full'
   | 'session-bytes-full'
   | 'subject-requests-full'
+  | 'lease-requests-full'
   | 'requests-full'
   | 'subject-bytes-full'
   | 'bytes-full'
@@ -202,7 +204,7 @@ export const refusals = Object.freeze({
     'method-unknown',
     400,
     rpcCodes.methodNotFound,
-    'Method not found: <method>. MCP 2025-11-25 and before is spoken here, which begins with initialize',
+    'Method not found: <method>. Without mcp-session-id send initialize, or a request whose params._meta says that it is of MCP 2026-07-28',
   ),
   notJson: rpc('not-json', 400, rpcCodes.parseError, 'Parse error: the body is not JSON'),
   notJsonRpc: rpc('not-json-rpc', 400, rpcCodes.invalidRequest, 'Invalid request: send one JSON-RPC 2.0 message'),
@@ -224,6 +226,12 @@ export const refusals = Object.freeze({
     'Too many sessions of this subject: end those that are over with DELETE',
     SESSIONS_RETRY,
   ),
+  subjectLeasesFull: detail(
+    'subject-leases-full',
+    429,
+    'Requests of this subject are in flight with too many different capabilities and headers for backends: wait for answers',
+    REQUESTS_RETRY,
+  ),
   sessionsFull: detail('sessions-full', 503, 'Too many sessions', SESSIONS_RETRY),
   subjectSessionBytesFull: detail(
     'subject-session-bytes-full',
@@ -236,6 +244,12 @@ export const refusals = Object.freeze({
     'subject-requests-full',
     429,
     'Too many requests of this subject in flight: wait for answers',
+    REQUESTS_RETRY,
+  ),
+  leaseRequestsFull: detail(
+    'lease-requests-full',
+    429,
+    'Too many requests of this subject in flight with these capabilities and headers for backends: wait for answers',
     REQUESTS_RETRY,
   ),
   requestsFull: detail('requests-full', 503, 'Too many requests in flight', REQUESTS_RETRY),

@@ -81,6 +81,12 @@ export class Holding {
     return Math.min(subjectMax, totalMax);
   }
 
+  /** How much more there would be room for, by these bounds. */
+  get room(): number {
+    const { subjectMax, totalMax } = this.#share.bounds;
+    return Math.min(subjectMax - this.#held, totalMax - this.#share.held);
+  }
+
   /** Which bound has no room for so much; the subject's own first, because only about that one can it do something. */
   boundAgainst(amount: number): ShareBound | undefined {
     if (this.#held + amount > this.#share.bounds.subjectMax) return 'subjectMax';

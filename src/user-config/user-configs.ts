@@ -4,6 +4,7 @@ import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import type { UserConfigRead } from './compiled-config.js';
 import { ConfigCompiler } from './config-compiler.js';
+import { nextConfigNumber, numberConfig } from './config-order.js';
 import { RecentMap } from '../shared/recent-map.js';
 import type { Store, StoreRead } from '../store/store.js';
 
@@ -78,9 +79,15 @@ export class UserConfigs {
     // What cannot be decoded is remembered too: asking again must not cost a parse each time.
     const under = this.#compiling.get(subject);
     if (under?.value.equals(value) === true) return under.read;
+    const number = nextConfigNumber();
     const read = this.#compiler.compile(value);
-    if (read instanceof Promise) return this.#await(subject, value, read);
-    this.#remember(subject, value, read);
+    if (read instanceof Promise)
+      return this.#await(
+        subject,
+        value,
+        read.then((late) => numbered(late, number)),
+      );
+    this.#remember(subject, value, numbered(read, number));
     return read;
   }
 
@@ -109,4 +116,9 @@ export class UserConfigs {
   #settle(subject: string, read: Promise<UserConfigRead>): boolean {
     return this.#compiling.get(subject)?.read === read && this.#compiling.delete(subject);
   }
+}
+
+function numbered(read: UserConfigRead, number: number): UserConfigRead {
+  if (read.kind === 'found') numberConfig(read.config, number);
+  return read;
 }

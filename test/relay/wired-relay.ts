@@ -6,6 +6,7 @@ import { BackendConnections } from '../../src/upstream/backend-connections.js';
 import type { PoolBounds } from '../../src/upstream/http1/origin-pool.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
+import { nextConfigNumber, numberConfig } from '../../src/user-config/config-order.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
 import { readEvents } from '../support/event-stream.js';
@@ -139,7 +140,9 @@ function compile(backends: Readonly<Record<string, string>>): CompiledVirtualHos
   const text = JSON.stringify({ virtual_hosts: { vh: { backends: Object.fromEntries(members) as unknown } } });
   const decoding = decodeUserConfig(Buffer.from(text));
   if (!decoding.ok) throw new Error(decoding.issues);
-  const virtualHost = compileUserConfig(decoding.config, 'plain-text-or-tls').virtualHosts.get('vh');
+  const config = compileUserConfig(decoding.config, 'plain-text-or-tls');
+  numberConfig(config, nextConfigNumber());
+  const virtualHost = config.virtualHosts.get('vh');
   if (virtualHost === undefined) throw new Error('no virtual host');
   return virtualHost;
 }

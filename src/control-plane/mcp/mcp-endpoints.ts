@@ -19,7 +19,7 @@ import type {
   UpstreamOptions,
 } from '../../config/dataplane-options.js';
 import { refuse } from '../../relay/answers.js';
-import { eraOf } from '../../relay/era.js';
+import { eraOfMessage } from '../../relay/era.js';
 import { isClientMethod } from '../../relay/client-methods.js';
 import { withRequestId } from '../../relay/refused-message.js';
 import { Relay } from '../../relay/relay.js';
@@ -213,7 +213,7 @@ export class McpEndpoints {
     if (this.#options.overload.state === 'serving' && !isForeign) return undefined;
     const message = await readMessage(subject, body);
     const { served } = this.#options.eras;
-    if (served !== 'legacy' && eraOf(message, protocolVersion) !== 'legacy') return undefined;
+    if (served !== 'legacy' && eraOfMessage(message, protocolVersion) !== 'legacy') return undefined;
     if (served === 'modern') return undefined;
     if (typeof message !== 'string' && message.kind === 'request') {
       // Clients send the version that they hope for with it, whatever it is.

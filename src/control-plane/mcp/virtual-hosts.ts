@@ -4,6 +4,7 @@ import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import { limits } from '../../shared/limits.js';
 import { compileUserConfig } from '../../user-config/compile-config.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { nextConfigNumber, numberConfig } from '../../user-config/config-order.js';
 import { RecentMap } from '../../shared/recent-map.js';
 import { mapsAsObjects } from '../../user-config/named-members.js';
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
@@ -33,7 +34,9 @@ export class VirtualHosts {
     const text = JSON.stringify([...backends], mapsAsObjects);
     if (known?.text === text) return known.virtualHost;
     const config = { virtual_hosts: new Map([[id, { backends: new Map(backends) }]]) };
-    const virtualHost = compileUserConfig(config, this.#upstreamMode).virtualHosts.get(id)!;
+    const compiled = compileUserConfig(config, this.#upstreamMode);
+    numberConfig(compiled, nextConfigNumber());
+    const virtualHost = compiled.virtualHosts.get(id)!;
     this.#compiled.set(id, { backends, text, virtualHost });
     return virtualHost;
   }

@@ -2,14 +2,16 @@
 // when each has come to something or the patience is over. Cold: clients ask once, if at all.
 import { capabilitiesJson, TASK_CAPABILITIES } from '../../protocol/capabilities.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
-import { fullRequestShare } from '../../shared/full-share.js';
+import { rpcCodes } from '../../shared/refusals.js';
 import type { IdSpan } from '../../upstream/rpc-request.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { answer, refuse, resultMessage } from '../answers.js';
+import { answer, answerError, resultMessage, type RpcError } from '../answers.js';
 import type { ServedEras } from '../era.js';
 import type { Exchange } from '../exchange.js';
 import { mergeGreetings, openUpstreams } from '../initialize.js';
+import { RequestInFlight } from '../request-in-flight.js';
+import { hasRoom } from '../request-room.js';
 import type { Session } from '../session.js';
 import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
 import { RESULT_META } from './modern-results.js';
@@ -25,17 +27,37 @@ export interface DiscoverPlan {
   readonly eras: ServedEras;
 }
 
+/** Its lease does not idle while it is under way, and ends it. */
+class DiscoverInFlight extends RequestInFlight {
+  readonly id: IdSpan;
+  readonly isCancellable = false;
+  readonly #exchange: Exchange;
+
+  constructor({ id, exchange }: DiscoverPlan) {
+    super();
+    this.id = id;
+    this.#exchange = exchange;
+  }
+
+  cancel(): void {
+    // It is answered all the same, and soon.
+  }
+
+  endWithSession(): void {
+    answerError(this.#exchange, this.id, ENDED);
+  }
+}
+
+const ENDED: RpcError = { code: rpcCodes.internalError, message: 'This server is about to stop: ask again' };
+
 export function discover(context: UpstreamContext, plan: DiscoverPlan): void {
   const { session, virtualHost, exchange, id } = plan;
-  const { requests } = session.account;
-  const refusal = fullRequestShare(session.account);
-  if (refusal !== undefined) {
-    refuse(exchange, refusal);
-    return;
-  }
-  requests.take(1);
+  if (!hasRoom(session, exchange, id)) return;
+  const work = new DiscoverInFlight(plan);
+  session.begin(work);
   openUpstreams(context, session, virtualHost, exchange, (unavailable) => {
-    requests.give(1);
+    if (!work.isLinked) return;
+    session.finish(work);
     answer(exchange, resultMessage(id, discoverResult(plan, unavailable)));
   });
 }

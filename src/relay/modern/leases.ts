@@ -1,6 +1,7 @@
 // The sessions in which modern requests are served: nobody is told of them, and each is shared by all requests of one subject to one
 // virtual host that declare the same capabilities and bring the same headers for backends, which may be credentials. They count among their subject's sessions. One that is idle ends in time, or
-// when the subject has no room for another session; nobody else's ever does for it. Hot: two looks into maps a request.
+// when the subject has no room for another session; nobody else's ever does for it. Of what a subject may have of them, those with
+// the same headers may only have a part: one program does not keep another one out. Hot: two looks into maps a request.
 import type { Account, Accounts } from '../../shared/accounts.js';
 import { limits } from '../../shared/limits.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
@@ -11,12 +12,28 @@ import type { Caller } from '../caller.js';
 import { Session } from '../session.js';
 import type { Sessions } from '../sessions.js';
 
+/** Those of a subject. */
+interface SubjectLeases {
+  /** By virtual host, headers and capabilities. */
+  readonly byKey: Map<string, Session>;
+  /** By the hash of the headers, the keys of those that have them. */
+  readonly byHeaders: Map<string, Set<string>>;
+}
+
+interface LeasePlan {
+  readonly account: Account;
+  readonly virtualHost: Caller['virtualHost'];
+  readonly key: string;
+  /** Their hash. */
+  readonly headers: string;
+  readonly capabilities: Buffer;
+}
+
 export class Leases {
   readonly #sessions: Sessions;
   readonly #accounts: Accounts;
   readonly #idleTimeoutMs: number;
-  /** By subject; then by virtual host and capabilities. */
-  readonly #bySubject = new Map<string, Map<string, Session>>();
+  readonly #bySubject = new Map<string, SubjectLeases>();
 
   constructor(sessions: Sessions, accounts: Accounts, idleTimeoutMs: number) {
     this.#sessions = sessions;
@@ -30,17 +47,18 @@ export class Leases {
    * @param headers as `ExchangeRequest.passthroughHeaders`.
    */
   of({ subject, virtualHost }: Caller, capabilities: Buffer, headers: readonly string[]): Session | Refusal {
-    const key = `${virtualHost.id}\n${headersHash(headers)}\n${capabilities.toString('latin1')}`;
-    const lease = this.#bySubject.get(subject)?.get(key);
-    if (lease === undefined) return this.#begin(this.#accounts.of(subject), virtualHost, key, capabilities);
+    const hash = headersHash(headers);
+    const key = `${virtualHost.id}\n${hash}\n${capabilities.toString('latin1')}`;
+    const lease = this.#bySubject.get(subject)?.byKey.get(key);
+    if (lease === undefined)
+      return this.#begin({ account: this.#accounts.of(subject), virtualHost, key, headers: hash, capabilities });
     this.#sessions.noteUse(lease);
     return lease;
   }
 
-  #begin(account: Account, virtualHost: Caller['virtualHost'], key: string, capabilities: Buffer): Session | Refusal {
+  #begin({ account, virtualHost, key, headers, capabilities }: LeasePlan): Session | Refusal {
     const { subject } = account;
-    const isFull = (this.#bySubject.get(subject)?.size ?? 0) >= limits.leasesPerSubjectMax;
-    if (isFull && !this.#tryEndIdle(subject)) return refusals.subjectSessionsFull;
+    if (!this.#tryMakeRoom(account, headers)) return refusals.subjectLeasesFull;
     const { clientInfo } = OWN_INTRODUCTION;
     const lease = this.#sessions.create({
       account,
@@ -50,22 +68,50 @@ export class Leases {
       introduction: { clientInfo, capabilities },
       leasedForMs: this.#idleTimeoutMs,
     });
-    if (!(lease instanceof Session)) return lease;
-    // Ending others may have taken the subject's map away.
-    const leases = this.#bySubject.get(subject) ?? new Map<string, Session>();
-    this.#bySubject.set(subject, leases.set(key, lease));
+    // There is nothing for the client of a lease to end with DELETE.
+    if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
+    // Ending others may have taken the subject's maps away.
+    const leases = this.#bySubject.get(subject) ?? {
+      byKey: new Map<string, Session>(),
+      byHeaders: new Map<string, Set<string>>(),
+    };
+    this.#bySubject.set(subject, leases);
+    const alike = leases.byHeaders.get(headers) ?? new Set<string>();
+    leases.byHeaders.set(headers, alike.add(key));
+    leases.byKey.set(key, lease);
     lease.onEnd = () => {
-      leases.delete(key);
-      if (leases.size === 0) this.#bySubject.delete(subject);
+      leases.byKey.delete(key);
+      alike.delete(key);
+      if (alike.size === 0) leases.byHeaders.delete(headers);
+      if (leases.byKey.size === 0) this.#bySubject.delete(subject);
     };
     return lease;
   }
 
-  /** Ends the one of the subject's that was used least of late, if there is one in which nothing is under way. */
+  /** For one more with these headers: in the place of an idle one, if need be. */
+  #tryMakeRoom({ subject, sessions }: Account, headers: string): boolean {
+    const leases = this.#bySubject.get(subject);
+    if (leases === undefined) return true;
+    const max = Math.min(limits.leasesPerSubjectMax, sessions.roomWhenEmpty);
+    const busyOf = (keys: Iterable<string>): number => [...keys].filter((key) => leases.byKey.get(key)?.isBusy).length;
+    const free = max - busyOf(leases.byKey.keys());
+    if (busyOf(leases.byHeaders.get(headers) ?? []) >= limits.leaseShareOfFree * free) return false;
+    return leases.byKey.size < max || this.#tryEndIdle(subject);
+  }
+
+  /** Ends one of the subject's in which nothing is under way: of the headers with most leases the one that was used least of late. */
   #tryEndIdle(subject: string): boolean {
+    const leases = this.#bySubject.get(subject);
     let idle: Session | undefined;
-    for (const lease of this.#bySubject.get(subject)?.values() ?? []) {
-      if (!lease.isBusy && (idle === undefined || lease.usedAtMs < idle.usedAtMs)) idle = lease;
+    let most = 0;
+    for (const keys of leases?.byHeaders.values() ?? []) {
+      if (keys.size < most) continue;
+      for (const key of keys) {
+        const lease = leases!.byKey.get(key)!;
+        if (lease.isBusy || (keys.size === most && idle !== undefined && lease.usedAtMs >= idle.usedAtMs)) continue;
+        idle = lease;
+        most = keys.size;
+      }
     }
     if (idle === undefined) return false;
     this.#sessions.end(idle);

@@ -110,12 +110,14 @@ export class ModernDoor {
       refuse(exchange, lease);
       return;
     }
-    lease.applyConfig(caller.virtualHost, exchange.request);
+    // Another request may have brought a newer config while this one was read.
+    const virtualHost = lease.applyConfig(caller.virtualHost, exchange.request);
+    const obeying = virtualHost === caller.virtualHost ? caller : { ...caller, virtualHost };
     const { method } = message;
     if (method === 'server/discover') {
       discover(context, {
         session: lease,
-        virtualHost: caller.virtualHost,
+        virtualHost,
         exchange,
         id: idOf(exchange, message),
         eras,
@@ -124,8 +126,8 @@ export class ModernDoor {
     }
     const form = new ModernForm({ ids: context.ids, heldCalls }, exchange, message);
     const kind = listKindOf(method);
-    if (kind !== undefined) dispatcher.list(kind, caller, lease, exchange, message, form);
-    else if (isTargetMethod(method)) dispatcher.relayRequest(method, caller, lease, exchange, message, form);
+    if (kind !== undefined) dispatcher.list(kind, obeying, lease, exchange, message, form);
+    else if (isTargetMethod(method)) dispatcher.relayRequest(method, obeying, lease, exchange, message, form);
   }
 }
 

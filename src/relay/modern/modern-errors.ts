@@ -13,8 +13,12 @@ export function headerMismatch(fault: string): RpcError {
   return { code: rpcCodes.headerMismatch, message: `Headers do not agree with the body: ${fault}` };
 }
 
-export function versionUnsupported(requested: string | undefined): RpcError {
-  const data = requested === undefined ? { supported: MODERN_VERSIONS } : { supported: MODERN_VERSIONS, requested };
+/** @param supported what is spoken here, newest first. */
+export function versionUnsupported(
+  requested: string | undefined,
+  supported: readonly string[] = MODERN_VERSIONS,
+): RpcError {
+  const data = requested === undefined ? { supported } : { supported, requested };
   return { code: rpcCodes.versionUnsupported, message: 'Unsupported protocol version', data };
 }
 

@@ -33,10 +33,17 @@ export const sessionLimits = {
    */
   sessionRecordBytesMax: 256 * KIB,
   /**
-   * leases of one subject in a worker: sessions in which its requests of 2026-07-28 are served, one for each virtual host and
-   * set of capabilities → the one that has idled longest ends; 429 `subject-sessions-full` when none idles
+   * leases of one subject in a worker: sessions in which its requests of 2026-07-28 are served, one for each virtual host, set
+   * of capabilities and set of headers for backends → one that idles ends, of the headers with most of them; 429
+   * `subject-leases-full` when none idles
    */
   leasesPerSubjectMax: 256,
+  /**
+   * of a subject's requests in flight one lease may hold so many times what is free, and of its leases with requests in flight so
+   * many may have the same headers for backends: three quarters, so that others find room → 429 `lease-requests-full`,
+   * `subject-leases-full`
+   */
+  leaseShareOfFree: 3,
   /** an `initialize` waiting until its session is written down → it is answered all the same */
   sessionWriteWaitMsMax: 1_000,
   /**

@@ -2,7 +2,7 @@
 // served by legacy backends.
 import t from 'tap';
 import { backendFor } from '../../support/deployment.js';
-import { eraOf, wantedBy } from '../../../src/relay/era.js';
+import { eraOfMessage, wantedBy } from '../../../src/relay/era.js';
 import { NO_MIRROR } from '../../../src/relay/exchange.js';
 import { readEvents } from '../../support/event-stream.js';
 import { modernBackendFor, RefusedWith } from '../../support/modern-backend.js';
@@ -114,7 +114,7 @@ t.test('what was let in as a request without a session opens none', async (t) =>
   t.match([lie.answer?.status, await answerOf(lie)], [400, { id: 1, error: { code: -32602 } }]);
   const hope = caller.request({ sessionId: '', body, mirror: { ...modern, method: 'initialize' } });
   t.match(await answerOf(hope), { id: 1, result: { protocolVersion: '2025-11-25' } });
-  t.equal(eraOf('not-json', '', 'tools/list'), 'legacy');
+  t.equal(eraOfMessage('not-json', '', 'tools/list'), 'legacy');
 });
 
 t.test('a session id on it counts for nothing, be it known or not', async (t) => {
@@ -322,7 +322,17 @@ t.test('an era that is not served is refused', async (t) => {
   const legacy = new WiredRelay(t, {}, {}, { eras: { served: 'legacy', leaseIdleTimeoutMs: 1_000 } });
   const old = legacy.caller({ b: backend.url });
   const asked = post(old, 'server/discover');
-  t.match([asked.answer?.status, await answerOf(asked)], [400, { id: 1, error: { code: -32601 } }], 'as before');
+  const spoken = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
+  const told = { id: 1, error: { code: -32022, data: { supported: spoken, requested: VERSION } } };
+  t.match([asked.answer?.status, await answerOf(asked)], [400, told]);
+  const called = post(old, 'tools/call', { params: { name: 'b-a' } });
+  t.match([called.answer?.status, await answerOf(called)], [400, told], 'whatever the method');
+  const unclaimed = old.request({
+    sessionId: '',
+    body: Buffer.from('{"jsonrpc":"2.0","id":1,"method":"server/discover"}'),
+  });
+  t.match([unclaimed.answer?.status, await answerOf(unclaimed)], [400, { id: 1, error: { code: -32601 } }]);
+  t.equal(backend.raw.requests.length, 0);
   t.match(await old.open(), { result: { protocolVersion: '2025-11-25' } });
   const modern = new WiredRelay(t, {}, {}, { eras: { served: 'modern', leaseIdleTimeoutMs: 1_000 } });
   const caller = modern.caller({ b: backend.url });

@@ -1,0 +1,139 @@
+// The leases in which requests without a session are served: which config they obey, how much of a subject's room one of them takes,
+// which of them end, and that what is under way in others goes on.
+import t from 'tap';
+import { limits } from '../../../src/shared/limits.js';
+import { backendFor } from '../../support/deployment.js';
+import { createAccounts } from '../../support/shares.js';
+import { until } from '../../support/until.js';
+import { answerOf, WiredRelay, type WiredCaller } from '../wired-relay.js';
+import { post } from './modern-request.js';
+import type { RecordedExchange } from '../../support/recorded-exchange.js';
+
+const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
+const KEY = 'x-api-key';
+
+interface CallKind {
+  readonly key?: string;
+  readonly capabilities?: object;
+}
+
+function call(caller: WiredCaller, { key, capabilities = {} }: CallKind = {}): RecordedExchange {
+  return post(caller, 'tools/call', {
+    params: { name: 'b-echo', arguments: {} },
+    meta: { [CAPABILITIES]: capabilities },
+    passthroughHeaders: key === undefined ? [] : [KEY, key],
+  });
+}
+
+/** The code of the refusal, or `served`. */
+async function outcomeOf(exchange: RecordedExchange): Promise<string> {
+  await until(() => exchange.outcome === 'responded' || exchange.outcome === 'ended', 'an answer');
+  const { status = 200, body = '' } = exchange.answer ?? {};
+  return status === 200 ? 'served' : `${status} ${(JSON.parse(String(body)) as { detail: string }).detail}`;
+}
+
+t.test('a request that was long under way does not bring back the config that it came with', async (t) => {
+  const [old, added] = await Promise.all(
+    ['a', 'b'].map((tool) => backendFor(t, { tools: [tool], withSessions: true })),
+  );
+  const relay = new WiredRelay(t);
+  const before = relay.caller({ old: old!.url });
+  const after = relay.caller({ old: old!.url, added: added!.url });
+  const list = async (caller: WiredCaller, more: object = {}): Promise<unknown[]> => {
+    const { result } = await answerOf(post(caller, 'tools/list', more));
+    return (result?.['tools'] as { name: string }[]).map(({ name }) => name);
+  };
+  t.strictSame(await list(before), ['old-a']);
+  t.strictSame(await list(after), ['added-b', 'old-a']);
+  t.strictSame(await list(before), ['added-b', 'old-a'], 'the newer one counts');
+  const params = { fill: 'x'.repeat(limits.readAtOnceBytesMax) };
+  t.strictSame(await list(before, { params }), ['added-b', 'old-a'], 'also for what is long to read');
+  t.equal(added!.sessions.size, 1, 'what the newer config has stays open');
+  t.equal(added!.requestsOf('initialize').length, 1);
+  // The same of a session.
+  await before.open();
+  after.sessionId = before.sessionId;
+  t.match((await after.list()).result, { tools: { length: 2 } });
+  t.match((await before.list()).result, { tools: { length: 2 } });
+  const removed = relay.caller({ added: added!.url });
+  t.strictSame(await list(removed), ['added-b'], 'the next one counts');
+});
+
+t.test('a discover is in flight in its lease, and told of its end', async (t) => {
+  const backend = await backendFor(t, { onRequest: ({ text }) => text.includes('initialize') });
+  const wired = new WiredRelay(t, { initializePatienceMs: 60_000 });
+  const exchange = post(wired.caller({ b: backend.url }), 'server/discover', { id: 'd' });
+  await until(() => backend.requestsOf('initialize').length === 1, 'the backend to be asked');
+  const [lease] = [...wired.relay.sessions];
+  t.equal(lease?.inFlight.count, 1);
+  await wired.relay.stop(0);
+  t.match(await answerOf(exchange), { id: 'd', error: { code: -32603, message: /ask again/ } });
+});
+
+t.test('one program’s calls leave room for another program of the same subject', async (t) => {
+  const backend = await backendFor(t, { tools: ['echo'], onRequest: ({ text }) => text.includes('tools/call') });
+  const accounts = createAccounts({ subjectRequestsInFlightMax: 8 });
+  const caller = new WiredRelay(t, {}, {}, { accounts }).caller({ b: backend.url });
+  const flood = Array.from({ length: 12 }, () => call(caller, { key: 'one' }));
+  const refused = flood.filter(({ answer }) => answer !== undefined);
+  t.equal(refused.length, 6, 'three quarters of what the subject may have');
+  for (const exchange of refused) t.match(await outcomeOf(exchange), /^429 .*with these capabilities and headers/);
+  t.equal(refused[0]?.answer?.headers?.[0], 'retry-after');
+  const other = call(caller, { key: 'other' });
+  await until(() => backend.requestsOf('tools/call').length === 7, 'the other one’s call to be there');
+  t.equal(other.answer, undefined);
+});
+
+t.test('leases of one program leave room for those of another, and idle ones give way', async (t) => {
+  const isHung = (text: string): boolean => text.includes('tools/call') && text.includes('"hang"');
+  const backend = await backendFor(t, { tools: ['echo'], withSessions: true, onRequest: ({ text }) => isHung(text) });
+  const accounts = createAccounts({ subjectSessionsMax: 8 });
+  const wired = new WiredRelay(t, {}, {}, { accounts });
+  const caller = wired.caller({ b: backend.url });
+  const hang = (n: number, key: string): RecordedExchange =>
+    post(caller, 'tools/call', {
+      params: { name: 'b-echo', arguments: { hang: 1 } },
+      meta: { [CAPABILITIES]: { experimental: { n } } },
+      passthroughHeaders: [KEY, key],
+    });
+  const idle = Array.from({ length: 20 }, (_, n) =>
+    call(caller, { key: 'idle', capabilities: { experimental: { n } } }),
+  );
+  for (const exchange of idle) t.match(await outcomeOf(exchange), /served|429/);
+  t.ok(wired.relay.sessionCount <= 6, 'idle ones of the same headers gave way');
+  for (let n = 0; n < 6; n += 1) t.equal(await outcomeOf(call(caller, { key: 'idle', capabilities: { n } })), 'served');
+  const busy = Array.from({ length: 12 }, (_, n) => hang(n, 'busy'));
+  const refused = busy.filter(({ answer }) => answer !== undefined);
+  for (const exchange of refused) t.match(await outcomeOf(exchange), /^429 .*too many different capabilities/);
+  t.equal(refused.length, 6);
+  t.equal(wired.relay.sessionCount, 8, 'two of the idle ones are left');
+  t.equal(await outcomeOf(call(caller, { key: 'victim' })), 'served', 'in the place of an idle one');
+  t.equal(await outcomeOf(call(caller, { key: 'victim' })), 'served');
+  t.equal(wired.relay.sessionCount, 8);
+});
+
+t.test('leases of a thousand subjects are bounded, end when idle, and leave others alone', async (t) => {
+  const backend = await backendFor(t, { tools: ['echo'], withSessions: true });
+  const accounts = createAccounts({ sessionsMax: 600, subjectSessionsMax: 4 });
+  const eras = { served: 'both' as const, leaseIdleTimeoutMs: 2_000 };
+  const wired = new WiredRelay(t, {}, {}, { accounts, eras });
+  const victim = wired.caller({ b: backend.url }, 'victim');
+  t.equal(await outcomeOf(call(victim)), 'served');
+  const flood = Array.from({ length: 1_000 }, (_, n) => call(wired.caller({ b: backend.url }, `subject-${n}`)));
+  const during = call(victim);
+  const outcomes = await Promise.all(flood.map(outcomeOf));
+  t.equal(await outcomeOf(during), 'served');
+  t.ok(wired.relay.sessionCount <= 600, `${wired.relay.sessionCount} of 600`);
+  t.strictSame(new Set(outcomes), new Set(['served', '503 Too many sessions']));
+  const ids = new Set(backend.sessions);
+  const { usedAtMs } = [...wired.relay.sessions][0]!;
+  await until(() => {
+    // It is in use, and stays.
+    call(victim);
+    return backend.sessions.size === 1;
+  }, 'the idle ones to end');
+  t.equal(wired.relay.sessionCount, 1);
+  t.ok(ids.has([...backend.sessions][0]!), 'the victim’s is the one that it had');
+  t.ok([...wired.relay.sessions][0]!.usedAtMs > usedAtMs);
+  t.equal(await outcomeOf(call(wired.caller({ b: backend.url }, 'subject-1'))), 'served', 'and there is room again');
+});
