@@ -4,12 +4,22 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
 import { Confirmations } from './confirmations.js';
+import { MODERN_VERSION } from './modern-message.js';
 import { resourceAnswerTail, resourceUri } from './resource.js';
 import { listAnswer, toolTexts } from './tool-list.js';
-import { asEventStream, confirmTool, tools, toolAnswerTail, type AnswerStyle } from './tool.js';
+import {
+  addTool,
+  asEventStream,
+  confirmTool,
+  modernAnswerTail,
+  tools,
+  toolAnswerTail,
+  type AnswerStyle,
+} from './tool.js';
 
 const HEAD_END = '\r\n\r\n';
 const CALL = '"method":"tools/call"';
+const CLAIM = `"io.modelcontextprotocol/protocolVersion":"${MODERN_VERSION}"`;
 const CALL_NAME = '"name":"';
 const READ = '"method":"resources/read"';
 const READ_URI = `"uri":"${resourceUri}"`;
@@ -21,12 +31,15 @@ const answerTails = new Map<string, string>();
 const resourceTails = new Map<string, string>();
 /** By their length. */
 const toolLists = new Map<number, readonly string[]>();
+/** What follows the id of a call's answer where requests have no session, by backend. */
+const modernTails = new Map<string, string>();
 const confirmations = new Confirmations();
 
 /** What a backend declares beside its tools, by the last word of its path. */
 const capabilities: Readonly<Record<string, unknown>> = {
   resources: { tools: {}, resources: {} },
   changes: { tools: { listChanged: true } },
+  promises: { tools: { listChanged: true } },
 };
 
 /**
@@ -82,6 +95,7 @@ function answer(head: string, body: string, socket: Socket): string {
   if (method === 'GET' && offer === 'changes') return STANDING_STREAM;
   if (method !== 'POST') return emptyAnswer('405 Method Not Allowed');
   if (backend === undefined || (style !== 'json' && style !== 'event-stream')) return emptyAnswer('404 Not Found');
+  if (offer === 'modern') return answerModern(body, backend, Number(toolCount));
   if (body.includes(CALL)) return answerCall(head, body, backend, style, socket);
   if (body.includes(READ)) return answerRead(head, body, backend, style);
   return answerOther(body, style, Number(toolCount), offer);
@@ -98,6 +112,31 @@ function answerCall(head: string, body: string, backend: string, style: AnswerSt
   const tail = remembered(answerTails, `${backend}/${tool.name}`, () => toolAnswerTail(backend, tool));
   const message = `{"jsonrpc":"2.0","id":${idOf(body)}${tail}`;
   return tool === confirmTool ? confirmations.ask(socket, message) : messageAnswer(message, style);
+}
+
+/** Of one that speaks MCP 2026-07-28 and nothing else. */
+function answerModern(body: string, backend: string, toolCount: number): string {
+  const isModern = body.includes(CLAIM);
+  if (isModern && body.includes(CALL)) {
+    if (!body.includes(`"name":"${addTool.name}","arguments":${addTool.arguments}`))
+      return emptyAnswer('422 Unprocessable Content');
+    const tail = remembered(modernTails, backend, () => modernAnswerTail(backend, addTool));
+    return messageAnswer(`{"jsonrpc":"2.0","id":${idOf(body)}${tail}`, 'json');
+  }
+  const { id, method } = JSON.parse(body) as { id?: string | number; method?: string };
+  if (id === undefined) return emptyAnswer('202 Accepted');
+  if (!isModern) {
+    const data = { supported: [MODERN_VERSION], requested: '2025-11-25' };
+    const error = { code: -32_022, message: 'Unsupported protocol version', data };
+    return messageAnswer(JSON.stringify({ jsonrpc: '2.0', id, error }), 'json', '', '400 Bad Request');
+  }
+  const list = remembered(toolLists, toolCount, () => toolTexts(toolCount));
+  if (method === 'tools/list') return messageAnswer(listAnswer(JSON.stringify(id), list), 'json');
+  const said = { resultType: 'complete', supportedVersions: [MODERN_VERSION], capabilities: { tools: {} } };
+  return messageAnswer(
+    JSON.stringify({ jsonrpc: '2.0', id, result: { ...said, ttlMs: 0, cacheScope: 'private' } }),
+    'json',
+  );
 }
 
 function answerRead(head: string, body: string, backend: string, style: AnswerStyle): string {
@@ -160,9 +199,9 @@ function answerOther(body: string, style: AnswerStyle, toolCount: number, offer:
 }
 
 /** Messages are ASCII, so their characters are their bytes. An event stream is chunked, as real servers send it. */
-function messageAnswer(message: string, style: AnswerStyle, headers = ''): string {
+function messageAnswer(message: string, style: AnswerStyle, headers = '', status = '200 OK'): string {
   if (style === 'json') {
-    return `HTTP/1.1 200 OK\r\n${headers}content-type: application/json\r\ncontent-length: ${message.length}\r\n\r\n${message}`;
+    return `HTTP/1.1 ${status}\r\n${headers}content-type: application/json\r\ncontent-length: ${message.length}\r\n\r\n${message}`;
   }
   const events = asEventStream(message);
   // `x-accel-buffering` has nginx pass events on as they come, as it must in front of any event stream.

@@ -29,6 +29,7 @@ export async function closeSession(origin: string, { plan, sessionId }: OpenedCo
 export function headersOf(plan: ConnectionPlan, step: Step, sessionId: string | undefined): Record<string, string> {
   return {
     ...plan.headers,
+    ...step.headers,
     ...(step.body === undefined ? {} : { 'content-type': 'application/json' }),
     ...(step.session === 'carries' && sessionId !== undefined
       ? { [SESSION_HEADER]: sessionId, 'mcp-protocol-version': '2025-11-25' }

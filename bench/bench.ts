@@ -105,11 +105,11 @@ export class Bench {
     const { scenario, connections } = point;
     const target = this.#target(measure.place);
     const users = this.#parts.users.slice(0, connections);
-    const { owner, requestsPerSecond } = measure;
+    const { owner, requestsPerSecond, createScript = scenario.createScript } = measure;
     return {
       ...this.#watchedPlan(target),
       connections: users.map((user, connection) =>
-        connectionPlan({ ...user, ...tokenOf(target) }, scenario.createScript(target.hop, connection)),
+        connectionPlan({ ...user, ...tokenOf(target) }, createScript(target.hop, connection)),
       ),
       placement: owner === undefined ? undefined : { owner, workers: 2 },
       requestsPerSecond: requestsPerSecond === 'half' ? await this.#halfRate(point, measure, times) : requestsPerSecond,

@@ -1,4 +1,4 @@
-// A session whose GET stream is open, on a connection of its own that stays.
+// A session whose GET stream is open, or the stream of a `subscriptions/listen`, on a connection of its own that stays.
 import { connect, type Socket } from 'node:net';
 import { ANSWER_SECONDS_MAX, headersOf, openSession } from './bench-session.js';
 import { requestBytes } from './http-exchanges.js';
@@ -16,8 +16,9 @@ export class ListeningSession {
   /** The stream has begun, or it throws. */
   static async open(origin: string, plan: ConnectionPlan): Promise<ListeningSession> {
     const { sessionId } = await openSession(origin, plan);
-    const path = plan.script.opening[0]?.path ?? '/';
-    const step = { method: 'GET', path, body: undefined } as const;
+    const [opening] = plan.script.opening;
+    const [listen] = plan.script.loop;
+    const step = opening === undefined && listen !== undefined ? listen : streamOf(opening?.path ?? '/');
     const { authorization, ...ids } = headersOf(
       plan,
       { ...step, method: 'POST', session: 'carries', expectedBody: undefined },
@@ -33,7 +34,7 @@ export class ListeningSession {
       socket.once('end', () => reject(new Error('the stream was closed at once')));
     });
     if (!head.toString('latin1').startsWith(GOOD))
-      throw new Error(`GET was answered ${head.toString('latin1', 0, 200)}`);
+      throw new Error(`${step.method} was answered ${head.toString('latin1', 0, 200)}`);
     socket.setTimeout(0);
     // Whatever comes is of no interest, but must be read.
     socket.removeAllListeners('error').removeAllListeners('end');
@@ -48,4 +49,8 @@ export class ListeningSession {
   close(): void {
     this.#socket.destroy();
   }
+}
+
+function streamOf(path: string): { readonly method: 'GET'; readonly path: string; readonly body: undefined } {
+  return { method: 'GET', path, body: undefined };
 }

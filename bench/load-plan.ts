@@ -5,7 +5,9 @@ export interface Step {
   readonly method: 'POST' | 'DELETE';
   readonly path: string;
   readonly body: string | undefined;
-  /** `opens`: the answer brings a session id, which every later step of the connection carries. */
+  /** Beside those of its connection. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** `opens`: the answer brings a session id, which every later step of the connection carries; without one they are in none. */
   readonly session: 'opens' | 'carries';
   /** The exact answer; `undefined` where only the status counts, or a part. */
   readonly expectedBody: string | undefined;

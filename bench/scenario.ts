@@ -20,11 +20,15 @@ export const scenarioNames = [
   'idle',
   'streams',
   'streams-upstream',
+  'call-modern',
+  'bridge-to-legacy',
+  'bridge-to-modern',
+  'listen',
 ] as const;
 
 export type ScenarioName = (typeof scenarioNames)[number];
 
-export type Unit = 'call' | 'session' | 'list' | 'read';
+export type Unit = 'call' | 'session' | 'list' | 'read' | 'stream';
 
 /** `cpu`: CPU time for one unit. `p50`, `p99`: of the whole answer. `resident`: memory that each unit holds. */
 export type FigureKind = 'cpu' | 'p50' | 'p99' | 'resident';
@@ -58,7 +62,7 @@ export type Measure =
 export interface IdleMeasure {
   readonly kind: 'idle';
   readonly target: 'gateway';
-  /** Each has its GET stream open, and it is measured what that costs while nothing is said. */
+  /** Each has its GET stream open, or is one that a `subscriptions/listen` has; and it is measured what that costs while nothing is said. */
   readonly isListening: boolean;
 }
 
@@ -73,6 +77,8 @@ export interface LoadMeasure {
   readonly owner?: 'home' | 'other';
   /** Somebody else asks for the long lists all the time. */
   readonly isListedMeanwhile?: true;
+  /** What each connection asks in this run, where that is not what the scenario says. */
+  readonly createScript?: Scenario['createScript'];
 }
 
 /** What stands in front of the backends, as far as a request must know. */

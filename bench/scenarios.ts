@@ -37,6 +37,16 @@ const listening = {
   measures: [{ kind: 'idle', target: 'gateway', isListening: true }],
 } as const satisfies Partial<Scenario>;
 
+/** What a caller of one revision pays whose backends are of the other. */
+const bridge = {
+  ...call,
+  yardstick: 'unbridged',
+  goal: 1.3,
+  measures: [gateway, { ...gateway, target: 'unbridged', createScript: callScript('calls') }],
+  connectionCounts: [16, 64],
+  quickConnectionCounts: [64],
+} as const satisfies Partial<Scenario>;
+
 export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   call: { ...call, name: 'call' },
   'call-sse': {
@@ -177,6 +187,24 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
     quickConnectionCounts: [1_000],
     createScript: callScript('changes'),
   },
+  'call-modern': {
+    ...call,
+    name: 'call-modern',
+    goal: 1.5,
+    quickConnectionCounts: [64],
+    createScript: modernScript('modern'),
+  },
+  'bridge-to-legacy': { ...bridge, name: 'bridge-to-legacy', createScript: modernScript('calls') },
+  'bridge-to-modern': { ...bridge, name: 'bridge-to-modern', createScript: callScript('modern') },
+  listen: {
+    ...listening,
+    name: 'listen',
+    unit: 'stream',
+    goal: 12 * KIB,
+    connectionCounts: [10_000],
+    quickConnectionCounts: [1_000],
+    createScript: listenScript,
+  },
 };
 
 /** What the one who asks for long lists does meanwhile. */
@@ -191,6 +219,17 @@ function callScript(virtualHost: VirtualHostName, tool?: typeof storeTool): Scen
     const steps = new StepMaker(hop, virtualHost, connection);
     return { opening: steps.opening(), loop: [steps.call(steps.homeBackend, tool)], closing: [steps.closing()] };
   };
+}
+
+function modernScript(virtualHost: VirtualHostName): Scenario['createScript'] {
+  return (hop, connection) => {
+    const steps = new StepMaker(hop, virtualHost, connection);
+    return { opening: [], loop: [steps.modernCall(steps.homeBackend)], closing: [] };
+  };
+}
+
+function listenScript(hop: Hop, connection: number): Script {
+  return { opening: [], loop: [new StepMaker(hop, 'promises', connection).listening()], closing: [] };
 }
 
 function readScript(hop: Hop, connection: number): Script {

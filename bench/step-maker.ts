@@ -3,8 +3,9 @@ import type { BackendName } from './backend-names.js';
 import type { Step } from './load-plan.js';
 import type { Hop } from './scenario.js';
 import { confirmationResult } from './confirmations.js';
+import { modernBody, modernHeaders } from './modern-message.js';
 import { resourceAnswer, resourceUri } from './resource.js';
-import { addTool, asEventStream, confirmTool, toolAnswer } from './tool.js';
+import { addTool, asEventStream, confirmTool, modernAnswerTail, toolAnswer } from './tool.js';
 import { listAnswer, toolTexts } from './tool-list.js';
 import { virtualHosts, type VirtualHostName } from './virtual-hosts.js';
 
@@ -48,15 +49,47 @@ export class StepMaker {
   }
 
   call(backend: BackendName, tool = addTool): Step {
-    const toolName = this.#hop.kind === 'gateway' ? this.#hop.toolName(backend, tool.name) : tool.name;
-    const params = `{"name":"${toolName}","arguments":${tool.arguments}}`;
+    const params = `{"name":"${this.#toolName(backend, tool.name)}","arguments":${tool.arguments}}`;
+    const id = String(this.#connection);
+    // A result is the backend's own, whatever the caller's revision.
+    const answer =
+      virtualHosts[this.#virtualHost].offer === 'modern' ? modernAnswer(backend, id) : toolAnswer(backend, id, tool);
     return {
       method: 'POST',
       path: this.#path(this.homeBackend),
-      body: `{"jsonrpc":"2.0","id":${this.#connection},"method":"tools/call","params":${params}}`,
+      body: `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`,
       session: 'carries',
-      ...this.#expected(toolAnswer(backend, String(this.#connection), tool), tool.text(backend)),
+      ...this.#expected(answer, tool.text(backend)),
     };
+  }
+
+  /** A call of MCP 2026-07-28, which needs no session. */
+  modernCall(backend: BackendName): Step {
+    const name = this.#toolName(backend, addTool.name);
+    return {
+      method: 'POST',
+      path: this.#path(this.homeBackend),
+      headers: modernHeaders('tools/call', name),
+      body: modernBody(this.#connection, 'tools/call', `"name":"${name}","arguments":${addTool.arguments}`),
+      session: 'carries',
+      ...this.#expected(modernAnswer(backend, String(this.#connection)), addTool.text(backend)),
+    };
+  }
+
+  /** A stream of MCP 2026-07-28 on which changed lists are told of. */
+  listening(): Step {
+    return {
+      method: 'POST',
+      path: this.#path(this.homeBackend),
+      headers: modernHeaders('subscriptions/listen'),
+      body: modernBody(this.#connection, 'subscriptions/listen', '"notifications":{"toolsListChanged":true}'),
+      session: 'carries',
+      expectedBody: undefined,
+    };
+  }
+
+  #toolName(backend: BackendName, tool: string): string {
+    return this.#hop.kind === 'gateway' ? this.#hop.toolName(backend, tool) : tool;
   }
 
   /** A call that asks its caller something before it answers. */
@@ -119,4 +152,8 @@ export class StepMaker {
       ? this.#hop.path(this.#virtualHost)
       : this.#hop.path(this.#virtualHost, backend);
   }
+}
+
+function modernAnswer(backend: BackendName, id: string): string {
+  return `{"jsonrpc":"2.0","id":${id}${modernAnswerTail(backend, addTool)}`;
 }

@@ -13,6 +13,7 @@ export const targetNames = [
   'one worker',
   'anywhere',
   'before',
+  'unbridged',
 ] as const;
 
 /** Another gateway, by the name that it was given. */

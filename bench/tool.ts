@@ -55,6 +55,11 @@ export function toolAnswerTail(backend: string, tool: BenchTool): string {
   return `,"result":{"content":[{"type":"text","text":${JSON.stringify(tool.text(backend))}}],"isError":false}}`;
 }
 
+/** The same of a backend of MCP 2026-07-28, and of any where the caller is of that revision. */
+export function modernAnswerTail(backend: string, tool: BenchTool): string {
+  return toolAnswerTail(backend, tool).replace('"result":{', '"result":{"resultType":"complete",');
+}
+
 /** @param id the JSON-RPC id as it stands in the request's bytes. */
 export function toolAnswer(backend: string, id: string, tool = addTool): string {
   return `{"jsonrpc":"2.0","id":${id}${toolAnswerTail(backend, tool)}`;

@@ -3,7 +3,16 @@
 import { calledBackendNames, listedBackendNames, type BackendName } from './backend-names.js';
 import type { AnswerStyle } from './tool.js';
 
-export const virtualHostNames = ['calls', 'event-streams', 'lists', 'long-lists', 'resources', 'changes'] as const;
+export const virtualHostNames = [
+  'calls',
+  'event-streams',
+  'lists',
+  'long-lists',
+  'resources',
+  'changes',
+  'modern',
+  'promises',
+] as const;
 
 export type VirtualHostName = (typeof virtualHostNames)[number];
 
@@ -12,8 +21,11 @@ export interface BenchVirtualHost {
   readonly backends: readonly BackendName[];
   readonly style: AnswerStyle;
   readonly toolsPerBackend: number;
-  /** What the backends declare beside tools: resources, or that their list of tools changes, which they tell on a GET stream. */
-  readonly offer: 'none' | 'resources' | 'changes';
+  /**
+   * What the backends declare beside tools: resources, or that their list of tools changes, which they tell on a GET stream, or
+   * have none to tell it on (`promises`). Those that are `modern` speak MCP 2026-07-28, and nothing else.
+   */
+  readonly offer: 'none' | 'resources' | 'changes' | 'modern' | 'promises';
 }
 
 export const virtualHosts: Readonly<Record<VirtualHostName, BenchVirtualHost>> = {
@@ -59,6 +71,20 @@ export const virtualHosts: Readonly<Record<VirtualHostName, BenchVirtualHost>> =
     style: 'json',
     toolsPerBackend: 1,
     offer: 'changes',
+  },
+  modern: {
+    id: 'e8a15b6c0d3f4c729b1e4a6d8f0c2b95',
+    backends: calledBackendNames,
+    style: 'json',
+    toolsPerBackend: 1,
+    offer: 'modern',
+  },
+  promises: {
+    id: '4b9d2f7e6a1c4805b3d7e9f1a5c08d62',
+    backends: ['alpha'],
+    style: 'json',
+    toolsPerBackend: 1,
+    offer: 'promises',
   },
 };
 

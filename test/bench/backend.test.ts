@@ -5,7 +5,16 @@ import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { resourceAnswer, resourceUri } from '../../bench/resource.js';
-import { asEventStream, confirmTool, fetchTool, storeTool, toolAnswer } from '../../bench/tool.js';
+import { modernBody } from '../../bench/modern-message.js';
+import {
+  addTool,
+  asEventStream,
+  confirmTool,
+  fetchTool,
+  modernAnswerTail,
+  storeTool,
+  toolAnswer,
+} from '../../bench/tool.js';
 import { listAnswer, toolTexts } from '../../bench/tool-list.js';
 import { freePort, waitUntilAnswering } from '../../bench/loopback.js';
 import { killWithProcess } from '../support/leftovers.js';
@@ -154,4 +163,21 @@ t.test('started by hand, as for another gateway, they listen and answer', async 
   const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
   t.equal(answer.status, 200);
   t.same(await answer.json(), { jsonrpc: '2.0', id: 7, result: {} });
+});
+
+t.test('one of 2026-07-28 speaks nothing else', async (t) => {
+  const path = '/alpha/json/1/modern';
+  const head = { 'mcp-protocol-version': '2026-07-28' };
+  const words = Object.entries(head)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
+  const expected = jsonAnswer(`{"jsonrpc":"2.0","id":4${modernAnswerTail('alpha', addTool)}`);
+  const body = modernBody(4, 'tools/call', '"name":"add","arguments":{"a":3,"b":4}');
+  t.equal(await exchange([request(path, body, words)], expected.length), expected);
+  const damaged = modernBody(4, 'tools/call', '"name":"add","arguments":{"a":4,"b":4}');
+  t.match(await exchange([request(path, damaged, words)], 1), /^HTTP\/1.1 422 /);
+  const found = await exchange([request(path, modernBody(1, 'server/discover', ''), words)], 1);
+  t.match(found, /^HTTP\/1.1 200 OK.*"supportedVersions":\["2026-07-28"\]/s);
+  const initialize = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}';
+  t.match(await exchange([request(path, initialize, '')], 1), /^HTTP\/1.1 400 .*-32022/s);
 });

@@ -99,3 +99,32 @@ t.test('a gateway that answers in its own way is asked for the text alone', asyn
   t.equal(step?.expectedBody, undefined);
   t.match(step?.expectedPart, /^Backend alpha was asked/);
 });
+
+t.test('what needs no session opens none, and says of itself what it is', async (t) => {
+  for (const [name, virtualHost] of [
+    ['call-modern', 'modern'],
+    ['bridge-to-legacy', 'calls'],
+  ] as const) {
+    const { opening, loop, closing } = scenarios[name].createScript(gateway, 4);
+    t.strictSame([opening, closing, loop.length], [[], [], 1]);
+    const [{ headers, body, path, expectedBody } = {}] = loop;
+    t.equal(path, `/gateway/${virtualHost}`);
+    t.match(headers, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'alpha-add' });
+    t.match(JSON.parse(body ?? ''), { id: 4, params: { name: 'alpha-add', _meta: {} } });
+    t.match(JSON.parse(expectedBody ?? ''), { id: 4, result: { resultType: 'complete' } });
+  }
+  const [step] = scenarios['call-modern'].createScript(plain, 5).loop;
+  t.match(step, { path: '/beta/json/1/modern', headers: { 'mcp-name': 'add' } });
+  t.match(scenarios.listen.createScript(gateway, 0).loop, [{ body: /subscriptions.listen/ }]);
+});
+
+t.test('a bridge is held against the same calls without it', async (t) => {
+  for (const name of ['bridge-to-legacy', 'bridge-to-modern'] as const) {
+    const { measures, createScript } = scenarios[name];
+    const [bridged, unbridged] = measures;
+    t.equal(bridged?.kind === 'load' && bridged.createScript, undefined, name);
+    const script = unbridged?.kind === 'load' ? unbridged.createScript?.(gateway, 1) : undefined;
+    t.strictSame(script, scenarios.call.createScript(gateway, 1));
+    t.notSame(createScript(gateway, 1), script);
+  }
+});

@@ -85,7 +85,7 @@ export const streamLimits = {
    */
   listensPerSubjectMax: 64,
   /** the same of all subjects → -32603 */
-  listensMax: 4_096,
+  listensMax: 16_384,
   /** resources of one `subscriptions/listen` that backends are asked for at once → the next when one has answered */
   listenResourcesAtOnceMax: 8,
 } as const;
