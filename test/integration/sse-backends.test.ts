@@ -167,6 +167,73 @@ await t.test(
   },
 );
 
+await t.test('large results and lists pass as well, whole, with small answers before and behind them', async (t) => {
+  const streams: EventStreamBody[] = [];
+  const description = 'd'.repeat(2_000);
+  const tools = Array.from({ length: 400 }, (_, n) => ({
+    name: `t${n}`,
+    description,
+    inputSchema: { type: 'object' },
+  }));
+  const large = `{"content":[{"type":"text","text":"${'é\\n'.repeat(700_000)}"}]}`;
+  const raw = await startRawBackend(async (request) => {
+    if (request.method === 'GET') {
+      const stream = request.eventStream();
+      streams.push(stream);
+      return stream.event('?s=1', { event: 'endpoint' });
+    }
+    request.empty(202);
+    const { id, method, params } = JSON.parse(request.text) as {
+      readonly id?: unknown;
+      readonly method: string;
+      readonly params?: { readonly name?: string };
+    };
+    const serverInfo = { name: 'r', version: '1' };
+    const results: Readonly<Record<string, string>> = {
+      initialize: JSON.stringify({ protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo }),
+      'tools/list': JSON.stringify({ tools }),
+      'tools/call': params?.name === 't1' ? large : '{"content":[]}',
+    };
+    if (id !== undefined)
+      await streams[0]?.event(`{"result":${results[method]},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`);
+  });
+  t.teardown(() => raw.close());
+  const session = await (await deployment.caller({ r: { url: raw.url, transport: 'SSE' } })).openSession();
+  const [first, second, third, list] = await Promise.all([
+    session.call('r-t2', '{}', { id: '1' }),
+    session.call('r-t1', '{}', { id: '2' }),
+    session.call('r-t3', '{}', { id: '3' }),
+    session.list(),
+  ]);
+  t.ok(answerText(second) === `{"result":${large},"jsonrpc":"2.0","id":2}`, 'to the last byte');
+  for (const small of [first, third]) t.match(rpc(small).result, { content: [] });
+  const listed = (rpc(list).result as { tools: { name: string; description: string }[] }).tools;
+  t.equal(listed.length, tools.length);
+  t.ok(listed.every((tool) => tool.description === description));
+});
+
+await t.test(
+  'a cancelled call is cancelled at the server; a stream that ends is opened anew for a client that listens',
+  async (t) => {
+    const caller = await deployment.caller({ s: SSE });
+    const client = new Client({ name: 'c', version: '1' }, { capabilities: CAPABILITIES });
+    await connectSdkClient(t, caller.origin + caller.path, caller.token, client);
+    const before = server.cancelled;
+    const hangs = server.executed.get('hang') ?? 0;
+    const ending = new AbortController();
+    const call = client.callTool({ name: 's-hang' }, undefined, { signal: ending.signal });
+    await until(() => server.executed.get('hang') === hangs + 1, 'the call at the server');
+    ending.abort();
+    await t.rejects(call);
+    await until(() => server.cancelled === before + 1, 'its cancellation there');
+    const { opened } = server;
+    server.endStreams();
+    await until(() => server.opened === opened + 1, 'the next stream, which nobody has asked for');
+    t.match(await client.callTool({ name: 's-echo', arguments: { v: 'on' } }), { content: [{ text: 'on' }] });
+    t.equal(server.opened, opened + 1);
+  },
+);
+
 await t.test('the reference server is through the gateway what it is without', async (t) => {
   const everything = await startEverythingServer(t, 'sse');
   const caller = await deployment.caller({ e: { url: everything.url, transport: 'SSE' } });

@@ -20,6 +20,8 @@ export interface SseServer {
   readonly open: number;
   /** Who does not show this is refused with 401; nobody unless it is set. */
   accepted: string | undefined;
+  /** Calls that were cancelled. */
+  readonly cancelled: number;
   /** Ends every stream, and answers nothing more on them. */
   endStreams(): void;
 }
@@ -60,6 +62,7 @@ class CountingServer implements SseServer {
   readonly #transports: Map<string, SSEServerTransport>;
   port = 0;
   opened = 0;
+  cancelled = 0;
   accepted: string | undefined;
 
   constructor(transports: Map<string, SSEServerTransport>) {
@@ -93,8 +96,12 @@ class CountingServer implements SseServer {
       count('echo');
       return text(v);
     });
-    server.registerTool('hang', {}, async () => {
+    server.registerTool('hang', {}, async ({ signal }) => {
       count('hang');
+      signal.addEventListener('abort', () => {
+        // With its stream a server's calls end, too.
+        if (this.#transports.has(transport.sessionId)) this.cancelled += 1;
+      });
       return new Promise(() => undefined);
     });
     server.registerTool('ask', {}, async () => {

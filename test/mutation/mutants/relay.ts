@@ -8,6 +8,53 @@ const STREAMS = ['relay/session-stream'];
 
 export const relayMutants: readonly Mutant[] = [
   ...mutantsOf(
+    'src/relay/list-merge/list-cache.ts',
+    ['relay/list-merge/list-cache'],
+    [
+      {
+        slip: 'a list is found by another subject',
+        text: 'this.#bySubject.get(identity.subject)?.entries.get(this.#keyOf(identity))',
+        becomes: '[...this.#bySubject.values()][0]?.entries.get(this.#keyOf(identity))',
+      },
+      {
+        slip: 'a list is found by who shows something else',
+        text: '`${id} ${kind} ${shown}`',
+        becomes: '`${id} ${kind}`',
+      },
+      {
+        slip: 'a list is kept that has changed while it was read',
+        text: 'this.isStale ? undefined : pages',
+        becomes: 'pages',
+      },
+      {
+        slip: 'one subject has all of the memory',
+        text: 'while (own.bytes + bytes > limits.listCacheBytesPerSubjectMax && this.#dropOldest(own));',
+        becomes: '',
+      },
+      {
+        slip: 'whoever needs room loses what is its own',
+        text: 'if (held.bytes > most.bytes) most = held;',
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/upstream/upstream-session.ts',
+    ['relay/listing'],
+    [
+      {
+        slip: 'lists from memory are given to callers whose headers differ',
+        text: 'capabilities.length, headers]));',
+        becomes: 'capabilities.length]));',
+      },
+      {
+        slip: 'a changed list is answered from memory',
+        text: "method.endsWith('/list_changed')) onChanged",
+        becomes: "method.endsWith('/never')) onChanged",
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/relay/asked-ids.ts',
     ['relay/asked-ids'],
     [

@@ -3,6 +3,7 @@ import { mutantsOf, type Mutant } from '../mutant.js';
 
 const CONNECTION = ['upstream/http1/http1-connection', 'upstream/http1/http1-upstream'];
 const POOL = ['upstream/http1/origin-pool'];
+const SSE = ['upstream/sse/sse-session'];
 
 export const upstreamMutants: readonly Mutant[] = [
   ...mutantsOf('src/upstream/http1/http1-connection.ts', CONNECTION, [
@@ -162,4 +163,45 @@ export const upstreamMutants: readonly Mutant[] = [
       },
     ],
   ),
+  ...mutantsOf('src/upstream/sse/endpoint-url.ts', SSE, [
+    {
+      slip: 'messages go to whatever origin the server names',
+      text: "if (origin !== stream.origin || username !== '' || password !== '')",
+      becomes: "if (username !== '' || password !== '')",
+    },
+  ]),
+  ...mutantsOf('src/upstream/sse/sse-stream.ts', SSE, [
+    {
+      slip: 'the answer to another request is handed on',
+      text: 'this.#waiting.get(idKey(data, idStart, idEnd))?.answer',
+      becomes: '[...this.#waiting.values()][0]?.answer',
+    },
+    {
+      slip: 'of two requests with one id the second takes the answer of the first',
+      text: "else if (this.#waiting.has(key)) call.failLater(upstreamFault('id-in-use', true));",
+      becomes: '',
+    },
+    {
+      slip: 'who waits on a stream that is over waits on',
+      text: 'for (const call of [...this.#waiting.values()]) call.lose(fault);',
+      becomes: '',
+    },
+    {
+      slip: 'of several requests one is told what the server says by itself',
+      text: 'if (only !== undefined && this.#waiting.size === 1)',
+      becomes: 'if (only !== undefined)',
+    },
+    {
+      slip: 'it is read on while a large event of it is read',
+      text: 'const isResting = this.#reading !== undefined || ',
+      becomes: 'const isResting = ',
+    },
+  ]),
+  ...mutantsOf('src/upstream/sse/sse-call.ts', SSE, [
+    {
+      slip: 'a POST without an end keeps its connection',
+      text: 'if (!this.#isPosted) this.#cut = this.#stream.cutLater(() => this.#post?.abort());',
+      becomes: '',
+    },
+  ]),
 ];
