@@ -112,6 +112,8 @@ export class ControlPlane {
       bodyBytesMax,
       logger,
     });
+    // What was read of a server shows what its lists are now.
+    registry.onChange(async () => mcp.forgetLists());
     const tokens = new TokenVerifier(options.token);
     await tokens.watchKeys(logger);
     const app = await createHttpApp({

@@ -203,6 +203,11 @@ export class Relay {
     return door;
   }
 
+  /** Lists of backends are others now, as far as is known. */
+  forgetLists(): void {
+    this.#merger.cache?.clear();
+  }
+
   get sessionCount(): number {
     return this.#sessions.count;
   }

@@ -41,7 +41,9 @@ t.teardown(() => backend.close());
 const keys = join(createScratchDirectory(t), 'keys');
 writeFileSync(keys, `${randomBytes(32).toString('base64')}\n`);
 const options = ['--secrets-directory', secrets, '--secrets-key-file', keys];
-const controlPlane = await startControlPlane(t, { options: [...options, '--health-check-interval', '1h'] });
+const controlPlane = await startControlPlane(t, {
+  options: [...options, '--health-check-interval', '1h', '--list-cache', '1h'],
+});
 const { storeOptions, key } = controlPlane;
 const gateway = await startGateway(t, {
   ...{ storeOptions, workerCount: 2, upstreamConnectionMode: 'plain-text-or-tls' as const },
@@ -189,6 +191,29 @@ t.test(
     await api.delete(`/servers/${id}`);
   },
 );
+
+t.test('a list from memory is read anew once its server was refreshed', async (t) => {
+  const api = await controlPlane.caller(t);
+  const tools = [{ name: 'one', inputSchema: { type: 'object' } }];
+  const changing = await startMcpBackend({
+    onRequest: (request) => {
+      if (!request.text.includes('"tools/list"')) return false;
+      const { id } = JSON.parse(request.text) as { readonly id: unknown };
+      request.json({ jsonrpc: '2.0', id, result: { tools } });
+      return true;
+    },
+  });
+  t.teardown(() => changing.close());
+  const { id } = (await api.post('/servers', { name: 'changing', url: changing.url })).json() as { id: string };
+  const listed = async (): Promise<string> =>
+    (await api.post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list' })).text;
+  t.match(await listed(), /"changing-one"/);
+  tools.push({ name: 'two', inputSchema: { type: 'object' } });
+  t.notMatch(await listed(), /"changing-two"/, 'from memory');
+  t.match((await api.post(`/servers/${id}/refresh`)).json(), { toolsAdded: 1 });
+  t.match(await listed(), /"changing-two"/);
+  await api.delete(`/servers/${id}`);
+});
 
 t.test('what is no auth is refused, with the member at fault', async (t) => {
   const api = await controlPlane.caller(t);

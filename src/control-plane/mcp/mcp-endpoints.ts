@@ -133,6 +133,11 @@ export class McpEndpoints {
     void this.#serve(subject, reference, request, exchange, () => this.#findComposition(reference, subject));
   }
 
+  /** A server has other lists, or there are others. */
+  forgetLists(): void {
+    this.#relay.forgetLists();
+  }
+
   /** Ends the streams that would never end by themselves, and opens no more. */
   drain(): void {
     this.#relay.drain();

@@ -112,6 +112,14 @@ export class ListCache {
     for (const entry of [...place.entries]) if (kinds?.includes(entry.kind) !== false) this.#drop(entry);
   }
 
+  /** Any list may be another now. */
+  clear(): void {
+    for (const { entries, reads } of [...this.#places.values()]) {
+      for (const read of reads) read.isStale = true;
+      for (const entry of [...entries]) this.#drop(entry);
+    }
+  }
+
   #keep(identity: ListIdentity, place: Place, pages: readonly ListPage[]): void {
     const { subject, kind } = identity;
     let bytes: number = limits.listCacheEntryBytes;

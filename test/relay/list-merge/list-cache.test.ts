@@ -90,6 +90,11 @@ t.test('a change at a backend drops what is kept for everybody, and what is bein
   const { cache } = scene(t);
   cache.begin(identity()).giveUp();
   t.equal(cache.find(identity()), undefined);
+  for (const backend of [BACKEND, ELSEWHERE]) cache.begin(identity({ backend })).keep([page('a')]);
+  const late = cache.begin(identity({ shown: 'late' }));
+  cache.clear();
+  late.keep([page('b')]);
+  t.equal(cache.bytes, 0, 'any list may be another');
 });
 
 t.test('a subject has a share: its own oldest lists go, and what is larger than all of it is not kept', async (t) => {
