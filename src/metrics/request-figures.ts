@@ -27,6 +27,8 @@ export const METHODS = [
   'tasks/list',
   'tasks/result',
   'tasks/cancel',
+  'server/discover',
+  'subscriptions/listen',
   'notifications/initialized',
   'notifications/cancelled',
   'notifications/progress',

@@ -46,6 +46,8 @@ export type ListAnswer =
       readonly nextCursor: string | undefined;
       /** Whether `resultType` does not say that it is something else than a result that is complete (N06). */
       readonly isComplete: boolean;
+      /** How long it may be kept, as the backend says (M19): 0 where it does not. */
+      readonly ttlMs: number;
     }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
@@ -89,11 +91,18 @@ function readPage(bytes: Buffer, kind: ListKind): ListAnswer {
   const cursor = findMember(tape, bytes, result, 'nextCursor');
   if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
   const isComplete = isCompleteType(bytes, findMember(tape, bytes, result, 'resultType'));
+  const ttlMs = ttlIn(bytes, findMember(tape, bytes, result, 'ttlMs'));
   const spans = readSpans(bytes, list, kind);
   if (spans === undefined) return INVALID;
   const isLast = cursor === ABSENT || tape.kind(cursor) === jsonKind.null;
   const nextCursor = isLast ? undefined : stringValue(bytes, tape.start(cursor), tape.end(cursor));
-  return { kind: 'page', page: { bytes, spans }, nextCursor, isComplete };
+  return { kind: 'page', page: { bytes, spans }, nextCursor, isComplete, ttlMs };
+}
+
+function ttlIn(bytes: Buffer, node: number): number {
+  if (node < 0 || tape.kind(node) !== jsonKind.number || tokenBytes(node) > NUMBER_BYTES_MAX) return 0;
+  const ttlMs = Math.floor(Number(bytes.toString('latin1', tape.start(node), tape.end(node))));
+  return Math.min(Math.max(0, ttlMs), limits.listTtlMsMax);
 }
 
 function isCompleteType(bytes: Buffer, type: number): boolean {

@@ -57,6 +57,8 @@ export interface AskingStream {
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void;
   /** Its answer is wanted no more. @param parts what says so. */
   withdraw(id: Buffer, parts: readonly Buffer[]): void;
+  /** The backend has asked what the client does not declare to be asked. @param mode of an elicitation. */
+  onUnoffered?(method: string, mode: string): void;
   /** The backend has asked on it, or the last that it asked is settled: meanwhile it is the client who is waited for. */
   onAsking(isAsking: boolean, upstream: UpstreamSession): void;
 }
@@ -188,6 +190,8 @@ export class BackendRequests {
       stream.askingObstacle ??
       this.#noRoomFor(upstream, backendId.length, tokenKey);
     if (error !== undefined || taskEdits === undefined) {
+      const isOffered = this.#notOffered(message.method, upstream, detail) === undefined;
+      if (!isOffered) stream.onUnoffered?.(message.method, detail.mode);
       upstream.answerInstead(backendId, error ?? TASK_UNREACHABLE, metadata);
       return;
     }

@@ -59,10 +59,10 @@ export class ListInFlight extends RequestInFlight {
     return this.#isStreaming;
   }
 
-  /** Everybody has answered: the list will be here soon, in this form. */
-  onMerging(): AnswerFrame {
+  /** Everybody has answered: the list will be here soon, in this form. @param ttlMs how long it may be kept. */
+  onMerging(ttlMs: number): AnswerFrame {
     this.#isMerging = true;
-    return answerFrame(this.#exchange, this.id, this.#isStreaming, this.#form.listDress);
+    return answerFrame(this.#exchange, this.id, this.#isStreaming, this.#form.listDress(ttlMs));
   }
 
   /** Without an id, behind which nothing could be kept: a list that did not arrive is asked for again. */
@@ -113,6 +113,7 @@ export function listAll(
   const parts: BackendPages<ReadPage>[] = [];
   const unavailable: UnavailableBackend[] = [];
   let pendingCount = virtualHost.backends.size;
+  let leastTtlMs = Infinity;
   const settle = (): void => {
     if (pendingCount > 0) return;
     if (exchange.isAborted || session.isEnded) {
@@ -128,7 +129,9 @@ export function listAll(
       done('undeclared');
       return;
     }
-    merger.merge(subject, { kind, rules: virtualHost, parts, unavailable, frame: work.onMerging() }, done);
+    const isAll = unavailable.length === 0 && leastTtlMs !== Infinity;
+    const frame = work.onMerging(isAll ? leastTtlMs : 0);
+    merger.merge(subject, { kind, rules: virtualHost, parts, unavailable, frame }, done);
   };
   const leaveOut = (backend: CompiledBackend, fault: UpstreamFault): void => {
     unavailable.push(missingBackend(backend.name, fault));
@@ -141,8 +144,9 @@ export function listAll(
       if (!session.hasConfig(virtualHost)) return leaveOut(backend, NOT_READY);
       const metadata = metadataFor(backend, exchange.request);
       const upstream = session.upstream(backend);
-      const onPages: ListPagesReader = (pages, fault) => {
+      const onPages: ListPagesReader = (pages, fault, ttlMs) => {
         if (fault !== undefined) return leaveOut(backend, fault);
+        leastTtlMs = Math.min(leastTtlMs, ttlMs);
         parts.push({ backend, pages });
         pendingCount -= 1;
         settle();

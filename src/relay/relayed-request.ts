@@ -148,6 +148,11 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     if (!message.isError) this.#plan.onSettled?.(true);
     const { session, upstream, uriPlaces, taskPlaces, form } = this.#plan;
     const { uriName } = upstream.backend;
+    const instead = form.insteadOf(bytes, message);
+    if (instead !== undefined) {
+      this.#refuse(instead);
+      return;
+    }
     const tasks = session.taskForm(upstream);
     const more = form.answerEdits(bytes, message, upstream);
     const parts = callersParts(bytes, message, this.#callersId, uriName, uriPlaces, taskPlaces, tasks, more);
@@ -215,6 +220,11 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     if (form.asking === undefined) return this.tell(parts, onLost);
     const error = form.asking.ask(this.#plan, this, id, joined(parts));
     if (error !== undefined) onLost(error);
+  }
+
+  /** For `BackendRequests`. */
+  onUnoffered(method: string, mode: string): void {
+    this.#plan.form.onUnoffered(method, mode);
   }
 
   /** For `BackendRequests`. */

@@ -17,11 +17,11 @@ export interface RequestForm {
   readonly asking: AskedAside | undefined;
   /** Why the client cannot be asked that way, if so. */
   readonly askingObstacle: RpcError | undefined;
-  /** What a merged list says of itself. */
-  readonly listDress: ListDress | undefined;
   /** In place of the caller's progress token, where the backend has been told another: JSON. */
   readonly sentToken: Buffer | undefined;
 
+  /** What a merged list says of itself. @param ttlMs how long it may be kept. */
+  listDress(ttlMs: number): ListDress | undefined;
   /** Why the request is nothing for this backend, whose session is open. */
   obstacleAt(upstream: UpstreamSession): RpcError | undefined;
   /**
@@ -37,6 +37,10 @@ export interface RequestForm {
   withCallersToken(bytes: Buffer, message: BackendMessage): Buffer | undefined;
   /** The id under which the caller waits, who may have made the request more than once. */
   callersId(first: IdSpan): IdSpan;
+  /** Its backend has asked what the client does not declare to be asked. */
+  onUnoffered(method: string, mode: string): void;
+  /** What the caller is told in place of this answer, if so. */
+  insteadOf(bytes: Buffer, message: BackendMessage): RpcError | undefined;
   /** What is to be changed in an answer beside ids and URIs. */
   answerEdits(bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): readonly Edit[];
   /** The HTTP status for an error of this backend's. @param message an error. */
@@ -75,7 +79,7 @@ export const LEGACY_FORM: RequestForm = Object.freeze({
   endsWithCaller: false,
   asking: undefined,
   askingObstacle: undefined,
-  listDress: undefined,
+  listDress: () => undefined,
   sentToken: undefined,
   obstacleAt: () => undefined,
   outgoing: (message: OutgoingMessage) => message,
@@ -83,6 +87,8 @@ export const LEGACY_FORM: RequestForm = Object.freeze({
   isHeard: () => true,
   withCallersToken: (bytes: Buffer) => bytes,
   callersId: (first: IdSpan) => first,
+  onUnoffered: () => undefined,
+  insteadOf: () => undefined,
   answerEdits: () => NO_EDITS,
   answerStatus: () => 200,
   ownError: (error: RpcError) => error,

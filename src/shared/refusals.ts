@@ -15,8 +15,9 @@ export const rpcCodes = {
   resourceNotFound: -32002,
   /** MCP's of 2025-11-25: its user has to do something in a browser first. */
   urlElicitationRequired: -32042,
-  /** MCP's of 2026-07-28: headers that do not say what the body says, and a version that is not spoken. */
+  /** MCP's of 2026-07-28: headers that do not say what the body says, what the client cannot be asked, and a version that is not spoken. */
   headerMismatch: -32020,
+  capabilityMissing: -32021,
   versionUnsupported: -32022,
   /** Refused before JSON-RPC was looked at: transport and session rules. */
   refused: -32000,

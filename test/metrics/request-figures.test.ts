@@ -83,6 +83,13 @@ t.test('a report looks at no cell that was never counted in', async (t) => {
 t.test('every request that the relay knows has a method of its own', async (t) => {
   const known = METHODS.filter((method) => isClientMethod(method));
   t.ok(known.length >= 15, known.join());
-  for (const method of ['tools/call', 'prompts/get', 'tasks/cancel', 'logging/setLevel'])
+  for (const method of [
+    'server/discover',
+    'subscriptions/listen',
+    'tools/call',
+    'prompts/get',
+    'tasks/cancel',
+    'logging/setLevel',
+  ])
     t.ok(METHODS.some((one) => one === method));
 });

@@ -170,3 +170,20 @@ void t.test('fuzz: a damaged answer is a page only when it is a result', async (
   }
   t.ok((kinds.get('page') ?? 0) > 100 && (kinds.get('invalid') ?? 0) > 100, JSON.stringify([...kinds]));
 });
+
+t.test('how long a page may be kept is a number of milliseconds', async (t) => {
+  for (const [text, ttlMs] of [
+    ['5000', 5_000],
+    ['1.5e3', 1_500],
+    ['0.9', 0],
+    ['1e400', 3_600_000],
+    ['-5', 0],
+    ['"5000"', 0],
+    ['null', 0],
+    ['[1]', 0],
+    [`1${'0'.repeat(40)}`, 0],
+  ] as const)
+    t.match(read(`{"tools":[],"ttlMs":${text}}`), { kind: 'page', ttlMs }, text);
+  t.match(read('{"tools":[],"ttlMs":1,"ttlMs":2}'), { kind: 'page', ttlMs: 0 }, 'said twice');
+  t.match(read('{"tools":[]}'), { kind: 'page', ttlMs: 0 });
+});

@@ -23,6 +23,7 @@ export type ReadAnswer =
       readonly page: ReadPage;
       readonly nextCursor: string | undefined;
       readonly isComplete: boolean;
+      readonly ttlMs: number;
     };
 
 /** Why an answer is not read. A bound: the share that has no room for it. */
@@ -112,8 +113,8 @@ export class AnswerReading {
     }
     const bound = this.#countItems(outcome.itemCount);
     if (bound === undefined) {
-      const { nextCursor, isComplete } = outcome;
-      done({ kind: 'page', page: { key: this.#keyed(), bytes: this.#bytes }, nextCursor, isComplete });
+      const { nextCursor, isComplete, ttlMs } = outcome;
+      done({ kind: 'page', page: { key: this.#keyed(), bytes: this.#bytes }, nextCursor, isComplete, ttlMs });
     } else {
       this.drop();
       done(bound);

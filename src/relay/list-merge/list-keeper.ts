@@ -57,8 +57,8 @@ export class ListKeeper {
     const outcome = readListAnswer(answer, Buffer.from(task.id), listKinds[task.kind]);
     if (outcome.kind !== 'page') return outcome;
     this.#pages.set(task.key, outcome.page);
-    const { page, nextCursor, isComplete } = outcome;
-    return { kind: 'page', itemCount: page.spans.length / SPAN_LENGTH, nextCursor, isComplete };
+    const { page, nextCursor, isComplete, ttlMs } = outcome;
+    return { kind: 'page', itemCount: page.spans.length / SPAN_LENGTH, nextCursor, isComplete, ttlMs };
   }
 
   merge({ key, kind, rules: rulesText, parts: sentParts, unavailable, frame }: MergeTask): MergeOutcome {

@@ -16,8 +16,11 @@ import type { UpstreamSession } from '../../upstream/upstream-session.js';
 import type { UpstreamSessionRecord } from '../../upstream/upstream-session-record.js';
 import type { RequestMetadata } from '../../upstream/request-metadata.js';
 
-/** Called once. */
-export type ListPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined) => void;
+/**
+ * Called once.
+ * @param ttlMs how long the caller may keep them: what their backend says, 0 where it says nothing, or is legacy.
+ */
+export type ListPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs: number) => void;
 
 export class ListPages implements RequestHandler {
   readonly #context: UpstreamContext;
@@ -37,6 +40,8 @@ export class ListPages implements RequestHandler {
   #id: Buffer = Buffer.alloc(0);
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
+  /** The least of the pages so far. */
+  #ttlMs = Infinity;
   /** Where it may come from memory, and may go there. */
   readonly #cache: ListCache | undefined;
   #kept: ListRead | undefined;
@@ -73,7 +78,8 @@ export class ListPages implements RequestHandler {
       if (this.#isOver) return;
       if (fault !== undefined) this.#fail(fault);
       else if (this.#isAsked) this.#begin();
-      else this.#finish([], undefined);
+      // Of what is not there nothing can be too old.
+      else this.#finish([], undefined, this.#upstream.isModern ? Infinity : 0);
     });
     if (!isWaiting) return;
     const { deadlines, options } = this.#context;
@@ -158,7 +164,10 @@ export class ListPages implements RequestHandler {
     else if (answer.kind === 'invalid') this.#fail(upstreamFault('answer-invalid'));
     else if (answer.kind === 'error') this.#onError(answer.code);
     else if (!answer.isComplete && this.#sentIn?.era === 'modern') this.#onIncomplete(answer);
-    else this.#onPage(answer.page, answer.nextCursor);
+    else {
+      this.#ttlMs = Math.min(this.#ttlMs, this.#sentIn?.era === 'modern' ? answer.ttlMs : 0);
+      this.#onPage(answer.page, answer.nextCursor);
+    }
   }
 
   /** To servers of before the word that says so means nothing. */
@@ -177,7 +186,7 @@ export class ListPages implements RequestHandler {
       return;
     }
     this.#cursor = nextCursor;
-    if (nextCursor === undefined) this.#finish(this.#pages, undefined);
+    if (nextCursor === undefined) this.#finish(this.#pages, undefined, this.#ttlMs);
     else this.#readPage();
   }
 
@@ -203,13 +212,14 @@ export class ListPages implements RequestHandler {
     this.#finish([], fault);
   }
 
-  #finish(pages: readonly ReadPage[], fault: UpstreamFault | undefined): void {
+  /** @param ttlMs of a list from memory 0: it is not kept twice. */
+  #finish(pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs = 0): void {
     this.#isOver = true;
     this.#patience?.cancel();
     const small = pages.filter((page) => 'spans' in page);
     if (fault === undefined && small.length === pages.length) this.#kept?.keep(small);
     else this.#kept?.giveUp();
-    this.#done(pages, fault);
+    this.#done(pages, fault, ttlMs);
   }
 
   /** The list thread was still reading when nobody wanted it any more. */

@@ -47,6 +47,7 @@ export type ReadOutcome =
       readonly itemCount: number;
       readonly nextCursor: string | undefined;
       readonly isComplete: boolean;
+      readonly ttlMs: number;
     }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };

@@ -22,6 +22,12 @@ export function versionUnsupported(
   return { code: rpcCodes.versionUnsupported, message: 'Unsupported protocol version', data };
 }
 
+/** @param required as a client declares them. */
+export function capabilityMissing(required: Readonly<Record<string, unknown>>): RpcError {
+  const data = { requiredCapabilities: required };
+  return { code: rpcCodes.capabilityMissing, message: 'Missing required client capability', data };
+}
+
 /** @param fault which member of `_meta`, and how, in words. */
 export function envelopeInvalid(fault: string): RpcError {
   return { code: rpcCodes.invalidParams, message: `Invalid params._meta: ${fault}` };
@@ -35,6 +41,7 @@ export function statusOf(code: number): number {
     case rpcCodes.methodNotFound:
       return 404;
     case rpcCodes.headerMismatch:
+    case rpcCodes.capabilityMissing:
     case rpcCodes.versionUnsupported:
       return 400;
     default:

@@ -1,7 +1,7 @@
 // How one modern request is served where that differs from a legacy one. Towards a legacy backend, whose session several programs
 // of one subject may share, it goes under an id and a progress token of ours: each program counts for itself. Hot: one object a
 // request.
-import { errorCodeIn } from '../../protocol/answer-outcome.js';
+import { errorCodeIn, isToolError } from '../../protocol/answer-outcome.js';
 import { readMember } from '../../protocol/json-member-text.js';
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import { severityOf } from '../../protocol/log-levels.js';
@@ -24,8 +24,8 @@ import { CALL_OVER, nameIn, type HeldCalls } from './held-calls.js';
 import { headersHash } from './headers-hash.js';
 import { argumentsHash } from './request-state.js';
 import { logSeverityIn } from './envelope-check.js';
-import { modernError, statusOf, statusOfBackends } from './modern-errors.js';
-import { LIST_DRESS, modernErrorEdit, resultEdit } from './modern-results.js';
+import { capabilityMissing, modernError, statusOf, statusOfBackends } from './modern-errors.js';
+import { listDress, modernErrorEdit, resultEdit } from './modern-results.js';
 
 /** Those whose answer may be that input is required (M22). */
 const HOLDABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
@@ -34,6 +34,13 @@ const HOLDABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'res
 export function isHoldable(method: string): boolean {
   return HOLDABLE.has(method);
 }
+
+/** The capability without which a client is not asked this. */
+const REQUIRED: ReadonlyMap<string, string> = new Map([
+  ['sampling/createMessage', 'sampling'],
+  ['roots/list', 'roots'],
+  ['elicitation/create', 'elicitation'],
+]);
 
 const NOT_ASKED_MID_CALL: RpcError = {
   code: rpcCodes.internalError,
@@ -52,7 +59,6 @@ export interface ModernFormParts {
 
 export class ModernForm implements RequestForm, AskedAside {
   readonly endsWithCaller = true;
-  readonly listDress: ListDress = LIST_DRESS;
   readonly #parts: ModernFormParts;
   readonly #exchange: Exchange;
   readonly #message: ClientMessage;
@@ -62,12 +68,18 @@ export class ModernForm implements RequestForm, AskedAside {
   #own: Buffer | undefined;
   /** Since its backend has asked. */
   #held: HeldCall | undefined;
+  /** What its backend has asked for and was refused: capabilities as a client declares them. */
+  #lacking: Record<string, unknown> | undefined;
 
   constructor(parts: ModernFormParts, exchange: Exchange, message: ClientMessage) {
     this.#parts = parts;
     this.#exchange = exchange;
     this.#message = message;
     this.#args = message.tape === undefined ? undefined : argumentsIn(exchange.request.body, message);
+  }
+
+  listDress(ttlMs: number): ListDress {
+    return listDress(ttlMs);
   }
 
   get asking(): AskedAside {
@@ -168,6 +180,20 @@ export class ModernForm implements RequestForm, AskedAside {
     if (message.progressTokenStart === -1) return undefined;
     const putIn = exchange.request.body.subarray(message.progressTokenStart, message.progressTokenEnd);
     return Buffer.concat(partsOf(bytes, [{ start, end, putIn }]));
+  }
+
+  onUnoffered(method: string, mode: string): void {
+    const lacked = REQUIRED.get(method);
+    if (lacked === undefined) return;
+    this.#lacking ??= {};
+    this.#lacking[lacked] = lacked === 'elicitation' ? { [mode === 'url' ? 'url' : 'form']: {} } : {};
+  }
+
+  /** A call that goes well without what was refused has its result; of one that does not its client is told why (M15). */
+  insteadOf(bytes: Buffer, message: BackendMessage): RpcError | undefined {
+    if (this.#lacking === undefined) return undefined;
+    const hasFailed = message.isError || isToolError(bytes, message.bodyStart, message.bodyEnd);
+    return hasFailed ? capabilityMissing(this.#lacking) : undefined;
   }
 
   answerEdits(bytes: Buffer, message: BackendMessage, { isModern }: UpstreamSession): readonly Edit[] {

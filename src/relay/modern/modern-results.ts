@@ -14,13 +14,12 @@ export const RESULT_META: Readonly<Record<string, unknown>> = Object.freeze({
 });
 
 /**
- * A merged list may be kept for no time, since nobody tells the gateway how long each backend's part holds, and by its own
- * user only, whose allow-lists it went by (M19, M30).
+ * A merged list may be kept for as long as each backend's part of it, and by its own user only, whose allow-lists it went by
+ * (M19, M30).
  */
-export const LIST_DRESS: ListDress = Object.freeze({
-  members: '"resultType":"complete","ttlMs":0,"cacheScope":"private",',
-  meta: RESULT_META,
-});
+export function listDress(ttlMs: number): ListDress {
+  return { members: `"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"private",`, meta: RESULT_META };
+}
 
 const RESULT_TYPE = '"resultType":"complete"';
 /** Of the methods whose results may be kept, and of which a legacy backend says nothing: that they may not (M19). */

@@ -5,6 +5,11 @@ export const listLimits = {
   /** changes of the backends' lists within this time are one notification → the next is another */
   listChangesMs: 50,
   /**
+   * `ttlMs` of a backend's list: the user config, by which its callers see it, may change before → what is told to a client of
+   * 2026-07-28 is this
+   */
+  listTtlMsMax: 3_600_000,
+  /**
    * the name of a tool or prompt, or a task's id, in a backend's list: it is decoded to be sorted → it is left out of
    * the list, and cannot be asked for
    */

@@ -33,7 +33,7 @@ t.test('an answer in pieces becomes a page, pages a list, the list its parts', a
   keeper.append({ key: 1, pieces: pieces(text.slice(0, 4)) });
   keeper.append({ key: 1, pieces: pieces(text.slice(4, 9), text.slice(9, 20)) });
   const outcome = keeper.read({ key: 1, pieces: pieces(text.slice(20)), bytes: text.length, id: ID, kind: 'tools' });
-  t.same(outcome, { kind: 'page', itemCount: 2, nextCursor: 'c', isComplete: true });
+  t.same(outcome, { kind: 'page', itemCount: 2, nextCursor: 'c', isComplete: true, ttlMs: 0 });
   const parts = [{ backend: 0, pages: [1] }];
   const { bytes, unreachable } = keeper.merge({ key: 2, kind: 'tools', rules, parts, unavailable: [], frame: FRAME });
   t.same(unreachable, []);

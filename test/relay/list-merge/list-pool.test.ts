@@ -47,7 +47,7 @@ t.test('one thread, started when it is first needed', async (t) => {
   const pool = startPool(t);
   t.equal(threads.length, 0);
   await Promise.all([readPage(pool), readPage(pool)]);
-  t.same(await readPage(pool), { kind: 'page', itemCount: 0, nextCursor: undefined, isComplete: true });
+  t.same(await readPage(pool), { kind: 'page', itemCount: 0, nextCursor: undefined, isComplete: true, ttlMs: 0 });
   t.equal(threads.length, 1);
 });
 
@@ -74,6 +74,7 @@ t.test('tasks are done in their order', async (t) => {
     itemCount: 0,
     nextCursor: undefined,
     isComplete: true,
+    ttlMs: 0,
   });
   await Promise.all(appends);
   t.same(order, [...pieces.keys()]);
@@ -185,7 +186,7 @@ t.test('each subject’s tasks keep their order while others have turns', async 
     return run(pool, 'read', handOver(task), LONG_MS, subject);
   });
   for (const outcome of await Promise.all(reads))
-    t.same(outcome, { kind: 'page', itemCount: 0, nextCursor: undefined, isComplete: true });
+    t.same(outcome, { kind: 'page', itemCount: 0, nextCursor: undefined, isComplete: true, ttlMs: 0 });
   await Promise.all(appends);
 });
 

@@ -128,13 +128,33 @@ t.test('a state that belongs to nothing is not carried out', async (t) => {
   t.equal(held.scene.http.calls.length, sentCount, 'the backend hears of none of them');
 });
 
-t.test('what the client has not declared is not asked of it', async (t) => {
+t.test('what the client has not declared is not asked of it, and it is told what it lacks', async (t) => {
+  const ends = [
+    [
+      '"result":{"isError":true,"content":[]}',
+      { error: { code: -32021, data: { requiredCapabilities: { roots: {} } } } },
+    ],
+    ['"error":{"code":-32603,"message":"no roots"}', { error: { code: -32021 } }],
+    // It can do without.
+    ['"result":{"content":[]}', { result: { resultType: 'complete', content: [] } }],
+  ] as const;
+  for (const [end, told] of ends) {
+    const held = new HeldScene(t);
+    const { exchange, call } = held.begin({ sampling: {} });
+    call.data(ASKED);
+    t.match(JSON.parse(held.scene.http.last.text), { id: 'q', error: { code: -32601 } });
+    call.data(`data: {"jsonrpc":"2.0","id":${JSON.stringify(sentId(call))},${end}}\n\n`);
+    t.match(await answerOf(exchange), { id: 1, ...told });
+    t.equal(exchange.answer?.status, 'error' in told ? 400 : 200);
+  }
   const held = new HeldScene(t);
   const { exchange, call } = held.begin({ sampling: {} });
   call.data(ASKED);
-  t.match(JSON.parse(held.scene.http.last.text), { id: 'q', error: { code: -32601 } });
+  held.scene.http.last.empty();
+  call.data(ASKED.replace('"q","method":"roots/list"', '"e","method":"elicitation/create","params":{"mode":"url"}'));
   call.data(`data: {"jsonrpc":"2.0","id":${JSON.stringify(sentId(call))},"result":{"isError":true,"content":[]}}\n\n`);
-  t.match(await answerOf(exchange), { id: 1, result: { isError: true } });
+  const { error } = await answerOf(exchange);
+  t.strictSame(error?.data, { requiredCapabilities: { roots: {}, elicitation: { url: {} } } }, 'all of it');
 });
 
 t.test('a caller that goes away ends its call, but not by having had its answer', async (t) => {

@@ -151,6 +151,31 @@ t.test('lists say what they are, and whose', async (t) => {
   t.equal(undeclared.answer?.status, 404);
 });
 
+t.test('a list may be kept for as long as each of its parts', async (t) => {
+  const modern = (ttlMs: number): Promise<{ readonly url: string }> =>
+    modernBackendFor(t, { tools: ['a'], cache: { ttlMs, cacheScope: 'public' } });
+  const [short, long, endless, negative, silent, legacy] = await Promise.all([
+    ...[5_000, 9_000, 1e15, -1].map(modern),
+    modernBackendFor(t, { tools: ['a'] }),
+    backendFor(t, { tools: ['a'] }),
+  ]);
+  const relay = new WiredRelay(t);
+  const rows: readonly (readonly [string, Record<string, string | undefined>, number])[] = [
+    ['the least', { short: short?.url, long: long?.url }, 5_000],
+    ['an hour at most', { endless: endless?.url }, 3_600_000],
+    ['no number of it', { long: long?.url, negative: negative?.url }, 0],
+    ['one says nothing', { long: long?.url, silent: silent?.url }, 0],
+    ['one has sessions', { long: long?.url, legacy: legacy?.url }, 0],
+    ['one is missing', { long: long?.url, gone: 'http://127.0.0.1:1/mcp' }, 0],
+    ['there is none', {}, 0],
+  ];
+  for (const [what, backends, ttlMs] of rows) {
+    const caller = relay.caller(backends as Record<string, string>, what);
+    const { result } = await answerOf(post(caller, 'tools/list'));
+    t.match(result, { resultType: 'complete', ttlMs, cacheScope: 'private' }, what);
+  }
+});
+
 t.test('a legacy backend is initialized once, and told ids of ours', async (t) => {
   const backend = await backendFor(t, { tools: ['echo'], withSessions: true });
   const caller = new WiredRelay(t).caller({ b: backend.url });
