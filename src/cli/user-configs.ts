@@ -123,7 +123,8 @@ async function withStore(
   } finally {
     await store?.close();
   }
-  const advice = 'name another with --store-path, or a Redis with --redis-address or --redis-sentinels';
+  const advice =
+    'name another with --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
   const place = options.kind === 'embedded' ? ` in ${options.path}` : '';
   throw new CliFault(exitStatus.notFound, `there is no embedded store${place}; ${advice}`);
 }

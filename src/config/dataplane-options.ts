@@ -27,7 +27,12 @@ export interface RedisSentinels {
   readonly password: string | undefined;
 }
 
-export type RedisPlace = ListenAddress | RedisSentinels;
+/** Some nodes of a Redis Cluster: they know the others. */
+export interface RedisNodes {
+  readonly nodes: readonly ListenAddress[];
+}
+
+export type RedisPlace = ListenAddress | RedisSentinels | RedisNodes;
 
 export type StoreOptions =
   | { readonly kind: 'embedded'; readonly path: string }

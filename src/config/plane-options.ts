@@ -29,7 +29,7 @@ export type StoreReader = Pick<OptionReader<typeof storeOptions>, 'isGiven' | 'v
 const REDIS_PORT = { plainText: 6379, tls: 16379 };
 
 const CLIENT_FILES = ['redis-tls-client-certificate', 'redis-tls-client-private-key'] as const;
-const PLACES = ['redis-address', 'redis-sentinels'] as const;
+const PLACES = ['redis-cluster', 'redis-sentinels', 'redis-address'] as const;
 const REDIS_OPTIONS = (Object.keys(storeOptions) as (keyof typeof storeOptions)[]).filter(
   (name) => name.startsWith('redis-') && !PLACES.some((place) => place === name),
 );
@@ -39,7 +39,10 @@ const SENTINEL_OPTIONS = ['redis-sentinel-name', 'redis-sentinel-username', 'red
 export function checkStore(reader: StoreReader): void {
   if (!PLACES.some((place) => reader.isGiven(place))) {
     for (const name of REDIS_OPTIONS.filter((candidate) => reader.isGiven(candidate))) {
-      reader.fault(name, 'has no use without --redis-address or --redis-sentinels; give both or neither');
+      reader.fault(
+        name,
+        'has no use without --redis-address, --redis-sentinels or --redis-cluster; give both or neither',
+      );
     }
     return;
   }
@@ -61,15 +64,14 @@ export function checkStore(reader: StoreReader): void {
 }
 
 function checkPlace(reader: StoreReader): void {
-  if (!reader.isGiven('redis-sentinels')) {
-    for (const name of SENTINEL_OPTIONS.filter((candidate) => reader.isGiven(candidate))) {
-      reader.fault(name, 'has no use without --redis-sentinels; give both or neither');
-    }
-    return;
+  const [place, ...others] = PLACES.filter((name) => reader.isGiven(name));
+  for (const name of others) reader.fault(name, `contradicts --${place}; give one of them`);
+  if (place !== 'redis-address' && reader.isGiven('redis-port')) {
+    reader.fault('redis-port', `contradicts --${place}, which has ports of its own; leave it out`);
   }
-  for (const name of ['redis-address', 'redis-port'] as const) {
-    if (reader.isGiven(name))
-      reader.fault(name, 'contradicts --redis-sentinels, which say where the Redis is; give one');
+  if (reader.isGiven('redis-sentinels')) return;
+  for (const name of SENTINEL_OPTIONS.filter((candidate) => reader.isGiven(candidate))) {
+    reader.fault(name, 'has no use without --redis-sentinels; give both or neither');
   }
 }
 
@@ -116,6 +118,8 @@ function arrangePlace(values: OptionValues<typeof storeOptions>): RedisPlace | u
       password: values['redis-sentinel-password-file'],
     };
   }
+  const nodes = values['redis-cluster'];
+  if (nodes !== undefined) return { nodes };
   const host = values['redis-address'];
   const usualPort = values['redis-mode'] === 'plain-text' ? REDIS_PORT.plainText : REDIS_PORT.tls;
   return host === undefined ? undefined : { host, port: values['redis-port'] ?? usualPort };

@@ -46,6 +46,7 @@ export function startInWords(
 }
 
 function redisInWords(place: RedisPlace): string {
+  if ('nodes' in place) return `a Redis Cluster, of which ${place.nodes.length} nodes are named`;
   if ('sentinels' in place) return `the Redis that ${place.sentinels.length} sentinels call ${place.name}`;
   return `the Redis at ${place.host}:${place.port}`;
 }

@@ -148,7 +148,8 @@ function refused(fault: string): Outcome {
 }
 
 function notFound(path: string): Outcome {
-  const advice = 'name another with --store-path, or a Redis with --redis-address or --redis-sentinels';
+  const advice =
+    'name another with --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
   return { text: `switchyard: there is no embedded store in ${path}; ${advice}\n`, exitStatus: exitStatus.notFound };
 }
 

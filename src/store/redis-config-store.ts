@@ -1,12 +1,11 @@
 // User configs in Redis, over one connection that is made for one command. Needs of an ACL user: +get +ping to read, +eval +set
 // +del to change, +scan to list. Cold.
 import { isUtf8 } from 'node:buffer';
-import type { Redis } from 'ioredis';
-import type { ListenAddress } from '../config/dataplane-options.js';
+import { Cluster, type Redis } from 'ioredis';
 import { limits } from '../shared/limits.js';
 import { ConfigStoreFault, subjectKey, type ConfigStore } from './config-store.js';
-import { createConnection, disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { checkRole, findRedis, placeInWords } from './redis-place.js';
+import { disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { checkRole, connectionTo, placeInWords } from './redis-place.js';
 
 /** KEYS: the config. ARGV: what must be there and what is to be there, each as '=' and the bytes, or '' for nothing. */
 const SWAP_SCRIPT = `
@@ -18,19 +17,19 @@ return 1`;
 
 export class RedisConfigStore implements ConfigStore {
   readonly place: string;
-  readonly #redis: Redis;
+  readonly #redis: Redis | Cluster;
 
-  private constructor({ place }: RedisStoreOptions, redis: Redis) {
+  private constructor({ place }: RedisStoreOptions, redis: Redis | Cluster) {
     this.place = placeInWords(place);
     this.#redis = redis;
   }
 
   static async open(options: RedisStoreOptions): Promise<RedisConfigStore> {
-    const redis = createConnection(options, await findPlace(options));
+    const redis = await connect(options);
     const store = new RedisConfigStore(options, redis);
     // What ends the connection is told by the command that it fails; but an error that nobody hears would end the program.
     let reason: unknown;
-    redis.on('error', (error) => (reason = error));
+    redis.on('error', (error: unknown) => (reason = error));
     try {
       await redis.connect();
       await checkRole(redis, options);
@@ -55,10 +54,15 @@ export class RedisConfigStore implements ConfigStore {
 
   /** Whatever is a string under a key that a subject could have: Redis knows nothing else of what it keeps. */
   async *subjects(): AsyncGenerator<readonly string[]> {
+    const redis = this.#redis;
+    for (const node of redis instanceof Cluster ? redis.nodes('master') : [redis]) yield* this.#subjectsAt(node);
+  }
+
+  async *#subjectsAt(redis: Redis): AsyncGenerator<readonly string[]> {
     let cursor = '0';
     do {
       const [next, keys] = await this.#send(() =>
-        this.#redis.scanBuffer(cursor, 'COUNT', limits.recordsAtOnceMax, 'TYPE', 'string'),
+        redis.scanBuffer(cursor, 'COUNT', limits.recordsAtOnceMax, 'TYPE', 'string'),
       );
       cursor = next.toString();
       // What is the gateway's own begins with a byte that is none of UTF-8.
@@ -80,9 +84,9 @@ export class RedisConfigStore implements ConfigStore {
   }
 }
 
-async function findPlace(options: RedisStoreOptions): Promise<ListenAddress> {
+async function connect(options: RedisStoreOptions): Promise<Redis | Cluster> {
   try {
-    return await findRedis(options);
+    return await connectionTo(options);
   } catch (error) {
     throw new ConfigStoreFault(`${placeInWords(options.place)} cannot be reached: ${messageOf(error)}`);
   }

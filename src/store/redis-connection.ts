@@ -1,5 +1,5 @@
 // One connection to Redis as the gateway makes it. It lives once: its owner makes another one when it is lost.
-import { Redis, type Cluster } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 
@@ -8,10 +8,25 @@ export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
 export type RedisAccess = Pick<RedisStoreOptions, 'username' | 'password' | 'tls'>;
 
 /** A connection that tries once, queues nothing while it is not connected, and repeats no command. */
-export function createConnection({ username, password, tls }: RedisAccess, { host, port }: ListenAddress): Redis {
-  return new Redis({
-    host,
-    port,
+export function createConnection(access: RedisAccess, { host, port }: ListenAddress): Redis {
+  return new Redis({ host, port, ...optionsOf(access) });
+}
+
+/** The same to each node of a cluster. A command goes where its key is, also while that moves. */
+export function createClusterConnection(access: RedisAccess, nodes: readonly ListenAddress[]): Cluster {
+  const redisOptions = optionsOf(access);
+  return new Cluster([...nodes], {
+    lazyConnect: true,
+    clusterRetryStrategy: null,
+    enableOfflineQueue: redisOptions.enableOfflineQueue,
+    enableReadyCheck: redisOptions.enableReadyCheck,
+    slotsRefreshTimeout: limits.redisCommandMsMax,
+    redisOptions,
+  });
+}
+
+function optionsOf({ username, password, tls }: RedisAccess) {
+  return {
     username,
     password,
     tls:
@@ -19,7 +34,7 @@ export function createConnection({ username, password, tls }: RedisAccess, { hos
         ? undefined
         : { ca: tls.trustBundle, cert: tls.clientCertificate, key: tls.clientPrivateKey },
     // In RESP3 invalidations are pushes, which ioredis does not hand out.
-    protocol: 2,
+    protocol: 2 as const,
     lazyConnect: true,
     retryStrategy: null,
     enableOfflineQueue: false,
@@ -31,7 +46,7 @@ export function createConnection({ username, password, tls }: RedisAccess, { hos
     connectTimeout: limits.redisConnectMsMax,
     commandTimeout: limits.redisCommandMsMax,
     disconnectTimeout: limits.redisDisconnectMsMax,
-  });
+  };
 }
 
 /** Ends it without an error that nobody hears. */

@@ -21,11 +21,25 @@ export interface RedisLinkEvents {
   onLost(reason: string): void;
 }
 
+/** Of one Redis, or of all nodes of a cluster. */
+export interface StoreLink {
+  /** Resolved when the link is live, or lost. */
+  open(): Promise<void>;
+  /** The value as Redis sent it, of whatever type. Rejects with a `ReplyError` when Redis refuses; with anything else the link is lost by then. */
+  get(key: Buffer): Promise<unknown>;
+  /** Rejects as `get` does; a write that got no answer may have been done. */
+  set(key: Buffer, value: Buffer): Promise<void>;
+  /** Any other command on one key; rejects as `get` does. */
+  run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer>;
+  /** Ends all connections without an event. */
+  end(): void;
+}
+
 type State = 'opening' | 'live' | 'lost';
 
 const INVALIDATION_CHANNEL = '__redis__:invalidate';
 
-export class RedisLink {
+export class RedisLink implements StoreLink {
   readonly #options: RedisStoreOptions;
   readonly #events: RedisLinkEvents;
   readonly #hearsItself: boolean;
@@ -42,7 +56,6 @@ export class RedisLink {
     this.#hearsItself = hearsItself;
   }
 
-  /** Resolved when the link is live, or lost. */
   async open(): Promise<void> {
     const openMsMax = limits.redisConnectMsMax;
     this.#timer = setTimeout(() => this.#lose(`Redis could not be connected to in ${openMsMax} ms`), openMsMax);
@@ -77,23 +90,19 @@ export class RedisLink {
     await data.ping();
   }
 
-  /** The value as Redis sent it, of whatever type. Rejects with a `ReplyError` when Redis refuses; with anything else the link is lost by then. */
   async get(key: Buffer): Promise<unknown> {
-    return this.run((data) => data.getBuffer(key));
+    return this.run(key, (data) => data.getBuffer(key));
   }
 
-  /** Rejects as `get` does; a write that got no answer may have been done. */
   async set(key: Buffer, value: Buffer): Promise<void> {
-    await this.run((data) => data.set(key, value));
+    await this.run(key, (data) => data.set(key, value));
   }
 
-  /** Any other command of the data connection; rejects as `get` does. */
-  async run<Answer>(command: (data: Redis) => Promise<Answer>): Promise<Answer> {
+  async run<Answer>(_key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
     if (this.#connections === undefined) throw new Error('Redis is not connected');
     return this.#losingOnSilence(command(this.#connections.data));
   }
 
-  /** Ends both connections without an event. */
   end(): void {
     if (!this.#transition('opening', 'lost') && !this.#transition('live', 'lost')) return;
     if (this.#connections === undefined) return;

@@ -18,13 +18,13 @@ import {
   type RecordKey,
   type RecordStore,
 } from './record-store.js';
-import { createConnection, disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { checkRole, findRedis } from './redis-place.js';
+import { disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { checkRole, connectionTo } from './redis-place.js';
 import { EPOCH_KEY, listKeyOf, LOG_KEY, POSITION_KEY, redisKey } from './redis-record-layout.js';
 import { moveEarlierRecords } from './redis-record-move.js';
 import { CHANGES_SCRIPT, SWAP_SCRIPT } from './redis-record-scripts.js';
 
-/** A cluster's is for tests, which show by it that no command needs two of its nodes. */
+/** To a cluster no command needs two of its nodes. */
 export type RecordConnection = Redis | Cluster;
 
 type State = 'opening' | 'live' | 'lost' | 'closed';
@@ -52,7 +52,7 @@ export class RedisRecords implements RecordStore {
   static async open(
     options: RedisStoreOptions,
     logger: Logger,
-    connectionOf = async (): Promise<RecordConnection> => createConnection(options, await findRedis(options)),
+    connectionOf: () => Promise<RecordConnection> = () => connectionTo(options),
   ): Promise<RedisRecords> {
     const records = new RedisRecords(options, connectionOf, logger);
     await records.#connect();
@@ -160,7 +160,7 @@ export class RedisRecords implements RecordStore {
     );
     try {
       await connection.connect();
-      if ('role' in connection) await checkRole(connection, this.#options);
+      await checkRole(connection, this.#options);
       await connection.ping();
       clearTimeout(this.#timer);
       await moveEarlierRecords(connection, this.#logger);

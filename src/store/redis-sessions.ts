@@ -9,7 +9,8 @@ import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { RedisLink } from './redis-link.js';
+import type { StoreLink } from './redis-link.js';
+import { createLink } from './redis-links.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
 const PREFIX = Buffer.concat([Buffer.from([0xff]), Buffer.from('session/')]);
@@ -53,7 +54,7 @@ export class RedisSessions implements SealedSessions {
   readonly #logger: Logger;
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
   /** The newest link, in whatever state. */
-  #link: RedisLink;
+  #link: StoreLink;
   #isLive = false;
   #retryTimer: NodeJS.Timeout | undefined;
   #lostReason: string | undefined;
@@ -101,12 +102,13 @@ export class RedisSessions implements SealedSessions {
   }
 
   async #evaluate(script: string, key: Buffer, ...words: readonly (Buffer | string)[]): Promise<boolean> {
-    const run = (link: RedisLink): Promise<unknown> =>
-      link.run((redis) => redis.call('EVAL', script, 1, redisKey(key), ...words));
+    const place = redisKey(key);
+    const run = (link: StoreLink): Promise<unknown> =>
+      link.run(place, (redis) => redis.call('EVAL', script, 1, place, ...words));
     return (await this.#send(run)) === 1;
   }
 
-  async #send<Answer>(command: (link: RedisLink) => Promise<Answer>): Promise<Answer> {
+  async #send<Answer>(command: (link: StoreLink) => Promise<Answer>): Promise<Answer> {
     if (!this.#isLive) throw new Error('Redis is not reachable');
     try {
       return await command(this.#link);
@@ -117,7 +119,7 @@ export class RedisSessions implements SealedSessions {
     }
   }
 
-  #createLink(): RedisLink {
+  #createLink(): StoreLink {
     const events = {
       onLive: () => this.#onLive(),
       onChanged: (keys: readonly Buffer[]) => {
@@ -126,7 +128,7 @@ export class RedisSessions implements SealedSessions {
       onFlushed: () => this.onChanged?.(undefined),
       onLost: (reason: string) => this.#onLost(reason),
     };
-    return new RedisLink(this.#options, events, false);
+    return createLink(this.#options, events, false);
   }
 
   #onLive(): void {

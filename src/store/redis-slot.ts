@@ -1,7 +1,7 @@
 // Where a cluster of Redis keeps a key: by the CRC16 of the key, or of what stands in its first braces. Two keys can be
 // changed together only if they are kept in one slot.
 
-const SLOTS = 16_384;
+export const SLOTS = 16_384;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 

@@ -10,7 +10,8 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { RecentMap } from '../shared/recent-map.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { RedisLink } from './redis-link.js';
+import type { StoreLink } from './redis-link.js';
+import { createLink } from './redis-links.js';
 import { StoreCounts } from './store-counts.js';
 import type { Store, StoreRead } from './store.js';
 import { listKeyOf, recordKeyAt, redisKey } from './redis-record-layout.js';
@@ -46,7 +47,7 @@ export class RedisStore implements Store {
   /** Reads that wait for Redis. One that is no longer here was overtaken by a change: its answer is not remembered. */
   readonly #pending = new Map<string, Promise<StoreRead>>();
   /** The newest link, in whatever state. */
-  #link: RedisLink;
+  #link: StoreLink;
   #isLive = false;
   #term: Term = { endedAtMs: undefined };
   #retryTimer: NodeJS.Timeout | undefined;
@@ -128,7 +129,8 @@ export class RedisStore implements Store {
     const place = redisKey({ space: 'records', key });
     const words = ['1', '0', '', '1', key, '0', encodeOptional(expected), encodeOptional(value)];
     try {
-      return (await this.#link.run((data) => data.call('EVAL', SWAP_SCRIPT, 2, place, listKeyOf(key), ...words))) === 1;
+      const script = [SWAP_SCRIPT, 2, place, listKeyOf(key), ...words] as const;
+      return (await this.#link.run(place, (data) => data.call('EVAL', ...script))) === 1;
     } catch (error) {
       // Not as a cause, as for a write.
       throw new Error(`Redis did not take the record: ${messageOf(error)}`);
@@ -207,8 +209,8 @@ export class RedisStore implements Store {
     return known.read;
   }
 
-  #createLink(): RedisLink {
-    return new RedisLink(this.#options, {
+  #createLink(): StoreLink {
+    return createLink(this.#options, {
       onLive: () => this.#onLive(),
       onChanged: (keys) => {
         // Of the gateway's own keys none but records are read here.

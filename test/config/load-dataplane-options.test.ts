@@ -128,7 +128,7 @@ t.test('Redis: the port follows the mode', async (t) => {
   t.match(load(['--redis-address', 'redis', '--redis-port', '1']).store, { place: { port: 1 } });
 });
 
-t.test('Redis: sentinels instead of an address', async (t) => {
+t.test('Redis: sentinels, or a cluster, instead of an address', async (t) => {
   const words = ['--redis-sentinels', 'a.example:26379, [2001:db8::1]:1', '--redis-mode', 'plain-text'];
   const sentinels = [
     { host: 'a.example', port: 26_379 },
@@ -138,6 +138,10 @@ t.test('Redis: sentinels instead of an address', async (t) => {
   t.match(load(words).store, { kind: 'redis', place: { sentinels, name: 'mymaster', ...none } });
   const named = [...words, '--redis-sentinel-name', 'one', '--redis-sentinel-username', 'u'];
   t.match(load(named).store, { place: { sentinels, name: 'one', username: 'u' } });
+  const cluster = ['--redis-cluster', 'a.example:1', '--redis-mode', 'plain-text'];
+  t.match(load(cluster).store, { kind: 'redis', place: { nodes: [{ host: 'a.example', port: 1 }] } });
+  t.match(faults([...cluster, ...words]), [/^--redis-sentinels: contradicts --redis-cluster/]);
+  t.match(faults([...cluster, '--redis-port', '1']), [/^--redis-port: contradicts --redis-cluster/]);
   t.match(faults([...words, '--redis-address', 'r', '--redis-port', '1']), [
     /^--redis-address: contradicts --redis-sentinels/,
     /^--redis-port: contradicts --redis-sentinels/,

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
-import type { RedisPlace, StoreOptions } from '../../src/config/dataplane-options.js';
+import type { ListenAddress, RedisPlace, StoreOptions } from '../../src/config/dataplane-options.js';
 import { childPids } from './child-pids.js';
 import { killWithProcess } from './leftovers.js';
 
@@ -117,9 +117,13 @@ export function storeOptionWords(store: StoreOptions): string[] {
 }
 
 function placeWords(place: RedisPlace): string[] {
-  if (!('sentinels' in place)) return ['--redis-address', place.host, '--redis-port', String(place.port)];
-  const sentinels = place.sentinels.map(({ host, port }) => `${host}:${port}`);
-  return ['--redis-sentinels', sentinels.join(','), '--redis-sentinel-name', place.name];
+  if ('port' in place) return ['--redis-address', place.host, '--redis-port', String(place.port)];
+  if ('nodes' in place) return ['--redis-cluster', listOf(place.nodes)];
+  return ['--redis-sentinels', listOf(place.sentinels), '--redis-sentinel-name', place.name];
+}
+
+function listOf(addresses: readonly ListenAddress[]): string {
+  return addresses.map(({ host, port }) => `${host}:${port}`).join(',');
 }
 
 export class Gateway {

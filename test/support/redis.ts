@@ -49,20 +49,28 @@ export async function startRedis(t: Pick<Test, 'teardown'>, setup: RedisSetup = 
 }
 
 /** Three nodes that have a third of the slots each, and know each other. */
-export async function startRedisCluster(t: Pick<Test, 'teardown'>): Promise<readonly RedisServer[]> {
+export async function startRedisCluster(
+  t: Pick<Test, 'teardown'>,
+  users: readonly string[] = [],
+): Promise<readonly RedisServer[]> {
   const thirds = [
     [0, 5_460],
     [5_461, 10_921],
     [10_922, LAST_SLOT],
   ] as const;
-  const nodes = await Promise.all(thirds.map((slots) => startRedis(t, { isCluster: true, slots })));
+  const nodes = await Promise.all(thirds.map((slots) => startRedis(t, { isCluster: true, slots, users })));
   const connections = await Promise.all(nodes.map((node) => node.connect()));
   for (const { host, port, busPort } of nodes) await connections[0]?.call('CLUSTER', 'MEET', host, port, busPort);
+  await untilClusterIsUp(nodes);
+  return nodes;
+}
+
+export async function untilClusterIsUp(nodes: readonly RedisServer[]): Promise<void> {
+  const connections = await Promise.all(nodes.map((node) => node.connect()));
   await until(async () => {
     const infos = await Promise.all(connections.map((connection) => connection.cluster('INFO')));
     return infos.every((info) => info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3'));
   }, 'the nodes to know each other');
-  return nodes;
 }
 
 export class RedisServer {

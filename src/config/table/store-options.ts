@@ -47,6 +47,12 @@ export const storeOptions = {
     fallback: undefined,
     parse: files.readPassword,
   },
+  'redis-cluster': {
+    placeholder: '<host:port,...>',
+    meaning: 'some nodes of a Redis Cluster, which know the others; instead of --redis-address',
+    fallback: undefined,
+    parse: values.parseAddresses,
+  },
   'redis-mode': {
     placeholder: '<mode>',
     meaning: 'plain-text, tls, or mtls (TLS with a client certificate); of sentinels, too',

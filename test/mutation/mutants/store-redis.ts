@@ -5,6 +5,17 @@ const REDIS_RECORDS = ['store/redis-records', 'store/record-store'];
 
 export const redisStoreMutants: readonly Mutant[] = [
   ...mutantsOf(
+    'src/store/redis-cluster-link.ts',
+    ['integration/redis-cluster'],
+    [
+      { slip: 'a node that is lost is not missed', text: 'this.#lose(`${name}: ${reason}`)', becomes: 'void reason' },
+      { slip: 'what moves is not asked for', text: "isAsking = kind === 'ASK';", becomes: '' },
+      { slip: 'redirections are answers', text: 'redirection === null ||', becomes: 'redirection !== undefined ||' },
+      { slip: 'changes go unheard', text: 'this.#events.onChanged(keys)', becomes: 'void keys' },
+      { slip: 'one node has every key', text: 'const slot = slotOf(key);', becomes: 'const slot = slotOf(key) % 7;' },
+    ],
+  ),
+  ...mutantsOf(
     'src/store/redis-place.ts',
     ['integration/redis-failover'],
     [

@@ -171,6 +171,6 @@ function escape(text: string): string {
 }
 
 function portOf(place: RedisPlace): string {
-  if ('sentinels' in place) throw new Error('these tests have no sentinels');
+  if (!('port' in place)) throw new Error('these tests have one Redis');
   return String(place.port);
 }

@@ -1,0 +1,131 @@
+// One life of the connections to a Redis Cluster: a link to each node that has slots. They begin and end together, as one link does: a
+// change goes unheard as soon as any is lost, and its owner makes them all anew, from the slots as they are then. Where a slot has moved
+// meanwhile, or is moving, its key is asked for where it is now.
+//
+//   opening ── every node's link is live ──> live
+//   opening, live ── any of them is lost, or slots are at a node that is not here, or end() ──> lost
+import { ReplyError, type Redis } from 'ioredis';
+import type { ListenAddress } from '../config/dataplane-options.js';
+import { messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { RedisLink, type RedisLinkEvents, type StoreLink } from './redis-link.js';
+import { addressInWords, findShards } from './redis-place.js';
+import { slotOf, SLOTS } from './redis-slot.js';
+
+type State = 'opening' | 'live' | 'lost';
+
+const REDIRECTION = /^(MOVED|ASK) (\d+) (.*):(\d+)$/;
+/** A slot that is moving may have moved by the time that its key is asked for. */
+const TRIES_MAX = 3;
+
+interface Node {
+  readonly host: string;
+  readonly link: RedisLink;
+}
+
+export class RedisClusterLink implements StoreLink {
+  readonly #options: RedisStoreOptions;
+  readonly #events: RedisLinkEvents;
+  readonly #hearsItself: boolean;
+  #state: State = 'opening';
+  /** By their addresses in words. */
+  readonly #nodes = new Map<string, Node>();
+  readonly #nodeOfSlot = new Map<number, Node>();
+
+  constructor(options: RedisStoreOptions, events: RedisLinkEvents, hearsItself = true) {
+    this.#options = options;
+    this.#events = events;
+    this.#hearsItself = hearsItself;
+  }
+
+  async open(): Promise<void> {
+    try {
+      const shards = await findShards(this.#options);
+      if (this.#state !== 'opening') return;
+      for (const { address, first, last } of shards) {
+        const node = this.#nodeAt(address);
+        for (let slot = first; slot <= last; slot++) this.#nodeOfSlot.set(slot, node);
+      }
+      if (this.#nodeOfSlot.size < SLOTS) throw new Error('the cluster does not have all of its slots');
+      await Promise.all([...this.#nodes.values()].map(({ link }) => link.open()));
+    } catch (error) {
+      this.#lose(messageOf(error));
+    }
+    if (this.#transition('opening', 'live')) this.#events.onLive();
+  }
+
+  async get(key: Buffer): Promise<unknown> {
+    return this.run(key, (data) => data.getBuffer(key));
+  }
+
+  async set(key: Buffer, value: Buffer): Promise<void> {
+    await this.run(key, (data) => data.set(key, value));
+  }
+
+  async run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
+    const slot = slotOf(key);
+    let node = this.#nodeOfSlot.get(slot);
+    let isAsking = false;
+    for (let tries = 1; node !== undefined; tries++) {
+      try {
+        return await node.link.run(key, isAsking ? (data) => afterAsking(data, command) : command);
+      } catch (error: unknown) {
+        if (!(error instanceof ReplyError)) throw error;
+        const refusal = messageOf(error);
+        if (refusal.startsWith('CLUSTERDOWN')) return this.#giveUp(refusal);
+        const redirection = REDIRECTION.exec(refusal);
+        if (redirection === null || tries === TRIES_MAX) throw error;
+        const [, kind, , host = '', port = ''] = redirection;
+        isAsking = kind === 'ASK';
+        // An empty host is that of the node which says so.
+        node = this.#nodes.get(addressInWords({ host: host === '' ? node.host : host, port: Number(port) }));
+        if (node !== undefined && !isAsking) this.#nodeOfSlot.set(slot, node);
+      }
+    }
+    // To a node that was not there, or had no slots, when this began.
+    return this.#giveUp('the slots of the cluster are elsewhere now');
+  }
+
+  end(): void {
+    if (!this.#transition('opening', 'lost') && !this.#transition('live', 'lost')) return;
+    for (const { link } of this.#nodes.values()) link.end();
+  }
+
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+
+  #nodeAt(address: ListenAddress): Node {
+    const name = addressInWords(address);
+    const known = this.#nodes.get(name);
+    if (known !== undefined) return known;
+    const events: RedisLinkEvents = {
+      onLive: () => {},
+      onChanged: (keys) => this.#events.onChanged(keys),
+      onFlushed: () => this.#events.onFlushed(),
+      onLost: (reason) => this.#lose(`${name}: ${reason}`),
+    };
+    const link = new RedisLink({ ...this.#options, place: address }, events, this.#hearsItself);
+    const node = { host: address.host, link };
+    this.#nodes.set(name, node);
+    return node;
+  }
+
+  #giveUp(reason: string): never {
+    this.#lose(reason);
+    throw new Error(reason);
+  }
+
+  #lose(reason: string): void {
+    if (this.#state === 'lost') return;
+    this.end();
+    this.#events.onLost(reason);
+  }
+}
+
+/** Both go out before anything else does. */
+async function afterAsking<Answer>(data: Redis, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
+  const [, answer] = await Promise.all([data.asking(), command(data)]);
+  return answer;
+}
