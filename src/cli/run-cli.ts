@@ -66,6 +66,14 @@ async function perform(action: CliAction, connection: ControlPlaneConnection, te
       const answer = await connection.request('GET', '/whoami');
       return { answer, text: callerView(answer) };
     }
+    case 'servers connect': {
+      const { server, isForProbes: probes } = action;
+      const answer = await connection.request('POST', pathOf('servers', server, 'connect'), { probes });
+      return { answer, text: `${printable((answer as { readonly url: string }).url)}\n` };
+    }
+    case 'servers disconnect':
+      await connection.request('DELETE', pathOf('connect', action.name));
+      return { answer: undefined, text: `Disconnected ${printable(action.name)}.\n` };
     case 'compositions list': {
       const answer = await connection.list('/compositions');
       return { answer, text: compositionsView(answer, terminal) };

@@ -81,6 +81,17 @@ export const serversAddOptionTable = {
   ...requestOptionTable,
 } as const satisfies OptionTable;
 
+export const serversConnectOptionTable = {
+  probes: {
+    placeholder: '[true|false]',
+    meaning: "for the control plane's own probes, and not for who has the token",
+    fallback: 'false',
+    textAlone: 'true',
+    parse: values.parseSwitch,
+  },
+  ...requestOptionTable,
+} as const satisfies OptionTable;
+
 export const serversUpdateOptionTable = {
   name: { placeholder: '<text>', meaning: 'its new name', fallback: undefined, parse: values.parseText },
   url: { placeholder: '<url>', meaning: 'where it is from now on', fallback: undefined, parse: values.parseText },

@@ -5,6 +5,7 @@ import {
   compositionsUpdateOptionTable,
   requestOptionTable,
   serversAddOptionTable,
+  serversConnectOptionTable,
   serversListOptionTable,
   serversUpdateOptionTable,
 } from './cli-option-table.js';
@@ -27,6 +28,9 @@ export type CliAction =
     }
   | { readonly command: 'whoami' }
   | { readonly command: 'servers show' | 'servers refresh' | 'servers remove'; readonly server: string }
+  | { readonly command: 'servers connect'; readonly server: string; readonly isForProbes: boolean }
+  /** By the name that it had when it was connected. */
+  | { readonly command: 'servers disconnect'; readonly name: string }
   /** Only what is another. */
   | {
       readonly command: 'servers update';
@@ -119,6 +123,12 @@ function readAction(
       const change = { name: second };
       return { values: read(requestOptionTable), action: { command: 'servers update', server: first, change } };
     }
+    case 'servers connect': {
+      const { probes, ...values } = read(serversConnectOptionTable);
+      return { values, action: { command, server: first, isForProbes: probes } };
+    }
+    case 'servers disconnect':
+      return { values: read(requestOptionTable), action: { command, name: first } };
     case 'compositions update': {
       const reader = new OptionReader(compositionsUpdateOptionTable, words, environment);
       if (!CHANGES_OF_COMPOSITION.some((name) => reader.isGiven(name))) {

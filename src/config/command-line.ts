@@ -13,6 +13,7 @@ import {
   explainOptionTable,
   requestOptionTable,
   serversAddOptionTable,
+  serversConnectOptionTable,
   serversListOptionTable,
   serversUpdateOptionTable,
   sessionsOptionTable,
@@ -70,6 +71,16 @@ export const commands = {
     operands: ['server', 'name'],
   },
   'servers remove': { summary: 'remove a server from the registry', options: requestOptionTable, operands: ['server'] },
+  'servers connect': {
+    summary: 'print the address at which a browser gives the consent that a server wants',
+    options: serversConnectOptionTable,
+    operands: ['server'],
+  },
+  'servers disconnect': {
+    summary: 'forget what you have granted at a server',
+    options: requestOptionTable,
+    operands: ['name'],
+  },
   'compositions list': { summary: 'list the compositions', options: requestOptionTable },
   'compositions create': {
     summary: 'compose a virtual server of tools of registered servers',

@@ -34,6 +34,9 @@ t.test('each command with what it asks for', async (t) => {
     ],
     ['servers show n', { command: 'servers show', server: 'n' }],
     ['servers refresh n', { command: 'servers refresh', server: 'n' }],
+    ['servers connect n', { command: 'servers connect', server: 'n', isForProbes: false }],
+    ['servers connect n --probes', { command: 'servers connect', server: 'n', isForProbes: true }],
+    ['servers disconnect n', { command: 'servers disconnect', name: 'n' }],
     ['servers remove n', { command: 'servers remove', server: 'n' }],
     ['servers update n --name m', { command: 'servers update', server: 'n', change: { name: 'm' } }],
     [

@@ -36,7 +36,9 @@ t.teardown(async () => {
 
 /** A backend and its authorization server in one, which says what the test wants. */
 const said: Record<string, unknown> = {};
-const answered = { registrations: 0 };
+const answered = { registrations: 0, elsewhere: 0 };
+/** Of its 401. */
+let challenge = '';
 const server = createServer((request, response) => answer(request, response));
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 t.teardown(async () => {
@@ -60,7 +62,8 @@ function answer({ url = '', method }: IncomingMessage, response: ServerResponse)
       token_endpoint_auth_methods_supported: ['none'],
       ...said,
     });
-  else if (method === 'POST') response.writeHead(401).end();
+  else if (url.startsWith('/elsewhere')) answered.elsewhere += 1;
+  else if (method === 'POST') response.writeHead(401, challenge === '' ? {} : { 'www-authenticate': challenge }).end();
   else response.writeHead(404).end();
 }
 
@@ -175,6 +178,11 @@ t.test('of what servers say so much is read, and what is not right is not believ
   t.match(await wordsFor({ authorization_endpoint: 'javascript:alert(1)' }), /^502 .*not http or https/);
   t.match(await wordsFor({ token_endpoint: 'http://169.254.169.254/token' }), /^502 .*not allowed/);
   t.match(await wordsFor({ authorization_endpoint: 7 }), /^502 .*does not say where/);
+  const elsewhere = origin.replace('127.0.0.1', 'localhost');
+  challenge = `Bearer resource_metadata="${elsewhere}/elsewhere", scope="one two"`;
+  t.equal((await connect.preview('b', ticket('frank'))).scope, 'one two', 'what the challenge says is asked for');
+  t.equal(answered.elsewhere, 0, 'nobody else is asked in the backend’s name');
+  challenge = '';
   t.match(await faultOf(connectIn('tls-only').preview('b', ticket('frank'))), /^502 .*--upstream-connection-mode/);
 });
 

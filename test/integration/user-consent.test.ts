@@ -2,9 +2,11 @@
 // there. Two users with grants of their own are at one backend under load, while tokens expire and are revoked and refresh tokens are
 // good once; the backend verifies each token, and compares whose it is.
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
@@ -16,7 +18,15 @@ import { writeConfig } from '../support/config-writer.js';
 import { ConsentBrowser, ticketIn } from '../support/consent-browser.js';
 import { startConsentServer } from '../support/consent-server.js';
 import { findFreePort } from '../support/free-port.js';
-import { startGateway, startProgram, storeOptionWords, verifyWith, type Gateway } from '../support/gateway.js';
+import {
+  childEnvironment,
+  programPath,
+  startGateway,
+  startProgram,
+  storeOptionWords,
+  verifyWith,
+  type Gateway,
+} from '../support/gateway.js';
 import { createKeyPair } from '../support/keys.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 import { INITIALIZE_PARAMS, McpCaller, rpc, type McpSession, type RpcMessage } from '../support/mcp-caller.js';
@@ -366,12 +376,19 @@ t.test('on the embedded store', async (t) => {
     const { url: probes } = await post('/servers/wanting/connect', { probes: true });
     t.match((await new ConsentBrowser('machine-there').connect(String(probes))).text, /Connected wanting/);
     t.match(await post('/servers/wanting/refresh', {}), { status: 'active', toolsAdded: 1 });
-    const { url: own } = await post('/servers/wanting/connect', {});
-    await new ConsentBrowser('heidi-there').connect(String(own));
+    const run = async (...words: readonly string[]): Promise<string> => {
+      const environment = childEnvironment({ SWITCHYARD_TOKEN: await tokenOf('heidi') });
+      const line = [programPath(), 'servers', ...words, '--control-plane-url', connectUrl];
+      return (await promisify(execFile)(process.execPath, line, { env: environment })).stdout.trim();
+    };
+    await new ConsentBrowser('heidi-there').connect(await run('connect', 'wanting'));
     const aggregate = new McpCaller(connectUrl, '/mcp', await tokenOf('heidi'));
     const session = await aggregate.openSession();
     const answer = await session.call('wanting-who', '{"who":"heidi-there"}');
     t.match(rpc(answer).result, {}, 'the caller’s own, and not the one that probes');
+
+    t.equal(await run('disconnect', 'wanting'), 'Disconnected wanting.');
+    t.match(rpc(await session.call('wanting-who')).error?.message, /open http\S+ in your browser/);
 
     const servers = [{ name: 'wanting', tools: ['who'] }];
     const { id } = await post('/compositions', { name: 'wanted', servers, subjects: ['judy'] });

@@ -227,13 +227,13 @@ export class Connect {
     await retrySwap(async () => grants.replace(key, await records.read({ space: 'records', key }), grant));
     const all = await this.#grantsOf(subject);
     const oldest = all.sort((one, other) => one.grant.grantedAtMs - other.grant.grantedAtMs);
-    for (const { key: old, bytes } of oldest.slice(0, -limits.grantsPerSubjectMax)) await grants.remove(old, bytes);
+    for (const { key: old, bytes } of oldest.slice(0, -grantsMax(subject))) await grants.remove(old, bytes);
   }
 
   async #grantsOf(subject: string) {
     const { records, grants } = this.#options;
     // Those of one who is at the bound, and what others of its consents add meanwhile.
-    const keys = await records.listKeys(grantsOf(subject), '', 2 * limits.grantsPerSubjectMax);
+    const keys = await records.listKeys(grantsOf(subject), '', 2 * grantsMax(subject));
     const values = await records.readMany(keys);
     return keys.flatMap((key, index) => {
       const bytes = values[index];
@@ -266,6 +266,11 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
   'AuthorizationResponseError',
   'WWWAuthenticateChallengeError',
 ]);
+
+/** The empty one is the control plane's own: see `CredentialedProber`. */
+function grantsMax(subject: string): number {
+  return subject === '' ? limits.grantsOfProbesMax : limits.grantsPerSubjectMax;
+}
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url');

@@ -63,9 +63,9 @@ async function resourceMetadata(fetch: ConnectFetch, backend: URL, challenge: st
   const named = parameterIn(challenge, 'resource_metadata');
   const path = backend.pathname === '/' ? '' : backend.pathname;
   const places = [`${backend.origin}${WELL_KNOWN_RESOURCE}${path}`, `${backend.origin}${WELL_KNOWN_RESOURCE}`];
-  if (named !== undefined) places.unshift(named);
+  // What a resource says of itself is where it is itself (RFC 9728, section 3.3): nobody else is asked in its name.
+  if (named !== undefined && URL.canParse(named) && new URL(named).origin === backend.origin) places.unshift(named);
   for (const place of new Set(places)) {
-    if (!URL.canParse(place)) continue;
     const metadata = await fetch.object(new URL(place));
     if (metadata === undefined) continue;
     checkResource(textIn(metadata, 'resource'), backend);

@@ -50,6 +50,8 @@ export const credentialLimits = {
   grantsKnownBytesMax: 32 * MIB,
   /** users' grants of one subject in the store → the one that was granted first is removed, and asked for again when it is needed */
   grantsPerSubjectMax: 64,
+  /** the same of the control plane itself, which probes servers with them → the one that was granted first is removed */
+  grantsOfProbesMax: 1_024,
   /** one process renews a user's grant, while others wait → another one tries */
   grantLeaseMs: 25_000,
   /** between two looks at the store while another process renews a grant → the next look */
