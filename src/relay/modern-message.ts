@@ -4,7 +4,12 @@ import { Buffer } from 'node:buffer';
 import { stringValue } from '../protocol/json-member.js';
 import { readClientMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import { JsonScanner } from '../protocol/json-scanner.js';
-import { CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY } from '../protocol/modern-envelope.js';
+import {
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  LOG_LEVEL_KEY,
+  PROTOCOL_VERSION_KEY,
+} from '../protocol/modern-envelope.js';
 import { limits } from '../shared/limits.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import { withEdits } from './bare-body.js';
@@ -28,20 +33,31 @@ const BRACE = 0x7b;
 
 /**
  * @param outgoing the client's message as it has been changed so far.
- * @returns `undefined` where a large message would have to be changed within what was changed already.
+ * @returns `undefined` where a large message would have to be changed within what was changed already, and where it says itself what is
+ *   put in, in a place where that cannot give way.
  */
 export function modernMessage(
   outgoing: OutgoingMessage,
   message: ClientMessage,
   additions: ModernAdditions,
 ): OutgoingMessage | undefined {
-  if (!overlaps(outgoing, message)) return withEdits(outgoing, editsOf(outgoing.body, message, additions));
+  if (!overlaps(outgoing, message)) return edited(outgoing, outgoing.body, message, additions);
   if (outgoing.body.length > limits.readAtOnceBytesMax) return undefined;
   const { body, leftOut, putIn, ...rest } = outgoing;
   const whole = Buffer.concat(partsOf(body, [{ start: 0, end: 0, ...leftOut, putIn: putIn ?? Buffer.alloc(0) }]));
   const reading = readClientMessage(whole);
   if (typeof reading === 'string' || reading.kind === 'batch') return undefined;
-  return { ...rest, ...withEdits({ body: whole }, editsOf(whole, reading, additions)) };
+  return edited({ ...rest, body: whole }, whole, reading, additions);
+}
+
+function edited(
+  outgoing: OutgoingMessage,
+  body: Buffer,
+  message: ClientMessage,
+  additions: ModernAdditions,
+): OutgoingMessage | undefined {
+  const edits = editsOf(body, message, additions);
+  return edits && withEdits(outgoing, edits);
 }
 
 /** Whether what was changed takes in any of the places that are to be changed. */
@@ -49,14 +65,18 @@ function overlaps({ leftOut }: OutgoingMessage, { metaStart, metaEnd }: ClientMe
   return leftOut !== undefined && metaStart !== -1 && metaStart < leftOut.end && leftOut.start < metaEnd;
 }
 
-function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: ModernAdditions): Edit[] {
-  const { idStart, idEnd, paramsStart, metaStart, metaEnd } = message;
+function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: ModernAdditions): Edit[] | undefined {
+  const { idStart, idEnd, paramsStart, paramsEnd, metaStart, metaEnd } = message;
   const edits: Edit[] = round === undefined ? [] : [{ start: idStart, end: idEnd, putIn: round.id }];
   if (paramsStart === -1) return [...edits, at(idEnd, PARAMS, envelope, CLOSE_BOTH)];
+  if (bringsRound(body.subarray(paramsStart, paramsEnd))) return undefined;
   const first: Buffer[] = round === undefined ? [] : [round.members];
   if (metaStart === -1) first.push(...(first.length === 0 ? [] : [COMMA]), META, envelope, CLOSE);
-  else if (body[metaStart] === BRACE) edits.push(inMeta(body, metaStart, metaEnd, envelope));
-  else edits.push({ start: metaStart, end: metaEnd, putIn: Buffer.concat([OPEN, envelope, CLOSE]) });
+  else if (body[metaStart] === BRACE) {
+    const edit = inMeta(body, metaStart, metaEnd, envelope);
+    if (edit === undefined) return undefined;
+    edits.push(edit);
+  } else edits.push({ start: metaStart, end: metaEnd, putIn: Buffer.concat([OPEN, envelope, CLOSE]) });
   if (first.length > 0) {
     if (!isEmpty(body, paramsStart)) first.push(COMMA);
     edits.push(at(paramsStart + 1, ...first));
@@ -64,11 +84,15 @@ function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: Mode
   return edits;
 }
 
-/** What the client says there of what the envelope says gives way: nobody could tell which of the two counts. */
-function inMeta(body: Buffer, start: number, end: number, envelope: Buffer): Edit {
+/**
+ * What the client says there of what the envelope says gives way, written with escapes or without: nobody could tell which of the two
+ * counts. `undefined` where it may say so in more than is read at once.
+ */
+function inMeta(body: Buffer, start: number, end: number, envelope: Buffer): Edit | undefined {
   const meta = body.subarray(start, end);
-  if (!meta.includes(ENVELOPE_PREFIX) || meta.length > limits.readAtOnceBytesMax || !scanner.scan(meta, 1))
+  if (!meta.includes(ENVELOPE_PREFIX) && !meta.includes(BACKSLASH))
     return at(start + 1, envelope, ...(isEmpty(body, start) ? [] : [COMMA]));
+  if (meta.length > limits.readAtOnceBytesMax || !scanner.scan(meta, 1)) return undefined;
   const members: Buffer[] = [OPEN, envelope];
   const past = scanner.next(0);
   for (let node = 1; node < past; node = scanner.next(node)) {
@@ -80,7 +104,25 @@ function inMeta(body: Buffer, start: number, end: number, envelope: Buffer): Edi
 }
 
 const ENVELOPE_PREFIX = 'io.modelcontextprotocol/';
-const ENVELOPE_KEYS: ReadonlySet<string> = new Set([CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY]);
+/** Whether the client says itself what only the gateway may, which keeps the rounds of a client with a session. */
+function bringsRound(params: Buffer): boolean {
+  const isNamed = params.includes('"requestState"') || params.includes('"inputResponses"');
+  if (!isNamed && !params.includes(BACKSLASH)) return false;
+  if (params.length > limits.readAtOnceBytesMax || !scanner.scan(params, 1)) return isNamed;
+  const past = scanner.next(0);
+  for (let node = 1; node < past; node = scanner.next(node))
+    if (ROUND_KEYS.has(stringValue(params, scanner.keyStart(node) - 1, scanner.keyEnd(node) + 1))) return true;
+  return false;
+}
+
+const BACKSLASH = 0x5c;
+const ROUND_KEYS: ReadonlySet<string> = new Set(['requestState', 'inputResponses']);
+const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  LOG_LEVEL_KEY,
+  PROTOCOL_VERSION_KEY,
+]);
 const scanner = new JsonScanner();
 
 function at(place: number, ...parts: readonly Buffer[]): Edit {

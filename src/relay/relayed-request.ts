@@ -37,9 +37,9 @@ import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
 
 const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client is gone' };
-const TOO_LARGE: RpcError = {
+const NOT_CHANGED: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The request is too large to be changed for a backend of MCP 2026-07-28: put _meta first',
+  message: 'The request cannot be changed for its backend: put _meta first; no requestState, inputResponses',
 };
 const JSON_ALONE: RpcError = {
   code: rpcCodes.internalError,
@@ -352,7 +352,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     this.#sentIn = upstream.record;
     if (this.#exchange.watcher !== undefined) this.#sentAtMs = performance.now();
     const outgoing = this.#outgoing();
-    if (outgoing === undefined) return this.#refuse(TOO_LARGE);
+    if (outgoing === undefined) return this.#refuse(NOT_CHANGED);
     this.#request = upstream.request(outgoing, this.#sentId, metadata, idleTimeoutMs, true, this);
     this.#unheard?.onSent(this.#request);
     // In the upstream session in which it goes out now: what was asked in one before is no excuse.

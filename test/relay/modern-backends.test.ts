@@ -310,6 +310,14 @@ t.test('nothing of a call is changed but its name and its envelope', async (t) =
       '{"name":"one-x","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"other"},"a":1.0}}',
       `{"name":"x","_meta":{${meta('')},"a":1.0}}`,
     ],
+    [
+      '{"name":"one-x","_meta":{"a":1.0,"io.modelcontextprotocol\\u002fclientInfo":{"name":"other"}}}',
+      `{"name":"x","_meta":{${meta('')},"a":1.0}}`,
+    ],
+    [
+      '{"name":"one-x","arguments":{"requestState":"\\n"}}',
+      `{"_meta":{${meta('')}},"name":"x","arguments":{"requestState":"\\n"}}`,
+    ],
   ];
   for (const [params, sent] of forms) {
     const body = `{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":${params}}`;
@@ -324,6 +332,25 @@ t.test('nothing of a call is changed but its name and its envelope', async (t) =
   await answerOf(caller.post('logging/setLevel', { level: 'debug' }, 9));
   t.match((await caller.call('one-x')).result, { content: [] });
   t.ok(backend.requests.at(-1)?.text.includes(`"_meta":{${meta(level)}}`), 'the level goes along');
+});
+
+t.test('what the gateway says for a session cannot be said twice', async (t) => {
+  const backend = await rawModern(t, () => ({ content: [], resultType: 'complete' }));
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open();
+  const count = backend.requests.length;
+  const long = 'x'.repeat(limits.readAtOnceBytesMax);
+  const forms = [
+    '{"name":"one-x","requestState":"s"}',
+    '{"name":"one-x","input\\u0052esponses":{}}',
+    `{"name":"one-x","_meta":{"long":"${long}","io.modelcontextprotocol/clientInfo":{"name":"other"}}}`,
+  ];
+  for (const params of forms) {
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`);
+    const { error } = await answerOf(caller.request({ body }));
+    t.match(error, { code: -32603, message: /put _meta first; no requestState/ }, params.slice(0, 60));
+  }
+  t.equal(backend.requests.length, count, 'the backend has got none of them');
 });
 
 t.test('a name that no head can have is written in base64', async (t) => {

@@ -12,12 +12,13 @@ export class HeldAnswer implements Exchange {
   onDone: Exchange['onDone'] = undefined;
   watcher: Exchange['watcher'] = undefined;
   readonly #onAnswer: (status: number, message: Buffer | undefined) => void;
+  #isTold = false;
   /** Of an answer that is given in parts; `undefined` when it is too large. */
   #parts: Buffer[] | undefined = undefined;
 
   /**
    * @param request that the call came with.
-   * @param onAnswer given the whole message, `undefined` when it is too large to be kept.
+   * @param onAnswer called once, with the whole message; `undefined` when it is too large to be kept, or was broken off.
    * @param isAborted false where the answer is all that anybody waits for.
    */
   constructor(
@@ -32,13 +33,13 @@ export class HeldAnswer implements Exchange {
 
   respond(status: number, _contentType: string, body: Uint8Array | string): void {
     const message = Buffer.from(body as Uint8Array);
-    this.#onAnswer(status, message.length > limits.heldAnswerBytesMax ? undefined : message);
+    this.#tell(status, message.length > limits.heldAnswerBytesMax ? undefined : message);
   }
 
   openStream(): void {}
 
   openBody(_contentType: BodyType, bodyBytes: number): void {
-    if (bodyBytes > limits.heldAnswerBytesMax) this.#onAnswer(200, undefined);
+    if (bodyBytes > limits.heldAnswerBytesMax) this.#tell(200, undefined);
     else this.#parts = [];
   }
 
@@ -49,11 +50,21 @@ export class HeldAnswer implements Exchange {
 
   end(last?: Uint8Array): void {
     if (last !== undefined) this.write(last);
-    if (this.#parts !== undefined) this.#onAnswer(200, Buffer.concat(this.#parts));
-    this.#parts = undefined;
+    this.#tell(200, this.#parts && Buffer.concat(this.#parts));
   }
 
-  reset(): void {}
+  /** There will be no answer, or no more of it: whoever waits for it waits no longer. */
+  reset(): void {
+    this.#tell(502, undefined);
+  }
+
+  #tell(status: number, message: Buffer | undefined): void {
+    this.#parts = undefined;
+    if (this.#isTold) return;
+    this.#isTold = true;
+    this.#onAnswer(status, message);
+  }
+
   onRead(): void {}
   makeRoom(): 'room' {
     return 'room';

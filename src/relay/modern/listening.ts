@@ -130,6 +130,7 @@ export class Listening extends RequestInFlight {
     const message = readClientMessage(body);
     const silent = new HeldAnswer({ ...exchange.request, body }, onAnswer, false);
     if (typeof message === 'object' && message.kind === 'request') dispatcher.request(caller, session, silent, message);
+    else done(false);
   }
 
   #onProgress(): void {

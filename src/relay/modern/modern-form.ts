@@ -25,7 +25,7 @@ import { headersHash } from './headers-hash.js';
 import { argumentsHash } from './request-state.js';
 import { logSeverityIn } from './envelope-check.js';
 import { capabilityMissing, modernError, statusOf, statusOfBackends } from './modern-errors.js';
-import { listDress, modernErrorEdit, resultEdit } from './modern-results.js';
+import { listDress, modernErrorEdit, resultEdits } from './modern-results.js';
 
 /** Those whose answer may be that input is required (M22). */
 const HOLDABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
@@ -198,7 +198,8 @@ export class ModernForm implements RequestForm, AskedAside {
 
   answerEdits(bytes: Buffer, message: BackendMessage, { isModern }: UpstreamSession): readonly Edit[] {
     if (isModern) return NO_EDITS;
-    const edit = message.isError ? modernErrorEdit(bytes, message) : resultEdit(bytes, message, this.#message.method);
+    if (!message.isError) return resultEdits(bytes, message, this.#message.method);
+    const edit = modernErrorEdit(bytes, message);
     return edit === undefined ? NO_EDITS : [edit];
   }
 

@@ -35,17 +35,40 @@ const END_BRACE = 0x7d;
 
 const scanner = new JsonScanner();
 
-/** What a legacy backend's result lacks (M18, M19), before all that it has. */
-export function resultEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): Edit | undefined {
-  if (bytes[bodyStart] !== BRACE) return undefined;
+/**
+ * What a legacy backend's result lacks (M18, M19), before all that it has. And what it says under a name that means nothing in its
+ * revision: its results are complete, whatever else it calls them there, because nobody there waits for a retry.
+ */
+export function resultEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): Edit[] {
+  if (bytes[bodyStart] !== BRACE) return [];
   const result = bytes.subarray(bodyStart, bodyEnd);
   const missing: string[] = [];
   for (const [name, member] of method === 'resources/read' ? MEMBERS_OF_READ : ALWAYS_THERE)
     if (!mayHaveMember(result, name)) missing.push(member);
-  if (missing.length === 0) return undefined;
+  const edits = otherTypes(result, bodyStart);
+  if (missing.length === 0) return edits;
   const start = bodyStart + 1;
-  return { start, end: start, putIn: Buffer.from(missing.join() + (isEmpty(result) ? '' : ',')) };
+  return [{ start, end: start, putIn: Buffer.from(missing.join() + (isEmpty(result) ? '' : ',')) }, ...edits];
 }
+
+/** In place of each type that is not the usual one, and is a word. What is too large to be read is left as it is. */
+function otherTypes(result: Buffer, bodyStart: number): Edit[] {
+  if (result.length > limits.readAtOnceBytesMax || !result.includes(RESULT_TYPE_KEY) || !scanner.scan(result, 1))
+    return [];
+  const edits: Edit[] = [];
+  const past = scanner.next(0);
+  for (let node = 1; node < past; node = scanner.next(node)) {
+    const [start, end] = [scanner.start(node), scanner.end(node)];
+    if (!result.subarray(scanner.keyStart(node), scanner.keyEnd(node)).equals(RESULT_TYPE_NAME)) continue;
+    if (scanner.kind(node) === jsonKind.string && !result.subarray(start, end).equals(COMPLETE))
+      edits.push({ start: bodyStart + start, end: bodyStart + end, putIn: COMPLETE });
+  }
+  return edits;
+}
+
+const RESULT_TYPE_KEY = '"resultType"';
+const RESULT_TYPE_NAME = Buffer.from('resultType');
+const COMPLETE = Buffer.from('"complete"');
 
 /** What is said in a code of before, in that of now (M27). */
 export function modernErrorEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage): Edit | undefined {

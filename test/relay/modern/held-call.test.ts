@@ -5,6 +5,7 @@ import { readClientMessage, type ClientMessage } from '../../../src/protocol/jso
 import type { Exchange, ExchangeRequest } from '../../../src/relay/exchange.js';
 import { argumentsIn } from '../../../src/relay/modern/call-arguments.js';
 import { answer, type RpcError } from '../../../src/relay/answers.js';
+import { HeldAnswer } from '../../../src/relay/modern/held-answer.js';
 import type { HeldCall } from '../../../src/relay/modern/held-call.js';
 import { HeldCalls } from '../../../src/relay/modern/held-calls.js';
 import { argumentsHash } from '../../../src/relay/modern/request-state.js';
@@ -307,4 +308,38 @@ t.test('a retry goes to the worker that holds the call', async (t) => {
   t.match(lost && answerOf(lost), { error: { code: -32602 } }, 'or was started again');
   t.ok(one.retry(retryOf(4, requestState, { 1: {} })));
   t.equal(one.passed.length, 1);
+});
+
+t.test('who waits for an answer that nobody hears is told once, however it ends', (t) => {
+  const { request } = new RecordedExchange();
+  const rows: readonly (readonly [string, (exchange: HeldAnswer) => void, readonly [number, string | undefined]])[] = [
+    ['broken off', (exchange) => exchange.reset(), [502, undefined]],
+    [
+      'in parts',
+      (exchange) => (
+        exchange.openBody('application/json', 2),
+        exchange.write(Buffer.from('{')),
+        exchange.end(Buffer.from('}')),
+        exchange.reset()
+      ),
+      [200, '{}'],
+    ],
+    [
+      'broken off in parts',
+      (exchange) => (exchange.openBody('application/json', 2), exchange.reset(), exchange.end()),
+      [502, undefined],
+    ],
+    ['a stream', (exchange) => (exchange.openStream(), exchange.end()), [200, undefined]],
+    [
+      'too large',
+      (exchange) => (exchange.openBody('application/json', limits.heldAnswerBytesMax + 1), exchange.end()),
+      [200, undefined],
+    ],
+  ];
+  for (const [name, play, told] of rows) {
+    const heard: unknown[] = [];
+    play(new HeldAnswer(request, (status, message) => heard.push([status, message?.toString()])));
+    t.same(heard, [told], name);
+  }
+  t.end();
 });

@@ -5,6 +5,7 @@ import { backendFor } from '../../support/deployment.js';
 import { eraOfMessage, wantedBy } from '../../../src/relay/era.js';
 import { NO_MIRROR } from '../../../src/relay/exchange.js';
 import { readEvents } from '../../support/event-stream.js';
+import { JsonText } from '../../support/json-text.js';
 import { modernBackendFor, RefusedWith } from '../../support/modern-backend.js';
 import { until } from '../../support/until.js';
 import { answerOf, WiredRelay, type RpcAnswer } from '../wired-relay.js';
@@ -278,6 +279,27 @@ t.test('codes and members of before are put into those of now', async (t) => {
   );
   t.notOk(/resultType.*resultType/.test(texts[1] ?? ''), 'not twice');
   t.match(JSON.parse(texts[3] ?? ''), { error: { code: -32602, message: 'no -32002', data: { uri: 'u' } } });
+});
+
+t.test('a backend of before cannot ask for a retry by what it calls its result', async (t) => {
+  const types = [
+    '"input_required"',
+    ' "complete"',
+    '"input\\u005frequired"',
+    '"input_required","resultType":"partial"',
+  ];
+  const backend = await backendFor(t, {
+    tools: ['echo'],
+    onCall: ({ argumentsText }) => {
+      const { type } = JSON.parse(argumentsText ?? '{}') as { type: string };
+      return new JsonText(`{"requestState":"s","resultType":${type},"structuredContent":{"resultType":"mine"}}`);
+    },
+  });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  for (const type of types) {
+    const answer = await answerOf(post(caller, 'tools/call', { params: { name: 'b-echo', arguments: { type } } }));
+    t.match(answer, { result: { resultType: 'complete', structuredContent: { resultType: 'mine' } } }, type);
+  }
 });
 
 t.test('what was read may not be kept, unless its backend says otherwise', async (t) => {
