@@ -42,11 +42,16 @@ export class ControlPlaneConnection {
   /**
    * Changes what is there, and only if nobody else has meanwhile.
    * @param change makes what is sent of what was read.
+   * @param query of the change.
    * @returns what it has become. Throws a CliFault.
    */
-  async update(path: string, change: (thing: Readonly<Record<string, unknown>>) => object): Promise<unknown> {
+  async update(
+    path: string,
+    change: (thing: Readonly<Record<string, unknown>>) => object,
+    query = '',
+  ): Promise<unknown> {
     const { answer, tag } = await this.#exchange('GET', path);
-    return (await this.#exchange('PUT', path, change(Object(answer) as Record<string, unknown>), tag)).answer;
+    return (await this.#exchange('PUT', path + query, change(Object(answer) as Record<string, unknown>), tag)).answer;
   }
 
   /** @returns the items of all pages of a list. Throws a CliFault. */

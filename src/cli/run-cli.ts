@@ -79,18 +79,20 @@ async function perform(action: CliAction, connection: ControlPlaneConnection, te
       return { answer, text: compositionsView(answer, terminal) };
     }
     case 'compositions create': {
-      const { name, description, servers, subjects, team } = action;
+      const { name, description, servers, subjects, team, isForced } = action;
       const body = { name, description, servers, subjects, team };
-      const answer = await connection.request('POST', '/compositions', body);
+      const answer = await connection.request('POST', `/compositions${forceQuery(isForced)}`, body);
       return { answer, text: compositionView(answer) };
     }
     case 'compositions update': {
-      const { composition, change, servers } = action;
-      const answer = await connection.update(pathOf('compositions', composition), (said) => ({
+      const { composition, change, servers, isForced } = action;
+      const path = pathOf('compositions', composition);
+      const update = (said: Readonly<Record<string, unknown>>): object => ({
         name: said['name'],
         servers: servers === undefined ? saidOfServers(said['servers']) : withTools(said['servers'], servers),
         ...change,
-      }));
+      });
+      const answer = await connection.update(path, update, forceQuery(isForced));
       return { answer, text: compositionView(answer) };
     }
     case 'compositions show': {
@@ -111,6 +113,10 @@ async function refresh(server: string, connection: ControlPlaneConnection): Prom
   });
   const { text, isRead } = refreshView(answer);
   return { answer, text, exitStatus: isRead ? exitStatus.ok : exitStatus.serverUnread };
+}
+
+function forceQuery(isForced: boolean): string {
+  return isForced ? '?force=true' : '';
 }
 
 function queryOf({ tags, status }: Extract<CliAction, { command: 'servers list' }>): string {

@@ -43,6 +43,16 @@ const transportOptions = {
   },
 } as const satisfies OptionTable;
 
+const forceOptions = {
+  force: {
+    placeholder: '[true|false]',
+    meaning: 'name tools all the same that their server does not have',
+    fallback: 'false',
+    textAlone: 'true',
+    parse: values.parseSwitch,
+  },
+} as const satisfies OptionTable;
+
 const teamOptions = {
   team: {
     placeholder: '<team>',
@@ -120,12 +130,14 @@ export const compositionsUpdateOptionTable = {
   },
   ...descriptionOptions,
   ...teamOptions,
+  ...forceOptions,
   ...requestOptionTable,
 } as const satisfies OptionTable;
 
 export const compositionsCreateOptionTable = {
   ...descriptionOptions,
   ...teamOptions,
+  ...forceOptions,
   subjects: {
     placeholder: '<list>',
     meaning: 'comma-separated subjects of tokens: who may use it',

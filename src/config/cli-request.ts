@@ -43,6 +43,7 @@ export type CliAction =
       readonly change: Readonly<Record<string, unknown>>;
       /** `undefined`: those that it has. */
       readonly servers: readonly { readonly name: string; readonly tools: readonly string[] }[] | undefined;
+      readonly isForced: boolean;
     }
   | { readonly command: 'compositions list' }
   | {
@@ -52,6 +53,8 @@ export type CliAction =
       readonly servers: readonly { readonly name: string; readonly tools: readonly string[] }[];
       /** `undefined`: the token's own. */
       readonly subjects: readonly string[] | undefined;
+      /** Tools that their server does not have may be named. */
+      readonly isForced: boolean;
       readonly team?: string | null;
     }
   | { readonly command: 'compositions show' | 'compositions delete'; readonly composition: string };
@@ -137,15 +140,18 @@ function readAction(
       const named = reader.value('tools');
       const grouped = named && groupTools(named);
       for (const fault of grouped?.faults ?? []) reader.fault('tools', fault);
-      const { name, description, tools: _tools, subjects, team: _team, ...values } = reader.finish();
+      const { name, description, tools: _tools, subjects, team: _team, force, ...values } = reader.finish();
       const change = known({ name, description, subjects, ...teamOf(reader.finish()) });
-      return { values, action: { command, composition: first, change, servers: grouped?.servers } };
+      return { values, action: { command, composition: first, change, servers: grouped?.servers, isForced: force } };
     }
     case 'compositions create': {
       const { servers, faults } = groupTools(operands.slice(1));
       const values = read(compositionsCreateOptionTable, faults);
       const { description, subjects } = values;
-      return { values, action: { command, name: first, description, servers, subjects, ...teamOf(values) } };
+      return {
+        values,
+        action: { command, name: first, description, servers, subjects, ...teamOf(values), isForced: values.force },
+      };
     }
     case 'servers show':
     case 'servers refresh':

@@ -60,15 +60,22 @@ t.test('each command with what it asks for', async (t) => {
           { name: 'a', tools: ['x', 'z'] },
           { name: 'b', tools: ['y'] },
         ],
+        isForced: false,
       },
     ],
     [
       'compositions update c --description d',
-      { command: 'compositions update', composition: 'c', change: { description: 'd' }, servers: undefined },
+      {
+        command: 'compositions update',
+        composition: 'c',
+        change: { description: 'd' },
+        servers: undefined,
+        isForced: false,
+      },
     ],
     [
       'compositions update c --team=',
-      { command: 'compositions update', composition: 'c', change: { team: null }, servers: undefined },
+      { command: 'compositions update', composition: 'c', change: { team: null }, servers: undefined, isForced: false },
     ],
     ['servers update n --team pay', { command: 'servers update', server: 'n', change: { team: 'pay' } }],
     ['whoami', { command: 'whoami' }],
@@ -91,6 +98,7 @@ t.test('tools are gathered by server, in order; a tool may have a colon in its n
       { name: 't', tools: ['b'] },
     ],
     subjects: ['x', 'y'],
+    isForced: false,
   });
   t.match(faults('compositions create c s t: :u'), [/^s: is not a tool/, /^t:: is not a tool/, /^:u: is not a tool/]);
 });

@@ -4,7 +4,7 @@ import { CHANGED_MEANWHILE, compositionTag, type ChangeCondition } from '../chan
 import { CompositionFault } from './composition-fault.js';
 import type { StoredComposition } from './composition-storage.js';
 
-export function refuseChanged(composition: StoredComposition, condition: ChangeCondition): void {
+export function refuseChanged(composition: Parameters<typeof compositionTag>[0], condition: ChangeCondition): void {
   if (condition.isMetBy(compositionTag(composition))) return;
   throw new CompositionFault('changed-meanwhile', `The composition ${composition.name} ${CHANGED_MEANWHILE}`);
 }

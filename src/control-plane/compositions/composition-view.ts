@@ -5,7 +5,7 @@ import { RecentMap } from '../../shared/recent-map.js';
 import type { Registry } from '../registry/registry.js';
 import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
 import { isServed, matchServers, type Match } from './composed-backends.js';
-import type { StoredComposition } from './composition-storage.js';
+import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
 import type { ComposedTool, Composition } from './composition.js';
 
 interface KnownTools {
@@ -13,6 +13,13 @@ interface KnownTools {
   readonly digest: string;
   readonly names: ReadonlySet<string>;
   readonly chars: number;
+}
+
+/** Where one stands among a composition's servers. */
+export interface UnknownTool {
+  readonly server: number;
+  readonly place: number;
+  readonly tool: string;
 }
 
 export class CompositionView {
@@ -33,6 +40,18 @@ export class CompositionView {
 
   async describe(compositions: readonly StoredComposition[]): Promise<Composition[]> {
     return Promise.all(compositions.map((composition) => this.#describe(composition)));
+  }
+
+  /** The first tool that its server, which was read, does not have. */
+  async findUnknown(servers: readonly StoredComposedServer[]): Promise<UnknownTool | undefined> {
+    for (const [index, { id, tools }] of servers.entries()) {
+      const server = this.#servers.byId(id);
+      // Of one that was never reached nobody knows what it has.
+      const names = server === undefined || server.lastSeen === null ? undefined : await this.#toolNames(server);
+      const place = names === undefined ? -1 : tools.findIndex((tool) => !names.has(tool));
+      if (place !== -1) return { server: index, place, tool: tools[place]! };
+    }
+    return undefined;
   }
 
   async #describe(composition: StoredComposition): Promise<Composition> {

@@ -49,4 +49,6 @@ export interface CompositionInput {
   readonly subjects?: readonly string[] | undefined;
   /** Absent: the caller's only team for a new composition, unchanged for a known one. `null`: none. */
   readonly team?: string | null | undefined;
+  /** Tools that their server does not have may be named. */
+  readonly isForced?: boolean | undefined;
 }

@@ -129,6 +129,7 @@ export class Compositions {
     const now = new Date().toISOString();
     const id = randomBytes(16).toString('hex');
     const servers = await this.#resolve(checked.servers, []);
+    if (input.isForced !== true) await this.#refuseUnknownTools(servers, []);
     const ownership = ownershipOfNew(caller, team);
     const said = { ...checked, description, servers, subjects, maker: callerSubject, ...ownership };
     const composition = await this.#measured({ id, ...said, createdAt: now, updatedAt: now });
@@ -163,6 +164,7 @@ export class Compositions {
       refuseGivenAway(caller, team, before);
       refuseChanged(snapshot.composition, condition);
       const servers = await this.#resolve(checked.servers, known.servers);
+      if (input.isForced !== true) await this.#refuseUnknownTools(servers, known.servers);
       const { subjects = known.subjects, description = known.description } = checked;
       const ownership = ownershipAfter(snapshot.composition, team);
       const said = { ...checked, description, servers, subjects, maker: callerSubject, ...ownership };
@@ -284,6 +286,25 @@ export class Compositions {
       resolved.push({ id: server.id, name: server.name, ...given });
     }
     return resolved;
+  }
+
+  /** @param known what it has named so far may have gone meanwhile. */
+  async #refuseUnknownTools(
+    servers: readonly StoredComposedServer[],
+    known: readonly StoredComposedServer[],
+  ): Promise<void> {
+    await this.#directory.sync();
+    const named = new Map(known.map(({ id, tools }) => [id, new Set(tools)]));
+    const added = servers.map((server) => {
+      const before = named.get(server.id);
+      return before === undefined ? server : { ...server, tools: server.tools.filter((tool) => !before.has(tool)) };
+    });
+    const unknown = await this.#view.findUnknown(added);
+    if (unknown === undefined) return;
+    const { name, tools } = servers[unknown.server]!;
+    const place = tools.indexOf(unknown.tool);
+    const advice = 'correct it, refresh the server, or say force=true (--force) to name it all the same';
+    refuse(`servers.${unknown.server}.tools.${place}`, `is no tool that ${name} has: ${advice}`);
   }
 
   /** @param published subjects to whom it is published as it was: if that went wrong, this is not the place to say so. */

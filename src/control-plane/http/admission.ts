@@ -19,7 +19,7 @@ import { Refused } from './answered-error.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { roleRefusal } from './role-refusal.js';
 
-const METHODS = 'GET, POST, PUT, DELETE, OPTIONS';
+const METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
 
 export interface Known {
   readonly subject: string;

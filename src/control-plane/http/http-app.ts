@@ -25,6 +25,7 @@ import './fastify-types.js';
 import { logAccess } from './access-log.js';
 import { keepRoom } from './connection-room.js';
 import { compileValidators } from './mount.js';
+import { mountPatches } from './merge-patch.js';
 import type { Operation } from './operation.js';
 import { operations } from './operations.js';
 import type { RateLimiter } from './rate-limiter.js';
@@ -35,6 +36,7 @@ import { mountConsoleRoutes } from './routes/console-routes.js';
 import { mountDocumentationRoutes } from './routes/documentation-routes.js';
 import { mountMetadataRoutes } from './routes/metadata-routes.js';
 import { mountMcpRoutes, type ServedMcp } from './routes/mcp-routes.js';
+import { mountCompositionPatch, mountServerPatch } from './routes/patch-routes.js';
 import { mountServerRoutes, type ServedRegistry } from './routes/server-routes.js';
 import { mountStatusRoutes, type StatusParts } from './routes/status-routes.js';
 import { readJsonBodies } from './json-body.js';
@@ -97,6 +99,10 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   mountServerRoutes(app, parts.registry, parts.publicationWaitMs);
   mountCompositionRoutes(app, parts.compositions, parts.publicationWaitMs);
   await mountConnectRoutes(app, parts.connect, parts.registry);
+  await mountPatches(app, (scope) => {
+    mountServerPatch(scope, parts.registry, parts.publicationWaitMs);
+    mountCompositionPatch(scope, parts.compositions, parts.publicationWaitMs);
+  });
   mountDocumentationRoutes(app);
   mountConsoleRoutes(app, parts.console);
   mountMetadataRoutes(app, admission);

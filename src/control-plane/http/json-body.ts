@@ -8,7 +8,7 @@ import { Refused } from './answered-error.js';
 type Done = (error: Error | null, body?: unknown) => void;
 
 /** JSON alone; no body at all is fine where none is asked for, whatever its type. */
-export function readJsonBodies(app: FastifyInstance): void {
+export function readJsonBodies(app: FastifyInstance, mediaType = 'application/json'): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const parseNow = (request: FastifyRequest, body: Buffer, done: Done): void => {
@@ -22,7 +22,7 @@ export function readJsonBodies(app: FastifyInstance): void {
     void parse(request, text, done);
   };
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+  app.addContentTypeParser(mediaType, { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     if (body.length === 0) done(null, undefined);
     else if (body.length <= limits.readAtOnceBytesMax) parseNow(request, body, done);
     else parseLarge(request.subject, body, done, () => parseNow(request, body, done));

@@ -71,7 +71,7 @@ export function createOpenApiDocument(): OpenApiDocument {
 }
 
 function describeOperation(operation: Operation): Record<string, unknown> {
-  const { id, tag, summary, description, isOpen, body } = operation;
+  const { id, tag, summary, description, isOpen, body, bodyType = 'application/json' } = operation;
   const parameters = describeParameters(operation);
   return {
     operationId: id,
@@ -82,7 +82,7 @@ function describeOperation(operation: Operation): Record<string, unknown> {
     ...(body === undefined
       ? {}
       : {
-          requestBody: { required: true, content: describeContents([{ mediaType: 'application/json', schema: body }]) },
+          requestBody: { required: true, content: describeContents([{ mediaType: bodyType, schema: body }]) },
         }),
     responses: describeResponses(operation),
     // Of a scheme that is not OAuth's, these are the roles.

@@ -85,3 +85,17 @@ export const resourceMetadata = {
   answers: [json(200, 'The resource and its authorization servers.', 'ResourceMetadata')],
   refusals: [404],
 } as const;
+
+export const forceQuery = {
+  force: { type: 'boolean', description: 'Whether tools that their server does not have may be named all the same.' },
+};
+
+export const serverChanged = [
+  { ...json(200, 'The changed server.', 'Server'), headers: tagged },
+  changedUnpublished('Server', tagged),
+] as const;
+export const compositionChanged = [
+  { ...json(200, 'The changed composition is published.', 'Composition'), headers: tagged },
+  changedUnpublished('Composition', tagged),
+] as const;
+export const changeRefusals = [404, 409, 412, 422] as const;

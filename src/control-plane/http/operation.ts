@@ -3,13 +3,13 @@
 import type { Role } from '../../shared/roles.js';
 import type { JsonSchema, SchemaName } from './schemas.js';
 
-export type OperationMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type OperationMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Refusals beyond those that any endpoint may give. */
 export type RefusalStatus = 403 | 404 | 409 | 412 | 422 | 503;
 
 export interface Content {
-  readonly mediaType: 'application/json' | 'text/html' | 'text/event-stream';
+  readonly mediaType: 'application/json' | 'application/merge-patch+json' | 'text/html' | 'text/event-stream';
   /** Absent: nothing is said of it. */
   readonly schema?: SchemaName;
   readonly isList?: true;
@@ -44,6 +44,8 @@ export interface Operation {
   /** Headers of the request, by name. */
   readonly headers?: Readonly<Record<string, { readonly isRequired?: true; readonly description: string }>>;
   readonly body?: SchemaName;
+  /** `application/json` unless said. */
+  readonly bodyType?: 'application/merge-patch+json';
   readonly answers: readonly Answer[];
   readonly refusals?: readonly RefusalStatus[];
 }

@@ -1,9 +1,12 @@
-// The endpoint table of the control plane (decisions 3). Who reads this file knows its whole HTTP interface, and which role each
-// part of it takes.
+// The endpoint table of the control plane (decisions 3): its whole HTTP interface, and which role each part of it takes.
 import type { Operation } from './operation.js';
 import {
+  changeRefusals,
+  compositionChanged,
+  serverChanged,
   changedUnpublished,
   conditionHeaders,
+  forceQuery,
   json,
   jsonList,
   located,
@@ -182,8 +185,24 @@ export const operations = {
       'What is left out of description, tags, enabled, auth, curation and team stays as it is. A server with another URL is probed.',
     body: 'ServerInput',
     headers: conditionHeaders,
-    answers: [{ ...json(200, 'The changed server.', 'Server'), headers: tagged }, changedUnpublished('Server', tagged)],
-    refusals: [404, 409, 412, 422],
+    answers: serverChanged,
+    refusals: changeRefusals,
+  },
+  patchServer: {
+    id: 'patchServer',
+    role: 'editor',
+    method: 'PATCH',
+    path: '/servers/{server}',
+    tag: 'servers',
+    isAudited: true,
+    summary: 'Change some of what is said of a server',
+    description:
+      'A JSON merge patch (RFC 7396): what is left out stays, null takes away. Without `If-Match` it is put onto what others have made of the server meanwhile.',
+    body: 'ServerPatch',
+    bodyType: 'application/merge-patch+json',
+    headers: conditionHeaders,
+    answers: serverChanged,
+    refusals: changeRefusals,
   },
   removeServer: {
     id: 'removeServer',
@@ -308,7 +327,8 @@ export const operations = {
     isAudited: true,
     summary: 'Compose a virtual server of tools of registered servers',
     description:
-      'The dataplane serves it to its subjects from their next request on. Tools that a server does not have, or not yet, may be named: they are told in `missingTools`, and served once they are there. Patterns such as `*` are refused.',
+      'The dataplane serves it to its subjects from their next request on. Tools that a server does not have are refused unless `force` says that they may be named; of a server that was never reached nobody knows. Those that are not there are told in `missingTools`, and served once they are. Patterns such as `*` are refused.',
+    query: forceQuery,
     body: 'CompositionInput',
     answers: [
       { ...json(201, 'The composition is published.', 'Composition'), headers: located },
@@ -335,13 +355,28 @@ export const operations = {
     isAudited: true,
     summary: 'Change a composition',
     description: 'What is left out of description, subjects and team stays as it is.',
+    query: forceQuery,
     body: 'CompositionInput',
     headers: conditionHeaders,
-    answers: [
-      { ...json(200, 'The changed composition is published.', 'Composition'), headers: tagged },
-      changedUnpublished('Composition', tagged),
-    ],
-    refusals: [404, 409, 412, 422],
+    answers: compositionChanged,
+    refusals: changeRefusals,
+  },
+  patchComposition: {
+    id: 'patchComposition',
+    role: 'editor',
+    method: 'PATCH',
+    path: '/compositions/{composition}',
+    tag: 'compositions',
+    isAudited: true,
+    summary: 'Change some of what is said of a composition',
+    description:
+      'A JSON merge patch (RFC 7396): what is left out stays, null takes away, a list takes the place of the list. Without `If-Match` it is put onto what others have made of the composition meanwhile.',
+    query: forceQuery,
+    body: 'CompositionPatch',
+    bodyType: 'application/merge-patch+json',
+    headers: conditionHeaders,
+    answers: compositionChanged,
+    refusals: changeRefusals,
   },
   removeComposition: {
     id: 'removeComposition',

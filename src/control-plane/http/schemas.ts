@@ -43,6 +43,18 @@ function inputOf(
   return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
 }
 
+/** A merge patch of it (RFC 7396): any of its members, or null; what an object of them has is judged when it is put together. */
+function patchOf(input: ObjectSchema): ObjectSchema {
+  const properties = Object.entries(input.properties).map(([name, schema]): [string, JsonSchema] => {
+    if (schema['readOnly'] === true) return [name, schema];
+    const types = [schema['type']].flat().filter((type) => type !== 'null');
+    if (types.includes('object')) return [name, { type: ['null', 'object'], additionalProperties: true }];
+    const choices = schema['enum'] as readonly unknown[] | undefined;
+    return [name, { ...schema, type: ['null', ...types], ...(choices && { enum: [null, ...choices] }) }];
+  });
+  return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false };
+}
+
 /** Keywords that say more than what kind of thing a value is. */
 const BOUNDS: ReadonlySet<string> = new Set(['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems']);
 
@@ -286,9 +298,13 @@ const tool = {
   additionalProperties: true,
 };
 
+const serverInput = inputOf(server, serverSaid, ['name', 'url']);
+const compositionInput = inputOf(composition, compositionSaid, ['name', 'servers']);
+
 export const schemas = {
   Server: server,
-  ServerInput: inputOf(server, serverSaid, ['name', 'url']),
+  ServerInput: serverInput,
+  ServerPatch: patchOf(serverInput),
   ServerPreview: exactly({ server: previewed, tools: { type: 'array', items: tool } }),
   Tool: tool,
   RefreshReport: exactly(
@@ -313,7 +329,8 @@ export const schemas = {
     ['error'],
   ),
   Composition: composition,
-  CompositionInput: inputOf(composition, compositionSaid, ['name', 'servers']),
+  CompositionInput: compositionInput,
+  CompositionPatch: patchOf(compositionInput),
   ConnectionLinkInput: {
     type: 'object',
     properties: {

@@ -29,6 +29,10 @@ export const controlPlaneLimits = {
    * → refused, naming the member
    */
   curationBytesMax: 64 * KIB,
+  /** objects in one another in a merge patch → refused */
+  patchDepthMax: 64,
+  /** times that a patch without `If-Match` is put onto what others have made of the thing meanwhile → refused, as changed meanwhile */
+  patchTriesMax: 10,
   /** health checks of one control plane at once → further servers wait for their turn */
   probesAtOnceMax: 16,
   /** all answers to one probe together → the server counts as failed */

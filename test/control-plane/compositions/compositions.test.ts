@@ -276,6 +276,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
             { name: 'files', tools: ['read', 'burn'] },
             { name: 'mail', tools: ['send'] },
           ],
+          isForced: true,
         },
         'alice',
       );

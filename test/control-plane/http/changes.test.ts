@@ -42,7 +42,8 @@ async function createApp(t: Test): Promise<HttpApp> {
 }
 
 interface Sent {
-  readonly body?: object;
+  readonly body?: unknown;
+  readonly contentType?: string;
   readonly ifMatch?: string;
 }
 
@@ -54,12 +55,18 @@ interface Answer {
 
 function callerOf(app: HttpApp) {
   return async (
-    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     url: string,
-    { body, ifMatch }: Sent = {},
+    {
+      body,
+      ifMatch,
+      contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+    }: Sent = {},
   ): Promise<Answer> => {
     const headers = { authorization, host: 'localhost', ...(ifMatch !== undefined && { 'if-match': ifMatch }) };
-    const answer = await app.inject({ method, url, headers, ...(body !== undefined && { payload: body }) });
+    const typed = body === undefined ? headers : { ...headers, 'content-type': contentType };
+    const payload = body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) };
+    const answer = await app.inject({ method, url, headers: typed, ...payload });
     const json = answer.payload === '' ? {} : answer.json<Record<string, unknown>>();
     return { status: answer.statusCode, etag: String(answer.headers['etag'] ?? ''), json };
   };
@@ -133,4 +140,113 @@ t.test('a look at a server shows what would be registered, and keeps nothing', a
   const silent = await send('POST', '/probes', { body: server });
   t.match(silent, { status: 200, json: { server: { status: 'inactive', lastError: /./ }, tools: [] } });
   t.match(await send('POST', '/probes', { body: { name: 'x', url: 'ftp://x' } }), { status: 422 });
+});
+
+t.test('a merge patch of a server changes what it says, and nothing else', async (t) => {
+  const send = callerOf(await createApp(t));
+  const auth = { type: 'headers', headers: { authorization: { secret: 'one' }, 'x-key': { secret: 'two' } } };
+  const whole = { ...server, description: 'old', tags: ['a', 'b'], enabled: false, auth, curation: { prefix: 'f' } };
+  t.equal((await send('POST', '/servers', { body: whole })).status, 201);
+  const rows: [object, object][] = [
+    [{}, whole],
+    [{ description: 'new' }, { ...whole, description: 'new' }],
+    [
+      { description: null, tags: null, enabled: null },
+      { ...whole, description: '', tags: [], enabled: true },
+    ],
+    [{ tags: ['c'] }, { ...whole, description: '', enabled: true, tags: ['c'] }],
+    [
+      { auth: { headers: { 'x-key': null } } },
+      { tags: ['c'], auth: { type: 'headers', headers: { authorization: { secret: 'one' } } } },
+    ],
+    [
+      { auth: null, curation: null, name: 'Files' },
+      { name: 'Files', auth: undefined, curation: undefined },
+    ],
+  ];
+  for (const [body, after] of rows) {
+    const { status, json, etag } = await send('PATCH', '/servers/files', { body });
+    t.match([status, json], [200, after], JSON.stringify(body));
+    if ('auth' in after) t.strictSame(json['auth'], after.auth, 'exactly');
+    const read = await send('GET', '/servers/files');
+    t.strictSame([read.json, read.etag], [json, etag]);
+  }
+  const read = await send('GET', '/servers/files');
+  t.equal((await send('PATCH', '/servers/files', { body: { tags: ['d'] }, ifMatch: read.etag })).status, 200);
+  const late = await send('PATCH', '/servers/files', { body: { tags: ['e'] }, ifMatch: read.etag });
+  t.match(late, { status: 412, json: { detail: /has been changed since it was read/ } });
+  const nested = `${'{"auth":'.repeat(80)}{}${'}'.repeat(80)}`;
+  const refused: [unknown, number, RegExp, string?][] = [
+    [{ name: null }, 422, /^name is missing$/],
+    [{ url: 7 }, 422, /^url must be/],
+    [{ url: 'ftp://x' }, 422, /^url must be an http/],
+    [{ colour: 'red' }, 422, /^colour is not a known member/],
+    [{ auth: { type: 'headers' } }, 422, /headers/],
+    [[], 422, /^the body must be an object$/],
+    ['7', 422, /^the body must be an object$/],
+    [nested, 422, /nested too deeply/],
+    ['{"name":', 400, /not JSON/],
+    [{ tags: [] }, 415, /send application\/merge-patch\+json/, 'application/json'],
+  ];
+  for (const [body, status, detail, contentType] of refused) {
+    const typed = contentType === undefined ? {} : { contentType };
+    t.match(await send('PATCH', '/servers/files', { body, ...typed }), { status, json: { detail } }, String(detail));
+  }
+  const put = { body: server, contentType: 'application/merge-patch+json' };
+  t.equal((await send('PUT', '/servers/files', put)).status, 415, 'the whole of it is no patch');
+  t.match((await send('GET', '/servers/files')).json, { tags: ['d'] });
+  t.equal((await send('PATCH', '/servers/none', { body: {} })).status, 404);
+  t.equal((await send('PATCH', '/compositions/none', { body: {} })).status, 404);
+});
+
+t.test('of patches at once none is lost', async (t) => {
+  const send = callerOf(await createApp(t));
+  await send('POST', '/servers', { body: server });
+  await send('POST', '/compositions', { body: { name: 'desk', servers: [{ name: 'files', tools: ['read'] }] } });
+  const both = await Promise.all([
+    send('PATCH', '/servers/files', { body: { description: 'one' } }),
+    send('PATCH', '/servers/files', { body: { tags: ['two'] } }),
+    send('PATCH', '/compositions/desk', { body: { description: 'one' } }),
+    send('PATCH', '/compositions/desk', { body: { subjects: ['two'] } }),
+  ]);
+  t.strictSame(
+    both.map(({ status }) => status),
+    [200, 200, 200, 200],
+  );
+  t.match((await send('GET', '/servers/files')).json, { description: 'one', tags: ['two'] });
+  t.match((await send('GET', '/compositions/desk')).json, { description: 'one', subjects: ['two'] });
+  const patch = { servers: [{ name: 'files', tools: ['write'] }], description: null };
+  const desk = await send('PATCH', '/compositions/desk', { body: patch });
+  t.match([desk.status, desk.json], [200, { ...patch, description: '', subjects: ['two'] }], 'a list is another list');
+  t.match(await send('PATCH', '/compositions/desk', { body: { servers: null } }), {
+    status: 422,
+    json: { detail: 'servers is missing' },
+  });
+});
+
+t.test('a tool that its server does not have is refused unless it is forced', async (t) => {
+  const send = callerOf(await createApp(t));
+  const backend = await startDemoBackend({ createMcpServer: createCalculator, answerAs: 'json' });
+  t.teardown(() => backend.close());
+  await send('POST', '/servers', { body: { name: 'sums', url: backend.url } });
+  await send('POST', '/servers', { body: server });
+  const desk = (...tools: string[]) => ({ name: 'desk', servers: [{ name: 'sums', tools }] });
+  const refused = await send('POST', '/compositions', { body: desk('add', 'ad') });
+  t.match([refused.status, refused.json], [422, { detail: /^servers\.0\.tools\.1 is no tool that sums has: .*force/ }]);
+  t.match(await send('POST', '/compositions?force=maybe', { body: desk('ad') }), { status: 422 });
+  const forced = await send('POST', '/compositions?force=true', { body: desk('add', 'ad') });
+  t.match([forced.status, forced.json], [201, { missingTools: [{ server: 'sums', tool: 'ad' }] }]);
+  t.equal(
+    (await send('PUT', '/compositions/desk', { body: desk('ad', 'add') })).status,
+    200,
+    'what it has, it may keep',
+  );
+  const more = desk('ad', 'add', 'noww');
+  t.match(await send('PUT', '/compositions/desk', { body: more }), { status: 422, json: { detail: /tools\.2 is no/ } });
+  t.equal((await send('PATCH', '/compositions/desk', { body: { servers: more.servers } })).status, 422);
+  t.equal((await send('PATCH', '/compositions/desk?force=true', { body: { servers: more.servers } })).status, 200);
+  t.equal((await send('PUT', '/compositions/desk?force=true', { body: desk('x') })).status, 200);
+  // Nobody knows what one has that was never reached.
+  const unread = { name: 'late', servers: [{ name: 'files', tools: ['x'] }] };
+  t.match(await send('POST', '/compositions', { body: unread }), { status: 201 });
 });

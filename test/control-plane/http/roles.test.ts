@@ -94,6 +94,7 @@ const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
   ...{ getResourceMetadata: 'open', getAggregateMetadata: 'open', getCompositionMetadata: 'open', getCaller: 'none' },
   ...{ listServers: 'reader', readServer: 'reader', listTools: 'reader', previewServer: 'editor' },
   ...{ registerServer: 'editor', replaceServer: 'editor', removeServer: 'editor', refreshServer: 'editor' },
+  ...{ patchServer: 'editor', patchComposition: 'editor' },
   ...{ listCompositions: 'reader', readComposition: 'reader', createComposition: 'editor' },
   ...{ replaceComposition: 'editor', removeComposition: 'editor' },
   // Consents are each user's own; of the pages nobody has a token.
@@ -108,16 +109,19 @@ const BODIES: Readonly<Record<string, object>> = {
   ServerInput: { name: 'x', url: 'http://127.0.0.1:1/mcp' },
   ConnectionLinkInput: {},
   CompositionInput: { name: 'x', servers: [{ name: 'x', tools: ['y'] }] },
+  ServerPatch: {},
+  CompositionPatch: {},
 };
 
 for (const [id, needed] of Object.entries(NEEDED)) {
   t.test(`${id} is for ${needed === 'none' ? 'any token' : needed}`, async (t) => {
     const operation = Object.values<Operation>(operations).find((each) => each.id === id)!;
     const gate = await createGate(t, STANDING);
-    const { method, path, body } = operation;
+    const { method, path, body, bodyType } = operation;
     const payload = BODIES[body ?? ''];
     for (const role of ROLES) {
-      const headers = { host: 'localhost', authorization: await bearer('alice', claimsOf(role)) };
+      const typed = payload === undefined ? {} : { 'content-type': bodyType ?? 'application/json' };
+      const headers = { host: 'localhost', authorization: await bearer('alice', claimsOf(role)), ...typed };
       const url = path.replaceAll(/\{\w+\}/g, 'x');
       const answer = await gate.inject({ method, url, headers, ...(payload !== undefined && { payload }) });
       const isEnough = needed === 'open' || ROLES.indexOf(role) >= ROLES.indexOf(needed);
@@ -158,8 +162,10 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
     const { registry, compositions, records } = await setStage(t, await optionsOf(t));
     const app = await createApp(t, { registry, compositions, records }, STANDING);
     const who = (sub: string, claims: Claims) => {
-      return async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, { body }: Sent = {}) => {
-        const headers = { host: 'localhost', authorization: await bearer(sub, claims) };
+      return async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, { body }: Sent = {}) => {
+        const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+        const typed = body === undefined ? {} : { 'content-type': contentType };
+        const headers = { host: 'localhost', authorization: await bearer(sub, claims), ...typed };
         const answer = await app.inject({ method, url, headers, ...(body !== undefined && { payload: body }) });
         const json = answer.payload === '' ? {} : answer.json<Record<string, unknown>>();
         return { status: answer.statusCode, json };
@@ -195,6 +201,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const detail = `The ${noun} mine belongs to the team pay: changing it needs the role admin`;
       const tries = [
         stranger('PUT', path, { body }),
+        stranger('PATCH', path, { body: { description: 'x' } }),
         stranger('DELETE', path),
         ...(noun === 'server' ? [stranger('POST', `${path}/refresh`)] : []),
       ];

@@ -85,6 +85,8 @@ await t.test('on either store', async (t) => {
         'GET /ui',
         'GET /version',
         'GET /whoami',
+        'PATCH /compositions/{composition}',
+        'PATCH /servers/{server}',
         'POST /compositions',
         'POST /connect/{server}',
         'POST /mcp',

@@ -14,3 +14,8 @@ export function tellUnpublished(reply: FastifyReply, { left }: PublicationWait):
 export function conditionOf({ headers }: FastifyRequest): ChangeCondition {
   return ChangeCondition.of(headers['if-match']);
 }
+
+/** Whether tools that are not there may be named. */
+export function isForced({ query }: FastifyRequest): boolean {
+  return (query as { readonly force?: boolean }).force === true;
+}

@@ -9,7 +9,7 @@ import { operations } from '../operations.js';
 import { PublicationWait } from '../../compositions/publication-wait.js';
 import type { PageQuery } from '../../page.js';
 import { nextLink } from '../page-link.js';
-import { conditionOf, tellUnpublished } from './change-answer.js';
+import { conditionOf, isForced, tellUnpublished } from './change-answer.js';
 
 export type ServedCompositions = Pick<
   Compositions,
@@ -63,7 +63,7 @@ function referenceOf({ params }: FastifyRequest): string {
 }
 
 /** The schema has seen to the types; what else a composition has is not people's to say. */
-function inputOf({ body }: FastifyRequest): CompositionInput {
-  const { name, description, servers, subjects, team } = body as CompositionInput;
-  return { name, description, servers, subjects, team };
+function inputOf(request: FastifyRequest): CompositionInput {
+  const { name, description, servers, subjects, team } = request.body as CompositionInput;
+  return { name, description, servers, subjects, team, isForced: isForced(request) };
 }

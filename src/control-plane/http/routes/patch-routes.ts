@@ -1,0 +1,91 @@
+// Changes of servers and compositions that say only what is to be another.
+import type { FastifyInstance } from 'fastify';
+import { compositionTag, serverTag } from '../../change-condition.js';
+import { refuseChanged as refuseChangedComposition } from '../../compositions/composition-refusals.js';
+import { CompositionFault } from '../../compositions/composition-fault.js';
+import type { Composition, CompositionInput } from '../../compositions/composition.js';
+import { PublicationWait } from '../../compositions/publication-wait.js';
+import { notFound, refuseChanged, RegistryFault } from '../../registry/registry-fault.js';
+import type { ServerInput, ServerRecord } from '../../registry/server-record.js';
+import { Refused } from '../answered-error.js';
+import { patchThing } from '../merge-patch.js';
+import { mount } from '../mount.js';
+import { operations } from '../operations.js';
+import { conditionOf, isForced, tellUnpublished } from './change-answer.js';
+import type { ServedCompositions } from './composition-routes.js';
+import type { ServedRegistry } from './server-routes.js';
+
+type Changed = Error & { readonly code: string };
+
+const isChanged = (error: unknown): boolean =>
+  (error instanceof RegistryFault || error instanceof CompositionFault) &&
+  (error as Changed).code === 'changed-meanwhile';
+
+export function mountServerPatch(app: FastifyInstance, registry: ServedRegistry, waitMs: number): void {
+  mount(app, operations.patchServer, async (request, reply, note) => {
+    const wait = new PublicationWait(waitMs);
+    const { server: reference } = request.params as { server: string };
+    const read = async (): Promise<ServerRecord> => {
+      const server = await registry.find(reference);
+      if (server === undefined) throw notFound(reference);
+      refuseChanged(server, conditionOf(request));
+      return server;
+    };
+    const server = await patchThing(request, 'ServerInput', read, {
+      said: saidOfServer,
+      tag: serverTag,
+      change: ({ id }, whole, condition) =>
+        registry.replace(id, { ...BLANK_SERVER, ...(whole as ServerInput) }, wait, note, condition, request.caller),
+      isChanged,
+    });
+    tellUnpublished(reply, wait);
+    reply.header('etag', serverTag(server));
+    return server;
+  });
+}
+
+export function mountCompositionPatch(app: FastifyInstance, compositions: ServedCompositions, waitMs: number): void {
+  mount(app, operations.patchComposition, async (request, reply, note) => {
+    const wait = new PublicationWait(waitMs);
+    const { composition: reference } = request.params as { composition: string };
+    const read = async (): Promise<Composition> => {
+      const composition = await compositions.find(reference);
+      if (composition === undefined) throw new Refused(404, `Composition not found: ${reference}`);
+      refuseChangedComposition(composition, conditionOf(request));
+      return composition;
+    };
+    const { subject, caller } = request;
+    const composition = await patchThing(request, 'CompositionInput', read, {
+      said: saidOfComposition,
+      tag: compositionTag,
+      change: ({ id }, whole, condition) => {
+        const input = { ...BLANK_COMPOSITION, ...(whole as CompositionInput), isForced: isForced(request) };
+        return compositions.replace(id, input, subject, wait, note, condition, caller);
+      },
+      isChanged,
+    });
+    tellUnpublished(reply, wait);
+    reply.header('etag', compositionTag(composition));
+    return composition;
+  });
+}
+
+/** What holds for members that a patch has taken away. */
+const BLANK_SERVER: Omit<ServerInput, 'name' | 'url'> = {
+  ...{ description: '', tags: [], enabled: true, auth: null, curation: null, team: null },
+  transport: 'STREAMABLEHTTP',
+};
+const BLANK_COMPOSITION = { description: '', subjects: [], team: null } as const;
+
+function saidOfServer(server: ServerRecord): object {
+  const { name, url, description, tags, transport, enabled, auth, curation, team } = server;
+  return present({ name, url, description, tags, transport, enabled, auth, curation, team });
+}
+
+function saidOfComposition({ name, description, servers, subjects, team }: Composition): object {
+  return present({ name, description, servers, subjects, team });
+}
+
+function present(members: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
