@@ -84,8 +84,14 @@ export function seenTools(
       const item = read?.find((each) => each.name === tool);
       const isRepeated = names.has(name);
       names.add(name);
-      const isMissing = read !== undefined && item === undefined;
-      const fault = isRepeated ? 'is there twice' : isMissing ? 'is not there now' : nameFault(name);
+      const isMissing = read !== undefined && item === undefined && !tool.includes('*');
+      const fault = isRepeated
+        ? 'is there twice'
+        : isMissing
+          ? 'is not there now'
+          : tool.includes('*')
+            ? ''
+            : nameFault(name);
       return { name, server, tool, fault, bytes: JSON.stringify({ ...item, name }).length };
     });
   });

@@ -10,6 +10,8 @@ import type { StoredComposedServer, StoredComposition } from './composition-stor
 export interface Match {
   readonly composed: StoredComposedServer;
   readonly server: KnownServer | undefined;
+  /** Those that it names, patterns among them until they are resolved. */
+  readonly tools: readonly string[];
 }
 
 export function matchServers({ servers }: Pick<StoredComposition, 'servers'>, known: ServerDirectory): Match[] {
@@ -18,7 +20,7 @@ export function matchServers({ servers }: Pick<StoredComposition, 'servers'>, kn
     const namesake = known.byName(composed.name);
     // A namesake that the composition has by its id is there already: a virtual host has each backend once.
     const successor = namesake !== undefined && ids.has(namesake.id) ? undefined : namesake;
-    return { composed, server: known.byId(composed.id) ?? successor };
+    return { composed, server: known.byId(composed.id) ?? successor, tools: composed.tools };
   });
 }
 
@@ -39,15 +41,18 @@ export function findClash(matches: readonly Match[]): string {
 
 function curatedBackends(matches: readonly Match[]): ReadonlyMap<string, BackendConfig> {
   const backends = new Map<string, BackendConfig>();
-  for (const { composed, server } of matches) {
-    if (isServed(server)) backends.set(server.name, composedBackendOf(server, composed));
+  for (const match of matches) {
+    const { server, composed, tools } = match;
+    // Of whom nothing passes is no backend: patterns may match nothing.
+    const isOfUse = tools.length > 0 || composed.prompts !== undefined || composed.resources !== undefined;
+    if (isServed(server) && isOfUse) backends.set(server.name, composedBackendOf(server, match));
   }
   return backends;
 }
 
 /** Only what the composition names passes: an empty allow-list alone would allow everything. */
-function composedBackendOf(server: KnownServer, composed: StoredComposedServer): BackendConfig {
-  const { tools, prompts = [], resources = [] } = composed;
+function composedBackendOf(server: KnownServer, { composed, tools }: Match): BackendConfig {
+  const { prompts = [], resources = [] } = composed;
   const named = { tools, prompts, resources };
   return {
     ...uncuratedBackendOf(server),

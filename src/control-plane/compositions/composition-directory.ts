@@ -1,6 +1,7 @@
 // The compositions in memory, found by name, by subject, by server and by maker. A directory's `sync` brings it up to date.
 import type { Mirrored } from '../mirror/record-mirror.js';
 import { NameOrder } from '../mirror/name-order.js';
+import { isPattern } from './tool-patterns.js';
 import { COMPOSITIONS, type StoredComposition } from './composition-storage.js';
 
 /** What one subject has made, together. */
@@ -60,6 +61,16 @@ export class CompositionDirectory implements Mirrored {
   /** @param server an id, or a name in any case. */
   ofServer(server: string): Iterable<StoredComposition> {
     return this.#byServer.get(server.toLowerCase()) ?? [];
+  }
+
+  /** Whether any has patterns for the server's tools, so that it must hear when these are others. */
+  areFollowing({ id, name }: { readonly id: string; readonly name: string }): boolean {
+    for (const reference of [id, name.toLowerCase()]) {
+      for (const { servers } of this.#byServer.get(reference) ?? []) {
+        if (servers.some((each) => each.tools.some(isPattern))) return true;
+      }
+    }
+    return false;
   }
 
   /** @param except the id of a composition that does not count. */

@@ -5,6 +5,7 @@ import { teamFault } from '../caller.js';
 import { curationFault } from '../curation.js';
 import { CompositionFault } from './composition-fault.js';
 import type { ComposedServer, CompositionInput } from './composition.js';
+import { isPattern } from './tool-patterns.js';
 
 export interface CheckedComposition {
   readonly name: string;
@@ -55,16 +56,17 @@ function checkName(name: string): void {
   if (LIKE_AN_ID.test(name)) refuse('name', 'must not be 32 hexadecimal digits, as ids are');
 }
 
-function checkServer(
-  { name, tools, prompts = [], resources = [], curation }: ComposedServer,
-  member: string,
-): ComposedServer {
+function checkServer(server: CompositionInput['servers'][number], member: string): ComposedServer {
+  const { name, prompts = [], resources = [], curation } = server;
+  const tools = toolsOf(server.tools, `${member}.tools`);
   if (tools.length + prompts.length + resources.length === 0)
     refuse(`${member}.tools`, 'must name at least one tool: leave out a server of which none is used');
-  checkNames(tools, `${member}.tools`, 'tool');
-  checkNames(prompts, `${member}.prompts`, 'prompt');
+  checkNames(tools, `${member}.tools`);
+  checkPatterns(tools, `${member}.tools`);
+  checkNames(prompts, `${member}.prompts`);
+  refusePatterns(prompts, `${member}.prompts`);
   // In a template a `*` has a meaning.
-  checkNames(resources, `${member}.resources`, undefined);
+  checkNames(resources, `${member}.resources`);
   const fault = curation && curationFault(curation);
   if (fault !== undefined) refuse(`${member}.curation`, fault);
   return {
@@ -76,15 +78,30 @@ function checkServer(
   };
 }
 
-/** @param noun what none of has a `*` in its name. */
-function checkNames(names: readonly string[], member: string, noun: string | undefined): void {
+function toolsOf(said: readonly string[] | string, member: string): readonly string[] {
+  if (typeof said !== 'string') return said;
+  if (said !== '*') refuse(member, "must be a list of names and patterns, or '*' for all");
+  return ['*'];
+}
+
+function checkNames(names: readonly string[], member: string): void {
   for (const [index, each] of names.entries()) {
     if (each === '') refuse(`${member}.${index}`, 'must not be empty');
     if (LONE_SURROGATE.test(each)) refuse(`${member}.${index}`, 'must be Unicode text');
-    // Whoever writes one hopes for more than is meant.
-    if (noun !== undefined && each.includes('*'))
-      refuse(`${member}.${index}`, `must be the whole name of one ${noun}: patterns are not read`);
   }
+}
+
+function checkPatterns(tools: readonly string[], member: string): void {
+  const patterns = tools.filter(isPattern);
+  if (patterns.length > limits.toolPatternsMax) refuse(member, `must have at most ${limits.toolPatternsMax} patterns`);
+  const long = tools.findIndex((tool) => isPattern(tool) && tool.length > limits.toolPatternCharsMax);
+  if (long !== -1) refuse(`${member}.${long}`, `must have at most ${limits.toolPatternCharsMax} characters`);
+}
+
+/** Whoever writes one hopes for more than is meant. */
+function refusePatterns(names: readonly string[], member: string): void {
+  const index = names.findIndex(isPattern);
+  if (index !== -1) refuse(`${member}.${index}`, 'must be the whole name of one prompt: patterns are not read');
 }
 
 function checkSubjects(subjects: readonly string[]): readonly string[] {

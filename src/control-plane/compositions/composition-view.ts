@@ -1,19 +1,11 @@
 // From compositions as they are stored to what people see of them: servers under their names of today, and the tools that
 // the registry says are not there.
-import { limits } from '../../shared/limits.js';
-import { RecentMap } from '../../shared/recent-map.js';
-import type { Registry } from '../registry/registry.js';
-import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
+import type { ServerDirectory } from '../registry/server-directory.js';
 import { isServed, matchServers, type Match } from './composed-backends.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
 import type { ComposedTool, Composition } from './composition.js';
-
-interface KnownTools {
-  /** Of the server's tools, when they were read. */
-  readonly digest: string;
-  readonly names: ReadonlySet<string>;
-  readonly chars: number;
-}
+import type { ToolNames } from './tool-names.js';
+import { isPattern, matchesAny } from './tool-patterns.js';
 
 /** Where one stands among a composition's servers. */
 export interface UnknownTool {
@@ -24,18 +16,12 @@ export interface UnknownTool {
 
 export class CompositionView {
   readonly #servers: ServerDirectory;
-  readonly #registry: Pick<Registry, 'toolNames'>;
-  /** By the server's id. */
-  readonly #tools = new RecentMap<KnownTools>(
-    limits.toolNamesCacheEntriesMax,
-    limits.toolNamesCacheCharsMax,
-    ({ chars }) => chars,
-  );
+  readonly #names: ToolNames;
 
   /** @param servers as fresh as the answers are to be. */
-  constructor(servers: ServerDirectory, registry: Pick<Registry, 'toolNames'>) {
+  constructor(servers: ServerDirectory, names: ToolNames) {
     this.#servers = servers;
-    this.#registry = registry;
+    this.#names = names;
   }
 
   async describe(compositions: readonly StoredComposition[]): Promise<Composition[]> {
@@ -47,8 +33,8 @@ export class CompositionView {
     for (const [index, { id, tools }] of servers.entries()) {
       const server = this.#servers.byId(id);
       // Of one that was never reached nobody knows what it has.
-      const names = server === undefined || server.lastSeen === null ? undefined : await this.#toolNames(server);
-      const place = names === undefined ? -1 : tools.findIndex((tool) => !names.has(tool));
+      const names = server === undefined || server.lastSeen === null ? undefined : await this.#names.of(server);
+      const place = names === undefined ? -1 : tools.findIndex((tool) => !isThere(tool, names));
       if (place !== -1) return { server: index, place, tool: tools[place]! };
     }
     return undefined;
@@ -71,21 +57,15 @@ export class CompositionView {
 
   async #findMissing(match: Match): Promise<ComposedTool[]> {
     const { composed, server } = match;
-    const names = isServed(server) ? await this.#toolNames(server) : undefined;
-    const missing = composed.tools.filter((tool) => names?.has(tool) !== true);
+    const names = isServed(server) ? await this.#names.of(server) : undefined;
+    const missing = composed.tools.filter((tool) => names === undefined || !isThere(tool, names));
     return missing.map((tool) => ({ server: nameOf(match), tool }));
   }
+}
 
-  /** Read again when they are others. */
-  async #toolNames({ id, toolsDigest }: KnownServer): Promise<ReadonlySet<string>> {
-    const known = this.#tools.get(id);
-    if (known?.digest === toolsDigest) return known.names;
-    const names = new Set(await this.#registry.toolNames(id));
-    let chars = 0;
-    for (const { length } of names) chars += length;
-    this.#tools.set(id, { digest: toolsDigest, names, chars });
-    return names;
-  }
+/** A pattern is, as long as it matches something. */
+function isThere(tool: string, names: ReadonlySet<string>): boolean {
+  return isPattern(tool) ? matchesAny(tool, names) : names.has(tool);
 }
 
 function nameOf({ composed, server }: Match): string {

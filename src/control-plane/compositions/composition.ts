@@ -5,7 +5,7 @@ import type { WrittenCuration } from '../curation.js';
 export interface ComposedServer {
   /** As the registry has it now; as it was last known when the server is gone. */
   readonly name: string;
-  /** Bare names, without the server's prefix; at least one, unless there are prompts or resources. */
+  /** Bare names, without the server's prefix, and patterns of them; at least one, unless there are prompts or resources. */
   readonly tools: readonly string[];
   /** The same of prompts; absent: none. */
   readonly prompts?: readonly string[] | undefined;
@@ -44,7 +44,8 @@ export interface CompositionInput {
   readonly name: string;
   /** Absent: empty for a new composition, unchanged for a known one. */
   readonly description?: string | undefined;
-  readonly servers: readonly ComposedServer[];
+  /** `*` alone stands for all tools. */
+  readonly servers: readonly (Omit<ComposedServer, 'tools'> & { readonly tools: readonly string[] | string })[];
   /** Absent: the caller for a new composition, unchanged for a known one. */
   readonly subjects?: readonly string[] | undefined;
   /** Absent: the caller's only team for a new composition, unchanged for a known one. `null`: none. */

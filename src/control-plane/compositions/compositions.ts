@@ -33,6 +33,8 @@ import { FreshRuns } from './fresh-runs.js';
 import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication-job.js';
 import type { PublicationProgress, PublicationWait } from './publication-wait.js';
 import { Publisher, virtualHostJson } from './publisher.js';
+import { ToolNames } from './tool-names.js';
+import { isPattern } from './tool-patterns.js';
 
 export interface CompositionsOptions {
   readonly records: RecordStore;
@@ -54,6 +56,7 @@ export class Compositions {
   readonly #records: RecordStore;
   readonly #storage: CompositionStorage;
   readonly #directory: Directory;
+  readonly #names: ToolNames;
   readonly #view: CompositionView;
   readonly #registry: Registry;
   readonly #publisher: Publisher;
@@ -71,9 +74,10 @@ export class Compositions {
     this.#records = records;
     this.#storage = new CompositionStorage(records);
     this.#directory = directory;
-    this.#view = new CompositionView(directory.servers, registry);
+    this.#names = new ToolNames(registry);
+    this.#view = new CompositionView(directory.servers, this.#names);
     this.#registry = registry;
-    this.#publisher = new Publisher({ records, directory, logger, shares: options.shares });
+    this.#publisher = new Publisher({ records, directory, names: this.#names, logger, shares: options.shares });
     this.#shares = options.shares;
     this.#logger = logger;
     this.#repairIntervalMs = repairIntervalMs;
@@ -105,7 +109,8 @@ export class Compositions {
     const composition = (await this.#storage.find(reference))?.composition;
     if (composition === undefined || !composition.subjects.includes(subject)) return undefined;
     await this.#directory.sync();
-    return { id: composition.id, backends: composeBackends(matchServers(composition, this.#directory.servers)) };
+    const matches = await this.#names.resolved(matchServers(composition, this.#directory.servers));
+    return { id: composition.id, backends: composeBackends(matches) };
   }
 
   /**
@@ -304,7 +309,8 @@ export class Compositions {
     const { name, tools } = servers[unknown.server]!;
     const place = tools.indexOf(unknown.tool);
     const advice = 'correct it, refresh the server, or say force=true (--force) to name it all the same';
-    refuse(`servers.${unknown.server}.tools.${place}`, `is no tool that ${name} has: ${advice}`);
+    const what = isPattern(unknown.tool) ? `matches no tool of ${name}` : `is no tool that ${name} has`;
+    refuse(`servers.${unknown.server}.tools.${place}`, `${what}: ${advice}`);
   }
 
   /** @param published subjects to whom it is published as it was: if that went wrong, this is not the place to say so. */
@@ -313,7 +319,7 @@ export class Compositions {
     if (excessBytes > 0) refuse('servers', `and subjects must be shorter by ${excessBytes} bytes together`);
     const { servers, compositions } = this.#directory;
     refuseAboveQuota(composition, compositions, this.#shares);
-    const matches = matchServers(composition, servers);
+    const matches = await this.#names.resolved(matchServers(composition, servers));
     const clash = findClash(matches);
     if (clash !== '') refuse('servers', `have what cannot be together: ${clash}`);
     const json = virtualHostJson(matches);
@@ -328,7 +334,8 @@ export class Compositions {
   /** With the directory as fresh as the composition. */
   async #measured(composition: StoredComposition): Promise<StoredComposition> {
     await this.#directory.sync();
-    const json = virtualHostJson(matchServers(composition, this.#directory.servers));
+    const matches = matchServers(composition, this.#directory.servers);
+    const json = virtualHostJson(await this.#names.resolved(matches));
     return { ...composition, hostBytes: Buffer.byteLength(json) };
   }
 

@@ -16,12 +16,14 @@ import { hostsWithinShares } from './composition-quota.js';
 import { FreshRuns } from './fresh-runs.js';
 import { jobDone, type PublicationJob } from './publication-job.js';
 import type { PublicationProgress } from './publication-wait.js';
+import type { ToolNames } from './tool-names.js';
 import { PublicationPlanner } from './publication-planner.js';
 import { publicationKey, userConfigKey, type PublicationPlan, type PublicationState } from './publication.js';
 
 export interface PublisherParts {
   readonly records: RecordStore;
   readonly directory: Directory;
+  readonly names: ToolNames;
   readonly logger: Logger;
   readonly shares: Pick<ComposerShares, 'makerConfigBytesMax'>;
 }
@@ -96,7 +98,7 @@ export class Publisher {
     const stale: string[] = [];
     const states = await Promise.all(subjects.map((subject) => this.#readState(subject)));
     for (const state of states) {
-      const { kind } = await this.#plan(state, this.#wantedBy(state.subject));
+      const { kind } = await this.#plan(state, await this.#wantedBy(state.subject));
       if (kind !== 'current') stale.push(state.subject);
     }
     await this.publish(stale);
@@ -105,7 +107,7 @@ export class Publisher {
   /** Why the composition, whose virtual host is given as JSON, could not be published to the subject, as things are. */
   async findObstacle(subject: string, id: string, json: string): Promise<string | undefined> {
     const state = await this.#readState(subject);
-    const wanted = this.#wantedBy(subject);
+    const wanted = await this.#wantedBy(subject);
     wanted.set(id, json);
     const plan = await this.#plan(state, wanted, id);
     return plan.kind === 'obstructed' ? plan.reason : undefined;
@@ -129,7 +131,7 @@ export class Publisher {
       // would look like one that nobody wants.
       const state = await this.#readState(subject);
       await directory.sync();
-      const wanted = this.#wantedBy(subject);
+      const wanted = await this.#wantedBy(subject);
       const plan = await this.#plan(state, wanted);
       const obstacle = plan.kind === 'obstructed' ? plan.reason : plan.obstacle;
       if (obstacle === undefined) this.#obstacles.delete(subject);
@@ -138,7 +140,7 @@ export class Publisher {
       if (!(await records.swap(plan.changes))) return undefined;
       logger.info({ subject: subjectHash(subject), virtualHosts: wanted.size }, 'compositions published');
       await directory.sync();
-      return isSame(this.#wantedBy(subject), wanted) ? true : undefined;
+      return isSame(await this.#wantedBy(subject), wanted) ? true : undefined;
     });
   }
 
@@ -175,18 +177,27 @@ export class Publisher {
   }
 
   /** JSON of the virtual hosts by id. */
-  #wantedBy(subject: string): Map<string, string> {
+  async #wantedBy(subject: string): Promise<Map<string, string>> {
     const { compositions } = this.#parts.directory;
-    return new Map(compositions.forSubject(subject).map((composition) => [composition.id, this.#json(composition)]));
+    const wanted = new Map<string, string>();
+    for (const composition of compositions.forSubject(subject)) {
+      const json = this.#known(composition) ?? (await this.#write(composition));
+      wanted.set(composition.id, json);
+    }
+    return wanted;
   }
 
   /** Written once for all of its subjects. */
-  #json(composition: StoredComposition): string {
-    const { servers } = this.#parts.directory;
+  #known(composition: StoredComposition): string | undefined {
     const known = this.#written.get(composition);
-    if (known?.version === servers.version) return known.json;
-    const json = virtualHostJson(matchServers(composition, servers));
-    this.#written.set(composition, { version: servers.version, json });
+    return known?.version === this.#parts.directory.servers.version ? known.json : undefined;
+  }
+
+  async #write(composition: StoredComposition): Promise<string> {
+    const { servers } = this.#parts.directory;
+    const { version } = servers;
+    const json = virtualHostJson(await this.#parts.names.resolved(matchServers(composition, servers)));
+    this.#written.set(composition, { version, json });
     return json;
   }
 

@@ -327,7 +327,7 @@ export const operations = {
     isAudited: true,
     summary: 'Compose a virtual server of tools of registered servers',
     description:
-      'The dataplane serves it to its subjects from their next request on. Tools that a server does not have are refused unless `force` says that they may be named; of a server that was never reached nobody knows. Those that are not there are told in `missingTools`, and served once they are. Patterns such as `*` are refused.',
+      'The dataplane serves it to its subjects from their next request on. Tools that a server does not have are refused unless `force` says that they may be named; of a server that was never reached nobody knows. Those that are not there are told in `missingTools`, and served once they are. A pattern that matches no tool is such a one.',
     query: forceQuery,
     body: 'CompositionInput',
     answers: [

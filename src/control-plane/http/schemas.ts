@@ -223,10 +223,10 @@ const composedServer = exactly(
   {
     name: { ...text, description: 'Of a registered server.' },
     tools: {
-      type: 'array',
-      items: { ...text, minLength: 1, pattern: '^[^*]+$' },
+      type: ['array', 'string'],
+      items: { ...text, minLength: 1 },
       description:
-        'As the server names them, without a prefix. Whole names: there are no patterns. At least one, unless there are prompts or resources.',
+        'As the server names them, without a prefix. A `*` stands for any characters; `*` alone, in a list or not, for all tools. Patterns are resolved when the composition is published, and again when the server has other tools. At least one, unless there are prompts or resources.',
     },
     prompts: {
       type: 'array',

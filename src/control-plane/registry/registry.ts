@@ -380,9 +380,6 @@ export class Registry {
         return { kind: 'unsettled', record: before?.record };
       const { bytes: _, ...known } = before;
       const after = afterProbe(known, probe, judgement, new Date().toISOString());
-      // Compositions have it from the first time on that it was reached.
-      const isNew = before.record.lastSeen === null && after.record.lastSeen !== null;
-      const job = isNew ? createJob({ servers: [before.record.id, before.record.name] }) : undefined;
       if (probe.kind === 'failed') {
         const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after);
         if (!(await note.making(refreshed(before), refreshed(after, NO_SERVER_CHANGES), swap))) return undefined;
@@ -396,6 +393,12 @@ export class Registry {
         tools: compareItems(toolsBefore.digests, tools.digests),
       };
       const contents = { toolsBefore, tools, lists };
+      if (areChanged(changes.tools)) await this.#directory.sync();
+      // Compositions have it from the first time on that it was reached, and those with patterns hear of other tools.
+      const isNew = before.record.lastSeen === null;
+      const isFollowed = areChanged(changes.tools) && this.#directory.compositions.areFollowing(before.record);
+      const { id, name } = before.record;
+      const job = isNew || isFollowed ? createJob({ servers: [id, name] }) : undefined;
       const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after, contents, job);
       if (!(await note.making(refreshed(before), refreshed(after, changes), swap))) return undefined;
       this.#warnOfMissing(before.record.name, lists);

@@ -64,6 +64,14 @@ export const controlPlaneLimits = {
   compositionSubjectsMax: 1_000,
   /** one composition as stored: it is in the user config of each of its subjects → refused */
   compositionBytesMax: MIB,
+  /** patterns among the tools of one server in a composition → refused, naming the member */
+  toolPatternsMax: 8,
+  /** characters of one, and of a tool's name that one may match → refused; a longer name is matched by none */
+  toolPatternCharsMax: 128,
+  /** tools of one server that the patterns of a composition match: the server decides how many there are → further ones are not served */
+  matchedToolsMax: 1_000,
+  /** their names together → further ones are not served */
+  matchedToolCharsMax: 32 * KIB,
   /** servers the names of whose tools are remembered → the least recently used are read again */
   toolNamesCacheEntriesMax: 10_000,
   /** these names together → the least recently used are read again */

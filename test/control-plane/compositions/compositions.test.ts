@@ -171,7 +171,12 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const large = Array.from({ length: 1_000 }, (_, n) => `${n}`.padStart(100, 'x'));
       const made: string[] = [];
       for (let n = 0; ; n++) {
-        const input = { name: `m${n}`, servers: [{ name: 'files', tools: large }], subjects: ['alice'] };
+        const input = {
+          name: `m${n}`,
+          servers: [{ name: 'files', tools: large }],
+          subjects: ['alice'],
+          isForced: true,
+        };
         try {
           made.push((await compositions.create(input, 'mallory')).id);
         } catch (error) {
@@ -326,6 +331,46 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const again = await backendFor(t, { tools: ['send'] });
       await registry.register({ name: 'Mail', url: again.url });
       await isPublished({ archive: ['read', 'burn'], Mail: ['send'] });
+    });
+
+    t.test('patterns come to what the server has, and follow it', async (t) => {
+      const { compositions, registry, records } = await setStage(t, await optionsOf(t));
+      const tools = ['read_file', 'write_file', 'read_dir'];
+      const files = await backendFor(t, { tools });
+      await registry.register({ name: 'files', url: files.url });
+      const other = await backendFor(t, { tools: ['send'] });
+      await registry.register({ name: 'mail', url: other.url });
+      const servers = [
+        { name: 'files', tools: ['write_file', 'read_*'] },
+        { name: 'mail', tools: '*' },
+      ];
+      const desk = await compositions.create({ name: 'desk', servers }, 'alice');
+      const published = async () => (await publishedTo('alice', records))?.[desk.id];
+      t.strictSame(desk.servers[1]?.tools, ['*']);
+      t.strictSame(desk.missingTools, []);
+      t.strictSame(await published(), { files: ['write_file', 'read_file', 'read_dir'], mail: ['send'] });
+      const host = await compositions.findHost('desk', 'alice');
+      t.strictSame(host?.backends.get('files')?.allowed_tool_names, ['write_file', 'read_file', 'read_dir']);
+
+      // By a refresh or a health check, and there when that has its answer.
+      tools.splice(0, 1, 'read_link', 'unlink');
+      await registry.refresh('files');
+      t.strictSame(await published(), { files: ['write_file', 'read_link', 'read_dir'], mail: ['send'] });
+      tools.splice(0, tools.length, 'unlink');
+      await registry.refresh('files');
+      t.strictSame(await published(), { files: ['write_file'], mail: ['send'] });
+      t.strictSame((await compositions.find('desk'))?.missingTools, [
+        { server: 'files', tool: 'write_file' },
+        { server: 'files', tool: 'read_*' },
+      ]);
+
+      const only = { name: 'only', servers: [{ name: 'files', tools: ['read_*'] }] };
+      await expectFault(t, compositions.create(only, 'bob'), 'invalid', 'servers.0.tools.0');
+      const empty = await compositions.create({ ...only, isForced: true }, 'bob');
+      t.strictSame((await publishedTo('bob', records))?.[empty.id], {}, 'nothing, and never everything');
+      tools.push('read_me');
+      await registry.refresh('files');
+      t.strictSame((await publishedTo('bob', records))?.[empty.id], { files: ['read_me'] });
     });
 
     t.test('a server that was never reached is not published until it is', async (t) => {

@@ -1,0 +1,51 @@
+// The names of servers' tools, as the registry last read them: remembered until they are others. Cold.
+import { limits } from '../../shared/limits.js';
+import { RecentMap } from '../../shared/recent-map.js';
+import type { Registry } from '../registry/registry.js';
+import type { KnownServer } from '../registry/server-directory.js';
+import { isServed, type Match } from './composed-backends.js';
+import { isPattern, matchedTools } from './tool-patterns.js';
+
+interface KnownTools {
+  /** Of the server's tools, when they were read. */
+  readonly digest: string;
+  readonly names: ReadonlySet<string>;
+  readonly chars: number;
+}
+
+export class ToolNames {
+  readonly #registry: Pick<Registry, 'toolNames'>;
+  /** By the server's id. */
+  readonly #tools = new RecentMap<KnownTools>(
+    limits.toolNamesCacheEntriesMax,
+    limits.toolNamesCacheCharsMax,
+    ({ chars }) => chars,
+  );
+
+  constructor(registry: Pick<Registry, 'toolNames'>) {
+    this.#registry = registry;
+  }
+
+  /** Read again when they are others. */
+  async of({ id, toolsDigest }: KnownServer): Promise<ReadonlySet<string>> {
+    const known = this.#tools.get(id);
+    if (known?.digest === toolsDigest) return known.names;
+    const names = new Set(await this.#registry.toolNames(id));
+    let chars = 0;
+    for (const { length } of names) chars += length;
+    this.#tools.set(id, { digest: toolsDigest, names, chars });
+    return names;
+  }
+
+  /** With the tools that patterns match now in place of these. */
+  async resolved(matches: readonly Match[]): Promise<readonly Match[]> {
+    if (!matches.some(({ tools }) => tools.some(isPattern))) return matches;
+    return Promise.all(
+      matches.map(async (match) => {
+        const { server, tools } = match;
+        if (!tools.some(isPattern)) return match;
+        return { ...match, tools: matchedTools(tools, isServed(server) ? await this.of(server) : []) };
+      }),
+    );
+  }
+}
