@@ -6,6 +6,7 @@ import { CliFault } from './cli-fault.js';
 import { ControlPlaneConnection, pathOf } from './control-plane-connection.js';
 import { print, printOutcome, type Outcome } from './outcome.js';
 import { saidOfServers, withTools } from './composition-servers.js';
+import { exportServers, importServers } from './server-files.js';
 import { printable } from './text-table.js';
 import {
   callerView,
@@ -38,11 +39,15 @@ async function perform(action: CliAction, connection: ControlPlaneConnection, te
       return { answer, text: serversView(answer, terminal) };
     }
     case 'servers add': {
-      const { name, url, description, tags, transport, team } = action;
-      const body = { name, url, description, tags, transport, team };
+      const { name, url, description, tags, transport, auth, team } = action;
+      const body = { name, url, description, tags, transport, auth, team };
       const answer = await connection.request('POST', '/servers', body);
       return { answer, text: serverView(answer) };
     }
+    case 'servers import':
+      return importServers(action.file, action.way, action.isTrial, connection, terminal);
+    case 'servers export':
+      return exportServers(connection);
     case 'servers show': {
       const path = pathOf('servers', action.server);
       const [server, tools] = [await connection.request('GET', path), await connection.request('GET', `${path}/tools`)];

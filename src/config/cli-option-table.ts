@@ -1,6 +1,7 @@
 // The options of the commands for people, declared as the other options are: of those that talk to a running control plane, and
 // of those that look at user configs in the store.
 import type { OptionTable } from './option.js';
+import { authOptions } from './auth-options.js';
 import { storeOptions } from './table/store-options.js';
 import { limits } from '../shared/limits.js';
 import * as values from './values.js';
@@ -78,6 +79,35 @@ export const serversListOptionTable = {
   ...requestOptionTable,
 } as const satisfies OptionTable;
 
+export const serversImportOptionTable = {
+  'dry-run': {
+    placeholder: '[true|false]',
+    meaning: 'say what would be registered, and ask the control plane nothing',
+    fallback: 'false',
+    textAlone: 'true',
+    parse: values.parseSwitch,
+  },
+  'secrets-in': {
+    placeholder: '<place>',
+    meaning: 'where the values of headers are to be: store, for `switchyard secrets`, or files',
+    fallback: 'store',
+    parse: values.oneOf('store', 'files'),
+  },
+  bridge: {
+    placeholder: '<program>',
+    meaning: 'what servers on standard input and output are run behind: supergateway or mcp-proxy',
+    fallback: 'supergateway',
+    parse: values.oneOf('supergateway', 'mcp-proxy'),
+  },
+  'bridge-port': {
+    placeholder: '<port>',
+    meaning: 'of the first of these; the others follow',
+    fallback: '8100',
+    parse: values.wholeNumber({ min: 1, max: 65_535 }),
+  },
+  ...requestOptionTable,
+} as const satisfies OptionTable;
+
 export const serversAddOptionTable = {
   ...descriptionOptions,
   ...transportOptions,
@@ -88,6 +118,7 @@ export const serversAddOptionTable = {
     parse: values.parseTexts,
   },
   ...teamOptions,
+  ...authOptions,
   ...requestOptionTable,
 } as const satisfies OptionTable;
 

@@ -6,9 +6,11 @@ import {
   requestOptionTable,
   serversAddOptionTable,
   serversConnectOptionTable,
+  serversImportOptionTable,
   serversListOptionTable,
   serversUpdateOptionTable,
 } from './cli-option-table.js';
+import { readAuth } from './auth-options.js';
 import type { CommandName, CommandWords } from './command-line.js';
 import { OptionReader } from './option-reader.js';
 import { TOKEN_VARIABLE } from './unknown-variables.js';
@@ -23,10 +25,22 @@ export type CliAction =
       readonly description: string | undefined;
       readonly tags: readonly string[];
       readonly transport: string | undefined;
+      readonly auth?: Readonly<Record<string, unknown>>;
       /** `null`: none. */
       readonly team?: string | null;
     }
-  | { readonly command: 'whoami' }
+  | { readonly command: 'whoami' | 'servers export' }
+  | {
+      readonly command: 'servers import';
+      /** `-` for standard input. */
+      readonly file: string;
+      readonly way: {
+        readonly secretsIn: 'store' | 'files';
+        readonly bridge: 'supergateway' | 'mcp-proxy';
+        readonly bridgePort: number;
+      };
+      readonly isTrial: boolean;
+    }
   | { readonly command: 'servers show' | 'servers refresh' | 'servers remove'; readonly server: string }
   | { readonly command: 'servers connect'; readonly server: string; readonly isForProbes: boolean }
   /** By the name that it had when it was connected. */
@@ -103,18 +117,27 @@ function readAction(
       return { values, action: { command, tags: values.tags ?? [], status: values.status } };
     }
     case 'servers add': {
-      const values = read(serversAddOptionTable);
+      const reader = new OptionReader(serversAddOptionTable, words, environment);
+      const auth = readAuth(reader);
+      const values = reader.finish();
       const { description, tags = [], transport } = values;
-      const said = { description, tags, transport, ...teamOf(values) };
+      const said = { description, tags, transport, ...(auth && { auth }), ...teamOf(values) };
       return { values, action: { command, name: first, url: second, ...said } };
+    }
+    case 'servers import': {
+      const values = read(serversImportOptionTable);
+      const way = { secretsIn: values['secrets-in'], bridge: values.bridge, bridgePort: values['bridge-port'] };
+      return { values, action: { command, file: first, way, isTrial: values['dry-run'] } };
     }
     case 'servers update': {
       const reader = new OptionReader(serversUpdateOptionTable, words, environment);
       if (!CHANGES_OF_SERVER.some((name) => reader.isGiven(name))) {
         reader.fault('name', `or another of ${CHANGES_OF_SERVER.map((name) => `--${name}`).join(', ')} is needed`);
       }
-      const { name, url, enabled, description, tags, transport, team: _team, ...values } = reader.finish();
-      const change = known({ name, url, enabled, description, tags, transport, ...teamOf(reader.finish()) });
+      const auth = readAuth(reader);
+      const values = reader.finish();
+      const { name, url, enabled, description, tags, transport } = values;
+      const change = known({ name, url, enabled, description, tags, transport, auth, ...teamOf(values) });
       return { values, action: { command, server: first, change } };
     }
     case 'servers enable':
@@ -161,12 +184,23 @@ function readAction(
     case 'compositions delete':
       return { values: read(requestOptionTable), action: { command, composition: first } };
     case 'whoami':
+    case 'servers export':
     case 'compositions list':
       return { values: read(requestOptionTable), action: { command } };
   }
 }
 
-const CHANGES_OF_SERVER = ['name', 'url', 'enabled', 'description', 'tags', 'transport', 'team'] as const;
+const CHANGES_OF_SERVER = [
+  'name',
+  'url',
+  'enabled',
+  'description',
+  'tags',
+  'transport',
+  'team',
+  'auth',
+  'auth-headers',
+] as const;
 const CHANGES_OF_COMPOSITION = ['name', 'tools', 'description', 'subjects', 'team'] as const;
 
 /** An empty text takes the team away. */

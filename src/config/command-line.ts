@@ -14,6 +14,7 @@ import {
   requestOptionTable,
   serversAddOptionTable,
   serversConnectOptionTable,
+  serversImportOptionTable,
   serversListOptionTable,
   serversUpdateOptionTable,
   sessionsOptionTable,
@@ -69,6 +70,15 @@ export const commands = {
     summary: 'give a server another name',
     options: requestOptionTable,
     operands: ['server', 'name'],
+  },
+  'servers import': {
+    summary: 'register the servers of a file, as clients have them',
+    options: serversImportOptionTable,
+    operands: ['file'],
+  },
+  'servers export': {
+    summary: 'print the registered servers as such a file',
+    options: requestOptionTable,
   },
   'servers remove': { summary: 'remove a server from the registry', options: requestOptionTable, operands: ['server'] },
   'servers connect': {

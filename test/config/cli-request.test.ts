@@ -135,8 +135,42 @@ t.test(
 
 t.test('an update needs something to change', async (t) => {
   t.match(faults('servers update n'), [
-    /^--name: or another of --name, --url, --enabled, --description, --tags, --transport, --team is needed$/,
+    /^--name: or another of --name, --url, --enabled, --description, --tags, --transport, --team, --auth, --auth-headers is needed$/,
   ]);
   t.match(faults('compositions update c'), [/^--name: or another of --name, --tools, /]);
   t.match(faults('compositions update c --tools x'), [/^--tools: x: is not a tool of a server/]);
+});
+
+t.test('auth of a server is its type and what belongs to that', async (t) => {
+  const header = { type: 'headers', headers: { authorization: { secret: 'gh' }, 'x-key': { file: 'k' } } };
+  const client = '--auth-token-endpoint https://as.example/token --auth-client-id me --auth-client-secret secret:s';
+  const credentials = {
+    ...{ type: 'oauth2-client-credentials', token_endpoint: 'https://as.example/token' },
+    ...{ client_id: 'me', client_secret: { secret: 's' }, scope: 'read' },
+  };
+  for (const [words, auth] of [
+    ['--auth-headers authorization=secret:gh,x-key=file:k', header],
+    ['--auth headers --auth-headers authorization=secret:gh,x-key=file:k', header],
+    [`--auth oauth2-client-credentials ${client} --auth-scope read`, credentials],
+    ['--auth oauth2-user', { type: 'oauth2-user' }],
+    ['--auth none', null],
+  ] as const) {
+    t.match(load(`servers update n ${words}`).action, { change: { auth } }, words);
+    if (auth !== null) t.match(load(`servers add n https://a.example/mcp ${words}`).action, { auth }, words);
+  }
+  t.notOk('auth' in load('servers add n https://a.example/mcp --auth none').action);
+  for (const [words, fault] of [
+    ['--auth basic', /^--auth: expects/],
+    ['--auth headers', /^--auth-headers: is needed/],
+    ['--auth-headers authorization=hunter2', /^--auth-headers: expects secret:<name> or file:<name>/],
+    ['--auth-headers authorization', /^--auth-headers: expects <header>=/],
+    ['--auth-headers a=secret:x,a=secret:y', /^--auth-headers: has a twice/],
+    ['--auth none --auth-scope x', /^--auth-scope: means nothing with --auth none/],
+    ['--auth-client-id x', /^--auth-client-id: needs --auth/],
+    ['--auth oauth2-user --auth-audience x', /^--auth-audience: means nothing/],
+  ] as const) {
+    const told = faults(`servers add n https://a.example/mcp ${words}`);
+    t.match(told, [fault], words);
+    t.notMatch(told.join(), /hunter2/, 'a secret that stands there is not said again');
+  }
 });

@@ -64,7 +64,7 @@ export async function patchThing<Thing>(
 
 const UNREADABLE = new Refused(415, `Unsupported content type: send ${MERGE_PATCH}`, { 'accept-patch': MERGE_PATCH });
 
-const ajv = new Ajv2020();
+const ajv = new Ajv2020({ allowUnionTypes: true });
 const validators = new Map<SchemaName, ValidateFunction>();
 
 /** As a body that says all of it is judged. */

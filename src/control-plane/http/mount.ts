@@ -67,7 +67,7 @@ function requestSchema({ query, body }: Operation): FastifySchema {
  * judges: to compile all of them would be a fifth of what the process does until it listens.
  */
 export function compileValidators(app: FastifyInstance): void {
-  const bodies = new Ajv2020();
+  const bodies = new Ajv2020({ allowUnionTypes: true });
   const queries = new Ajv2020({ coerceTypes: true });
   app.setValidatorCompiler<JsonSchema>(({ schema, httpPart }) => {
     const ajv = httpPart === 'body' ? bodies : queries;

@@ -88,6 +88,10 @@ export const controlPlaneLimits = {
   controlPlaneVirtualHostsMax: 16_384,
   /** characters of one member of what was changed, in the log's line about it → its beginning, its length and a hash are told */
   auditValueCharsMax: 512,
+  /** a file that `servers import` reads → refused */
+  importFileBytesMax: MIB,
+  /** servers in it → refused */
+  importedServersMax: 1_000,
   /** subjects of a composition in such a line → the first are told, with their number and a hash of all */
   auditSubjectsMax: 20,
 } as const;

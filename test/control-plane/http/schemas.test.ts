@@ -11,7 +11,7 @@ t.test('the document tells the bounds that the registry and the compositions kee
   });
   t.match(schemas.CompositionInput.properties, {
     name: { maxLength: limits.serverNameCharsMax },
-    servers: { items: { properties: { tools: { items: { pattern: '^[^*]+$' } } } } },
+    servers: { items: { properties: { prompts: { items: { pattern: '^[^*]+$' } } } } },
     subjects: { maxItems: limits.compositionSubjectsMax, items: { maxLength: limits.storeKeyBytesMax } },
   });
 });

@@ -86,7 +86,9 @@ void t.test('compositions create, list, show, delete', async (t) => {
     '--description',
     'Three.',
   ];
-  const created = await done('compositions', 'create', name, ...words);
+  const [refused] = [await run('compositions', 'create', name, ...words)];
+  t.match([refused.code, refused.errorOutput], [exit.refused, /servers\.0\.tools\.2 is no tool that .*--force/]);
+  const created = await done('compositions', 'create', name, ...words, '--force');
   t.match(
     created,
     new RegExp(`^name +${name}\ndescription +Three\\.\ntools +${server}:one, ${server}:a:b, ${server}:none\n`),
@@ -132,7 +134,7 @@ void t.test('compositions update: the same composition, so its URL stays', async
   await done('servers', 'add', server, backend.url);
   await done('servers', 'add', other, backend.url);
   const created = JSON.parse(await done('compositions', 'create', name, `${server}:one`, '--json')) as { id: string };
-  const words = ['--tools', `${server}:two,${other}:one`, '--description', 'Two.'];
+  const words = ['--tools', `${server}:two,${other}:one`, '--description', 'Two.', '--force'];
   const changed = JSON.parse(await done('compositions', 'update', name, ...words, '--json')) as object;
   t.match(changed, {
     id: created.id,

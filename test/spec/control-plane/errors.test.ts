@@ -86,8 +86,8 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     }
     for (const [method, path, allow] of [
       ['DELETE', '/servers', 'GET, HEAD, POST'],
-      ['PATCH', '/servers/x', 'GET, HEAD, PUT, DELETE'],
-      ['POST', '/servers/x', 'GET, HEAD, PUT, DELETE'],
+      ['PATCH', '/servers', 'GET, HEAD, POST'],
+      ['POST', '/servers/x', 'GET, HEAD, PUT, PATCH, DELETE'],
       ['GET', '/servers/x/refresh', 'POST'],
       ['POST', '/servers/x/tools', 'GET, HEAD'],
       ['PUT', '/compositions', 'GET, HEAD, POST'],

@@ -1,0 +1,164 @@
+// `switchyard servers import` and `export`: files of clients, and the registry.
+import { createReadStream } from 'node:fs';
+import { z } from 'zod';
+import { exitStatus } from '../shared/exit-status.js';
+import { limits } from '../shared/limits.js';
+import { CliFault } from './cli-fault.js';
+import type { ControlPlaneConnection } from './control-plane-connection.js';
+import { readMcpFile, type FiledServer, type ImportWay, type NeededSecret } from './mcp-file.js';
+import { harmlessJson, type Outcome } from './outcome.js';
+import { printable, textTable } from './text-table.js';
+import type { Terminal } from './views.js';
+
+type Connection = Pick<ControlPlaneConnection, 'request' | 'list'>;
+
+interface Result {
+  readonly name: string;
+  readonly outcome: 'registered' | 'refused' | 'to be registered' | 'to be bridged';
+  /** Of one that is registered: `active` or `inactive`. */
+  readonly status?: string;
+  readonly why?: string;
+  readonly command?: string;
+  readonly url?: string;
+  readonly secrets?: readonly NeededSecret[];
+}
+
+/** @param isTrial nothing is asked of the control plane. */
+export async function importServers(
+  file: string,
+  way: ImportWay,
+  isTrial: boolean,
+  connection: Connection,
+  terminal: Terminal,
+): Promise<Outcome> {
+  const results: Result[] = [];
+  for (const server of readMcpFile(await readText(file), way)) results.push(await place(server, isTrial, connection));
+  const isRefused = results.some(({ outcome }) => outcome === 'refused');
+  return {
+    answer: results,
+    text: resultText(results, way, terminal),
+    exitStatus: isRefused ? exitStatus.refused : exitStatus.ok,
+  };
+}
+
+async function place(server: FiledServer, isTrial: boolean, connection: Connection): Promise<Result> {
+  const { name } = server;
+  if (server.kind === 'refused') return { name, outcome: 'refused', why: server.why };
+  if (server.kind === 'stdio') return { name, outcome: 'to be bridged', command: server.command, url: server.url };
+  const { secrets } = server;
+  if (isTrial) return { name, outcome: 'to be registered', secrets };
+  try {
+    const answer = await connection.request('POST', '/servers', server.body);
+    const { status } = z.object({ status: z.string() }).catch({ status: '' }).parse(answer);
+    return { name, outcome: 'registered', status, secrets };
+  } catch (error) {
+    // What is wrong with one says nothing of the others.
+    if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
+    return { name, outcome: 'refused', why: error.message };
+  }
+}
+
+function resultText(results: readonly Result[], { secretsIn }: ImportWay, { columns }: Terminal): string {
+  if (results.length === 0) return 'The file has no servers.\n';
+  const rows = results.map(({ name, outcome, status = '', why }) => [name, outcome, why ?? status]);
+  const secrets = results.flatMap((result) => (result.outcome === 'refused' ? [] : (result.secrets ?? [])));
+  const lines = [textTable(['NAME', 'OUTCOME', 'DETAIL'], rows, columns)];
+  if (secrets.length > 0) {
+    lines.push(
+      '\nThese headers are named as secrets, and their values were left in the file. Set each, whole, as the file has it:\n',
+    );
+    for (const { secret, header, origin } of secrets) {
+      lines.push(
+        secretsIn === 'store'
+          ? `  switchyard secrets set ${secret} --origins ${printable(origin)}    # ${printable(header)}\n`
+          : `  a file ${secret} in --secrets-directory, for ${printable(origin)}    # ${printable(header)}\n`,
+      );
+    }
+  }
+  const bridged = results.filter(({ command }) => command !== undefined);
+  if (bridged.length > 0) {
+    lines.push('\nThese run on standard input and output. Run each behind a bridge, then register it:\n');
+    for (const { name, command = '', url = '' } of bridged) {
+      lines.push(`  ${printable(command)}\n  switchyard servers add ${shellWord(name)} ${url}\n`);
+    }
+  }
+  return lines.join('');
+}
+
+function shellWord(name: string): string {
+  return /^[\w.-]+$/.test(name) ? name : printable(`'${name.replaceAll("'", "'\\''")}'`);
+}
+
+const exportedShape = z.looseObject({
+  name: z.string(),
+  url: z.string(),
+  transport: z.string().default('STREAMABLEHTTP'),
+  description: z.string().default(''),
+  tags: z.array(z.string()).default([]),
+  enabled: z.boolean().default(true),
+  auth: z.looseObject({ type: z.string() }).nullish(),
+  curation: z.unknown().optional(),
+});
+const headersShape = z.record(z.string(), z.union([z.object({ file: z.string() }), z.object({ secret: z.string() })]));
+
+/** As `import` reads it, and as clients do, for whom secrets are placeholders. */
+export async function exportServers(connection: Connection): Promise<Outcome> {
+  const servers = z.array(exportedShape).safeParse(await connection.list('/servers')).data;
+  if (servers === undefined) throw new CliFault(exitStatus.unavailable, "the control plane's answer is not understood");
+  const mcpServers = Object.fromEntries(servers.map((server) => [server.name, exported(server)]));
+  const answer = { mcpServers };
+  return { answer, text: `${harmlessJson(JSON.stringify(answer, null, 2))}\n` };
+}
+
+function exported({
+  url,
+  transport,
+  description,
+  tags,
+  enabled,
+  auth,
+  curation,
+}: z.infer<typeof exportedShape>): object {
+  const headers = auth?.type === 'headers' ? headersShape.safeParse(auth['headers']).data : undefined;
+  const references = Object.entries(headers ?? {}).map(([header, reference]): [string, string] => [
+    header,
+    'secret' in reference ? `\${secret:${reference.secret}}` : `\${file:${reference.file}}`,
+  ]);
+  const others = {
+    ...(description !== '' && { description }),
+    ...(tags.length > 0 && { tags }),
+    ...(auth && headers === undefined && { auth }),
+    ...(curation !== undefined && curation !== null && { curation }),
+  };
+  return {
+    type: transport === 'SSE' ? 'sse' : 'http',
+    url,
+    ...(references.length > 0 && { headers: Object.fromEntries(references) }),
+    ...(!enabled && { disabled: true }),
+    ...(Object.keys(others).length > 0 && { 'x-switchyard': others }),
+  };
+}
+
+/** `-` for standard input. No more is read than a file may have, and one byte. */
+async function readText(file: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of file === '-' ? process.stdin : createReadStream(file)) {
+      chunks.push(Buffer.from(chunk as Buffer));
+      bytes += chunks.at(-1)!.length;
+      if (bytes > limits.importFileBytesMax) break;
+    }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+    throw new CliFault(
+      exitStatus.notFound,
+      `${file === '-' ? 'standard input' : file} cannot be read (${code})`,
+      error,
+    );
+  }
+  if (bytes > limits.importFileBytesMax) {
+    throw new CliFault(exitStatus.refused, `${file} has more than ${limits.importFileBytesMax} bytes`);
+  }
+  return Buffer.concat(chunks).toString();
+}

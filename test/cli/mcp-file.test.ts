@@ -1,0 +1,136 @@
+// Files of clients, row by row: what is registered, what is bridged, what is refused, and that no secret goes on.
+import t from 'tap';
+import { readMcpFile, type ImportWay } from '../../src/cli/mcp-file.js';
+import { exportServers, importServers } from '../../src/cli/server-files.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const WAY: ImportWay = { secretsIn: 'store', bridge: 'supergateway', bridgePort: 8100 };
+const SECRET = 'ghp_0123456789abcdefABCDEF0123456789abcd';
+const TERMINAL = { columns: undefined };
+
+const read = (servers: object, way = WAY) => readMcpFile(JSON.stringify({ mcpServers: servers }), way);
+
+t.test('each form of file, with comments and trailing commas', async (t) => {
+  const server = '{"a": {"type": "http", "url": "https://a.example/mcp"}}';
+  for (const text of [
+    `{"mcpServers": ${server}}`,
+    `{"servers": ${server}, "inputs": []}`,
+    `{"editor.fontSize": 12, "mcp": {"servers": ${server}}}`,
+    `\uFEFF// mine\n{"servers": /* all */ {"a": {"type": "http", "url": "https://a.example/mcp",},},}`,
+  ]) {
+    t.match(readMcpFile(text, WAY), [{ kind: 'remote', name: 'a', body: { url: 'https://a.example/mcp' } }], text);
+  }
+  for (const text of ['', '[]', '7', '{}', '{"servers": []}', '{"servers": 7}', '{"mcpServers": {"a"}}']) {
+    t.throws(() => readMcpFile(text, WAY), { name: 'CliFault', exitStatus: 65 }, text);
+  }
+});
+
+t.test('headers become names of secrets, and their values go nowhere', async (t) => {
+  const headers = { Authorization: `Bearer ${SECRET}`, 'X-Api-Key': '${input:key}' };
+  const [server] = read({ 'My Git': { url: 'https://git.example/mcp', headers } });
+  t.strictSame(server?.kind === 'remote' && server.body, {
+    ...{ name: 'My Git', url: 'https://git.example/mcp', transport: 'STREAMABLEHTTP' },
+    ...{ description: undefined, tags: undefined, curation: undefined, enabled: undefined },
+    auth: {
+      type: 'headers',
+      headers: { Authorization: { secret: 'my-git-authorization' }, 'X-Api-Key': { secret: 'my-git-x-api-key' } },
+    },
+  });
+  t.match(server, {
+    secrets: [
+      { secret: 'my-git-authorization', header: 'Authorization', origin: 'https://git.example' },
+      { secret: 'my-git-x-api-key', header: 'X-Api-Key' },
+    ],
+  });
+  t.notMatch(JSON.stringify(server), new RegExp(SECRET));
+  const two = read({
+    'a b': { url: 'https://a.example', headers: { k: 'v' } },
+    'a-b': { url: 'https://b.example', headers: { k: 'w' } },
+  });
+  t.match(two, [{ secrets: [{ secret: 'a-b-k' }] }, { secrets: [{ secret: 'a-b-k-2' }] }], 'each has its own');
+  const filed = read({ a: { url: 'https://a.example', headers: { k: 'v' } } }, { ...WAY, secretsIn: 'files' });
+  t.match(filed, [{ body: { auth: { headers: { k: { file: 'a-k' } } } } }]);
+});
+
+t.test('what cannot be registered is refused in words, without its secret', async (t) => {
+  for (const [said, why] of [
+    [{ url: `https://u:${SECRET}@a.example/mcp` }, /user or a password/],
+    [{ url: `https://a.example/mcp?api_key=${SECRET}` }, /looks like a secret/],
+    [{ url: `https://a.example/mcp?x=${SECRET}` }, /looks like a secret/],
+    [{ url: 'https://a.example/${env:PLACE}' }, /placeholder/],
+    [{ url: 'a.example/mcp' }, /no absolute URL/],
+    [{ url: 'ftp://a.example' }, /neither http nor https/],
+    [{ url: 'wss://a.example', type: 'ws' }, /neither http nor https/],
+    [{ url: 'https://a.example', type: 'ws' }, /neither http nor sse/],
+    [{ url: 'https://a.example', type: 'constructor' }, /neither http nor sse/],
+    [{ url: 'https://a.example', headers: { a: 7 } }, /not written as servers are/],
+    [{}, /neither a url nor a command/],
+    [7, /not written/],
+  ] as const) {
+    const [server] = read({ a: said });
+    t.match(server, { kind: 'refused', why }, JSON.stringify(said));
+    t.notMatch(JSON.stringify(server), new RegExp(SECRET));
+  }
+  t.match(read({ a: { url: 'https://a.example/sse', type: 'sse' } }), [{ body: { transport: 'SSE' } }]);
+  t.match(read({ a: { url: 'https://a.example/mcp?region=eu', disabled: true } }), [{ body: { enabled: false } }]);
+});
+
+t.test('servers on standard input and output come with the command that gives them a URL', async (t) => {
+  const files = { command: 'npx', args: ['-y', '@scope/files', "/it's here"], env: { TOKEN: SECRET }, cwd: '/srv/a b' };
+  const [one, two] = read({ files, other: { command: 'uvx', args: ['x'] } });
+  t.strictSame(one, {
+    ...{ kind: 'stdio', name: 'files', url: 'http://127.0.0.1:8100/mcp' },
+    command: `cd '/srv/a b' && TOKEN="$TOKEN" npx -y supergateway --stdio 'npx -y @scope/files '\\''/it'\\''\\'\\'''\\''s here'\\''' --outputTransport streamableHttp --stateful --port 8100`,
+  });
+  t.match(two, { url: 'http://127.0.0.1:8101/mcp', command: /--stdio 'uvx x' .* --port 8101$/ });
+  const [proxied] = read({ other: { command: 'uvx', args: ['x y'] } }, { ...WAY, bridge: 'mcp-proxy' });
+  t.match(proxied, { command: "npx -y mcp-proxy --host 127.0.0.1 --server stream --port 8100 -- uvx 'x y'" });
+});
+
+t.test('an import says of each what became of it, and an export is what an import reads', async (t) => {
+  const file = join(createScratchDirectory(t), 'mcp.json');
+  const headers = { authorization: `Bearer ${SECRET}` };
+  const text = { git: { url: 'https://git.example/mcp', headers }, sh: { command: 'sh' }, no: { url: 'x' } };
+  writeFileSync(file, JSON.stringify({ mcpServers: text }));
+  const asked: unknown[] = [];
+  const connection = {
+    request: async (...words: unknown[]) => (asked.push(words), { status: 'inactive' }),
+    list: async () => [
+      {
+        name: 'a',
+        url: 'https://a.example',
+        transport: 'SSE',
+        enabled: false,
+        tags: ['t'],
+        auth: { type: 'headers', headers: { k: { secret: 's' } } },
+      },
+      { name: 'b', url: 'https://b.example', auth: { type: 'oauth2-user', scope: 'x' }, curation: { prefix: 'p' } },
+    ],
+  };
+  const trial = await importServers(file, WAY, true, connection, TERMINAL);
+  t.strictSame([asked, trial.exitStatus], [[], 65], 'a trial asks nothing');
+  const outcome = await importServers(file, WAY, false, connection, TERMINAL);
+  t.match(asked, [['POST', '/servers', { name: 'git' }]]);
+  t.match(outcome.answer, [
+    { outcome: 'registered', status: 'inactive' },
+    { outcome: 'to be bridged' },
+    { outcome: 'refused' },
+  ]);
+  const words = String(outcome.text);
+  t.match(words, 'switchyard secrets set git-authorization --origins https://git.example');
+  t.match(words, 'switchyard servers add sh http://127.0.0.1:8100/mcp');
+  t.notMatch(words + JSON.stringify([asked, outcome.answer]), new RegExp(SECRET));
+  const exported = await exportServers(connection);
+  t.match(exported.answer, {
+    mcpServers: { a: { type: 'sse', url: 'https://a.example', headers: { k: '${secret:s}' }, disabled: true } },
+  });
+  const [a, b] = readMcpFile(String(exported.text), WAY);
+  t.match(a, {
+    body: { transport: 'SSE', enabled: false, tags: ['t'], auth: { headers: { k: { secret: 's' } } } },
+    secrets: [],
+  });
+  t.match(b, { body: { auth: { type: 'oauth2-user', scope: 'x' }, curation: { prefix: 'p' } } });
+  await t.rejects(importServers(join(file, 'none'), WAY, true, connection, TERMINAL), { name: 'CliFault' });
+});
