@@ -34,6 +34,7 @@ const TOOLS = ['read', 'write', 'list'];
 const probe: Probe = {
   kind: 'reached',
   findings: {
+    era: 'legacy',
     serverInfo: { name: 'scale', version: '1' },
     capabilities: { tools: {} },
     tools: toolListOf(TOOLS.map((name) => ({ name, inputSchema: { type: 'object' } }))),

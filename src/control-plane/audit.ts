@@ -112,7 +112,17 @@ export class AuditTrail {
 /** What nobody says of it: the registry finds it out, or reckons it. */
 const FOUND_OUT: ReadonlySet<string> = new Set([
   ...['id', 'slug', 'reachable', 'toolCount', 'promptCount', 'resourceCount', 'templateCount'],
-  ...['capabilities', 'serverInfo', 'createdAt', 'updatedAt', 'lastSeen', 'lastRefreshAt', 'lastError', 'hostBytes'],
+  ...[
+    'era',
+    'capabilities',
+    'serverInfo',
+    'createdAt',
+    'updatedAt',
+    'lastSeen',
+    'lastRefreshAt',
+    'lastError',
+    'hostBytes',
+  ],
 ]);
 
 function identityOf(thing: object | undefined): object {

@@ -54,7 +54,13 @@ function backendView(backend: CompiledBackend, { subject, id, relay }: Place): o
     const upstream = upstreams.used(name);
     const fault = upstream?.fault;
     const state = upstream?.state ?? 'unused';
-    sessions.push({ session: sessionHash(identity.id), state, ...(fault && { reason: faultReason(fault) }) });
+    const spoken = upstream?.record && { era: upstream.record.era };
+    sessions.push({
+      session: sessionHash(identity.id),
+      state,
+      ...spoken,
+      ...(fault && { reason: faultReason(fault) }),
+    });
     if (sessions.length >= limits.viewSessionsPerBackendMax) break;
   }
   return {

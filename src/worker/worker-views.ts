@@ -140,7 +140,8 @@ export function viewOf(session: Session, nowMs: number): object {
     backends: Array.from(upstreams.virtualHost?.backends.keys() ?? [], (name) => {
       const upstream = upstreams.used(name);
       const fault = upstream?.fault;
-      return { name, state: upstream?.state ?? 'unused', ...(fault && { reason: faultReason(fault) }) };
+      const spoken = upstream?.record && { era: upstream.record.era };
+      return { name, state: upstream?.state ?? 'unused', ...spoken, ...(fault && { reason: faultReason(fault) }) };
     }).slice(0, limits.viewBackendsMax),
   };
 }

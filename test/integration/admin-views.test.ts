@@ -67,7 +67,7 @@ t.test('the views of the admin listener', async (t) => {
           virtualHost: caller.virtualHostId,
           client: 'spec 1.0.0',
           backends: [
-            { name: 'calc', state: 'open' },
+            { name: 'calc', state: 'open', era: 'legacy' },
             { name: 'dead', state: 'unavailable', reason: /./ },
           ],
         },

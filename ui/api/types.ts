@@ -26,6 +26,7 @@ export interface Server {
   readonly promptCount?: number;
   readonly resourceCount?: number;
   readonly templateCount?: number;
+  readonly era?: 'legacy' | 'modern';
   readonly capabilities: Readonly<Record<string, unknown>>;
   readonly serverInfo: Readonly<Record<string, unknown>> | null;
   readonly createdAt: string;

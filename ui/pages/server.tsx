@@ -85,6 +85,8 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           )}
           <dt>Offers</dt>
           <dd>{offerWords(server)}</dd>
+          <dt>Speaks</dt>
+          <dd>{ERA_WORDS[server.era ?? 'unknown']}</dd>
           <dt>Credentials</dt>
           <dd>{server.auth ? `set (${server.auth.type}); secrets are named, never shown` : 'none'}</dd>
         </dl>
@@ -99,6 +101,12 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
     </>
   );
 }
+
+const ERA_WORDS = {
+  legacy: 'MCP with sessions (2025-11-25 or before)',
+  modern: 'MCP without sessions (2026-07-28)',
+  unknown: 'not known yet',
+} as const;
 
 function offerWords({ toolCount, promptCount, resourceCount, templateCount }: Server): string {
   const counted = [

@@ -194,7 +194,16 @@ const serverSaid = {
 };
 
 /** Of a server that an earlier version has read last the counts are not known. */
-const OPTIONAL_OF_SERVER = ['promptCount', 'resourceCount', 'templateCount', 'auth', 'curation', 'owner', 'team'];
+const OPTIONAL_OF_SERVER = [
+  'era',
+  'promptCount',
+  'resourceCount',
+  'templateCount',
+  'auth',
+  'curation',
+  'owner',
+  'team',
+];
 
 const server = exactly(
   {
@@ -208,6 +217,12 @@ const server = exactly(
     promptCount: count,
     resourceCount: count,
     templateCount: { ...count, description: 'Templates of resources.' },
+    era: {
+      type: 'string',
+      enum: ['legacy', 'modern'],
+      description:
+        'How it was spoken to when it was last reached: in a session of MCP 2025-11-25 or before (`legacy`), or without one, as of 2026-07-28 (`modern`). One that speaks both is spoken to in a session.',
+    },
     capabilities: { ...anyObject, description: 'What the server declared when it was last reached.' },
     serverInfo: orNull(anyObject, 'Who the server said it is; null when it was never reached.'),
     createdAt: time,

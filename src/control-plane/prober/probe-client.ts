@@ -4,7 +4,7 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { EventStreamParser } from '../../protocol/event-stream.js';
 import { CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, PROTOCOL_VERSION_KEY } from '../../protocol/modern-envelope.js';
-import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
+import { MODERN_PROTOCOL_VERSION, type Era } from '../../protocol/protocol-versions.js';
 import { limits } from '../../shared/limits.js';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import { ProbeFault } from './probe-fault.js';
@@ -12,6 +12,7 @@ import { ProbeFault } from './probe-fault.js';
 type Members = Readonly<Record<string, unknown>>;
 
 export interface ProbeClient {
+  readonly era: Era;
   readonly serverInfo: Members;
   readonly capabilities: Members;
   /** Rejects with an `McpError` when the server answers with an error. */
@@ -41,6 +42,7 @@ const typeSchema = z.looseObject({ resultType: z.literal('complete').optional() 
 
 /** A server of MCP 2026-07-28. */
 export class ModernServer implements ProbeClient {
+  readonly era = 'modern';
   serverInfo: Members = {};
   capabilities: Members = {};
   readonly #url: string;

@@ -16,6 +16,7 @@ import type { ServerLists } from '../registry/server-lists.js';
 import type { ServerTransport } from '../registry/server-record.js';
 import { toolListOf, type ToolList } from '../registry/tool-list.js';
 import { BoundedFetch } from './bounded-fetch.js';
+import type { Era } from '../../protocol/protocol-versions.js';
 import { isDeeperThan } from './depth.js';
 import { readLists } from './item-reader.js';
 import { ModernServer, type ProbeClient } from './probe-client.js';
@@ -26,6 +27,8 @@ import { readTools } from './tool-reader.js';
 
 /** What a server said of itself. */
 export interface ServerFindings {
+  /** In which it was spoken to. */
+  readonly era: Era;
   readonly serverInfo: Readonly<Record<string, unknown>>;
   readonly capabilities: Readonly<Record<string, unknown>>;
   readonly tools: ToolList;
@@ -157,7 +160,7 @@ export class Prober {
       const serverInfo = { ...client.getServerVersion() };
       const capabilities = { ...client.getServerCapabilities() };
       const ask: ProbeClient['ask'] = (method, params, schema) => client.request({ method, params }, schema, options);
-      return await findingsOf({ serverInfo, capabilities, ask }, either);
+      return await findingsOf({ era: 'legacy', serverInfo, capabilities, ask }, either);
     } catch (error) {
       if (signal.aborted) throw error;
       throw bounded.fault ?? (breaking.signal.aborted ? breaking.signal.reason : error);
@@ -174,9 +177,10 @@ const SESSIONLESS: ReadonlySet<ProbeFaultKind> = new Set(['version-later', 'init
 async function findingsOf(client: ProbeClient, signal: AbortSignal): Promise<ServerFindings> {
   const tools = await readTools(client);
   const lists = await readLists(client, signal);
-  const { serverInfo, capabilities } = client;
+  const { era, serverInfo, capabilities } = client;
   if (isDeeperThan([serverInfo, capabilities, tools], limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
   return {
+    era,
     serverInfo: boundedServerInfo(serverInfo),
     capabilities: boundedCapabilities(capabilities),
     tools: toolListOf(tools),

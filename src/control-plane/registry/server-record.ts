@@ -1,4 +1,5 @@
 // A registered server as everyone but the registry's own storage sees it (decisions 3). Plain data, JSON-ready.
+import type { Era } from '../../protocol/protocol-versions.js';
 import type { BackendAuth } from '../../user-config/auth.js';
 import type { WrittenCuration } from '../curation.js';
 
@@ -36,6 +37,8 @@ export interface ServerRecord {
   readonly promptCount?: number;
   readonly resourceCount?: number;
   readonly templateCount?: number;
+  /** In which it was last reached: there once it was, which earlier versions did not write down. */
+  readonly era?: Era;
   /** What the server declared when it was last reached. */
   readonly capabilities: Readonly<Record<string, unknown>>;
   readonly serverInfo: Readonly<Record<string, unknown>> | null;

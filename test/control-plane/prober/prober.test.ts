@@ -289,6 +289,7 @@ t.test('a server of MCP 2026-07-28, which has no sessions, is read like others',
     },
   });
   const findings = findingsOf(await createProber(t).probe(server.url));
+  t.equal(findings.era, 'modern');
   t.same(findings.serverInfo, { name: 'modern', version: '1' });
   t.match(findings.capabilities, { tools: {}, resources: {} });
   t.match(findings.tools, [{ name: 'echo', inputSchema: { type: 'object' } }]);

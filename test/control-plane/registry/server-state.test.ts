@@ -13,6 +13,7 @@ function list(...items: readonly string[]): ServerList {
 const reached: Probe = {
   kind: 'reached',
   findings: {
+    era: 'legacy',
     serverInfo: { name: 's' },
     capabilities: { tools: {} },
     tools: toolListOf([{ name: 'a', inputSchema: {} }]),
@@ -78,6 +79,7 @@ t.test('what was found is written down, and nothing of what people said', async 
     toolCount: 1,
     promptCount: 2,
     resourceCount: 3,
+    era: 'legacy',
     capabilities: { tools: {} },
     serverInfo: { name: 's' },
     lastSeen: NOW,

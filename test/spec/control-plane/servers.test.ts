@@ -13,6 +13,7 @@ const RECORD_MEMBERS = [
     'createdAt',
     'description',
     'enabled',
+    'era',
     'id',
     'lastError',
     'lastRefreshAt',
@@ -82,6 +83,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
       resourceCount: 0,
       capabilities: { tools: {} },
       serverInfo: { name: 'echoes' },
+      era: 'legacy',
       lastError: null,
     });
     t.equal(answer.header('location'), `/servers/${String(record['id'])}`);
