@@ -128,15 +128,17 @@ export class DirectoryEntry {
     this.#isOver = true;
   }
 
-  /** The session has ended. */
-  remove(): void {
-    if (this.#isOver) return;
+  /** The session has ended. @returns when other machines can know, where there may be any. */
+  remove(): Promise<void> | undefined {
+    if (this.#isOver) return undefined;
     this.letGo();
     const { id } = this.#session.identity;
     // What is being written would come back.
     if (this.#isWriting) this.#directory.onEnding(id);
     if (this.#isWriting) this.#isRemoved = true;
-    else if (this.#isBegun) this.#directory.remove(id, this.#wasShared);
+    if (this.#isWriting || !this.#isBegun) return undefined;
+    const removed = this.#directory.remove(id, this.#wasShared);
+    return this.#directory.isShared ? removed : undefined;
   }
 
   /**
@@ -190,7 +192,7 @@ export class DirectoryEntry {
     } else {
       this.#isDirty = true;
     }
-    if (this.#isRemoved) this.#directory.remove(this.#session.identity.id, this.#wasShared);
+    if (this.#isRemoved) void this.#directory.remove(this.#session.identity.id, this.#wasShared);
     // It is its successor's, who has written it or ended it: what was opened here is lost with this process.
     else if (outcome === 'overtaken' && this.#directory.isRetired && !this.#directory.isShared) this.letGo();
     else if (outcome === 'written') this.#writeIfDirty();

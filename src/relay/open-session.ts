@@ -45,7 +45,7 @@ export function openSession(
     const end = (): void => {
       account.requests.give(1);
       // A caller that went away never learns the id: nobody could use or end the session.
-      if (exchange.isAborted) sessions.end(session, exchange.request);
+      if (exchange.isAborted) void sessions.end(session, exchange.request);
       // Also when nobody hears it: an answer completes the exchange, and the access log has a line for each.
       answer(exchange, resultMessage(id, result), session.identity.id);
     };

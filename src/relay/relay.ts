@@ -377,7 +377,7 @@ export class Relay {
       return;
     }
     session.applyConfig(caller.virtualHost, exchange.request);
-    const end = (): void => this.#sessions.end(session, exchange.request);
+    const end = (): void => void this.#sessions.end(session, exchange.request);
     exchange.onDone = end;
     this.#dispatcher.request(caller, session, exchange, message);
     // Before there is an answer; a caller that goes away within it has ended the exchange.
@@ -400,9 +400,24 @@ export class Relay {
 
   #delete(session: Session, exchange: Exchange): void {
     exchange.watcher?.onIdentified('DELETE', '', '');
-    this.#sessions.end(session, exchange.request);
+    const removed = this.#sessions.end(session, exchange.request);
     // Not 202: SDKs report that as a session that could not be ended.
-    exchange.respond(200, '', '');
+    if (removed === undefined) exchange.respond(200, '', '');
+    else this.#answerWhen(removed, exchange);
+  }
+
+  /** Who asks another machine behind this answer shall be told that there is no such session. */
+  #answerWhen(removed: Promise<void>, exchange: Exchange): void {
+    let isDue = true;
+    const answer = (): void => {
+      if (isDue && !exchange.isAborted) exchange.respond(200, '', '');
+      isDue = false;
+    };
+    const deadline = this.#context.deadlines.after(limits.sessionWriteWaitMsMax, answer);
+    void removed.then(() => {
+      deadline.cancel();
+      answer();
+    });
   }
 }
 

@@ -125,13 +125,17 @@ export class Sessions {
     session.usedAtMs = this.#context.deadlines.recentMs;
   }
 
-  /** @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself. */
-  end(session: Session, request?: ExchangeRequest): void {
+  /**
+   * @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself.
+   * @returns when other machines can know, where there may be any.
+   */
+  end(session: Session, request?: ExchangeRequest): Promise<void> | undefined {
     const { id } = session.identity;
     session.idleDeadline?.cancel();
     if (this.#sessions.delete(id)) session.account.sessions.give(1);
-    session.entry?.remove();
+    const removed = session.entry?.remove();
     session.end(request);
+    return removed;
   }
 
   #onIdle(session: Session): void {
@@ -140,13 +144,13 @@ export class Sessions {
       return;
     }
     const outcome = session.entry?.onIdle() ?? 'over';
-    if (outcome === 'over') this.end(session);
+    if (outcome === 'over') void this.end(session);
     else void outcome.then((asked) => this.#onIdleAsked(session, asked));
   }
 
   #onIdleAsked(session: Session, outcome: 'over' | 'elsewhere'): void {
     if (session.isEnded) return;
-    if (outcome === 'over') this.end(session);
+    if (outcome === 'over') void this.end(session);
     // Used meanwhile: it is here as well as there.
     else if (session.isBusy || session.isUsed) session.idleDeadline?.restart();
     else this.#drop(session);

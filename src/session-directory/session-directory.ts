@@ -155,11 +155,11 @@ export class SessionDirectory {
     this.#ending.add(nameOf(sessionKeys(sessionId).place));
   }
 
-  /** The session is over. @param wasShared whether another machine may have it still. */
-  remove(sessionId: string, wasShared: boolean): void {
+  /** The session is over. @param wasShared whether another machine may have it still. Resolved when others can know; always. */
+  async remove(sessionId: string, wasShared: boolean): Promise<void> {
     const key = sessionKeys(sessionId).place;
     this.#ending.add(nameOf(key));
-    void this.#remove(key, wasShared, Infinity);
+    await this.#remove(key, wasShared, Infinity);
   }
 
   /**

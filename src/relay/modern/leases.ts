@@ -114,7 +114,7 @@ export class Leases {
       }
     }
     if (idle === undefined) return false;
-    this.#sessions.end(idle);
+    void this.#sessions.end(idle);
     return true;
   }
 }

@@ -70,7 +70,7 @@ export class Listenings {
     session.applyConfig(virtualHost, exchange.request);
     const onOver = (): void => {
       this.#counts.remove(subject);
-      sessions.end(session);
+      void sessions.end(session);
     };
     new Listening({ context, dispatcher, caller, session, exchange, message, filter, onOver }).start();
   }
