@@ -57,6 +57,12 @@ const asked: readonly (readonly [id: string, url: string, body: object | undefin
     { ...SERVER, description: 'second' },
     { name: 'files', before: { description: 'first' }, after: { description: 'second' } },
   ],
+  [
+    'patchServer',
+    '/servers/files',
+    { tags: ['patched'] },
+    { name: 'files', before: { tags: [] }, after: { tags: ['patched'] } },
+  ],
   ['refreshServer', '/servers/files/refresh', undefined, { name: 'files', after: { toolsAdded: 0 } }],
   ['createComposition', '/compositions', COMPOSED, { name: 'desk', after: { subjects: [subjectHash('bob')] } }],
   [
@@ -65,24 +71,38 @@ const asked: readonly (readonly [id: string, url: string, body: object | undefin
     { ...COMPOSED, subjects: ['bob', 'carol'] },
     { before: { subjects: [subjectHash('bob')] }, after: { subjects: [subjectHash('bob'), subjectHash('carol')] } },
   ],
+  [
+    'patchComposition',
+    '/compositions/desk',
+    { subjects: ['bob'] },
+    { before: { subjects: [subjectHash('bob'), subjectHash('carol')] }, after: { subjects: [subjectHash('bob')] } },
+  ],
   ['removeComposition', '/compositions/desk', undefined, { name: 'desk', before: { description: '' } }],
   ['removeServer', '/servers/files', undefined, { name: 'files', before: { description: 'second' } }],
 ];
+
+function sentAs(method: Operation['method'], body: object | undefined) {
+  const headers = { authorization, host: 'localhost' };
+  if (body === undefined) return { headers };
+  const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  return { headers: { ...headers, 'content-type': contentType }, payload: JSON.stringify(body) };
+}
 
 t.test('every operation that changes something has one line, and no other has', async (t) => {
   const lines: string[] = [];
   const app = await createApp(t, lines, await setStage(t, await stores['embedded']!(t)));
   const table = Object.values<Operation>(operations);
-  // The relay's messages change nothing here.
+  // The relay's messages change nothing here; consents are tested with a server that wants them.
   const changing = table
-    .filter(({ id, method, tag }) => method !== 'GET' && tag !== 'mcp' && id !== 'previewServer')
+    .filter(
+      ({ id, method, tag }) => method !== 'GET' && tag !== 'mcp' && tag !== 'connections' && id !== 'previewServer',
+    )
     .map(({ id }) => id);
   t.same(asked.map(([id]) => id).toSorted(), changing.toSorted(), 'each of them is asked');
   for (const [id, url, body, expected] of asked) {
     lines.length = 0;
     const { method } = table.find((operation) => operation.id === id)!;
-    const headers = { authorization, host: 'localhost' };
-    const answer = await app.inject({ method, url, headers, ...(body !== undefined && { payload: body }) });
+    const answer = await app.inject({ method, url, ...sentAs(method, body) });
     t.ok(answer.statusCode < 300, `${id}: ${answer.statusCode}`);
     t.equal(lines.length, 1, `${id} has a line`);
     const line = JSON.parse(lines[0] ?? '{}') as Line;
@@ -116,8 +136,7 @@ t.test(
         throw new RecordStoreFault('the answer was lost');
       };
       const { method } = Object.values<Operation>(operations).find((operation) => operation.id === id)!;
-      const headers = { authorization, host: 'localhost' };
-      const answer = await app.inject({ method, url, headers, ...(payload !== undefined && { payload }) });
+      const answer = await app.inject({ method, url, ...sentAs(method, payload) });
       t.equal(answer.statusCode, 503, id);
       t.equal(lines.length, 1, `${id} has a line`);
       const said = { msg: 'perhaps changed', audit: id, outcome: 'unknown', fault: 'store-failed' };
