@@ -363,6 +363,9 @@ t.test('on the embedded store', async (t) => {
     t.equal((await fetch(`${connectUrl}/connect/b`, { method: 'DELETE', headers })).status, 204);
     t.equal((await callOf(session)).error?.code, -32042);
     t.equal((await fetch(`${connectUrl}/connect/b`, { method: 'DELETE', headers })).status, 404);
+    const audited = stage.controlPlane.logs.filter(({ audit }) => audit === 'disconnect');
+    t.match(audited, [{ msg: 'changed', name: 'b' }], 'the one that was has a line');
+    t.equal(audited.length, 1);
   });
 
   await t.test('a registered server is probed in its own name, and connected ahead of a call', async (t) => {

@@ -30,9 +30,10 @@ export async function mountConnectRoutes(
 
   mount(app, operations.disconnect, async (request, _reply, note) => {
     const { server } = request.params as { readonly server: string };
-    if (!(await there(connect).disconnect(request.subject, server)))
+    const connections = there(connect);
+    const forget = (): Promise<boolean> => connections.disconnect(request.subject, server);
+    if (!(await note.making({ name: server }, undefined, forget)))
       throw new Refused(404, 'You have connected no server of this name');
-    note.made({ name: server }, undefined);
   });
 
   mount(app, operations.linkConnection, async (request) => {
