@@ -1,12 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import { OptionFaults } from '../../src/config/faults.js';
 import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
-import { defaultWorkerMemoryBytes } from '../../src/config/machine-memory.js';
+import { defaultWorkerCount, defaultWorkerMemoryBytes } from '../../src/config/machine-memory.js';
 import { environmentVariable } from '../../src/config/option.js';
 import { dataplaneOptionTable } from '../../src/config/option-table.js';
 import { createKeyPair } from '../support/keys.js';
@@ -26,7 +25,7 @@ function createCertificate(t: Test): { certificate: string; privateKey: string }
 }
 
 t.test('the defaults are those of the decisions', async (t) => {
-  const workerMemoryBytes = defaultWorkerMemoryBytes(availableParallelism());
+  const workerMemoryBytes = defaultWorkerMemoryBytes(defaultWorkerCount());
   t.strictSame(load([]), {
     ...commonDefaults(workerMemoryBytes, 'tls-only'),
     address: { host: '127.0.0.1', port: 8001 },
@@ -34,7 +33,7 @@ t.test('the defaults are those of the decisions', async (t) => {
     adminAddress: { host: '127.0.0.1', port: 8002 },
     metrics: true,
     pathPrefix: '/gw-rs',
-    workerCount: availableParallelism(),
+    workerCount: defaultWorkerCount(),
     workerMemoryBytes,
     traces: undefined,
     requestIds: 'make',

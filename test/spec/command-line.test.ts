@@ -4,9 +4,9 @@
 import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { createPublicKey } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import { defaultWorkerCount } from '../../src/config/machine-memory.js';
 import { writeConfig } from '../support/config-writer.js';
 import { completeBackends } from '../support/deployment.js';
 import { launchProgram, runProgram, startGateway, startProgram, verifyWith } from '../support/gateway.js';
@@ -194,12 +194,12 @@ void t.test('--path-prefix', async (t) => {
   }
 });
 
-void t.test("--number-of-cpus: so many workers; the machine's parallelism by default", async (t) => {
+void t.test('--number-of-cpus: so many workers; as many as there are processors by default', async (t) => {
   const words = ['--address', '127.0.0.1:0', '--store-path', createScratchDirectory(t)];
   const three = await startProgram(t, [...words, '--number-of-cpus', '3']);
   t.equal(three.workerPids().length, 3);
   const byDefault = await startProgram(t, words);
-  t.equal(byDefault.workerPids().length, availableParallelism());
+  t.equal(byDefault.workerPids().length, defaultWorkerCount());
 });
 
 void t.test('--store-path: data/store by default, below the working directory', async (t) => {

@@ -1,6 +1,6 @@
 // The processes: how many, how much memory each may take, how they log and end, and what the control plane does by itself.
-import { availableParallelism } from 'node:os';
 import { limits } from '../../shared/limits.js';
+import { defaultWorkerCount } from '../machine-memory.js';
 import type { OptionTable } from '../option.js';
 import * as values from '../values.js';
 
@@ -15,8 +15,8 @@ export const workerOptions = {
   'number-of-cpus': {
     placeholder: '<count>',
     meaning: 'number of workers',
-    fallback: String(Math.min(availableParallelism(), limits.workersMax)),
-    fallbackText: "the machine's available parallelism",
+    fallback: String(defaultWorkerCount()),
+    fallbackText: "as many processors as the machine has, or the cgroup's quota, rounded up",
     parse: values.wholeNumber({ min: 1, max: limits.workersMax }),
   },
   'worker-hang-timeout': {
