@@ -156,8 +156,10 @@ t.test(
     one.scene.http.last.empty(404);
     one.scene.http.last.json(INITIALIZED, 'unknown-there');
     one.scene.http.last.empty();
-    t.equal(other.scene.request({ method: 'DELETE' }).answer?.status, 200);
+    const deletion = other.scene.request({ method: 'DELETE' });
+    t.equal(deletion.outcome, 'none', 'others cannot know yet');
     await settled();
+    t.equal(deletion.answer?.status, 200);
     pass();
     t.equal(await ping(one), 404);
     await settled();
@@ -200,8 +202,9 @@ t.test('what is changed while a session is being adopted is read with its next r
   let open: () => void = () => undefined;
   other.view.gate = new Promise((resolve) => (open = resolve));
   const exchange = other.scene.request({ body: PING });
-  t.equal(one.scene.request({ method: 'DELETE' }).answer?.status, 200);
+  const deletion = one.scene.request({ method: 'DELETE' });
   await settled();
+  t.equal(deletion.answer?.status, 200);
   open();
   await until(() => exchange.outcome !== 'none', 'the answer');
   await settled();
