@@ -101,7 +101,10 @@ export class ListPool {
       // Every task posted goes to the thread at once, so that it never waits for the event loop to send the next.
       concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
     });
-    piscina.on('error', (error) => this.#logger.error({ err: error as unknown }, 'the idle list thread died'));
+    piscina.on('error', (error) => {
+      // What a thread says at its end is of a task that nobody waits for any more.
+      if (!this.#isClosed) this.#logger.error({ err: error as unknown }, 'the idle list thread died');
+    });
     return piscina;
   }
 
