@@ -1,6 +1,6 @@
 // Where records of sessions are kept: the same for all places, and what is each one's own.
 import { randomBytes } from 'node:crypto';
-import { chmodSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mock } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import t, { type Test } from 'tap';
 import { EmbeddedSessions } from '../../src/store/embedded-sessions.js';
 import { FileSessions } from '../../src/store/file-sessions.js';
 import { openSealedSessions } from '../../src/store/open-sealed-sessions.js';
+import { RecordCells } from '../../src/store/record-cells.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
 import type { SealedRead, SealedSessions } from '../../src/store/sealed-sessions.js';
 import { limits } from '../../src/shared/limits.js';
@@ -185,87 +186,87 @@ t.test('files are for their owner alone, and of another slot nothing is seen', a
   t.equal(await readText(await open(0), key), '2 b', 'the next worker of the slot finds it');
   t.equal(await readText(await open(1), key), 'nothing');
   const folder = join(path, 'sessions', '0');
-  t.same(readdirSync(folder), [key.toString('hex')], 'nothing else is left');
-  t.equal(statSync(join(folder, key.toString('hex'))).mode & 0o777, 0o600);
+  t.same(readdirSync(folder), ['4096.0']);
+  t.equal(statSync(join(folder, '4096.0')).mode & 0o777, 0o600);
   t.equal(statSync(folder).mode & 0o777, 0o700);
 });
 
 t.test('a folder of files that somebody has removed is made again', async (t) => {
   const path = join(createScratchDirectory(t), 'sessions');
+  mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() });
+  t.teardown(() => mock.timers.reset());
   const sessions = closing(t, new FileSessions(path));
   const [before, after] = [newKey(), newKey()];
   await write(sessions, before, 1, 'a');
   rmSync(path, { recursive: true });
+  mock.timers.tick(limits.sessionRecordSweepMs);
   t.equal(await readText(sessions, before), 'nothing');
   t.equal(await sessions.renew(before, LIFE_MS), false);
   t.equal(await write(sessions, after, 1, 'b'), true);
-  t.equal(await readText(sessions, after), '1 b');
+  t.equal(await readText(closing(t, new FileSessions(path)), after), '1 b');
 });
 
-t.test('files that expired, or whose writer was killed in the middle, are swept, and no others', async (t) => {
+t.test('records of every length are found by the next process, also when they grow and shrink', async (t) => {
+  const path = createScratchDirectory(t);
+  const sessions = closing(t, new FileSessions(path));
+  const next = closing(t, new FileSessions(path));
+  const key = newKey();
+  const lengths = [1, 4_096, 4_097, 32_768, 32_769, limits.sessionRecordBytesMax + 28, 0, 500];
+  for (const [index, length] of lengths.entries()) {
+    const text = 'x'.repeat(length);
+    t.equal(await write(sessions, key, index + 1, text), true);
+    t.equal(await readText(next, key), `${index + 1} ${text}`);
+  }
+  await t.rejects(write(sessions, newKey(), 1, 'x'.repeat(limits.sessionRecordBytesMax + 5_000)), /too long/);
+  t.equal(await next.remove(key), true);
+  t.equal(await sessions.remove(key), false);
+  t.equal(await readText(sessions, key), 'nothing');
+});
+
+t.test('10,000 records find room, each its own, and give it back when all are gone', async (t) => {
   const path = createScratchDirectory(t);
   mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() });
   t.teardown(() => mock.timers.reset());
   const sessions = closing(t, new FileSessions(path));
-  const [short, long] = [newKey(), newKey()];
-  await write(sessions, short, 1, 'a', 1_000);
-  await write(sessions, long, 1, 'b', 100 * LIFE_MS);
-  const half = newKey().toString('hex');
-  const prepared = `${long.toString('hex')}.1`;
-  writeFileSync(join(path, half), 'half');
-  writeFileSync(join(path, prepared), Buffer.alloc(100));
-  for (const name of [half, prepared]) utimesSync(join(path, name), 0, 0);
-  mock.timers.tick(2 * limits.sessionRecordSweepMs);
-  t.same(readdirSync(path), [long.toString('hex')]);
-  t.equal(await readText(sessions, long), '1 b');
-});
-
-t.test('the file of a session that ended is that of the next one, whatever their lengths', async (t) => {
-  const path = createScratchDirectory(t);
-  const sessions = closing(t, new FileSessions(path));
-  const [long, short, other] = [newKey(), newKey(), newKey()];
-  const inodeOf = (key: Buffer): number => statSync(join(path, key.toString('hex'))).ino;
-  await write(sessions, long, 1, 'a long record');
-  const inode = inodeOf(long);
-  t.equal(await sessions.remove(long), true);
-  t.equal(await sessions.remove(long), false);
-  t.equal(await readText(sessions, long), 'nothing');
-  t.equal(await write(sessions, short, 1, 'short'), true);
-  t.equal(inodeOf(short), inode);
-  t.equal(await readText(sessions, short), '1 short');
-  t.equal(await write(sessions, short, 1, 'again'), false, 'nothing that lives is written over');
-  await sessions.remove(short);
-  for (const name of readdirSync(path)) rmSync(join(path, name));
-  t.equal(await write(sessions, other, 1, 'whose file was taken away'), true);
-  t.equal(await readText(sessions, other), '1 whose file was taken away');
-});
-
-t.test('so many files are kept, and no sweep takes them', async (t) => {
-  const path = createScratchDirectory(t);
-  mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() });
-  t.teardown(() => mock.timers.reset());
-  const sessions = closing(t, new FileSessions(path));
-  const keys = Array.from({ length: limits.sessionFilesKeptMax + 5 }, newKey);
-  for (const key of keys) await write(sessions, key, 1, 'a');
-  for (const key of keys) t.equal(await sessions.remove(key), true);
-  t.equal(readdirSync(path).length, limits.sessionFilesKeptMax);
-  for (const name of readdirSync(path)) utimesSync(join(path, name), 0, 0);
+  const usedBytes = (): number =>
+    readdirSync(path).reduce((sum, name) => sum + 512 * statSync(join(path, name)).blocks, 0);
+  const keys = Array.from({ length: 10_000 }, newKey);
+  for (const [index, key] of keys.entries()) await write(sessions, key, 1, String(index), 100 * LIFE_MS);
+  const next = closing(t, new FileSessions(path));
+  const isFound = keys.map((key, index) => textOf(next.read(key)) === `1 ${index}`);
+  t.equal(isFound.indexOf(false), -1);
+  t.equal(textOf(next.read(newKey())), 'nothing');
+  t.ok(usedBytes() < 10_000 * 4_096 * 1.1, 'a page each, and the heads');
+  for (const key of keys.slice(1)) await sessions.remove(key);
   mock.timers.tick(10 * limits.sessionRecordSweepMs);
-  t.equal(readdirSync(path).length, limits.sessionFilesKeptMax);
-  await sessions.close();
-  t.equal(readdirSync(path).length, limits.sessionFilesKeptMax);
+  t.equal(await readText(sessions, keys[0] ?? Buffer.alloc(0)), '1 0', 'what lives stays');
+  await sessions.remove(keys[0] ?? Buffer.alloc(0));
+  mock.timers.tick(10 * limits.sessionRecordSweepMs);
+  t.equal(usedBytes(), 0);
+  t.equal(await write(sessions, newKey(), 1, 'again'), true);
 });
 
-t.test('a record for which there is no room leaves nothing behind, and can be written later', async (t) => {
+t.test('of a record whose writer was killed before the one in front of it was freed, the later counts', async (t) => {
+  const path = createScratchDirectory(t);
+  const cells = new RecordCells(join(path, '4096'), 4_096);
+  const key = newKey();
+  cells.put(key, 1, Buffer.from('before'), Date.now() + LIFE_MS);
+  cells.put(key, 2, Buffer.from('after'), Date.now() + LIFE_MS);
+  cells.close();
+  const sessions = closing(t, new FileSessions(path));
+  t.equal(await readText(sessions, key), '2 after');
+  await sessions.remove(key);
+  t.equal(await readText(sessions, key), 'nothing', 'the earlier does not come back');
+});
+
+t.test('what a full disk has cut short is none', async (t) => {
   const path = createScratchDirectory(t);
   const sessions = closing(t, new FileSessions(path));
   const key = newKey();
-  const file = join(path, key.toString('hex'));
-  writeFileSync(file, '');
-  chmodSync(file, 0o400);
-  t.equal(await readText(sessions, key), 'nothing', 'one that is cut short is none');
-  t.equal(await write(sessions, key, 1, 'a'), true);
-  t.equal(await readText(sessions, key), '1 a');
+  await write(sessions, key, 1, 'x'.repeat(100));
+  const file = join(path, '4096.0');
+  truncateSync(file, statSync(file).size - 1);
+  t.equal(await readText(sessions, key), 'nothing');
 });
 
 t.test('a damaged folder of sessions is removed, before it kills who reads it', async (t) => {

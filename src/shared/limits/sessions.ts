@@ -77,17 +77,12 @@ export const sessionLimits = {
   /** the time that one step makes up for, when the event loop was late → the rest is renewed in the next round */
   sessionRenewalStepMsMax: 500,
   /**
-   * between two looks of a worker for expired records in an embedded directory or one of files, which nobody else
-   * removes → they stay a while longer, and are found by nobody
+   * between two looks of a worker for expired records in an embedded directory, which nobody else removes, and for
+   * files without a record → they stay a while longer, and are found by nobody
    */
   sessionRecordSweepMs: 10_000,
   /** records that such a look takes in: a millisecond or so → the next look goes on behind them */
   sessionRecordsPerSweep: 256,
-  /**
-   * files of sessions that ended, kept for the next ones by a worker where records are files: a page each → further
-   * ones are removed
-   */
-  sessionFilesKeptMax: 1_024,
   /**
    * what each upstream session of it counts for, beside the backend's instructions and session id: an estimate; the
    * same with five backends was 12.7 KiB → the same
