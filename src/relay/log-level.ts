@@ -73,7 +73,7 @@ export function sendLogLevel(
     onMessage: (bytes, received) => upstream.answer(bytes, received, metadata),
     onFault: (fault) => {
       // The level is set when it is opened again.
-      if (fault.kind === 'session-lost') upstream.markLost(sentIn);
+      upstream.tryMarkLost(fault, sentIn);
       done();
     },
   };

@@ -2,6 +2,7 @@
 // caller's going away does not end it (S12), a cancellation does (C16). Hot: one object per call, nothing awaited.
 import { capability } from '../protocol/capabilities.js';
 import { sameId, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
+import type { Era } from '../protocol/protocol-versions.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
@@ -58,6 +59,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
   /** Known where somebody wants to know how long the backend took. */
   #sentAtMs = 0;
   #isSecondTry = false;
+  /** The backend has refused the first try for its era: the second one is of the other. */
+  #refusedEra: Era | undefined;
   /** Made where its backend has no sessions. */
   #modern: ModernLeg | undefined;
   /** From the first event on, or before a slow answer. */
@@ -168,6 +171,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
 
   onInput(): void {
     this.#isSecondTry = false;
+    this.#refusedEra = undefined;
     this.#plan.upstream.whenReady(this.#plan.metadata, (fault) => this.#onOpen(fault));
   }
 
@@ -293,18 +297,13 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
   onFault(fault: UpstreamFault): void {
     const { upstream, metadata } = this.#plan;
     this.#request = undefined;
-    if (fault.kind === 'session-lost') {
-      upstream.markLost(this.#sentIn);
-      if (!this.#isSecondTry && this.#cancelDeadline === undefined) {
-        // The request was refused, so it was not executed: once more, in a new upstream session (R04), if still wanted.
-        this.#isSecondTry = true;
-        upstream.whenReady(metadata, (openFault) => this.#onOpen(openFault));
-        return;
-      }
-    }
-    if (!this.#isSecondTry && this.#cancelDeadline === undefined && upstream.tryRenewCredentials(fault, metadata)) {
-      // The backend has not looked at it: once more, with other credentials.
+    const isLost = upstream.tryMarkLost(fault, this.#sentIn);
+    const mayTryAgain = !this.#isSecondTry && this.#cancelDeadline === undefined;
+    // The request was refused, so it was not executed: once more, in a new upstream session (R04), or with other
+    // credentials, if still wanted.
+    if (mayTryAgain && (isLost || upstream.tryRenewCredentials(fault, metadata))) {
       this.#isSecondTry = true;
+      this.#refusedEra = fault.kind === 'era-refused' ? this.#sentIn?.era : undefined;
       upstream.whenReady(metadata, (openFault) => this.#onOpen(openFault));
       return;
     }
@@ -342,6 +341,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
       this.#fail(upstreamFault('session-lost'));
       return;
     }
+    // Whoever speaks it after all has refused the request for another reason.
+    if (upstream.record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
     const obstacle = this.#plan.form.obstacleAt(upstream);
     if (obstacle !== undefined) {
       this.#refuse(obstacle);

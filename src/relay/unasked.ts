@@ -144,6 +144,7 @@ export class Unasked {
 
   /** One without is told what is wanted of it. */
   #listenModern(upstream: UpstreamSession, metadataNow: () => RequestMetadata): ModernListening {
+    const { record } = upstream;
     return new ModernListening({
       deadlines: this.#context.deadlines,
       memory: this.#memory,
@@ -151,6 +152,7 @@ export class Unasked {
       ask: (filter, handler) => upstream.listenFor(filter, metadataNow(), handler),
       onAsking: () => upstream.hold(),
       onSettled: () => upstream.endHold(),
+      onLost: () => upstream.markLost(record),
       onMessage: (bytes, message) => this.#onModernMessage(upstream, bytes, message),
     });
   }

@@ -25,7 +25,7 @@ export interface BackendStreamPlan {
   onMessage(bytes: Buffer, message: BackendMessage): void;
   /** There is no such stream, or none any more. */
   onRefused?(): void;
-  /** The backend no longer knows the session (C11). */
+  /** The backend no longer knows the session (C11), or sessions at all. */
   onSessionLost(): void;
 }
 
@@ -81,7 +81,8 @@ export class BackendStream implements UpstreamHandler {
       this.#wait();
     } else {
       this.#refuse();
-      if (status === 404) this.#plan.onSessionLost();
+      // A backend that had such a stream, and has none now, has become another one.
+      if (status === 404 || (this.#isOffered && (status === 400 || status === 405))) this.#plan.onSessionLost();
     }
   }
 

@@ -22,6 +22,8 @@ export interface ModernListeningPlan {
   onAsking(): void;
   /** The backend has acknowledged what is wanted, or refuses it, or cannot be reached now, or nothing is wanted. */
   onSettled(): void;
+  /** A backend that was listened to does not know any more what that is. */
+  onLost(): void;
   /** A notification, with the id of the subscription still on it; `bytes` is valid until the callback returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
 }
@@ -113,7 +115,9 @@ export class ModernListening {
       },
       onMessage: (bytes, message) => this.#onMessage(asked, bytes, message),
       onRefused: () => this.#onRefused(asked),
-      onSessionLost: () => undefined,
+      onSessionLost: () => {
+        if (this.#isOffered) this.#plan.onLost();
+      },
     });
   }
 

@@ -1,6 +1,8 @@
 // What an HTTP error answer of a backend says beyond its status. Cold.
-import { modernCodes, readSaidError } from '../protocol/modern-error.js';
+import { CLIENT_CAPABILITIES_KEY, PROTOCOL_VERSION_KEY } from '../protocol/modern-envelope.js';
+import { modernCodes, readSaidError, type SaidError } from '../protocol/modern-error.js';
 import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
+import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS, type Era } from '../protocol/protocol-versions.js';
 import { rpcCodes } from '../shared/refusals.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 
@@ -14,46 +16,68 @@ export function statusFault(status: number, carriesSession: boolean): UpstreamFa
   return status === 404 && carriesSession ? upstreamFault('session-lost') : httpStatusFault(status);
 }
 
-/**
- * @param body of the error answer.
- * @param isModern whether the request was one without a session: a backend that spoke so and does not know it any more has lost
- * what was opened, too.
- * @returns the JSON-RPC error in it, which may be the answer to the request (R24), and the fault if it is not.
- */
-export function readRefusal(status: number, carriesSession: boolean, body: Buffer, isModern = false): Refusal {
+export interface Refused {
+  readonly status: number;
+  readonly carriesSession: boolean;
+  readonly body: Buffer;
+  /** Of the request; `undefined` for one that is there to find it out. */
+  readonly era: Era | undefined;
+  /** Whether a message is the answer to the request. */
+  isAnswer(message: BackendMessage): boolean;
+}
+
+/** @returns the JSON-RPC error in it, which may be the answer to the request (R24), and the fault if it is not. */
+export function readRefusal(refused: Refused): Refusal {
+  const { status, carriesSession, body, era } = refused;
   const message = readBackendMessage(body);
-  if (isModern && isEraRefused(status, body, message)) return { fault: upstreamFault('session-lost') };
-  if (isSessionRefused(status, carriesSession, body, message)) return { fault: upstreamFault('session-lost') };
+  const error = message?.isError === true ? message : undefined;
+  if (isSessionRefused(refused, error)) return { fault: upstreamFault('session-lost') };
+  if (era === 'modern' && isModernRefused(refused, error)) return { fault: upstreamFault('era-refused') };
+  if (era === 'legacy' && isLegacyRefused(refused, error)) return { fault: upstreamFault('era-refused') };
   const fault = statusFault(status, carriesSession);
-  return fault.kind !== 'session-lost' && message?.isError === true ? { fault, error: message } : { fault };
+  return fault.kind !== 'session-lost' && error !== undefined ? { fault, error } : { fault };
 }
 
 /**
  * Backends made after the SDK's examples answer 400 in place of 404, with an error that belongs to no request and
  * speaks of the session: a refusal just as definite.
  */
-function isSessionRefused(
-  status: number,
-  carriesSession: boolean,
-  body: Buffer,
-  message: BackendMessage | undefined,
-): boolean {
-  if (status !== 400 || !carriesSession) return false;
-  const isUnattributed = message?.isError === true && message.idStart === -1;
-  return isUnattributed && /session/i.test(body.toString());
+function isSessionRefused({ status, carriesSession, body }: Refused, error: BackendMessage | undefined): boolean {
+  return status === 400 && carriesSession && error?.idStart === -1 && /session/i.test(body.toString());
+}
+
+/** Nothing is there that would take a request, or none that is not understood: none of these was carried out. */
+const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);
+
+/**
+ * Whether a backend that has spoken the modern era refuses a request because it does not speak it any more: it says so, or answers
+ * as servers of before do to whom has no session, without the request's id.
+ */
+function isModernRefused(refused: Refused, error: BackendMessage | undefined): boolean {
+  const { status, body } = refused;
+  if (!REFUSING_STATUSES.has(status)) return false;
+  if (error === undefined) return status !== 400 || /session|protocol.version/i.test(body.toString());
+  const { code, versions } = saidIn(body, error);
+  if (code === modernCodes.versionUnsupported) return !versions.includes(MODERN_PROTOCOL_VERSION);
+  const isModernError = code === modernCodes.headerMismatch || code === modernCodes.capabilityMissing;
+  // What has failed within may have been carried out.
+  return !isModernError && code !== rpcCodes.internalError && !refused.isAnswer(error);
 }
 
 /**
- * Whether a backend that has spoken the modern era refuses a request because it does not speak it: it says so, or answers as
- * servers of before do to whom has no session, without the request's id. Nothing was executed in either case.
+ * Whether a backend that has spoken a legacy version refuses a request as only servers of 2026-07-28 do, before they look at what it
+ * is about: for its version, or for the headers and the envelope that it does not have.
  */
-function isEraRefused(status: number, body: Buffer, message: BackendMessage | undefined): boolean {
-  if (message?.isError !== true) return false;
-  const { code } = readSaidError(body.subarray(message.bodyStart, message.bodyEnd));
-  if (code === modernCodes.versionUnsupported) return true;
-  const isModernError = code === modernCodes.headerMismatch || code === modernCodes.capabilityMissing;
-  // What has failed within may have been carried out.
-  return (
-    message.idStart === -1 && !isModernError && code !== rpcCodes.internalError && (status === 400 || status === 404)
-  );
+function isLegacyRefused({ status, body }: Refused, error: BackendMessage | undefined): boolean {
+  if (status !== 400 || error === undefined) return false;
+  const { code, versions } = saidIn(body, error);
+  if (code === modernCodes.versionUnsupported) return !versions.some((version) => PROTOCOL_VERSIONS.has(version));
+  if (code === modernCodes.headerMismatch) return true;
+  return code === rpcCodes.invalidParams && ENVELOPE_KEYS.some((key) => body.includes(key));
+}
+
+const ENVELOPE_KEYS: readonly string[] = [PROTOCOL_VERSION_KEY, CLIENT_CAPABILITIES_KEY];
+
+function saidIn(body: Buffer, { bodyStart, bodyEnd }: BackendMessage): SaidError {
+  return readSaidError(body.subarray(bodyStart, bodyEnd));
 }

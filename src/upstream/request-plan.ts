@@ -1,5 +1,6 @@
 // What a JSON-RPC request to a backend is made of, and who hears of its answer (rpc-request.ts).
 import { sameId, type BackendMessage } from '../protocol/json-rpc.js';
+import type { Era } from '../protocol/protocol-versions.js';
 import type { MessageMemory } from '../shared/message-memory.js';
 import type { UpstreamTarget } from '../user-config/upstream-target.js';
 import type { HttpUpstream, OutgoingMessage } from './http-upstream.js';
@@ -56,8 +57,8 @@ export interface RequestPlan extends OutgoingMessage {
   readonly isSilenceDeadline: boolean;
   /** Whether the request carries a session id of the backend's: only then does 404 mean that it lost the session. */
   readonly carriesSession: boolean;
-  /** Whether it is one to a backend of MCP 2026-07-28: a refusal of the era is told as a loss of the session. */
-  readonly isModern?: boolean;
+  /** In which the backend has spoken, so that a refusal of it is told apart; `undefined` for what finds it out. */
+  readonly era?: Era | undefined;
   /** In which a large answer counts; without it the answer is known to be small. */
   readonly memory?: MessageMemory;
   /** Whether the backend has tasks, so that their ids are looked for in large messages of its. */

@@ -403,9 +403,11 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   /** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */
   #onRefusal(): void {
     const { bytes } = this.#received;
-    const { error, fault } = readRefusal(this.#status, this.#plan.carriesSession, bytes, this.#plan.isModern);
+    const { carriesSession, era, id } = this.#plan;
+    const isAnswer = (message: BackendMessage): boolean => isAnswerTo(id, bytes, message);
+    const { error, fault } = readRefusal({ status: this.#status, carriesSession, body: bytes, era, isAnswer });
     const isFault = this.#status === 401 && this.#plan.isUnauthorizedFault === true;
-    if (isFault || error === undefined || !isAnswerTo(this.#plan.id, bytes, error)) {
+    if (isFault || error === undefined || !isAnswer(error)) {
       this.#fail((error && this.#handler.faultOfError?.(bytes.subarray(error.bodyStart, error.bodyEnd))) ?? fault);
     } else {
       this.#finish();

@@ -31,6 +31,7 @@ const FAULT_REASONS = {
   'http-status': 'refused with HTTP status',
   redirected: 'redirects, which is not followed, to',
   'session-lost': 'session lost',
+  'era-refused': 'refused as a request of an era of MCP that it does not speak',
   'initialize-refused': 'initialize refused',
   'initialize-unknown': 'does not know initialize, as servers that speak only later versions of MCP',
   'discover-refused': 'server/discover refused',

@@ -258,7 +258,7 @@ export class UpstreamSession {
         deadlineMs,
         isSilenceDeadline,
         carriesSession: stream !== undefined || this.hasToBeTold,
-        isModern: this.isModern,
+        era: this.record?.era,
         // What is broken off without a session is lost.
         streams: stream !== undefined || this.isModern ? undefined : this.#context.streams,
         hasTasks: this.declares(capability.tasks),
@@ -361,6 +361,19 @@ export class UpstreamSession {
     else if (this.#state === 'opening' || !this.#transition('open')) return;
     this.#kept.keep(record);
     this.#headers = sessionHeaders(record.sessionId, record.protocolVersion);
+  }
+
+  /**
+   * A request that was sent in a session has come to this.
+   * @returns whether the backend has refused it without a look at what it is about, because it does not know the session or does not
+   * speak the era any more: then the session is lost, and the era is found out again.
+   */
+  tryMarkLost(fault: UpstreamFault, sentIn: UpstreamSessionRecord | undefined): boolean {
+    const isEraRefused = fault.kind === 'era-refused';
+    if (!isEraRefused && fault.kind !== 'session-lost') return false;
+    if (isEraRefused) this.#endpoint.eras.forget();
+    this.markLost(sentIn);
+    return true;
   }
 
   /** The backend no longer knows the session: the next need opens a new one (C11). */

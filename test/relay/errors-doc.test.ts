@@ -72,6 +72,7 @@ const kinds = {
   'http-status': true,
   redirected: true,
   'session-lost': true,
+  'era-refused': true,
   'initialize-refused': true,
   'initialize-unknown': true,
   'discover-refused': true,

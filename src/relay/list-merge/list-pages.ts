@@ -134,10 +134,8 @@ export class ListPages implements RequestHandler {
   onFault(fault: UpstreamFault): void {
     this.#reading?.drop();
     this.#reading = undefined;
-    if (fault.kind === 'session-lost') this.#upstream.markLost(this.#sentIn);
-    const isRetried =
-      !this.#isSecondTry &&
-      (fault.kind === 'session-lost' || this.#upstream.tryRenewCredentials(fault, this.#metadata));
+    const isLost = this.#upstream.tryMarkLost(fault, this.#sentIn);
+    const isRetried = !this.#isSecondTry && (isLost || this.#upstream.tryRenewCredentials(fault, this.#metadata));
     if (!isRetried) {
       this.#fail(fault);
       return;

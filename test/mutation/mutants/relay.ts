@@ -702,8 +702,8 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'a session that is lost is not told of',
-      text: 'if (status === 404) this.#plan.onSessionLost();',
-      becomes: '',
+      text: 'if (status === 404 || ',
+      becomes: 'if (',
     },
     {
       slip: 'what is no event stream is read',

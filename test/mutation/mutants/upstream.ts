@@ -115,13 +115,13 @@ export const upstreamMutants: readonly Mutant[] = [
       },
       {
         slip: 'a call whose session is lost again and again is sent each time',
-        text: '!this.#isSecondTry && this.#cancelDeadline === undefined) {',
-        becomes: 'this.#cancelDeadline === undefined) {',
+        text: '!this.#isSecondTry && this.#cancelDeadline === undefined;',
+        becomes: 'this.#cancelDeadline === undefined;',
       },
       {
         slip: 'a call that was cancelled is sent once more',
-        text: ' && this.#cancelDeadline === undefined) {',
-        becomes: ') {',
+        text: ' && this.#cancelDeadline === undefined;',
+        becomes: ';',
       },
       {
         slip: 'a backend without sessions goes on with what was cancelled',
