@@ -313,6 +313,12 @@ const tool = {
   additionalProperties: true,
 };
 
+/** The same of what else servers list. @param key what it is known by. */
+function listed(key: string): JsonSchema {
+  const { description, type, additionalProperties } = tool;
+  return { type, description, properties: { [key]: text }, required: [key], additionalProperties };
+}
+
 const serverInput = inputOf(server, serverSaid, ['name', 'url']);
 const compositionInput = inputOf(composition, compositionSaid, ['name', 'servers']);
 
@@ -322,6 +328,9 @@ export const schemas = {
   ServerPatch: patchOf(serverInput),
   ServerPreview: exactly({ server: previewed, tools: { type: 'array', items: tool } }),
   Tool: tool,
+  Prompt: listed('name'),
+  Resource: listed('uri'),
+  ResourceTemplate: listed('uriTemplate'),
   RefreshReport: exactly(
     {
       status,

@@ -1,10 +1,10 @@
-// What prompts, resources or templates a server has, page by page. Of each no more is kept than two digests. A server that
+// What prompts, resources or templates a server has, page by page, as it told them, with two digests of each. A server that
 // declares such lists and does not give them, or gives too long ones, is no worse for it: it serves its tools all the same.
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { listKinds, type ListKind } from '../../protocol/list-kinds.js';
 import { limits } from '../../shared/limits.js';
-import { digestOfItem, digestOfKey, digestOfList, type ItemDigests } from '../registry/item-digest.js';
+import { digestOfItem, digestOfKey, digestOfList } from '../registry/item-digest.js';
 import type { ServerList, ServerListName, ServerLists } from '../registry/server-lists.js';
 import { isDeeperThan } from './depth.js';
 import type { ProbeClient } from './probe-client.js';
@@ -26,26 +26,37 @@ async function readList(
   name: ServerListName,
   signal: AbortSignal,
 ): Promise<ServerList | undefined> {
-  const items = await readItems(client, name, signal);
-  return items && { items, digest: digestOfList(items) };
+  const known = await readItems(client, name, signal);
+  if (known === undefined) return undefined;
+  const items = new Map([...known].map(([key, { digest }]) => [key, digest]));
+  const json = Buffer.from(JSON.stringify([...known.values()].map(({ item }) => item)));
+  return { items, digest: digestOfList(items) + FORM, json };
+}
+
+/** An earlier version kept digests alone, and had other ones of its lists: so they are written anew. */
+const FORM = '.2';
+
+interface KnownItem {
+  readonly item: unknown;
+  readonly digest: string;
 }
 
 async function readItems(
   client: ProbeClient,
   name: ServerListName,
   signal: AbortSignal,
-): Promise<ItemDigests | undefined> {
+): Promise<ReadonlyMap<string, KnownItem> | undefined> {
   const kind = listKinds[name];
-  const digests = new Map<string, string>();
+  const known = new Map<string, KnownItem>();
   const { allowedAs } = kind;
-  if (allowedAs === undefined || client.capabilities[allowedAs] === undefined) return digests;
+  if (allowedAs === undefined || client.capabilities[allowedAs] === undefined) return known;
   let cursor: string | undefined;
   for (let pages = 0; pages < limits.listPagesMax; pages++) {
     const page = await pageAt(client, kind, cursor, signal);
-    if (page === undefined || !addItems(digests, page[kind.member], kind)) return undefined;
-    if (digests.size > limits.probeToolsMax) return undefined;
+    if (page === undefined || !addItems(known, page[kind.member], kind)) return undefined;
+    if (known.size > limits.probeToolsMax) return undefined;
     const { nextCursor } = page;
-    if (typeof nextCursor !== 'string') return digests;
+    if (typeof nextCursor !== 'string') return known;
     if (nextCursor === cursor) break;
     cursor = nextCursor;
   }
@@ -53,14 +64,14 @@ async function readItems(
 }
 
 /** What has no key nobody can ask for. @returns false for what is no list. */
-function addItems(digests: Map<string, string>, items: unknown, { key }: ListKind): boolean {
+function addItems(known: Map<string, KnownItem>, items: unknown, { key }: ListKind): boolean {
   if (!Array.isArray(items)) return false;
   for (const item of items as readonly unknown[]) {
     if (isDeeperThan(item, limits.jsonDepthMax)) return false;
-    const known = typeof item === 'object' && item !== null ? (item as Record<string, unknown>)[key] : undefined;
-    if (typeof known !== 'string') continue;
-    const keyDigest = digestOfKey(known);
-    if (!digests.has(keyDigest)) digests.set(keyDigest, digestOfItem(item));
+    const name = typeof item === 'object' && item !== null ? (item as Record<string, unknown>)[key] : undefined;
+    if (typeof name !== 'string') continue;
+    const keyDigest = digestOfKey(name);
+    if (!known.has(keyDigest)) known.set(keyDigest, { item, digest: digestOfItem(item) });
   }
   return true;
 }

@@ -23,7 +23,7 @@ import { blankServer, contentsOf, isSamePlace } from './blank-server.js';
 import { checkServerInput } from './server-input.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
 import type { RefreshReport, ServerInput, ServerPreview, ServerRecord, ServerStatus } from './server-record.js';
-import { serverListNames, type ServerLists } from './server-lists.js';
+import { serverListNames, type ServerListName, type ServerLists } from './server-lists.js';
 import {
   changesInNumbers,
   compareLists,
@@ -126,6 +126,12 @@ export class Registry {
   async toolsJson(reference: string): Promise<Buffer> {
     const { record } = await this.#require(reference);
     return this.#storage.loadToolsJson(record.id);
+  }
+
+  /** The same of another list. */
+  async listJson(reference: string, name: ServerListName): Promise<Buffer> {
+    const { record } = await this.#require(reference);
+    return this.#storage.loadListJson(record.id, name);
   }
 
   /** Of the tools last read; none when there is no such server. */

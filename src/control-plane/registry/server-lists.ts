@@ -1,5 +1,5 @@
-// The lists of a server beside its tools: prompts, resources and templates of resources. Nobody asks the control plane for
-// what is in them, so that no more is kept than it takes to tell what has changed: two digests for each item.
+// The lists of a server beside its tools: prompts, resources and templates of resources. They are kept as tools are: the JSON of what
+// the server told, which nobody here parses, and what it takes to tell what has changed: two digests for each item.
 import type { ItemDigests } from './item-digest.js';
 
 export const serverListNames = ['prompts', 'resources', 'templates'] as const;
@@ -12,6 +12,8 @@ export interface ServerList {
   readonly items: ItemDigests;
   /** Of all of them, in whatever order they are. */
   readonly digest: string;
+  /** An array, with every member that the server gave them. */
+  readonly json: Uint8Array;
 }
 
 /** `undefined`: the server did not give the list, and nothing is known of it. */

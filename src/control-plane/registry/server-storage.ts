@@ -1,5 +1,5 @@
 // Servers in the record store. A server is three records: its own, its tools (large, and seldom asked for), and the
-// digests of these; and one more for the digests of each of its other lists that is not empty. It is found by two more: its name, case folded, and its slug. They change together or not at all,
+// digests of these; and two more of the same kind for each of its other lists that is not empty. It is found by two more: its name, case folded, and its slug. They change together or not at all,
 // which is what makes names unique for all control planes.
 import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
 import { jobAdded, type PublicationJob } from '../compositions/publication-job.js';
@@ -79,6 +79,11 @@ export class ServerStorage {
   /** JSON of all of them. */
   async loadToolsJson(id: string): Promise<Buffer> {
     return (await this.#records.read(toolsKey(id))) ?? Buffer.from(NO_TOOLS.json);
+  }
+
+  /** JSON of all of them. */
+  async loadListJson(id: string, name: ServerListName): Promise<Buffer> {
+    return (await this.#records.read(itemsKey(id, name))) ?? Buffer.from('[]');
   }
 
   /** The id of the server that has this name. */
@@ -164,11 +169,15 @@ export class ServerStorage {
   ): Promise<RecordChange[]> {
     const changes: RecordChange[] = [];
     for (const name of listsChanged(before?.listDigests, after?.listDigests)) {
-      const key = listKey(id, name);
-      const expected = await this.#records.read(key);
-      const items = [...(lists[name]?.items ?? [])];
-      const value = items.length === 0 ? undefined : encode(items);
-      if (expected !== undefined || value !== undefined) changes.push({ ...key, expected, value });
+      const list = lists[name];
+      const isEmpty = list === undefined || list.items.size === 0;
+      for (const [key, value] of [
+        [listKey(id, name), isEmpty ? undefined : encode([...list.items])],
+        [itemsKey(id, name), isEmpty ? undefined : Buffer.from(list.json)],
+      ] as const) {
+        const expected = await this.#records.read(key);
+        if (expected !== undefined || value !== undefined) changes.push({ ...key, expected, value });
+      }
     }
     return changes;
   }
@@ -197,6 +206,10 @@ function digestsKey(id: string): RecordKey {
 
 function listKey(id: string, name: ServerListName): RecordKey {
   return { space: 'records', key: `server-${name}/${id}` };
+}
+
+function itemsKey(id: string, name: ServerListName): RecordKey {
+  return { space: 'records', key: `server-${name}-items/${id}` };
 }
 
 function nameKey(foldedName: string): RecordKey {

@@ -55,7 +55,7 @@ async function setStage(
       replace: fail,
       remove: fail,
       refresh: fail,
-      toolsJson: fail,
+      ...{ toolsJson: fail, listJson: fail },
       count: fail,
     },
     compositions: { list: fail, find: fail, create: fail, replace: fail, remove: fail, countUnpublished: fail },

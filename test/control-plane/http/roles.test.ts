@@ -66,7 +66,7 @@ function createGate(t: Test, standing: typeof STANDING | undefined): Promise<Htt
       registry: {
         ...registry,
         refresh: fail,
-        toolsJson: fail,
+        ...{ toolsJson: fail, listJson: fail },
         count: async () => ({ total: 0, active: 0, inactive: 0 }),
       },
       compositions: { ...compositions, countUnpublished: async () => 0 },
@@ -93,6 +93,7 @@ const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
   ...{ getHealth: 'open', getVersion: 'open', getOpenApi: 'open', getDocs: 'open', getConsole: 'open' },
   ...{ getResourceMetadata: 'open', getAggregateMetadata: 'open', getCompositionMetadata: 'open', getCaller: 'none' },
   ...{ listServers: 'reader', readServer: 'reader', listTools: 'reader', previewServer: 'editor' },
+  ...{ listPrompts: 'reader', listResources: 'reader', listTemplates: 'reader' },
   ...{ registerServer: 'editor', replaceServer: 'editor', removeServer: 'editor', refreshServer: 'editor' },
   ...{ patchServer: 'editor', patchComposition: 'editor' },
   ...{ listCompositions: 'reader', readComposition: 'reader', createComposition: 'editor' },

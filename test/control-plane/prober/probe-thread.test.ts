@@ -64,7 +64,7 @@ t.test('it finds what a prober finds', async (t) => {
           ...probe.findings,
           lists: Object.entries(probe.findings.lists).map(([name, items]) => [
             name,
-            items && [items.digest, ...items.items],
+            items && [items.digest, Buffer.from(items.json).toString(), ...items.items],
           ]),
           tools: [Buffer.from(probe.findings.tools.json).toString(), [...probe.findings.tools.digests]],
         }

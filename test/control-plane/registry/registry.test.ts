@@ -10,6 +10,7 @@ import { ProbeCredentials } from '../../../src/control-plane/prober/probe-creden
 import { Prober } from '../../../src/control-plane/prober/prober.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/prober-closed-error.js';
 import { Registry } from '../../../src/control-plane/registry/registry.js';
+import type { ServerListName } from '../../../src/control-plane/registry/server-lists.js';
 import { RegistryFault } from '../../../src/control-plane/registry/registry-fault.js';
 import type { ServerInput, ServerRecord, ServerTool } from '../../../src/control-plane/registry/server-record.js';
 import { openRecordStore } from '../../../src/store/open-record-store.js';
@@ -180,6 +181,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         t.equal(await registry.find(reference), undefined, reference.slice(0, 40));
         const words = /^Server not found: /;
         await expectFault(t, registry.toolsJson(reference), 'not-found', words);
+        await expectFault(t, registry.listJson(reference, 'prompts'), 'not-found', words);
         await expectFault(t, registry.refresh(reference), 'not-found', words);
         await expectFault(t, registry.remove(reference), 'not-found', words);
         await expectFault(t, registry.replace(reference, { name: 'a', url: 'http://a/' }), 'not-found', words);
@@ -340,6 +342,10 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       });
       t.match(await registry.find('demo'), { promptCount: 3, resourceCount: 4, templateCount: 2 });
       t.match(await registry.refresh('demo'), NOTHING_CHANGED);
+      const told = async (name: ServerListName): Promise<unknown> =>
+        JSON.parse((await registry.listJson('demo', name)).toString());
+      t.same(await told('prompts'), lists['prompts'], 'as the server told it');
+      t.same(await told('templates'), lists['resourceTemplates']);
       t.ok(lines.some((line) => line.includes('server prompts changed') && line.includes('"updated":1')));
       t.equal(changes(), 1, 'nobody goes by what is in these lists');
 
@@ -355,6 +361,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
 
       lists['prompts'] = [];
       t.match(await registry.refresh('demo'), { promptsRemoved: 3, promptsAdded: 0 });
+      t.same(await told('prompts'), []);
       lists['prompts'] = [{ name: 'stays' }];
       t.match(await registry.refresh('demo'), { promptsRemoved: 0, promptsAdded: 1 });
 

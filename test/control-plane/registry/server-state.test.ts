@@ -7,7 +7,8 @@ import { toolListOf } from '../../../src/control-plane/registry/tool-list.js';
 
 const NOW = '2026-01-02T03:04:05.678Z';
 function list(...items: readonly string[]): ServerList {
-  return { items: new Map(items.map((item) => [item, `digest of ${item}`])), digest: `digest of ${items.length}` };
+  const digests = new Map(items.map((item) => [item, `digest of ${item}`]));
+  return { items: digests, digest: `digest of ${items.length}`, json: Buffer.from(JSON.stringify(items)) };
 }
 
 const reached: Probe = {

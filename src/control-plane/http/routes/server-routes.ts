@@ -18,7 +18,7 @@ interface ListQuery extends PageQuery {
 
 export type ServedRegistry = Pick<
   Registry,
-  'list' | 'count' | 'find' | 'preview' | 'register' | 'replace' | 'remove' | 'refresh' | 'toolsJson'
+  'list' | 'count' | 'find' | 'preview' | 'register' | 'replace' | 'remove' | 'refresh' | 'toolsJson' | 'listJson'
 >;
 
 /** @param waitMs how long a change waits until it is published. */
@@ -85,6 +85,16 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
     reply.type('application/json');
     return registry.toolsJson(referenceOf(request));
   });
+  for (const [name, operation] of [
+    ['prompts', operations.listPrompts],
+    ['resources', operations.listResources],
+    ['templates', operations.listTemplates],
+  ] as const) {
+    mount(app, operation, async (request, reply) => {
+      reply.type('application/json');
+      return registry.listJson(referenceOf(request), name);
+    });
+  }
 }
 
 function referenceOf({ params }: FastifyRequest): string {
