@@ -5,6 +5,7 @@ import { Link, Route, Router, Switch, useLocation } from 'wouter-preact';
 import { isSignedIn, signOut, subject } from './api/session.js';
 import { ComposePage } from './pages/compose.js';
 import { CompositionsPage } from './pages/compositions.js';
+import { ExplainPage } from './pages/explain.js';
 import { OverviewPage } from './pages/overview.js';
 import { PlaygroundPage } from './pages/playground.js';
 import { RegisterPage } from './pages/register.js';
@@ -19,6 +20,7 @@ const PLACES = [
   ['/servers', 'Servers'],
   ['/playground', 'Playground'],
   ['/compose', 'Compose'],
+  ['/explain', 'Explain'],
 ] as const;
 
 export function App(): JSX.Element {
@@ -68,6 +70,7 @@ function Frame(): JSX.Element {
           <Route path="/compose/:composition">
             {({ composition }) => <ComposePage key={composition} reference={composition} />}
           </Route>
+          <Route path="/explain" component={ExplainPage} />
           <Route path="/" component={OverviewPage} />
           <Route>
             <h1>There is no such page</h1>

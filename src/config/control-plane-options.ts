@@ -56,6 +56,8 @@ export interface ControlPlaneOptions {
   readonly accessLog: boolean;
   readonly traces: TraceOptions | undefined;
   readonly requestIds: DataplaneOptions['requestIds'];
+  /** Of a dataplane whose views are told; `undefined`: of none. */
+  readonly dataplaneAdmin: ListenAddress | undefined;
   /** How audit lines name subjects. */
   readonly auditSubjects: 'hash' | 'plain';
   readonly drainTimeoutMs: number;

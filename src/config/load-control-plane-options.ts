@@ -59,6 +59,7 @@ export function loadControlPlaneOptions(
     logLevel: values['log-level'],
     accessLog: values['access-log'],
     requestIds: values['request-ids'],
+    dataplaneAdmin: values['dataplane-admin-address'],
     auditSubjects: values['audit-subjects'],
     drainTimeoutMs: values['drain-timeout'],
   });

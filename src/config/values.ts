@@ -91,6 +91,13 @@ export function parseAddresses(text: string): readonly ListenAddress[] {
   });
 }
 
+/** Where to connect to. */
+export function parseAdminAddress(text: string): ListenAddress {
+  const address = addressOf(text);
+  if (address !== undefined && address.port > 0) return address;
+  throw new InvalidValue('expects host:port, as in 127.0.0.1:8002 or [::1]:8002');
+}
+
 /** A listen address, or `off` for no listener: `undefined`. */
 export function parseListenAddressOrOff(text: string): ListenAddress | undefined {
   if (text === 'off') return undefined;

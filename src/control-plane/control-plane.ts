@@ -12,6 +12,7 @@ import { StartFault } from '../process/start-fault.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { Names } from '../names/names.js';
 import { AccessLog } from '../observation/access-log.js';
+import { RecentRequests } from '../observation/recent-requests.js';
 import { RequestWatch } from '../observation/request-watch.js';
 import type { Tracer } from '../observation/tracer.js';
 import { HostPolicy } from '../shared/host-policy.js';
@@ -31,6 +32,8 @@ import { StoredSecrets } from '../secrets/stored-secrets.js';
 import { UserGrants } from '../secrets/user-grants.js';
 import { Compositions } from './compositions/compositions.js';
 import { Connect, type ConnectOptions } from './connect/connect.js';
+import { AdminListener } from './dataplane/admin-listener.js';
+import { DataplaneViews } from './dataplane/dataplane-views.js';
 import { CONSOLE_DIRECTORY, ConsoleFiles } from './http/console-files.js';
 import { createHttpApp, type HttpApp } from './http/http-app.js';
 import { RateLimiter } from './http/rate-limiter.js';
@@ -95,8 +98,11 @@ export class ControlPlane {
     });
     const tracer = await openTracer(options, logger);
     const accessLog = new AccessLog(logger, options.accessLog);
+    const areIdsMade = options.requestIds !== 'off';
+    const recent = areIdsMade ? new RecentRequests(limits.controlPlaneRequestsKept) : undefined;
+    const { dataplaneAdmin } = options;
     const mcp = new McpEndpoints({
-      watch: new RequestWatch(accessLog, undefined, undefined, tracer),
+      watch: new RequestWatch(accessLog, undefined, recent, tracer),
       overload,
       directory,
       compositions,
@@ -123,6 +129,7 @@ export class ControlPlane {
       compositions,
       mcp,
       connect: openConnect(options, { records, keys, grants: userGrants, storedSecrets, logger }),
+      dataplane: new DataplaneViews(dataplaneAdmin && new AdminListener(dataplaneAdmin), recent),
       console: ConsoleFiles.read(CONSOLE_DIRECTORY),
       hosts: new HostPolicy({
         listenHost: options.address.host,

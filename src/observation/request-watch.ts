@@ -63,7 +63,12 @@ export class RequestWatch {
   }
 
   get isToolErrorTold(): boolean {
-    return this.#figures !== undefined || this.#log?.isOfAll === true || this.#tracer !== undefined;
+    return (
+      this.#figures !== undefined ||
+      this.#recent !== undefined ||
+      this.#log?.isOfAll === true ||
+      this.#tracer !== undefined
+    );
   }
 
   /** A request that was refused before it reached the relay. */
@@ -83,11 +88,6 @@ export class RequestWatch {
     const nowMs = performance.now();
     if (request.trace !== undefined) this.#tracer?.done(request, request.trace, status, nowMs);
     this.#log?.done(request, { durationMs: nowMs - request.startedAtMs, status, bytes, ending });
-    const figures = this.#figures;
-    if (figures === undefined) return;
-    if (request.isStream) figures.streams -= 1;
-    else figures.requestsInFlight -= 1;
-    if (request.outcome === 'refused') figures.refusals.count(String(request.detail));
     const { method, backend, startedAtMs, answeredAtMs, backendMs } = request;
     this.#recent?.keep(
       request.exchange.request.requestId,
@@ -102,6 +102,11 @@ export class RequestWatch {
       nowMs - startedAtMs,
       backendMs,
     );
+    const figures = this.#figures;
+    if (figures === undefined) return;
+    if (request.isStream) figures.streams -= 1;
+    else figures.requestsInFlight -= 1;
+    if (request.outcome === 'refused') figures.refusals.count(String(request.detail));
     figures.requests.record({
       method,
       backend,

@@ -28,6 +28,7 @@ t.test('the defaults are those of the decisions', async (t) => {
     traces: undefined,
     requestIds: 'make',
     auditSubjects: 'hash',
+    dataplaneAdmin: undefined,
   });
   t.ok(Object.isFrozen(options.store));
 });
@@ -43,6 +44,14 @@ t.test('options of its own, from the line and the environment', async (t) => {
     requestsPerMinuteMax: 0,
     upstream: { mode: 'tls-only' },
   });
+});
+
+t.test('where a dataplane is asked is a place to connect to', async (t) => {
+  const named = load(['--dataplane-admin-address', '[::1]:8002']);
+  t.strictSame(named.dataplaneAdmin, { host: '::1', port: 8002 });
+  for (const wrong of ['8002', '127.0.0.1:0', 'off', 'http://127.0.0.1:8002']) {
+    t.match(faults(['--dataplane-admin-address', wrong]), [/^--dataplane-admin-address: expects host:port/]);
+  }
 });
 
 t.test('the store is checked as the dataplane checks it', async (t) => {

@@ -128,6 +128,14 @@ export const registryOptions = {
     fallback: '10s',
     parse: values.duration({ minMs: 1 }),
   },
+  'dataplane-admin-address': {
+    placeholder: '<host:port>',
+    meaning:
+      'the admin listener of a dataplane, from which what happens there is told (/dataplane, and the console); asked without a token',
+    fallback: undefined,
+    fallbackText: 'none: nothing of it is told',
+    parse: values.parseAdminAddress,
+  },
   'audit-subjects': {
     placeholder: '<form>',
     meaning:

@@ -17,6 +17,7 @@ import type { Logger } from '../../shared/logger.js';
 import type { RequestIds } from '../../shared/request-ids.js';
 import type { AuditTrail } from '../audit.js';
 import type { Connect } from '../connect/connect.js';
+import { DataplaneViews } from '../dataplane/dataplane-views.js';
 import type { ProtectedResource } from '../../shared/protected-resource.js';
 import { Admission, isPreflight } from './admission.js';
 import { answerTo, Refused } from './answered-error.js';
@@ -33,6 +34,7 @@ import { mountCallerRoutes } from './routes/caller-routes.js';
 import { mountCompositionRoutes, type ServedCompositions } from './routes/composition-routes.js';
 import { mountConnectRoutes } from './routes/connect-routes.js';
 import { mountConsoleRoutes } from './routes/console-routes.js';
+import { mountDataplaneRoutes } from './routes/dataplane-routes.js';
 import { mountDocumentationRoutes } from './routes/documentation-routes.js';
 import { mountMetadataRoutes } from './routes/metadata-routes.js';
 import { mountMcpRoutes, type ServedMcp } from './routes/mcp-routes.js';
@@ -49,6 +51,8 @@ export interface HttpAppParts extends StatusParts {
   readonly mcp: ServedMcp;
   /** `undefined` where no server can be connected. */
   readonly connect?: Connect | undefined;
+  /** `undefined` where nothing is known of a dataplane, nor of requests. */
+  readonly dataplane?: DataplaneViews | undefined;
   readonly console: Pick<ConsoleFiles, 'find'>;
   readonly hosts: HostPolicy;
   readonly tokens: TokenVerifier;
@@ -103,6 +107,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     mountServerPatch(scope, parts.registry, parts.publicationWaitMs);
     mountCompositionPatch(scope, parts.compositions, parts.publicationWaitMs);
   });
+  mountDataplaneRoutes(app, parts.dataplane ?? new DataplaneViews(undefined, undefined));
   mountDocumentationRoutes(app);
   mountConsoleRoutes(app, parts.console);
   mountMetadataRoutes(app, admission);

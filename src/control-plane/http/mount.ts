@@ -54,9 +54,9 @@ function auditedRequest(
   return { operation: operation.id, requestId: request.id, subject: request.subject, fault, unpublished };
 }
 
-function requestSchema({ query, body }: Operation): FastifySchema {
+function requestSchema({ query, requiredQuery = [], body }: Operation): FastifySchema {
   return {
-    ...(query === undefined ? {} : { querystring: { type: 'object', properties: query } }),
+    ...(query === undefined ? {} : { querystring: { type: 'object', properties: query, required: requiredQuery } }),
     ...(body === undefined ? {} : { body: shapeOf(schemas[body]) }),
   };
 }

@@ -16,6 +16,7 @@ const tags = [
   { name: 'servers', description: 'The registry of MCP servers. `{server}` is the name, the id or the slug.' },
   { name: 'connections', description: 'What users have granted the gateway at servers that want their consent.' },
   { name: 'compositions', description: 'Virtual servers of chosen tools. `{composition}` is the id or the name.' },
+  { name: 'views', description: 'What happens in the gateway and why, and who has changed what.' },
   {
     name: 'mcp',
     description: 'MCP over streamable HTTP, protocol versions 2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05.',
@@ -97,7 +98,10 @@ function describeParameters(operation: Operation): unknown[] {
     required: true,
     schema: { type: 'string' },
   }));
-  const inQuery = Object.entries(operation.query ?? {}).map(([name, schema]) => ({ name, in: 'query', schema }));
+  const inQuery = Object.entries(operation.query ?? {}).map(([name, schema]) => ({
+    ...{ name, in: 'query', schema },
+    ...(operation.requiredQuery?.includes(name) === true && { required: true }),
+  }));
   const inHeaders = Object.entries(operation.headers ?? {}).map(([name, { isRequired = false, description }]) => ({
     name,
     in: 'header',

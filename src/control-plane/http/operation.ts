@@ -29,7 +29,7 @@ export interface Operation {
   readonly method: OperationMethod;
   /** As OpenAPI writes it, as in `/servers/{server}`. */
   readonly path: string;
-  readonly tag: 'status' | 'servers' | 'connections' | 'compositions' | 'mcp' | 'documentation';
+  readonly tag: 'status' | 'servers' | 'connections' | 'compositions' | 'views' | 'mcp' | 'documentation';
   readonly summary: string;
   readonly description?: string;
   /** Answered without a token. */
@@ -41,6 +41,8 @@ export interface Operation {
   /** Not counted by the rate limit. */
   readonly isUncounted?: true;
   readonly query?: Readonly<Record<string, JsonSchema>>;
+  /** Those of them that must be there. */
+  readonly requiredQuery?: readonly string[];
   /** Headers of the request, by name. */
   readonly headers?: Readonly<Record<string, { readonly isRequired?: true; readonly description: string }>>;
   readonly body?: SchemaName;

@@ -1,5 +1,6 @@
 // The endpoint table of the control plane (decisions 3): its whole HTTP interface, and which role each part of it takes.
 import type { Operation } from './operation.js';
+import { viewOperations } from './view-operations.js';
 import {
   changeRefusals,
   compositionChanged,
@@ -420,6 +421,8 @@ export const operations = {
     answers: [removed, removedUnpublished],
     refusals: [404, 412],
   },
+
+  ...viewOperations,
 
   getAggregate: {
     id: 'getAggregate',

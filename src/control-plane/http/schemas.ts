@@ -2,35 +2,22 @@
 // them, and the OpenAPI document shows them. How long a name, a URL or a tag may be is told here, and judged by the
 // registry alone, so that a fault is told in its words: see `shapeOf`.
 import { limits } from '../../shared/limits.js';
+import {
+  anyObject,
+  count,
+  exactly,
+  id,
+  orNull,
+  text,
+  time,
+  type JsonSchema,
+  type ObjectSchema,
+} from './schema-parts.js';
+import { viewSchemas } from './view-schemas.js';
 import { roles } from '../../shared/roles.js';
 import { LATEST_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 
-export type JsonSchema = Readonly<Record<string, unknown>>;
-
-interface ObjectSchema extends JsonSchema {
-  readonly properties: Readonly<Record<string, JsonSchema>>;
-}
-
-const text = { type: 'string' };
-const count = { type: 'integer', minimum: 0 };
-const time = { type: 'string', format: 'date-time' };
-const anyObject = { type: 'object', additionalProperties: true };
-const id = { type: 'string', pattern: '^[0-9a-f]{32}$' };
-
-function orNull(schema: JsonSchema & { readonly type: string }, description: string): JsonSchema {
-  return { ...schema, type: [schema.type, 'null'], description };
-}
-
-/** An object with exactly these members, all of them required but those named. */
-function exactly(
-  properties: Readonly<Record<string, JsonSchema>>,
-  optional: readonly string[] = [],
-  description?: string,
-): ObjectSchema {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name));
-  const described = description === undefined ? {} : { description };
-  return { type: 'object', ...described, properties, required, additionalProperties: false };
-}
+export type { JsonSchema } from './schema-parts.js';
 
 /** What people say, and for the rest of a record's members that they may come back and count for nothing. */
 function inputOf(
@@ -374,6 +361,7 @@ export const schemas = {
     scope: text,
     connectedAt: time,
   }),
+  ...viewSchemas,
   Caller: exactly({
     subject: text,
     role: { type: ['string', 'null'], enum: [...roles, null], description: 'Null: none.' },

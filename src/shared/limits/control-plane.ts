@@ -88,6 +88,16 @@ export const controlPlaneLimits = {
   controlPlaneVirtualHostsMax: 16_384,
   /** characters of one member of what was changed, in the log's line about it → its beginning, its length and a hash are told */
   auditValueCharsMax: 512,
+  /** bytes of one answer of a dataplane's admin listener to the control plane → whoever asked is told to ask for less */
+  dataplaneAnswerBytesMax: 4 * MIB,
+  /** a dataplane's admin listener answering the control plane → whoever asked is told that it does not */
+  dataplaneAnswerMsMax: 5_000,
+  /** questions of a control plane to it at once: each takes the time of every worker → 503 */
+  dataplaneQuestionsMax: 6,
+  /** of these one subject's → 503 */
+  dataplaneQuestionsPerSubjectMax: 2,
+  /** requests to its own MCP endpoints that a control plane can tell of, by their ids → the oldest is forgotten */
+  controlPlaneRequestsKept: 1_024,
   /** a file that `servers import` reads → refused */
   importFileBytesMax: MIB,
   /** servers in it → refused */

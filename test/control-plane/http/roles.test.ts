@@ -98,6 +98,7 @@ const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
   ...{ patchServer: 'editor', patchComposition: 'editor' },
   ...{ listCompositions: 'reader', readComposition: 'reader', createComposition: 'editor' },
   ...{ replaceComposition: 'editor', removeComposition: 'editor' },
+  ...{ explain: 'reader', listSessions: 'reader', readRequest: 'none' },
   // Consents are each user's own; of the pages nobody has a token.
   ...{ linkConnection: 'none', listConnections: 'none', disconnect: 'none' },
   ...{ showConsent: 'open', beginConsent: 'open', endConsent: 'open' },
@@ -123,7 +124,8 @@ for (const [id, needed] of Object.entries(NEEDED)) {
     for (const role of ROLES) {
       const typed = payload === undefined ? {} : { 'content-type': bodyType ?? 'application/json' };
       const headers = { host: 'localhost', authorization: await bearer('alice', claimsOf(role)), ...typed };
-      const url = path.replaceAll(/\{\w+\}/g, 'x');
+      const required = (operation.requiredQuery ?? []).map((name) => `${name}=x`).join('&');
+      const url = `${path.replaceAll(/\{\w+\}/g, 'x')}?${required}`;
       const answer = await gate.inject({ method, url, headers, ...(payload !== undefined && { payload }) });
       const isEnough = needed === 'open' || ROLES.indexOf(role) >= ROLES.indexOf(needed);
       t.equal(answer.statusCode === 403, !isEnough, `${role}: ${answer.statusCode}`);

@@ -1,0 +1,104 @@
+// Questions to the admin listener of a dataplane: it is asked in plain HTTP, for a bounded time and answer, and a few times at once, of
+// which each subject has a share. Where it is stays with those who run the gateway. Cold.
+import type { ListenAddress } from '../../config/dataplane-options.js';
+import { limits } from '../../shared/limits.js';
+import { DataplaneFault } from './dataplane-fault.js';
+
+export interface AdminAnswer {
+  readonly status: number;
+  /** As JSON says it. */
+  readonly value: unknown;
+}
+
+export interface AdminBounds {
+  readonly answerMsMax: number;
+  readonly answerBytesMax: number;
+}
+
+const BOUNDS: AdminBounds = {
+  answerMsMax: limits.dataplaneAnswerMsMax,
+  answerBytesMax: limits.dataplaneAnswerBytesMax,
+};
+
+export class AdminListener {
+  readonly #origin: string;
+  readonly #bounds: AdminBounds;
+  readonly #asking = new Map<string, number>();
+  #askingCount = 0;
+
+  constructor({ host, port }: ListenAddress, bounds: AdminBounds = BOUNDS) {
+    this.#origin = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+    this.#bounds = bounds;
+  }
+
+  /** For somebody. Throws a `DataplaneFault`; 404 is an answer. */
+  async askFor(subject: string, path: string): Promise<AdminAnswer> {
+    const own = this.#asking.get(subject) ?? 0;
+    if (own >= limits.dataplaneQuestionsPerSubjectMax || this.#askingCount >= limits.dataplaneQuestionsMax) {
+      throw new DataplaneFault('dataplane-busy', 'The dataplane is asked too much at once: try again');
+    }
+    this.#askingCount += 1;
+    this.#asking.set(subject, own + 1);
+    try {
+      return await this.ask(path, [200, 404]);
+    } finally {
+      this.#askingCount -= 1;
+      const left = (this.#asking.get(subject) ?? 1) - 1;
+      if (left === 0) this.#asking.delete(subject);
+      else this.#asking.set(subject, left);
+    }
+  }
+
+  /** Throws a `DataplaneFault`. @param expected the statuses that are answers. */
+  async ask(path: string, expected: readonly number[]): Promise<AdminAnswer> {
+    const { status, value } = await this.#exchange(path);
+    if (expected.includes(status)) return { status, value };
+    const { detail } = Object(value) as { readonly detail?: unknown };
+    const told = typeof detail === 'string' ? detail.slice(0, DETAIL_CHARS_MAX) : `status ${status}`;
+    if (status === 503) throw new DataplaneFault('dataplane-busy', 'The dataplane cannot tell now: try again', told);
+    const words = 'The dataplane’s admin listener refused the question';
+    throw new DataplaneFault('dataplane-refused', words, `${words}: ${told}`);
+  }
+
+  async #exchange(path: string): Promise<AdminAnswer> {
+    const signal = AbortSignal.timeout(this.#bounds.answerMsMax);
+    try {
+      const response = await fetch(this.#origin + path, { headers: ACCEPT, signal, redirect: 'error' });
+      return { status: response.status, value: JSON.parse(await this.#textOf(response)) as unknown };
+    } catch (error) {
+      if (error instanceof DataplaneFault) throw error;
+      const why = signal.aborted ? `it did not answer in ${this.#bounds.answerMsMax} ms` : reasonOf(error);
+      const advice = 'see that a dataplane runs, and that --dataplane-admin-address names its --admin-address';
+      throw new DataplaneFault(
+        'dataplane-unreachable',
+        'The dataplane’s admin listener does not answer: an admin of the gateway sees why',
+        `The admin listener at ${this.#origin} does not answer: ${why}; ${advice}`,
+      );
+    }
+  }
+
+  async #textOf(response: Response): Promise<string> {
+    const pieces: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const piece of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      bytes += piece.length;
+      if (bytes > this.#bounds.answerBytesMax) {
+        const words = `The dataplane’s answer has more than ${this.#bounds.answerBytesMax} bytes: ask for less`;
+        throw new DataplaneFault('dataplane-refused', words);
+      }
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces).toString('utf8');
+  }
+}
+
+const ACCEPT = { accept: 'application/json' };
+const DETAIL_CHARS_MAX = 500;
+
+/** Of `fetch`, which keeps it one step below. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (cause instanceof SyntaxError) return 'what it says is no JSON';
+  const { code, message = '' } = Object(cause) as { readonly code?: string; readonly message?: string };
+  return code ?? message;
+}

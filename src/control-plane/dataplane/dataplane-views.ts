@@ -1,0 +1,121 @@
+// What a caller may learn of the dataplane: what a subject may reach and why, who has sessions, and what became of a request. Admins ask of
+// everybody, others of themselves. Cold.
+import type { RecentRequest, RecentRequests } from '../../observation/recent-requests.js';
+import { subjectHash } from '../../shared/logger.js';
+import type { AdminListener } from './admin-listener.js';
+import { DataplaneFault } from './dataplane-fault.js';
+import {
+  explanationShape,
+  requestsShape,
+  sessionsShape,
+  type DataplaneRequest,
+  type DataplaneSessions,
+  type Explanation,
+} from './view-shapes.js';
+
+/** A request that one of the planes has answered of late. */
+export type ToldRequest = Omit<DataplaneRequest, 'slot'> & {
+  readonly plane: 'control-plane' | 'dataplane';
+  /** Of the dataplane's. */
+  readonly slot?: number;
+};
+
+export interface ExplainQuestion {
+  readonly subject: string;
+  readonly virtualHost: string;
+  /** `''`: none in particular. */
+  readonly tool: string;
+}
+
+export interface SessionsQuestion {
+  /** `''`: of all. */
+  readonly subject: string;
+  /** The hash of one; `''`: of all. */
+  readonly session: string;
+  readonly limit: number;
+  /** `''`: from the first. */
+  readonly cursor: string;
+}
+
+/** Its methods throw a `DataplaneFault`. */
+export class DataplaneViews {
+  readonly #listener: AdminListener | undefined;
+  readonly #recent: Pick<RecentRequests, 'find'> | undefined;
+
+  /**
+   * @param listener `undefined` where none is named.
+   * @param recent requests to the control plane's own MCP endpoints.
+   */
+  constructor(listener: AdminListener | undefined, recent: Pick<RecentRequests, 'find'> | undefined) {
+    this.#listener = listener;
+    this.#recent = recent;
+  }
+
+  /** @param asker whose share of questions it takes. */
+  async explain(asker: string, { subject, virtualHost, tool }: ExplainQuestion): Promise<Explanation> {
+    const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
+    return understood(explanationShape, await this.#ask(asker, `/explain?${query.toString()}`));
+  }
+
+  async sessions(asker: string, { limit, ...question }: SessionsQuestion): Promise<DataplaneSessions> {
+    const wanted = Object.entries({ ...question, limit: String(limit) }).filter(([, value]) => value !== '');
+    const query = new URLSearchParams(wanted);
+    return understood(sessionsShape, await this.#ask(asker, `/sessions?${query.toString()}`));
+  }
+
+  /**
+   * Of this control plane, and of the dataplane where that is known.
+   * @param of whose requests are told; `undefined`: anybody's.
+   */
+  async requests(asker: string, requestId: string, of: string | undefined): Promise<ToldRequest[]> {
+    const own = (this.#recent?.find(requestId) ?? []).map(toldRequest);
+    const told = own.length > 0 ? own : await this.#dataplaneRequests(asker, requestId);
+    return of === undefined ? told : told.filter(({ subject }) => subject === subjectHash(of));
+  }
+
+  async #dataplaneRequests(asker: string, requestId: string): Promise<ToldRequest[]> {
+    const { status, value } = await this.#listenerOf().askFor(asker, `/requests/${encodeURIComponent(requestId)}`);
+    if (status === 404) return [];
+    return understood(requestsShape, value).requests.map((request) => ({ plane: 'dataplane', ...request }));
+  }
+
+  async #ask(asker: string, path: string): Promise<unknown> {
+    const { status, value } = await this.#listenerOf().askFor(asker, path);
+    if (status === 404) throw new DataplaneFault('dataplane-refused', 'The dataplane has no such view: is it older?');
+    return value;
+  }
+
+  #listenerOf(): AdminListener {
+    if (this.#listener !== undefined) return this.#listener;
+    throw new DataplaneFault('dataplane-unnamed', UNNAMED);
+  }
+}
+
+export const UNNAMED =
+  'This control plane is not told where the dataplane’s admin listener is: start it with --dataplane-admin-address, as in 127.0.0.1:8002';
+
+interface Shape<Value> {
+  safeParse(value: unknown): { readonly success: true; readonly data: Value } | { readonly success: false };
+}
+
+/** Throws a `DataplaneFault`. */
+export function understood<Value>(shape: Shape<Value>, value: unknown): Value {
+  const parsed = shape.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const words = 'What the dataplane’s admin listener says is not understood: is it a Switchyard of another version?';
+  throw new DataplaneFault('dataplane-refused', words);
+}
+
+function toldRequest({ subject, endedAtMs, durationMs, backendMs, detail, ...request }: RecentRequest): ToldRequest {
+  return {
+    ...{ plane: 'control-plane', ...request, subject: subjectHash(subject) },
+    ...(detail !== '' && { detail }),
+    durationMs: tenths(durationMs),
+    ...(backendMs >= 0 && { backendMs: tenths(backendMs) }),
+    endedAt: new Date(endedAtMs).toISOString(),
+  };
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

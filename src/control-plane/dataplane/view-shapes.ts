@@ -1,0 +1,81 @@
+// What is told of the dataplane, out of what its admin listener says: members that are not here are left out, so that a dataplane of
+// another version tells nothing that nobody has thought of.
+import { z } from 'zod';
+
+const era = z.enum(['legacy', 'modern']).optional();
+const slots = z.array(z.number());
+
+const sessionShape = z.object({
+  slot: z.number(),
+  session: z.string(),
+  subject: z.string(),
+  virtualHost: z.string(),
+  protocolVersion: z.string(),
+  client: z.string(),
+  ageS: z.number(),
+  idleS: z.number(),
+  isBusy: z.boolean(),
+  backends: z.array(z.object({ name: z.string(), state: z.string(), era, reason: z.string().optional() })),
+});
+
+export const sessionsShape = z.object({
+  sessions: z.array(sessionShape),
+  total: z.number(),
+  next: z.string().optional(),
+  silent: slots,
+});
+
+export const requestsShape = z.object({
+  requests: z.array(
+    z.object({
+      slot: z.number(),
+      requestId: z.string(),
+      subject: z.string(),
+      virtualHost: z.string(),
+      method: z.string(),
+      backend: z.string(),
+      tool: z.string(),
+      outcome: z.string(),
+      detail: z.union([z.string(), z.number()]).optional(),
+      status: z.number(),
+      durationMs: z.number(),
+      backendMs: z.number().optional(),
+      endedAt: z.string(),
+    }),
+  ),
+});
+
+const names = z.union([z.literal('all'), z.array(z.string())]);
+
+export const explanationShape = z.object({
+  workers: z.array(
+    z.object({
+      slot: z.number(),
+      config: z.string().optional(),
+      oddities: z.string().optional(),
+      verdict: z.string().optional(),
+      error: z.string().optional(),
+      virtualHosts: z.array(z.string()).optional(),
+      backends: z
+        .array(
+          z.object({
+            name: z.string(),
+            origin: z.string(),
+            prefix: z.string(),
+            obstacle: z.string().optional(),
+            allowedTools: names,
+            circuit: z.string(),
+            reason: z.string().optional(),
+            lastFault: z.object({ reason: z.string(), at: z.string() }).nullable(),
+            sessions: z.array(z.object({ session: z.string(), state: z.string(), era, reason: z.string().optional() })),
+          }),
+        )
+        .default([]),
+    }),
+  ),
+  silent: slots,
+});
+
+export type DataplaneSessions = z.infer<typeof sessionsShape>;
+export type DataplaneRequest = z.infer<typeof requestsShape>['requests'][number];
+export type Explanation = z.infer<typeof explanationShape>;

@@ -1,0 +1,57 @@
+// The part of the endpoint table with which people look at what happens, and at who has changed what.
+import { limits } from '../../shared/limits.js';
+import type { Operation } from './operation.js';
+import { json, jsonList, pageHeaders } from './operation-parts.js';
+
+const ofSubject = 'Left out: the caller’s own. Of others only admins may ask.';
+const text = { type: 'string', maxLength: limits.pathParameterCharsMax };
+
+export const viewOperations = {
+  explain: {
+    id: 'explain',
+    role: 'reader',
+    method: 'GET',
+    path: '/dataplane/explanation',
+    tag: 'views',
+    summary: 'What a subject may reach at a virtual host, and why a tool is there or not',
+    description:
+      'As each worker of the dataplane knows it; no backend is asked. Of a composition the virtual host is its id. 404 where the control plane is not told where the dataplane’s admin listener is.',
+    query: {
+      subject: { ...text, description: ofSubject },
+      virtualHost: { ...text, minLength: 1, description: 'The id of a composition, or another virtual host’s.' },
+      tool: { ...text, description: 'As clients call it.' },
+    },
+    requiredQuery: ['virtualHost'],
+    answers: [json(200, 'What each worker says.', 'Explanation')],
+    refusals: [404, 422, 503],
+  },
+  listSessions: {
+    id: 'listSessions',
+    role: 'reader',
+    method: 'GET',
+    path: '/dataplane/sessions',
+    tag: 'views',
+    summary: 'Sessions of the dataplane, with the states of their backends',
+    description: 'Subjects and sessions appear as the hashes that logs have. Others than admins are told of their own.',
+    query: {
+      subject: { ...text, description: 'Left out: all that the caller may see. Of others only admins may ask.' },
+      session: { ...text, description: 'The hash of one.' },
+      limit: { type: 'integer', minimum: 1, maximum: limits.adminSessionsPageMax, description: 'So many at most.' },
+      cursor: { type: 'string', pattern: '^\\d{1,4}\\.\\d{1,9}$', description: 'From the `Link` header.' },
+    },
+    answers: [{ ...json(200, 'One page of them.', 'DataplaneSessions'), headers: pageHeaders }],
+    refusals: [404, 422, 503],
+  },
+  readRequest: {
+    id: 'readRequest',
+    role: 'any',
+    method: 'GET',
+    path: '/requests/{request}',
+    tag: 'views',
+    summary: 'What became of a request, by the `x-request-id` of its answer',
+    description:
+      'Of requests to this control plane’s MCP endpoints, and to the dataplane where its admin listener is named; several where one id stands for several. Others than admins are told of their own.',
+    answers: [jsonList('What became of it.', 'ToldRequest')],
+    refusals: [404, 503],
+  },
+} as const satisfies Record<string, Operation>;

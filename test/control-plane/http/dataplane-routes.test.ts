@@ -1,0 +1,206 @@
+// What the control plane tells of a dataplane, and whom: its admin listener is a stand-in, which also misbehaves.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import t, { type Test } from 'tap';
+import { TokenVerifier } from '../../../src/auth/token-verifier.js';
+import { parseClaimPath, parseRoleNames } from '../../../src/config/standing-claims.js';
+import { AuditTrail } from '../../../src/control-plane/audit.js';
+import { AdminListener } from '../../../src/control-plane/dataplane/admin-listener.js';
+import { DataplaneViews } from '../../../src/control-plane/dataplane/dataplane-views.js';
+import { createHttpApp, type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
+import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
+import { AccessLog } from '../../../src/observation/access-log.js';
+import { RecentRequests } from '../../../src/observation/recent-requests.js';
+import { Overload } from '../../../src/process/overload.js';
+import { HostPolicy } from '../../../src/shared/host-policy.js';
+import { subjectHash } from '../../../src/shared/logger.js';
+import { limits } from '../../../src/shared/limits.js';
+import { ProtectedResource } from '../../../src/shared/protected-resource.js';
+import { RequestIds } from '../../../src/shared/request-ids.js';
+import { tokenOptions } from '../../auth/token-options.js';
+import { findFreePort } from '../../support/free-port.js';
+import { logInto } from '../../support/log-lines.js';
+import { mint } from '../../support/tokens.js';
+import { until } from '../../support/until.js';
+
+const SECRET = Buffer.alloc(32, 7);
+const standing = { role: parseClaimPath('role'), teams: undefined, roleNames: parseRoleNames('admin=admin') };
+const BOUNDS = { answerMsMax: 20_000, answerBytesMax: 100_000 };
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** @returns its port, and what it was asked. */
+async function startAdmin(t: Test, answer: Answer): Promise<{ readonly port: number; readonly asked: string[] }> {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    answer(request, response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, asked };
+}
+
+function json(value: unknown, status = 200): Answer {
+  return (_request, response) => void response.writeHead(status).end(JSON.stringify(value));
+}
+
+async function appOf(t: Test, views: DataplaneViews | undefined): Promise<HttpApp> {
+  const app = await createHttpApp({
+    ...({ registry: {}, compositions: {}, records: { kind: 'embedded', ping: async () => true } } as unknown as Pick<
+      HttpAppParts,
+      'registry' | 'compositions' | 'records'
+    >),
+    console: { find: () => undefined },
+    mcp: { handleAggregate: () => {}, handleComposition: () => {} },
+    dataplane: views,
+    hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
+    resource: new ProtectedResource({ publicUrl: undefined, authorizationServers: [] }),
+    tokens: new TokenVerifier({ ...tokenOptions({ secret: SECRET }), standing }),
+    rates: new RateLimiter(0),
+    bodyBytesMax: 100_000,
+    publicationWaitMs: 10_000,
+    requestIds: new RequestIds('make'),
+    accessLog: new AccessLog(logInto([]), false),
+    audit: new AuditTrail(logInto([]), 'hash'),
+    overload: new Overload(logInto([])),
+    logger: logInto([]),
+  });
+  t.teardown(() => app.close());
+  return app;
+}
+
+interface Got {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+  readonly link: string;
+}
+
+async function get(app: HttpApp, url: string, sub: string, role: string): Promise<Got> {
+  const authorization = `Bearer ${await mint({ sub, algorithm: 'HS256', key: SECRET, claims: { role } })}`;
+  const { statusCode, headers, payload } = await app.inject({ url, headers: { authorization, host: 'localhost' } });
+  const link = typeof headers['link'] === 'string' ? headers['link'] : '';
+  return { status: statusCode, body: JSON.parse(payload) as Record<string, unknown>, link };
+}
+
+const viewsOf = (port: number, bounds = BOUNDS): DataplaneViews =>
+  new DataplaneViews(new AdminListener({ host: '127.0.0.1', port }, bounds), undefined);
+
+const EXPLAIN = '/dataplane/explanation?virtualHost=vh';
+
+t.test('others than admins are told of themselves', async (t) => {
+  const told = { workers: [], sessions: [], total: 0, silent: [] };
+  const { port, asked } = await startAdmin(t, json(told));
+  const app = await appOf(t, viewsOf(port));
+  for (const [sub, role, url, expected] of [
+    ['ann', 'admin', '/dataplane/sessions', '/sessions?limit=200'],
+    ['ann', 'admin', '/dataplane/sessions?subject=bob', '/sessions?subject=bob&limit=200'],
+    ['ann', 'admin', `${EXPLAIN}&subject=bob&tool=t`, '/explain?subject=bob&virtual_host=vh&tool=t'],
+    ['bob', 'reader', '/dataplane/sessions?cursor=0.7&limit=3', '/sessions?subject=bob&cursor=0.7&limit=3'],
+    ['bob', 'reader', '/dataplane/sessions?subject=bob', '/sessions?subject=bob&limit=200'],
+    ['bob', 'editor', EXPLAIN, '/explain?subject=bob&virtual_host=vh&tool='],
+  ] as const) {
+    t.equal((await get(app, url, sub, role)).status, 200, url);
+    t.equal(asked.pop(), expected);
+  }
+  for (const url of ['/dataplane/sessions?subject=ann', `${EXPLAIN}&subject=ann`]) {
+    for (const role of ['reader', 'editor']) {
+      t.match(await get(app, url, 'bob', role), { status: 403, body: { detail: /only the role admin/ } });
+    }
+  }
+  for (const [url, words] of [
+    ['/dataplane/explanation', /virtualHost/],
+    ['/dataplane/sessions?limit=201', /limit/],
+    ['/dataplane/sessions?cursor=x', /cursor/],
+  ] as const) {
+    t.match(await get(app, url, 'ann', 'admin'), { status: 422, body: { detail: words } });
+  }
+  t.same(asked, [], 'nothing of these was asked');
+});
+
+t.test('a request is told to whose it is, and to admins, by its id alone', async (t) => {
+  const request = { slot: 0, requestId: 'r', subject: subjectHash('bob'), virtualHost: 'vh', method: 'tools/call' };
+  const rest = { backend: 'b', tool: 't', outcome: 'ok', status: 200, durationMs: 5, backendMs: 4, endedAt: 'now' };
+  const { port, asked } = await startAdmin(t, json({ requests: [{ ...request, ...rest, unheardOf: 'x' }] }));
+  const recent = new RecentRequests(4);
+  recent.keep('own', 'bob', 'vh', 'tools/call', 'b', 't', 'ok', '', 200, 7.25, 6.5);
+  const app = await appOf(t, new DataplaneViews(new AdminListener({ host: '127.0.0.1', port }, BOUNDS), recent));
+  t.strictSame((await get(app, '/requests/r', 'bob', 'none')).body, [{ plane: 'dataplane', ...request, ...rest }]);
+  t.equal(asked.pop(), '/requests/r');
+  t.equal((await get(app, '/requests/r', 'ann', 'admin')).status, 200);
+  t.match(await get(app, '/requests/r', 'eve', 'editor'), { status: 404, body: { detail: /of their own alone/ } });
+  asked.length = 0;
+  const own = await get(app, '/requests/own', 'bob', 'none');
+  t.match(own.body, [{ plane: 'control-plane', requestId: 'own', durationMs: 7.3, backendMs: 6.5 }]);
+  t.equal((await get(app, '/requests/own', 'eve', 'reader')).status, 404);
+  t.same(asked, [], 'of what it knows itself nobody is asked');
+});
+
+t.test('pages follow each other', async (t) => {
+  const { port } = await startAdmin(t, json({ sessions: [], total: 9, next: '1.4', silent: [1] }));
+  const app = await appOf(t, viewsOf(port));
+  const { body, link } = await get(app, '/dataplane/sessions?limit=4', 'ann', 'admin');
+  t.strictSame(body, { sessions: [], total: 9, silent: [1] });
+  t.equal(link, '</dataplane/sessions?limit=4&cursor=1.4>; rel="next"');
+});
+
+t.test('without an address it is said which option names one', async (t) => {
+  const app = await appOf(t, undefined);
+  for (const url of [EXPLAIN, '/dataplane/sessions', '/requests/x']) {
+    t.match(await get(app, url, 'bob', 'reader'), { status: 404, body: { detail: /--dataplane-admin-address/ } });
+  }
+});
+
+t.test('where the listener is, and why it does not answer, is for admins', async (t) => {
+  const silent = await startAdmin(t, () => {});
+  const cases: readonly (readonly [Answer, RegExp])[] = [
+    [(_request, response) => void response.writeHead(302, { location: '/' }).end(), /does not answer: .*redirect/],
+    [(_request, response) => void response.end('<html>'), /it says is no JSON/],
+    [(_request, response) => void response.end(JSON.stringify('x'.repeat(100_000))), /more than 100000 bytes/],
+    [json({ detail: 'this host or origin is not let in' }, 403), /refused the question: this host/],
+    [json({ detail: 'the workers are asked too much' }, 503), /the workers are asked too much/],
+    [json({ sessions: 'none' }), /another version/],
+  ];
+  for (const [answer, words] of cases) {
+    const { port } = await startAdmin(t, answer);
+    const app = await appOf(t, viewsOf(port));
+    const told = await get(app, '/dataplane/sessions', 'ann', 'admin');
+    t.match(told, { status: 503, body: { detail: words } });
+    const { status, body } = await get(app, '/dataplane/sessions', 'bob', 'reader');
+    t.equal(status, 503);
+    t.notMatch(body['detail'], /127\.|host or origin|workers/, 'and nobody else is told more than that');
+  }
+  const app = await appOf(t, viewsOf(silent.port, { ...BOUNDS, answerMsMax: 50 }));
+  t.match((await get(app, '/dataplane/sessions', 'ann', 'admin')).body, {
+    detail: /did not answer in 50 ms; see that/,
+  });
+  const gone = await appOf(t, viewsOf(await findFreePort()));
+  t.match((await get(gone, '/dataplane/sessions', 'ann', 'admin')).body, { detail: /127\.0\.0\.1:\d+ .*ECONNREFUSED/ });
+  t.notMatch((await get(gone, '/dataplane/sessions', 'bob', 'editor')).body['detail'], /127|ECONN/);
+});
+
+t.test('one subject’s questions leave room for others’', async (t) => {
+  const held: ServerResponse[] = [];
+  const { port, asked } = await startAdmin(t, (_request, response) => void held.push(response));
+  const app = await appOf(t, viewsOf(port));
+  const own = limits.dataplaneQuestionsPerSubjectMax;
+  const subjects = Array.from({ length: limits.dataplaneQuestionsMax / own }, (_, n) => `s${n}`);
+  const first = Array.from({ length: own }, () => get(app, '/dataplane/sessions', 's0', 'admin'));
+  await until(() => asked.length === own, 'the first are asked');
+  t.match(await get(app, '/dataplane/sessions', 's0', 'admin'), { status: 503, body: { detail: /too much at once/ } });
+  const others = subjects.slice(1).flatMap((subject) => {
+    return Array.from({ length: own }, () => get(app, '/dataplane/sessions', subject, 'admin'));
+  });
+  await until(() => asked.length === limits.dataplaneQuestionsMax, 'all others are asked');
+  t.equal((await get(app, '/dataplane/sessions', 'late', 'admin')).status, 503);
+  for (const response of held) response.end('{"sessions":[],"total":0,"silent":[]}');
+  for (const { status } of await Promise.all([...first, ...others])) t.equal(status, 200);
+  const again = get(app, '/dataplane/sessions', 's0', 'admin');
+  await until(() => held.length > limits.dataplaneQuestionsMax, 'the next is asked');
+  held.at(-1)?.end('{"sessions":[],"total":0,"silent":[]}');
+  t.equal((await again).status, 200, 'what is answered counts no more');
+});

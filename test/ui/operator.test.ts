@@ -1,0 +1,159 @@
+// The console's pages for those who run the gateway, in a real browser: on a control plane, a dataplane with its admin listener, and a
+// server, all of them real.
+import type { Page } from 'playwright-core';
+import t from 'tap';
+import { axeFindings, startBrowser } from '../support/browser.js';
+import { startControlPlane } from '../support/control-plane.js';
+import { findFreePort } from '../support/free-port.js';
+import { startGateway, verifyWith, type Gateway } from '../support/gateway.js';
+import { startMcpBackend } from '../support/mcp-backend.js';
+import { INITIALIZE_PARAMS, McpCaller } from '../support/mcp-caller.js';
+import { startRedis } from '../support/redis.js';
+
+const EVIL = `<img src=x onerror="globalThis.evil=1"><script>globalThis.evil=1</script>\u202e`;
+const PAGE_MS = 20_000;
+
+t.test('the pages for operators', async (t) => {
+  const adminPort = await findFreePort();
+  const redis = await startRedis(t);
+  const { storeOptions } = redis;
+  const controlPlane = await startControlPlane(t, {
+    storeOptions,
+    options: ['--dataplane-admin-address', `127.0.0.1:${adminPort}`],
+  });
+  const startDataplane = (): Promise<Gateway> =>
+    startGateway(t, {
+      ...{ storeOptions, keyOptions: verifyWith(controlPlane.key), upstreamConnectionMode: 'plain-text-or-tls' },
+      environment: { SWITCHYARD_ADMIN_ADDRESS: `127.0.0.1:${adminPort}` },
+    });
+  let gateway = await startDataplane();
+  const alice = await controlPlane.caller(t, 'alice@example.com');
+  const backend = await startMcpBackend({ tools: ['add', 'sub'] });
+  t.teardown(() => backend.close());
+  await alice.post('/servers', { name: 'calc', url: backend.url });
+  const servers = [{ name: 'calc', tools: ['add'] }];
+  await alice.post('/compositions', { name: 'desk', servers, subjects: ['alice@example.com'] });
+  const { id: deskId } = (await alice.get('/compositions/desk')).json() as { readonly id: string };
+
+  /** A client of the dataplane with a name that is not to be trusted. */
+  async function callOnce(): Promise<string> {
+    const caller = new McpCaller(gateway.origin, gateway.path(deskId), alice.token ?? '');
+    const clientInfo = { name: EVIL, version: '1' };
+    const session = await caller.openSession({
+      params: INITIALIZE_PARAMS.replace(/"clientInfo":.*}$/, `"clientInfo":${JSON.stringify(clientInfo)}}`),
+    });
+    const answer = await session.call('calc-add');
+    return answer.header('x-request-id') ?? '';
+  }
+
+  const browser = await startBrowser(t);
+  const context = await browser.newContext({ viewport: { width: 1_200, height: 900 } });
+  context.setDefaultTimeout(PAGE_MS);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('pageerror', ({ message }) => complaints.push(message));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(controlPlane.origin)) complaints.push(request.url());
+  });
+  const open = (path: string): Promise<unknown> => page.goto(`${controlPlane.origin}/ui${path}`);
+
+  async function signIn(page: Page, token: string): Promise<void> {
+    await page.getByLabel('Token').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  }
+
+  async function is360Wide(page: Page): Promise<boolean> {
+    return (await page.evaluate('document.documentElement.scrollWidth')) === 360;
+  }
+
+  await open('/');
+  await signIn(page, alice.token ?? '');
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+
+  await t.test('why a tool is there or not, by keyboard alone', async (t) => {
+    await callOnce();
+    await page.getByRole('link', { name: 'Explain' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('option', { name: 'desk' }).waitFor({ state: 'attached' });
+    await page.getByLabel('Composition').focus();
+    await page.keyboard.type('desk');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('calc-sub');
+    await page.keyboard.press('Enter');
+    const card = page.getByRole('region', { name: 'Explanation' });
+    await card.getByText('not allowed: "sub" is not in allowed_tool_names of calc').waitFor();
+    t.match(await card.getByRole('row').nth(1).textContent(), /^calc.*closed.*add.*open/);
+    t.match(page.url(), /tool=calc-sub/, 'it can be sent to somebody');
+    await page.getByRole('textbox', { name: 'Tool', exact: true }).fill('calc-add');
+    await page.keyboard.press('Enter');
+    await card.getByText('allowed: a call goes to calc').waitFor();
+    await page.getByRole('textbox', { name: 'Subject', exact: true }).fill('nobody@example.com');
+    await page.keyboard.press('Enter');
+    await card.getByText('the store has no user config of this subject').waitFor();
+  });
+
+  await t.test('what became of a request, and who has sessions', async (t) => {
+    const requestId = await callOnce();
+    await open('/explain');
+    await page.getByRole('textbox', { name: 'Request id' }).fill(requestId);
+    await page.keyboard.press('Enter');
+    const told = await page.getByRole('group', { name: 'Request' }).textContent();
+    t.match(told, /Outcomeok.*tools\/call of add.*calc.*in the gateway.*until the backend answered/s);
+    const sessions = page.getByRole('region', { name: 'Table of sessions' });
+    t.match(await sessions.textContent(), '<img src=x onerror=', 'the client’s name is text');
+    t.match(await sessions.textContent(), '⟨U+202E⟩');
+    t.match(await sessions.textContent(), /calc: open/);
+    t.equal(await page.evaluate('globalThis.evil'), undefined);
+    await page.getByRole('textbox', { name: 'Request id' }).fill('no-such-id');
+    await page.keyboard.press('Enter');
+    await page.getByText('No request of late with this id').waitFor();
+  });
+
+  await t.test('who is no admin asks of himself, and is not told where the listener is', async (t) => {
+    const body = JSON.stringify({ subject: 'alice@example.com', role: 'reader', teams: [] });
+    await page.route('**/whoami', (route) => route.fulfill({ contentType: 'application/json', body }));
+    await open('/explain');
+    await page.getByText('of others only admins may ask').waitFor();
+    await page.getByRole('heading', { name: 'Your sessions' }).waitFor();
+    t.equal(await page.getByRole('textbox', { name: 'Subject', exact: true }).count(), 0);
+    await page.unroute('**/whoami');
+  });
+
+  await t.test('a dataplane that is gone is told in words, and found again without a reload', async (t) => {
+    await open('/explain');
+    const again = page.getByRole('button', { name: 'Try again' });
+    await page
+      .getByText('1 session')
+      .or(page.getByText(/\d sessions/))
+      .first()
+      .waitFor();
+    await gateway.stop();
+    await page.getByRole('button', { name: 'Read again' }).click();
+    await again.waitFor();
+    t.match(await page.getByRole('alert').textContent(), /does not answer.*--dataplane-admin-address/);
+    gateway = await startDataplane();
+    await again.click();
+    await again.waitFor({ state: 'hidden' });
+    await page.getByText('0 sessions').waitFor();
+  });
+
+  await t.test('axe finds nothing, and nothing is wider than a narrow screen, in either scheme', async (t) => {
+    const requestId = await callOnce();
+    const explained = `virtualHost=${deskId}&tool=calc-sub`;
+    const pages = { [`/explain?${explained}&request=${requestId}`]: 'Explain' };
+    await page.setViewportSize({ width: 360, height: 740 });
+    for (const [path, heading] of Object.entries(pages)) {
+      await open(path);
+      await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+      await page.waitForFunction('!document.querySelector("main").textContent.includes("Reading …")');
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        t.same(await axeFindings(page, colorScheme === 'light' ? 'all' : 'colours'), [], `${path}, ${colorScheme}`);
+      }
+      t.ok(await is360Wide(page), path);
+    }
+    await page.setViewportSize({ width: 1_200, height: 900 });
+  });
+
+  t.same(complaints, [], 'nothing was thrown, and nobody else was asked for anything');
+});

@@ -1,0 +1,72 @@
+// What the control plane tells of what happens in the gateway: the members that pages show.
+
+export interface UpstreamState {
+  readonly name: string;
+  readonly state: string;
+  readonly reason?: string;
+}
+
+export interface DataplaneSession {
+  readonly slot: number;
+  readonly session: string;
+  readonly subject: string;
+  readonly virtualHost: string;
+  readonly client: string;
+  readonly ageS: number;
+  readonly idleS: number;
+  readonly isBusy: boolean;
+  readonly backends: readonly UpstreamState[];
+}
+
+export interface DataplaneSessions {
+  readonly sessions: readonly DataplaneSession[];
+  readonly total: number;
+  readonly silent: readonly number[];
+}
+
+export interface ToldRequest {
+  readonly plane: 'control-plane' | 'dataplane';
+  readonly slot?: number;
+  readonly requestId: string;
+  readonly subject: string;
+  readonly virtualHost: string;
+  readonly method: string;
+  readonly backend: string;
+  readonly tool: string;
+  readonly outcome: string;
+  readonly detail?: string | number;
+  /** 0: no answer went out. */
+  readonly status: number;
+  readonly durationMs: number;
+  readonly backendMs?: number;
+  readonly endedAt: string;
+}
+
+export interface ExplainedBackend {
+  readonly name: string;
+  readonly origin: string;
+  readonly obstacle?: string;
+  readonly allowedTools: 'all' | readonly string[];
+  readonly circuit: string;
+  readonly reason?: string;
+  readonly lastFault: { readonly reason: string; readonly at: string } | null;
+  readonly sessions: readonly { readonly session: string; readonly state: string; readonly reason?: string }[];
+}
+
+export interface ExplainedByWorker {
+  readonly slot: number;
+  readonly config?: string;
+  readonly oddities?: string;
+  readonly verdict?: string;
+  readonly error?: string;
+  readonly virtualHosts?: readonly string[];
+  readonly backends: readonly ExplainedBackend[];
+}
+
+export interface Explanation {
+  readonly subject: string;
+  readonly virtualHost: string;
+  readonly tool: string;
+  readonly workers: readonly ExplainedByWorker[];
+  readonly silent: readonly number[];
+}

@@ -1,0 +1,160 @@
+// Why somebody has a tool or not, what became of a request, and who has sessions: as `switchyard explain` tells it. What is asked for
+// stands in the address.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { useSearchParams } from 'wouter-preact';
+import { askAll } from '../api/api.js';
+import { useCaller } from '../api/caller.js';
+import { useQuery } from '../api/query.js';
+import type { Composition } from '../api/types.js';
+import { Field } from '../parts/field.js';
+import { ExplainedTool } from './explain/explained-tool.js';
+import { Sessions } from './explain/sessions.js';
+import { ToldRequests } from './explain/told-requests.js';
+
+export function ExplainPage(): JSX.Element {
+  const [params, setParams] = useSearchParams();
+  const ask = (asked: Readonly<Record<string, string>>): void =>
+    setParams(Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== '')));
+  const request = params.get('request') ?? '';
+  const virtualHost = params.get('virtualHost') ?? '';
+  return (
+    <>
+      <h1>Explain</h1>
+      <section aria-labelledby="tool">
+        <h2 id="tool">Why is a tool there, or not?</h2>
+        <ToolForm
+          known={{ virtualHost, subject: params.get('subject') ?? '', tool: params.get('tool') ?? '' }}
+          onAsk={ask}
+        />
+        {virtualHost !== '' && (
+          <ExplainedTool
+            key={params.toString()}
+            {...{ virtualHost, subject: params.get('subject') ?? '', tool: params.get('tool') ?? '' }}
+          />
+        )}
+      </section>
+      <section aria-labelledby="request">
+        <h2 id="request">What became of a request?</h2>
+        <RequestForm known={request} onAsk={(id) => ask({ request: id })} />
+        {request !== '' && <ToldRequests key={request} requestId={request} />}
+      </section>
+      <Sessions />
+    </>
+  );
+}
+
+interface ToolQuestion {
+  readonly virtualHost: string;
+  /** `''`: one's own. */
+  readonly subject: string;
+  readonly tool: string;
+}
+
+interface ToolFormProps {
+  readonly known: ToolQuestion;
+  readonly onAsk: (asked: Readonly<Record<string, string>>) => void;
+}
+
+const OTHER = 'another';
+
+function ToolForm({ known, onAsk }: ToolFormProps): JSX.Element {
+  const compositions = useQuery('compositions', () => askAll<Composition>('/compositions')).value ?? [];
+  const [asked, setAsked] = useState(known);
+  const [isOther, setOther] = useState(false);
+  const isAdmin = useCaller()?.role === 'admin';
+  const isListed = compositions.some(({ id }) => id === asked.virtualHost);
+  const isTyped = isOther || (asked.virtualHost !== '' && !isListed);
+  const change = (part: Partial<ToolQuestion>): void => setAsked({ ...asked, ...part });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        onAsk({ ...asked });
+      }}
+    >
+      <div class="filters">
+        <label>
+          Composition
+          <select
+            required
+            value={isTyped ? OTHER : asked.virtualHost}
+            onChange={({ currentTarget: { value } }) => {
+              setOther(value === OTHER);
+              change({ virtualHost: value === OTHER ? '' : value });
+            }}
+          >
+            <option value="">choose one</option>
+            {compositions.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+            <option value={OTHER}>another virtual host, by its id</option>
+          </select>
+        </label>
+        {isTyped && (
+          <label>
+            Virtual host
+            <input
+              required
+              spellcheck={false}
+              value={asked.virtualHost}
+              onInput={(event) => change({ virtualHost: event.currentTarget.value })}
+            />
+          </label>
+        )}
+        <label>
+          Tool
+          <input
+            spellcheck={false}
+            value={asked.tool}
+            placeholder="all of them"
+            onInput={(event) => change({ tool: event.currentTarget.value })}
+          />
+        </label>
+        {isAdmin && (
+          <label>
+            Subject
+            <input
+              spellcheck={false}
+              value={asked.subject}
+              placeholder="yourself"
+              onInput={(event) => change({ subject: event.currentTarget.value })}
+            />
+          </label>
+        )}
+        <button type="submit" class="main">
+          Explain
+        </button>
+      </div>
+      {!isAdmin && <p class="note">For yourself: of others only admins may ask.</p>}
+    </form>
+  );
+}
+
+interface RequestFormProps {
+  readonly known: string;
+  readonly onAsk: (id: string) => void;
+}
+
+function RequestForm({ known, onAsk }: RequestFormProps): JSX.Element {
+  const [id, setId] = useState(known);
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        onAsk(id.trim());
+      }}
+    >
+      <Field
+        label="Request id"
+        value={id}
+        isRequired
+        help="In x-request-id of its answer, and in the log."
+        onChange={setId}
+      />
+      <button type="submit">Find it</button>
+    </form>
+  );
+}

@@ -1,0 +1,150 @@
+// Who has sessions with the dataplane, and how their backends are.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { ask, faultWords } from '../../api/api.js';
+import { useCaller } from '../../api/caller.js';
+import { useQuery } from '../../api/query.js';
+import type { DataplaneSession, DataplaneSessions } from '../../api/view-types.js';
+import { durationWords, silenceWords } from '../../model/explanation.js';
+import { Fault, Loaded } from '../../parts/notices.js';
+import { Said } from '../../parts/said.js';
+
+const PAGE = 50;
+
+interface SessionPage extends DataplaneSessions {
+  readonly next: string | undefined;
+}
+
+async function readPage(path: string): Promise<SessionPage> {
+  const { value, next } = await ask<DataplaneSessions>(path);
+  return { ...value, next };
+}
+
+export function Sessions(): JSX.Element {
+  const isAdmin = useCaller()?.role === 'admin';
+  const [subject, setSubject] = useState('');
+  const [asked, setAsked] = useState('');
+  const path = `/dataplane/sessions?limit=${PAGE}${asked === '' ? '' : `&subject=${encodeURIComponent(asked)}`}`;
+  const first = useQuery(path, () => readPage(path));
+  return (
+    <section aria-labelledby="sessions">
+      <h2 id="sessions">{isAdmin ? 'Sessions' : 'Your sessions'}</h2>
+      <form
+        class="filters"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setAsked(subject);
+          if (subject === asked) void first.reload();
+        }}
+      >
+        {isAdmin && (
+          <label>
+            Of subject
+            <input
+              spellcheck={false}
+              value={subject}
+              placeholder="everybody"
+              onInput={(event) => setSubject(event.currentTarget.value)}
+            />
+          </label>
+        )}
+        <button type="submit" disabled={first.isReading}>
+          Read again
+        </button>
+      </form>
+      <Loaded query={first}>{(page) => <SessionPages key={path} first={page} />}</Loaded>
+    </section>
+  );
+}
+
+function SessionPages({ first }: { readonly first: SessionPage }): JSX.Element {
+  const [more, setMore] = useState<readonly SessionPage[]>([]);
+  const [of, setOf] = useState(first);
+  const [fault, setFault] = useState('');
+  // What follows belongs to the page that it was read behind.
+  if (of !== first) {
+    setOf(first);
+    setMore([]);
+  }
+  const pages = [first, ...more];
+  const next = pages.at(-1)?.next;
+  const readMore = async (): Promise<void> => {
+    if (next === undefined) return;
+    setFault('');
+    try {
+      const page = await readPage(next);
+      setMore((known) => [...known, page]);
+    } catch (error) {
+      setFault(faultWords(error));
+    }
+  };
+  const silence = silenceWords(first.silent);
+  return (
+    <>
+      {silence !== '' && <p class="bad">{silence}</p>}
+      <p class="note" role="status">
+        {first.total === 1 ? '1 session' : `${first.total} sessions`}
+      </p>
+      {first.total > 0 && <SessionTable sessions={pages.flatMap(({ sessions }) => sessions)} />}
+      <Fault words={fault} />
+      {next !== undefined && (
+        <button type="button" onClick={() => void readMore()}>
+          Show more
+        </button>
+      )}
+    </>
+  );
+}
+
+function SessionTable({ sessions }: { readonly sessions: readonly DataplaneSession[] }): JSX.Element {
+  return (
+    <div class="table-frame" tabIndex={0} role="region" aria-label="Table of sessions">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Session</th>
+            <th scope="col">Client</th>
+            <th scope="col">Age</th>
+            <th scope="col">Idle</th>
+            <th scope="col">Backends</th>
+          </tr>
+        </thead>
+        <tbody>
+          {sessions.map((session) => (
+            <tr key={session.session}>
+              <th scope="row">
+                <code>{session.session}</code>
+                <p class="note">
+                  of <code>{session.subject}</code>, worker {session.slot}
+                </p>
+                <p class="note">
+                  at <Said text={session.virtualHost} max={64} />
+                </p>
+              </th>
+              <td>
+                <Said text={session.client || 'not said'} max={100} />
+              </td>
+              <td>{durationWords(session.ageS)}</td>
+              <td>{session.isBusy ? 'busy' : durationWords(session.idleS)}</td>
+              <td>
+                <ul class="names">
+                  {session.backends.map(({ name, state, reason }) => (
+                    <li key={name}>
+                      <Said text={name} max={64} />: {state}
+                      {reason !== undefined && (
+                        <span class="note">
+                          {' '}
+                          <Said text={reason} max={200} />
+                        </span>
+                      )}
+                    </li>
+                  ))}
+                </ul>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+// What became of a request, by the id of its answer.
+import type { JSX } from 'preact';
+import { ask } from '../../api/api.js';
+import { useQuery } from '../../api/query.js';
+import type { ToldRequest } from '../../api/view-types.js';
+import { splitWords } from '../../model/time-split.js';
+import { Loaded } from '../../parts/notices.js';
+import { Said } from '../../parts/said.js';
+import { Since } from '../../parts/since.js';
+
+export function ToldRequests({ requestId }: { readonly requestId: string }): JSX.Element {
+  const path = `/requests/${encodeURIComponent(requestId)}`;
+  const requests = useQuery(path, async () => (await ask<readonly ToldRequest[]>(path)).value);
+  return (
+    <Loaded query={requests}>
+      {(read) => (
+        <>
+          {read.map((request, index) => (
+            <RequestCard key={index} request={request} />
+          ))}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+const PLACES = { 'control-plane': 'this control plane', dataplane: 'the dataplane' } as const;
+
+function RequestCard({ request }: { readonly request: ToldRequest }): JSX.Element {
+  const { plane, slot, method, tool, backend, outcome, detail, status, subject, virtualHost } = request;
+  const rows = [
+    ['Outcome', detail === undefined ? outcome : `${outcome}: ${detail}`],
+    ['Method', tool === '' ? method : `${method} of ${tool}`],
+    ['Backend', backend === '' ? 'none alone' : backend],
+    ['Status', status === 0 ? 'none: no answer went out' : String(status)],
+    ['Took', splitWords(request)],
+    ['Answered by', `${PLACES[plane]}${slot === undefined ? '' : `, worker ${slot}`}`],
+    ['Virtual host', virtualHost],
+    ['Subject, as in the log', subject],
+  ] as const;
+  return (
+    <div class="card" role="group" aria-label="Request">
+      <dl>
+        {rows.map(([name, words]) => (
+          <Row key={name} name={name}>
+            <Said text={words} />
+          </Row>
+        ))}
+        <Row name="Ended">
+          <Since time={request.endedAt} />
+        </Row>
+      </dl>
+    </div>
+  );
+}
+
+function Row({ name, children }: { readonly name: string; readonly children: JSX.Element }): JSX.Element {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
