@@ -13,7 +13,6 @@ import {
   keepAliveComment,
   primingText,
 } from '../protocol/event-stream.js';
-import { Fifo } from '../shared/fifo.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import { ListNode } from '../shared/list-node.js';
@@ -22,11 +21,9 @@ import type { Exchange } from './exchange.js';
 import { EventPieces } from './piece-source.js';
 import { Sending } from './sending.js';
 import { LARGE_BYTES_FROM, KeptEvent, lossNotification, LOST, type Kept } from './kept-event.js';
+import { SaidEvents } from './said-events.js';
 import type { StreamKeeper } from './stream-keeper.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
-
-/** What a stream takes of the keeper's room at once. */
-const TAKEN_BYTES_LEAST = 2_048;
 
 export interface StreamOwner {
   /** The client's connection is gone, and with it what held the backend back. */
@@ -62,17 +59,7 @@ export class CallerStream extends ListNode {
   #isFiled = false;
   /** Of the request, as JSON: for a word in place of an answer that cannot be kept. */
   #answerId: Buffer | undefined;
-  /** Of the last event that was said, and of the next one to be written. */
-  #position = 0;
-  #next = 1;
-  /** The events from this position on. */
-  readonly #kept = new Fifo<Kept>();
-  #first = 1;
-  /** Those before this position count at the keeper. */
-  #counted = 1;
-  #countedBytes = 0;
-  /** What the keeper has for them: taken in larger steps, because each costs. */
-  #takenBytes = 0;
+  readonly #said: SaidEvents;
   /** Of the ids of its events. */
   readonly #idText: string;
   /** Unwritten ones that were dropped and not told of. */
@@ -85,6 +72,7 @@ export class CallerStream extends ListNode {
     this.#keeper = keeper;
     this.number = keeper === undefined ? 0 : keeper.begin(this);
     this.#idText = keeper === undefined ? '' : `id: ${this.number}_`;
+    this.#said = new SaidEvents(keeper, this);
     this.#exchange = exchange;
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
@@ -101,12 +89,12 @@ export class CallerStream extends ListNode {
 
   /** Whether an event of this position was said. */
   hasSaid(position: number): boolean {
-    return position <= this.#position;
+    return position <= this.#said.position;
   }
 
   /** Whether the event of this position is the last there will ever be. */
   isCompleteAt(position: number): boolean {
-    return this.#isEnding && position === this.#position;
+    return this.#isEnding && position === this.#said.position;
   }
 
   /** Sends the head, and what a client needs to go on from there, before there is an event. */
@@ -129,25 +117,19 @@ export class CallerStream extends ListNode {
     }
     // What was lost was the latest there was when the client came back.
     if (this.#lostCount > 0 && this.#exchange !== undefined && !this.#isBlocked) this.#tellLoss();
-    this.#position += 1;
+    const position = this.#said.position + 1;
     const event =
       this.#keeper === undefined
         ? encodeEvent(data)
-        : encodeNumberedEvent(this.number, this.#position, !this.#isPrimed, data);
+        : encodeNumberedEvent(this.number, position, !this.#isPrimed, data);
     this.#isPrimed = true;
     const isDue = this.#exchange !== undefined && !this.#isBlocked;
     if (isDue) {
       if (this.#isEnding && event.length <= limits.joinedEventBytesMax) this.#last = event;
       else this.#write(event);
-      this.#next = this.#position + 1;
     }
-    if (isDue && this.#keeper === undefined) {
-      this.#first = this.#counted = this.#next;
-      return;
-    }
-    this.#kept.push(this.#keepable(event, onLost));
-    if (isDue || this.#exchange === undefined) this.#countAll();
-    if (isDue) this.#trimWritten();
+    if (isDue && this.#keeper === undefined) this.#said.pass();
+    else this.#said.add(this.#keepable(event, onLost), isDue, this.#exchange !== undefined);
   }
 
   /**
@@ -177,8 +159,7 @@ export class CallerStream extends ListNode {
   detach(): void {
     if (this.#exchange === undefined) return;
     this.#forgetExchange();
-    if (this.#keeper !== undefined) this.#countAll();
-    else this.#dropUnwritten();
+    this.#said.onDetached();
     this.#owner?.onDetached();
   }
 
@@ -197,12 +178,12 @@ export class CallerStream extends ListNode {
     // One that does not read would never come to its end.
     if (isOlderBlocked) older?.reset();
     else older?.end();
-    this.#countAll();
+    this.#said.onDetached();
     this.#exchange = exchange;
     this.#detachWith(exchange);
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
-    this.#next = position + 1;
+    this.#said.goBackTo(position + 1);
     this.#lostCount = 0;
     this.#write(Buffer.from(this.#primingText(position)));
     this.#owner?.onAttached();
@@ -211,22 +192,21 @@ export class CallerStream extends ListNode {
 
   /** For `StreamKeeper`: what stays for longer leaves the blocks of memory that it was cut from. */
   compact(): void {
-    for (let index = 0; index < this.#kept.length; index += 1) {
-      const kept = this.#kept.at(index);
-      if (kept instanceof Buffer) this.#kept.replace(index, kept.toString('latin1'));
-    }
+    this.#said.compact();
   }
 
   /** For `StreamKeeper`: nothing is kept any more. What is being handed over still is. */
   release(): void {
-    this.#keeper?.give(this.#takenBytes);
-    this.#takenBytes = 0;
-    this.#countedBytes = 0;
-    this.#counted = this.#position + 1;
     // One that is over is nobody's any more.
-    if (this.#exchange !== undefined || this.#isEnding) return;
-    this.#kept.clear();
-    this.#first = this.#counted;
+    this.#said.release(this.#exchange === undefined && !this.#isEnding);
+  }
+
+  /** For `SaidEvents`. @returns what stands in the place of an answer that cannot be kept. */
+  lostAnswer(position: number): string | undefined {
+    const bytes = this.#answerId;
+    if (bytes === undefined) return undefined;
+    const answer = errorMessage({ bytes, start: 0, end: bytes.length }, ANSWER_LOST);
+    return encodeEventAfter(this.#headText(position), answer).toString('latin1');
   }
 
   #detachWith(exchange: Exchange): void {
@@ -274,22 +254,21 @@ export class CallerStream extends ListNode {
 
   #sayLarge(parts: readonly Buffer[], onLost?: () => void): void {
     if (this.#exchange === undefined && this.#keeper === undefined) return;
-    this.#position += 1;
-    this.#kept.push(new KeptEvent(this.#headText(this.#position), parts, onLost));
+    const kept = new KeptEvent(this.#headText(this.#said.position + 1), parts, onLost);
     this.#isPrimed = true;
-    if (this.#exchange === undefined) this.#countAll();
-    else if (!this.#isBlocked) this.#pump();
+    this.#said.add(kept, false, this.#exchange !== undefined);
+    if (!this.#isBlocked) this.#pump();
   }
 
   /** Writes what waits, until there is no room. */
   #pump(): void {
-    while (this.#exchange !== undefined && !this.#isBlocked && this.#next <= this.#position) {
-      if (this.#next < this.#first) {
-        this.#lostCount += this.#first - this.#next;
-        this.#next = this.#first;
+    while (this.#exchange !== undefined && !this.#isBlocked && this.#said.isAnyUnwritten) {
+      const droppedCount = this.#said.skipDropped();
+      if (droppedCount > 0) {
+        this.#lostCount += droppedCount;
         continue;
       }
-      const kept = this.#kept.at(this.#next - this.#first) ?? LOST;
+      const kept = this.#said.unwritten;
       if (kept === LOST) this.#lostCount += 1;
       else if (this.#lostCount > 0) {
         this.#tellLoss();
@@ -301,7 +280,7 @@ export class CallerStream extends ListNode {
         this.#sendLarge(this.#exchange, kept.text, kept.parts);
         return;
       }
-      this.#onWritten();
+      this.#said.onWritten();
     }
     if (!this.#isBlocked && this.#exchange !== undefined) this.#onAllWritten();
   }
@@ -310,7 +289,7 @@ export class CallerStream extends ListNode {
   #tellLoss(): void {
     const data = lossNotification(this.#lostCount);
     this.#lostCount = 0;
-    this.#write(encodeEventAfter(this.#headText(this.#next - 1), data));
+    this.#write(encodeEventAfter(this.#headText(this.#said.next - 1), data));
   }
 
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
@@ -320,21 +299,10 @@ export class CallerStream extends ListNode {
       this.#sending = undefined;
       exchange.onDrain = () => this.#onDrain(exchange);
       this.#isBlocked = false;
-      this.#onWritten();
+      this.#said.onWritten();
       this.#pump();
     }));
     sending.add(new EventPieces(parts, head));
-  }
-
-  #onWritten(): void {
-    this.#next += 1;
-    if (this.#keeper === undefined) {
-      this.#kept.shift();
-      this.#first = this.#counted = this.#next;
-      return;
-    }
-    this.#countAll();
-    this.#trimWritten();
   }
 
   #onAllWritten(): void {
@@ -350,95 +318,4 @@ export class CallerStream extends ListNode {
       else this.isDelivered = true;
     }
   }
-
-  /** Of what was written the last is kept, which may not have arrived; and the very last event, however large it is. */
-  #trimWritten(): void {
-    while (this.#kept.length > 1 && this.#first < this.#next - 1) {
-      if (this.#countedBytes <= limits.writtenBytesKept && this.#kept.at(0) !== LOST) return;
-      this.#dropFirst();
-    }
-  }
-
-  /** The client cannot come back for it. */
-  #dropUnwritten(): void {
-    for (let index = this.#next - this.#first; index < this.#kept.length; index += 1) {
-      onLostOf(this.#kept.at(index) ?? LOST)?.();
-    }
-    this.#kept.clear();
-  }
-
-  /** Has all of it that is not due on a connection count, the older making room for the newer. */
-  #countAll(): void {
-    const keeper = this.#keeper;
-    const end = this.#exchange === undefined ? this.#position + 1 : this.#next;
-    while (keeper !== undefined && this.#counted < end) {
-      const kept = this.#kept.at(this.#counted - this.#first) ?? LOST;
-      // What has no room when there is nothing else makes no room in vain, and nothing but an answer takes that of others.
-      const mayBeHeld = keeper.mayHold(kept.length);
-      const isAnswer = this.#isEnding && this.#counted === this.#position;
-      if (mayBeHeld && this.#tryTake(keeper, kept.length, isAnswer && this.#first === this.#counted)) {
-        this.#countedBytes += kept.length;
-      } else if (mayBeHeld && this.#first < this.#counted) {
-        this.#dropFirst();
-        continue;
-      } else {
-        this.#lose(keeper, this.#counted);
-      }
-      this.#counted += 1;
-    }
-  }
-
-  #tryTake(keeper: StreamKeeper, bytes: number, mayTakeFromOthers: boolean): boolean {
-    const missingBytes = this.#countedBytes + bytes - this.#takenBytes;
-    if (missingBytes <= 0) return true;
-    let takenBytes = Math.max(missingBytes, TAKEN_BYTES_LEAST);
-    if (!keeper.tryTake(takenBytes, this, false)) {
-      takenBytes = missingBytes;
-      if (!keeper.tryTake(takenBytes, this, mayTakeFromOthers)) return false;
-    }
-    this.#takenBytes += takenBytes;
-    return true;
-  }
-
-  #dropFirst(): void {
-    const kept = this.#kept.shift() ?? LOST;
-    if (this.#first < this.#counted) {
-      this.#countedBytes -= kept.length;
-      const spareBytes = this.#takenBytes - this.#countedBytes;
-      if (spareBytes > limits.writtenBytesKept) {
-        this.#takenBytes -= spareBytes;
-        this.#keeper?.give(spareBytes);
-      }
-    }
-    this.#first += 1;
-    if (this.#first > this.#next) onLostOf(kept)?.();
-  }
-
-  /** There is no room for it alone. A lost answer leaves a word in its place, or nothing of its stream is left. */
-  #lose(keeper: StreamKeeper, position: number): void {
-    const index = position - this.#first;
-    const onLost = position >= this.#next ? onLostOf(this.#kept.at(index) ?? LOST) : undefined;
-    this.#kept.replace(index, LOST);
-    if (this.#isEnding && position === this.#position) {
-      const word = this.#lostAnswer(position);
-      if (word !== undefined && this.#tryTake(keeper, word.length, true)) {
-        this.#kept.replace(index, word);
-        this.#countedBytes += word.length;
-      } else {
-        keeper.forget(this);
-      }
-    }
-    onLost?.();
-  }
-
-  #lostAnswer(position: number): string | undefined {
-    const bytes = this.#answerId;
-    if (bytes === undefined) return undefined;
-    const answer = errorMessage({ bytes, start: 0, end: bytes.length }, ANSWER_LOST);
-    return encodeEventAfter(this.#headText(position), answer).toString('latin1');
-  }
-}
-
-function onLostOf(kept: Kept): (() => void) | undefined {
-  return kept instanceof KeptEvent ? kept.onLost : undefined;
 }

@@ -7,13 +7,13 @@ export const callerStreamMutants: readonly Mutant[] = [
   ...mutantsOf('src/relay/caller-stream.ts', KEEPING, [
     {
       slip: 'an id that was never given out names an event',
-      text: 'return position <= this.#position;',
-      becomes: 'return position <= this.#position + 1;',
+      text: 'return position <= this.#said.position;',
+      becomes: 'return position <= this.#said.position + 1;',
     },
     {
       slip: 'a stream is complete before its answer',
-      text: 'return this.#isEnding && position === this.#position;',
-      becomes: 'return position === this.#position;',
+      text: 'return this.#isEnding && position === this.#said.position;',
+      becomes: 'return position === this.#said.position;',
     },
     {
       slip: 'a stream begins twice',
@@ -28,16 +28,9 @@ export const callerStreamMutants: readonly Mutant[] = [
     },
     {
       slip: 'what was written is kept without ids',
-      text: '      this.#first = this.#counted = this.#next;',
-      after: 'if (isDue && this.#keeper === undefined) {',
-      becomes: '',
+      text: 'if (isDue && this.#keeper === undefined) this.#said.pass();',
+      becomes: 'if (isDue && this.#keeper === undefined) this.#said.add(event, true, true);',
     },
-    {
-      slip: 'what is said to nobody counts nowhere',
-      text: 'if (isDue || this.#exchange === undefined) this.#countAll();',
-      becomes: 'if (isDue) this.#countAll();',
-    },
-    { slip: 'all that was written is kept', text: '    if (isDue) this.#trimWritten();', becomes: '' },
     {
       slip: 'an id of any length is kept for a word',
       text: ' && id.end - id.start <= limits.keptIdBytesMax;',
@@ -54,24 +47,19 @@ export const callerStreamMutants: readonly Mutant[] = [
       becomes: '',
     },
     {
-      slip: 'what a client cannot come back for is not told of',
-      text: '    else this.#dropUnwritten();',
-      becomes: '',
-    },
-    {
       slip: 'an older connection that does not read is ended in order, which never comes',
       text: 'if (isOlderBlocked) older?.reset();',
       becomes: 'if (older === exchange) older?.reset();',
     },
     {
       slip: 'an event comes twice',
-      text: '    this.#next = position + 1;',
-      becomes: '    this.#next = position;',
+      text: 'this.#said.goBackTo(position + 1);',
+      becomes: 'this.#said.goBackTo(position);',
     },
     {
       slip: 'a loss from before is told again',
       text: '    this.#lostCount = 0;',
-      after: 'this.#next = position + 1;',
+      after: 'this.#said.goBackTo(position + 1);',
       becomes: '',
     },
     { slip: 'the owner does not hear that its client is back', text: '    this.#owner?.onAttached();', becomes: '' },
@@ -82,19 +70,9 @@ export const callerStreamMutants: readonly Mutant[] = [
       becomes: '',
     },
     {
-      slip: 'what stays for long is read as characters',
-      text: "if (kept instanceof Buffer) this.#kept.replace(index, kept.toString('latin1'));",
-      becomes: "if (kept instanceof Buffer) this.#kept[index] = kept.toString('utf8');",
-    },
-    {
-      slip: 'what is released still counts',
-      text: '    this.#keeper?.give(this.#takenBytes);',
-      becomes: '',
-    },
-    {
       slip: 'what is being handed over is dropped',
-      text: 'if (this.#exchange !== undefined || this.#isEnding) return;',
-      becomes: '',
+      text: 'this.#said.release(this.#exchange === undefined && !this.#isEnding);',
+      becomes: 'this.#said.release(true);',
     },
     {
       slip: 'a large event goes on to a connection that was replaced',
@@ -103,7 +81,7 @@ export const callerStreamMutants: readonly Mutant[] = [
     },
     {
       slip: 'a gap is not counted',
-      text: 'this.#lostCount += this.#first - this.#next;',
+      text: 'this.#lostCount += droppedCount;',
       becomes: '',
     },
     {
@@ -135,6 +113,29 @@ export const callerStreamMutants: readonly Mutant[] = [
     {
       slip: 'nobody is told that there is room again',
       text: '      this.#owner?.onRoom();',
+      becomes: '',
+    },
+  ]),
+  ...mutantsOf('src/relay/said-events.ts', KEEPING, [
+    {
+      slip: 'what is said to nobody counts nowhere',
+      text: 'else if (!isAttached) this.#countTo(this.#position + 1);',
+      becomes: '',
+    },
+    { slip: 'all that was written is kept', text: '    if (isWritten) this.#trimWritten();', becomes: '' },
+    {
+      slip: 'what a client cannot come back for is not told of',
+      text: '    else this.#dropUnwritten();',
+      becomes: '',
+    },
+    {
+      slip: 'what stays for long is read as characters',
+      text: "if (kept instanceof Buffer) this.#kept.replace(index, kept.toString('latin1'));",
+      becomes: "if (kept instanceof Buffer) this.#kept.replace(index, kept.toString('utf8'));",
+    },
+    {
+      slip: 'what is released still counts',
+      text: '    this.#keeper?.give(this.#takenBytes);',
       becomes: '',
     },
     {
@@ -189,7 +190,7 @@ export const callerStreamMutants: readonly Mutant[] = [
     },
     {
       slip: 'a stream whose answer is lost looks as if it were there',
-      text: '        keeper.forget(this);',
+      text: '        keeper.forget(this.#stream);',
       becomes: '',
     },
   ]),
