@@ -21,13 +21,14 @@ import { JsonScanner } from '../protocol/json-scanner.js';
 import { idKey, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
 import { taskPlace } from '../protocol/task-places.js';
 import type { Account } from '../shared/accounts.js';
-import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
+import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { refusals, rpcCodes, type Refusal } from '../shared/refusals.js';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { unknownTask, type RpcError } from './answers.js';
 import { withEdit } from './bare-body.js';
 import { AskedIds, type AskedRequest } from './asked-ids.js';
+import { AwaitedAnswers, tellCancelled, type InputTaker } from './awaited-answers.js';
 import { ClientTasks } from './client-tasks.js';
 import { partsOf, type Edit } from './edits.js';
 import type { ClientIntroduction } from '../upstream/client-introduction.js';
@@ -37,7 +38,6 @@ import type { SessionShare } from '../upstream/session-share.js';
 import { bareTaskEdit, callersTaskEdits, type TaskForm } from './task-ids.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
-import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
 import type { RequestMetadata } from '../upstream/request-metadata.js';
 
 /** A stream to the client on which it can be asked: that of a call, or the session's own. */
@@ -81,24 +81,6 @@ export type AnswerSpans = Pick<ClientMessage, 'idStart' | 'idEnd' | 'relatedTask
   readonly tape?: ClientMessage['tape'];
 };
 
-/** A request that the client has not answered yet. */
-interface OpenRequest extends AskedRequest {
-  /** Ours, as JSON, and its key. */
-  readonly id: Buffer;
-  readonly key: string;
-  /** The upstream session that it was asked in: to its successor the answer would mean something else. */
-  readonly askedIn: UpstreamSessionRecord | undefined;
-  readonly backendIdKey: string;
-  /** In the share of the session. */
-  readonly bytes: number;
-  readonly stream: AskingStream;
-  /** Of the request on whose stream it came. */
-  readonly metadata: RequestMetadata;
-  readonly deadline: Deadline;
-  /** In place of its backend, which has no session in which it could be answered. */
-  readonly onInput: InputTaker | undefined;
-}
-
 /** What a backend without sessions wants to know. */
 export interface InputQuestion {
   readonly method: string;
@@ -108,20 +90,17 @@ export interface InputQuestion {
   readonly mode: string;
 }
 
-/** Told the client's result, JSON that may be kept, or why there is none. */
-export type InputTaker = (answer: Buffer | RpcError) => void;
-
 export class BackendRequests {
   readonly #plan: BackendRequestsPlan;
   readonly #clientTasks: ClientTasks;
   #offers: ClientOffers | undefined;
-  /** By the key of our id. */
-  readonly #open = new Map<string, OpenRequest>();
+  readonly #awaited: AwaitedAnswers;
   readonly #ids: AskedIds;
 
   constructor(plan: BackendRequestsPlan) {
     this.#plan = plan;
     this.#ids = new AskedIds(plan.sessionId, plan.answerTimeoutMs);
+    this.#awaited = new AwaitedAnswers({ ...plan, ids: this.#ids });
     this.#clientTasks = new ClientTasks(plan.memory);
   }
 
@@ -147,7 +126,7 @@ export class BackendRequests {
 
   /** Whether the client has anything to answer. */
   get isEmpty(): boolean {
-    return this.#open.size === 0;
+    return this.#awaited.isEmpty;
   }
 
   get offersRoots(): boolean {
@@ -188,17 +167,17 @@ export class BackendRequests {
     const error =
       this.#notOffered(message.method, upstream, detail) ??
       stream.askingObstacle ??
-      this.#noRoomFor(upstream, backendId.length, tokenKey);
+      this.#awaited.noRoomFor(upstream, backendId.length, tokenKey);
     if (error !== undefined || taskEdits === undefined) {
       const isOffered = this.#notOffered(message.method, upstream, detail) === undefined;
       if (!isOffered) stream.onUnoffered?.(message.method, detail.mode);
       upstream.answerInstead(backendId, error ?? TASK_UNREACHABLE, metadata);
       return;
     }
-    const request = this.#begin(stream, { upstream, backendId, tokenKey, asksForTask }, metadata, undefined);
+    const request = this.#awaited.begin(stream, { upstream, backendId, tokenKey, asksForTask }, metadata, undefined);
     const { id } = request;
     const edits = [{ start: idStart, end: idEnd, putIn: id }, ...taskEdits];
-    stream.ask(id, partsOf(bytes, edits), (error) => this.#onLost(request, error));
+    stream.ask(id, partsOf(bytes, edits), (error) => this.#awaited.onLost(request, error));
   }
 
   /**
@@ -216,35 +195,14 @@ export class BackendRequests {
     const detail = { tokenKey: undefined, asksForTask: false, taskId: undefined, mode };
     const isInput = INPUT_METHODS.has(method);
     const unoffered = isInput ? this.#notOffered(method, upstream, detail) : notOffered(method);
-    const error = unoffered ?? stream.askingObstacle ?? this.#noRoomFor(upstream, 0, undefined);
+    const error = unoffered ?? stream.askingObstacle ?? this.#awaited.noRoomFor(upstream, 0, undefined);
     if (error !== undefined) return error;
     const asked = { upstream, backendId: NO_ID, tokenKey: undefined, asksForTask: false };
-    const request = this.#begin(stream, asked, metadata, onInput);
+    const request = this.#awaited.begin(stream, asked, metadata, onInput);
     const head = `,"method":${JSON.stringify(method)}${params.length === 0 ? '' : ',"params":'}`;
     const parts = [BEFORE_ID, request.id, Buffer.from(head), params, CLOSE];
-    stream.ask(request.id, parts, (error) => this.#onLost(request, error));
+    stream.ask(request.id, parts, (error) => this.#awaited.onLost(request, error));
     return undefined;
-  }
-
-  #begin(
-    stream: AskingStream,
-    asked: AskedRequest,
-    metadata: RequestMetadata,
-    onInput: InputTaker | undefined,
-  ): OpenRequest {
-    const { upstream, backendId, tokenKey } = asked;
-    const id = this.#ids.next(asked);
-    const key = idKey(id, 0, id.length);
-    const request: OpenRequest = {
-      ...{ ...asked, id, key, askedIn: upstream.record, stream, metadata, onInput },
-      backendIdKey: idKey(backendId, 0, backendId.length),
-      bytes: bytesOf(backendId.length, tokenKey),
-      deadline: this.#plan.deadlines.after(this.#plan.answerTimeoutMs, () => this.#onTimeUp(request)),
-    };
-    this.#open.set(key, request);
-    this.#plan.memory.keep(request.bytes);
-    stream.onAsking(true, upstream);
-    return request;
   }
 
   /** Of what a message of a backend's says of the task that it belongs to. */
@@ -261,14 +219,13 @@ export class BackendRequests {
   onAnswer(request: ExchangeRequest, message: AnswerSpans): Refusal | undefined {
     const { body } = request;
     const { idStart: start, idEnd: end } = message;
-    const open = this.#open.get(idKey(body, start, end));
+    const open = this.#awaited.take(idKey(body, start, end));
     if (open === undefined) {
       const asked = this.#ids.takeOthers(body.subarray(start, end), this.#plan.openUpstreams());
       if (asked === 'lost') return refusals.askerLost;
       if (asked !== undefined) this.#pass(request, message, asked);
       return undefined;
     }
-    this.#settle(open);
     if (open.onInput !== undefined) open.onInput(resultIn(body, message) ?? NO_RESULT);
     else if (open.upstream.record === open.askedIn) this.#pass(request, message, open);
     return undefined;
@@ -296,7 +253,7 @@ export class BackendRequests {
     // What waits to be sent is counted by nobody.
     const tokenKey = body.length < limits.countedFromBytes ? readProgressKey(body, message) : undefined;
     if (tokenKey === undefined) return;
-    const [request, ...others] = [...this.#open.values()].filter((open) => open.tokenKey === tokenKey);
+    const [request, ...others] = this.#awaited.withToken(tokenKey);
     if (others.length > 0) return;
     if (request === undefined) this.#notify(this.#clientTasks.ownerOfToken(tokenKey), exchange, message);
     else if (request.upstream.record === request.askedIn) this.#notify(request.upstream, exchange, message);
@@ -327,71 +284,30 @@ export class BackendRequests {
     const span = this.isEmpty ? undefined : readRequestId(bytes, message);
     if (span === undefined) return;
     const backendIdKey = idKey(bytes, span.start, span.end);
-    for (const request of this.#open.values()) {
-      if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;
-      this.#settle(request);
-      const taskEdits = this.#taskEdits(upstream, bytes, message);
-      if (taskEdits === undefined) tellCancelled(request, 'The backend wants no answer any more');
-      else request.stream.withdraw(request.id, partsOf(bytes, [{ ...span, putIn: request.id }, ...taskEdits]));
-      return;
-    }
+    const request = this.#awaited.takeOf(upstream, backendIdKey);
+    if (request === undefined) return;
+    const taskEdits = this.#taskEdits(upstream, bytes, message);
+    if (taskEdits === undefined) tellCancelled(request, 'The backend wants no answer any more');
+    else request.stream.withdraw(request.id, partsOf(bytes, [{ ...span, putIn: request.id }, ...taskEdits]));
   }
 
   /** The stream ends: what was asked on it is withdrawn. */
   endOf(stream: AskingStream): void {
-    for (const request of [...this.#open.values()]) {
-      if (request.stream !== stream) continue;
-      this.#settle(request);
-      tellCancelled(request, 'The request that it belongs to is over');
-    }
+    this.#awaited.endOf(stream);
   }
 
   /** Whether anything is open that the backend has asked on the stream, in the upstream session that it has now. */
   isAsking(stream: AskingStream, upstream: UpstreamSession): boolean {
-    for (const open of this.#open.values()) {
-      if (open.stream === stream && open.upstream === upstream && open.askedIn === upstream.record) return true;
-    }
-    return false;
+    return this.#awaited.isAsking(stream, upstream);
   }
 
   /** The session is over; nobody is told. */
   clear(): void {
-    for (const { deadline, bytes } of this.#open.values()) {
-      deadline.cancel();
-      this.#plan.memory.drop(bytes);
-    }
-    this.#open.clear();
+    this.#awaited.clear();
   }
 
   get #offered(): ClientOffers {
     return (this.#offers ??= readClientOffers(this.#plan.introduction.capabilities));
-  }
-
-  /** The client will never see it. */
-  #onLost(request: OpenRequest, error: RpcError = NOT_READ): void {
-    if (!this.#open.has(request.key)) return;
-    this.#settle(request);
-    this.#tellAsker(request, error);
-  }
-
-  #onTimeUp(request: OpenRequest): void {
-    // First, or to lose the notice would answer the request once more.
-    this.#settle(request);
-    tellCancelled(request, 'It was not answered in time');
-    this.#tellAsker(request, NOT_ANSWERED);
-  }
-
-  #tellAsker({ upstream, askedIn, backendId, metadata, onInput }: OpenRequest, error: RpcError): void {
-    if (onInput !== undefined) onInput(error);
-    else if (upstream.record === askedIn) upstream.answerInstead(backendId, error, metadata);
-  }
-
-  #settle(request: OpenRequest): void {
-    request.deadline.cancel();
-    this.#open.delete(request.key);
-    this.#plan.memory.drop(request.bytes);
-    const { stream, upstream } = request;
-    if (!this.isAsking(stream, upstream)) stream.onAsking(false, upstream);
   }
 
   /** Only what the client has declared is asked of it (C19). */
@@ -419,14 +335,6 @@ export class BackendRequests {
   #notIts(upstream: UpstreamSession, taskId: string): RpcError | undefined {
     return this.#clientTasks.isOf(upstream, taskId) ? undefined : unknownTask(taskId);
   }
-
-  #noRoomFor(upstream: UpstreamSession, idBytes: number, tokenKey: string | undefined): RpcError | undefined {
-    if (idBytes > limits.backendRequestIdBytesMax) return ID_TOO_LONG;
-    if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, tokenKey))) return TOO_MANY;
-    let openCount = 0;
-    for (const request of this.#open.values()) if (request.upstream === upstream) openCount += 1;
-    return openCount < limits.backendRequestsOpenMax ? undefined : TOO_MANY;
-  }
 }
 
 /** What the client has answered; `undefined` for an error, and for what is ambiguous. */
@@ -440,18 +348,8 @@ function resultIn(body: Buffer, { tape }: AnswerSpans): Buffer | undefined {
 
 const scanner = new JsonScanner();
 
-/** Its id is kept as the backend's, as ours, and as the keys of both. */
-function bytesOf(idBytes: number, tokenKey: string | undefined): number {
-  return limits.backendRequestBytesEach + 6 * idBytes + 2 * (tokenKey?.length ?? 0);
-}
-
 function notOffered(method: string): RpcError {
   return { code: rpcCodes.methodNotFound, message: `The client does not offer ${method}` };
-}
-
-function tellCancelled({ stream, id }: OpenRequest, reason: string): void {
-  const before = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":';
-  stream.withdraw(id, [Buffer.from(before), id, Buffer.from(`,"reason":${JSON.stringify(reason)}}}`)]);
 }
 
 /** What a backend may ask for in place of an answer (M22). */
@@ -465,12 +363,8 @@ const MODE_NOT_OFFERED = {
   code: rpcCodes.invalidParams,
   message: 'The client does not offer this mode of elicitation',
 };
-const ID_TOO_LONG = { code: rpcCodes.internalError, message: 'The id of the request is too long' };
 const TASK_UNREACHABLE = {
   code: rpcCodes.internalError,
   message: 'The name of another backend takes the id of the task',
 };
-const TOO_MANY = { code: rpcCodes.internalError, message: 'Too many requests are open at the client' };
 const NO_RESULT = { code: rpcCodes.internalError, message: 'The client has answered with an error' };
-const NOT_READ = { code: rpcCodes.internalError, message: 'The client takes no requests on its stream' };
-const NOT_ANSWERED = { code: rpcCodes.internalError, message: 'The client did not answer in time' };

@@ -394,11 +394,6 @@ export const relayMutants: readonly Mutant[] = [
       becomes: 'return undefined;',
     },
     {
-      slip: 'an answer settles nothing: it may be given twice',
-      text: '    this.#settle(open);',
-      becomes: '',
-    },
-    {
       slip: 'the answer goes to the session that has come after',
       text: 'if (open.upstream.record === open.askedIn) this.#pass(',
       becomes: 'this.#pass(',
@@ -408,6 +403,18 @@ export const relayMutants: readonly Mutant[] = [
       slip: 'a ping goes to the client',
       text: "if (message.method === 'ping') {",
       becomes: "if (message.method === 'pong') {",
+    },
+    {
+      slip: 'elicitation by URL is a form',
+      text: "(mode === 'url' ? offers.elicitationUrl : offers.elicitationForm)",
+      becomes: '(offers.elicitationUrl || offers.elicitationForm)',
+    },
+  ]),
+  ...mutantsOf('src/relay/awaited-answers.ts', ASKING, [
+    {
+      slip: 'an answer settles nothing: it may be given twice',
+      text: 'if (request !== undefined) this.#settle(request);',
+      becomes: '',
     },
     {
       slip: 'open requests have no bound',
@@ -440,18 +447,13 @@ export const relayMutants: readonly Mutant[] = [
       becomes: '',
     },
     {
-      slip: 'elicitation by URL is a form',
-      text: "(mode === 'url' ? offers.elicitationUrl : offers.elicitationForm)",
-      becomes: '(offers.elicitationUrl || offers.elicitationForm)',
-    },
-    {
       slip: 'what a client never sees is waited for',
-      text: '    this.#tellAsker(request, error);',
+      text: '    tellAsker(request, error);',
       becomes: '',
     },
     {
       slip: 'what is not answered in time is not told to the backend',
-      text: '    this.#tellAsker(request, NOT_ANSWERED);',
+      text: '    tellAsker(request, NOT_ANSWERED);',
       becomes: '',
     },
     {
