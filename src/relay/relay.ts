@@ -43,6 +43,7 @@ import { Adoption } from './adoption.js';
 import { Sessions } from './sessions.js';
 import { Session, type SessionMeans } from './session.js';
 import { SlowRequests } from './slow-requests.js';
+import type { ReadHost } from '../user-config/current-host.js';
 import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
 import type { HttpUpstream } from '../upstream/http-upstream.js';
 import { BackendLog } from '../upstream/backend-log.js';
@@ -94,6 +95,8 @@ export interface RelayOptions {
   readonly onBackendFault?: (backend: string, kind: UpstreamFaultKind, during: 'request' | 'opening') => void;
   /** How a request that is made again finds its call in another process; without it, there is none. */
   readonly heldCalls?: Omit<HeldCallsOptions, 'deadlines'>;
+  /** What is allowed now, for streams that outlive configs; without it they are held against none but their first. */
+  readonly readHost?: ReadHost;
   readonly logger: Logger;
 }
 
@@ -181,11 +184,13 @@ export class Relay {
     this.#logger = logger;
   }
 
-  #openDoor({ accounts, eras, deadlines, heldCalls = ownHeldCalls() }: RelayOptions): ModernDoor | undefined {
+  #openDoor(options: RelayOptions): ModernDoor | undefined {
+    const { accounts, eras, deadlines, heldCalls = ownHeldCalls(), readHost } = options;
     if (eras.served === 'legacy') return undefined;
     const dispatcher = this.#dispatcher;
     const leases = new Leases(this.#sessions, accounts, eras.leaseIdleTimeoutMs);
-    const listenings = new Listenings({ context: this.#context, sessions: this.#sessions, accounts, dispatcher });
+    const [context, sessions] = [this.#context, this.#sessions];
+    const listenings = new Listenings({ context, sessions, accounts, dispatcher, readHost });
     this.#listenings = listenings;
     const door = new ModernDoor({
       context: this.#context,

@@ -26,6 +26,7 @@ import type { SlowRequests } from './slow-requests.js';
 import { StreamKeeper, type EventId } from './stream-keeper.js';
 import { Subscriptions } from './subscriptions.js';
 import type { TaskForm } from './task-ids.js';
+import type { Unhonoured } from '../protocol/listen-acknowledgement.js';
 import { Unasked } from './unasked.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
@@ -165,6 +166,11 @@ export class Session {
     this.subscriptions.add(before.name, uri);
     this.subscriptions.onReconfigured(this.#context, upstream, before, metadata);
     this.#unasked?.onSubscribed(upstream, metadata);
+  }
+
+  /** What of that which it wants to hear the backend does not tell of, as far as it has said. */
+  unhonouredBy(upstream: UpstreamSession): Unhonoured | undefined {
+    return this.#unasked?.unhonouredBy(upstream);
   }
 
   /** Whether the backend was seen to take subscriptions, and has one. */

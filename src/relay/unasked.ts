@@ -2,6 +2,7 @@
 // with each backend that has something to say. A backend that loses its session meanwhile gets another. Cold.
 import { capability } from '../protocol/capabilities.js';
 import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
+import type { Unhonoured } from '../protocol/listen-acknowledgement.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { clientsNotification } from './backend-notifications.js';
@@ -169,6 +170,12 @@ export class Unasked {
   /** Backends without sessions are told of it by listening to them anew. */
   onSubscriptionsChanged(): void {
     for (const { stream } of this.#heard?.values() ?? []) if (stream instanceof ModernListening) stream.renew();
+  }
+
+  /** What of that which the session wants to hear a backend without sessions has said that it does not tell of. */
+  unhonouredBy(upstream: UpstreamSession): Unhonoured | undefined {
+    const stream = this.#heard?.get(upstream)?.stream;
+    return stream instanceof ModernListening ? stream.unhonoured : undefined;
   }
 
   /** The backend has taken a subscription. One that does not say that it does is not listened to before. */

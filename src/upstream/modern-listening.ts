@@ -5,6 +5,7 @@
 //   next ── acknowledged, or its time is over ──> current ── the next one is ──> closed
 //   next, current ── refused ──> closed
 import type { BackendMessage } from '../protocol/json-rpc.js';
+import { readUnhonoured, type Unhonoured } from '../protocol/listen-acknowledgement.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { BackendStream } from './backend-stream.js';
@@ -30,6 +31,8 @@ export interface ModernListeningPlan {
 
 interface Asked {
   filter: string;
+  /** Of that, once it is acknowledged. */
+  unhonoured?: Unhonoured | undefined;
   stream: BackendStream | undefined;
 }
 
@@ -55,6 +58,11 @@ export class ModernListening {
   /** Whether the backend has ever acknowledged one. */
   get isOffered(): boolean {
     return this.#isOffered;
+  }
+
+  /** What of that which is wanted the backend has said that it does not tell of; `undefined` for nothing. */
+  get unhonoured(): Unhonoured | undefined {
+    return this.#current?.unhonoured;
   }
 
   /** Something else may be wanted. Several changes in one go are one. */
@@ -122,8 +130,10 @@ export class ModernListening {
   }
 
   #onMessage(asked: Asked, bytes: Buffer, message: BackendMessage): void {
-    if (message.method === 'notifications/subscriptions/acknowledged') this.#onAcknowledged(asked);
-    else if (message.kind === 'notification') this.#plan.onMessage(bytes, message);
+    if (message.method === 'notifications/subscriptions/acknowledged') {
+      asked.unhonoured = readUnhonoured(asked.filter, bytes, message);
+      this.#onAcknowledged(asked);
+    } else if (message.kind === 'notification') this.#plan.onMessage(bytes, message);
   }
 
   #onAcknowledged(asked: Asked): void {

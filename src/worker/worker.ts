@@ -27,6 +27,7 @@ import { UserGrants } from '../secrets/user-grants.js';
 import { openSealedSessions } from '../store/open-sealed-sessions.js';
 import { openStore } from '../store/open-store.js';
 import type { Store } from '../store/store.js';
+import { hostReader } from '../user-config/current-host.js';
 import { UserConfigs } from '../user-config/user-configs.js';
 import { OWN_BOUNDS_S } from '../metrics/catalogue.js';
 import { Histogram } from '../metrics/histogram.js';
@@ -133,6 +134,7 @@ export class Worker {
       ...(figures && { onBackendFault: (...fault) => figures.countFault(...fault) }),
       passBack: ({ subject, virtualHostId }, request) => predecessor.pass({ subject, virtualHostId }, request),
       mintSessionId: () => mintSessionId(slot, slotCount),
+      readHost: hostReader(configs),
       heldCalls: { secret: hopSecret, slot, passOn: (...retry) => pipeline.passOn(...retry) },
       logger,
     });

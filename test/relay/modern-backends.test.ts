@@ -224,6 +224,52 @@ t.test('who listens without a session hears such backends, and their resources, 
   await until(() => one.openListens === 0, 'its end ends it there');
 });
 
+t.test('who listens is told what at least one backend honours, and no more', async (t) => {
+  const capabilities = { ...SPEAKING, prompts: { listChanged: true } };
+  const [one, two] = [
+    await speakingBackend(t, {
+      capabilities,
+      honours: () => ({ toolsListChanged: false, resourceSubscriptions: ['x:2', 'x:9'] }),
+    }),
+    await speakingBackend(t, { capabilities, honours: () => ({ promptsListChanged: true }) }),
+  ];
+  const caller = new WiredRelay(t).caller({ one: one.url, two: two.url });
+  const resourceSubscriptions = ['one+x:1', 'one+x:2', 'two+x:3'];
+  const notifications = { toolsListChanged: true, promptsListChanged: true, resourceSubscriptions };
+  const exchange = askModern(caller, 'subscriptions/listen', { notifications });
+  await until(() => heardOn(exchange).length === 1, 'the acknowledgement');
+  t.strictSame(heardOn(exchange)[0]?.params['notifications'], {
+    promptsListChanged: true,
+    resourceSubscriptions: ['one+x:2'],
+  });
+  await two.announce('notifications/prompts/list_changed');
+  await until(() => heardOn(exchange).length === 2, 'what is honoured is heard');
+  exchange.isForgiving = true;
+  exchange.abort();
+
+  const none = await speakingBackend(t, { honours: () => ({}) });
+  const alone = new WiredRelay(t).caller({ one: none.url });
+  const refused = askModern(alone, 'subscriptions/listen', { notifications: { toolsListChanged: true } });
+  await until(() => refused.outcome === 'ended', 'of nobody there is anything to hear');
+  t.strictSame(heardOn(refused)[0]?.params['notifications'], {});
+
+  // One that does not say what it honours may tell of all.
+  const silent = await speakingBackend(t, {
+    methods: {
+      'subscriptions/listen': async (request) => {
+        request.isTakenOver = true;
+        await request.tell('notifications/subscriptions/acknowledged', {});
+      },
+    },
+  });
+  const trusting = new WiredRelay(t).caller({ one: silent.url });
+  const told = askModern(trusting, 'subscriptions/listen', { notifications: { toolsListChanged: true } });
+  await until(() => heardOn(told).length === 1, 'the acknowledgement');
+  t.strictSame(heardOn(told)[0]?.params['notifications'], { toolsListChanged: true });
+  told.isForgiving = true;
+  told.abort();
+});
+
 t.test('a real server is listened to', async (t) => {
   const server = await sdkServer(t);
   const caller = new WiredRelay(t).caller({ one: server.url });

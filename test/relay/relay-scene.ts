@@ -6,6 +6,7 @@ import { createAccounts } from '../support/shares.js';
 import { Relay } from '../../src/relay/relay.js';
 import type { SessionDirectory } from '../../src/session-directory/session-directory.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
+import type { CurrentHost } from '../../src/user-config/current-host.js';
 import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { ScriptedContext } from '../upstream/scripted-context.js';
@@ -20,6 +21,8 @@ export class RelayScene {
   readonly relay: Relay;
   readonly virtualHost: CompiledVirtualHost;
   readonly accounts: Accounts;
+  /** What the store would say of it now. */
+  hostNow: CurrentHost;
   #mintedCount = 0;
 
   constructor(
@@ -33,7 +36,7 @@ export class RelayScene {
     this.context = new ScriptedContext(t);
     this.context.options = { ...this.context.options, ...upstream };
     this.http = this.context.http;
-    this.virtualHost = virtualHost;
+    this.virtualHost = this.hostNow = virtualHost;
     this.relay = new Relay({
       http: this.http,
       deadlines: this.context.deadlines,
@@ -43,6 +46,7 @@ export class RelayScene {
       accounts: this.accounts,
       sessionIdleTimeoutMs: 60_000,
       directory,
+      readHost: () => this.hostNow,
       mintSessionId: () => this.#mintSessionId(),
       logger: logInto([]),
     });

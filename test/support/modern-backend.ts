@@ -28,6 +28,8 @@ export interface ModernBackendOptions {
   readonly versions?: readonly string[];
   /** Further members of every list and of `server/discover`. */
   readonly cache?: { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' };
+  /** What of a listener's filter is acknowledged, and told of; all of it without this. */
+  readonly honours?: (filter: Json) => Json;
   readonly answerAs?: 'json' | 'event-stream';
   /** A tool's answer; `undefined` echoes the arguments' bytes. */
   readonly onCall?: (call: ModernRequest) => unknown;
@@ -96,7 +98,7 @@ export class ModernBackend {
   /** Sends a notification to every listener that has asked for it. */
   async announce(method: string, params: Json = {}): Promise<void> {
     for (const listener of this.#listeners) {
-      if (isWanted(listener.params['notifications'], method, params)) await listener.tell(method, params);
+      if (isWanted(this.#honouredOf(listener), method, params)) await listener.tell(method, params);
     }
   }
 
@@ -161,9 +163,14 @@ export class ModernBackend {
     request.isTakenOver = true;
     this.#listeners.add(request);
     request.received.connection.once('close', () => this.#listeners.delete(request));
-    const { notifications } = request.params;
-    await request.tell('notifications/subscriptions/acknowledged', { notifications: notifications ?? {} });
+    const notifications = this.#honouredOf(request);
+    await request.tell('notifications/subscriptions/acknowledged', { notifications });
     return undefined;
+  }
+
+  #honouredOf({ params }: ModernRequest): Json {
+    const filter = isJson(params['notifications']) ? params['notifications'] : {};
+    return this.#options.honours?.(filter) ?? filter;
   }
 
   /** With what every result has; a `JsonText` as it is. */

@@ -6,6 +6,7 @@ import { limits } from '../../src/shared/limits.js';
 import type { CompiledUserConfig, UserConfigRead } from '../../src/user-config/compiled-config.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
 import type { Store, StoreRead } from '../../src/store/store.js';
+import { hostReader } from '../../src/user-config/current-host.js';
 import { UserConfigs } from '../../src/user-config/user-configs.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
@@ -244,4 +245,17 @@ t.test('a config as large as may be does not hold up the event loop', async (t) 
       `${what}: the dearest turn cost ${Math.round(dearestMs)} ms of ${Math.round(boundMs)} at most`,
     );
   }
+});
+
+t.test('a virtual host as it is now: gone with its config, unknown while that cannot be read', async (t) => {
+  const store = new ScriptedStore();
+  const configs = new UserConfigs(store, 'tls-only');
+  const read = hostReader(configs);
+  t.equal(read('alice', 'vh'), 'gone');
+  store.answer = { kind: 'found', value: oneBackend };
+  const host = found(configs.read('alice')).virtualHosts.get('vh');
+  t.equal(read('alice', 'vh'), host, 'the same while it is');
+  t.equal(read('alice', 'other'), 'gone');
+  store.answer = Promise.resolve({ kind: 'failed', reason: 'the store is away' });
+  t.equal(await read('alice', 'vh'), 'unknown');
 });

@@ -39,6 +39,7 @@ import { PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { RequestWatch } from '../../observation/request-watch.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import type { CurrentHost } from '../../user-config/current-host.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Directory } from '../mirror/directory.js';
 import { NodeExchange, type NodeExchangeContext } from './node-exchange.js';
@@ -110,6 +111,7 @@ export class McpEndpoints {
       sessionIdleTimeoutMs,
       mintSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),
       isSessionOptional: true,
+      readHost: (subject, virtualHostId) => this.#hostNow(subject, virtualHostId),
       logger,
     });
     this.#virtualHosts = new VirtualHosts(upstream.mode);
@@ -226,6 +228,16 @@ export class McpEndpoints {
       if (!isClientMethod(message.method)) return undefined;
     }
     return isForeign ? withRequestId(refusals.protocolVersionUnsupported, body, message) : undefined;
+  }
+
+  async #hostNow(subject: string, virtualHostId: string): Promise<CurrentHost> {
+    const isAggregate = virtualHostId === AGGREGATE_ID;
+    try {
+      return (await (isAggregate ? this.#findAggregate() : this.#findComposition(virtualHostId, subject))) ?? 'gone';
+    } catch {
+      // Whoever asks next is told.
+      return 'unknown';
+    }
   }
 
   /** The store is asked for each request, so that it serves what the registry has now, whoever changed it. */

@@ -9,6 +9,7 @@ import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { refusals } from '../../shared/refusals.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
+import type { CurrentHost, ReadHost } from '../../user-config/current-host.js';
 import type { IdSpan } from '../../upstream/rpc-request.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { answer, refuse, resultMessage } from '../answers.js';
@@ -20,8 +21,9 @@ import type { Exchange } from '../exchange.js';
 import { metadataFor } from '../passthrough.js';
 import { RequestInFlight } from '../request-in-flight.js';
 import type { Session } from '../session.js';
+import { callersUri } from '../uris.js';
 import { HeldAnswer } from './held-answer.js';
-import { filterJson, type ListenFilter } from './listen-filter.js';
+import { filterJson, type ListChange, type ListenFilter } from './listen-filter.js';
 import { ListenStream } from './listen-stream.js';
 import { RESULT_META } from './modern-results.js';
 import { SUBSCRIPTION_ID_KEY } from './tagged-notification.js';
@@ -37,6 +39,8 @@ export interface ListeningPlan {
   readonly exchange: Exchange;
   readonly message: ClientMessage;
   readonly filter: ListenFilter;
+  /** Without it the config that it began with is obeyed to its end. */
+  readonly readHost: ReadHost | undefined;
   /** Called once, when it is over. */
   readonly onOver: () => void;
 }
@@ -49,6 +53,7 @@ export class Listening extends RequestInFlight {
   readonly #stream: ListenStream;
   #state: State = 'opening';
   #patience: Deadline | undefined;
+  #configWatch: Deadline | undefined;
   /** That have not answered yet. */
   readonly #backends = new Set<CompiledBackend>();
   /** Not asked for yet. */
@@ -88,6 +93,7 @@ export class Listening extends RequestInFlight {
       onNoRoom: (backend) => this.#onReady(backend),
     });
     this.#subscribeNext();
+    this.#watchConfig();
     this.#onProgress();
   }
 
@@ -154,8 +160,10 @@ export class Listening extends RequestInFlight {
     if (!this.#transition('opening', 'told')) return;
     this.#patience?.cancel();
     const { filter, exchange } = this.#plan;
-    const changes = filter.changes.filter(({ bit }) => this.#isHeard(bit));
-    const honoured = { changes, uris: filter.uris.filter((uri) => this.#taken.has(uri)) };
+    const changes = filter.changes.filter((change) => this.#isHeard(change));
+    const unhonoured = this.#unhonouredUris;
+    const uris = filter.uris.filter((uri) => this.#taken.has(uri) && !unhonoured.has(uri));
+    const honoured = { changes, uris };
     exchange.watcher?.onOutcome('ok', '', -1);
     this.#stream.begin(
       Buffer.from(
@@ -169,9 +177,40 @@ export class Listening extends RequestInFlight {
   }
 
   /** Whether some backend that is listened to tells of it. */
-  #isHeard(bit: number): boolean {
+  #isHeard({ bit, member }: ListChange): boolean {
     const { session, caller } = this.#plan;
-    return [...caller.virtualHost.backends.values()].some((backend) => session.upstream(backend).declares(bit));
+    return [...caller.virtualHost.backends.values()].some((backend) => {
+      const upstream = session.upstream(backend);
+      return upstream.declares(bit) && session.unhonouredBy(upstream)?.members.has(member) !== true;
+    });
+  }
+
+  /** As the caller has them. */
+  get #unhonouredUris(): ReadonlySet<string> {
+    const { session, caller } = this.#plan;
+    const uris = new Set<string>();
+    for (const backend of caller.virtualHost.backends.values())
+      for (const uri of session.unhonouredBy(session.upstream(backend))?.uris ?? [])
+        uris.add(callersUri(backend.uriName, uri));
+    return uris;
+  }
+
+  /**
+   * Nothing tells of a newer config but a request, and there is none: so it is looked at from time to time. Under another one the
+   * stream ends, so that the caller listens again, and hears what that one allows.
+   */
+  #watchConfig(): void {
+    const { context, readHost, caller } = this.#plan;
+    if (readHost === undefined) return;
+    this.#configWatch = context.deadlines.after(limits.listenConfigMs, () => {
+      void Promise.resolve(readHost(caller.subject, caller.virtualHost.id)).then((host) => this.#onHost(host));
+    });
+  }
+
+  #onHost(host: CurrentHost): void {
+    if (this.#state === 'over') return;
+    if (host === 'unknown' || host === this.#plan.caller.virtualHost) this.#watchConfig();
+    else this.#finish();
   }
 
   get #isAnyUnknown(): boolean {
@@ -197,6 +236,7 @@ export class Listening extends RequestInFlight {
 
   #letGo(): void {
     this.#patience?.cancel();
+    this.#configWatch?.cancel();
     this.#plan.session.finish(this);
     this.#plan.onOver();
   }

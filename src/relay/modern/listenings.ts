@@ -5,6 +5,7 @@ import type { Accounts } from '../../shared/accounts.js';
 import { BoundedCounts } from '../../shared/bounded-counts.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
+import type { ReadHost } from '../../user-config/current-host.js';
 import { OWN_INTRODUCTION } from '../../upstream/client-introduction.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { answerError, refuse } from '../answers.js';
@@ -21,6 +22,7 @@ export interface ListeningsParts {
   readonly sessions: Sessions;
   readonly accounts: Accounts;
   readonly dispatcher: Dispatcher;
+  readonly readHost?: ReadHost | undefined;
 }
 
 export class Listenings {
@@ -38,7 +40,7 @@ export class Listenings {
   }
 
   listen(caller: Caller, exchange: Exchange, message: ClientMessage): void {
-    const { context, sessions, accounts, dispatcher } = this.#parts;
+    const { context, sessions, accounts, dispatcher, readHost } = this.#parts;
     const { subject, virtualHost } = caller;
     const filter = readListenFilter(exchange.request.body, message);
     const id = idOf(exchange, message);
@@ -72,7 +74,7 @@ export class Listenings {
       this.#counts.remove(subject);
       void sessions.end(session);
     };
-    new Listening({ context, dispatcher, caller, session, exchange, message, filter, onOver }).start();
+    new Listening({ context, dispatcher, caller, session, exchange, message, filter, readHost, onOver }).start();
   }
 }
 

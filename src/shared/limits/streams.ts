@@ -88,4 +88,9 @@ export const streamLimits = {
   listensMax: 16_384,
   /** resources of one `subscriptions/listen` that backends are asked for at once → the next when one has answered */
   listenResourcesAtOnceMax: 8,
+  /**
+   * a `subscriptions/listen` goes on under the config that it began with, whatever its user's is since → it is looked at;
+   * under another one it ends, and its client listens again
+   */
+  listenConfigMs: 10_000,
 } as const;

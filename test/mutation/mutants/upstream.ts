@@ -91,6 +91,38 @@ export const upstreamMutants: readonly Mutant[] = [
       { slip: 'nobody comes back for small answers', text: ' || this.#small.hasTurn;', becomes: ';' },
     ],
   ),
+  ...mutantsOf(
+    'src/upstream/refused-request.ts',
+    ['relay/era-change'],
+    [
+      {
+        slip: 'what has failed within is sent again in the other era',
+        text: ' && code !== rpcCodes.internalError',
+        becomes: '',
+      },
+      {
+        slip: 'the answer to a request is taken for a refusal of its era',
+        text: ' && !refused.isAnswer(error)',
+        becomes: '',
+      },
+      {
+        slip: 'a refusal of one version is taken for one of its era',
+        text: '!versions.some((version) => PROTOCOL_VERSIONS.has(version))',
+        becomes: 'true',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/relayed-request.ts',
+    ['relay/era-change'],
+    [
+      {
+        slip: 'what was refused for its era is sent a second time in the same one',
+        text: 'if (upstream.record.era === this.#refusedEra) return',
+        becomes: 'if (this.#isDone) return',
+      },
+    ],
+  ),
   ...mutantsOf('src/upstream/http1/write-batch.ts', CONNECTION, [
     {
       slip: 'a request goes on a connection that was freed in this very turn',

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap';
 import type { RpcError } from '../../../src/relay/answers.js';
 import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
+import { until } from '../../support/until.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';
 import { REQUEST_ID, type ScriptedCall } from '../../upstream/scripted-upstream.js';
 import { RelayScene } from '../relay-scene.js';
@@ -178,6 +179,30 @@ t.test('a drain ends it with a result', async (t) => {
   t.equal(exchange.outcome, 'ended');
   t.match(messages(exchange).at(-1), { id: 7, result: { resultType: 'complete', _meta: { [TAG]: 7 } } });
   t.match(messages(scene.listen({ toolsListChanged: true })), [{ error: { code: -32603 } }], 'and there are no more');
+});
+
+t.test('under another config it ends, so that its client listens again', async (t) => {
+  for (const next of ['gone', virtualHostOf({ b: {} })] as const) {
+    const scene = new Scene(t);
+    const exchange = scene.listen({ toolsListChanged: true }, 7);
+    scene.greet('b');
+    scene.greet('c');
+    scene.begin('b');
+    scene.begin('c');
+    // What cannot be read says nothing.
+    for (const same of [scene.virtualHost, 'unknown'] as const) {
+      scene.hostNow = same;
+      scene.context.advance(limits.listenConfigMs + 200);
+      await Promise.resolve();
+      await Promise.resolve();
+      t.equal(exchange.outcome, 'streaming');
+    }
+    scene.hostNow = next;
+    scene.context.advance(limits.listenConfigMs + 200);
+    await until(() => exchange.outcome === 'ended', 'its end');
+    t.match(messages(exchange).at(-1), { id: 7, result: { resultType: 'complete', _meta: { [TAG]: 7 } } });
+    t.equal(scene.relay.sessionCount, 0, 'and what it has listened with');
+  }
 });
 
 t.test('a backend that takes long is not waited for, and heard all the same', async (t) => {
