@@ -65,7 +65,7 @@ function askModern(caller: WiredCaller, method: string, params: object): Recorde
 
 t.test('a session of a client begins with a backend that has none, and lists what it has', async (t) => {
   const server = await sdkServer(t);
-  const caller = new WiredRelay(t).caller({ one: server.url });
+  const caller = new WiredRelay(t, { initializePatienceMs: 10_000 }).caller({ one: server.url });
   const { result } = await caller.open();
   t.match(result, { protocolVersion: '2025-11-25', instructions: '# one\n\nBe kind.' });
   t.match(result?.['capabilities'], { tools: {}, prompts: {}, resources: {} });
