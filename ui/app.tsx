@@ -2,7 +2,10 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Link, Route, Router, Switch, useLocation } from 'wouter-preact';
+import { useCaller } from './api/caller.js';
 import { isSignedIn, signOut, subject } from './api/session.js';
+import { mayMake } from './model/permission.js';
+import { AuditPage } from './pages/audit.js';
 import { ComposePage } from './pages/compose.js';
 import { CompositionsPage } from './pages/compositions.js';
 import { ExplainPage } from './pages/explain.js';
@@ -21,6 +24,7 @@ const PLACES = [
   ['/playground', 'Playground'],
   ['/compose', 'Compose'],
   ['/explain', 'Explain'],
+  ['/audit', 'Audit'],
 ] as const;
 
 export function App(): JSX.Element {
@@ -34,6 +38,7 @@ export function App(): JSX.Element {
 
 function Frame(): JSX.Element {
   const main = useRef<HTMLElement>(null);
+  const isMaker = mayMake(useCaller());
   const [path] = useLocation();
   // Who reads with the ear or goes by keys stands at the beginning of the new page.
   useEffect(() => {
@@ -47,7 +52,7 @@ function Frame(): JSX.Element {
       <header class="top">
         <span class="brand">Switchyard</span>
         <nav aria-label="Pages">
-          {PLACES.map(([place, name]) => (
+          {PLACES.filter(([place]) => isMaker || place !== '/audit').map(([place, name]) => (
             <Link key={place} href={place} aria-current={isWithin(path, place) ? 'page' : undefined}>
               {name}
             </Link>
@@ -71,6 +76,7 @@ function Frame(): JSX.Element {
             {({ composition }) => <ComposePage key={composition} reference={composition} />}
           </Route>
           <Route path="/explain" component={ExplainPage} />
+          <Route path="/audit" component={AuditPage} />
           <Route path="/" component={OverviewPage} />
           <Route>
             <h1>There is no such page</h1>

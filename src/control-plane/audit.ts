@@ -1,9 +1,10 @@
-// A line in the log for each change that somebody makes: who, what, and how it was before and after. No secrets: of a URL its
+// A line in the log for each change that somebody makes, and an entry in the store's list of them (audit-records.ts): who, what, and how it was before and after. No secrets: of a URL its
 // origin, of what may be large its beginning, of fixed arguments their names, and of each a hash, so that it is seen whether
 // they are others. Cold.
 import { createHash } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import { subjectHash, type Logger } from '../shared/logger.js';
+import type { AuditEntry, AuditRecords } from './audit-records.js';
 
 export interface NotedChange {
   readonly before: object | undefined;
@@ -39,6 +40,8 @@ export class ChangeNote {
 
 export interface AuditedRequest {
   readonly operation: string;
+  /** Of the endpoint table. */
+  readonly kind: string;
   readonly requestId: string;
   readonly subject: string;
   /** Why the request failed, though the change is made, or may be; `''` when it did not. */
@@ -52,30 +55,51 @@ export type AuditSubjects = 'hash' | 'plain';
 export class AuditTrail {
   readonly #logger: Logger;
   readonly #subjects: AuditSubjects;
+  readonly #changes: Pick<AuditRecords, 'append'> | undefined;
 
-  constructor(logger: Logger, subjects: AuditSubjects) {
+  /** @param changes the list; `undefined` where none is kept. */
+  constructor(logger: Logger, subjects: AuditSubjects, changes?: Pick<AuditRecords, 'append'>) {
+    this.#changes = changes;
     // Whoever wants to hear of warnings alone has not meant these.
     this.#logger = logger.level === 'silent' ? logger : logger.child({}, { level: 'info' });
     this.#subjects = subjects;
   }
 
-  write({ operation, requestId, subject, fault, unpublished }: AuditedRequest, { change }: ChangeNote): void {
+  write(request: AuditedRequest, { change }: ChangeNote): void {
     if (change === undefined) return;
-    const { before, after, isCertain } = change;
-    this.#logger.info(
-      {
-        audit: operation,
-        ...(requestId !== '' && { requestId }),
-        subject: this.#who(subject),
-        ...identityOf(after ?? before),
-        ...(before !== undefined && { before: this.#told(before, after) }),
-        ...(after !== undefined && { after: this.#told(after, before) }),
-        ...(!isCertain && { outcome: 'unknown' }),
-        ...(unpublished > 0 && { unpublished }),
-        ...(fault !== '' && { fault }),
-      },
-      isCertain ? 'changed' : 'perhaps changed',
-    );
+    const { operation, kind } = request;
+    const who = this.#subjects === 'hash' ? subjectHash : beginningOf;
+    const message = change.isCertain ? 'changed' : 'perhaps changed';
+    this.#logger.info({ audit: operation, ...new Telling(who).tell(request, change) }, message);
+    // Whoever reads the list may see whose the things are.
+    const told = new Telling(beginningOf).tell(request, change);
+    const ownership = ownershipOf(change.after ?? change.before);
+    this.#changes?.append({ at: new Date().toISOString(), operation, kind, ...told, ...ownership });
+  }
+}
+
+/** What is told of a change, with subjects as it names them. */
+class Telling {
+  readonly #who: (subject: string) => string;
+
+  constructor(who: (subject: string) => string) {
+    this.#who = who;
+  }
+
+  tell(
+    { requestId, subject, fault, unpublished }: AuditedRequest,
+    { before, after, isCertain }: NotedChange,
+  ): Omit<AuditEntry, 'at' | 'operation' | 'kind'> {
+    return {
+      ...(requestId !== '' && { requestId }),
+      subject: this.#who(subject),
+      ...identityOf(after ?? before),
+      ...(before !== undefined && { before: this.#told(before, after) }),
+      ...(after !== undefined && { after: this.#told(after, before) }),
+      ...(!isCertain && { outcome: 'unknown' }),
+      ...(unpublished > 0 && { unpublished }),
+      ...(fault !== '' && { fault }),
+    };
   }
 
   /** What people say of the thing; of a change only what is another. */
@@ -103,10 +127,15 @@ export class AuditTrail {
     const chars = JSON.stringify(value).length;
     return { chars, hash: hashOf(value), beginning: text.slice(0, limits.auditValueCharsMax) };
   }
+}
 
-  #who(subject: string): string {
-    return this.#subjects === 'hash' ? subjectHash(subject) : subject.slice(0, limits.auditValueCharsMax);
-  }
+function beginningOf(subject: string): string {
+  return subject.slice(0, limits.auditValueCharsMax);
+}
+
+function ownershipOf(thing: object | undefined): Pick<AuditEntry, 'owner' | 'team'> {
+  const { owner, team } = (thing ?? {}) as { readonly owner?: string; readonly team?: string };
+  return { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) };
 }
 
 /** What nobody says of it: the registry finds it out, or reckons it. */

@@ -25,6 +25,7 @@ import { openRecordStore } from '../store/open-record-store.js';
 import { openStore } from '../store/open-store.js';
 import type { RecordStore } from '../store/record-store.js';
 import { Secrets } from '../upstream/secrets.js';
+import { AuditRecords } from './audit-records.js';
 import { AuditTrail } from './audit.js';
 import type { Store } from '../store/store.js';
 import { SecretKeys } from '../secrets/secret-keys.js';
@@ -51,6 +52,7 @@ interface ControlPlaneParts {
   readonly compositions: Compositions;
   readonly registry: Registry;
   readonly records: RecordStore;
+  readonly changes: AuditRecords;
   readonly tracer: Tracer | undefined;
   readonly tokens: TokenVerifier;
   /** For secrets, if there is a key for them. */
@@ -100,6 +102,7 @@ export class ControlPlane {
     const accessLog = new AccessLog(logger, options.accessLog);
     const areIdsMade = options.requestIds !== 'off';
     const recent = areIdsMade ? new RecentRequests(limits.controlPlaneRequestsKept) : undefined;
+    const changes = new AuditRecords(records, logger);
     const { dataplaneAdmin } = options;
     const mcp = new McpEndpoints({
       watch: new RequestWatch(accessLog, undefined, recent, tracer),
@@ -144,11 +147,12 @@ export class ControlPlane {
       publicationWaitMs: options.publicationWaitMs,
       requestIds: new RequestIds(options.requestIds),
       accessLog,
-      audit: new AuditTrail(logger, options.auditSubjects),
+      audit: new AuditTrail(logger, options.auditSubjects, changes),
+      changes,
       logger,
     });
     const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
-    const parts = { overloadWatch, app, mcp, compositions, registry, records, tokens, store, tracer };
+    const parts = { overloadWatch, app, mcp, compositions, registry, records, changes, tokens, store, tracer };
     const controlPlane = new ControlPlane(await listen(app, options.address), parts);
     overloadWatch.start();
     registry.start();
@@ -158,7 +162,7 @@ export class ControlPlane {
 
   /** Takes no more connections, lets what is in flight finish for so long, then ends everything. */
   async drain(timeoutMs: number): Promise<void> {
-    const { overloadWatch, app, mcp, compositions, registry, records, tokens, store, tracer } = this.#parts;
+    const { overloadWatch, app, mcp, compositions, registry, records, changes, tokens, store, tracer } = this.#parts;
     const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
     mcp.drain();
     await app.close();
@@ -167,6 +171,7 @@ export class ControlPlane {
     tokens.close();
     await mcp.stop();
     await Promise.all([registry.stop(), compositions.stop()]);
+    await changes.stop();
     await store?.close();
     await records.close();
     await tracer?.close(limits.traceFlushMsMax);

@@ -39,6 +39,7 @@ async function createApp(t: Test, lines: string[], { registry, compositions, rec
     requestIds: new RequestIds('make'),
     accessLog: new AccessLog(logInto([]), false),
     audit: new AuditTrail(logInto(lines), 'hash'),
+    changes: { list: async () => ({ items: [], cursor: undefined }) },
     overload: new Overload(logInto([])),
     logger: logInto([]),
   });
@@ -185,7 +186,7 @@ t.test('subjects by their names, where that is wanted', async (t) => {
   const trail = new AuditTrail(logInto(lines), 'plain');
   const note = new ChangeNote();
   note.made(undefined, { id: 'x', name: 'desk', subjects: ['bob'], maker: 'alice' });
-  trail.write({ operation: 'o', requestId: '', subject: 'alice', fault: '', unpublished: 3 }, note);
+  trail.write({ operation: 'o', kind: 'servers', requestId: '', subject: 'alice', fault: '', unpublished: 3 }, note);
   const line = JSON.parse(lines[0] ?? '{}') as Line;
   t.match(line, { subject: 'alice', unpublished: 3, after: { subjects: ['bob'], maker: 'alice' } });
   t.notOk('requestId' in line);
@@ -197,7 +198,14 @@ t.test('a change has a line though its publication fails, and though the log is 
   logger.level = 'warn';
   const note = new ChangeNote();
   const trail = new AuditTrail(logger, 'hash');
-  const request = { operation: 'o', requestId: 'r', subject: 's', fault: 'store-failed', unpublished: 0 };
+  const request = {
+    operation: 'o',
+    kind: 'servers',
+    requestId: 'r',
+    subject: 's',
+    fault: 'store-failed',
+    unpublished: 0,
+  };
   trail.write(request, note);
   t.same(lines, [], 'nothing is changed yet');
   note.made({ name: 'a' }, { name: 'b' });
@@ -212,7 +220,7 @@ t.test('a line is as long as it may be, however much was changed', async (t) => 
   const servers = Array.from({ length: 500 }, (_, n) => ({ name: `s${n}`, tools: ['x'.repeat(100)] }));
   note.made(undefined, { id: 'x', name: 'n'.repeat(10_000), description: 'd'.repeat(10_000), subjects, servers });
   new AuditTrail(logInto(lines), 'plain').write(
-    { operation: 'o', requestId: 'r', subject: 's'.repeat(5_000), fault: '', unpublished: 0 },
+    { operation: 'o', kind: 'servers', requestId: 'r', subject: 's'.repeat(5_000), fault: '', unpublished: 0 },
     note,
   );
   const [text = ''] = lines;
@@ -227,7 +235,7 @@ t.test('fixed arguments have their names and hashes of their values, wherever th
     const lines: string[] = [];
     const note = new ChangeNote();
     note.made(before, after);
-    const request = { operation: 'o', requestId: 'r', subject: 's', fault: '', unpublished: 0 };
+    const request = { operation: 'o', kind: 'servers', requestId: 'r', subject: 's', fault: '', unpublished: 0 };
     new AuditTrail(logInto(lines), 'hash').write(request, note);
     return { text: lines[0] ?? '', line: JSON.parse(lines[0] ?? '{}') as Line };
   };

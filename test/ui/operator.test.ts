@@ -9,6 +9,7 @@ import { startGateway, verifyWith, type Gateway } from '../support/gateway.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 import { INITIALIZE_PARAMS, McpCaller } from '../support/mcp-caller.js';
 import { startRedis } from '../support/redis.js';
+import { until } from '../support/until.js';
 
 const EVIL = `<img src=x onerror="globalThis.evil=1"><script>globalThis.evil=1</script>\u202e`;
 const PAGE_MS = 20_000;
@@ -137,10 +138,49 @@ t.test('the pages for operators', async (t) => {
     await page.getByText('0 sessions').waitFor();
   });
 
+  await t.test('who has changed what, the newest first, of one thing or of all', async (t) => {
+    const said = `${EVIL} ${'x'.repeat(5_000)}`.slice(0, 4_000);
+    await alice.put('/servers/calc', { name: 'calc', url: backend.url, description: said });
+    await alice.put('/servers/calc', { name: 'calc', url: backend.url, description: 'sums' });
+    await open('/audit');
+    const changes = page.getByRole('list', { name: 'Changes' }).locator('> li');
+    await changes.nth(3).waitFor();
+    t.match(await changes.first().textContent(), /^alice@example\.com changed the server calc.*description.*→ ?sums/);
+    t.match(await changes.nth(1).textContent(), '<img src=x onerror=', 'what was said is text');
+    t.match(await changes.nth(1).textContent(), '⟨U+202E⟩');
+    t.equal(await page.evaluate('globalThis.evil'), undefined);
+    t.notMatch(await changes.last().textContent(), backend.url, 'of an address its origin alone');
+    await page.getByRole('searchbox', { name: 'Server or composition' }).fill('desk');
+    await page.keyboard.press('Enter');
+    await changes.nth(1).waitFor({ state: 'detached' });
+    t.match(await changes.textContent(), /alice@example\.com composed desk/);
+    t.match(page.url(), /record=desk$/);
+    const wanted = Array.from({ length: 52 }, (_, n) => `n${n}`);
+    for (const description of wanted) await alice.put('/servers/calc', { name: 'calc', url: backend.url, description });
+    await open('/audit?record=calc');
+    await changes.nth(49).waitFor();
+    t.equal(await changes.count(), 50);
+    await page.getByRole('button', { name: 'Show older' }).click();
+    await page.getByText('registered the server').waitFor();
+    t.equal(await changes.count(), 55);
+  });
+
+  await t.test('a store that is lost is told in words, and the list goes on without a reload', async (t) => {
+    await redis.kill();
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    const again = page.getByRole('button', { name: 'Try again' });
+    await again.waitFor();
+    t.match(await page.getByRole('alert').textContent(), /store cannot be reached/);
+    await redis.start();
+    await until(async () => (await alice.get('/health')).status === 200, 'the store is back');
+    await again.click();
+    await again.waitFor({ state: 'hidden' });
+  });
+
   await t.test('axe finds nothing, and nothing is wider than a narrow screen, in either scheme', async (t) => {
     const requestId = await callOnce();
     const explained = `virtualHost=${deskId}&tool=calc-sub`;
-    const pages = { [`/explain?${explained}&request=${requestId}`]: 'Explain' };
+    const pages = { [`/explain?${explained}&request=${requestId}`]: 'Explain', '/audit': 'Audit' };
     await page.setViewportSize({ width: 360, height: 740 });
     for (const [path, heading] of Object.entries(pages)) {
       await open(path);

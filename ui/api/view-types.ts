@@ -70,3 +70,18 @@ export interface Explanation {
   readonly workers: readonly ExplainedByWorker[];
   readonly silent: readonly number[];
 }
+
+export interface AuditEntry {
+  readonly at: string;
+  readonly operation: string;
+  readonly kind: 'servers' | 'compositions' | 'connections';
+  readonly subject: string;
+  readonly requestId?: string;
+  readonly id?: string;
+  readonly name?: string;
+  readonly before?: Readonly<Record<string, unknown>>;
+  readonly after?: Readonly<Record<string, unknown>>;
+  readonly outcome?: 'unknown';
+  readonly unpublished?: number;
+  readonly fault?: string;
+}

@@ -6,7 +6,7 @@ import { ask, askAll, faultWords, type Answered } from '../api/api.js';
 import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Composition, RefreshReport, Server } from '../api/types.js';
-import { mayChange, ownerWords } from '../model/permission.js';
+import { mayChange, mayMake, ownerWords } from '../model/permission.js';
 import { refreshWords } from '../model/refresh-words.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
@@ -31,6 +31,7 @@ interface DetailsProps {
 function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
   const server = read.value;
   const [isEdited, setEdited] = useState(false);
+  const isMaker = mayMake(useCaller());
   return (
     <>
       <div class="heading">
@@ -70,6 +71,12 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           <dt>Changed by people</dt>
           <dd>
             <Since time={server.updatedAt} />
+            {isMaker && (
+              <>
+                {' '}
+                <Link href={`/audit?record=${server.id}`}>See the changes</Link>
+              </>
+            )}
           </dd>
           <dt>Address</dt>
           <dd>

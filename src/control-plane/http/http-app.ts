@@ -15,6 +15,7 @@ import { limits } from '../../shared/limits.js';
 import type { AccessLog } from '../../observation/access-log.js';
 import type { Logger } from '../../shared/logger.js';
 import type { RequestIds } from '../../shared/request-ids.js';
+import type { AuditRecords } from '../audit-records.js';
 import type { AuditTrail } from '../audit.js';
 import type { Connect } from '../connect/connect.js';
 import { DataplaneViews } from '../dataplane/dataplane-views.js';
@@ -30,6 +31,7 @@ import { mountPatches } from './merge-patch.js';
 import type { Operation } from './operation.js';
 import { operations } from './operations.js';
 import type { RateLimiter } from './rate-limiter.js';
+import { mountAuditRoutes } from './routes/audit-routes.js';
 import { mountCallerRoutes } from './routes/caller-routes.js';
 import { mountCompositionRoutes, type ServedCompositions } from './routes/composition-routes.js';
 import { mountConnectRoutes } from './routes/connect-routes.js';
@@ -64,6 +66,7 @@ export interface HttpAppParts extends StatusParts {
   readonly requestIds: RequestIds;
   readonly accessLog: AccessLog;
   readonly audit: AuditTrail;
+  readonly changes: Pick<AuditRecords, 'list'>;
   readonly logger: Logger;
 }
 
@@ -107,6 +110,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     mountServerPatch(scope, parts.registry, parts.publicationWaitMs);
     mountCompositionPatch(scope, parts.compositions, parts.publicationWaitMs);
   });
+  mountAuditRoutes(app, parts.changes);
   mountDataplaneRoutes(app, parts.dataplane ?? new DataplaneViews(undefined, undefined));
   mountDocumentationRoutes(app);
   mountConsoleRoutes(app, parts.console);

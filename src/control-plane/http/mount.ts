@@ -51,7 +51,14 @@ function auditedRequest(
   fault: string,
 ): AuditedRequest {
   const unpublished = Number(reply.getHeader(UNPUBLISHED_HEADER) ?? 0);
-  return { operation: operation.id, requestId: request.id, subject: request.subject, fault, unpublished };
+  return {
+    operation: operation.id,
+    kind: operation.tag,
+    requestId: request.id,
+    subject: request.subject,
+    fault,
+    unpublished,
+  };
 }
 
 function requestSchema({ query, requiredQuery = [], body }: Operation): FastifySchema {

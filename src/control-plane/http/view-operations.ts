@@ -54,4 +54,23 @@ export const viewOperations = {
     answers: [jsonList('What became of it.', 'ToldRequest')],
     refusals: [404, 503],
   },
+  listChanges: {
+    id: 'listChanges',
+    role: 'editor',
+    method: 'GET',
+    path: '/audit',
+    tag: 'views',
+    summary: 'Who has changed what, the newest first',
+    description:
+      'The latest changes that were made through this interface, each with what is another before and after it, without secrets. Admins see all; editors their own, and those of what they may change. The log has all of them.',
+    query: {
+      record: { ...text, description: 'The id or the name of a server or a composition: changes of it alone.' },
+      limit: { type: 'integer', minimum: 1, maximum: limits.auditPageMax, description: 'So many at most.' },
+      cursor: { type: 'string', pattern: '^\\d{1,15}$', description: 'From the `Link` header.' },
+    },
+    answers: [
+      { ...jsonList('One page of them; it may be shorter than asked for.', 'AuditEntry'), headers: pageHeaders },
+    ],
+    refusals: [422],
+  },
 } as const satisfies Record<string, Operation>;

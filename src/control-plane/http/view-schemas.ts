@@ -1,5 +1,5 @@
 // The shapes of what people are told of what happens in the gateway.
-import { manyTexts, count, exactly, text, time } from './schema-parts.js';
+import { anyObject, manyTexts, count, exactly, text, time } from './schema-parts.js';
 
 const slots = { type: 'array', items: count, description: 'Workers that did not answer in time.' };
 const duration = { type: 'number', minimum: 0 };
@@ -88,5 +88,24 @@ export const viewSchemas = {
       endedAt: time,
     },
     ['slot', 'detail', 'backendMs'],
+  ),
+  AuditEntry: exactly(
+    {
+      at: time,
+      operation: { ...text, description: 'The `operationId` of what was asked for.' },
+      kind: { type: 'string', enum: ['servers', 'compositions', 'connections'] },
+      subject: { ...text, description: 'Who has made the change.' },
+      requestId: text,
+      id: { ...text, description: 'Of what was changed.' },
+      name: text,
+      owner: { ...text, description: 'Whose it was then.' },
+      team: text,
+      before: { ...anyObject, description: 'What was another; absent for what was made.' },
+      after: { ...anyObject, description: 'What it is; absent for what was removed.' },
+      outcome: { type: 'string', enum: ['unknown'], description: 'Whether it was made the store has not said.' },
+      unpublished: { ...count, description: 'User configs that did not have it when it was answered.' },
+      fault: { ...text, description: 'Why the request failed though it was made, or may be.' },
+    },
+    ['requestId', 'id', 'name', 'owner', 'team', 'before', 'after', 'outcome', 'unpublished', 'fault'],
   ),
 } as const;

@@ -102,6 +102,26 @@ export const controlPlaneLimits = {
   importFileBytesMax: MIB,
   /** servers in it → refused */
   importedServersMax: 1_000,
+  /** changes in the store's list of them → the oldest goes; the log keeps what it has */
+  auditEntriesKept: 5_000,
+  /** all of them together → the oldest go */
+  auditBytesKept: 8 * MIB,
+  /** one of them → it names the members that were changed, and not what they are */
+  auditEntryBytesMax: 16 * KIB,
+  /** changes that wait for a store that does not take them → the oldest is missing in the list, and the log says how many */
+  auditWaitingMax: 500,
+  /** between two tries to write them → they are tried again */
+  auditRetryMs: 1_000,
+  /** changes that are written at once → the others follow */
+  auditWrittenAtOnceMax: 32,
+  /** these together, unless one alone is larger → the others follow */
+  auditWrittenBytesMax: 32 * KIB,
+  /** old changes that go at once: more than so many can never be in the place of those that are written → the others follow */
+  auditRemovedAtOnceMax: 512,
+  /** changes on one page → the `Link` header leads to the next one */
+  auditPageMax: 200,
+  /** changes that are looked through for one page → it ends there, the `Link` header leads to the next one */
+  auditLookedThroughMax: 1_000,
   /** subjects of a composition in such a line → the first are told, with their number and a hash of all */
   auditSubjectsMax: 20,
 } as const;

@@ -34,6 +34,7 @@ async function createApp(t: Test): Promise<HttpApp> {
     requestIds: new RequestIds('make'),
     accessLog: new AccessLog(logInto([]), false),
     audit: new AuditTrail(logInto([]), 'hash'),
+    changes: { list: async () => ({ items: [], cursor: undefined }) },
     overload: new Overload(logInto([])),
     logger: logInto([]),
   });

@@ -67,6 +67,7 @@ async function appOf(t: Test, views: DataplaneViews | undefined): Promise<HttpAp
     requestIds: new RequestIds('make'),
     accessLog: new AccessLog(logInto([]), false),
     audit: new AuditTrail(logInto([]), 'hash'),
+    changes: { list: async () => ({ items: [], cursor: undefined }) },
     overload: new Overload(logInto([])),
     logger: logInto([]),
   });

@@ -70,6 +70,7 @@ async function setStage(
     requestIds: new RequestIds('make'),
     accessLog: new AccessLog(logInto(requestLines), overrides.isOfAll === true),
     audit: new AuditTrail(logInto([]), 'hash'),
+    changes: { list: async () => ({ items: [], cursor: undefined }) },
     logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }),
     overload: new Overload(logInto([])),
     ...overrides,

@@ -45,6 +45,7 @@ async function createApp(t: Test, parts: Parts, standing: typeof STANDING | unde
     requestIds: new RequestIds('make'),
     accessLog: new AccessLog(logInto([]), false),
     audit: new AuditTrail(logInto([]), 'hash'),
+    changes: { list: async () => ({ items: [], cursor: undefined }) },
     overload: new Overload(logInto([])),
     logger: logInto([]),
   });
@@ -98,7 +99,7 @@ const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
   ...{ patchServer: 'editor', patchComposition: 'editor' },
   ...{ listCompositions: 'reader', readComposition: 'reader', createComposition: 'editor' },
   ...{ replaceComposition: 'editor', removeComposition: 'editor' },
-  ...{ explain: 'reader', listSessions: 'reader', readRequest: 'none' },
+  ...{ explain: 'reader', listSessions: 'reader', readRequest: 'none', listChanges: 'editor' },
   // Consents are each user's own; of the pages nobody has a token.
   ...{ linkConnection: 'none', listConnections: 'none', disconnect: 'none' },
   ...{ showConsent: 'open', beginConsent: 'open', endConsent: 'open' },

@@ -1,0 +1,214 @@
+// The list of changes in the store, newest first: what the log's lines say, with subjects as they are, for people with the role for it. A
+// bounded number of bounded entries, of which the oldest go. The log is the record; this is for looking. Nobody waits for it: what the
+// store does not take at once waits here, for so much of it. Cold.
+import { randomBytes } from 'node:crypto';
+import { limits } from '../shared/limits.js';
+import type { Logger } from '../shared/logger.js';
+import type { RecordChange, RecordKey, RecordStore } from '../store/record-store.js';
+import { retrySwap } from '../store/retry-swap.js';
+import type { Page } from './page.js';
+
+/** A change that somebody has made. */
+export interface AuditEntry {
+  readonly at: string;
+  /** As in the endpoint table. */
+  readonly operation: string;
+  /** What was changed, as the endpoint table files it: servers, compositions, connections. */
+  readonly kind: string;
+  readonly subject: string;
+  readonly requestId?: string;
+  readonly id?: string;
+  readonly name?: string;
+  /** Whose it was then. */
+  readonly owner?: string;
+  readonly team?: string;
+  readonly before?: object;
+  readonly after?: object;
+  readonly outcome?: 'unknown';
+  readonly unpublished?: number;
+  readonly fault?: string;
+}
+
+export interface AuditQuery {
+  /** The id or the name of what was changed; `''`: anything. */
+  readonly record: string;
+  readonly limit: number;
+  /** `undefined`: from the newest. */
+  readonly cursor: string | undefined;
+}
+
+export interface AuditBounds {
+  readonly entriesKept: number;
+  readonly bytesKept: number;
+  readonly waitingMax: number;
+  readonly retryMs: number;
+}
+
+const BOUNDS: AuditBounds = {
+  entriesKept: limits.auditEntriesKept,
+  bytesKept: limits.auditBytesKept,
+  waitingMax: limits.auditWaitingMax,
+  retryMs: limits.auditRetryMs,
+};
+
+/** Which entries there are, in one record that every writer swaps. */
+interface Head {
+  readonly first: number;
+  readonly next: number;
+  readonly bytes: number;
+  /** The last entries that were written: whoever does not know whether theirs were, finds out here. */
+  readonly batch: string;
+}
+
+const EMPTY: Head = { first: 0, next: 0, bytes: 0, batch: '' };
+const PREFIX = 'audit/';
+const HEAD: RecordKey = { space: 'records', key: `${PREFIX}head` };
+
+interface Batch {
+  readonly token: string;
+  readonly values: readonly Buffer[];
+}
+
+export class AuditRecords {
+  readonly #records: RecordStore;
+  readonly #logger: Logger;
+  readonly #bounds: AuditBounds;
+  readonly #waiting: Buffer[] = [];
+  #lost = 0;
+  #writing: Promise<void> | undefined;
+  #isStopping = false;
+
+  constructor(records: RecordStore, logger: Logger, bounds: AuditBounds = BOUNDS) {
+    this.#records = records;
+    this.#logger = logger;
+    this.#bounds = bounds;
+  }
+
+  append(entry: AuditEntry): void {
+    this.#waiting.push(bytesOf(entry));
+    if (this.#waiting.length > this.#bounds.waitingMax) {
+      this.#waiting.shift();
+      this.#lost += 1;
+    }
+    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
+  }
+
+  /** @param maySee whose caller it is to judge. Throws a `RecordStoreFault`. */
+  async list({ record, limit, cursor }: AuditQuery, maySee: (entry: AuditEntry) => boolean): Promise<Page<AuditEntry>> {
+    const { first, next } = headIn(await this.#records.read(HEAD));
+    let at = Math.min(cursor === undefined ? Infinity : Number(cursor), next - 1);
+    const items: AuditEntry[] = [];
+    for (let looked = 0; at >= first && items.length < limit && looked < limits.auditLookedThroughMax;) {
+      const keys = keysFrom(at, Math.max(first, at - limits.recordsPerReadMax + 1));
+      for (const value of await this.#records.readMany(keys)) {
+        if (items.length >= limit) break;
+        at -= 1;
+        looked += 1;
+        const entry = value && (JSON.parse(value.toString()) as AuditEntry);
+        if (entry === undefined || !(record === '' || entry.id === record || entry.name === record)) continue;
+        if (maySee(entry)) items.push(entry);
+      }
+    }
+    return { items, cursor: at >= first ? String(at) : undefined };
+  }
+
+  /** What waits is tried once more. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await this.#writing;
+    if (this.#waiting.length > 0) this.#tellLost(this.#waiting.length);
+  }
+
+  async #writeAll(): Promise<void> {
+    let batch = this.#nextBatch();
+    while (batch.values.length > 0) {
+      try {
+        await this.#write(batch);
+        batch = this.#nextBatch();
+      } catch {
+        // Whoever runs it hears of a store that is lost from whoever needs it.
+        if (this.#isStopping) return this.#tellLost(batch.values.length);
+        await new Promise((resolve) => setTimeout(resolve, this.#bounds.retryMs));
+      }
+    }
+    if (this.#lost > 0) this.#tellLost(0);
+  }
+
+  #tellLost(more: number): void {
+    const lost = this.#lost + more;
+    this.#lost = 0;
+    this.#logger.warn({ lost }, 'changes are missing in the list of changes, as the store was away: the log has them');
+  }
+
+  #nextBatch(): Batch {
+    const values: Buffer[] = [];
+    for (let bytes = 0; values.length < limits.auditWrittenAtOnceMax;) {
+      const [value] = this.#waiting;
+      bytes += value?.length ?? 0;
+      if (value === undefined || (values.length > 0 && bytes > limits.auditWrittenBytesMax)) break;
+      values.push(value);
+      this.#waiting.shift();
+    }
+    return { token: randomBytes(12).toString('hex'), values };
+  }
+
+  async #write({ token, values }: Batch): Promise<void> {
+    await retrySwap(async () => {
+      const expected = await this.#records.read(HEAD);
+      const head = headIn(expected);
+      // An earlier try was made, and its answer lost.
+      if (head.batch === token) return true;
+      const added = values.map((value, index) => changeOf(head.next + index, undefined, value));
+      const bytes = head.bytes + values.reduce((sum, { length }) => sum + length, 0);
+      const grown = { ...head, next: head.next + values.length, bytes, batch: token };
+      const [kept, removals] = await this.#withoutOldest(grown, head.next);
+      const changes = [...added, ...removals, { ...HEAD, expected, value: Buffer.from(JSON.stringify(kept)) }];
+      return (await this.#records.swap(changes)) || undefined;
+    });
+  }
+
+  /** @param end where what is stored already ends. */
+  async #withoutOldest(head: Head, end: number): Promise<[Head, RecordChange[]]> {
+    const { entriesKept, bytesKept } = this.#bounds;
+    const isTooMuch = (first: number, bytes: number): boolean => head.next - first > entriesKept || bytes > bytesKept;
+    let { first, bytes } = head;
+    const removals: RecordChange[] = [];
+    if (!isTooMuch(first, bytes)) return [head, removals];
+    const last = Math.min(end, first + limits.auditRemovedAtOnceMax) - 1;
+    const values = last < first ? [] : (await this.#records.readMany(keysFrom(last, first))).reverse();
+    for (const value of values) {
+      if (!isTooMuch(first, bytes)) break;
+      if (value !== undefined) removals.push(changeOf(first, value, undefined));
+      bytes -= value?.length ?? 0;
+      first += 1;
+    }
+    return [{ ...head, first, bytes }, removals];
+  }
+}
+
+function headIn(bytes: Buffer | undefined): Head {
+  return bytes === undefined ? EMPTY : (JSON.parse(bytes.toString()) as Head);
+}
+
+function keyOf(place: number): string {
+  return PREFIX + String(place).padStart(15, '0');
+}
+
+/** Downwards. */
+function keysFrom(last: number, first: number): string[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => keyOf(last - index));
+}
+
+function changeOf(place: number, expected: Buffer | undefined, value: Buffer | undefined): RecordChange {
+  return { space: 'records', key: keyOf(place), expected, value };
+}
+
+/** Its members are bounded each; all of them together may still be too much, and then it is told which there were. */
+function bytesOf(entry: AuditEntry): Buffer {
+  const whole = Buffer.from(JSON.stringify(entry));
+  if (whole.length <= limits.auditEntryBytesMax) return whole;
+  const { before, after, ...rest } = entry;
+  const names = (thing: object | undefined): object | undefined =>
+    thing && { leftOut: Object.keys(thing).join(', ').slice(0, limits.auditValueCharsMax) };
+  return Buffer.from(JSON.stringify({ ...rest, before: names(before), after: names(after) }));
+}

@@ -1,0 +1,32 @@
+// Who has changed what, over HTTP. Admins see all; editors what they have made themselves, and what was changed of things that are theirs to
+// change.
+import type { FastifyInstance } from 'fastify';
+import { limits } from '../../../shared/limits.js';
+import type { AuditEntry, AuditRecords } from '../../audit-records.js';
+import { mayChange, type Caller } from '../../caller.js';
+import { mount } from '../mount.js';
+import { nextLink } from '../page-link.js';
+import { viewOperations } from '../view-operations.js';
+
+interface AuditPageQuery {
+  readonly record?: string;
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export function mountAuditRoutes(app: FastifyInstance, audit: Pick<AuditRecords, 'list'>): void {
+  mount(app, viewOperations.listChanges, async (request, reply) => {
+    const { record = '', limit = limits.auditPageMax, cursor } = request.query as AuditPageQuery;
+    const page = await audit.list({ record, limit, cursor }, (entry) => maySee(request.caller, entry));
+    if (page.cursor !== undefined) reply.header('link', nextLink(request.url, page.cursor));
+    return page.items;
+  });
+}
+
+/** @param caller `undefined`: somebody who may do everything. */
+export function maySee(caller: Caller | undefined, { kind, subject, owner, team }: AuditEntry): boolean {
+  if (caller === undefined || caller.role === 'admin' || subject === caller.subject) return true;
+  // A consent is its user's own.
+  if (kind === 'connections') return false;
+  return mayChange(caller, { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) });
+}

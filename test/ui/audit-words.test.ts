@@ -1,0 +1,84 @@
+// How changes are told, and the dataplane's workers, in words.
+import t from 'tap';
+import type { AuditEntry, Explanation } from '../../ui/api/view-types.js';
+import { doneWords, memberChanges, outcomeWords, pageOfChanged } from '../../ui/model/audit-words.js';
+import { backendRowsOf, odditiesOf, silenceWords, verdictsOf } from '../../ui/model/explanation.js';
+import { splitWords } from '../../ui/model/time-split.js';
+
+const entry: AuditEntry = {
+  at: '',
+  operation: 'replaceServer',
+  kind: 'servers',
+  subject: 's',
+  id: '0a',
+  name: 'files',
+};
+
+t.test('each member as it was and as it is', async (t) => {
+  const before = { description: '', tags: [], enabled: true, url: { origin: 'http://a', hash: 'h1' }, name: 'old' };
+  const after = { description: 'new', tags: ['x', 'y'], url: { origin: 'http://b', hash: 'h2' }, subjects: ['bob'] };
+  t.strictSame(memberChanges({ ...entry, before, after }), [
+    { member: 'description', before: 'nothing', after: 'new' },
+    { member: 'tags', before: 'none', after: 'x, y' },
+    { member: 'enabled', before: 'true', after: undefined },
+    { member: 'url', before: '"http://a (h1)"', after: '"http://b (h2)"' },
+    { member: 'subjects', before: undefined, after: 'bob' },
+  ]);
+  t.strictSame(memberChanges(entry), []);
+});
+
+t.test('what was done, where it can be looked at, and how it came out', async (t) => {
+  t.equal(doneWords(entry), 'changed the server');
+  t.equal(doneWords({ ...entry, operation: 'unheardOf' }), 'unheardOf');
+  t.equal(pageOfChanged(entry), '/servers/0a');
+  t.equal(pageOfChanged({ ...entry, kind: 'compositions' }), '/compose/0a');
+  t.equal(pageOfChanged({ ...entry, operation: 'removeServer' }), '');
+  t.equal(pageOfChanged({ ...entry, kind: 'connections' }), '');
+  t.equal(outcomeWords(entry), '');
+  t.match(
+    outcomeWords({ ...entry, outcome: 'unknown', fault: 'store-failed', unpublished: 3 }),
+    /nobody knows.*store-failed.*3/,
+  );
+});
+
+t.test('workers that say the same say it once', async (t) => {
+  const backend = {
+    ...{ name: 'b', origin: 'http://b', allowedTools: 'all' as const, circuit: 'open', sessions: [] },
+    lastFault: { reason: 'refused', at: 'then' },
+  };
+  const explanation: Explanation = {
+    ...{ subject: 's', virtualHost: 'v', tool: 't', silent: [3] },
+    workers: [
+      { slot: 0, verdict: 'allowed', oddities: 'odd', backends: [backend] },
+      { slot: 1, verdict: 'allowed', backends: [{ ...backend, reason: 'timed out' }] },
+    ],
+  };
+  t.strictSame(verdictsOf(explanation), [{ words: 'allowed', slots: [] }]);
+  t.strictSame(odditiesOf(explanation), [{ words: 'odd', slots: [0] }]);
+  const differing = { ...explanation, workers: [...explanation.workers, { slot: 2, error: 'too long', backends: [] }] };
+  t.strictSame(verdictsOf(differing), [
+    { words: 'allowed', slots: [0, 1] },
+    { words: 'too long', slots: [2] },
+  ]);
+  t.strictSame(
+    backendRowsOf(explanation).map(({ slot, why }) => [slot, why]),
+    [
+      [0, 'refused (then)'],
+      [1, 'timed out'],
+    ],
+  );
+  t.match(silenceWords([3]), /slot 3 did not answer/);
+  t.equal(silenceWords([]), '');
+});
+
+t.test('whose time it was', async (t) => {
+  t.equal(
+    splitWords({ durationMs: 105.4, backendMs: 98 }),
+    '105 ms: 7.4 ms in the gateway, 98 ms until the backend answered',
+  );
+  t.equal(
+    splitWords({ durationMs: 3, backendMs: 3.1 }),
+    '3 ms: 0 ms in the gateway, 3.1 ms until the backend answered',
+  );
+  t.equal(splitWords({ durationMs: 0.42 }), '0.4 ms in the gateway; no backend was timed');
+});

@@ -1,0 +1,147 @@
+// Who has changed what, the newest first, each with its difference. Which thing is looked at stands in the address.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { Link, useSearchParams } from 'wouter-preact';
+import { ask, faultWords } from '../api/api.js';
+import { useQuery } from '../api/query.js';
+import type { AuditEntry } from '../api/view-types.js';
+import { doneWords, memberChanges, outcomeWords, pageOfChanged } from '../model/audit-words.js';
+import { Fault, Loaded } from '../parts/notices.js';
+import { Said } from '../parts/said.js';
+import { Since } from '../parts/since.js';
+
+const PAGE = 50;
+
+interface AuditPageOf {
+  readonly entries: readonly AuditEntry[];
+  readonly next: string | undefined;
+}
+
+async function readPage(path: string): Promise<AuditPageOf> {
+  const { value, next } = await ask<readonly AuditEntry[]>(path);
+  return { entries: value, next };
+}
+
+export function AuditPage(): JSX.Element {
+  const [params, setParams] = useSearchParams();
+  const record = params.get('record') ?? '';
+  const [asked, setAsked] = useState(record);
+  const path = `/audit?limit=${PAGE}${record === '' ? '' : `&record=${encodeURIComponent(record)}`}`;
+  const first = useQuery(path, () => readPage(path));
+  return (
+    <>
+      <h1>Audit</h1>
+      <form
+        class="filters"
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setParams(asked === '' ? {} : { record: asked });
+          if (asked === record) void first.reload();
+        }}
+      >
+        <label>
+          Server or composition
+          <input
+            type="search"
+            spellcheck={false}
+            value={asked}
+            placeholder="its name or id; all of them"
+            onInput={(event) => setAsked(event.currentTarget.value)}
+          />
+        </label>
+        <button type="submit" disabled={first.isReading}>
+          Show
+        </button>
+      </form>
+      <Loaded query={first}>{(page) => <AuditPages key={path} first={page} />}</Loaded>
+    </>
+  );
+}
+
+function AuditPages({ first }: { readonly first: AuditPageOf }): JSX.Element {
+  const [older, setOlder] = useState<readonly AuditPageOf[]>([]);
+  const [of, setOf] = useState(first);
+  const [fault, setFault] = useState('');
+  // What follows belongs to the page that it was read behind.
+  if (of !== first) {
+    setOf(first);
+    setOlder([]);
+  }
+  const pages = [first, ...older];
+  const entries = pages.flatMap((page) => page.entries);
+  const next = pages.at(-1)?.next;
+  const readOlder = async (): Promise<void> => {
+    if (next === undefined) return;
+    setFault('');
+    try {
+      const page = await readPage(next);
+      setOlder((known) => [...known, page]);
+    } catch (error) {
+      setFault(faultWords(error));
+    }
+  };
+  return (
+    <>
+      {entries.length === 0 && next === undefined && <p>Nothing was changed, as far as the list goes back.</p>}
+      <ol class="items" aria-label="Changes">
+        {entries.map((entry, index) => (
+          <ChangeItem key={`${entry.at} ${entry.requestId ?? index}`} entry={entry} />
+        ))}
+      </ol>
+      <Fault words={fault} />
+      {next !== undefined && (
+        <button type="button" onClick={() => void readOlder()}>
+          Show older
+        </button>
+      )}
+    </>
+  );
+}
+
+function ChangeItem({ entry }: { readonly entry: AuditEntry }): JSX.Element {
+  const { at, subject, name = '', requestId } = entry;
+  const page = pageOfChanged(entry);
+  const changes = memberChanges(entry);
+  const outcome = outcomeWords(entry);
+  return (
+    <li>
+      <p class="change">
+        <strong>
+          <Said text={subject} max={100} />
+        </strong>{' '}
+        {doneWords(entry)}{' '}
+        {page === '' ? <Said text={name} max={100} /> : <Link href={page}>{<Said text={name} max={100} />}</Link>},{' '}
+        <Since time={at} />
+      </p>
+      {outcome !== '' && <p class="bad">{outcome}</p>}
+      {changes.length > 0 && (
+        <ul class="differences">
+          {changes.map(({ member, before, after }) => (
+            <li key={member}>
+              <span class="sign">
+                <Said text={member} max={60} />
+              </span>{' '}
+              {before !== undefined && (
+                <del>
+                  <Said text={before} max={300} />
+                </del>
+              )}
+              {before !== undefined && after !== undefined && <span aria-hidden="true"> → </span>}
+              {after !== undefined && (
+                <ins>
+                  <Said text={after} max={300} />
+                </ins>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {requestId !== undefined && (
+        <p class="note">
+          request <Said text={requestId} max={140} />
+        </p>
+      )}
+    </li>
+  );
+}
