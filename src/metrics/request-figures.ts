@@ -27,6 +27,7 @@ export const METHODS = [
   'tasks/list',
   'tasks/result',
   'tasks/cancel',
+  'tasks/update',
   'server/discover',
   'subscriptions/listen',
   'notifications/initialized',

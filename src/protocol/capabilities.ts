@@ -14,11 +14,19 @@ export const capability = {
   tasksList: 1024,
   tasksCancel: 2048,
   tasksOfToolCalls: 4096,
+  /** Tasks as they are since MCP 2026-07-28: an extension, and another form than the tasks of before. */
+  tasksExtension: 8192,
 } as const;
 
-/** Whatever is about tasks. */
+/** The name of the extension, in the capabilities of both sides. */
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
+
+/** Whatever is about tasks as MCP 2025-11-25 has them. */
 export const TASK_CAPABILITIES =
   capability.tasks | capability.tasksList | capability.tasksCancel | capability.tasksOfToolCalls;
+
+/** Tasks of either form: both have ids. */
+export const ANY_TASKS = TASK_CAPABILITIES | capability.tasksExtension;
 
 /** A member of `capabilities`, and the members in it that count when they are true. Tasks have a form of their own. */
 export interface CapabilityMember {
@@ -60,7 +68,8 @@ const RELAYED =
   capability.promptsListChanged |
   capability.resourcesListChanged |
   capability.resourcesSubscribe |
-  TASK_CAPABILITIES;
+  TASK_CAPABILITIES |
+  capability.tasksExtension;
 
 const described = new Map<number, string>();
 
@@ -83,6 +92,7 @@ function describe(told: number): Record<string, object> {
     members[name] = Object.fromEntries(set.map((flag) => [flag.name, true]));
   }
   if ((told & capability.tasks) !== 0) members.tasks = describeTasks(told);
+  if ((told & capability.tasksExtension) !== 0) members.extensions = { [TASKS_EXTENSION]: {} };
   return members;
 }
 

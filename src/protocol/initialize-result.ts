@@ -2,7 +2,7 @@
 // that count are read where they stand, and nothing else of it is looked at, whatever its size. Cold: once per upstream session.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
-import { capability, capabilityMembers, type ExperimentalCapability } from './capabilities.js';
+import { capability, capabilityMembers, TASKS_EXTENSION, type ExperimentalCapability } from './capabilities.js';
 import { ABSENT, findMember, findMembers, isString, MemberNames, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
@@ -46,7 +46,10 @@ export function readInitializeResult(bytes: Buffer): InitializeResult | undefine
   if (!findMembers(scanner, bytes, 0, names, found)) return undefined;
   const [version = ABSENT, capabilities = ABSENT, instructions = ABSENT] = found;
   if (version === ABSENT || scanner.kind(version) !== jsonKind.string) return undefined;
-  return { protocolVersion: versionOf(bytes, version), ...readSelf(bytes, capabilities, instructions) };
+  const self = readSelf(bytes, capabilities, instructions);
+  // In a session nobody knows the extension.
+  const known = self.capabilities & ~capability.tasksExtension;
+  return { protocolVersion: versionOf(bytes, version), ...self, capabilities: known };
 }
 
 /** @returns `undefined` for what is no result of `server/discover`, or not a whole one. */
@@ -94,6 +97,8 @@ function readCapabilities(bytes: Buffer, node: number): number {
     bits |= bit;
     for (const flag of flags) if (isTrue(bytes, findMember(scanner, bytes, member, flag.name))) bits |= flag.bit;
   }
+  const extension = memberOf(bytes, memberOf(bytes, node, 'extensions'), TASKS_EXTENSION);
+  if (isObject(extension)) bits |= capability.tasksExtension;
   return bits | readTasks(bytes, memberOf(bytes, node, 'tasks'));
 }
 

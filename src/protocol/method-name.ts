@@ -20,6 +20,7 @@ const KNOWN_NAMES = [
   'tasks/get',
   'tasks/result',
   'tasks/cancel',
+  'tasks/update',
   'tasks/list',
   'server/discover',
   'subscriptions/listen',

@@ -30,6 +30,7 @@ export function subjectOf(tape: JsonScanner, bytes: Uint8Array, method: string, 
     case 'tasks/get':
     case 'tasks/result':
     case 'tasks/cancel':
+    case 'tasks/update':
       return findIn(tape, bytes, params, taskNames, inTask) ? inTask[0]! : AMBIGUOUS;
     case 'completion/complete':
       if (!findIn(tape, bytes, params, refParamsNames, inRefParams)) return AMBIGUOUS;

@@ -6,8 +6,11 @@ import { isKey, isString, prefixEnd } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import type { NodeFilter } from './node-filter.js';
 
-/** A place: in the content of a tool's result, in a prompt's messages, in the contents of a resource, in an error. */
-export const uriPlace = { content: 1, messages: 2, contents: 4, error: 8 } as const;
+/**
+ * A place: in the content of a tool's result, in a prompt's messages, in the contents of a resource, in an error, in the content of
+ * the result of a task.
+ */
+export const uriPlace = { content: 1, messages: 2, contents: 4, error: 8, ofTask: 16 } as const;
 
 /** Of each URI where its string token begins and ends, and its place; in the order in which they stand. */
 export type UriSpans = readonly number[];
@@ -85,6 +88,10 @@ class Walk {
       else if (this.#isNamed(node, 'contents'))
         this.#eachElement(node, (item) => this.#visitOwner(item, uriPlace.contents));
       else if (this.#isNamed(node, 'messages')) this.#eachElement(node, (message) => this.#visitPromptMessage(message));
+      else if (this.#isNamed(node, 'result'))
+        this.#eachNamed(node, 'content', (content) =>
+          this.#eachElement(content, (block) => this.#visitBlock(block, uriPlace.ofTask)),
+        );
     });
   }
 

@@ -14,7 +14,7 @@ import {
   readRequestId,
   type RequestDetail,
 } from '../protocol/backend-request.js';
-import { capability } from '../protocol/capabilities.js';
+import { ANY_TASKS } from '../protocol/capabilities.js';
 import { findMember } from '../protocol/json-member.js';
 import { readMember } from '../protocol/json-member-text.js';
 import { JsonScanner } from '../protocol/json-scanner.js';
@@ -106,7 +106,7 @@ export class BackendRequests {
 
   /** How ids of tasks are written that a backend has; `undefined` for one without tasks. */
   taskForm(upstream: UpstreamSession): TaskForm | undefined {
-    if (!upstream.declares(capability.tasks)) return undefined;
+    if (!upstream.declares(ANY_TASKS)) return undefined;
     const { backend } = upstream;
     return {
       backendName: backend.name,

@@ -32,7 +32,7 @@ import { answerOwnError, LEGACY_FORM, type RequestForm } from './request-form.js
 import { refuseMessage, refuseUnread } from './refused-message.js';
 import { hasRoom } from './request-room.js';
 import type { Session } from './session.js';
-import { isTargetMethod, readTarget, silenceMsMax, type Target, type TargetMethod } from './targets.js';
+import { isSessionTarget, readTarget, silenceMsMax, type Target, type TargetMethod } from './targets.js';
 
 const SUBSCRIPTIONS_FULL = { code: rpcCodes.refused, message: 'Too many subscriptions in this session' };
 const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list could not be merged' };
@@ -98,7 +98,7 @@ export class Dispatcher {
   request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const { method } = message;
     if (method !== 'ping') session.onReady();
-    if (isTargetMethod(method)) {
+    if (isSessionTarget(method)) {
       this.relayRequest(method, caller, session, exchange, message, LEGACY_FORM);
       return;
     }

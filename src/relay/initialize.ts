@@ -152,7 +152,10 @@ export function initializeResult(
   const { capabilities, instructionsMember } = mergeGreetings(session, virtualHost, unavailable);
   const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
   // The union of what the backends declare, cut to what is relayed (decisions 2.4).
-  const told = withExperimental(capabilitiesJson(capabilities), experimentalJson(session.upstreams, virtualHost));
+  const told = withExperimental(
+    capabilitiesJson(capabilities & ~capability.tasksExtension),
+    experimentalJson(session.upstreams, virtualHost),
+  );
   return `{"protocolVersion":"${protocolVersion}","capabilities":${told},"serverInfo":${SERVER_INFO}${instructionsMember}${meta}}`;
 }
 

@@ -149,7 +149,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
   /** For `ModernLeg`, as the next two. */
   onWhole(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
     if (!message.isError) this.#plan.onSettled?.(true);
-    const { session, upstream, uriPlaces, taskPlaces, form } = this.#plan;
+    const { session, upstream, uriPlaces, form } = this.#plan;
     const { uriName } = upstream.backend;
     const instead = form.insteadOf(bytes, message);
     if (instead !== undefined) {
@@ -157,6 +157,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
       return;
     }
     const tasks = session.taskForm(upstream);
+    const taskPlaces = form.taskPlacesIn(this.#plan.taskPlaces, bytes, message, upstream);
     const more = form.answerEdits(bytes, message, upstream);
     const parts = callersParts(bytes, message, this.#callersId, uriName, uriPlaces, taskPlaces, tasks, more);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));

@@ -41,6 +41,8 @@ export interface RequestForm {
   onUnoffered(method: string, mode: string): void;
   /** What the caller is told in place of this answer, if so. */
   insteadOf(bytes: Buffer, message: BackendMessage): RpcError | undefined;
+  /** Where in an answer ids of tasks are the backend's. @param places bits of `taskPlace`, as the request's method has them. */
+  taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number;
   /** What is to be changed in an answer beside ids and URIs. */
   answerEdits(bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): readonly Edit[];
   /** The HTTP status for an error of this backend's. @param message an error. */
@@ -89,6 +91,7 @@ export const LEGACY_FORM: RequestForm = Object.freeze({
   callersId: (first: IdSpan) => first,
   onUnoffered: () => undefined,
   insteadOf: () => undefined,
+  taskPlacesIn: (places: number) => places,
   answerEdits: () => NO_EDITS,
   answerStatus: () => 200,
   ownError: (error: RpcError) => error,

@@ -1,6 +1,6 @@
 // A downstream session: who it belongs to, its upstream sessions, and the calls in flight. What it holds beyond its record
 // (session-directory/session-record.ts) can be lost without harm.
-import { capability } from '../protocol/capabilities.js';
+import { ANY_TASKS, capability } from '../protocol/capabilities.js';
 import type { AnswerOptions } from '../config/dataplane-options.js';
 import type { Account } from '../shared/accounts.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
@@ -206,7 +206,7 @@ export class Session {
 
   /** How ids of tasks are written that a backend has; `undefined` for one without tasks. Hot. */
   taskForm(upstream: UpstreamSession): TaskForm | undefined {
-    return upstream.declares(capability.tasks) ? this.backendRequests.taskForm(upstream) : undefined;
+    return upstream.declares(ANY_TASKS) ? this.backendRequests.taskForm(upstream) : undefined;
   }
 
   /** That of the config last obeyed. */

@@ -35,7 +35,8 @@ export type TargetMethod =
   | 'completion/complete'
   | 'tasks/get'
   | 'tasks/result'
-  | 'tasks/cancel';
+  | 'tasks/cancel'
+  | 'tasks/update';
 
 export interface Target {
   readonly backend: CompiledBackend;
@@ -137,10 +138,34 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     unknownName: unknownTask,
     unknownUri: unknownResource,
   },
+  // Of tasks since 2026-07-28 alone.
+  'tasks/update': {
+    capability: capability.tasksExtension,
+    uriPlaces: uriPlace.error,
+    taskPlaces: taskPlace.related,
+    unknownName: unknownTask,
+    unknownUri: unknownResource,
+  },
 };
+
+/** Tasks since 2026-07-28, an extension: the result of one is in what is said of it. */
+const EXTENSION_TASK = { capability: capability.tasksExtension, uriPlaces: uriPlace.ofTask | uriPlace.error } as const;
+const EXTENSION_METHODS: Readonly<Partial<Record<TargetMethod, MethodRules>>> = {
+  'tasks/get': { ...METHODS['tasks/get'], ...EXTENSION_TASK },
+  'tasks/cancel': { ...METHODS['tasks/cancel'], ...EXTENSION_TASK },
+};
+
+function rulesOf(method: TargetMethod, { envelope }: ClientMessage): MethodRules {
+  return (envelope === undefined ? undefined : EXTENSION_METHODS[method]) ?? METHODS[method];
+}
 
 export function isTargetMethod(method: string): method is TargetMethod {
   return Object.hasOwn(METHODS, method);
+}
+
+/** The same of those that requests in a session can have. */
+export function isSessionTarget(method: string): method is TargetMethod {
+  return isTargetMethod(method) && method !== 'tasks/update';
 }
 
 /** Which member says what the request is about, for who has left it out. */
@@ -154,6 +179,7 @@ const MEMBERS: Readonly<Record<TargetMethod, string>> = {
   'tasks/get': 'taskId must be a string',
   'tasks/result': 'taskId must be a string',
   'tasks/cancel': 'taskId must be a string',
+  'tasks/update': 'taskId must be a string',
 };
 
 /** Whatever of a name the caller writes as escapes, and its prefix in it. */
@@ -166,7 +192,7 @@ export function readTarget(
   message: ClientMessage,
 ): TargetReading {
   const { nameStart, nameEnd, isUri } = message;
-  const rules = METHODS[method];
+  const rules = rulesOf(method, message);
   if (nameStart === -1) {
     const error = { code: rpcCodes.invalidParams, message: `Invalid params of ${method}: ${MEMBERS[method]}` };
     return { target: { error, capability: rules.capability }, name: '' };
@@ -202,8 +228,8 @@ function findTarget(
   text: string,
   unknown: RpcError,
 ): TargetReading | undefined {
-  const { uriPlaces, taskPlaces } = METHODS[method];
-  const gate = { method, capability: METHODS[method].capability, unknown };
+  const { uriPlaces, taskPlaces, capability: needed } = rulesOf(method, message);
+  const gate = { method, capability: needed, unknown };
   if (message.isUri) {
     const route = routeUri(virtualHost, text);
     // The bound of lists, where URIs have no prefix.
@@ -224,7 +250,8 @@ function findTarget(
   const name = method === 'prompts/get' ? route.bareName : '';
   if ('code' in outgoing) return { target: { error: outgoing, capability: gate.capability }, name };
   const { backend } = route;
-  const target = { backend, outgoing, bareName: name, gate: { ...gate, uri: undefined }, uriPlaces, taskPlaces };
+  const bareName = isTaskMethod(method) ? route.bareName : name;
+  const target = { backend, outgoing, bareName, gate: { ...gate, uri: undefined }, uriPlaces, taskPlaces };
   return { target, name };
 }
 

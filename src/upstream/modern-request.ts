@@ -1,5 +1,7 @@
 // What a message to a backend of MCP 2026-07-28 says of itself: the envelope in `params._meta`, and the head that says parts of the
 // message again. Cold but for what bridges a session to such a backend.
+import { TASKS_EXTENSION } from '../protocol/capabilities.js';
+import { isObject } from '../protocol/modern-error.js';
 import { CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, PROTOCOL_VERSION_KEY } from '../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../protocol/protocol-versions.js';
 import type { ClientIntroduction } from './client-introduction.js';
@@ -14,6 +16,17 @@ const BEFORE_CLIENT_INFO = Buffer.from(`,"${CLIENT_INFO_KEY}":`);
 /** The members of `_meta` that every request carries: what a session is told once. */
 export function envelopeOf({ capabilities, clientInfo }: ClientIntroduction): Buffer {
   return Buffer.concat([BEFORE_CAPABILITIES, capabilities, BEFORE_CLIENT_INFO, clientInfo]);
+}
+
+/** Of a client with a session, which would not know what a task of this era is: backends are not told that it does. */
+export function withoutTasks(introduction: ClientIntroduction): ClientIntroduction {
+  if (!introduction.capabilities.includes(TASKS_EXTENSION)) return introduction;
+  const capabilities: unknown = JSON.parse(introduction.capabilities.toString());
+  const extensions = isObject(capabilities) ? capabilities['extensions'] : undefined;
+  if (!isObject(capabilities) || !isObject(extensions)) return introduction;
+  const others = Object.entries(extensions).filter(([name]) => name !== TASKS_EXTENSION);
+  const declared = { ...capabilities, extensions: Object.fromEntries(others) };
+  return { ...introduction, capabilities: Buffer.from(JSON.stringify(declared)) };
 }
 
 /**

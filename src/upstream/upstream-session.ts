@@ -13,7 +13,7 @@ import { createHash } from 'node:crypto';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { isLimited, mayHaveTasks } from '../user-config/list-rules.js';
 import type { Era } from '../protocol/protocol-versions.js';
-import { capability, TASK_CAPABILITIES, type ExperimentalCapability } from '../protocol/capabilities.js';
+import { ANY_TASKS, type ExperimentalCapability } from '../protocol/capabilities.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
@@ -30,7 +30,7 @@ import { RpcRequest, type IdSpan, type RequestHandler } from './rpc-request.js';
 import { openSse } from './sse/sse-opening.js';
 import type { SseStream } from './sse/sse-stream.js';
 import { answerMessage, cancelledNotice, NOT_OFFERED, plainOwnRequest, type AnswerError } from './own-messages.js';
-import { envelopeOf, modernRequest } from './modern-request.js';
+import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
 import { KeptRecord } from './kept-record.js';
 import { RepeatedNotice } from './repeated-notice.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
@@ -136,7 +136,7 @@ export class UpstreamSession {
   /** What the backend declared when it was last opened, as bits of `capability`; no tasks where callers can have none. */
   get knownCapabilities(): number | undefined {
     const known = this.#kept.capabilities;
-    return known === undefined || mayHaveTasks(this.#backend) ? known : known & ~TASK_CAPABILITIES;
+    return known === undefined || mayHaveTasks(this.#backend) ? known : known & ~ANY_TASKS;
   }
 
   /**
@@ -165,7 +165,8 @@ export class UpstreamSession {
 
   /** What each such request says in its `_meta`: its members. */
   get envelope(): Buffer {
-    return (this.#envelope ??= envelopeOf(this.#introduction));
+    const introduction = this.#introduction;
+    return (this.#envelope ??= envelopeOf(this.#era === 'legacy' ? withoutTasks(introduction) : introduction));
   }
 
   /**
@@ -261,7 +262,7 @@ export class UpstreamSession {
         era: this.record?.era,
         // What is broken off without a session is lost.
         streams: stream !== undefined || this.isModern ? undefined : this.#context.streams,
-        hasTasks: this.declares(capability.tasks),
+        hasTasks: this.declares(ANY_TASKS),
         isUnauthorizedFault: this.#credentials !== undefined,
       },
       handler,

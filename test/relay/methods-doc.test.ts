@@ -132,6 +132,11 @@ t.test('requests of clients of 2026-07-28', async (t) => {
     const params = PARAMS[method] as Record<string, unknown> | undefined;
     const exchange = post(caller, method, params === undefined ? {} : { params });
     const answer = await answerOf(exchange);
+    // Of an extension, which passes where both sides declare it (modern/tasks.test.ts).
+    if (passes && method.startsWith('tasks/')) {
+      t.match([exchange.answer?.status, answer], [400, { error: { code: -32021 } }], method);
+      continue;
+    }
     if (passes) t.match(answer, { result: { resultType: 'complete' } }, method);
     else t.match([exchange.answer?.status, answer], [404, { error: { code: -32601 } }], method);
     // Each backend is asked what it is, in a request of ours.

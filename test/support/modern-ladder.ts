@@ -32,6 +32,10 @@ const NAMED: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
+  // Of the extension for tasks.
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
 };
 /** Visible ASCII with spaces and tabs inside; what else there is in a value travels in base64. */
 const SAFE = /^[\x20-\x7e\t]*$/;

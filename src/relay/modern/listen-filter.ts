@@ -28,6 +28,8 @@ export interface ListenFilter {
   readonly changes: readonly ListChange[];
   /** As the caller has them; each once. */
   readonly uris: readonly string[];
+  /** Whether it asks to hear of tasks. */
+  readonly wantsTasks?: boolean;
 }
 
 /** @returns what is wrong with the params, in words. */
@@ -46,7 +48,9 @@ export function readListenFilter(body: Buffer, { paramsStart, paramsEnd }: Clien
     return 'resourceSubscriptions must be an array of strings';
   if (uris.length > limits.subscriptionsMax)
     return `resourceSubscriptions must not have more than ${limits.subscriptionsMax} members`;
-  return { changes, uris: [...new Set(uris)] };
+  const taskIds = notifications['taskIds'] ?? [];
+  if (!Array.isArray(taskIds)) return 'taskIds must be an array of strings';
+  return { changes, uris: [...new Set(uris)], wantsTasks: taskIds.length > 0 };
 }
 
 /** As an object of JSON: what is not there is not asked for. */

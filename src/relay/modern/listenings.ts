@@ -1,5 +1,6 @@
 // Who listens here (listening.ts): so many at once of each subject, and each in a session of its own. Cold.
 import type { ClientMessage } from '../../protocol/json-rpc.js';
+import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import type { Accounts } from '../../shared/accounts.js';
 import { BoundedCounts } from '../../shared/bounded-counts.js';
@@ -16,6 +17,8 @@ import { Session } from '../session.js';
 import type { Sessions } from '../sessions.js';
 import { readListenFilter } from './listen-filter.js';
 import { Listening } from './listening.js';
+import { capabilityMissing, statusOf } from './modern-errors.js';
+import { declaresTasks, TASKS_REQUIRED } from './tasks-extension.js';
 
 export interface ListeningsParts {
   readonly context: UpstreamContext;
@@ -39,7 +42,7 @@ export class Listenings {
     this.#isDraining = true;
   }
 
-  listen(caller: Caller, exchange: Exchange, message: ClientMessage): void {
+  listen(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     const { context, sessions, accounts, dispatcher, readHost } = this.#parts;
     const { subject, virtualHost } = caller;
     const filter = readListenFilter(exchange.request.body, message);
@@ -49,6 +52,8 @@ export class Listenings {
         code: rpcCodes.invalidParams,
         message: `Invalid params of subscriptions/listen: ${filter}`,
       });
+    if (filter.wantsTasks === true && !declaresTasks(exchange.request.body, envelope))
+      return answerError(exchange, id, capabilityMissing(TASKS_REQUIRED), statusOf(rpcCodes.capabilityMissing));
     if (exchange.request.answerForms === 'json') return answerError(exchange, id, JSON_ALONE);
     if (this.#isDraining || !this.#counts.tryAdd(subject))
       return answerError(exchange, id, this.#isDraining ? DRAINING : TOO_MANY);

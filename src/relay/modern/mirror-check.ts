@@ -12,6 +12,9 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 /** Of one UTF-16 unit in a JSON string. */
 const ESCAPE_BYTES_MAX = 6;
 
+/** The same of tasks, where not all clients say it. */
+const UNCERTAIN_METHODS: ReadonlySet<string> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
+
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Those whose name, or URI, stands in a header as well. */
@@ -32,7 +35,8 @@ export function mirrorFault(body: Buffer, message: ClientMessage, mirror: Mirror
   if (mirror.protocolVersion === '') return 'mcp-protocol-version is missing';
   if (mirror.method === '') return 'mcp-method is missing';
   if (mirror.method !== message.method) return 'mcp-method names another method than the body';
-  if (message.nameStart === -1 || !NAMED_METHODS.has(message.method)) return undefined;
+  if (message.nameStart === -1) return undefined;
+  if (UNCERTAIN_METHODS.has(message.method) ? mirror.name === '' : !NAMED_METHODS.has(message.method)) return undefined;
   if (mirror.name === '') return 'mcp-name is missing';
   const name = headerText(mirror.name);
   if (name === undefined) return 'mcp-name is no valid base64 of UTF-8';

@@ -18,11 +18,12 @@ import { Session } from '../session.js';
 import { isTargetMethod } from '../targets.js';
 import { discover } from './discover.js';
 import { envelopeFault, versionIn } from './envelope-check.js';
+import { declaresTasks, isTasksMethod, TASKS_REQUIRED } from './tasks-extension.js';
 import type { HeldCalls } from './held-calls.js';
 import type { Leases } from './leases.js';
 import type { Listenings } from './listenings.js';
 import { mirrorFault, versionContradiction } from './mirror-check.js';
-import { envelopeInvalid, headerMismatch, statusOf, versionUnsupported } from './modern-errors.js';
+import { capabilityMissing, envelopeInvalid, headerMismatch, statusOf, versionUnsupported } from './modern-errors.js';
 import { isHoldable, ModernForm } from './modern-form.js';
 
 /** What goes to one backend, or is a list; of what the relay has for sessions these are left in the era without. */
@@ -35,6 +36,9 @@ const RELAYED: ReadonlySet<string> = new Set([
   'resources/templates/list',
   'resources/read',
   'completion/complete',
+  'tasks/get',
+  'tasks/update',
+  'tasks/cancel',
 ]);
 
 /** Those that the gateway answers or relays; docs/mcp.md lists them. */
@@ -100,7 +104,7 @@ export class ModernDoor {
     const { context, leases, dispatcher, heldCalls, eras } = this.#parts;
     if (isHoldable(message.method) && heldCalls.tryGoOn(caller, exchange, message)) return;
     if (message.method === 'subscriptions/listen') {
-      this.#parts.listenings.listen(caller, exchange, message);
+      this.#parts.listenings.listen(caller, exchange, message, envelope);
       return;
     }
     const { body } = exchange.request;
@@ -147,7 +151,10 @@ function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnv
     return versionUnsupported(versionIn(body, envelope));
   const mismatch = mirrorFault(body, message, mirror);
   if (mismatch !== undefined) return headerMismatch(mismatch);
-  return isModernMethod(message.method) ? undefined : methodNotFound(message.method);
+  if (!isModernMethod(message.method)) return methodNotFound(message.method);
+  return isTasksMethod(message.method) && !declaresTasks(body, envelope)
+    ? capabilityMissing(TASKS_REQUIRED)
+    : undefined;
 }
 
 function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError, envelopeStatus: number): void {

@@ -2,9 +2,11 @@
 // of one subject may share, it goes under an id and a progress token of ours: each program counts for itself. Hot: one object a
 // request.
 import { errorCodeIn, isToolError } from '../../protocol/answer-outcome.js';
+import { capability } from '../../protocol/capabilities.js';
 import { readMember } from '../../protocol/json-member-text.js';
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import { severityOf } from '../../protocol/log-levels.js';
+import { taskPlace } from '../../protocol/task-places.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { OutgoingMessage } from '../../upstream/http-upstream.js';
 import type { OwnIds } from '../../upstream/own-ids.js';
@@ -25,7 +27,7 @@ import { headersHash } from './headers-hash.js';
 import { argumentsHash } from './request-state.js';
 import { logSeverityIn } from './envelope-check.js';
 import { capabilityMissing, modernError, statusOf, statusOfBackends } from './modern-errors.js';
-import { listDress, modernErrorEdit, resultEdits } from './modern-results.js';
+import { isTaskHandle, listDress, modernErrorEdit, resultEdits } from './modern-results.js';
 
 /** Those whose answer may be that input is required (M22). */
 const HOLDABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
@@ -194,6 +196,14 @@ export class ModernForm implements RequestForm, AskedAside {
     if (this.#lacking === undefined) return undefined;
     const hasFailed = message.isError || isToolError(bytes, message.bodyStart, message.bodyEnd);
     return hasFailed ? capabilityMissing(this.#lacking) : undefined;
+  }
+
+  /** A task that a call has become is all of its result there (`task` in a result of before is its own). */
+  taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number {
+    if (!upstream.isModern) return places;
+    const later = places & ~taskPlace.created;
+    if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return later;
+    return isTaskHandle(bytes, message) ? later | taskPlace.own : later;
   }
 
   answerEdits(bytes: Buffer, message: BackendMessage, { isModern }: UpstreamSession): readonly Edit[] {

@@ -1,5 +1,5 @@
 // What a modern result says beside what it is about: in ours all of it, in a backend's what a legacy one does not know to say.
-import { findMember } from '../../protocol/json-member.js';
+import { findMember, isString } from '../../protocol/json-member.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 import { limits } from '../../shared/limits.js';
@@ -69,6 +69,19 @@ function otherTypes(result: Buffer, bodyStart: number): Edit[] {
 const RESULT_TYPE_KEY = '"resultType"';
 const RESULT_TYPE_NAME = Buffer.from('resultType');
 const COMPLETE = Buffer.from('"complete"');
+
+/** Whether a call has become a task: its result says so. One that is too large to be read at once is none. */
+export function isTaskHandle(bytes: Buffer, { bodyStart, bodyEnd, isError }: BackendMessage): boolean {
+  const result = bytes.subarray(bodyStart, bodyEnd);
+  if (isError || result.length > limits.readAtOnceBytesMax || !result.includes(RESULT_TYPE_KEY)) return false;
+  if (!scanner.scan(result, 1) || scanner.kind(0) !== jsonKind.object) return false;
+  const node = findMember(scanner, result, 0, 'resultType');
+  return (
+    node >= 0 &&
+    scanner.kind(node) === jsonKind.string &&
+    isString(result, scanner.start(node), scanner.end(node), 'task')
+  );
+}
 
 /** What is said in a code of before, in that of now (M27). */
 export function modernErrorEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage): Edit | undefined {

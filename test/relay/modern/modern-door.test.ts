@@ -64,7 +64,7 @@ t.test('what a request says of itself is checked in order, before any backend is
     ['another name', 'tools/call', { ...call, headers: { name: 'b-other' } }, 400, -32020, /mcp-name names/],
     ['no base64', 'tools/call', { ...call, headers: { name: '=?base64?Yi1lY2hv!?=' } }, 400, -32020, /no valid base64/],
     ['no UTF-8', 'tools/call', { ...call, headers: { name: '=?base64?/w==?=' } }, 400, -32020, /no valid base64/],
-    ...['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'tasks/get', 'tasks/list', 'a/b'].map(
+    ...['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'tasks/result', 'tasks/list', 'a/b'].map(
       (method) => [method, method, {}, 404, -32601, /Method not found/] as const,
     ),
     ['a tool that is not there', 'tools/call', { params: { name: 'b' } }, 200, -32602, /Unknown tool: b/],
