@@ -162,7 +162,7 @@ t.test('the console', async (t) => {
     await page.getByRole('alert').waitFor();
     t.match(await page.getByRole('alert').textContent(), /changed since it was read/);
     await page.getByRole('button', { name: /Read it again/ }).click();
-    await page.getByText('tool wordsmith: countdown').waitFor();
+    await page.getByText('tool wordsmith: countdown').first().waitFor();
     t.match((await caller.get('/compositions/desk')).json(), { servers, description: '' }, 'nothing was overwritten');
     t.same(
       complaints.splice(0).filter((words) => !words.includes('412')),

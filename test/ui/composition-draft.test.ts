@@ -1,75 +1,224 @@
 // A composition while it is put together: picked, looked at as clients see it, and compared with what is published.
 import t from 'tap';
-import type { Server, Tool } from '../../ui/api/types.js';
+import type { ComposedServer, Server } from '../../ui/api/types.js';
+import { nameFaults } from '../../ui/model/client-rules.js';
+import { clientSettings, endpointOf, settingsName } from '../../ui/model/client-settings.js';
 import {
   BLANK_COMPOSITION,
   compositionDraftOf,
   compositionRequest,
+  curationOf,
   differencesOf,
   isPicked,
-  seenTools,
-  tokensOf,
-  withTools,
+  pickedOf,
+  withCuration,
+  withItem,
+  withPicked,
 } from '../../ui/model/composition-draft.js';
+import { ruleOf, withCurated, withPrefix, withRule } from '../../ui/model/curation.js';
+import { seenOf, tokensOf } from '../../ui/model/seen-items.js';
+import { argumentsOf, isItemFound, itemsOf, listPaths, type ServerItems } from '../../ui/model/server-items.js';
 
 const published = {
   ...{ id: '0b', name: 'desk', description: 'old', createdAt: '', updatedAt: '', missingTools: [] },
-  servers: [{ name: 'files', tools: ['read'], prompts: ['p'], curation: { tools: {} } }],
+  servers: [{ name: 'files', tools: ['read'], prompts: ['p'], curation: { tools: { read: { name: 'get' } } } }],
   subjects: ['alice'],
 };
+const item = (key: string, alias = '') => ({ key, alias });
 
-function serverOf(name: string, prefix?: string): Server {
-  return { name, ...(prefix !== undefined && { curation: { prefix } }) } as unknown as Server;
+function serverOf(name: string, curation?: Server['curation']): Server {
+  return { name, ...(curation !== undefined && { curation }) } as unknown as Server;
+}
+
+function listsOf(tools: readonly object[], prompts: readonly object[] = [], resources: readonly object[] = []) {
+  const lists: ServerItems = {
+    tools: itemsOf('tools', tools),
+    prompts: itemsOf('prompts', prompts),
+    resources: itemsOf('resources', resources),
+  };
+  return lists;
 }
 
 t.test('picking keeps what else is said of a server, and leaves out those of which nothing is left', async (t) => {
   const draft = compositionDraftOf(published);
-  const more = withTools(draft, 'files', ['read', 'list']);
-  t.ok(isPicked(more, 'files', 'list'));
-  t.notOk(isPicked(draft, 'files', 'list'), 'the draft before is as it was');
-  t.same(more.servers, [{ name: 'files', tools: ['read', 'list'], prompts: ['p'], curation: { tools: {} } }]);
-  t.equal(withTools(draft, 'files', []).servers.length, 1, 'its prompt is left');
-  const blank = withTools(BLANK_COMPOSITION, 'files', ['read']);
-  t.same(withTools(blank, 'files', []).servers, []);
-  t.same(withTools(blank, 'sums', []), blank);
+  const more = withItem(draft, 'files', 'tools', item('list'), true);
+  t.ok(isPicked(more, 'files', 'tools', item('list')));
+  t.notOk(isPicked(draft, 'files', 'tools', item('list')), 'the draft before is as it was');
+  t.same(more.servers, [{ ...published.servers[0], tools: ['read', 'list'] }]);
+  const less = withItem(draft, 'files', 'tools', item('read'), false);
+  t.same(less.servers, [{ name: 'files', tools: [], prompts: ['p'] }], 'what was said of it goes with it');
+  const matched = withItem(withPicked(draft, 'files', 'tools', ['read', 'r*']), 'files', 'tools', item('read'), false);
+  t.ok(curationOf(matched, 'files'), 'unless a pattern has it');
+  const blank = withPicked(BLANK_COMPOSITION, 'files', 'resources', ['x:y']);
+  t.same(blank.servers, [{ name: 'files', tools: [], resources: ['x:y'] }]);
+  t.same(withPicked(blank, 'files', 'resources', []).servers, []);
+  t.same(withPicked(blank, 'sums', 'tools', []), blank);
+});
+
+t.test('a resource that is picked by its name is picked, and can be taken out', async (t) => {
+  const draft = withPicked(BLANK_COMPOSITION, 'files', 'resources', ['readme']);
+  const readme = item('file:///readme', 'readme');
+  t.ok(isPicked(draft, 'files', 'resources', readme));
+  t.notOk(isPicked(draft, 'files', 'resources', item('file:///x')));
+  t.same(pickedOf(withItem(draft, 'files', 'resources', readme, false), 'files', 'resources'), []);
 });
 
 t.test('what is sent', async (t) => {
   const draft = { ...BLANK_COMPOSITION, name: ' desk ', subjects: ' alice \n\nbob\nalice' };
   t.same(compositionRequest(draft), { name: 'desk', description: '', servers: [], subjects: ['alice', 'bob'] });
   t.notOk('subjects' in compositionRequest({ ...draft, subjects: '\n' }), 'the caller alone');
+  t.equal(compositionRequest({ ...draft, team: ' ops ' }).team, 'ops');
+  t.equal(compositionRequest({ ...draft, team: '' }).team, null, 'none');
+});
+
+t.test('what is said of one tool', async (t) => {
+  const fixed = withRule({ name: 'get' }, 'root', 'fixed', '/');
+  t.same(fixed, { name: 'get', fixed_arguments: { root: '/' } });
+  t.equal(ruleOf(fixed, 'root'), 'fixed');
+  t.same(withRule(fixed, 'root', 'hidden', undefined), { name: 'get', hidden_arguments: ['root'] });
+  t.same(withRule(fixed, 'root', 'open', undefined), { name: 'get' });
+  t.equal(ruleOf({ fixed_arguments: {} }, 'toString'), 'open');
+  const curation = withCurated(undefined, 'tools', 'read', fixed);
+  t.same(curation, { tools: { read: fixed } });
+  t.equal(withCurated(curation, 'tools', 'read', { name: undefined }), undefined, 'nothing is left of it');
+  t.same(withPrefix(curation, ''), { tools: { read: fixed }, prefix: '' });
 });
 
 t.test('what clients will see, and what is wrong with it', async (t) => {
   const long = 'x'.repeat(70);
-  const servers = [
-    { name: 'files', tools: ['read', 'gone', long, 'a b'] },
-    { name: 'My sums', tools: ['add'] },
+  const servers: ComposedServer[] = [
+    { name: 'files', tools: ['read', 'gone', long, 'a b', 'li*', 'zz*'], resources: ['readme'] },
+    { name: 'My sums', tools: ['add'], prompts: ['sum'], curation: { prompts: { sum: { name: 'total' } } } },
     { name: 'bare', tools: ['sums-add'] },
+    { name: 'files2', tools: ['x'], curation: { prefix: 'files' } },
   ];
-  const tools = [{ name: 'read', description: 'd'.repeat(400) }, { name: long }, { name: 'a b' }] satisfies Tool[];
-  const known = [serverOf('files'), serverOf('My sums', 'sums'), serverOf('bare', '')];
-  const seen = seenTools({ ...BLANK_COMPOSITION, servers }, known, new Map([['files', tools]]));
-  t.same(
-    seen.map(({ name }) => name),
-    ['files-read', 'files-gone', `files-${long}`, 'files-a b', 'sums-add', 'sums-add'],
+  const files = listsOf(
+    [
+      { name: 'read', description: 'd'.repeat(400) },
+      { name: long },
+      { name: 'a b' },
+      { name: 'list' },
+      { name: 'lift' },
+    ],
+    [],
+    [{ uri: 'file:///readme', name: 'readme' }],
   );
+  const known = [
+    serverOf('files', { tools: { lift: { hidden: true } } }),
+    serverOf('My sums', { prefix: 'sums' }),
+    serverOf('bare', { prefix: '' }),
+  ];
+  const { items, idle } = seenOf(servers, known, new Map([['files', files]]), 'desk');
   t.match(
-    seen.map(({ fault }) => fault),
-    ['', 'is not there now', /76 characters/, /refuse/, '', 'is there twice'],
+    items.map(({ name, faults }) => [name, ...faults]),
+    [
+      ['files-read'],
+      ['files-gone', 'is not there now'],
+      [`files-${long}`, /^has 76 characters: Claude Desktop.* take 64$/],
+      ['files-a b', /^has a space: Claude Desktop/],
+      ['files-list'],
+      ['readme'],
+      ['sums-add'],
+      ['sums-total'],
+      ['sums-add', 'is there twice'],
+      ['files-x', /^begins as those of another/],
+    ],
+    'a pattern is what it matches, what is hidden is not there, and the rule that is broken is named',
   );
-  t.ok(tokensOf(seen) > 100 && tokensOf(seen) < 400, String(tokensOf(seen)));
+  t.equal(items.length, 10);
+  t.same(idle, [{ server: 'files', pattern: 'zz*' }]);
+  const tools = items.filter(({ kind }) => kind === 'tools');
+  t.ok(tokensOf(tools) > 100 && tokensOf(tools) < 400, String(tokensOf(tools)));
+});
+
+t.test('arguments that are not shown take no tokens', async (t) => {
+  const properties = { path: { type: 'string' }, root: { type: 'string', description: 'r'.repeat(400) } };
+  const lists = new Map([['files', listsOf([{ name: 'read', inputSchema: { type: 'object', properties } }])]]);
+  const open = { name: 'files', tools: ['read'] };
+  const shut = { ...open, curation: { tools: { read: { fixed_arguments: { root: '/' } } } } };
+  const [before, after] = [open, shut].map((server) => tokensOf(seenOf([server], [], lists, 'desk').items));
+  t.ok(before! - after! >= 100, `${before} and ${after}`);
+});
+
+t.test('the rules of clients', async (t) => {
+  t.same(nameFaults('files-read_2', 'desk'), []);
+  t.match(nameFaults('files-a.b', 'desk'), [/^has \.: Claude Desktop/]);
+  t.match(nameFaults('x'.repeat(64), 'desk'), [/^has 69 characters with the server’s .*: Cursor leaves out/]);
+  t.same(nameFaults('x'.repeat(55), 'desk'), []);
+  t.match(nameFaults('x'.repeat(65), 'desk'), [/take 64$/]);
+});
+
+t.test('items as they are picked and searched', async (t) => {
+  const [readme, any] = itemsOf('resources', [
+    { uri: 'file:///readme', name: 'Read Me' },
+    { uriTemplate: 'file:///{name}' },
+    { name: 'no key' },
+    null,
+  ]);
+  t.match([readme, any], [{ key: 'file:///readme', alias: 'Read Me' }, { key: 'file:///{name}' }]);
+  t.ok(isItemFound(readme!, ['read', 'me']));
+  t.notOk(isItemFound(readme!, ['read', 'other']));
+  const schema = { properties: { a: { type: 'string' }, b: { type: 'integer' } }, required: ['b'] };
+  t.same(argumentsOf('tools', { inputSchema: schema }), [
+    { name: 'a', isRequired: false, isText: true },
+    { name: 'b', isRequired: true, isText: false },
+  ]);
+  t.same(argumentsOf('prompts', { arguments: [{ name: 'x', required: true }, null, 7] }), [
+    { name: 'x', isRequired: true, isText: true },
+  ]);
+  t.same(argumentsOf('tools', { inputSchema: 7 }), []);
+  t.same(
+    listPaths({ id: '1', promptCount: 0, resourceCount: 2, templateCount: 0 }).map(([, path]) => path),
+    ['/servers/1/tools', '/servers/1/resources'],
+  );
 });
 
 t.test('the difference to what is published', async (t) => {
   const before = compositionDraftOf(published);
   t.same(differencesOf(before, before), []);
-  const after = { ...withTools(before, 'files', ['list']), description: 'new', subjects: 'bob' };
+  const renamed = withCuration(before, 'files', {
+    tools: { read: { name: 'look', fixed_arguments: { root: '/' } } },
+    prefix: '',
+  });
+  const after = {
+    ...withPicked(withItem(renamed, 'files', 'tools', item('list'), true), 'files', 'resources', ['x:y']),
+    ...{ description: 'new', subjects: 'bob', team: 'ops' },
+  };
   t.same(differencesOf(before, after), [
     { sign: '~', words: 'the description' },
+    { sign: '~', words: 'team: none → ops' },
     { sign: '+', words: 'tool files: list' },
-    { sign: '-', words: 'tool files: read' },
+    { sign: '+', words: 'resource files: x:y' },
     { sign: '+', words: 'subject bob' },
     { sign: '-', words: 'subject alice' },
+    { sign: '~', words: 'files: its names begin with nothing' },
+    { sign: '~', words: 'files: tool read is called look, fixes root = "/"' },
   ]);
+});
+
+t.test('settings to copy have the address, and a place for a token instead of one', async (t) => {
+  const url = endpointOf('https://gateway.example/gw-rs/', '0b')!;
+  t.equal(url, 'https://gateway.example/gw-rs/servers/0b/mcp');
+  t.equal(endpointOf('javascript:alert(1)', '0b'), undefined);
+  t.equal(endpointOf('gateway', '0b'), undefined);
+  t.notMatch(endpointOf(`http://x/a'b`, '0b'), /'/, 'nothing ends a shell’s quotes');
+  t.equal(settingsName('My desk & co'), 'My-desk-co');
+  const settings = clientSettings('My desk', url);
+  const textOf = (name: string): string => settings.find(({ client }) => client === name)?.text ?? '';
+  for (const { client, text } of settings) t.match(text, url, client);
+  t.match(JSON.parse(textOf('Claude Desktop')), {
+    mcpServers: {
+      'My-desk': {
+        args: ['-y', 'mcp-remote', url, '--header', 'Authorization:${AUTHORIZATION}'],
+        env: { AUTHORIZATION: 'Bearer <your token>' },
+      },
+    },
+  });
+  t.match(JSON.parse(textOf('VS Code')), {
+    inputs: [{ id: 'My-desk-token', password: true }],
+    servers: { 'My-desk': { type: 'http', headers: { Authorization: 'Bearer ${input:My-desk-token}' } } },
+  });
+  t.match(JSON.parse(textOf('Cursor')), {
+    mcpServers: { 'My-desk': { headers: { Authorization: 'Bearer ${env:SWITCHYARD_TOKEN}' } } },
+  });
 });

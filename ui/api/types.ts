@@ -1,4 +1,5 @@
 // What the control plane tells, as its OpenAPI document has it: the members that pages show.
+import type { Curation } from '../model/curation.js';
 
 /** Whose token it is, and what that is for. */
 export interface Caller {
@@ -21,7 +22,7 @@ export interface Server {
   readonly team?: string;
   readonly reachable: boolean;
   readonly auth?: Auth | null;
-  readonly curation?: { readonly prefix?: string; readonly tools?: object; readonly prompts?: object } | null;
+  readonly curation?: Curation | null;
   readonly toolCount: number;
   readonly promptCount?: number;
   readonly resourceCount?: number;
@@ -61,7 +62,7 @@ export interface ComposedServer {
   readonly tools: readonly string[];
   readonly prompts?: readonly string[];
   readonly resources?: readonly string[];
-  readonly curation?: object;
+  readonly curation?: Curation;
 }
 
 export interface Composition {

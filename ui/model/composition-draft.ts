@@ -1,6 +1,9 @@
-// A composition while somebody puts it together: what is picked of each server, what clients will see of it, and what is different from
-// what is published.
-import type { ComposedServer, Composition, Server, Tool } from '../api/types.js';
+// A composition while somebody puts it together: what is picked of each server, what is said of it, and what is different from what is
+// published.
+import type { ComposedServer, Composition } from '../api/types.js';
+import { curatedItem, curationWords, withCurated, type Curation } from './curation.js';
+import { isMatched } from './seen-items.js';
+import { itemKinds, type ItemKind, type ServerItem } from './server-items.js';
 
 export interface CompositionDraft {
   readonly name: string;
@@ -8,12 +11,16 @@ export interface CompositionDraft {
   readonly servers: readonly ComposedServer[];
   /** One a line. */
   readonly subjects: string;
+  /** `undefined`: nothing was said of it. Empty: none. */
+  readonly team: string | undefined;
 }
 
-export const BLANK_COMPOSITION: CompositionDraft = { name: '', description: '', servers: [], subjects: '' };
+export const BLANK_COMPOSITION: CompositionDraft = {
+  ...{ name: '', description: '', servers: [], subjects: '', team: undefined },
+};
 
-export function compositionDraftOf({ name, description, servers, subjects }: Composition): CompositionDraft {
-  return { name, description, servers, subjects: subjects.join('\n') };
+export function compositionDraftOf({ name, description, servers, subjects, team }: Composition): CompositionDraft {
+  return { name, description, servers, subjects: subjects.join('\n'), team };
 }
 
 export interface CompositionRequest {
@@ -22,11 +29,14 @@ export interface CompositionRequest {
   readonly servers: readonly ComposedServer[];
   /** Left out: the caller alone. */
   readonly subjects?: readonly string[];
+  readonly team?: string | null;
 }
 
-export function compositionRequest({ name, description, servers, subjects }: CompositionDraft): CompositionRequest {
+export function compositionRequest(draft: CompositionDraft): CompositionRequest {
+  const { name, description, servers, subjects, team } = draft;
   const named = subjectsIn(subjects);
-  return { name: name.trim(), description, servers, ...(named.length > 0 && { subjects: named }) };
+  const said = { name: name.trim(), description, servers, ...(named.length > 0 && { subjects: named }) };
+  return { ...said, ...(team !== undefined && { team: team.trim() === '' ? null : team.trim() }) };
 }
 
 export function subjectsIn(text: string): readonly string[] {
@@ -34,77 +44,63 @@ export function subjectsIn(text: string): readonly string[] {
   return [...new Set(lines.filter((line) => line !== ''))];
 }
 
-export function isPicked({ servers }: CompositionDraft, server: string, tool: string): boolean {
-  return servers.some(({ name, tools }) => name === server && tools.includes(tool));
+/** Names, URIs and patterns. */
+export function pickedOf({ servers }: CompositionDraft, server: string, kind: ItemKind): readonly string[] {
+  return servers.find(({ name }) => name === server)?.[kind] ?? [];
+}
+
+export function curationOf({ servers }: CompositionDraft, server: string): Curation | undefined {
+  return servers.find(({ name }) => name === server)?.curation;
+}
+
+type PickedItem = Pick<ServerItem, 'key' | 'alias'>;
+
+export function isPicked(draft: CompositionDraft, server: string, kind: ItemKind, { key, alias }: PickedItem): boolean {
+  const picked = pickedOf(draft, server, kind);
+  return picked.includes(key) || (alias !== '' && picked.includes(alias));
+}
+
+/** What is said of one that is picked no more goes with it, unless a pattern has it. */
+export function withItem(
+  draft: CompositionDraft,
+  server: string,
+  kind: ItemKind,
+  { key, alias }: PickedItem,
+  isWanted: boolean,
+): CompositionDraft {
+  const others = pickedOf(draft, server, kind).filter((each) => each !== key && (alias === '' || each !== alias));
+  const changed = withPicked(draft, server, kind, isWanted ? [...others, key] : others);
+  if (isWanted || kind === 'resources' || isMatched(others, key)) return changed;
+  return withCuration(changed, server, withCurated(curationOf(changed, server), kind, key, {}));
 }
 
 /** A server of which nothing is picked any more is no part of it; what else is said of one that stays, stays. */
-export function withTools(draft: CompositionDraft, server: string, tools: readonly string[]): CompositionDraft {
+export function withPicked(
+  draft: CompositionDraft,
+  server: string,
+  kind: ItemKind,
+  names: readonly string[],
+): CompositionDraft {
   const known = draft.servers.find(({ name }) => name === server);
-  const changed: ComposedServer = { ...known, name: server, tools };
-  const isEmpty = tools.length === 0 && (known?.prompts ?? []).length === 0 && (known?.resources ?? []).length === 0;
+  const changed: ComposedServer = { tools: [], ...known, name: server, [kind]: names };
+  const isEmpty = itemKinds.every((each) => (changed[each] ?? []).length === 0);
   if (known === undefined) return isEmpty ? draft : { ...draft, servers: [...draft.servers, changed] };
   const servers = draft.servers.flatMap((each) => (each !== known ? [each] : isEmpty ? [] : [changed]));
   return { ...draft, servers };
 }
 
-export function toolsOf({ servers }: CompositionDraft, server: string): readonly string[] {
-  return servers.find(({ name }) => name === server)?.tools ?? [];
-}
-
-export interface SeenTool {
-  /** As clients see it. */
-  readonly name: string;
-  readonly server: string;
-  readonly tool: string;
-  /** What is wrong with it; `''` for nothing. */
-  readonly fault: string;
-  /** Of its place in the listing. */
-  readonly bytes: number;
-}
-
-/** What several widespread clients take. */
-const NAME_CHARS_MAX = 64;
-const NAME = /^[A-Za-z0-9_-]+$/;
-/** As models count, roughly: a token is some four bytes of JSON. */
-const BYTES_PER_TOKEN = 4;
-
-/** @param toolsByServer of the servers whose tools were read. */
-export function seenTools(
-  { servers }: CompositionDraft,
-  known: readonly Server[],
-  toolsByServer: ReadonlyMap<string, readonly Tool[]>,
-): readonly SeenTool[] {
-  const names = new Set<string>();
-  return servers.flatMap(({ name: server, tools }) => {
-    const prefix = known.find(({ name }) => name === server)?.curation?.prefix ?? server;
-    return tools.map((tool) => {
-      const name = prefix === '' ? tool : `${prefix}-${tool}`;
-      const read = toolsByServer.get(server);
-      const item = read?.find((each) => each.name === tool);
-      const isRepeated = names.has(name);
-      names.add(name);
-      const isMissing = read !== undefined && item === undefined && !tool.includes('*');
-      const fault = isRepeated
-        ? 'is there twice'
-        : isMissing
-          ? 'is not there now'
-          : tool.includes('*')
-            ? ''
-            : nameFault(name);
-      return { name, server, tool, fault, bytes: JSON.stringify({ ...item, name }).length };
-    });
+/** Of a server that is part of it. */
+export function withCuration(
+  draft: CompositionDraft,
+  server: string,
+  curation: Curation | undefined,
+): CompositionDraft {
+  const servers = draft.servers.map((each) => {
+    if (each.name !== server) return each;
+    const { curation: _, ...others } = each;
+    return { ...others, ...(curation !== undefined && { curation }) };
   });
-}
-
-function nameFault(name: string): string {
-  if (name.length > NAME_CHARS_MAX) return `has ${name.length} characters: some clients take ${NAME_CHARS_MAX}`;
-  return NAME.test(name) ? '' : 'has characters that some clients refuse';
-}
-
-/** Of the listing that a model is given. */
-export function tokensOf(seen: readonly SeenTool[]): number {
-  return Math.ceil(seen.reduce((sum, { bytes }) => sum + bytes, 0) / BYTES_PER_TOKEN);
+  return { ...draft, servers };
 }
 
 export interface Difference {
@@ -112,24 +108,53 @@ export interface Difference {
   readonly words: string;
 }
 
+const KIND_WORDS = { tools: 'tool', prompts: 'prompt', resources: 'resource' } as const;
+
 /** What publishing changes. */
 export function differencesOf(before: CompositionDraft, after: CompositionDraft): readonly Difference[] {
   const told: Difference[] = [];
   if (before.name !== after.name) told.push({ sign: '~', words: `name: ${before.name} → ${after.name}` });
   if (before.description !== after.description) told.push({ sign: '~', words: 'the description' });
+  if (after.team !== undefined && (before.team ?? '') !== after.team.trim()) {
+    const [was, is] = [before.team ?? '', after.team.trim()];
+    told.push({ sign: '~', words: `team: ${was === '' ? 'none' : was} → ${is === '' ? 'none' : is}` });
+  }
+  const kinds = itemKinds.map((kind) => [KIND_WORDS[kind], (draft: CompositionDraft) => itemsOf(draft, kind)] as const);
   for (const [kind, items] of [
-    ['tool', itemsOf],
-    ['subject', (draft: CompositionDraft) => subjectsIn(draft.subjects)],
-  ] as const) {
+    ...kinds,
+    ['subject', (draft: CompositionDraft) => subjectsIn(draft.subjects)] as const,
+  ]) {
     const [was, is] = [new Set(items(before)), new Set(items(after))];
     for (const item of is) if (!was.has(item)) told.push({ sign: '+', words: `${kind} ${item}` });
     for (const item of was) if (!is.has(item)) told.push({ sign: '-', words: `${kind} ${item}` });
   }
+  for (const server of after.servers) {
+    const known = curationOf(before, server.name);
+    for (const words of curationDifferences(known, server.curation)) {
+      told.push({ sign: '~', words: `${server.name}: ${words}` });
+    }
+  }
   return told;
 }
 
-function itemsOf({ servers }: CompositionDraft): readonly string[] {
-  return servers.flatMap(({ name, tools, prompts = [], resources = [] }) =>
-    [...tools, ...prompts, ...resources].map((item) => `${name}: ${item}`),
-  );
+function itemsOf({ servers }: CompositionDraft, kind: ItemKind): readonly string[] {
+  return servers.flatMap((server) => (server[kind] ?? []).map((item) => `${server.name}: ${item}`));
+}
+
+function curationDifferences(before: Curation | undefined, after: Curation | undefined): readonly string[] {
+  const words: string[] = [];
+  if (before?.prefix !== after?.prefix) {
+    const { prefix } = after ?? {};
+    words.push(
+      prefix === undefined ? 'its names begin as ever' : `its names begin with ${prefix === '' ? 'nothing' : prefix}`,
+    );
+  }
+  for (const kind of ['tools', 'prompts'] as const) {
+    const names = new Set([...Object.keys(before?.[kind] ?? {}), ...Object.keys(after?.[kind] ?? {})]);
+    for (const name of names) {
+      const told = curationWords(curatedItem(before, kind, name), curatedItem(after, kind, name));
+      if (told.length > 0) words.push(`${KIND_WORDS[kind]} ${name} ${told.join(', ')}`);
+    }
+  }
+  return words;
 }

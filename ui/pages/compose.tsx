@@ -1,6 +1,6 @@
 // One composition: picked by search and checkboxes, looked at as clients will see it, and published when the difference is right.
 import type { JSX } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { ApiFault, ask, faultWords, type Answered } from '../api/api.js';
 import { useCaller } from '../api/caller.js';
@@ -12,14 +12,21 @@ import {
   compositionRequest,
   differencesOf,
   type CompositionDraft,
+  type Difference,
 } from '../model/composition-draft.js';
 import { mayChange, mayMake, ownerWords } from '../model/permission.js';
+import { seenOf } from '../model/seen-items.js';
+import { settingsName } from '../model/client-settings.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
 import { Field } from '../parts/field.js';
 import { Fault, Loaded } from '../parts/notices.js';
-import { Differences } from './compose/differences.js';
-import { ToolPicker } from './compose/tool-picker.js';
+import { TeamField } from '../parts/team-field.js';
+import { ClientSettingsList } from './compose/client-settings.js';
+import { DifferenceList } from './compose/differences.js';
+import { ItemPicker } from './compose/item-picker.js';
+import { SeenList } from './compose/seen-list.js';
+import { useLists } from './compose/use-lists.js';
 import { useServers } from './servers.js';
 
 export function ComposePage({ reference }: { readonly reference: string }): JSX.Element {
@@ -42,6 +49,10 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
     [published],
   );
   const [draft, setDraft] = useState<CompositionDraft>(before);
+  const lists = useLists();
+  /** What somebody else has made of it meanwhile. */
+  const [theirs, setTheirs] = useState<readonly Difference[]>([]);
+  const [isForced, setForced] = useState(false);
   const [fault, setFault] = useState('');
   const [isOutdated, setOutdated] = useState(false);
   const [isBusy, setBusy] = useState(false);
@@ -62,11 +73,13 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
   const publish = (): Promise<void> =>
     run(async () => {
       const body = compositionRequest(draft);
+      const force = isForced ? '?force=true' : '';
       const answered = await (published === undefined
-        ? ask<Composition>('/compositions', { method: 'POST', body })
-        : ask<Composition>(path, { method: 'PUT', body, ifMatch: published.etag }));
+        ? ask<Composition>(`/compositions${force}`, { method: 'POST', body })
+        : ask<Composition>(`${path}${force}`, { method: 'PUT', body, ifMatch: published.etag }));
       setPublished(answered);
       setDraft(compositionDraftOf(answered.value));
+      setTheirs([]);
       const left = answered.unpublished;
       announce(left > 0 ? `Changed; ${left} user configs do not have it yet` : 'Published: clients see it now');
       if (published === undefined) navigate(`/compose/${answered.value.id}`, { replace: true });
@@ -79,16 +92,38 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
     });
   const readAgain = (): Promise<void> =>
     run(async () => {
-      setPublished(await ask<Composition>(path));
+      const now = await ask<Composition>(path);
+      setTheirs(differencesOf(before, compositionDraftOf(now.value)));
+      setPublished(now);
       setOutdated(false);
     });
   const differences = differencesOf(before, draft);
+  // What was kept of the page is shown first, and what is there now comes behind it: it counts while nothing was typed.
+  useEffect(() => {
+    if (known === undefined || published === undefined || differences.length > 0) return;
+    if (known.etag === published.etag || known.value.updatedAt < published.value.updatedAt) return;
+    setPublished(known);
+    setDraft(compositionDraftOf(known.value));
+  }, [known?.etag]);
+  const all = servers.value;
+  const seen = useMemo(
+    () => seenOf(draft.servers, all ?? [], lists.known, settingsName(draft.name)),
+    [draft.servers, draft.name, all, lists.known],
+  );
+  // A button that is disabled loses the focus, and whoever goes by keys their place.
+  const isReady = isChangeable && !isBusy && !isOutdated && differences.length > 0;
+  const isSomethingMissing =
+    seen.idle.length > 0 || seen.items.some(({ faults }) => faults.includes('is not there now'));
   return (
     <form
       aria-label="Composition"
       onSubmit={(event) => {
         event.preventDefault();
-        void publish();
+        if (isReady) void publish();
+      }}
+      // Enter in a field is no wish to publish.
+      onKeyDown={(event) => {
+        if (event.key === 'Enter' && event.target instanceof HTMLInputElement) event.preventDefault();
       }}
     >
       <h1>{published === undefined ? 'New composition' : before.name}</h1>
@@ -103,7 +138,12 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         value={draft.description}
         onChange={(description) => setDraft({ ...draft, description })}
       />
-      <Loaded query={servers}>{(all) => <ToolPicker servers={all} draft={draft} onChange={setDraft} />}</Loaded>
+      <div class="composer">
+        <Loaded query={servers}>
+          {(read) => <ItemPicker servers={read} draft={draft} lists={lists} onChange={setDraft} />}
+        </Loaded>
+        <SeenList seen={seen} />
+      </div>
       <Field
         label="Subjects"
         rows={3}
@@ -111,7 +151,31 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         help="Who may use it, one a line, as their tokens say. Nobody named: you alone."
         onChange={(subjects) => setDraft({ ...draft, subjects })}
       />
-      <Differences differences={differences} isNew={published === undefined} />
+      <TeamField
+        caller={caller}
+        value={draft.team}
+        known={published?.value.team}
+        isNew={published === undefined}
+        onChange={(team) => setDraft({ ...draft, team })}
+      />
+      {theirs.length > 0 && (
+        <DifferenceList id="theirs" title="What somebody else has changed meanwhile" differences={theirs} />
+      )}
+      <DifferenceList
+        id="differences"
+        title={published === undefined ? 'What will be published' : 'What is different from what is published'}
+        differences={differences}
+      />
+      {isSomethingMissing && (
+        <label class="choice">
+          <input
+            type="checkbox"
+            checked={isForced}
+            onChange={({ currentTarget }) => setForced(currentTarget.checked)}
+          />
+          Publish it though some of it is not there now
+        </label>
+      )}
       <Fault words={fault} />
       {isOutdated && (
         <button type="button" onClick={() => void readAgain()}>
@@ -120,7 +184,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       )}
       <div class="actions">
         {isChangeable && (
-          <button class="main" disabled={isBusy || isOutdated || differences.length === 0}>
+          <button class="main" aria-disabled={!isReady}>
             {isBusy ? 'Publishing …' : 'Publish'}
           </button>
         )}
@@ -137,6 +201,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
           </>
         )}
       </div>
+      {published !== undefined && <ClientSettingsList id={published.value.id} name={published.value.name} />}
       {isRemoving && (
         <Confirmation
           title={`Delete ${before.name}?`}

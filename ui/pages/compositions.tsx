@@ -6,6 +6,7 @@ import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Composition } from '../api/types.js';
 import { mayMake } from '../model/permission.js';
+import { itemKinds } from '../model/server-items.js';
 import { Loaded } from '../parts/notices.js';
 import { LongSaid } from '../parts/said.js';
 
@@ -43,13 +44,18 @@ export function CompositionsPage(): JSX.Element {
 
 function CompositionRow({ composition }: { readonly composition: Composition }): JSX.Element {
   const { id, name, description, servers, subjects, missingTools } = composition;
-  const count = servers.reduce((sum, { tools }) => sum + tools.length, 0);
+  const counts = itemKinds.map(
+    (kind) => [kind, servers.reduce((sum, each) => sum + (each[kind] ?? []).length, 0)] as const,
+  );
+  const told = counts
+    .filter(([kind, count]) => kind === 'tools' || count > 0)
+    .map(([kind, count]) => `${count} ${kind}`);
   return (
     <li>
       <Link href={`/compose/${id}`}>{name}</Link>
       <LongSaid text={description} max={200} />
       <p class="note">
-        {count} tools of {servers.map((server) => server.name).join(', ')}; for {subjects.length}{' '}
+        {told.join(', ')} of {servers.map((server) => server.name).join(', ')}; for {subjects.length}{' '}
         {subjects.length === 1 ? 'subject' : 'subjects'}
       </p>
       {missingTools.length > 0 && (

@@ -56,13 +56,14 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
       await onDone(value);
     });
   const isNew = known === undefined;
+  const isWaiting = isBusy || isOutdated;
   return (
     <form
       class="card"
       aria-label={isNew ? 'New server' : 'Change the server'}
       onSubmit={(event) => {
         event.preventDefault();
-        void (isNew && preview === undefined ? look() : save());
+        if (!isWaiting) void (isNew && preview === undefined ? look() : save());
       }}
     >
       <Field label="Name" value={draft.name} isRequired onChange={(name) => change({ name })} />
@@ -95,7 +96,7 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
         </button>
       )}
       <div class="actions">
-        <button class="main" disabled={isBusy || isOutdated}>
+        <button class="main" aria-disabled={isWaiting}>
           {isNew ? (preview === undefined ? 'Look at it' : 'Register it') : 'Save'}
         </button>
       </div>

@@ -1,4 +1,4 @@
-// What publishing changes, line by line.
+// What is different between two states of a composition, line by line.
 import type { JSX } from 'preact';
 import type { Difference } from '../../model/composition-draft.js';
 import { Said } from '../../parts/said.js';
@@ -7,14 +7,15 @@ const SHOWN_MAX = 200;
 const SIGN_WORDS = { '+': 'comes', '-': 'goes', '~': 'changes' } as const;
 
 interface DifferencesProps {
+  readonly id: string;
+  readonly title: string;
   readonly differences: readonly Difference[];
-  readonly isNew: boolean;
 }
 
-export function Differences({ differences, isNew }: DifferencesProps): JSX.Element {
+export function DifferenceList({ id, title, differences }: DifferencesProps): JSX.Element {
   return (
-    <section aria-labelledby="differences">
-      <h2 id="differences">{isNew ? 'What will be published' : 'What is different from what is published'}</h2>
+    <section aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
       {differences.length === 0 ? (
         <p class="note">Nothing.</p>
       ) : (

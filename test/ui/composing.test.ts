@@ -1,0 +1,187 @@
+// Composing and registering in a real browser: by keyboard alone, with prompts, resources and patterns, with other names and fixed
+// arguments, at two widths. What comes of it is asked for at the composition's own endpoint.
+import t from 'tap';
+import { axeFindings, startBrowser } from '../support/browser.js';
+import { startControlPlane } from '../support/control-plane.js';
+import { tabTo } from '../support/keyboard.js';
+import { startMcpBackend } from '../support/mcp-backend.js';
+
+const PAGE_MS = 20_000;
+const bookSchema = {
+  type: 'object',
+  properties: { shelf: { type: 'string' }, number: { type: 'integer' } },
+  required: ['shelf'],
+};
+
+t.test('composing and registering', async (t) => {
+  const controlPlane = await startControlPlane(t);
+  const caller = await controlPlane.caller(t, 'alice@example.com');
+  const library = await startMcpBackend({
+    capabilities: { tools: {}, prompts: {}, resources: {} },
+    tools: [
+      { name: 'read_book', description: 'Reads a book.', inputSchema: bookSchema },
+      { name: 'read_page', inputSchema: { type: 'object' } },
+      { name: 'odd.name', inputSchema: { type: 'object' } },
+    ],
+    methods: {
+      'prompts/list': () => ({ prompts: [{ name: 'review', arguments: [{ name: 'tone' }] }] }),
+      'resources/list': () => ({ resources: [{ uri: 'book://1', name: 'First book' }] }),
+      'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: 'book://{n}', name: 'Any book' }] }),
+    },
+  });
+  t.teardown(() => library.close());
+
+  const browser = await startBrowser(t);
+  const context = await browser.newContext({ viewport: { width: 640, height: 900 } });
+  context.setDefaultTimeout(PAGE_MS);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('pageerror', ({ message }) => complaints.push(message));
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  const open = (path: string) => page.goto(`${controlPlane.origin}/ui${path}`);
+
+  async function ask(composition: string, method: string): Promise<Record<string, readonly Record<string, unknown>[]>> {
+    const { id } = (await caller.get(`/compositions/${composition}`)).json() as { readonly id: string };
+    const answer = await caller.post(`/servers/${id}/mcp`, { jsonrpc: '2.0', id: 1, method, params: {} });
+    return (answer.json() as { result: Record<string, readonly Record<string, unknown>[]> }).result;
+  }
+
+  await t.test('a server is registered by keyboard alone', async (t) => {
+    await open('/servers');
+    await tabTo(page, /^Token$/);
+    await page.keyboard.type(caller.token ?? '');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Servers' }).waitFor();
+    await tabTo(page, /^Register a server$/);
+    await page.keyboard.press('Enter');
+    await tabTo(page, /^Name$/);
+    await page.keyboard.type('library');
+    await tabTo(page, /^Address of its MCP endpoint$/);
+    await page.keyboard.type(library.url);
+    await tabTo(page, /^Tags$/);
+    await page.keyboard.type('books, demo');
+    await tabTo(page, /^Look at it$/);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'What would be registered' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'library', level: 1 }).waitFor();
+    t.match((await caller.get('/servers/library')).json(), { tags: ['books', 'demo'], toolCount: 3, promptCount: 1 });
+  });
+
+  await t.test('a composition with another name and a fixed argument, by keyboard alone', async (t) => {
+    await open('/compose');
+    await tabTo(page, /^Compose one$/);
+    await page.keyboard.press('Enter');
+    await tabTo(page, /^Name$/);
+    await page.keyboard.type('desk');
+    await tabTo(page, /^Search servers/);
+    await page.keyboard.type('book');
+    await page.getByRole('checkbox', { name: 'read_book' }).waitFor();
+    await tabTo(page, /^read_book$/);
+    await page.keyboard.press('Space');
+    await tabTo(page, /^How clients see read_book/);
+    await page.keyboard.press('Enter');
+    await tabTo(page, /^Other name of read_book$/);
+    await page.keyboard.type('lookup');
+    await tabTo(page, /^Argument shelf of read_book$/);
+    await page.keyboard.press('ArrowDown');
+    await tabTo(page, /^Value of shelf/);
+    await page.keyboard.type('A7');
+    await page.keyboard.press('Enter');
+    t.equal((await caller.get('/compositions/desk')).status, 404, 'Enter in a field publishes nothing');
+    t.match(await page.locator('.differences').textContent(), /tool read_book is called lookup, fixes shelf = "A7"/);
+    await tabTo(page, /^Publish$/);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'desk', level: 1 }).waitFor();
+    const { tools } = await ask('desk', 'tools/list');
+    t.match(tools, [{ name: 'library-lookup', inputSchema: { properties: { number: { type: 'integer' } } } }]);
+    t.notMatch(JSON.stringify(tools), /shelf/);
+  });
+
+  await t.test('prompts, resources and a pattern are picked, and what clients’ rules say is told', async (t) => {
+    await open('/compose/new');
+    await page.getByLabel('Name', { exact: true }).fill('all');
+    await page.getByText('library', { exact: false }).first().click();
+    await page.getByLabel('Pattern of tools of library').fill('*');
+    await page.getByRole('button', { name: 'Add the pattern' }).click();
+    await page.getByRole('checkbox', { name: 'review' }).check();
+    await page.getByRole('checkbox', { name: 'book://1' }).check();
+    await page.getByRole('checkbox', { name: 'book://{n}' }).check();
+    const seen = page.locator('section', { has: page.getByRole('heading', { name: 'What clients will see' }) });
+    t.match(await seen.textContent(), /3 tools, 1 prompts, 2 resources.*about \d+ tokens.*estimate.*1 to look at/s);
+    t.match(await seen.textContent(), /library-odd\.name\s*This name has \.: Claude Desktop/);
+    await page.getByText('How clients see read_book').click();
+    await page.getByLabel('Argument number of read_book').selectOption('Always this value');
+    await page.getByLabel('Value of number').fill('se7en');
+    await page.getByRole('button', { name: 'Publish' }).click();
+    t.equal((await caller.get('/compositions/all')).status, 404, 'what is no JSON is not published');
+    await page.getByLabel('Value of number').fill('7');
+    await page.getByLabel('Subjects').fill('alice@example.com\nbob@example.com');
+    await page.getByRole('button', { name: 'Publish' }).click();
+    await page.getByRole('heading', { name: 'all', level: 1 }).waitFor();
+    t.match((await caller.get('/compositions/all')).json(), {
+      servers: [
+        {
+          ...{ tools: ['*'], prompts: ['review'], resources: ['book://1', 'book://{n}'] },
+          curation: { tools: { read_book: { fixed_arguments: { number: 7 } } } },
+        },
+      ],
+      subjects: ['alice@example.com', 'bob@example.com'],
+    });
+    const { prompts } = await ask('all', 'prompts/list');
+    const { resources } = await ask('all', 'resources/list');
+    t.match([prompts, resources], [[{ name: 'library-review' }], [{ uri: 'library+book://1' }]]);
+    const { id } = (await caller.get('/compositions/all')).json() as { readonly id: string };
+    await page.getByText('Claude Desktop', { exact: true }).click();
+    const settings = (await page.getByLabel('Settings for Claude Desktop').textContent()) ?? '';
+    t.match(settings, `${controlPlane.origin}/servers/${id}/mcp`);
+    t.match(settings, 'mcp-remote');
+    t.notMatch(await page.content(), caller.token ?? '', 'no token is on the page');
+  });
+
+  await t.test('what was typed survives somebody else’s change, which is told', async (t) => {
+    const { servers } = (await caller.get('/compositions/desk')).json() as { readonly servers: readonly object[] };
+    await open('/compose/desk');
+    await page.getByLabel('Description', { exact: true }).fill('mine');
+    await caller.put('/compositions/desk', { name: 'desk', servers, subjects: ['carol@example.com'] });
+    await page.getByRole('button', { name: 'Publish' }).click();
+    t.match(await page.getByRole('alert').textContent(), /changed since it was read/);
+    await page.getByRole('button', { name: /Read it again/ }).click();
+    const theirs = page.locator('section', { has: page.getByRole('heading', { name: /somebody else/ }) });
+    await theirs.waitFor();
+    t.match(await theirs.textContent(), /comes subject carol@example\.com.*goes subject alice@example\.com/s);
+    t.equal(await page.getByLabel('Description', { exact: true }).inputValue(), 'mine', 'nothing that was typed is lost');
+    t.match((await caller.get('/compositions/desk')).json(), { description: '', subjects: ['carol@example.com'] });
+    await page.getByRole('button', { name: 'Publish' }).click();
+    await page.getByText('Published: clients see it now').waitFor();
+    t.same(
+      complaints.splice(0).filter((words) => !words.includes('412')),
+      [],
+    );
+  });
+
+  await t.test('200 % zoom and a narrow screen scroll down alone, and axe finds nothing', async (t) => {
+    for (const [path, heading] of [
+      ['/compose/all', 'all'],
+      ['/servers/library', 'library'],
+    ] as const) {
+      await open(path);
+      await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+      if (path === '/compose/all') {
+        await page.getByText('How clients see read_book').click();
+        for (const summary of await page.locator('section[aria-labelledby=settings] summary').all())
+          await summary.click();
+      } else await page.getByRole('button', { name: 'Change' }).click();
+      // A window of 1,280 at 200 % is one of 640.
+      for (const width of [640, 360]) {
+        await page.setViewportSize({ width, height: 740 });
+        t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, `${path} at ${width}`);
+      }
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        t.same(await axeFindings(page, colorScheme === 'light' ? 'all' : 'colours'), [], `${path}, ${colorScheme}`);
+      }
+    }
+    t.same(complaints.splice(0), []);
+  });
+});

@@ -1,0 +1,138 @@
+// What clients will see of a composition that is being put together: names as they come of prefixes and curation, what is wrong with
+// them, and how much of it a model reads.
+import type { ComposedServer, Server } from '../api/types.js';
+import { nameFaults } from './client-rules.js';
+import { curatedItem, ruleOf, type CuratedItem } from './curation.js';
+import type { JsonObject } from './schema-form.js';
+import { itemKinds, type ItemKind, type ServerItem, type ServerItems } from './server-items.js';
+
+export interface SeenItem {
+  readonly kind: ItemKind;
+  /** As clients see it. */
+  readonly name: string;
+  readonly server: string;
+  /** As its server has it; a pattern while the server's list is not known. */
+  readonly item: string;
+  readonly faults: readonly string[];
+  /** Of its place in the listing. */
+  readonly bytes: number;
+}
+
+export interface Seen {
+  readonly items: readonly SeenItem[];
+  /** Patterns that match nothing, as far as is known. */
+  readonly idle: readonly { readonly server: string; readonly pattern: string }[];
+}
+
+/** As models count, roughly: a token is some four bytes of JSON. */
+const BYTES_PER_TOKEN = 4;
+const encoder = new TextEncoder();
+
+/**
+ * @param known what the registry has.
+ * @param lists by server's name, of those that were read.
+ * @param compositionName what clients' settings call it.
+ */
+export function seenOf(
+  servers: readonly ComposedServer[],
+  known: readonly Server[],
+  lists: ReadonlyMap<string, ServerItems>,
+  compositionName: string,
+): Seen {
+  const items: SeenItem[] = [];
+  const idle: { server: string; pattern: string }[] = [];
+  const names = new Set<string>();
+  const prefixes = new Set<string>();
+  const records = new Map(known.map((server) => [server.name, server]));
+  for (const server of servers) {
+    const record = records.get(server.name);
+    const list = lists.get(server.name);
+    const prefix = prefixOf(server, record);
+    const isPrefixTaken = prefixes.has(prefix);
+    prefixes.add(prefix);
+    for (const kind of itemKinds) {
+      const { named, unmatched } = resolved(server, kind, list);
+      idle.push(...unmatched.map((pattern) => ({ server: server.name, pattern })));
+      for (const item of named) {
+        const told = list?.[kind].find(({ key, alias }) => key === item || (kind === 'resources' && alias === item));
+        const curated = kind === 'resources' ? {} : mergedItem(server, record, kind, item);
+        if (curated.hidden === true) continue;
+        const bare = curated.name ?? item;
+        const name = kind === 'resources' ? bare : `${prefix}${bare}`;
+        const key = `${kind} ${kind === 'resources' ? `${server.name}+` : ''}${name}`;
+        const faults: string[] = [];
+        if (isPrefixTaken && kind !== 'resources')
+          faults.push('begins as those of another server do, which is refused');
+        else if (names.has(key)) faults.push('is there twice');
+        names.add(key);
+        if (list !== undefined && told === undefined && !item.includes('*')) faults.push('is not there now');
+        if (kind !== 'resources' && !item.includes('*')) faults.push(...nameFaults(name, compositionName));
+        items.push({ kind, name, server: server.name, item, faults, bytes: bytesOf(kind, name, told, curated) });
+      }
+    }
+  }
+  return { items, idle };
+}
+
+/** Of the listing that a model is given: an estimate. */
+export function tokensOf(items: readonly SeenItem[]): number {
+  return Math.ceil(items.reduce((sum, { bytes }) => sum + bytes, 0) / BYTES_PER_TOKEN);
+}
+
+/** What stands before its names. */
+export function prefixOf({ name, curation }: ComposedServer, record: Server | undefined): string {
+  const prefix = curation?.prefix ?? record?.curation?.prefix ?? name;
+  return prefix === '' ? '' : `${prefix}-`;
+}
+
+/** Whether any of the patterns matches it. */
+export function isMatched(names: readonly string[], name: string): boolean {
+  return names.some((pattern) => pattern.includes('*') && patternOf(pattern).test(name));
+}
+
+function patternOf(pattern: string): RegExp {
+  const pieces = pattern.split('*').map((piece) => piece.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  return new RegExp(`^${pieces.join('[^]*')}$`);
+}
+
+function resolved(
+  server: ComposedServer,
+  kind: ItemKind,
+  list: ServerItems | undefined,
+): { readonly named: Iterable<string>; readonly unmatched: readonly string[] } {
+  const said = server[kind] ?? [];
+  if (kind !== 'tools' || list === undefined || !said.some((name) => name.includes('*'))) {
+    return { named: said, unmatched: [] };
+  }
+  const patterns = said.filter((name) => name.includes('*'));
+  const matched = list.tools.map(({ key }) => key).filter((key) => isMatched(patterns, key));
+  const unmatched = patterns.filter((pattern) => !matched.some((key) => isMatched([pattern], key)));
+  return { named: new Set([...said.filter((name) => !name.includes('*')), ...matched]), unmatched };
+}
+
+function mergedItem(
+  server: ComposedServer,
+  record: Server | undefined,
+  kind: 'tools' | 'prompts',
+  item: string,
+): CuratedItem {
+  return { ...curatedItem(record?.curation, kind, item), ...curatedItem(server.curation, kind, item) };
+}
+
+/** Without what is not shown of it. */
+function bytesOf(kind: ItemKind, name: string, item: ServerItem | undefined, curated: CuratedItem): number {
+  const { title, description } = curated;
+  const shown: Record<string, unknown> = {
+    ...item?.told,
+    ...(kind === 'resources' ? {} : { name }),
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+  };
+  const isOpen = (argument: string): boolean => ruleOf(curated, argument) === 'open';
+  const schema = shown['inputSchema'] as JsonObject | undefined;
+  if (kind === 'tools' && typeof schema?.['properties'] === 'object' && schema['properties'] !== null) {
+    const properties = Object.entries(schema['properties'] as JsonObject).filter(([argument]) => isOpen(argument));
+    shown['inputSchema'] = { ...schema, properties: Object.fromEntries(properties) };
+  }
+  return encoder.encode(JSON.stringify(shown)).length;
+}

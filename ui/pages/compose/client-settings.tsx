@@ -1,0 +1,52 @@
+// Settings of clients to copy, for the address at which they reach the gateway. The address is remembered by the browser; a token never is.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { clientSettings, endpointOf } from '../../model/client-settings.js';
+import { announce } from '../../parts/announcements.js';
+import { Field } from '../../parts/field.js';
+import { CodeBlock } from '../../parts/said.js';
+
+const KEY = 'switchyard.gateway';
+
+export function ClientSettingsList({ id, name }: { readonly id: string; readonly name: string }): JSX.Element {
+  const [base, setBase] = useState(localStorage.getItem(KEY) ?? location.origin);
+  const url = endpointOf(base, id);
+  const change = (typed: string): void => {
+    setBase(typed);
+    if (endpointOf(typed, id) !== undefined) localStorage.setItem(KEY, typed);
+  };
+  return (
+    <section aria-labelledby="settings">
+      <h2 id="settings">Settings for clients</h2>
+      <Field
+        label="Address of the gateway"
+        value={base}
+        help="This control plane serves the composition to its subjects. For everyday use put the dataplane’s address with its path here, as https://gateway.example.com/gw-rs"
+        onChange={change}
+      />
+      {url === undefined ? (
+        <p class="note bad">This is no http or https address.</p>
+      ) : (
+        clientSettings(name, url).map(({ client, place, text }) => (
+          <details key={client}>
+            <summary>{client}</summary>
+            <p class="note">{place}</p>
+            <CodeBlock label={`Settings for ${client}`} text={text} />
+            <button type="button" onClick={() => void copy(text)}>
+              Copy the settings for {client}
+            </button>
+          </details>
+        ))
+      )}
+    </section>
+  );
+}
+
+async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    announce('Copied. There is no token in it: whoever uses it has one of their own');
+  } catch {
+    announce('The browser does not let the page copy: take it from above');
+  }
+}

@@ -1,0 +1,43 @@
+// Whose it is to be beside its maker's.
+import type { JSX } from 'preact';
+import { useId } from 'preact/hooks';
+import type { Caller } from '../api/types.js';
+
+interface TeamFieldProps {
+  readonly caller: Caller | undefined;
+  /** `undefined`: nothing was said of it. */
+  readonly value: string | undefined;
+  /** As it is; of a new one `undefined`. */
+  readonly known: string | undefined;
+  readonly isNew: boolean;
+  readonly onChange: (team: string) => void;
+}
+
+export function TeamField({ caller, value, known, isNew, onChange }: TeamFieldProps): JSX.Element {
+  const id = useId();
+  const teams = caller?.teams ?? [];
+  const given = isNew && teams.length === 1 ? teams[0] : known;
+  return (
+    <div class="field">
+      <label for={id}>Team</label>
+      <input
+        id={id}
+        list={`${id}-teams`}
+        value={value ?? given ?? ''}
+        autocomplete="off"
+        spellcheck={false}
+        aria-describedby={`${id}-help`}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+      <datalist id={`${id}-teams`}>
+        {teams.map((team) => (
+          <option key={team} value={team} />
+        ))}
+      </datalist>
+      <p id={`${id}-help`} class="note">
+        Its editors may change this, too. Empty: none
+        {teams.length > 0 && `; you are in ${teams.slice(0, 10).join(', ')}`}
+      </p>
+    </div>
+  );
+}
