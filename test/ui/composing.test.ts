@@ -1,12 +1,18 @@
 // Composing and registering in a real browser: by keyboard alone, with prompts, resources and patterns, with other names and fixed
 // arguments, at two widths. What comes of it is asked for at the composition's own endpoint.
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { axeFindings, startBrowser } from '../support/browser.js';
 import { startControlPlane } from '../support/control-plane.js';
 import { tabTo } from '../support/keyboard.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const PAGE_MS = 20_000;
+/** Nobody is there: the browser is told what to show. */
+const CONNECT_URL = 'http://connect.example';
 const bookSchema = {
   type: 'object',
   properties: { shelf: { type: 'string' }, number: { type: 'integer' } },
@@ -14,7 +20,10 @@ const bookSchema = {
 };
 
 t.test('composing and registering', async (t) => {
-  const controlPlane = await startControlPlane(t);
+  const keyFile = join(createScratchDirectory(t), 'secret-keys');
+  writeFileSync(keyFile, randomBytes(32).toString('base64'), { mode: 0o600 });
+  const options = ['--connect-url', CONNECT_URL, '--secrets-key-file', keyFile];
+  const controlPlane = await startControlPlane(t, { options });
   const caller = await controlPlane.caller(t, 'alice@example.com');
   const library = await startMcpBackend({
     capabilities: { tools: {}, prompts: {}, resources: {} },
@@ -58,14 +67,25 @@ t.test('composing and registering', async (t) => {
     await page.keyboard.type('library');
     await tabTo(page, /^Address of its MCP endpoint$/);
     await page.keyboard.type(library.url);
+    await tabTo(page, /^Transport$|Streamable HTTP/);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowUp');
     await tabTo(page, /^Tags$/);
     await page.keyboard.type('books, demo');
+    await tabTo(page, /^Team$/);
+    await page.keyboard.type('readers');
     await tabTo(page, /^Look at it$/);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'What would be registered' }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'library', level: 1 }).waitFor();
-    t.match((await caller.get('/servers/library')).json(), { tags: ['books', 'demo'], toolCount: 3, promptCount: 1 });
+    const found = { toolCount: 3, promptCount: 1, resourceCount: 1, templateCount: 1 };
+    t.match((await caller.get('/servers/library')).json(), {
+      ...{ tags: ['books', 'demo'], transport: 'STREAMABLEHTTP', team: 'readers' },
+      ...found,
+    });
+    await page.getByText('review').first().waitFor();
+    await page.getByText('book://{n}').first().waitFor();
   });
 
   await t.test('a composition with another name and a fixed argument, by keyboard alone', async (t) => {
@@ -150,7 +170,11 @@ t.test('composing and registering', async (t) => {
     const theirs = page.locator('section', { has: page.getByRole('heading', { name: /somebody else/ }) });
     await theirs.waitFor();
     t.match(await theirs.textContent(), /comes subject carol@example\.com.*goes subject alice@example\.com/s);
-    t.equal(await page.getByLabel('Description', { exact: true }).inputValue(), 'mine', 'nothing that was typed is lost');
+    t.equal(
+      await page.getByLabel('Description', { exact: true }).inputValue(),
+      'mine',
+      'nothing that was typed is lost',
+    );
     t.match((await caller.get('/compositions/desk')).json(), { description: '', subjects: ['carol@example.com'] });
     await page.getByRole('button', { name: 'Publish' }).click();
     await page.getByText('Published: clients see it now').waitFor();
@@ -158,6 +182,45 @@ t.test('composing and registering', async (t) => {
       complaints.splice(0).filter((words) => !words.includes('412')),
       [],
     );
+  });
+
+  await t.test('credentials and transport are set and replaced, and a secret is never there', async (t) => {
+    const { id } = (await caller.get('/servers/library')).json() as { readonly id: string };
+    await open(`/servers/${id}`);
+    await page.getByRole('button', { name: 'Change' }).click();
+    await page.getByLabel('A secret in a header').check();
+    await page.getByLabel('Name of the secret').fill('library-key');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('a secret in authorization').waitFor();
+    t.match((await caller.get('/servers/library')).json(), {
+      auth: { type: 'headers', headers: { authorization: { secret: 'library-key' } } },
+    });
+    await page.getByRole('button', { name: 'Change' }).click();
+    await page.getByLabel('Transport').selectOption('SSE');
+    await page.getByLabel('None').check();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('over the older transport').waitFor();
+    t.match((await caller.get('/servers/library')).json(), { transport: 'SSE', team: 'readers' });
+    const back = { name: 'library', url: library.url, transport: 'STREAMABLEHTTP' };
+    t.match((await caller.put('/servers/library', back)).json(), { status: 'active', toolCount: 3 });
+  });
+
+  await t.test('a server that wants consent is connected at the page of consent, which has no way back', async (t) => {
+    await context.route(`${CONNECT_URL}/**`, (route) =>
+      route.fulfill({ contentType: 'text/html', body: '<title>Consent</title>' }),
+    );
+    const auth = { type: 'oauth2-user' };
+    const { id } = (await caller.post('/servers', { name: 'mine', url: library.url, auth })).json() as { id: string };
+    await open(`/servers/${id}`);
+    const opening = context.waitForEvent('page');
+    await page.getByRole('button', { name: 'Connect it in my name' }).click();
+    const consent = await opening;
+    await consent.waitForURL(`${CONNECT_URL}/connect/mine?*`);
+    t.match(consent.url(), /\?ticket=[^&]+$/);
+    t.equal(await consent.evaluate('window.opener'), null);
+    t.match(page.url(), `/ui/servers/${id}`, 'the console stays where it was');
+    await consent.close();
+    t.same(complaints.splice(0), []);
   });
 
   await t.test('200 % zoom and a narrow screen scroll down alone, and axe finds nothing', async (t) => {

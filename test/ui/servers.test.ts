@@ -1,7 +1,7 @@
 // What the pages of servers make of records: their state, what a search finds, what a form sends, what a refresh has found.
 import t from 'tap';
 import { refreshWords } from '../../ui/model/refresh-words.js';
-import { BLANK_DRAFT, draftOf, requestOf } from '../../ui/model/server-draft.js';
+import { authWords, BLANK_DRAFT, draftOf, requestOf } from '../../ui/model/server-draft.js';
 import { isFound, stateOf } from '../../ui/model/server-state.js';
 import { sinceWords } from '../../ui/model/since-words.js';
 
@@ -34,9 +34,27 @@ t.test('a search wants each word somewhere, and the tag and the state', async (t
 
 t.test('a form becomes a request', async (t) => {
   const draft = { ...BLANK_DRAFT, name: ' files ', url: ' http://x/mcp ', tags: 'a, b,,' };
-  t.same(requestOf(draft), { name: 'files', url: 'http://x/mcp', description: '', tags: ['a', 'b'], auth: null });
+  const said = { name: 'files', url: 'http://x/mcp', transport: 'STREAMABLEHTTP', description: '', tags: ['a', 'b'] };
+  t.same(requestOf(draft), { ...said, auth: null });
+  t.same(requestOf({ ...draft, transport: 'SSE', team: ' ops ' }), {
+    ...said,
+    transport: 'SSE',
+    team: 'ops',
+    auth: null,
+  });
+  t.equal(requestOf({ ...draft, team: '' }).team, null, 'none');
   const secret = { ...draft, credentials: 'headers', headerName: 'x-key', secretName: 'files-key' } as const;
   t.same(requestOf(secret).auth, { type: 'headers', headers: { 'x-key': { secret: 'files-key' } } });
+  const login = { ...draft, clientId: ' gw ', secretName: 'login', scope: 'mcp' };
+  t.same(requestOf({ ...login, credentials: 'client', tokenEndpoint: 'https://x/token' }).auth, {
+    type: 'oauth2-client-credentials',
+    ...{ token_endpoint: 'https://x/token', client_id: 'gw', client_secret: { secret: 'login' }, scope: 'mcp' },
+  });
+  t.same(requestOf({ ...draft, credentials: 'user' }).auth, { type: 'oauth2-user' }, 'the server says the rest');
+  t.same(requestOf({ ...login, credentials: 'user', issuer: 'https://x' }).auth, {
+    type: 'oauth2-user',
+    ...{ issuer: 'https://x', client_id: 'gw', client_secret: { secret: 'login' }, scope: 'mcp' },
+  });
 });
 
 t.test('a change leaves credentials alone unless it says otherwise', async (t) => {
@@ -47,7 +65,10 @@ t.test('a change leaves credentials alone unless it says otherwise', async (t) =
     auth: { type: 'headers', headers: { 'x-key': { secret: 'files-key' } } },
   } as const;
   const request = requestOf(draftOf(known));
-  t.same(request, { name: 'files', url: 'http://x/mcp', description: 'd', tags: ['a', 'b'] });
+  const transport = 'STREAMABLEHTTP';
+  t.same(request, { name: 'files', url: 'http://x/mcp', transport, description: 'd', tags: ['a', 'b'] });
+  t.notMatch(authWords(known.auth), 'files-key');
+  t.equal(authWords(known.auth), 'a secret in x-key');
   t.same(requestOf({ ...draftOf(known), credentials: 'none' }).auth, null);
 });
 

@@ -14,6 +14,7 @@ export interface Server {
   readonly name: string;
   readonly slug: string;
   readonly url: string;
+  readonly transport?: 'STREAMABLEHTTP' | 'SSE';
   readonly description: string;
   readonly tags: readonly string[];
   readonly status: 'active' | 'inactive';
@@ -47,7 +48,25 @@ export type Auth =
       readonly token_endpoint: string;
       readonly client_id: string;
       readonly client_secret: SecretPlace;
+      readonly scope?: string;
+      readonly resource?: string;
+    }
+  | {
+      readonly type: 'oauth2-user';
+      readonly issuer?: string;
+      readonly client_id?: string;
+      readonly client_secret?: SecretPlace;
+      readonly scope?: string;
+      readonly resource?: string;
     };
+
+/** What somebody has granted at a server. */
+export interface Connection {
+  readonly server: string;
+  readonly url: string;
+  readonly issuer: string;
+  readonly connectedAt: string;
+}
 
 /** As its server told it. */
 export interface Tool {

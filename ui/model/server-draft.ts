@@ -4,40 +4,101 @@ import type { Auth, Server } from '../api/types.js';
 export interface ServerDraft {
   readonly name: string;
   readonly url: string;
+  readonly transport: Transport;
   readonly description: string;
   /** Separated by commas. */
   readonly tags: string;
+  /** `undefined`: nothing was said of it. Empty: none. */
+  readonly team: string | undefined;
   /** `keep`: as it is. */
-  readonly credentials: 'keep' | 'none' | 'headers';
+  readonly credentials: 'keep' | 'none' | 'headers' | 'client' | 'user';
   readonly headerName: string;
   readonly secretName: string;
+  readonly tokenEndpoint: string;
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly scope: string;
+  readonly resource: string;
 }
 
+export type Transport = 'STREAMABLEHTTP' | 'SSE';
+
 export const BLANK_DRAFT: ServerDraft = {
-  ...{ name: '', url: '', description: '', tags: '' },
+  ...{ name: '', url: '', transport: 'STREAMABLEHTTP', description: '', tags: '', team: undefined },
   ...{ credentials: 'none', headerName: 'authorization', secretName: '' },
+  ...{ tokenEndpoint: '', issuer: '', clientId: '', scope: '', resource: '' },
 };
 
-export function draftOf({ name, url, description, tags }: Server): ServerDraft {
-  return { ...BLANK_DRAFT, name, url, description, tags: tags.join(', '), credentials: 'keep' };
+export function draftOf({ name, url, transport = 'STREAMABLEHTTP', description, tags }: Server): ServerDraft {
+  return { ...BLANK_DRAFT, name, url, transport, description, tags: tags.join(', '), credentials: 'keep' };
 }
 
 export interface ServerRequest {
   readonly name: string;
   readonly url: string;
+  readonly transport: Transport;
   readonly description: string;
   readonly tags: readonly string[];
+  readonly team?: string | null;
   readonly auth?: Auth | null;
 }
 
 export function requestOf(draft: ServerDraft): ServerRequest {
-  const { name, url, description, credentials, headerName, secretName } = draft;
+  const { name, url, transport, description, team } = draft;
   const tags = draft.tags
     .split(',')
     .map((tag) => tag.trim())
     .filter((tag) => tag !== '');
-  const said = { name: name.trim(), url: url.trim(), description, tags };
-  if (credentials === 'keep') return said;
-  if (credentials === 'none') return { ...said, auth: null };
-  return { ...said, auth: { type: 'headers', headers: { [headerName.trim()]: { secret: secretName.trim() } } } };
+  const auth = authOf(draft);
+  return {
+    ...{ name: name.trim(), url: url.trim(), transport, description, tags },
+    ...(team !== undefined && { team: team.trim() === '' ? null : team.trim() }),
+    ...(auth !== undefined && { auth }),
+  };
+}
+
+/** `null`: none. `undefined`: as it is. */
+function authOf({ credentials, headerName, ...draft }: ServerDraft): Auth | null | undefined {
+  const secret = draft.secretName.trim();
+  const optional = said({ scope: draft.scope, resource: draft.resource });
+  switch (credentials) {
+    case 'keep':
+      return undefined;
+    case 'none':
+      return null;
+    case 'headers':
+      return { type: 'headers', headers: { [headerName.trim()]: { secret } } };
+    case 'client':
+      return {
+        type: 'oauth2-client-credentials',
+        ...{ token_endpoint: draft.tokenEndpoint.trim(), client_id: draft.clientId.trim(), client_secret: { secret } },
+        ...optional,
+      };
+    case 'user':
+      return {
+        type: 'oauth2-user',
+        ...said({ issuer: draft.issuer, client_id: draft.clientId }),
+        ...(secret !== '' && { client_secret: { secret } }),
+        ...optional,
+      };
+  }
+}
+
+/** Those in which something stands. */
+function said<Name extends string>(texts: Readonly<Record<Name, string>>): { readonly [Each in Name]?: string } {
+  const entries = Object.entries<string>(texts).map(([name, text]) => [name, text.trim()] as const);
+  return Object.fromEntries(entries.filter(([, text]) => text !== '')) as { [Each in Name]?: string };
+}
+
+/** What is set, without any secret. */
+export function authWords(auth: Auth | null | undefined): string {
+  if (auth === undefined || auth === null) return 'none';
+  switch (auth.type) {
+    case 'headers':
+      return `a secret in ${Object.keys(auth.headers).join(', ')}`;
+    case 'oauth2-client-credentials':
+      return 'access tokens of an authorization server, for the gateway itself';
+    case 'oauth2-user':
+      return 'each user’s own consent';
+  }
 }

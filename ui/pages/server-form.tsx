@@ -1,12 +1,15 @@
 // What people say of a server: a new one, or a change. Somebody else's change in between is told, and nothing of it is lost.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import { ApiFault, ask, faultWords, type Answered } from '../api/api.js';
 import type { Server, Tool } from '../api/types.js';
-import { BLANK_DRAFT, draftOf, requestOf, type ServerDraft } from '../model/server-draft.js';
+import { useCaller } from '../api/caller.js';
+import { authWords, BLANK_DRAFT, draftOf, requestOf, type ServerDraft } from '../model/server-draft.js';
 import { announce } from '../parts/announcements.js';
 import { Field } from '../parts/field.js';
 import { Fault } from '../parts/notices.js';
+import { TeamField } from '../parts/team-field.js';
+import { CredentialFields } from './server/credential-fields.js';
 import { ServerPreview } from './server-preview.js';
 
 interface ServerFormProps {
@@ -22,6 +25,8 @@ export interface Preview {
 }
 
 export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.Element {
+  const transportId = useId();
+  const caller = useCaller();
   const [draft, setDraft] = useState(known === undefined ? BLANK_DRAFT : draftOf(known.value));
   // The tag of what the form was filled with: what was read since is another's work.
   const [etag, setEtag] = useState(known?.etag);
@@ -74,9 +79,27 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
         isRequired
         onChange={(url) => change({ url })}
       />
+      <div class="field">
+        <label for={transportId}>Transport</label>
+        <select
+          id={transportId}
+          value={draft.transport}
+          onChange={({ currentTarget: { value } }) => change({ transport: value === 'SSE' ? 'SSE' : 'STREAMABLEHTTP' })}
+        >
+          <option value="STREAMABLEHTTP">Streamable HTTP</option>
+          <option value="SSE">SSE, the older one: the address is that of its event stream</option>
+        </select>
+      </div>
       <Field label="Description" value={draft.description} onChange={(description) => change({ description })} />
       <Field label="Tags" value={draft.tags} help="Separated by commas" onChange={(tags) => change({ tags })} />
-      <CredentialFields draft={draft} isKnown={!isNew} change={change} />
+      <TeamField
+        caller={caller}
+        value={draft.team}
+        known={known?.value.team}
+        isNew={isNew}
+        onChange={(team) => change({ team })}
+      />
+      <CredentialFields draft={draft} known={isNew ? undefined : authWords(known.value.auth)} change={change} />
       {preview !== undefined && <ServerPreview preview={preview} />}
       <Fault words={fault} />
       {isOutdated && (
@@ -101,47 +124,5 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
         </button>
       </div>
     </form>
-  );
-}
-
-interface CredentialProps {
-  readonly draft: ServerDraft;
-  readonly isKnown: boolean;
-  readonly change: (members: Partial<ServerDraft>) => void;
-}
-
-function CredentialFields({ draft, isKnown, change }: CredentialProps): JSX.Element {
-  const choices = [
-    ...(isKnown ? ([['keep', 'As they are']] as const) : []),
-    ['none', 'None'],
-    ['headers', 'A secret in a header'],
-  ] as const;
-  return (
-    <fieldset>
-      <legend>Credentials</legend>
-      {choices.map(([value, words]) => (
-        <label key={value} class="choice">
-          <input
-            type="radio"
-            name="credentials"
-            checked={draft.credentials === value}
-            onChange={() => change({ credentials: value })}
-          />
-          {words}
-        </label>
-      ))}
-      {draft.credentials === 'headers' && (
-        <>
-          <Field label="Header" value={draft.headerName} isRequired onChange={(headerName) => change({ headerName })} />
-          <Field
-            label="Name of the secret"
-            value={draft.secretName}
-            isRequired
-            help="As switchyard secrets keeps it: its value never comes here"
-            onChange={(secretName) => change({ secretName })}
-          />
-        </>
-      )}
-    </fieldset>
   );
 }

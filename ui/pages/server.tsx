@@ -8,13 +8,16 @@ import { useQuery } from '../api/query.js';
 import type { Composition, RefreshReport, Server } from '../api/types.js';
 import { mayChange, mayMake, ownerWords } from '../model/permission.js';
 import { refreshWords } from '../model/refresh-words.js';
+import { authWords } from '../model/server-draft.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { CodeBlock, LongSaid, Said } from '../parts/said.js';
 import { Since } from '../parts/since.js';
 import { Status } from '../parts/status.js';
+import { ServerConnection } from './server-connection.js';
 import { ServerForm } from './server-form.js';
+import { ServerLists } from './server-lists.js';
 import { ServerTools } from './server-tools.js';
 
 export function ServerPage({ reference }: { readonly reference: string }): JSX.Element {
@@ -31,7 +34,9 @@ interface DetailsProps {
 function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
   const server = read.value;
   const [isEdited, setEdited] = useState(false);
-  const isMaker = mayMake(useCaller());
+  const caller = useCaller();
+  const isMaker = mayMake(caller);
+  const isChangeable = mayChange(caller, server);
   return (
     <>
       <div class="heading">
@@ -93,12 +98,19 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           <dt>Offers</dt>
           <dd>{offerWords(server)}</dd>
           <dt>Speaks</dt>
-          <dd>{ERA_WORDS[server.era ?? 'unknown']}</dd>
+          <dd>
+            {ERA_WORDS[server.era ?? 'unknown']}
+            {server.transport === 'SSE' && ', over the older transport (SSE)'}
+          </dd>
           <dt>Credentials</dt>
-          <dd>{server.auth ? `set (${server.auth.type}); secrets are named, never shown` : 'none'}</dd>
+          <dd>{authWords(server.auth)}</dd>
+          <dt>Tags</dt>
+          <dd>{server.tags.length === 0 ? 'none' : server.tags.join(', ')}</dd>
         </dl>
       </section>
+      {server.auth?.type === 'oauth2-user' && <ServerConnection server={server} isChangeable={isChangeable} />}
       <ServerTools server={server} />
+      <ServerLists server={server} />
       <section aria-labelledby="itself">
         <h2 id="itself">What it says of itself</h2>
         <CodeBlock label="Server info" text={server.serverInfo ?? 'It was never reached.'} />

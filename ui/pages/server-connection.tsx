@@ -1,0 +1,90 @@
+// A server that wants each user's own consent: the way to the page at which it is given, and what became of it.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { ask, faultWords } from '../api/api.js';
+import { useQuery } from '../api/query.js';
+import type { Connection, Server } from '../api/types.js';
+import { announce } from '../parts/announcements.js';
+import { Fault } from '../parts/notices.js';
+import { Said } from '../parts/said.js';
+import { Since } from '../parts/since.js';
+
+interface ConnectionProps {
+  readonly server: Server;
+  readonly isChangeable: boolean;
+}
+
+export function ServerConnection({ server, isChangeable }: ConnectionProps): JSX.Element {
+  const connections = useQuery('connections', async () => (await ask<Connection[]>('/connect')).value);
+  const [fault, setFault] = useState('');
+  const connection = connections.value?.find(({ url }) => url === server.url);
+  const run = async (action: () => Promise<void>): Promise<void> => {
+    setFault('');
+    await action().catch((error: unknown) => setFault(faultWords(error)));
+  };
+  const connect = (probes: boolean): Promise<void> => {
+    // Later the browser would take it for a window that nobody asked for.
+    const opened = window.open('', '_blank');
+    return run(async () => {
+      try {
+        const body = probes ? { probes } : {};
+        const { url } = (await ask<{ url: string }>(`/servers/${server.id}/connect`, { method: 'POST', body })).value;
+        goTo(opened, url);
+      } catch (error) {
+        opened?.close();
+        throw error;
+      }
+    });
+  };
+  const disconnect = (name: string): Promise<void> =>
+    run(async () => {
+      await ask(`/connect/${encodeURIComponent(name)}`, { method: 'DELETE' });
+      await connections.reload();
+      announce(`What you have granted at ${name} is forgotten`);
+    });
+  return (
+    <section aria-labelledby="connection">
+      <h2 id="connection">Your consent</h2>
+      {connection === undefined ? (
+        <p>
+          It serves each user as that user. You have not connected it: calls of yours are answered with the way to do
+          so.
+        </p>
+      ) : (
+        <p>
+          You connected it <Since time={connection.connectedAt} />, at <Said text={connection.issuer} max={200} />.
+        </p>
+      )}
+      <Fault words={fault === '' ? connections.fault : fault} />
+      <div class="actions">
+        <button type="button" onClick={() => void connect(false)}>
+          {connection === undefined ? 'Connect it in my name' : 'Connect it anew'}
+        </button>
+        {connection !== undefined && (
+          <button type="button" onClick={() => void disconnect(connection.server)}>
+            Disconnect
+          </button>
+        )}
+        {isChangeable && (
+          <button type="button" onClick={() => void connect(true)}>
+            Connect it for the gateway’s probes
+          </button>
+        )}
+        <button type="button" onClick={() => void connections.reload()}>
+          Look whether it is connected
+        </button>
+      </div>
+    </section>
+  );
+}
+
+/** The page of consent knows nothing of this one. @param opened `null` where the browser has allowed none. */
+function goTo(opened: Window | null, url: string): void {
+  if (!/^https?:\/\//.test(url)) throw new Error('The control plane has given no address of a page');
+  if (opened === null) {
+    location.assign(url);
+    return;
+  }
+  opened.opener = null;
+  opened.location.replace(url);
+}

@@ -1,0 +1,73 @@
+// What a server wants to see before it answers. Secrets are named here, and kept by `switchyard secrets`: none is ever typed or shown.
+import type { JSX } from 'preact';
+import type { ServerDraft } from '../../model/server-draft.js';
+import { Field } from '../../parts/field.js';
+
+interface CredentialProps {
+  readonly draft: ServerDraft;
+  /** What is set now; `undefined` of a new server. */
+  readonly known: string | undefined;
+  readonly change: (members: Partial<ServerDraft>) => void;
+}
+
+const SECRET_HELP = 'As switchyard secrets keeps it: its value never comes here';
+
+export function CredentialFields({ draft, known, change }: CredentialProps): JSX.Element {
+  const choices = [
+    ...(known === undefined ? [] : ([['keep', `As they are: ${known}`]] as const)),
+    ['none', 'None'],
+    ['headers', 'A secret in a header'],
+    ['client', 'Access tokens for the gateway itself (OAuth client credentials)'],
+    ['user', 'Each user’s own consent (OAuth)'],
+  ] as const;
+  const field = (
+    name: 'headerName' | 'secretName' | 'tokenEndpoint' | 'issuer' | 'clientId' | 'scope' | 'resource',
+    label: string,
+    more: { readonly isRequired?: boolean; readonly help?: string; readonly type?: 'url' } = {},
+  ): JSX.Element => (
+    <Field key={name} label={label} value={draft[name]} onChange={(typed) => change({ [name]: typed })} {...more} />
+  );
+  return (
+    <fieldset>
+      <legend>Credentials</legend>
+      {choices.map(([value, words]) => (
+        <label key={value} class="choice">
+          <input
+            type="radio"
+            name="credentials"
+            checked={draft.credentials === value}
+            onChange={() => change({ credentials: value })}
+          />
+          {words}
+        </label>
+      ))}
+      {draft.credentials === 'headers' && (
+        <>
+          {field('headerName', 'Header', { isRequired: true })}
+          {field('secretName', 'Name of the secret', { isRequired: true, help: SECRET_HELP })}
+        </>
+      )}
+      {draft.credentials === 'client' && (
+        <>
+          {field('tokenEndpoint', 'Token endpoint', { isRequired: true, type: 'url' })}
+          {field('clientId', 'Client id', { isRequired: true })}
+          {field('secretName', 'Name of the client’s secret', { isRequired: true, help: SECRET_HELP })}
+          {field('scope', 'Scope')}
+          {field('resource', 'Resource')}
+        </>
+      )}
+      {draft.credentials === 'user' && (
+        <>
+          <p class="note">Once it is registered, each user connects it on its page. Empty: as the server says.</p>
+          {field('issuer', 'Authorization server', { type: 'url' })}
+          {field('clientId', 'Client id', {
+            help: 'Needs the authorization server. Empty: the gateway registers itself',
+          })}
+          {field('secretName', 'Name of the client’s secret', { help: SECRET_HELP })}
+          {field('scope', 'Scope')}
+          {field('resource', 'Resource')}
+        </>
+      )}
+    </fieldset>
+  );
+}
