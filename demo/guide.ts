@@ -29,6 +29,10 @@ Switchyard is running. Two demo backends, one endpoint:
   URL    ${url}
   TOKEN  ${token}
 
+Look around first: the console, in a browser. Sign in with the token above as ${subject}:
+
+  ${controlPlaneUrl}/ui
+
 Step by step with curl (paste into a second terminal):
 
   URL='${url}'
@@ -72,7 +76,6 @@ ${indent(JSON.stringify({ servers: { switchyard: settings } }, null, 2))}
 
 The control plane knows both backends, and has composed three of their tools for ${subject}:
 
-  ${controlPlaneUrl}/ui     its console: sign in with the token above
   ${controlPlaneUrl}/docs   its interface, as a page
   ${controlPlaneUrl}/mcp    every tool of every registered server
   ${controlPlaneUrl}/servers/${compositionId}/mcp   the composition, "desk"
