@@ -28,7 +28,7 @@ export function canBeHeldAgainstBefore({ measures }: Scenario): boolean {
 }
 
 function isOfGateway(measure: Measure): measure is LoadMeasure {
-  return measure.kind === 'load' && measure.target === 'gateway';
+  return measure.kind === 'load' && measure.target === 'gateway' && placesBefore[measure.place] !== undefined;
 }
 
 function placeBefore({ place }: LoadMeasure): Pick<LoadMeasure, 'place' | 'target'> {

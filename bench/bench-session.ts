@@ -44,13 +44,22 @@ async function send(
   step: Step,
   sessionId: string | undefined,
 ): Promise<string | undefined> {
+  const { response, body } = await sendStep(origin, plan, step, sessionId);
+  if (!response.ok) throw new Error(`${step.method} ${step.path} was answered ${response.status}: ${body}`);
+  return response.headers.get(SESSION_HEADER) ?? undefined;
+}
+
+export async function sendStep(
+  origin: string,
+  plan: ConnectionPlan,
+  step: Step,
+  sessionId: string | undefined,
+): Promise<{ readonly response: Response; readonly body: string }> {
   const response = await fetch(origin + step.path, {
     method: step.method,
     headers: headersOf(plan, step, sessionId),
     ...(step.body === undefined ? {} : { body: step.body }),
     signal: AbortSignal.timeout(ANSWER_SECONDS_MAX * 1_000),
   });
-  const body = await response.text();
-  if (!response.ok) throw new Error(`${step.method} ${step.path} was answered ${response.status}: ${body}`);
-  return response.headers.get(SESSION_HEADER) ?? undefined;
+  return { response, body: await response.text() };
 }

@@ -3,14 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { faultCount } from './fault-counter.js';
 import type { Gateways } from './gateway.js';
 import { measureIdleSessions, measureListeningSessions } from './idle-sessions.js';
-import type { ConnectionPlan, LoadPlan, Measurement, RunTimes } from './load-plan.js';
+import type { ConnectionPlan, LoadPlan, Measurement, ReadsPlan, RunTimes } from './load-plan.js';
 import type { MeasuringProcess } from './measuring-process.js';
 import type { BenchOptions } from './options.js';
 import type { Point } from './points.js';
 import { processTree } from './process-usage.js';
 import { Progress } from './progress.js';
+import type { BenchRedis } from './redis.js';
 import type { Run } from './results.js';
-import type { IdleMeasure, LoadMeasure, Measure } from './scenario.js';
+import type { FirstCallMeasure, IdleMeasure, LoadMeasure, Measure } from './scenario.js';
 import { longListScript } from './scenarios.js';
 import { isPeerName, type PlaceName, type Target } from './targets.js';
 import type { User } from './users.js';
@@ -26,6 +27,9 @@ const LISTS_LEAD_MS = 500;
 /** Sessions that listen are watched for so many times as long as a load: twice the time between two comments on a stream. */
 const QUIET_TIMES = 10;
 
+/** Sessions that are each called once, for each millisecond that a load would take. */
+const FIRST_CALLS_PER_MS = 2;
+
 export interface BenchParts {
   readonly targets: ReadonlyMap<PlaceName, Target>;
   readonly backendPids: readonly number[];
@@ -34,6 +38,8 @@ export interface BenchParts {
   readonly load: MeasuringProcess<LoadPlan>;
   readonly longLists: MeasuringProcess<LoadPlan>;
   readonly listScript: MeasuringProcess<RunTimes>;
+  /** Where a scenario shares a Redis. */
+  readonly redisReads: { readonly redis: BenchRedis; readonly process: MeasuringProcess<ReadsPlan> } | undefined;
   readonly gateways: Gateways;
 }
 
@@ -88,6 +94,10 @@ export class Bench {
     switch (measure.kind) {
       case 'script':
         return { ...facts, requestsPerUnit: 1, measurement: await this.#parts.listScript.run(timesOf(times)) };
+      case 'reads':
+        return { ...facts, requestsPerUnit: 1, measurement: await this.#measureReads(connections, times) };
+      case 'first-call':
+        return { ...facts, requestsPerUnit: 1, measurement: await this.#measureFirstCalls(point, measure, times) };
       case 'idle':
         return { ...facts, requestsPerUnit: 1, measurement: await this.#measureIdle(point, measure, times) };
       case 'load': {
@@ -160,6 +170,33 @@ export class Bench {
     } finally {
       await gateway.stop();
     }
+  }
+
+  /** The time of both gateways counts: who has a session hears that another one has it, too. */
+  async #measureFirstCalls(
+    { scenario, connections }: Point,
+    { opensAt, place }: FirstCallMeasure,
+    times: RunTimes,
+  ): Promise<Measurement> {
+    const [opener, target] = [this.#target(opensAt), this.#target(place)];
+    const [opening, watched] = [this.#watchedPlan(opener), this.#watchedPlan(target)];
+    const sessions = Math.ceil(times.measureMs * FIRST_CALLS_PER_MS);
+    return this.#parts.load.run({
+      ...watched,
+      targetPids: [...new Set([...opening.targetPids, ...watched.targetPids])],
+      connections: this.#parts.users.map((user, n) => connectionPlan(user, scenario.createScript(target.hop, n))),
+      placement: undefined,
+      requestsPerSecond: undefined,
+      firstCalls: { opensAt: opener.origin, sessions, atOnce: connections },
+      ...timesOf(times),
+    });
+  }
+
+  #measureReads(atOnce: number, times: RunTimes): Promise<Measurement> {
+    const { redisReads } = this.#parts;
+    if (redisReads === undefined) throw new Error('no Redis was started');
+    const { redis, process } = redisReads;
+    return process.run({ redisPort: redis.port, atOnce, ...timesOf(times) });
   }
 
   #target(place: PlaceName): Target {

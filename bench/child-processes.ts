@@ -49,7 +49,8 @@ export class ChildProcesses {
     this.failure = new Promise((_, reject) => (this.#fail = reject));
     // Who races against it later gets it; until then it is no unhandled rejection.
     this.failure.catch(() => {});
-    process.once('exit', () => this.#killAll());
+    // Before others who hear it: what one of them throws keeps the next from hearing it.
+    process.prependOnceListener('exit', () => this.#killAll());
   }
 
   /** Throws when there is no such command. */
@@ -68,8 +69,14 @@ export class ChildProcesses {
       serialization: 'advanced',
     });
     closeSync(log);
-    await new Promise<void>((resolve, reject) => child.once('spawn', resolve).once('error', reject));
+    // At once: a bench may be ended before the child has told that it runs.
     this.#children.add(child);
+    try {
+      await new Promise<void>((resolve, reject) => child.once('spawn', resolve).once('error', reject));
+    } catch (error) {
+      this.#children.delete(child);
+      throw error;
+    }
     child.once('exit', (code, signal) => {
       this.#children.delete(child);
       if (this.#stopping.delete(child)) return;

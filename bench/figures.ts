@@ -2,7 +2,7 @@
 import { MeasuredPoint } from './points.js';
 import { cpuUsPerUnit, type Run } from './results.js';
 import type { FigureKind } from './scenario.js';
-import { ratios, spread, type Spread } from './statistics.js';
+import { ratios, spread, sums, type Spread } from './statistics.js';
 import type { TargetName } from './targets.js';
 
 export interface PointFigure {
@@ -25,12 +25,13 @@ export const figureOf: Readonly<Record<FigureKind, (run: Run) => number>> = {
 /** Points without a run of the gateway have none. */
 export function figuresOf(runs: readonly Run[]): PointFigure[] {
   return MeasuredPoint.group(runs).flatMap((point) => {
-    const { figure, yardstick } = point.scenario;
+    const { figure, yardstick, yardstickWith } = point.scenario;
     const values = (target: TargetName) =>
       point.of(target).map((run) => ({ round: run.round, value: figureOf[figure](run) }));
     const gateway = values('gateway');
     if (gateway.length === 0) return [];
-    const yardsticks = yardstick === undefined ? [] : values(yardstick);
+    const bare = yardstick === undefined ? [] : values(yardstick);
+    const yardsticks = yardstickWith === undefined ? bare : sums(bare, values(yardstickWith));
     return [
       {
         point,

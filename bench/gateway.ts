@@ -2,12 +2,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { StoreOptions } from '../src/config/dataplane-options.js';
 import { createLogger } from '../src/shared/logger.js';
 import { openStore } from '../src/store/open-store.js';
 import { backendUrl, type Backends } from './backends.js';
 import type { ChildProcesses } from './child-processes.js';
 import { freePort, waitUntilAnswering } from './loopback.js';
-import type { Target } from './targets.js';
+import type { BenchRedis } from './redis.js';
+import type { PlaceName, Target } from './targets.js';
 import type { Users } from './users.js';
 import { virtualHostNames, virtualHosts, type VirtualHostName } from './virtual-hosts.js';
 
@@ -17,6 +19,12 @@ export interface GatewaySetup {
   /** Of its process, and of its log. */
   readonly name: string;
   readonly workers: 1 | 2;
+  /** What it stands for; `gateway` or `two-workers` when it is not given. */
+  readonly place?: PlaceName;
+  /** `--session-directory`; the default when it is not given. */
+  readonly directory?: 'none' | 'store';
+  /** That it finds user configs in; the embedded store when it is not given. */
+  readonly redis?: BenchRedis | undefined;
   /** Another build's main.js; our own when it is not given. */
   readonly program?: string;
   /** For Node itself; the workers inherit it. */
@@ -33,9 +41,11 @@ export class Gateways {
   readonly #children: ChildProcesses;
   readonly #storePath: string;
   readonly #keyPath: string;
+  readonly #configs: readonly UserConfig[];
 
-  private constructor(children: ChildProcesses, directory: string) {
+  private constructor(children: ChildProcesses, directory: string, configs: readonly UserConfig[]) {
     this.#children = children;
+    this.#configs = configs;
     this.#storePath = join(directory, 'store');
     this.#keyPath = join(directory, 'public-key.pem');
   }
@@ -46,13 +56,20 @@ export class Gateways {
     backends: Backends,
     users: Users,
   ): Promise<Gateways> {
-    const gateways = new Gateways(children, directory);
+    const gateways = new Gateways(children, directory, userConfigs(backends, users));
     writeFileSync(gateways.#keyPath, users.publicKey);
-    await writeUserConfigs(gateways.#storePath, backends, users);
+    await writeUserConfigs({ kind: 'embedded', path: gateways.#storePath }, gateways.#configs);
     return gateways;
   }
 
-  async start({ name, workers, program = ownProgram, nodeWords = [] }: GatewaySetup): Promise<StartedGateway> {
+  /** The same user configs for gateways that share this Redis. */
+  async shareIn({ storeOptions }: BenchRedis): Promise<void> {
+    await writeUserConfigs(storeOptions, this.#configs);
+  }
+
+  async start(setup: GatewaySetup): Promise<StartedGateway> {
+    const { name, workers, program = ownProgram, nodeWords = [], directory, redis } = setup;
+    const { place = workers === 1 ? 'gateway' : 'two-workers' } = setup;
     const address = `127.0.0.1:${await freePort()}`;
     const child = await this.#children.start({
       name,
@@ -60,7 +77,9 @@ export class Gateways {
       command: process.execPath,
       words: [
         ...[...nodeWords, program, 'dataplane', '--address', address, '--number-of-cpus', String(workers)],
-        ...['--store-path', this.#storePath, '--token-verification-public-key', this.#keyPath],
+        ...(redis?.gatewayWords ?? ['--store-path', this.#storePath]),
+        ...(directory === undefined ? [] : ['--session-directory', directory]),
+        ...['--token-verification-public-key', this.#keyPath],
         ...['--upstream-connection-mode', 'plain-text-or-tls', '--log-level', 'warn'],
       ],
       // Not on the command line, where an earlier build would refuse it.
@@ -68,7 +87,7 @@ export class Gateways {
     });
     await waitUntilAnswering(name, `http://${address}/gw-rs/health`);
     return {
-      name: workers === 1 ? 'gateway' : 'two-workers',
+      name: place,
       origin: `http://${address}`,
       hop: {
         kind: 'gateway',
@@ -83,12 +102,21 @@ export class Gateways {
   }
 }
 
-async function writeUserConfigs(storePath: string, backends: Backends, users: Users): Promise<void> {
+interface UserConfig {
+  readonly subject: string;
+  readonly config: Buffer;
+}
+
+function userConfigs(backends: Backends, users: Users): UserConfig[] {
   const hosts = virtualHostNames.map((name) => [virtualHosts[name].id, virtualHostConfig(backends, name)] as const);
   const config = Buffer.from(JSON.stringify({ virtual_hosts: Object.fromEntries(hosts) }));
-  const store = await openStore({ kind: 'embedded', path: storePath }, createLogger('warn', { role: 'bench' }));
+  return users.list.map(({ subject }) => ({ subject, config }));
+}
+
+async function writeUserConfigs(options: StoreOptions, configs: readonly UserConfig[]): Promise<void> {
+  const store = await openStore(options, createLogger('warn', { role: 'bench' }));
   try {
-    await Promise.all(users.list.map(({ subject }) => store.write(subject, config)));
+    await Promise.all(configs.map(({ subject, config }) => store.write(subject, config)));
   } finally {
     await store.close();
   }

@@ -56,6 +56,23 @@ export interface LoadPlan extends RunTimes {
   /** Processes whose CPU time is taken as the measured window opens and closes. */
   readonly targetPids: readonly number[];
   readonly backendPids: readonly number[];
+  /** Instead of a loop: the loop's one step is done once in each of so many sessions. */
+  readonly firstCalls?: FirstCalls | undefined;
+}
+
+export interface FirstCalls {
+  /** Scheme, host and port of the gateway that the sessions are opened at. */
+  readonly opensAt: string;
+  readonly sessions: number;
+  /** Calls under way. */
+  readonly atOnce: number;
+}
+
+/** What is read from a Redis, over and over. */
+export interface ReadsPlan extends RunTimes {
+  readonly redisPort: number;
+  /** Under way. */
+  readonly atOnce: number;
 }
 
 /**

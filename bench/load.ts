@@ -3,10 +3,12 @@ import { closeSession, openSession } from './bench-session.js';
 import { runClosedLoop, type LoopedConnection } from './closed-loop.js';
 import type { ConnectionPlan, LoadPlan, LoadReply, Measurement } from './load-plan.js';
 import { runDialogues } from './dialogue-loop.js';
+import { runFirstCalls } from './first-calls.js';
 import { runOpenLoop } from './open-loop.js';
 import { PlacedSessions } from './placed-sessions.js';
 
 async function run(plan: LoadPlan): Promise<Measurement> {
+  if (plan.firstCalls !== undefined) return runFirstCalls(plan, plan.firstCalls);
   const connections = await Promise.all(plan.connections.map((connection) => open(plan, connection)));
   const measurement = await runLoop(plan, connections);
   await Promise.all(

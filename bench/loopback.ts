@@ -1,5 +1,5 @@
 // Ports of the loopback interface: finding a free one, and waiting until somebody serves it.
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const START_MS_MAX = 20_000;
@@ -25,6 +25,23 @@ export async function waitUntilAnswering(name: string, url: string): Promise<voi
     } catch (error) {
       if (performance.now() > deadlineMs) throw new Error(`${name} does not answer at ${url}`, { cause: error });
       await sleep(RETRY_MS);
+    }
+  }
+}
+
+/** Resolves when a connection is accepted. */
+export async function waitUntilListening(name: string, port: number): Promise<void> {
+  const deadlineMs = performance.now() + START_MS_MAX;
+  for (;;) {
+    const socket = connect(port, '127.0.0.1');
+    try {
+      await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+      return;
+    } catch (error) {
+      if (performance.now() > deadlineMs) throw new Error(`${name} does not listen on port ${port}`, { cause: error });
+      await sleep(RETRY_MS);
+    } finally {
+      socket.destroy();
     }
   }
 }

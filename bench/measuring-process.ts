@@ -3,7 +3,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { ChildProcesses, Core } from './child-processes.js';
-import type { LoadPlan, LoadReply, Measurement, RunTimes } from './load-plan.js';
+import type { LoadPlan, LoadReply, Measurement, ReadsPlan, RunTimes } from './load-plan.js';
 
 /** Beyond a plan's own time, for opening and closing its sessions. */
 const SPARE_MS = 60_000;
@@ -23,6 +23,11 @@ export class MeasuringProcess<Plan extends RunTimes> {
   /** The yardstick for lists; runs where the gateway runs. */
   static startListScript(children: ChildProcesses): Promise<MeasuringProcess<RunTimes>> {
     return MeasuringProcess.#start(children, 'list-script', 'list-script.js', 'target');
+  }
+
+  /** What a read of a record costs by itself; runs where the gateways run. */
+  static startReads(children: ChildProcesses): Promise<MeasuringProcess<ReadsPlan>> {
+    return MeasuringProcess.#start(children, 'redis-reads', 'redis-reads.js', 'target');
   }
 
   static async #start<Plan extends RunTimes>(

@@ -8,6 +8,8 @@ export async function runProgram<Options>(
   parse: (words: readonly string[]) => Options,
   run: (options: Options) => Promise<number>,
 ): Promise<never> {
+  // What it started has process groups of its own, and would outlive the terminal, too.
+  process.once('SIGHUP', () => process.exit(129));
   process.once('SIGINT', () => process.exit(130));
   process.once('SIGTERM', () => process.exit(143));
   let options: Options;

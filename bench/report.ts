@@ -43,7 +43,7 @@ export function figureTable({ runs }: Pick<BenchResults, 'runs'>): string {
       ...pointColumns(({ point }: PointFigure) => point),
       { title: 'Figure', align: 'left', cell: figureTitle },
       { title: 'Gateway', align: 'right', cell: (figure) => values(figure, figure.gateway) },
-      { title: 'Yardstick', align: 'left', cell: ({ point }) => point.scenario.yardstick ?? 'none' },
+      { title: 'Yardstick', align: 'left', cell: ({ point }) => yardstickTitle(point) },
       { title: 'Its figure', align: 'right', cell: (figure) => values(figure, figure.yardstick) },
       { title: 'Ratio', align: 'right', cell: ({ ratio }) => spreadText(ratio, 2) },
       { title: 'Goal', align: 'right', cell: goalText },
@@ -55,6 +55,10 @@ export function figureTable({ runs }: Pick<BenchResults, 'runs'>): string {
 function figureTitle({ point: { scenario } }: PointFigure): string {
   const { title, unit } = figureTexts[scenario.figure];
   return `${title} per ${scenario.unit}, ${unit}`.replace(/^(p\d+) per \w+/, '$1');
+}
+
+function yardstickTitle({ scenario: { yardstick, yardstickWith } }: Point): string {
+  return yardstickWith === undefined ? (yardstick ?? 'none') : `${yardstick} + ${yardstickWith}`;
 }
 
 /** A figure that misses its goal says so where it is published. */

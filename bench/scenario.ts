@@ -24,6 +24,9 @@ export const scenarioNames = [
   'bridge-to-legacy',
   'bridge-to-modern',
   'listen',
+  'session-process',
+  'session-store',
+  'adopt',
 ] as const;
 
 export type ScenarioName = (typeof scenarioNames)[number];
@@ -41,6 +44,8 @@ export interface Scenario {
   readonly figure: FigureKind;
   /** `undefined`: the figure stands for itself. */
   readonly yardstick: TargetName | undefined;
+  /** What the yardstick is given besides: their figures are added, round by round. */
+  readonly yardstickWith?: TargetName;
   /** What the ratio should be at most; without a yardstick, the figure itself in bytes. */
   readonly goal: number;
   readonly measures: readonly Measure[];
@@ -56,7 +61,18 @@ export type Measure =
   | LoadMeasure
   /** The bare script instead of a load on a target. */
   | { readonly kind: 'script'; readonly target: 'script' }
+  /** Bare reads of records from the Redis of the gateways that share one. */
+  | { readonly kind: 'reads'; readonly target: 'a read' }
+  | FirstCallMeasure
   | IdleMeasure;
+
+/** Sessions are opened at one gateway, and the first call of each goes to another, or to the same; nothing but these calls is measured. */
+export interface FirstCallMeasure {
+  readonly kind: 'first-call';
+  readonly target: TargetName;
+  readonly opensAt: PlaceName;
+  readonly place: PlaceName;
+}
 
 /** Sessions that are opened and left alone, in a gateway of their own. */
 export interface IdleMeasure {

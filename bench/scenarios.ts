@@ -13,6 +13,11 @@ const MIXED_CALLS_PER_SECOND = 1_000;
 /** A call with a question in it is two requests and three messages each way. */
 const ELICIT_GOAL = 2.5;
 const KIB = 1_024;
+/** What it costs a session that it is written down: in files of the machine, or in Redis, whose own time is not the gateway's. */
+const PROCESS_DIRECTORY_GOAL = 1.05;
+const STORE_DIRECTORY_GOAL = 1.15;
+/** Of a first call where the session was opened, and of the one read that a machine which does not know it cannot do without. */
+const ADOPT_GOAL = 1.3;
 
 const gateway = load('gateway');
 const nginx = load('nginx');
@@ -35,6 +40,16 @@ const listening = {
   figure: 'resident',
   yardstick: undefined,
   measures: [{ kind: 'idle', target: 'gateway', isListening: true }],
+} as const satisfies Partial<Scenario>;
+
+/** The same sessions on gateways that differ in `--session-directory` alone. */
+const written = {
+  ...call,
+  unit: 'session',
+  yardstick: 'no directory',
+  connectionCounts: [SESSION_USERS],
+  quickConnectionCounts: [SESSION_USERS],
+  createScript: sessionScript,
 } as const satisfies Partial<Scenario>;
 
 /** What a caller of one revision pays whose backends are of the other. */
@@ -204,6 +219,35 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
     connectionCounts: [10_000],
     quickConnectionCounts: [1_000],
     createScript: listenScript,
+  },
+  'session-process': {
+    ...written,
+    name: 'session-process',
+    goal: PROCESS_DIRECTORY_GOAL,
+    measures: [gateway, { ...gateway, place: 'gateway-without-directory', target: 'no directory' }],
+  },
+  'session-store': {
+    ...written,
+    name: 'session-store',
+    goal: STORE_DIRECTORY_GOAL,
+    measures: [
+      { ...gateway, place: 'redis-gateway' },
+      { ...gateway, place: 'redis-gateway-without-directory', target: 'no directory' },
+    ],
+  },
+  adopt: {
+    ...call,
+    name: 'adopt',
+    yardstick: 'at home',
+    yardstickWith: 'a read',
+    goal: ADOPT_GOAL,
+    measures: [
+      { kind: 'first-call', target: 'gateway', opensAt: 'redis-gateway-beside', place: 'redis-gateway' },
+      { kind: 'first-call', target: 'at home', opensAt: 'redis-gateway', place: 'redis-gateway' },
+      { kind: 'reads', target: 'a read' },
+    ],
+    connectionCounts: [1, 16],
+    quickConnectionCounts: [16],
   },
 };
 

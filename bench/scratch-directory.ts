@@ -3,9 +3,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+const TRIES_MAX = 10;
+const RETRY_MS = 20;
+
 /** Gone when the process exits. */
 export function scratchDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'switchyard-bench-'));
-  process.once('exit', () => rmSync(path, { recursive: true, force: true }));
+  process.once('exit', () => {
+    try {
+      rmSync(path, { recursive: true, force: true, maxRetries: TRIES_MAX, retryDelay: RETRY_MS });
+    } catch {
+      // Who was killed in this moment may still write into it.
+    }
+  });
   return path;
 }

@@ -8,7 +8,9 @@ import { MeasuringProcess } from './measuring-process.js';
 import { startNginx } from './nginx.js';
 import { peerTarget, type Peer } from './peer.js';
 import type { Point } from './points.js';
+import type { Measure } from './scenario.js';
 import { isPeerName, type PeerName, type PlaceName, type Target } from './targets.js';
+import { BenchRedis } from './redis.js';
 import { createUsers } from './users.js';
 
 /** Idle sessions belong to this many at least. */
@@ -32,11 +34,18 @@ export async function startStand(setup: StandSetup): Promise<BenchParts> {
   const connectionsMax = Math.max(...points.filter(isConnected).map(({ connections }) => connections), 0);
   const users = await createUsers(Math.max(USERS_MIN, connectionsMax) + 1);
   const gateways = await Gateways.prepare(children, scratchDirectory, backends, users);
+  const redis = usesRedis(points) ? await BenchRedis.start(children) : undefined;
+  if (redis !== undefined) await gateways.shareIn(redis);
   const starts: Readonly<Record<Exclude<PlaceName, PeerName>, () => Promise<Target> | Target>> = {
     gateway: () => gateways.start({ name: 'gateway', workers: 1, nodeWords }),
     'two-workers': () => gateways.start({ name: 'gateway-of-two', workers: 2, nodeWords }),
     before: () => gateways.start({ name: 'gateway-before', workers: 1, ...before(programBefore) }),
     'two-workers-before': () => gateways.start({ name: 'gateway-of-two-before', workers: 2, ...before(programBefore) }),
+    'gateway-without-directory': () => gateways.start({ ...ofOne('gateway-without-directory'), directory: 'none' }),
+    'redis-gateway': () => gateways.start({ ...ofOne('redis-gateway'), redis, directory: 'store' }),
+    'redis-gateway-beside': () => gateways.start({ ...ofOne('redis-gateway-beside'), redis, directory: 'store' }),
+    'redis-gateway-without-directory': () =>
+      gateways.start({ ...ofOne('redis-gateway-without-directory'), redis, directory: 'none' }),
     nginx: () => startNginx(children, scratchDirectory, backends),
     direct: () => directTarget(backends),
   };
@@ -50,6 +59,7 @@ export async function startStand(setup: StandSetup): Promise<BenchParts> {
     load: await MeasuringProcess.startLoad(children, 'load'),
     longLists: await MeasuringProcess.startLoad(children, 'long-lists'),
     listScript: await MeasuringProcess.startListScript(children),
+    redisReads: redis && { redis, process: await MeasuringProcess.startReads(children) },
     gateways,
   };
 }
@@ -60,12 +70,21 @@ function before(program: string | undefined): Pick<GatewaySetup, 'program'> {
   return { program };
 }
 
+function ofOne(place: PlaceName): Pick<GatewaySetup, 'name' | 'place' | 'workers'> {
+  return { name: place, place, workers: 1 };
+}
+
 function placesOf(points: readonly Point[]): Set<PlaceName> {
-  return new Set(
-    points.flatMap(({ scenario }) =>
-      scenario.measures.flatMap((measure) => (measure.kind === 'load' ? [measure.place] : [])),
-    ),
-  );
+  return new Set(points.flatMap(({ scenario }) => scenario.measures.flatMap(placesIn)));
+}
+
+function placesIn(measure: Measure): readonly PlaceName[] {
+  if (measure.kind === 'first-call') return [measure.opensAt, measure.place];
+  return measure.kind === 'load' ? [measure.place] : [];
+}
+
+function usesRedis(points: readonly Point[]): boolean {
+  return [...placesOf(points)].some((place) => place.startsWith('redis-'));
 }
 
 function isConnected({ scenario }: Point): boolean {

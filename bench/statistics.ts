@@ -36,3 +36,12 @@ export function ratios(figures: readonly RoundFigure[], yardstick: readonly Roun
     return unit === undefined || unit === 0 ? [] : [value / unit];
   });
 }
+
+/** Each round's two figures together. Rounds that only one of the two has are left out. */
+export function sums(figures: readonly RoundFigure[], more: readonly RoundFigure[]): RoundFigure[] {
+  const moreByRound = new Map(more.map(({ round, value }) => [round, value]));
+  return figures.flatMap(({ round, value }) => {
+    const added = moreByRound.get(round);
+    return added === undefined ? [] : [{ round, value: value + added }];
+  });
+}

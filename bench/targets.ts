@@ -14,6 +14,8 @@ export const targetNames = [
   'anywhere',
   'before',
   'unbridged',
+  'no directory',
+  'a read',
 ] as const;
 
 /** Another gateway, by the name that it was given. */
@@ -22,7 +24,18 @@ export type PeerName = `peer ${string}`;
 export type TargetName = (typeof targetNames)[number] | PeerName;
 
 /** What a load is put on. A scenario may put several loads on one. */
-export const placeNames = ['gateway', 'two-workers', 'before', 'two-workers-before', 'nginx', 'direct'] as const;
+export const placeNames = [
+  'gateway',
+  'two-workers',
+  'before',
+  'two-workers-before',
+  'nginx',
+  'direct',
+  'gateway-without-directory',
+  'redis-gateway',
+  'redis-gateway-without-directory',
+  'redis-gateway-beside',
+] as const;
 
 export type PlaceName = (typeof placeNames)[number] | PeerName;
 

@@ -66,6 +66,17 @@ t.test('a session costs what all of its requests cost', async (t) => {
   t.same(row?.slice(3, 7), ['832.0 / 832.0 / 832.0', 'nginx', '416.0 / 416.0 / 416.0', '2.00 / 2.00 / 2.00']);
 });
 
+t.test('a yardstick may be two figures of one round, added', async (t) => {
+  const adopt = { scenario: 'adopt' } as const;
+  const runs = [
+    ...[run(1, 'gateway', 60, adopt), run(1, 'at home', 30, adopt), run(1, 'a read', 10, adopt)],
+    ...[run(2, 'gateway', 52, adopt), run(2, 'at home', 30, adopt), run(2, 'a read', 10, adopt)],
+    ...[run(3, 'gateway', 10, adopt), run(3, 'at home', 30, adopt)],
+  ];
+  const [row] = cells(figureTable(results(runs)));
+  t.same(row?.slice(4), ['at home + a read', '40.0 / 40.0 / 40.0', '1.30 / 1.40 / 1.50', '**missed:** ≤ 1.30']);
+});
+
 t.test('a latency is held against its yardstick, and memory stands for itself', async (t) => {
   const mixed = [run(1, 'gateway', 30, { scenario: 'mixed' }), run(1, 'alone', 20, { scenario: 'mixed' })];
   const idle = run(1, 'gateway', 1, { scenario: 'idle', unit: 'session', connections: 10_000 });

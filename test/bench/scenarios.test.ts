@@ -118,6 +118,24 @@ t.test('what needs no session opens none, and says of itself what it is', async 
   t.match(scenarios.listen.createScript(gateway, 0).loop, [{ body: /subscriptions.listen/ }]);
 });
 
+t.test('what a session directory costs is held against the same sessions without one, all else alike', async (t) => {
+  for (const name of ['session-process', 'session-store'] as const) {
+    const { measures, createScript, yardstick } = scenarios[name];
+    t.equal(yardstick, 'no directory', name);
+    t.same(createScript(gateway, 1), scenarios.session.createScript(gateway, 1));
+    const [written, bare] = measures.map((measure) => (measure.kind === 'load' ? measure.place : undefined));
+    t.equal(bare, `${written}-without-directory`);
+  }
+});
+
+t.test('a session is adopted by another gateway than it was opened at', async (t) => {
+  const [adopted, home] = scenarios.adopt.measures;
+  if (adopted?.kind !== 'first-call' || home?.kind !== 'first-call') throw new Error('no first calls');
+  t.not(adopted.opensAt, adopted.place);
+  t.equal(home.opensAt, home.place);
+  t.equal(home.place, adopted.place, 'the same gateway is called');
+});
+
 t.test('a bridge is held against the same calls without it', async (t) => {
   for (const name of ['bridge-to-legacy', 'bridge-to-modern'] as const) {
     const { measures, createScript } = scenarios[name];
