@@ -129,6 +129,9 @@ t.test('the image is built from what is there, and runs as the user of the manif
   );
   t.ok(copied.includes('src') && copied.includes('package-lock.json'));
   for (const path of copied) t.ok(existsSync(join(root, path)), path);
+  const sent = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n');
+  for (const path of copied) t.ok(sent.includes(`!${path.split('/')[0]}`), `${path} is sent to the builder`);
+  t.ok(sent.includes('*'), 'and nothing else, as keys that lie about');
   const [, user] = /^USER (\d+):\d+$/m.exec(containerfile) ?? [];
   for (const { file } of planes) t.equal(podOf(manifestsOf(file)).pod.securityContext?.runAsUser, Number(user));
   const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { engines: { node: string } };
@@ -140,6 +143,12 @@ t.test('the image is built from what is there, and runs as the user of the manif
 t.test('the variables of the image are options', async (t) => {
   const variables = [...containerfile.matchAll(/^(?:ENV)? .*?(SWITCHYARD_\w+)=(\S+)/gm)];
   const environment = Object.fromEntries(variables.map(([, name = '', value = '']) => [name, value]));
-  t.equal(Object.keys(environment).length, 2);
+  t.equal(Object.keys(environment).length, 3);
   t.same(planes[0].faults([], environment), []);
+  const [, kept] = /install -d -o 65532 .* (\S+)$/m.exec(containerfile) ?? [];
+  t.match(
+    planes[0].load([], environment).store,
+    { kind: 'embedded', path: `${kept}/store` },
+    'where a volume is meant to be',
+  );
 });
