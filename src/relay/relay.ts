@@ -396,7 +396,9 @@ export class Relay {
   #openStream(caller: Caller, session: Session, exchange: Exchange): void {
     exchange.watcher?.onIdentified('GET', '', '');
     if (this.#isDraining) {
-      refuse(exchange, refusals.draining);
+      // As those end that are open: whoever opens it again finds another process.
+      exchange.openStream();
+      exchange.end();
       return;
     }
     session.applyConfig(caller.virtualHost, exchange.request);

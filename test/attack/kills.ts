@@ -1,72 +1,124 @@
-// `npm run kills`: each worker is killed, or hangs, again and again while many sessions are called. Exit status 1 when a session was lost, a
-// call failed that was not in flight in a killed worker, one was told late, or one was carried out twice.
+// `npm run kills`: each worker is killed, or hangs, again and again while many sessions are called; or the primary, after which the
+// gateway is started again. Exit status 1 when a session was lost, a call failed that was not in flight in a killed process, one
+// was told late, or one was carried out twice. Calls that come while nobody listens are refused connections, and counted apart.
 import { parseArgs } from 'node:util';
 import { runProgram } from '../../bench/program.js';
-import { startDeployment } from '../support/deployment.js';
-import { Killer } from '../support/killer.js';
+import { startDeployment, type Deployment, type SingleDeploymentSetup } from '../support/deployment.js';
+import { findFreePort } from '../support/free-port.js';
+import type { Gateway } from '../support/gateway.js';
+import { Killer, PrimaryKiller } from '../support/killer.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
-import { carriedOutTwice, SessionsUnderLoad } from '../support/sessions-under-load.js';
+import { startRedis } from '../support/redis.js';
+import { carriedOutTwice, SessionsUnderLoad, type Death } from '../support/sessions-under-load.js';
 import { Scope } from './scope.js';
 
 const CALLS_BETWEEN = 500;
 const TOLD_WITHIN_MS = 1_000;
 const HANG_TIMEOUT = '2s';
 
-const usage = `Usage: npm run kills [-- --rounds n --sessions n --workers n --hang]
-  --rounds n    how often each worker is killed, 20 when not given
+const ROUNDS = 20;
+const PRIMARY_ROUNDS = 10;
+
+const usage = `Usage: npm run kills [-- --rounds n --sessions n --workers n --hang --primary --redis]
+  --rounds n    how often each worker is killed, ${ROUNDS} when not given; the primary, ${PRIMARY_ROUNDS}
   --sessions n  64 when not given
   --workers n   2 when not given
-  --hang        workers are stopped, and killed by the gateway that notices`;
+  --hang        workers are stopped, and killed by the gateway that notices
+  --primary     the primary is killed, and the gateway started again: sessions are in the store
+  --redis       the store is a Redis`;
+
+type Victim = 'worker' | 'hanging worker' | 'primary';
 
 interface KillsOptions {
   readonly rounds: number;
   readonly sessionCount: number;
   readonly workerCount: number;
-  readonly isHanging: boolean;
+  readonly victim: Victim;
+  readonly hasRedis: boolean;
 }
 
 function parseOptions(words: readonly string[]): KillsOptions {
   const option = { type: 'string' } as const;
-  const options = { rounds: option, sessions: option, workers: option, hang: { type: 'boolean' } } as const;
+  const flag = { type: 'boolean', default: false } as const;
+  const options = {
+    rounds: option,
+    sessions: option,
+    workers: option,
+    hang: flag,
+    primary: flag,
+    redis: flag,
+  } as const;
   const { values } = parseArgs({ args: [...words], options });
-  const numbers = [values.rounds ?? '20', values.sessions ?? '64', values.workers ?? '2'].map(Number);
-  if (numbers.some((number) => !Number.isInteger(number) || number < 1)) throw new Error('each takes a whole number');
-  const [rounds = 0, sessionCount = 0, workerCount = 0] = numbers;
-  return { rounds, sessionCount, workerCount, isHanging: values.hang === true };
+  if (values.hang && values.primary) throw new Error('--hang is about workers');
+  const { rounds = values.primary ? PRIMARY_ROUNDS : ROUNDS, sessions = 64, workers = 2 } = values;
+  const [roundCount, sessionCount, workerCount] = [Number(rounds), Number(sessions), Number(workers)];
+  if (![roundCount, sessionCount, workerCount].every((count) => Number.isInteger(count) && count > 0)) {
+    throw new Error('each takes a whole number');
+  }
+  const victim = values.primary ? 'primary' : values.hang ? 'hanging worker' : 'worker';
+  return { rounds: roundCount, sessionCount, workerCount, victim, hasRedis: values.redis };
 }
 
-async function run({ rounds, sessionCount, workerCount, isHanging }: KillsOptions, scope: Scope): Promise<number> {
+async function run(options: KillsOptions, scope: Scope): Promise<number> {
+  const { rounds, sessionCount, workerCount, victim, hasRedis } = options;
   const json = await startMcpBackend({ withSessions: true });
   const events = await startMcpBackend({ withSessions: true, answerAs: 'event-stream', framing: 'chunked' });
   for (const backend of [json, events]) scope.teardown(() => backend.close());
-  const deployment = await startDeployment(scope, {
+  const directory = victim === 'primary' ? ['--session-directory', 'store'] : [];
+  const setup: SingleDeploymentSetup = {
     workerCount,
-    options: ['--log-level', 'debug', '--worker-hang-timeout', HANG_TIMEOUT],
-  });
+    address: `127.0.0.1:${await findFreePort()}`,
+    options: ['--log-level', 'debug', '--worker-hang-timeout', HANG_TIMEOUT, ...directory],
+    ...(hasRedis && { storeOptions: (await startRedis(scope)).storeOptions }),
+  };
+  const deployment = await startDeployment(scope, setup);
   const caller = await deployment.caller({ json: { url: json.url }, events: { url: events.url } });
   const load = new SessionsUnderLoad(caller, ['json-echo', 'events-echo']);
   await load.open(sessionCount);
-  const killer = new Killer(deployment.gateway, isHanging ? 'SIGSTOP' : 'SIGKILL');
+  const kill = killerOf(options, deployment, setup, scope);
+  const deaths: Death[] = [];
   for (let round = 0; round < rounds; round++) {
-    for (let slot = 0; slot < workerCount; slot++) {
+    for (let turn = 0; turn < (victim === 'primary' ? 1 : workerCount); turn++) {
       await load.answered(CALLS_BETWEEN);
-      await killer.killWorkerOf(slot);
+      deaths.push(await kill(turn));
     }
-    say(`round ${round + 1}: ${load.answeredCount} answered, ${load.failures.length} cut off`);
+    say(`round ${round + 1}: ${load.answeredCount} answered, ${cutOffCount(load)} cut off`);
   }
   await load.answered(CALLS_BETWEEN);
   await load.end();
-  const unexcused = load.unexcused(killer.deaths, TOLD_WITHIN_MS);
+  const unexcused = load.unexcused(deaths, TOLD_WITHIN_MS);
   const twice = carriedOutTwice([json, events]);
   const lost = 2 * sessionCount - json.sessions.size - events.sessions.size;
   const opened = json.requestsOf('initialize').length + events.requestsOf('initialize').length - 2 * sessionCount;
   for (const failure of unexcused.slice(0, 20)) say(JSON.stringify(failure));
   say(
-    `${killer.deaths.length} deaths, ${sessionCount} sessions: ${load.answeredCount} calls answered, ${load.failures.length} cut off ` +
-      `with their worker, ${unexcused.length} others failed, ${twice.length} carried out twice, ` +
-      `${lost} upstream sessions lost, ${opened} opened again`,
+    `${deaths.length} deaths, ${sessionCount} sessions: ${load.answeredCount} calls answered, ${cutOffCount(load)} cut off ` +
+      `with their process, ${load.refusedCount} refused while nobody listened, ${unexcused.length} others failed, ` +
+      `${twice.length} carried out twice, ${lost} upstream sessions lost, ${opened} opened again`,
   );
+  const goneMs = deaths.map(({ signalledAtMs, goneAtMs }) => Math.round(goneAtMs - signalledAtMs));
+  say(`from the signal until the process, and all that are its own, were gone: ${Math.max(...goneMs)} ms at most`);
   return unexcused.length + twice.length + lost + opened === 0 ? 0 : 1;
+}
+
+/** What kills the next one, and resolves when its place is taken. */
+function killerOf(
+  { victim }: KillsOptions,
+  { gateway, key, storeOptions }: Deployment,
+  setup: SingleDeploymentSetup,
+  scope: Scope,
+): (slot: number) => Promise<Death> {
+  if (victim === 'primary') {
+    const start = async (): Promise<Gateway> => (await startDeployment(scope, { ...setup, key, storeOptions })).gateway;
+    const killer = new PrimaryKiller(gateway, start);
+    return () => killer.killPrimary();
+  }
+  const killer = new Killer(gateway, victim === 'worker' ? 'SIGKILL' : 'SIGSTOP');
+  return (slot) => killer.killWorkerOf(slot);
+}
+
+function cutOffCount(load: SessionsUnderLoad): number {
+  return load.failures.length - load.refusedCount;
 }
 
 function say(line: string): void {

@@ -65,7 +65,9 @@ for (const workerCount of [1, 4]) {
       refusedInARow = status === 503 ? refusedInARow + 1 : 0;
       return refusedInARow === 20;
     }, 'every worker to announce the drain');
-    t.match(rpc(await session.call('one-echo', '{"n":1}')), { result: { structuredContent: { n: 1 } } });
+    const answer = await session.call('one-echo', '{"n":1}');
+    t.match(rpc(answer), { result: { structuredContent: { n: 1 } } });
+    t.equal(answer.header('connection'), 'close', 'a balancer keeps no connection that would end under a request');
     t.match(rpc(await (await caller.openSession()).call('one-echo')), { result: {} }, 'new sessions too');
     await until(() => {
       gateway.signal('SIGTERM');

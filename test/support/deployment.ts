@@ -29,6 +29,8 @@ export interface DeploymentSetup {
 /** A deployment on its own, for tests that do something to it. */
 export interface SingleDeploymentSetup extends DeploymentSetup {
   readonly workerCount: number;
+  /** Of this machine, with a port of the system's choice, unless given. */
+  readonly address?: string;
   /** An embedded store of its own unless given. */
   readonly storeOptions?: StoreOptions;
   /** Made unless given. */

@@ -31,6 +31,8 @@ export interface ProgramSetup {
 }
 
 export interface GatewaySetup extends ProgramSetup {
+  /** Of this machine, with a port of the system's choice, unless given. */
+  readonly address?: string;
   readonly workerCount?: number;
   readonly storeOptions: StoreOptions;
   /** Option value pairs that name keys, as `--token-verification-public-key`; see {@link verifyWith}. */
@@ -103,7 +105,8 @@ function spawnProgram(words: readonly string[], setup: ProgramSetup): ChildProce
 }
 
 function commandLine(setup: GatewaySetup): string[] {
-  const line = ['--address', '127.0.0.1:0', '--number-of-cpus', String(setup.workerCount ?? 1)];
+  const { address = '127.0.0.1:0', workerCount = 1 } = setup;
+  const line = ['--address', address, '--number-of-cpus', String(workerCount)];
   line.push(...storeOptionWords(setup.storeOptions), ...(setup.keyOptions ?? []));
   if (setup.upstreamConnectionMode !== undefined) line.push('--upstream-connection-mode', setup.upstreamConnectionMode);
   return [...line, ...(setup.options ?? [])];

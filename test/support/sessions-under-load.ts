@@ -13,13 +13,20 @@ export interface FailedCall {
   /** HTTP status; 0 when the connection ended. */
   readonly status: number;
   readonly what: string;
+  /** Nobody took the connection: nothing was sent. */
+  readonly isRefused: boolean;
 }
 
 /** One process's death: from the signal until it was gone. */
 export interface Death {
   readonly signalledAtMs: number;
   readonly goneAtMs: number;
+  /** When somebody listened again, where it left nobody who does. */
+  readonly servedAgainAtMs?: number;
 }
+
+/** Between two tries to connect where nobody listens. */
+const REFUSED_PAUSE_MS = 50;
 
 export class SessionsUnderLoad {
   readonly failures: FailedCall[] = [];
@@ -54,13 +61,19 @@ export class SessionsUnderLoad {
   /** What a death does not excuse: a call that was not in flight when it came, or one that was told later than this of it. */
   unexcused(deaths: readonly Death[], toldWithinMs: number): FailedCall[] {
     return this.failures.filter(
-      ({ beganAtMs, endedAtMs, status }) =>
+      ({ beganAtMs, endedAtMs, status, isRefused }) =>
         status === 404 ||
-        !deaths.some(
-          ({ signalledAtMs, goneAtMs }) =>
-            beganAtMs <= goneAtMs && endedAtMs >= signalledAtMs && endedAtMs <= goneAtMs + toldWithinMs,
+        !deaths.some(({ signalledAtMs, goneAtMs, servedAgainAtMs = goneAtMs }) =>
+          isRefused
+            ? beganAtMs <= servedAgainAtMs && endedAtMs >= signalledAtMs
+            : beganAtMs <= goneAtMs && endedAtMs >= signalledAtMs && endedAtMs <= goneAtMs + toldWithinMs,
         ),
     );
+  }
+
+  /** Calls whose connection nobody took. */
+  get refusedCount(): number {
+    return this.failures.filter(({ isRefused }) => isRefused).length;
   }
 
   /** Over one connection for as long as it lasts. */
@@ -71,6 +84,7 @@ export class SessionsUnderLoad {
       const number = ++this.#lastNumber;
       let status = 0;
       let what = '';
+      let isRefused = false;
       try {
         connection ??= await KeptCaller.connect(this.#caller);
         const tool = this.#tools[number % this.#tools.length] ?? '';
@@ -81,10 +95,11 @@ export class SessionsUnderLoad {
         what = error instanceof Error ? error.message.slice(0, 160) : String(error);
         connection?.close();
         connection = undefined;
-        await sleep(5);
+        isRefused = (error as NodeJS.ErrnoException).syscall === 'connect';
       }
       if (what === '') this.answeredCount += 1;
-      else this.failures.push({ number, beganAtMs, endedAtMs: performance.now(), status, what });
+      else this.failures.push({ number, beganAtMs, endedAtMs: performance.now(), status, what, isRefused });
+      if (what !== '' && status === 0) await sleep(isRefused ? REFUSED_PAUSE_MS : 5);
     }
     connection?.close();
   }

@@ -33,7 +33,8 @@ export const workerOptions = {
   },
   'drain-notice': {
     placeholder: '<duration>',
-    meaning: 'how long after SIGTERM everything is still served while /health answers 503, before the drain begins',
+    meaning:
+      'how long after SIGTERM everything is still served, by answers that close their connections, while /health is 503, before the drain begins',
     fallback: '0s',
     parse: values.duration({ minMs: 0 }),
   },

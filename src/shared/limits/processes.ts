@@ -45,6 +45,12 @@ export const processLimits = {
   keptConnectionMsMax: 15_000,
   /** between two looks of such a worker, after that, whether everything is answered → none */
   retiredLookMs: 250,
+  /** between two looks of a worker that drains, after a notice, whether a connection is left → none */
+  drainLookMs: 50,
+  /** a turn of the event loop in which next to nothing came, to close a listener in → the next one is tried */
+  quietTurnMsMax: 0.1,
+  /** turns of a busy worker that are tried → the listener closes in the last of them */
+  quietTurnsTriedMax: 200,
   /** a worker, for the one that it replaced to hear so, when it has cancellations for it → they are dropped */
   predecessorWaitMsMax: 5_000,
   /** cancellations that wait for that, per worker → one more is dropped */

@@ -17,7 +17,7 @@ export interface EdgeContext {
   /** Silence on an event stream before a comment is sent. */
   readonly streamKeepAliveMs: number;
   readonly logger: Logger;
-  /** While true every answer closes its connection, so that callers move on to another process. */
+  /** While true every answer closes its connection, so that callers move on to another process: from the announcement of a drain on. */
   isDraining: boolean;
   /** Those with GET that are not over. */
   readonly gets: Set<{ leaveStream(): void }>;

@@ -10,6 +10,7 @@ import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { MessageMemories } from '../../shared/message-memory.js';
 import { METADATA_PATH } from '../../shared/protected-resource.js';
+import { untilQuietTurn } from '../../shared/quiet-turn.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { EdgeContext } from './edge-context.js';
 import { EdgeExchange } from './edge-exchange.js';
@@ -42,6 +43,8 @@ export class Edge {
   readonly #endpoints: readonly Endpoint[];
   readonly #context: EdgeContext;
   #listenSockets: us_listen_socket[] = [];
+  /** Open ones: counted only where a drain waits for them. */
+  #connectionCount = 0;
   #isDrainAnnounced = false;
   #isRetired = false;
   #isDrained = false;
@@ -85,25 +88,30 @@ export class Edge {
     await this.#listenOn(app, true, tls.address);
   }
 
-  /** Balancers that ask for the health take this process out; until they have, everything is served as before. */
+  /**
+   * Balancers that ask for the health take this process out; until they have, everything is served as before. Those that
+   * do not ask keep no connection that this process would have to close under their requests.
+   */
   announceDrain(): void {
     this.#isDrainAnnounced = true;
+    this.#context.isDraining = true;
   }
 
   /**
-   * Takes no more connections, and resolves when every request has its whole answer. What comes later, over connections
-   * that were kept, is refused: the process may end at any time.
+   * Takes no more connections, and resolves when every request has its whole answer. Where the drain was announced, it
+   * also waits for connections that are kept, and serves what comes over them: as long as the announcement took, and half
+   * of the time for the drain at most. What comes later is refused: the process may end at any time.
    */
-  drain(): Promise<void> {
-    this.#closeListeners();
-    return new Promise((resolve) => {
-      const onIdle = (): void => {
-        this.#isDrained = true;
-        resolve();
-      };
-      if (this.#context.openCount === 0) onIdle();
-      else this.#context.onIdle = onIdle;
-    });
+  async drain(): Promise<void> {
+    const { drainNoticeMs, drainTimeoutMs } = this.#options;
+    const keptUntilMs = performance.now() + Math.min(drainNoticeMs, drainTimeoutMs / 2);
+    await this.#closeListeners();
+    const hasCallers = (): boolean => this.#connectionCount > 0 && performance.now() < keptUntilMs;
+    while (this.#context.openCount > 0 || hasCallers()) {
+      if (this.#context.openCount > 0) await new Promise<void>((resolve) => (this.#context.onIdle = resolve));
+      else await sleep(limits.drainLookMs);
+    }
+    this.#isDrained = true;
   }
 
   /**
@@ -112,7 +120,7 @@ export class Edge {
    */
   async retire(): Promise<void> {
     this.#isRetired = true;
-    this.#closeListeners();
+    await this.#closeListeners();
     this.#leaveStreams();
     await sleep(limits.keptConnectionMsMax);
     while (this.#context.openCount > 0) {
@@ -126,14 +134,17 @@ export class Edge {
     for (const exchange of this.#context.gets) exchange.leaveStream();
   }
 
-  #closeListeners(): void {
+  /** What reaches a listener's queue in its last moment is reset with it. */
+  async #closeListeners(): Promise<void> {
     this.#context.isDraining = true;
+    await untilQuietTurn();
     for (const socket of this.#listenSockets) this.#uws.us_listen_socket_close(socket);
     this.#listenSockets = [];
   }
 
   #listenOn(app: TemplatedApp, isTls: boolean, { host, port }: ListenAddress): Promise<void> {
     this.#route(app, isTls);
+    if (this.#options.drainNoticeMs > 0) app.filter((_, change) => void (this.#connectionCount += change));
     return new Promise((resolve, reject) => {
       app.listen(host, port, (socket) => {
         if (socket === false) {

@@ -302,8 +302,15 @@ export const edgeMutants: readonly Mutant[] = [
       },
       {
         slip: 'the drain ends before what is in flight',
-        text: 'if (this.#context.openCount === 0) onIdle();',
-        becomes: 'if (this.#context.openCount >= 0) onIdle();',
+        text: 'while (this.#context.openCount > 0 || hasCallers())',
+        becomes: 'while (hasCallers())',
+        noticedBy: ['spec/drain'],
+      },
+      {
+        slip: 'answers leave connections open during the notice',
+        text: `this.#isDrainAnnounced = true;
+    this.#context.isDraining = true;`,
+        becomes: 'this.#isDrainAnnounced = true;',
         noticedBy: ['spec/drain'],
       },
       {

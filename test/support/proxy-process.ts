@@ -1,0 +1,38 @@
+// A reverse proxy of Debian's as a child process, until the test ends.
+import { spawn } from 'node:child_process';
+import type { Test } from 'tap';
+import { killWithProcess } from './leftovers.js';
+import { until } from './until.js';
+
+export interface ProxyProgram {
+  readonly command: string;
+  readonly words: readonly string[];
+  /** What to install where the command is not there. */
+  readonly debianPackage: string;
+}
+
+/** Resolved when it is up; rejects with what it has said when it ends before that. */
+export async function startProxy(
+  t: Pick<Test, 'teardown'>,
+  { command, words, debianPackage }: ProxyProgram,
+  isUp: () => Promise<boolean>,
+): Promise<void> {
+  const child = spawn(command, words, { stdio: ['ignore', 'ignore', 'pipe'] });
+  killWithProcess(child);
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString('utf8')).slice(-2_000)));
+  let fault: unknown;
+  child.once('error', (error) => (fault = error));
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null || fault !== undefined;
+  t.teardown(async () => {
+    child.kill('SIGTERM');
+    await until(hasEnded, `the end of ${command}`);
+  });
+  await until(async () => {
+    if (fault !== undefined) {
+      throw new Error(`${command} is not installed: apt-get install ${debianPackage}`, { cause: fault });
+    }
+    if (hasEnded()) throw new Error(`${command} ended with exit status ${child.exitCode}: ${said}`);
+    return isUp().catch(() => false);
+  }, command);
+}
