@@ -1,6 +1,6 @@
 // `npm run kills`: each worker is killed, or hangs, again and again while many sessions are called; or the primary, after which the
 // gateway is started again. Exit status 1 when a session was lost, a call failed that was not in flight in a killed process, one
-// was told late, or one was carried out twice. Calls that come while nobody listens are refused connections, and counted apart.
+// was told late, or one was carried out twice. Calls that come while no worker lives are counted apart, and must not be carried out.
 import { parseArgs } from 'node:util';
 import { runProgram } from '../../bench/program.js';
 import { startDeployment, type Deployment, type SingleDeploymentSetup } from '../support/deployment.js';
@@ -9,7 +9,7 @@ import type { Gateway } from '../support/gateway.js';
 import { Killer, PrimaryKiller } from '../support/killer.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 import { startRedis } from '../support/redis.js';
-import { carriedOutTwice, SessionsUnderLoad, type Death } from '../support/sessions-under-load.js';
+import { carriedOut, carriedOutTwice, SessionsUnderLoad, type Death } from '../support/sessions-under-load.js';
 import { Scope } from './scope.js';
 
 const CALLS_BETWEEN = 500;
@@ -82,23 +82,26 @@ async function run(options: KillsOptions, scope: Scope): Promise<number> {
       await load.answered(CALLS_BETWEEN);
       deaths.push(await kill(turn));
     }
-    say(`round ${round + 1}: ${load.answeredCount} answered, ${cutOffCount(load)} cut off`);
+    say(`round ${round + 1}: ${load.answeredCount} answered, ${load.failures.length} not`);
   }
   await load.answered(CALLS_BETWEEN);
   await load.end();
   const unexcused = load.unexcused(deaths, TOLD_WITHIN_MS);
+  const unserved = new Set(load.unserved(deaths).map(({ number }) => number));
+  const strays = carriedOut([json, events]).filter((number) => unserved.has(number));
+  const cutOff = load.failures.length - unserved.size - unexcused.length;
   const twice = carriedOutTwice([json, events]);
   const lost = 2 * sessionCount - json.sessions.size - events.sessions.size;
   const opened = json.requestsOf('initialize').length + events.requestsOf('initialize').length - 2 * sessionCount;
   for (const failure of unexcused.slice(0, 20)) say(JSON.stringify(failure));
   say(
-    `${deaths.length} deaths, ${sessionCount} sessions: ${load.answeredCount} calls answered, ${cutOffCount(load)} cut off ` +
-      `with their process, ${load.refusedCount} refused while nobody listened, ${unexcused.length} others failed, ` +
+    `${deaths.length} deaths, ${sessionCount} sessions: ${load.answeredCount} calls answered, ${cutOff} cut off with their ` +
+      `process, ${unserved.size} while no worker lived (${strays.length} of them carried out), ${unexcused.length} others failed, ` +
       `${twice.length} carried out twice, ${lost} upstream sessions lost, ${opened} opened again`,
   );
   const goneMs = deaths.map(({ signalledAtMs, goneAtMs }) => Math.round(goneAtMs - signalledAtMs));
   say(`from the signal until the process, and all that are its own, were gone: ${Math.max(...goneMs)} ms at most`);
-  return unexcused.length + twice.length + lost + opened === 0 ? 0 : 1;
+  return unexcused.length + strays.length + twice.length + lost + opened === 0 ? 0 : 1;
 }
 
 /** What kills the next one, and resolves when its place is taken. */
@@ -115,10 +118,6 @@ function killerOf(
   }
   const killer = new Killer(gateway, victim === 'worker' ? 'SIGKILL' : 'SIGSTOP');
   return (slot) => killer.killWorkerOf(slot);
-}
-
-function cutOffCount(load: SessionsUnderLoad): number {
-  return load.failures.length - load.refusedCount;
 }
 
 function say(line: string): void {

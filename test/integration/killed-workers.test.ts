@@ -4,9 +4,10 @@ import t, { type Test } from 'tap';
 import { backendFor, startDeployment, type Deployment, type SingleDeploymentSetup } from '../support/deployment.js';
 import { findFreePort } from '../support/free-port.js';
 import { Killer, PrimaryKiller } from '../support/killer.js';
-import { carriedOutTwice, SessionsUnderLoad, type Death } from '../support/sessions-under-load.js';
+import { carriedOut, carriedOutTwice, SessionsUnderLoad, type Death } from '../support/sessions-under-load.js';
 
 const WORKERS = 2;
+const LOGGED = ['--log-level', 'debug'];
 const SESSIONS = 12;
 const CALLS_BETWEEN = 200;
 /** A second, and what a busy machine adds. */
@@ -36,6 +37,12 @@ async function callThroughDeaths(
   await load.end();
   t.same(load.unexcused(deaths, TOLD_WITHIN_MS), []);
   t.same(carriedOutTwice([json, events]), []);
+  const unserved = new Set(load.unserved(deaths).map(({ number }) => number));
+  t.same(
+    carriedOut([json, events]).filter((number) => unserved.has(number)),
+    [],
+    'what nobody served was not carried out',
+  );
   t.same(
     [json.sessions.size, events.sessions.size],
     [SESSIONS, SESSIONS],
@@ -44,7 +51,7 @@ async function callThroughDeaths(
 }
 
 t.test('no session is lost with its worker', async (t) => {
-  const setup = { workerCount: WORKERS, options: ['--log-level', 'debug'] };
+  const setup = { workerCount: WORKERS, options: LOGGED };
   await callThroughDeaths(t, setup, WORKERS, ({ gateway }) => {
     const killer = new Killer(gateway);
     return (slot) => killer.killWorkerOf(slot);
@@ -53,7 +60,7 @@ t.test('no session is lost with its worker', async (t) => {
 
 t.test('nor with the primary, where sessions are in the store and somebody starts it again', async (t) => {
   const address = `127.0.0.1:${await findFreePort()}`;
-  const setup = { workerCount: WORKERS, address, options: ['--session-directory', 'store'] };
+  const setup = { workerCount: WORKERS, address, options: [...LOGGED, '--session-directory', 'store'] };
   await callThroughDeaths(t, setup, 1, ({ gateway, key, storeOptions }) => {
     const startAgain = async () => (await startDeployment(t, { ...setup, key, storeOptions })).gateway;
     const killer = new PrimaryKiller(gateway, startAgain);

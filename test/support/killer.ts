@@ -31,7 +31,7 @@ export class Killer {
   }
 }
 
-/** Of a gateway whose place another one can take. */
+/** Of a gateway whose place another one can take, and that logs at the level `debug`. */
 export class PrimaryKiller {
   readonly #startAgain: () => Promise<Gateway>;
   #gateway: Gateway;
@@ -52,6 +52,8 @@ export class PrimaryKiller {
     await until(() => isGone, 'the workers to be gone with their primary');
     const goneAtMs = performance.now();
     this.#gateway = await this.#startAgain();
-    return { signalledAtMs, goneAtMs, servedAgainAtMs: performance.now() };
+    const first = await this.#gateway.waitForLog(({ msg }) => msg === 'worker listening');
+    const servedAgainAtMs = Date.parse(String(first['time'])) - performance.timeOrigin;
+    return { signalledAtMs, goneAtMs, servedAgainAtMs };
   }
 }

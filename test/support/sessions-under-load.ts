@@ -21,7 +21,7 @@ export interface FailedCall {
 export interface Death {
   readonly signalledAtMs: number;
   readonly goneAtMs: number;
-  /** When somebody listened again, where it left nobody who does. */
+  /** When a worker listened again, where it left none that does. */
   readonly servedAgainAtMs?: number;
 }
 
@@ -60,20 +60,25 @@ export class SessionsUnderLoad {
 
   /** What a death does not excuse: a call that was not in flight when it came, or one that was told later than this of it. */
   unexcused(deaths: readonly Death[], toldWithinMs: number): FailedCall[] {
+    const unserved = new Set(this.unserved(deaths));
     return this.failures.filter(
-      ({ beganAtMs, endedAtMs, status, isRefused }) =>
-        status === 404 ||
-        !deaths.some(({ signalledAtMs, goneAtMs, servedAgainAtMs = goneAtMs }) =>
-          isRefused
-            ? beganAtMs <= servedAgainAtMs && endedAtMs >= signalledAtMs
-            : beganAtMs <= goneAtMs && endedAtMs >= signalledAtMs && endedAtMs <= goneAtMs + toldWithinMs,
-        ),
+      (failure) => !unserved.has(failure) && !deaths.some((death) => isOf(failure, death, toldWithinMs)),
     );
   }
 
-  /** Calls whose connection nobody took. */
-  get refusedCount(): number {
-    return this.failures.filter(({ isRefused }) => isRefused).length;
+  /**
+   * Calls that began while no worker lived: their connections were refused, or taken by a gateway that looks
+   * whether its port is free, and ended. Nobody read them.
+   */
+  unserved(deaths: readonly Death[]): FailedCall[] {
+    return this.failures.filter(
+      ({ beganAtMs, status, isRefused }) =>
+        status === 0 &&
+        deaths.some(
+          ({ signalledAtMs, goneAtMs, servedAgainAtMs = 0 }) =>
+            beganAtMs >= (isRefused ? signalledAtMs : goneAtMs) && beganAtMs <= servedAgainAtMs,
+        ),
+    );
   }
 
   /** Over one connection for as long as it lasts. */
@@ -110,12 +115,25 @@ function isAnswerTo(number: number, { id, result }: { readonly id?: unknown; rea
   return id === number && structuredContent?.number === number;
 }
 
+/** Whether it was in flight when the process died, and told in time. */
+function isOf({ beganAtMs, endedAtMs, status }: FailedCall, death: Death, toldWithinMs: number): boolean {
+  if (status === 404) return false;
+  const { signalledAtMs, goneAtMs } = death;
+  return beganAtMs <= goneAtMs && endedAtMs >= signalledAtMs && endedAtMs <= goneAtMs + toldWithinMs;
+}
+
+/** Of every call that came to the backends, as often as it came. */
+export function carriedOut(backends: readonly McpBackend[]): number[] {
+  return backends
+    .flatMap(({ calls }) => calls)
+    .map(({ argumentsText }) => (JSON.parse(argumentsText ?? '{}') as { number: number }).number);
+}
+
 /** The numbers of calls that were carried out more than once. */
 export function carriedOutTwice(backends: readonly McpBackend[]): number[] {
   const seen = new Set<number>();
   const twice: number[] = [];
-  for (const { argumentsText } of backends.flatMap(({ calls }) => calls)) {
-    const { number } = JSON.parse(argumentsText ?? '{}') as { number: number };
+  for (const number of carriedOut(backends)) {
     if (seen.has(number)) twice.push(number);
     seen.add(number);
   }

@@ -307,13 +307,6 @@ export const edgeMutants: readonly Mutant[] = [
         noticedBy: ['spec/drain'],
       },
       {
-        slip: 'answers leave connections open during the notice',
-        text: `this.#isDrainAnnounced = true;
-    this.#context.isDraining = true;`,
-        becomes: 'this.#isDrainAnnounced = true;',
-        noticedBy: ['spec/drain'],
-      },
-      {
         slip: 'a draining worker is healthy',
         text: 'const refusal = isRefusing ? refusals.draining : this.#handler.healthRefusal;',
         becomes: 'const refusal = this.#handler.healthRefusal;',
