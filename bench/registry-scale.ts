@@ -35,6 +35,7 @@ const probe: Probe = {
   kind: 'reached',
   findings: {
     era: 'legacy',
+    eras: ['legacy'],
     serverInfo: { name: 'scale', version: '1' },
     capabilities: { tools: {} },
     tools: toolListOf(TOOLS.map((name) => ({ name, inputSchema: { type: 'object' } }))),

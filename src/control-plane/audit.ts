@@ -143,6 +143,7 @@ const FOUND_OUT: ReadonlySet<string> = new Set([
   ...['id', 'slug', 'reachable', 'toolCount', 'promptCount', 'resourceCount', 'templateCount'],
   ...[
     'era',
+    'eras',
     'capabilities',
     'serverInfo',
     'createdAt',

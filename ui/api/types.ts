@@ -29,6 +29,7 @@ export interface Server {
   readonly resourceCount?: number;
   readonly templateCount?: number;
   readonly era?: 'legacy' | 'modern';
+  readonly eras?: readonly ('legacy' | 'modern')[];
   readonly capabilities: Readonly<Record<string, unknown>>;
   readonly serverInfo: Readonly<Record<string, unknown>> | null;
   readonly createdAt: string;

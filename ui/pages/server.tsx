@@ -99,7 +99,7 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           <dd>{offerWords(server)}</dd>
           <dt>Speaks</dt>
           <dd>
-            {ERA_WORDS[server.era ?? 'unknown']}
+            {ERA_WORDS[(server.eras?.length ?? 0) > 1 ? 'both' : (server.era ?? 'unknown')]}
             {server.transport === 'SSE' && ', over the older transport (SSE)'}
           </dd>
           <dt>Credentials</dt>
@@ -124,6 +124,7 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
 const ERA_WORDS = {
   legacy: 'MCP with sessions (2025-11-25 or before)',
   modern: 'MCP without sessions (2026-07-28)',
+  both: 'MCP with sessions, and without (2026-07-28)',
   unknown: 'not known yet',
 } as const;
 

@@ -183,6 +183,7 @@ const serverSaid = {
 /** Of a server that an earlier version has read last the counts are not known. */
 const OPTIONAL_OF_SERVER = [
   'era',
+  'eras',
   'promptCount',
   'resourceCount',
   'templateCount',
@@ -209,6 +210,11 @@ const server = exactly(
       enum: ['legacy', 'modern'],
       description:
         'How it was spoken to when it was last reached: in a session of MCP 2025-11-25 or before (`legacy`), or without one, as of 2026-07-28 (`modern`). One that speaks both is spoken to in a session.',
+    },
+    eras: {
+      type: 'array',
+      items: { type: 'string', enum: ['legacy', 'modern'] },
+      description: 'All that it was found to speak then.',
     },
     capabilities: { ...anyObject, description: 'What the server declared when it was last reached.' },
     serverInfo: orNull(anyObject, 'Who the server said it is; null when it was never reached.'),

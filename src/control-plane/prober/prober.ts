@@ -29,6 +29,8 @@ import { readTools } from './tool-reader.js';
 export interface ServerFindings {
   /** In which it was spoken to. */
   readonly era: Era;
+  /** All that it speaks. */
+  readonly eras: readonly Era[];
   readonly serverInfo: Readonly<Record<string, unknown>>;
   readonly capabilities: Readonly<Record<string, unknown>>;
   readonly tools: ToolList;
@@ -95,7 +97,7 @@ export class Prober {
     const deadline = setTimeout(() => ending.abort(new ProbeFault('out-of-time')), this.#deadlineMs);
     const bounded = new BoundedFetch({ lookup: this.#lookup, guard: this.#guard, signal: ending.signal, authHeaders });
     try {
-      return { kind: 'reached', findings: await this.#find(url, transport, bounded, ending) };
+      return { kind: 'reached', findings: await this.#find(url, transport, bounded, ending, authHeaders) };
     } catch (error) {
       const { aborted, reason } = ending.signal as { aborted: boolean; reason: unknown };
       const cause = bounded.fault ?? (aborted ? reason : error);
@@ -119,9 +121,12 @@ export class Prober {
     kind: ServerTransport,
     bounded: BoundedFetch,
     ending: AbortController,
+    authHeaders: readonly string[],
   ): Promise<ServerFindings> {
     try {
-      return await this.#findInSession(url, kind, bounded, ending.signal);
+      const findings = await this.#findInSession(url, kind, bounded, ending.signal);
+      const isDual = kind !== 'SSE' && (await this.#isAlsoModern(url, ending.signal, authHeaders));
+      return isDual ? { ...findings, eras: ['legacy', 'modern'] } : findings;
     } catch (error) {
       if (kind === 'SSE' || !(error instanceof ProbeFault) || !SESSIONLESS.has(error.kind)) throw error;
       const server = await ModernServer.discover(url, bounded.fetch).catch(() => {
@@ -129,6 +134,20 @@ export class Prober {
       });
       bounded.forgetFault();
       return findingsOf(server, ending.signal);
+    }
+  }
+
+  /** Whether a server with sessions does without them as well. Whatever else it answers, and that it does not, means no. */
+  async #isAlsoModern(url: string, ending: AbortSignal, authHeaders: readonly string[]): Promise<boolean> {
+    const signal = AbortSignal.any([ending, AbortSignal.timeout(limits.probeEraMsMax)]);
+    const bounded = new BoundedFetch({ lookup: this.#lookup, guard: this.#guard, signal, authHeaders });
+    try {
+      await ModernServer.discover(url, bounded.fetch);
+      return true;
+    } catch {
+      return false;
+    } finally {
+      bounded.close();
     }
   }
 
@@ -181,6 +200,7 @@ async function findingsOf(client: ProbeClient, signal: AbortSignal): Promise<Ser
   if (isDeeperThan([serverInfo, capabilities, tools], limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
   return {
     era,
+    eras: [era],
     serverInfo: boundedServerInfo(serverInfo),
     capabilities: boundedCapabilities(capabilities),
     tools: toolListOf(tools),

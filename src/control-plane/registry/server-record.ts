@@ -39,6 +39,8 @@ export interface ServerRecord {
   readonly templateCount?: number;
   /** In which it was last reached: there once it was, which earlier versions did not write down. */
   readonly era?: Era;
+  /** All that it was found to speak then; the same. */
+  readonly eras?: readonly Era[];
   /** What the server declared when it was last reached. */
   readonly capabilities: Readonly<Record<string, unknown>>;
   readonly serverInfo: Readonly<Record<string, unknown>> | null;

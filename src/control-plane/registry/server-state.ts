@@ -26,8 +26,8 @@ export type Judgement = 'at-once' | 'patient';
 export function afterProbe(server: StoredServer, probe: Probe, judgement: Judgement, now: string): StoredServer {
   const { record } = server;
   if (probe.kind === 'reached') {
-    const { era, serverInfo, capabilities, tools, lists } = probe.findings;
-    const found = { era, serverInfo, capabilities, toolCount: tools.digests.size, ...listCountsOf(lists) };
+    const { era, eras, serverInfo, capabilities, tools, lists } = probe.findings;
+    const found = { era, eras, serverInfo, capabilities, toolCount: tools.digests.size, ...listCountsOf(lists) };
     const times = { lastSeen: now, lastRefreshAt: now };
     return {
       record: { ...record, ...found, ...times, status: 'active', reachable: true, lastError: null },

@@ -35,6 +35,8 @@ export const controlPlaneLimits = {
   patchTriesMax: 10,
   /** health checks of one control plane at once → further servers wait for their turn */
   probesAtOnceMax: 16,
+  /** a server with sessions, asked whether it does without them as well → it counts as one that does not */
+  probeEraMsMax: 2_000,
   /** all answers to one probe together → the server counts as failed */
   probeBytesMax: 8 * MIB,
   /**

@@ -298,6 +298,31 @@ t.test('a server of MCP 2026-07-28, which has no sessions, is read like others',
   for (const { method, headers } of server.requests) t.same([method, headers['mcp-session-id']], ['POST', undefined]);
 });
 
+t.test('a server of both eras is recorded with both, and none for what it says to others', async (t) => {
+  const answers: Readonly<Record<string, (request: ReceivedRequest, id: unknown) => void>> = {
+    both: (request, id) =>
+      request.json({ jsonrpc: '2.0', id, result: { supportedVersions: ['2026-07-28'], capabilities: {} } }),
+    'another version': (request, id) =>
+      request.json({ jsonrpc: '2.0', id, result: { supportedVersions: ['2030-01-01'], capabilities: {} } }),
+    'an error': (request) => request.empty(400),
+    nothing: () => undefined,
+  };
+  await Promise.all(
+    Object.entries(answers).map(async ([what, answer]) => {
+      const backend = await startRaw(t, (request) => {
+        if (request.text === '') return request.empty(request.method === 'DELETE' ? 200 : 405);
+        const { id, method } = JSON.parse(request.text) as { id: unknown; method: string };
+        const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'a', version: '1' } };
+        if (method === 'server/discover') answer(request, id);
+        else if (id === undefined) request.empty(202);
+        else request.json({ jsonrpc: '2.0', id, result: method === 'initialize' ? result : { tools: [] } });
+      });
+      const { era, eras } = findingsOf(await createProber(t).probe(backend.url));
+      t.same([era, eras], ['legacy', what === 'both' ? ['legacy', 'modern'] : ['legacy']], what);
+    }),
+  );
+});
+
 t.test(
   'all pages of such a server are read, from event streams too, and a list of no known type is none',
   async (t) => {

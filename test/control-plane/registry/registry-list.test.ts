@@ -15,7 +15,14 @@ async function openRegistry(t: Test, self: Readonly<Record<string, unknown>>): P
   const records = await openRecordStore({ kind: 'embedded', path: createScratchDirectory(t) }, logger);
   const probe: Probe = {
     kind: 'reached',
-    findings: { era: 'legacy', serverInfo: self, capabilities: self, tools: NO_TOOLS, lists: NO_LISTS },
+    findings: {
+      era: 'legacy',
+      eras: ['legacy'],
+      serverInfo: self,
+      capabilities: self,
+      tools: NO_TOOLS,
+      lists: NO_LISTS,
+    },
   };
   const registry = new Registry({
     serversMax: limits.serversMax,

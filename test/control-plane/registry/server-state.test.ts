@@ -15,6 +15,7 @@ const reached: Probe = {
   kind: 'reached',
   findings: {
     era: 'legacy',
+    eras: ['legacy'],
     serverInfo: { name: 's' },
     capabilities: { tools: {} },
     tools: toolListOf([{ name: 'a', inputSchema: {} }]),
@@ -81,6 +82,7 @@ t.test('what was found is written down, and nothing of what people said', async 
     promptCount: 2,
     resourceCount: 3,
     era: 'legacy',
+    eras: ['legacy'],
     capabilities: { tools: {} },
     serverInfo: { name: 's' },
     lastSeen: NOW,
