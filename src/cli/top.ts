@@ -2,12 +2,21 @@
 // and again on a terminal, and once where the output is none.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { loadOf, type LoadRow, type TopAnswer } from '../shared/dataplane-load.js';
 import { exitStatus } from '../shared/exit-status.js';
+import { Figures, Interval } from '../shared/figures.js';
 import type { AdminConnection } from './admin-connection.js';
 import { CliFault } from './cli-fault.js';
-import { Figures, figuresShape, Interval } from './figures.js';
 import type { Outcome } from './outcome.js';
 import { textTable } from './text-table.js';
+
+const sampleShape = z.object({
+  metricName: z.string().optional(),
+  labels: z.record(z.string(), z.union([z.string(), z.number()])),
+  value: z.number(),
+});
+/** Of all metrics; those that a dataplane of another version has besides are ignored. */
+const figuresShape = z.array(z.object({ name: z.string(), values: z.array(sampleShape) }));
 
 const workerShape = z.object({
   slot: z.number(),
@@ -23,42 +32,6 @@ interface Reading {
   readonly workers: readonly z.infer<typeof workerShape>[];
 }
 
-export interface WorkerRow {
-  readonly slot: number;
-  readonly pid: number | null;
-  readonly state: string;
-  readonly health: string;
-  readonly sessions: number;
-  readonly requestsInFlight: number;
-  /** Of one core. */
-  readonly cpuShare: number;
-  readonly rssBytes: number;
-  readonly eventLoopDelayP99S: number | undefined;
-}
-
-export interface LoadRow {
-  readonly name: string;
-  readonly requestsPerSecond: number;
-  /** Tool errors, errors of JSON-RPC and faults of backends. */
-  readonly failuresPerSecond: number;
-  readonly p50S: number | undefined;
-  readonly p99S: number | undefined;
-}
-
-export interface TopAnswer {
-  readonly isReady: boolean;
-  readonly intervalS: number;
-  readonly sessions: number;
-  readonly streams: number;
-  readonly requestsInFlight: number;
-  readonly requestsPerSecond: number;
-  readonly refusalsPerSecond: number;
-  readonly gatewayP99S: number | undefined;
-  readonly workers: readonly WorkerRow[];
-  readonly methods: readonly LoadRow[];
-  readonly backends: readonly LoadRow[];
-}
-
 type Admin = Pick<AdminConnection, 'get' | 'find'>;
 
 /** Of what happened from each yield to the next. Never ends by itself. Throws a CliFault. */
@@ -71,7 +44,7 @@ export async function* watchDataplane(
   for (;;) {
     await sleep(intervalMs);
     const now = await read(admin);
-    const answer = answerOf(new Interval(before.figures, now.figures), now);
+    const answer = loadOf(new Interval(before.figures, now.figures), now.workers);
     yield { answer, text: topText(answer, columns) };
     before = now;
   }
@@ -86,51 +59,6 @@ async function read(admin: Admin): Promise<Reading> {
     figures: new Figures(understood(figuresShape, figures), performance.now()),
     workers: understood(z.object({ workers: z.array(workerShape) }), workers).workers,
   };
-}
-
-function answerOf(interval: Interval, { workers }: Reading): TopAnswer {
-  const { now } = interval;
-  const rows = workers.map(({ slot, pid, state, health, sessions = 0, requestsInFlight = 0, memory }) => {
-    const worker = { worker: String(slot) };
-    return {
-      ...{ slot, pid, state, health, sessions, requestsInFlight },
-      cpuShare: interval.perSecond('switchyard_cpu_seconds_total', worker),
-      rssBytes: memory?.rssBytes ?? 0,
-      eventLoopDelayP99S: interval.quantile('switchyard_event_loop_delay_seconds', 0.99, worker),
-    };
-  });
-  return {
-    isReady: now.sum('switchyard_ready') === 1,
-    intervalS: interval.seconds,
-    sessions: now.sum('switchyard_sessions'),
-    streams: now.sum('switchyard_streams'),
-    requestsInFlight: now.sum('switchyard_requests_in_flight'),
-    requestsPerSecond: interval.perSecond('switchyard_requests_total'),
-    refusalsPerSecond: interval.perSecond('switchyard_refusals_total'),
-    gatewayP99S: interval.quantile('switchyard_gateway_seconds', 0.99),
-    workers: rows,
-    methods: loadRows(interval, 'method', 'switchyard_request_seconds'),
-    backends: loadRows(interval, 'backend', 'switchyard_backend_seconds'),
-  };
-}
-
-/** Of the busiest on; of what was idle nothing. */
-function loadRows(interval: Interval, label: 'method' | 'backend', histogram: string): LoadRow[] {
-  const total = 'switchyard_requests_total';
-  const names = interval.now.valuesOf(total, label).filter((name) => name !== '');
-  return names
-    .map((name) => {
-      const labels = { [label]: name };
-      const requestsPerSecond = interval.perSecond(total, labels);
-      const goodPerSecond = interval.perSecond(total, { ...labels, outcome: 'ok' });
-      return {
-        ...{ name, requestsPerSecond, failuresPerSecond: requestsPerSecond - goodPerSecond },
-        p50S: interval.quantile(histogram, 0.5, labels),
-        p99S: interval.quantile(histogram, 0.99, labels),
-      };
-    })
-    .filter(({ requestsPerSecond }) => requestsPerSecond > 0)
-    .sort((one, other) => other.requestsPerSecond - one.requestsPerSecond);
 }
 
 function topText(answer: TopAnswer, columns: number | undefined): string {

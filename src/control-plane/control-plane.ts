@@ -35,6 +35,7 @@ import { Compositions } from './compositions/compositions.js';
 import { Connect, type ConnectOptions } from './connect/connect.js';
 import { AdminListener } from './dataplane/admin-listener.js';
 import { DataplaneViews } from './dataplane/dataplane-views.js';
+import { LiveFigures } from './dataplane/live-figures.js';
 import { CONSOLE_DIRECTORY, ConsoleFiles } from './http/console-files.js';
 import { createHttpApp, type HttpApp } from './http/http-app.js';
 import { RateLimiter } from './http/rate-limiter.js';
@@ -53,6 +54,7 @@ interface ControlPlaneParts {
   readonly registry: Registry;
   readonly records: RecordStore;
   readonly changes: AuditRecords;
+  readonly live: LiveFigures | undefined;
   readonly tracer: Tracer | undefined;
   readonly tokens: TokenVerifier;
   /** For secrets, if there is a key for them. */
@@ -104,6 +106,8 @@ export class ControlPlane {
     const recent = areIdsMade ? new RecentRequests(limits.controlPlaneRequestsKept) : undefined;
     const changes = new AuditRecords(records, logger);
     const { dataplaneAdmin } = options;
+    const listener = dataplaneAdmin && new AdminListener(dataplaneAdmin);
+    const live = listener && new LiveFigures(listener);
     const mcp = new McpEndpoints({
       watch: new RequestWatch(accessLog, undefined, recent, tracer),
       overload,
@@ -132,7 +136,8 @@ export class ControlPlane {
       compositions,
       mcp,
       connect: openConnect(options, { records, keys, grants: userGrants, storedSecrets, logger }),
-      dataplane: new DataplaneViews(dataplaneAdmin && new AdminListener(dataplaneAdmin), recent),
+      dataplane: new DataplaneViews(listener, recent),
+      live,
       console: ConsoleFiles.read(CONSOLE_DIRECTORY),
       hosts: new HostPolicy({
         listenHost: options.address.host,
@@ -152,7 +157,7 @@ export class ControlPlane {
       logger,
     });
     const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
-    const parts = { overloadWatch, app, mcp, compositions, registry, records, changes, tokens, store, tracer };
+    const parts = { overloadWatch, app, mcp, compositions, registry, records, changes, live, tokens, store, tracer };
     const controlPlane = new ControlPlane(await listen(app, options.address), parts);
     overloadWatch.start();
     registry.start();
@@ -162,9 +167,10 @@ export class ControlPlane {
 
   /** Takes no more connections, lets what is in flight finish for so long, then ends everything. */
   async drain(timeoutMs: number): Promise<void> {
-    const { overloadWatch, app, mcp, compositions, registry, records, changes, tokens, store, tracer } = this.#parts;
+    const { overloadWatch, app, mcp, compositions, registry, records, changes, live, tokens, store, tracer } = this.#parts;
     const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
     mcp.drain();
+    live?.close();
     await app.close();
     clearTimeout(cut);
     overloadWatch.stop();

@@ -1,7 +1,8 @@
 // What `switchyard top` makes of two readings of a dataplane's figures.
 import t from 'tap';
-import { Figures, Interval } from '../../src/cli/figures.js';
-import { watchDataplane, type TopAnswer } from '../../src/cli/top.js';
+import { watchDataplane } from '../../src/cli/top.js';
+import type { TopAnswer } from '../../src/shared/dataplane-load.js';
+import { Figures, Interval } from '../../src/shared/figures.js';
 
 type Value = { metricName?: string; labels: Record<string, string>; value: number };
 

@@ -1,6 +1,7 @@
 // What the overview asks to be looked at, and in which order.
 import t from 'tap';
 import type { Composition, Server, Version } from '../../ui/api/types.js';
+import type { LiveReading } from '../../ui/api/view-types.js';
 import { concernsOf } from '../../ui/model/attention.js';
 
 const version: Version = {
@@ -49,4 +50,35 @@ t.test('each concern has its reason and the page that mends it, and the worst is
 t.test('without a store that alone is said', async (t) => {
   const lost = { ...version, store: { kind: 'redis', reachable: false }, unpublishedChanges: null } as const;
   t.match(concernsOf(lost, [], []), [{ what: 'The store cannot be reached', page: '' }]);
+});
+
+const calm: LiveReading = {
+  ...{ at: '', isReady: true, obstacles: [], degraded: [], sessions: 1, streams: 0, requestsInFlight: 0 },
+  ...{ requestsPerSecond: 10, failuresPerSecond: 0.5, refusalsPerSecond: 0, callsPerSecond: 9 },
+  ...{ callP50Ms: 1, callP99Ms: 2, gatewayP99Ms: 1, backends: [] },
+  workers: [{ slot: 0, state: 'listening', health: 'ok', sessions: 1, requestsInFlight: 0, cpuShare: 0, rssBytes: 1 }],
+};
+
+t.test('of the dataplane what is wrong now, in words for whoever may not see addresses, too', async (t) => {
+  const watched = { reading: calm, fault: '', isUnnamed: false };
+  t.same(concernsOf(version, [], [], watched), []);
+  t.same(concernsOf(version, [], [], { ...watched, reading: undefined, fault: 'x', isUnnamed: true }), []);
+  t.match(concernsOf(version, [], [], { ...watched, fault: 'it does not answer' }), [{ why: 'it does not answer' }]);
+  const [first] = calm.workers;
+  const reading: LiveReading = {
+    ...{ ...calm, failuresPerSecond: 4, isReady: false },
+    obstacles: [
+      { code: 'store-unreachable', message: '' },
+      { code: 'unheard-of', message: 'words of its own' },
+    ],
+    degraded: [{ code: 'worker-absent', message: '' }],
+    workers: [{ ...first!, health: 'silent', slot: 3 }],
+  };
+  t.match(concernsOf(version, [], [], { ...watched, reading }), [
+    { what: /not ready/, why: 'it cannot read user configs' },
+    { what: /not ready/, why: 'words of its own' },
+    { what: /silent: slot 3/ },
+    { what: /fail/, why: /^40 of 100/, page: '/explain' },
+    { what: /less than it should/, why: 'a worker does not listen' },
+  ]);
 });

@@ -177,15 +177,39 @@ t.test('the pages for operators', async (t) => {
     await again.waitFor({ state: 'hidden' });
   });
 
+  await t.test('the overview is live, says when it is not, and goes on without a reload', async (t) => {
+    await open('/');
+    const live = page.getByRole('region', { name: 'The dataplane now' });
+    await live.getByText('1 of 1 answer').waitFor();
+    await until(async () => {
+      await callOnce();
+      return /Half of them take at most[\d.]+ m?s/.test((await live.textContent()) ?? '');
+    }, 'calls are seen');
+    await page.evaluate('globalThis.mark = 1');
+    await gateway.stop();
+    await live.getByText(/does not answer/).waitFor();
+    await page.getByText('The dataplane cannot be watched').waitFor();
+    gateway = await startDataplane();
+    await live.getByText(/does not answer/).waitFor({ state: 'hidden' });
+    await live.getByText('1 of 1 answer').waitFor();
+    t.equal(await page.evaluate('globalThis.mark'), 1);
+    const ended = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/dataplane/live'));
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    t.ok(await ended, 'who signs out watches no more');
+    await signIn(page, alice.token ?? '');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  });
+
   await t.test('axe finds nothing, and nothing is wider than a narrow screen, in either scheme', async (t) => {
     const requestId = await callOnce();
     const explained = `virtualHost=${deskId}&tool=calc-sub`;
-    const pages = { [`/explain?${explained}&request=${requestId}`]: 'Explain', '/audit': 'Audit' };
+    const pages = { [`/explain?${explained}&request=${requestId}`]: 'Explain', '/audit': 'Audit', '/': 'Overview' };
     await page.setViewportSize({ width: 360, height: 740 });
     for (const [path, heading] of Object.entries(pages)) {
       await open(path);
       await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
-      await page.waitForFunction('!document.querySelector("main").textContent.includes("Reading …")');
+      const words = async (): Promise<string> => (await page.locator('main').textContent()) ?? '';
+      await until(async () => !(await words()).includes('Reading …'), 'all is read');
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         t.same(await axeFindings(page, colorScheme === 'light' ? 'all' : 'colours'), [], `${path}, ${colorScheme}`);

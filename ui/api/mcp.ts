@@ -24,7 +24,8 @@ export interface Wire {
 
 export interface Listener {
   readonly onWire?: (wire: Wire) => void;
-  readonly onHead?: (status: number) => void;
+  /** @param requestId under which the control plane can tell of it; `''` where it has none. */
+  readonly onHead?: (status: number, requestId: string) => void;
   /** A piece of the answer, as it comes. */
   readonly onText?: (text: string) => void;
   /** What is not the answer: progress, log lines, questions. */
@@ -133,7 +134,7 @@ export class McpSession {
     const body = JSON.stringify(message);
     listener.onWire?.({ url: new URL(this.#path, location.href).href, headers, body });
     const response = await askRaw(this.#path, { method: 'POST', text: body, headers, ...(signal && { signal }) });
-    listener.onHead?.(response.status);
+    listener.onHead?.(response.status, response.headers.get('x-request-id') ?? '');
     this.#sessionId = response.headers.get('mcp-session-id') ?? this.#sessionId;
     return readAnswer(response, message.id, listener);
   }

@@ -85,3 +85,42 @@ export interface AuditEntry {
   readonly unpublished?: number;
   readonly fault?: string;
 }
+
+export interface Trouble {
+  readonly code: string;
+  /** `''` for others than admins. */
+  readonly message: string;
+}
+
+export interface LiveReading {
+  readonly at: string;
+  readonly isReady: boolean;
+  readonly obstacles: readonly Trouble[];
+  readonly degraded: readonly Trouble[];
+  readonly sessions: number;
+  readonly streams: number;
+  readonly requestsInFlight: number;
+  readonly requestsPerSecond: number;
+  readonly failuresPerSecond: number;
+  readonly refusalsPerSecond: number;
+  readonly callsPerSecond: number;
+  /** `null` where nothing was called. */
+  readonly callP50Ms: number | null;
+  readonly callP99Ms: number | null;
+  readonly gatewayP99Ms: number | null;
+  readonly workers: readonly {
+    readonly slot: number;
+    readonly state: string;
+    readonly health: string;
+    readonly sessions: number;
+    readonly requestsInFlight: number;
+    readonly cpuShare: number;
+    readonly rssBytes: number;
+  }[];
+  readonly backends: readonly {
+    readonly name: string;
+    readonly requestsPerSecond: number;
+    readonly failuresPerSecond: number;
+    readonly p99Ms: number | null;
+  }[];
+}

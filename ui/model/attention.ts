@@ -1,5 +1,6 @@
 // What somebody should look at first: each with its reason, and the page that mends it.
 import type { Composition, Server, Version } from '../api/types.js';
+import type { LiveReading } from '../api/view-types.js';
 import { stateOf } from './server-state.js';
 
 export interface Concern {
@@ -10,10 +11,19 @@ export interface Concern {
 }
 
 /** The worst come first: what is wrong with everything, then with servers that are out, then with what may be out soon. */
+/** What the dataplane tells of itself at the moment. */
+export interface Watched {
+  readonly reading: LiveReading | undefined;
+  /** Why there is nothing newer; `''` when there is. */
+  readonly fault: string;
+  readonly isUnnamed: boolean;
+}
+
 export function concernsOf(
   version: Version,
   servers: readonly Server[],
   compositions: readonly Composition[],
+  watched?: Watched,
 ): readonly Concern[] {
   const inState = (state: string): readonly Server[] => servers.filter((server) => stateOf(server) === state);
   const concernOf = ({ id, name, lastError }: Server, fact: string): Concern => ({
@@ -23,11 +33,46 @@ export function concernsOf(
   });
   return [
     ...storeConcerns(version),
+    ...(watched === undefined ? [] : dataplaneConcerns(watched)),
     ...inState('inactive').map((server) => concernOf(server, 'is inactive: its tools are not served')),
     ...compositions.filter(({ missingTools }) => missingTools.length > 0).map(missingConcern),
     ...inState('failing').map((server) => concernOf(server, 'did not answer its last probe')),
   ];
 }
+
+/** Of all that is asked of it, so many fail before it is worth a look. */
+const FAILING_SHARE = 0.1;
+
+const OBSTACLES: Readonly<Record<string, string>> = {
+  'worker-absent': 'a worker does not listen',
+  'store-unreachable': 'it cannot read user configs',
+  'keys-missing': 'it has no key that verifies tokens',
+  'keys-unreachable': 'keys of an issuer cannot be fetched',
+  draining: 'it was told to stop',
+};
+
+function dataplaneConcerns({ reading, fault, isUnnamed }: Watched): readonly Concern[] {
+  if (isUnnamed) return [];
+  if (fault !== '') return [{ what: 'The dataplane cannot be watched', why: fault, page: '' }];
+  if (reading === undefined) return [];
+  const { obstacles, degraded, workers, requestsPerSecond, failuresPerSecond } = reading;
+  const concern = (what: string, { code, message }: LiveReading['obstacles'][number], page: string): Concern => {
+    return { what, why: message || (OBSTACLES[code] ?? code), page };
+  };
+  const silent = workers.filter(({ health }) => health === 'silent').map(({ slot }) => slot);
+  const share = requestsPerSecond > 0 ? failuresPerSecond / requestsPerSecond : 0;
+  const why = `${Math.round(share * 100)} of 100 requests at the moment; find one by its id, or see the sessions' backends`;
+  return [
+    ...obstacles.map((trouble) => concern('The dataplane is not ready', trouble, '')),
+    ...(silent.length === 0
+      ? []
+      : [{ what: `A worker of the dataplane is silent: slot ${silent.join(', ')}`, why: SILENT, page: '' }]),
+    ...(share >= FAILING_SHARE ? [{ what: 'Requests to the dataplane fail', why, page: '/explain' }] : []),
+    ...degraded.map((trouble) => concern('The dataplane works with less than it should have', trouble, '')),
+  ];
+}
+
+const SILENT = 'it did not answer in two seconds; one that hangs is killed and replaced by itself';
 
 function storeConcerns({ store, unpublishedChanges }: Version): readonly Concern[] {
   if (!store.reachable) {

@@ -3,11 +3,13 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { ask, askAll } from '../api/api.js';
+import { useLive, type Live } from '../api/live.js';
 import { useQuery } from '../api/query.js';
 import type { Composition, Server, Version } from '../api/types.js';
 import { concernsOf, type Concern } from '../model/attention.js';
 import { serverStates, stateOf, type ServerState } from '../model/server-state.js';
 import { Loaded } from '../parts/notices.js';
+import { LiveSection } from './overview/live-section.js';
 import { Said } from '../parts/said.js';
 
 const READ_AGAIN_MS = 10_000;
@@ -29,6 +31,7 @@ async function readOverview(): Promise<Overview> {
 
 export function OverviewPage(): JSX.Element {
   const overview = useQuery('overview', readOverview);
+  const live = useLive();
   useEffect(() => {
     const timer = setInterval(() => document.visibilityState === 'visible' && void overview.reload(), READ_AGAIN_MS);
     return () => clearInterval(timer);
@@ -36,13 +39,13 @@ export function OverviewPage(): JSX.Element {
   return (
     <>
       <h1>Overview</h1>
-      <Loaded query={overview}>{(read) => <OverviewParts {...read} />}</Loaded>
+      <Loaded query={overview}>{(read) => <OverviewParts {...read} live={live} />}</Loaded>
     </>
   );
 }
 
-function OverviewParts({ version, servers, compositions }: Overview): JSX.Element {
-  const concerns = concernsOf(version, servers, compositions);
+function OverviewParts({ version, servers, compositions, live }: Overview & { readonly live: Live }): JSX.Element {
+  const concerns = concernsOf(version, servers, compositions, live);
   return (
     <>
       <section aria-labelledby="concerns">
@@ -58,6 +61,7 @@ function OverviewParts({ version, servers, compositions }: Overview): JSX.Elemen
           </ul>
         )}
       </section>
+      <LiveSection live={live} />
       <section aria-labelledby="there">
         <h2 id="there">What there is</h2>
         <dl>

@@ -76,6 +76,38 @@ export const explanationShape = z.object({
   silent: slots,
 });
 
+/** Of `/metrics` in JSON. */
+export const figuresShape = z.array(
+  z.object({
+    name: z.string(),
+    values: z.array(
+      z.object({
+        metricName: z.string().optional(),
+        labels: z.record(z.string(), z.union([z.string(), z.number()])),
+        value: z.number(),
+      }),
+    ),
+  }),
+);
+
+export const workersShape = z.object({
+  workers: z.array(
+    z.object({
+      slot: z.number(),
+      pid: z.number().nullable(),
+      state: z.string(),
+      health: z.string(),
+      sessions: z.number().optional(),
+      requestsInFlight: z.number().optional(),
+      memory: z.object({ rssBytes: z.number() }).optional(),
+    }),
+  ),
+});
+
+const troubles = z.array(z.object({ code: z.string(), message: z.string() }));
+
+export const readyShape = z.object({ obstacles: troubles, degraded: troubles });
+
 export type DataplaneSessions = z.infer<typeof sessionsShape>;
 export type DataplaneRequest = z.infer<typeof requestsShape>['requests'][number];
 export type Explanation = z.infer<typeof explanationShape>;

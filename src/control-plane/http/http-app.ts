@@ -19,6 +19,7 @@ import type { AuditRecords } from '../audit-records.js';
 import type { AuditTrail } from '../audit.js';
 import type { Connect } from '../connect/connect.js';
 import { DataplaneViews } from '../dataplane/dataplane-views.js';
+import type { LiveFigures } from '../dataplane/live-figures.js';
 import type { ProtectedResource } from '../../shared/protected-resource.js';
 import { Admission, isPreflight } from './admission.js';
 import { answerTo, Refused } from './answered-error.js';
@@ -55,6 +56,8 @@ export interface HttpAppParts extends StatusParts {
   readonly connect?: Connect | undefined;
   /** `undefined` where nothing is known of a dataplane, nor of requests. */
   readonly dataplane?: DataplaneViews | undefined;
+  /** `undefined` where no dataplane is known. */
+  readonly live?: Pick<LiveFigures, 'open'> | undefined;
   readonly console: Pick<ConsoleFiles, 'find'>;
   readonly hosts: HostPolicy;
   readonly tokens: TokenVerifier;
@@ -111,7 +114,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     mountCompositionPatch(scope, parts.compositions, parts.publicationWaitMs);
   });
   mountAuditRoutes(app, parts.changes);
-  mountDataplaneRoutes(app, parts.dataplane ?? new DataplaneViews(undefined, undefined));
+  mountDataplaneRoutes(app, parts.dataplane ?? new DataplaneViews(undefined, undefined), parts.live);
   mountDocumentationRoutes(app);
   mountConsoleRoutes(app, parts.console);
   mountMetadataRoutes(app, admission);

@@ -54,6 +54,24 @@ export const viewOperations = {
     answers: [jsonList('What became of it.', 'ToldRequest')],
     refusals: [404, 503],
   },
+  watchLoad: {
+    id: 'watchLoad',
+    role: 'reader',
+    method: 'GET',
+    path: '/dataplane/live',
+    tag: 'views',
+    summary: 'What the dataplane does at the moment, again and again',
+    description:
+      'Server-sent events: `load` with the figures of the last seconds, `fault` with why there are none; comments in between. It ends after a while, and is then opened again. Backends, and what a fault says of addresses, are for admins.',
+    answers: [
+      {
+        status: 200,
+        description: 'Until the caller goes away.',
+        contents: [{ mediaType: 'text/event-stream' }],
+      },
+    ],
+    refusals: [404, 503],
+  },
   listChanges: {
     id: 'listChanges',
     role: 'editor',

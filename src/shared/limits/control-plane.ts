@@ -98,6 +98,18 @@ export const controlPlaneLimits = {
   dataplaneQuestionsMax: 6,
   /** of these one subject's → 503 */
   dataplaneQuestionsPerSubjectMax: 2,
+  /** between two looks at a dataplane's figures, while somebody watches them → they are told */
+  liveIntervalMs: 2_000,
+  /** people who watch them at once → 503 */
+  liveStreamsMax: 64,
+  /** of these one subject's pages → 503 */
+  liveStreamsPerSubjectMax: 8,
+  /** a stream of them: a token may be no good any more → it ends, and who still may opens another */
+  liveStreamMsMax: 600_000,
+  /** bytes that wait for somebody who does not read such a stream → it is cut off */
+  liveStreamBytesWaitingMax: 64 * KIB,
+  /** backends in one reading, the busiest → the others are left out */
+  liveBackendsMax: 20,
   /** requests to its own MCP endpoints that a control plane can tell of, by their ids → the oldest is forgotten */
   controlPlaneRequestsKept: 1_024,
   /** a file that `servers import` reads → refused */

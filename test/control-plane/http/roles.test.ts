@@ -99,7 +99,7 @@ const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
   ...{ patchServer: 'editor', patchComposition: 'editor' },
   ...{ listCompositions: 'reader', readComposition: 'reader', createComposition: 'editor' },
   ...{ replaceComposition: 'editor', removeComposition: 'editor' },
-  ...{ explain: 'reader', listSessions: 'reader', readRequest: 'none', listChanges: 'editor' },
+  ...{ explain: 'reader', listSessions: 'reader', readRequest: 'none', listChanges: 'editor', watchLoad: 'reader' },
   // Consents are each user's own; of the pages nobody has a token.
   ...{ linkConnection: 'none', listConnections: 'none', disconnect: 'none' },
   ...{ showConsent: 'open', beginConsent: 'open', endConsent: 'open' },

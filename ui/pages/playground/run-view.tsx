@@ -12,7 +12,7 @@ import type { Run } from './run.js';
 const STATE_WORDS = { underway: 'Under way', answered: 'Answered', failed: 'Failed', cancelled: 'Cancelled' } as const;
 
 export function RunView({ run }: { readonly run: Run }): JSX.Element {
-  const { state, headMs, totalMs, fault, questions, notices } = run;
+  const { state, headMs, totalMs, split, fault, questions, notices } = run;
   const told = [
     headMs.value !== undefined && `first byte after ${Math.round(headMs.value)} ms`,
     totalMs.value !== undefined && `all of it after ${Math.round(totalMs.value)} ms`,
@@ -22,6 +22,7 @@ export function RunView({ run }: { readonly run: Run }): JSX.Element {
       <div role="status">
         <h2 id="outcome">{STATE_WORDS[state.value]}</h2>
         {told.length > 0 && <p class="note">{told.join(', ')}</p>}
+        {split.value !== '' && <p class="note">As the control plane has timed it, {split.value}</p>}
       </div>
       {state.value === 'underway' && (
         <button type="button" onClick={() => void run.cancel()}>

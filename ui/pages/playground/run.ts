@@ -1,7 +1,9 @@
 // One request of the playground, from its sending to its end: what was sent, what came, and how long it took.
 import { signal } from '@preact/signals';
-import { faultWords } from '../../api/api.js';
+import { ask, faultWords } from '../../api/api.js';
 import type { McpSession, RpcMessage, Wire } from '../../api/mcp.js';
+import type { ToldRequest } from '../../api/view-types.js';
+import { splitWords } from '../../model/time-split.js';
 
 export type RunState = 'underway' | 'answered' | 'failed' | 'cancelled';
 
@@ -14,6 +16,8 @@ export interface Question {
 /** More of an answer is not kept as it came; it is read all the same. */
 const TEXT_CHARS_MAX = 1_000_000;
 const NOTICES_MAX = 200;
+const SPLIT_TRIES = 3;
+const SPLIT_RETRY_MS = 300;
 
 export class Run {
   readonly state = signal<RunState>('underway');
@@ -26,10 +30,13 @@ export class Run {
   readonly fault = signal('');
   readonly headMs = signal<number | undefined>(undefined);
   readonly totalMs = signal<number | undefined>(undefined);
+  /** Whose time it was, as the control plane has it; `''` where it does not tell. */
+  readonly split = signal('');
   readonly #session: McpSession;
   readonly #abort = new AbortController();
   readonly #startedAtMs = performance.now();
   readonly #requestId: number;
+  #gatewayId = '';
 
   constructor(session: McpSession, method: string, params: Readonly<Record<string, unknown>>) {
     this.#session = session;
@@ -38,7 +45,8 @@ export class Run {
       params,
       {
         onWire: (wire) => (this.wire.value = wire),
-        onHead: (status) => {
+        onHead: (status, requestId) => {
+          this.#gatewayId = requestId;
           this.status.value = status;
           this.headMs.value = performance.now() - this.#startedAtMs;
         },
@@ -83,6 +91,18 @@ export class Run {
     this.questions.value = [];
     this.#session.onMessage = undefined;
     this.totalMs.value = performance.now() - this.#startedAtMs;
+    if (this.answer.value !== undefined) await this.#readSplit();
+  }
+
+  /** It is known when the whole answer has gone out, which may be a moment after it has come. */
+  async #readSplit(): Promise<void> {
+    const path = `/requests/${encodeURIComponent(this.#gatewayId)}`;
+    for (let tries = 0; this.#gatewayId !== '' && this.split.value === '' && tries < SPLIT_TRIES; tries++) {
+      if (tries > 0) await new Promise((resolve) => setTimeout(resolve, SPLIT_RETRY_MS));
+      const told = await ask<readonly ToldRequest[]>(path).catch(() => undefined);
+      const [request] = told?.value ?? [];
+      if (request !== undefined) this.split.value = splitWords(request);
+    }
   }
 
   #hear(message: RpcMessage): void {

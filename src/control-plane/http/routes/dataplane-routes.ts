@@ -2,7 +2,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/limits.js';
 import { DataplaneFault, type DataplaneFaultCode } from '../../dataplane/dataplane-fault.js';
-import type { DataplaneViews } from '../../dataplane/dataplane-views.js';
+import { UNNAMED, type DataplaneViews } from '../../dataplane/dataplane-views.js';
+import type { LiveFigures } from '../../dataplane/live-figures.js';
 import { Refused } from '../answered-error.js';
 import { mount } from '../mount.js';
 import { nextLink } from '../page-link.js';
@@ -21,7 +22,22 @@ interface SessionsQuery {
   readonly cursor?: string;
 }
 
-export function mountDataplaneRoutes(app: FastifyInstance, views: DataplaneViews): void {
+/** @param live `undefined` where no dataplane is known. */
+export function mountDataplaneRoutes(
+  app: FastifyInstance,
+  views: DataplaneViews,
+  live: Pick<LiveFigures, 'open'> | undefined,
+): void {
+  mount(app, viewOperations.watchLoad, async (request, reply) => {
+    if (live === undefined) throw refusedFor(request, new DataplaneFault('dataplane-unnamed', UNNAMED));
+    if (request.method === 'HEAD') return '';
+    const stream = live.open(request.subject, isAdmin(request));
+    if (stream === undefined) throw new Refused(503, TOO_MANY, { 'retry-after': RETRY_S }, FULL);
+    // A proxy that gathers answers would tell of seconds that are long gone.
+    reply.type('text/event-stream').header('x-accel-buffering', 'no');
+    return stream;
+  });
+
   mount(app, viewOperations.explain, async (request) => {
     const { subject: said = request.subject, virtualHost, tool = '' } = request.query as ExplainQuery;
     const subject = mayAskOf(request, said);
@@ -48,11 +64,13 @@ export function mountDataplaneRoutes(app: FastifyInstance, views: DataplaneViews
   });
 }
 
+const TOO_MANY = 'Too many watch the dataplane at once: close a page that does, or try again';
+const FULL = { outcome: 'refused', code: 'live-full' } as const;
 const UNKNOWN =
   'No request of late with this id: each process keeps the last ones that had a good token, and others are told of their own alone';
 
 /** Where roles are not taken from tokens everybody is. */
-export function isAdmin({ caller }: FastifyRequest): boolean {
+function isAdmin({ caller }: FastifyRequest): boolean {
   return caller === undefined || caller.role === 'admin';
 }
 
@@ -78,7 +96,7 @@ async function toldTo<Value>(request: FastifyRequest, ask: () => Promise<Value>)
 }
 
 /** Where the listener is, and what it has said, is for admins and for the log. */
-export function refusedFor(request: FastifyRequest, { code, message, wordsForAdmins }: DataplaneFault): Refused {
+function refusedFor(request: FastifyRequest, { code, message, wordsForAdmins }: DataplaneFault): Refused {
   const status = STATUSES[code];
   const headers = status === 503 ? { 'retry-after': RETRY_S } : {};
   const failure = { outcome: status === 503 ? 'fault' : 'error', code, cause: wordsForAdmins } as const;

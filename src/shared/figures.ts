@@ -1,13 +1,14 @@
 // The figures of a running dataplane as its admin listener tells them in JSON, and what happened between two readings of them.
-import { z } from 'zod';
 
-const sampleShape = z.object({
-  metricName: z.string().optional(),
-  labels: z.record(z.string(), z.union([z.string(), z.number()])),
-  value: z.number(),
-});
-/** Of all metrics; those that a dataplane of another version has besides are ignored. */
-export const figuresShape = z.array(z.object({ name: z.string(), values: z.array(sampleShape) }));
+/** A metric with all its series. */
+export interface FigureFamily {
+  readonly name: string;
+  readonly values: readonly {
+    readonly metricName?: string | undefined;
+    readonly labels: Readonly<Record<string, string | number>>;
+    readonly value: number;
+  }[];
+}
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -22,7 +23,7 @@ export class Figures {
   readonly atMs: number;
   readonly #samples: readonly Sample[];
 
-  constructor(families: z.infer<typeof figuresShape>, atMs: number) {
+  constructor(families: readonly FigureFamily[], atMs: number) {
     this.atMs = atMs;
     this.#samples = families.flatMap(({ name, values }) =>
       values.map(({ metricName = name, labels, value }) => {

@@ -1,0 +1,161 @@
+// What the dataplane does at the moment, told to all who watch it: its admin listener is asked once every so often, however many they are,
+// and not at all while there is nobody. Each has a stream of server-sent events, which ends after a while, so that a token that is no good
+// any more shows no more. Cold.
+import { PassThrough, type Readable } from 'node:stream';
+import { Figures, Interval } from '../../shared/figures.js';
+import { loadOf, type LoadRow, type TopAnswer } from '../../shared/dataplane-load.js';
+import { limits } from '../../shared/limits.js';
+import type { AdminListener } from './admin-listener.js';
+import { DataplaneFault } from './dataplane-fault.js';
+import { understood } from './dataplane-views.js';
+import { figuresShape, readyShape, workersShape } from './view-shapes.js';
+
+interface Watcher {
+  readonly subject: string;
+  readonly isAdmin: boolean;
+  readonly stream: PassThrough;
+  readonly untilMs: number;
+}
+
+export interface LiveBounds {
+  readonly intervalMs: number;
+  readonly streamMsMax: number;
+}
+
+const BOUNDS: LiveBounds = { intervalMs: limits.liveIntervalMs, streamMsMax: limits.liveStreamMsMax };
+
+export class LiveFigures {
+  readonly #listener: Pick<AdminListener, 'ask'>;
+  readonly #bounds: LiveBounds;
+  readonly #watchers = new Set<Watcher>();
+  #timer: NodeJS.Timeout | undefined;
+  #before: Figures | undefined;
+  #isReading = false;
+
+  constructor(listener: Pick<AdminListener, 'ask'>, bounds: LiveBounds = BOUNDS) {
+    this.#listener = listener;
+    this.#bounds = bounds;
+  }
+
+  /** @returns `undefined` when too many watch, or too many of this subject's. */
+  open(subject: string, isAdmin: boolean): Readable | undefined {
+    const own = [...this.#watchers].filter((each) => each.subject === subject).length;
+    if (own >= limits.liveStreamsPerSubjectMax || this.#watchers.size >= limits.liveStreamsMax) return undefined;
+    const stream = new PassThrough();
+    const watcher = { subject, isAdmin, stream, untilMs: performance.now() + this.#bounds.streamMsMax };
+    this.#watchers.add(watcher);
+    stream.once('close', () => this.#watchers.delete(watcher));
+    stream.on('error', () => {});
+    // The head goes out with it.
+    stream.write(COMMENT);
+    if (this.#timer === undefined) {
+      this.#timer = setInterval(() => this.#turn(), this.#bounds.intervalMs);
+      this.#turn();
+    }
+    return stream;
+  }
+
+  get count(): number {
+    return this.#watchers.size;
+  }
+
+  close(): void {
+    for (const { stream } of this.#watchers) stream.end();
+    this.#watchers.clear();
+    this.#rest();
+  }
+
+  #turn(): void {
+    for (const { stream, untilMs } of this.#watchers) if (performance.now() > untilMs) stream.end();
+    if (this.#watchers.size === 0) return this.#rest();
+    // Whoever listens learns that the stream lives.
+    if (this.#isReading) return this.#tell(() => COMMENT);
+    this.#isReading = true;
+    void this.#read().finally(() => (this.#isReading = false));
+  }
+
+  #rest(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#before = undefined;
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const [metrics, workers, ready] = await Promise.all([
+        this.#listener.ask('/metrics', [200, 404]),
+        this.#listener.ask('/workers', [200]),
+        this.#listener.ask('/ready', [200, 503]),
+      ]);
+      if (metrics.status === 404) throw new DataplaneFault('dataplane-refused', NO_FIGURES);
+      const now = new Figures(understood(figuresShape, metrics.value), performance.now());
+      const before = this.#before;
+      this.#before = now;
+      const { obstacles, degraded } = understood(readyShape, ready.value);
+      const told = understood(workersShape, workers.value).workers;
+      // Rates are of what happened between two readings.
+      if (before === undefined) return this.#tell(() => COMMENT);
+      const load = loadOf(new Interval(before, now), told);
+      const at = new Date().toISOString();
+      const [forAdmins, forOthers] = [true, false].map((isAdmin) => {
+        return eventOf('load', { at, ...readingOf(load, isAdmin), ...troubles(obstacles, degraded, isAdmin) });
+      });
+      this.#tell((isAdmin) => (isAdmin ? forAdmins! : forOthers!));
+    } catch (error) {
+      this.#before = undefined;
+      if (!(error instanceof DataplaneFault)) throw error;
+      this.#tell((isAdmin) => eventOf('fault', { detail: isAdmin ? error.wordsForAdmins : error.message }));
+    }
+  }
+
+  #tell(textFor: (isAdmin: boolean) => string): void {
+    for (const { stream, isAdmin } of this.#watchers) {
+      if (stream.writableEnded) continue;
+      // Who does not read has enough to read.
+      if (stream.writableLength + stream.readableLength > limits.liveStreamBytesWaitingMax) stream.destroy();
+      else stream.write(textFor(isAdmin));
+    }
+  }
+}
+
+const COMMENT = ': \n\n';
+const NO_FIGURES = 'The dataplane keeps no figures: start it with --metrics on';
+
+function eventOf(name: string, value: unknown): string {
+  return `event: ${name}\ndata: ${JSON.stringify(value)}\n\n`;
+}
+
+function readingOf(load: TopAnswer, isAdmin: boolean): object {
+  const { methods, backends, gatewayP99S, ...rest } = load;
+  const calls = methods.find(({ name }) => name === 'tools/call');
+  return {
+    ...rest,
+    failuresPerSecond: methods.reduce((sum, { failuresPerSecond }) => sum + failuresPerSecond, 0),
+    callsPerSecond: calls?.requestsPerSecond ?? 0,
+    callP50Ms: inMs(calls?.p50S),
+    callP99Ms: inMs(calls?.p99S),
+    gatewayP99Ms: inMs(gatewayP99S),
+    // Names of backends come from everybody's configs.
+    backends: isAdmin ? backends.slice(0, limits.liveBackendsMax).map(rowOf) : [],
+  };
+}
+
+function rowOf({ name, requestsPerSecond, failuresPerSecond, p99S }: LoadRow): object {
+  return { name, requestsPerSecond, failuresPerSecond, p99Ms: inMs(p99S) };
+}
+
+interface Trouble {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What they say may name addresses. */
+function troubles(obstacles: readonly Trouble[], degraded: readonly Trouble[], isAdmin: boolean): object {
+  const told = ({ code, message }: Trouble): object => ({ code, message: isAdmin ? message : '' });
+  return { obstacles: obstacles.map(told), degraded: degraded.map(told) };
+}
+
+/** Null where nothing was counted. */
+function inMs(seconds: number | undefined): number | null {
+  return seconds === undefined ? null : Math.round(seconds * 10_000) / 10;
+}

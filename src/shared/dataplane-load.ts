@@ -1,0 +1,94 @@
+// What a dataplane did between two readings of its figures: worker by worker, method by method and backend by backend.
+import type { Interval } from './figures.js';
+
+/** As the admin listener tells it. */
+export interface WorkerReading {
+  readonly slot: number;
+  readonly pid: number | null;
+  readonly state: string;
+  readonly health: string;
+  readonly sessions?: number | undefined;
+  readonly requestsInFlight?: number | undefined;
+  readonly memory?: { readonly rssBytes: number } | undefined;
+}
+
+export interface WorkerRow {
+  readonly slot: number;
+  readonly pid: number | null;
+  readonly state: string;
+  readonly health: string;
+  readonly sessions: number;
+  readonly requestsInFlight: number;
+  /** Of one core. */
+  readonly cpuShare: number;
+  readonly rssBytes: number;
+  readonly eventLoopDelayP99S: number | undefined;
+}
+
+export interface LoadRow {
+  readonly name: string;
+  readonly requestsPerSecond: number;
+  /** Tool errors, errors of JSON-RPC and faults of backends. */
+  readonly failuresPerSecond: number;
+  readonly p50S: number | undefined;
+  readonly p99S: number | undefined;
+}
+
+export interface TopAnswer {
+  readonly isReady: boolean;
+  readonly intervalS: number;
+  readonly sessions: number;
+  readonly streams: number;
+  readonly requestsInFlight: number;
+  readonly requestsPerSecond: number;
+  readonly refusalsPerSecond: number;
+  readonly gatewayP99S: number | undefined;
+  readonly workers: readonly WorkerRow[];
+  readonly methods: readonly LoadRow[];
+  readonly backends: readonly LoadRow[];
+}
+
+export function loadOf(interval: Interval, workers: readonly WorkerReading[]): TopAnswer {
+  const { now } = interval;
+  const rows = workers.map(({ slot, pid, state, health, sessions = 0, requestsInFlight = 0, memory }) => {
+    const worker = { worker: String(slot) };
+    return {
+      ...{ slot, pid, state, health, sessions, requestsInFlight },
+      cpuShare: interval.perSecond('switchyard_cpu_seconds_total', worker),
+      rssBytes: memory?.rssBytes ?? 0,
+      eventLoopDelayP99S: interval.quantile('switchyard_event_loop_delay_seconds', 0.99, worker),
+    };
+  });
+  return {
+    isReady: now.sum('switchyard_ready') === 1,
+    intervalS: interval.seconds,
+    sessions: now.sum('switchyard_sessions'),
+    streams: now.sum('switchyard_streams'),
+    requestsInFlight: now.sum('switchyard_requests_in_flight'),
+    requestsPerSecond: interval.perSecond('switchyard_requests_total'),
+    refusalsPerSecond: interval.perSecond('switchyard_refusals_total'),
+    gatewayP99S: interval.quantile('switchyard_gateway_seconds', 0.99),
+    workers: rows,
+    methods: loadRows(interval, 'method', 'switchyard_request_seconds'),
+    backends: loadRows(interval, 'backend', 'switchyard_backend_seconds'),
+  };
+}
+
+/** Of the busiest on; of what was idle nothing. */
+function loadRows(interval: Interval, label: 'method' | 'backend', histogram: string): LoadRow[] {
+  const total = 'switchyard_requests_total';
+  const names = interval.now.valuesOf(total, label).filter((name) => name !== '');
+  return names
+    .map((name) => {
+      const labels = { [label]: name };
+      const requestsPerSecond = interval.perSecond(total, labels);
+      const goodPerSecond = interval.perSecond(total, { ...labels, outcome: 'ok' });
+      return {
+        ...{ name, requestsPerSecond, failuresPerSecond: requestsPerSecond - goodPerSecond },
+        p50S: interval.quantile(histogram, 0.5, labels),
+        p99S: interval.quantile(histogram, 0.99, labels),
+      };
+    })
+    .filter(({ requestsPerSecond }) => requestsPerSecond > 0)
+    .sort((one, other) => other.requestsPerSecond - one.requestsPerSecond);
+}

@@ -1,0 +1,147 @@
+// What people who watch a dataplane are told: its admin listener is a stand-in, asked in quick turns.
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Readable } from 'node:stream';
+import t, { type Test } from 'tap';
+import { DataplaneFault } from '../../src/control-plane/dataplane/dataplane-fault.js';
+import { LiveFigures, type LiveBounds } from '../../src/control-plane/dataplane/live-figures.js';
+import { limits } from '../../src/shared/limits.js';
+import { EventReader, type ServerEvent } from '../../ui/model/event-reader.js';
+import { until } from '../support/until.js';
+
+const QUICK: LiveBounds = { intervalMs: 5, streamMsMax: 600_000 };
+const SECRET = 'Redis at 10.0.0.7 does not answer';
+
+type Ask = (path: string) => Promise<{ readonly status: number; readonly value: unknown }>;
+
+/** A dataplane with one more call in each reading. */
+function dataplane(): { readonly ask: Ask; readonly asked: () => number } {
+  let asked = 0;
+  const ask: Ask = async (path) => {
+    if (path === '/workers') {
+      const worker = { slot: 0, pid: 7, state: 'listening', health: 'ok', sessions: 3, unheardOf: SECRET };
+      return { status: 200, value: { workers: [worker] } };
+    }
+    if (path === '/ready') {
+      const obstacles = [{ code: 'store-unreachable', message: SECRET, slots: [0] }];
+      return { status: 503, value: { status: 'not ready', obstacles, degraded: [] } };
+    }
+    asked += 1;
+    const labels = { method: 'tools/call', backend: 'hidden-backend', status: '200', outcome: 'ok' };
+    const value = [
+      { name: 'switchyard_requests_total', values: [{ labels, value: asked }] },
+      { name: 'switchyard_sessions', values: [{ labels: {}, value: 3 }] },
+    ];
+    return { status: 200, value };
+  };
+  return { ask, asked: () => asked };
+}
+
+function liveOf(t: Test, ask: Ask, bounds: Partial<LiveBounds> = {}): LiveFigures {
+  const live = new LiveFigures({ ask }, { ...QUICK, ...bounds });
+  t.teardown(() => live.close());
+  return live;
+}
+
+/** Everything that comes of it. */
+function eventsOf(stream: Readable): { readonly events: ServerEvent[]; readonly text: () => string } {
+  const events: ServerEvent[] = [];
+  const reader = new EventReader();
+  let text = '';
+  stream.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece;
+    events.push(...reader.read(piece));
+  });
+  return { events, text: () => text };
+}
+
+t.test('admins are told all, others no names and no addresses', async (t) => {
+  const { ask } = dataplane();
+  const live = liveOf(t, ask);
+  const admin = eventsOf(live.open('ann', true)!);
+  const reader = eventsOf(live.open('bob', false)!);
+  await until(() => admin.events.length > 1 && reader.events.length > 1, 'both are told');
+  const told = JSON.parse(admin.events[0]!.data) as Record<string, unknown>;
+  t.equal(admin.events[0]!.event, 'load');
+  t.match(told, {
+    ...{ sessions: 3, isReady: false, failuresPerSecond: 0, callP50Ms: null },
+    workers: [{ slot: 0, health: 'ok', sessions: 3 }],
+    obstacles: [{ code: 'store-unreachable', message: SECRET }],
+    backends: [{ name: 'hidden-backend' }],
+  });
+  t.ok(Number(told['callsPerSecond']) > 0);
+  t.match(JSON.parse(reader.events[0]!.data), {
+    obstacles: [{ code: 'store-unreachable', message: '' }],
+    backends: [],
+    callsPerSecond: Number,
+  });
+  t.notMatch(reader.text(), /hidden-backend|10\.0\.0\.7/);
+  t.notMatch(admin.text(), 'unheardOf');
+});
+
+t.test('a listener that is lost is told, to whom it may be, and found again', async (t) => {
+  const { ask } = dataplane();
+  let isLost = true;
+  const live = liveOf(t, (path) => {
+    return isLost ? Promise.reject(new DataplaneFault('dataplane-unreachable', 'it is away', SECRET)) : ask(path);
+  });
+  const admin = eventsOf(live.open('ann', true)!);
+  const reader = eventsOf(live.open('bob', false)!);
+  await until(() => admin.events.length > 0 && reader.events.length > 0, 'both are told');
+  t.match(admin.events[0], { event: 'fault', data: JSON.stringify({ detail: SECRET }) });
+  t.match(reader.events[0], { event: 'fault', data: JSON.stringify({ detail: 'it is away' }) });
+  isLost = false;
+  await until(() => reader.events.at(-1)?.event === 'load', 'it is back');
+});
+
+t.test('a dataplane without figures says so; one that says nothing is heard of all the same', async (t) => {
+  const { ask } = dataplane();
+  const blind = liveOf(t, async (path) => (path === '/metrics' ? { status: 404, value: {} } : ask(path)));
+  const { events } = eventsOf(blind.open('ann', true)!);
+  await until(() => events.length > 0, 'it is told');
+  t.match(events[0], { event: 'fault', data: /--metrics on/ });
+  const silent = eventsOf(liveOf(t, () => new Promise(() => {})).open('ann', true)!);
+  await until(() => silent.text().split(': \n\n').length > 5, 'the stream is seen to live');
+  t.same(silent.events, []);
+});
+
+t.test('nobody is asked while nobody watches', async (t) => {
+  const watched = dataplane();
+  const other = dataplane();
+  const live = liveOf(t, watched.ask);
+  const stream = live.open('ann', true)!;
+  await until(() => watched.asked() > 1, 'it is asked');
+  stream.destroy();
+  await until(() => live.count === 0, 'it is noticed');
+  await turn();
+  const asked = watched.asked();
+  liveOf(t, other.ask).open('ann', true)!.resume();
+  await until(() => other.asked() > 5, 'turns go by');
+  t.ok(watched.asked() <= asked + 1, 'but for a look that was under way');
+});
+
+t.test('so many watch, and so many of one subject', async (t) => {
+  const live = liveOf(t, dataplane().ask);
+  const own = Array.from({ length: limits.liveStreamsPerSubjectMax }, () => live.open('ann', true));
+  t.equal(live.open('ann', true), undefined);
+  for (let n = own.length; n < limits.liveStreamsMax; n++) t.ok(live.open(`s${n}`, true));
+  t.equal(live.open('late', true), undefined);
+  own[0]!.destroy();
+  await until(() => live.count < limits.liveStreamsMax, 'one has gone');
+  t.ok(live.open('ann', true));
+  live.close();
+  own[1]!.resume();
+  await until(() => own[1]!.readableEnded, 'all are ended');
+  t.equal(live.count, 0);
+});
+
+t.test('who does not read is cut off, and each stream ends in time', async (t) => {
+  const live = liveOf(t, dataplane().ask, { intervalMs: 1 });
+  const stalled = live.open('ann', true)!;
+  const read = eventsOf(live.open('ann', true)!);
+  await until(() => stalled.destroyed, 'it is cut off');
+  const count = read.events.length;
+  await until(() => read.events.length > count, 'others are told on');
+  const short = liveOf(t, dataplane().ask, { streamMsMax: 1 }).open('ann', true)!;
+  short.resume();
+  await until(() => short.readableEnded, 'it has ended');
+});

@@ -1,0 +1,95 @@
+// What the dataplane does at the moment, as the control plane tells it: a stream of events, read with the token in a header, as an
+// `EventSource` has none. A stream that ends, breaks or falls silent is opened again for as long as somebody looks.
+import { useEffect, useState } from 'preact/hooks';
+import { EventReader } from '../model/event-reader.js';
+import { ApiFault, askRaw, faultWords } from './api.js';
+import { token } from './session.js';
+import type { LiveReading } from './view-types.js';
+
+export interface Live {
+  /** The last one; `undefined` until there is one. */
+  readonly reading: LiveReading | undefined;
+  /** Calls a second, the oldest first. */
+  readonly calls: readonly number[];
+  /** Why there is no newer one; `''` when there is. */
+  readonly fault: string;
+  /** The control plane knows no dataplane: nothing will come. */
+  readonly isUnnamed: boolean;
+}
+
+const BLANK: Live = { reading: undefined, calls: [], fault: '', isUnnamed: false };
+const KEPT = 60;
+const REOPEN_MS = 2_000;
+/** The control plane says something every few seconds. */
+const SILENCE_MS_MAX = 15_000;
+
+export function useLive(): Live {
+  const [live, setLive] = useState(BLANK);
+  const [isVisible, setVisible] = useState(document.visibilityState === 'visible');
+  useEffect(() => {
+    const look = (): void => setVisible(document.visibilityState === 'visible');
+    document.addEventListener('visibilitychange', look);
+    return () => document.removeEventListener('visibilitychange', look);
+  }, []);
+  useEffect(() => {
+    if (!isVisible || token.value === '') return undefined;
+    const ending = new AbortController();
+    void watch(ending.signal, (change) => {
+      if (!ending.signal.aborted) setLive(change);
+    });
+    return () => ending.abort();
+  }, [isVisible, token.value]);
+  return live;
+}
+
+type Change = (known: Live) => Live;
+
+async function watch(signal: AbortSignal, hear: (change: Change) => void): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await readStream(signal, hear);
+    } catch (error) {
+      const isUnnamed = error instanceof ApiFault && error.status === 404;
+      hear((known) => ({ ...known, fault: faultWords(error), isUnnamed }));
+      if (isUnnamed || (error instanceof ApiFault && [401, 403].includes(error.status))) return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, REOPEN_MS));
+  }
+}
+
+/** Resolves when it ends, or is silent for too long. Throws an `ApiFault` where it is refused. */
+async function readStream(ended: AbortSignal, hear: (change: Change) => void): Promise<void> {
+  const silence = new AbortController();
+  let timer = setTimeout(() => silence.abort(), SILENCE_MS_MAX);
+  const signal = AbortSignal.any([ended, silence.signal]);
+  try {
+    const response = await askRaw('/dataplane/live', { accept: 'text/event-stream', signal });
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    const events = new EventReader();
+    for (;;) {
+      const { value, done } = (await reader?.read()) ?? { value: undefined, done: true };
+      if (done || value === undefined) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => silence.abort(), SILENCE_MS_MAX);
+      for (const { event, data } of events.read(value)) hear(changeOf(event, data));
+    }
+  } catch (error) {
+    if (error instanceof ApiFault) throw error;
+    if (!ended.aborted) throw new ApiFault(0, 'The control plane has fallen silent: it is asked again');
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function changeOf(event: string, data: string): Change {
+  if (event === 'fault') {
+    const { detail } = JSON.parse(data) as { readonly detail: string };
+    return (known) => ({ ...known, fault: detail, isUnnamed: false });
+  }
+  if (event !== 'load') return (known) => known;
+  const reading = JSON.parse(data) as LiveReading;
+  return ({ calls }) => ({
+    ...{ reading, fault: '', isUnnamed: false },
+    calls: [...calls, reading.callsPerSecond].slice(-KEPT),
+  });
+}

@@ -1,0 +1,25 @@
+// Rates and times of the dataplane as people read them, and as a line.
+
+export function rateWords(perSecond: number): string {
+  if (perSecond === 0) return 'none';
+  return perSecond < 10 ? perSecond.toFixed(1) : Math.round(perSecond).toLocaleString();
+}
+
+/** @param value `null` where nothing was timed. */
+export function msWords(value: number | null): string {
+  if (value === null) return 'nothing was timed';
+  return value < 1_000 ? `${value < 10 ? value.toFixed(1) : Math.round(value)} ms` : `${(value / 1_000).toFixed(1)} s`;
+}
+
+/** Points of a line over the whole width, the highest value at its top. */
+export function sparkPoints(values: readonly number[], width: number, height: number): string {
+  const top = Math.max(...values, 1e-9);
+  const step = width / Math.max(1, values.length - 1);
+  return values
+    .map((value, index) => `${round(index * step)},${round(height - 1 - (value / top) * (height - 2))}`)
+    .join(' ');
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}

@@ -1,0 +1,111 @@
+// What the dataplane does at the moment, and did in the last minutes.
+import type { JSX } from 'preact';
+import type { Live } from '../../api/live.js';
+import type { LiveReading } from '../../api/view-types.js';
+import { msWords, rateWords, sparkPoints } from '../../model/load-words.js';
+import { Said } from '../../parts/said.js';
+
+export function LiveSection({ live }: { readonly live: Live }): JSX.Element {
+  const { reading, calls, fault, isUnnamed } = live;
+  return (
+    <section aria-labelledby="live">
+      <h2 id="live">The dataplane now</h2>
+      {isUnnamed && <p class="note">{fault}</p>}
+      {!isUnnamed && fault !== '' && (
+        <p class="bad" role="alert">
+          <Said text={fault} max={600} />
+          {reading !== undefined && ' What follows is older.'}
+        </p>
+      )}
+      {reading === undefined ? (
+        fault === '' && <p class="note">Reading …</p>
+      ) : (
+        <>
+          <Spark calls={calls} />
+          <Figures reading={reading} />
+          <Workers reading={reading} />
+          <Backends reading={reading} />
+        </>
+      )}
+    </section>
+  );
+}
+
+const WIDTH = 300;
+const HEIGHT = 48;
+
+/** What it shows is said in figures beside it. */
+function Spark({ calls }: { readonly calls: readonly number[] }): JSX.Element | null {
+  if (calls.length < 2) return null;
+  return (
+    <svg class="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true" preserveAspectRatio="none">
+      <polyline points={sparkPoints(calls, WIDTH, HEIGHT)} />
+    </svg>
+  );
+}
+
+function Figures({ reading }: { readonly reading: LiveReading }): JSX.Element {
+  const { workers } = reading;
+  const listening = workers.filter(({ health }) => health === 'ok').length;
+  const rows = [
+    ['Tool calls a second', rateWords(reading.callsPerSecond)],
+    ['Half of them take at most', msWords(reading.callP50Ms)],
+    ['99 of 100 take at most', msWords(reading.callP99Ms)],
+    ['of it in the gateway itself', msWords(reading.gatewayP99Ms)],
+    ['All requests a second', rateWords(reading.requestsPerSecond)],
+    ['Failed a second', rateWords(reading.failuresPerSecond)],
+    ['Refused a second', rateWords(reading.refusalsPerSecond)],
+    ['Sessions', String(reading.sessions)],
+    ['Requests in flight', String(reading.requestsInFlight)],
+    ['Workers', `${listening} of ${workers.length} answer`],
+  ] as const;
+  return (
+    <dl>
+      {rows.map(([name, words]) => (
+        <Row key={name} {...{ name, words }} />
+      ))}
+    </dl>
+  );
+}
+
+function Row({ name, words }: { readonly name: string; readonly words: string }): JSX.Element {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{words}</dd>
+    </>
+  );
+}
+
+function Workers({ reading: { workers } }: { readonly reading: LiveReading }): JSX.Element {
+  return (
+    <details>
+      <summary>Workers</summary>
+      <ul class="items">
+        {workers.map(({ slot, state, health, sessions, requestsInFlight, cpuShare, rssBytes }) => (
+          <li key={slot}>
+            slot {slot}: {state}, {health === 'ok' ? 'answers' : health}, {sessions} sessions, {requestsInFlight} in
+            flight, {Math.round(cpuShare * 100)} % of a core, {Math.round(rssBytes / 2 ** 20)} MiB
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Backends({ reading: { backends } }: { readonly reading: LiveReading }): JSX.Element | null {
+  if (backends.length === 0) return null;
+  return (
+    <details>
+      <summary>Backends that were asked</summary>
+      <ul class="items">
+        {backends.map(({ name, requestsPerSecond, failuresPerSecond, p99Ms }) => (
+          <li key={name}>
+            <Said text={name} max={64} />: {rateWords(requestsPerSecond)} a second, {rateWords(failuresPerSecond)}{' '}
+            failed, 99 of 100 in {msWords(p99Ms)}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
