@@ -141,7 +141,10 @@ t.test('who does not read is cut off, and each stream ends in time', async (t) =
   await until(() => stalled.destroyed, 'it is cut off');
   const count = read.events.length;
   await until(() => read.events.length > count, 'others are told on');
-  const short = liveOf(t, dataplane().ask, { streamMsMax: 1 }).open('ann', true)!;
+  const brief = liveOf(t, dataplane().ask, { streamMsMax: 1 });
+  const short = brief.open('ann', true)!;
   short.resume();
+  brief.open('ann', true);
   await until(() => short.readableEnded, 'it has ended');
+  await until(() => brief.count === 0, 'and who does not read its end keeps no place');
 });

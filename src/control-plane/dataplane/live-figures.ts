@@ -66,7 +66,12 @@ export class LiveFigures {
   }
 
   #turn(): void {
-    for (const { stream, untilMs } of this.#watchers) if (performance.now() > untilMs) stream.end();
+    for (const { stream, untilMs } of this.#watchers) {
+      if (performance.now() <= untilMs) continue;
+      // Who has not read its end by the next turn does not read.
+      if (stream.writableEnded) stream.destroy();
+      else stream.end();
+    }
     if (this.#watchers.size === 0) return this.#rest();
     // Whoever listens learns that the stream lives.
     if (this.#isReading) return this.#tell(() => COMMENT);
