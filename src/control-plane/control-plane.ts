@@ -167,7 +167,8 @@ export class ControlPlane {
 
   /** Takes no more connections, lets what is in flight finish for so long, then ends everything. */
   async drain(timeoutMs: number): Promise<void> {
-    const { overloadWatch, app, mcp, compositions, registry, records, changes, live, tokens, store, tracer } = this.#parts;
+    const { overloadWatch, app, mcp, compositions, registry, records, changes, live, tokens, store, tracer } =
+      this.#parts;
     const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
     mcp.drain();
     live?.close();
