@@ -48,6 +48,7 @@ export class InputRounds {
   #pause: Deadline | undefined;
   /** In the subject's share, of answers that are kept until they were sent. */
   #countedBytes = 0;
+  #isAsking = false;
   #isOver = false;
 
   constructor(plan: InputRoundsPlan, owner: InputOwner) {
@@ -76,6 +77,11 @@ export class InputRounds {
     });
   }
 
+  /** What the client is asked it answers to another process, which knows nothing of the request. */
+  onRetired(): void {
+    if (this.#isAsking) this.#owner.onNoInput(REPLACED);
+  }
+
   /** Nobody waits for the request any more. What is open at the client is the owner's to end. */
   end(): void {
     this.#isOver = true;
@@ -91,6 +97,8 @@ export class InputRounds {
 
   #ask({ requests, requestState }: InputRequired): void {
     const { session, upstream, metadata } = this.#plan;
+    if (session.isRetired) return this.#owner.onNoInput(REPLACED);
+    this.#isAsking = true;
     const answers: Buffer[] = [];
     let openCount = requests.length;
     for (const [index, request] of requests.entries()) {
@@ -114,6 +122,7 @@ export class InputRounds {
 
   #goOn(answers: readonly Buffer[], requestState: Buffer | undefined): void {
     if (this.#isOver) return;
+    this.#isAsking = false;
     const parts: Buffer[] = [];
     for (const [index, answer] of answers.entries()) parts.push(index === 0 ? RESPONSES : COMMA, answer);
     if (answers.length > 0) parts.push(CLOSE);
@@ -144,6 +153,11 @@ const CLOSE = Buffer.from('}');
 const TOO_MANY_ROUNDS: RpcError = {
   code: rpcCodes.internalError,
   message: `The backend has asked for more ${limits.inputRoundsMax} times and is not done: it is asked no more`,
+};
+
+const REPLACED: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The backend goes on only with an answer of the client, and this process is being replaced: call again',
 };
 
 function notHad({ method }: InputRequest, why: string): RpcError {

@@ -76,6 +76,11 @@ export class ModernLeg {
     return !isWhole;
   }
 
+  /** The client's answers do not come here any more. */
+  onRetired(): void {
+    this.#rounds?.onRetired();
+  }
+
   /** Nobody waits for the request any more. */
   end(): void {
     this.#reading?.cancel();

@@ -271,6 +271,10 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     this.#countSilence();
   }
 
+  override onRetired(): void {
+    this.#modern?.onRetired();
+  }
+
   override excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
     if (upstream !== this.#plan.upstream) return;
     this.#isExcused = isExcused;

@@ -44,6 +44,11 @@ export abstract class RequestInFlight extends ListNode {
     // What is answered soon in any case.
   }
 
+  /** What the client answers goes to another process from now on. */
+  onRetired(): void {
+    // What waits for a backend alone ends here.
+  }
+
   /** Whether the backend waits for the client, as far as it has said so on a stream of its own: then its silence does not count. */
   excuseSilence(_upstream: UpstreamSession, _isExcused: boolean): void {
     // What has a time to be answered in whatever happens.

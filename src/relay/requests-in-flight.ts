@@ -82,6 +82,14 @@ export class RequestsInFlight extends ListNode {
     return false;
   }
 
+  /** Another process goes on with the session. */
+  retire(): void {
+    const works: RequestInFlight[] = [];
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) works.push(work);
+    // As above.
+    for (const work of works) if (work.isLinked) work.onRetired();
+  }
+
   /** For `SlowRequests`. @param turn in which the slow ones have begun, or before. */
   tellSlow(turn: number): void {
     const slow: RequestInFlight[] = [];

@@ -83,6 +83,8 @@ export class Session {
   isStale = false;
   /** Changes of lists that its client wants to hear of, as bits of `capability`: all, unless it says which. */
   wantedChanges: number = LIST_CHANGES;
+  /** Whether another process goes on with it. */
+  isRetired = false;
   /** For operators, on the wheel's clock; not to the millisecond. */
   readonly beganAtMs: number;
   usedAtMs: number;
@@ -212,6 +214,12 @@ export class Session {
   /** That of the config last obeyed. */
   get virtualHost(): CompiledVirtualHost | undefined {
     return this.upstreams.virtualHost;
+  }
+
+  /** Another process goes on with it from now on, and hears what its client answers: nothing that waits for that here goes on. */
+  retire(): void {
+    this.isRetired = true;
+    this.inFlight.retire();
   }
 
   /** Whether this caller may use the session here; who may not learns nothing of it (X02, X03). */

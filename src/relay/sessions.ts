@@ -183,6 +183,7 @@ export class Sessions {
   retire(): void {
     this.#isRetired = true;
     this.#renewal?.stop();
+    for (const session of [...this.#sessions.values()]) session.retire();
   }
 
   /**

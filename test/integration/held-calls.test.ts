@@ -2,8 +2,12 @@
 // request on a connection of its own, so that retries come to workers that do not hold the call.
 import t from 'tap';
 import { backendFor, startDeployment, type ConfiguredCaller } from '../support/deployment.js';
+import { EventReader } from '../support/event-reader.js';
 import { readEvents } from '../support/event-stream.js';
 import { JsonText } from '../support/json-text.js';
+import { BOTH_FORMS } from '../support/mcp-caller.js';
+import { modernBackendFor } from '../support/modern-backend.js';
+import { migratesConnections } from '../support/reload-load.js';
 import { until } from '../support/until.js';
 
 const META = 'io.modelcontextprotocol/';
@@ -103,4 +107,80 @@ t.test('a question of a backend is answered from whichever worker the retry come
   t.equal(answered.length, calls, 'the backend hears of neither');
   const own = await call(caller, 4, { requestState: asked.result?.requestState, inputResponses: { 1: {} } });
   t.match(own, { id: 4, result: { resultType: 'complete' } }, 'and its own caller may go on still');
+});
+
+/** A connection that still waits in the queue of the old listener is reset with it, and nobody has read from it. */
+async function afterReload<Value>(send: () => Promise<Value>, triesLeft = 3): Promise<Value> {
+  try {
+    return await send();
+  } catch (error) {
+    if (triesLeft === 0 || migratesConnections()) throw error;
+    return afterReload(send, triesLeft - 1);
+  }
+}
+
+t.test('a worker that is replaced leaves no call to be carried out twice', async (t) => {
+  const asking = await backendFor(t, {
+    withSessions: true,
+    framing: 'chunked',
+    onCall: async (received) => {
+      await received.send(
+        new JsonText('{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?"}}'),
+      );
+      return new Promise(() => undefined);
+    },
+  });
+  const inputRequests = { who: { method: 'elicitation/create', params: { message: 'who?', mode: 'form' } } };
+  const modern = await modernBackendFor(t, {
+    tools: ['ask'],
+    onRequest: (request) => {
+      if (!request.text.includes('"initialize"')) return false;
+      const { id } = JSON.parse(request.text) as { id: unknown };
+      const error = { code: -32_022, message: 'x', data: { supported: ['2026-07-28'] } };
+      request.json({ jsonrpc: '2.0', id, error }, { status: 400 });
+      return true;
+    },
+    onCall: ({ params }) =>
+      params['inputResponses'] === undefined
+        ? { resultType: 'input_required', inputRequests, requestState: 's' }
+        : { content: [{ type: 'text', text: 'done' }] },
+  });
+  const deployment = await startDeployment(t, { workerCount: 1 });
+  const caller = await deployment.caller({ b: { url: asking.url }, m: { url: modern.url } });
+  const held = await call(caller, 1);
+  t.match(held.result, { resultType: 'input_required' });
+  const introduction = {
+    protocolVersion: '2025-11-25',
+    capabilities: { elicitation: {} },
+    clientInfo: { name: 'c', version: '1' },
+  };
+  const session = await caller.openSession({ params: JSON.stringify(introduction) });
+  const body = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"m-ask","arguments":{}}}';
+  const stream = await EventReader.open(session.caller, { session: session.id, accept: BOTH_FORMS, body });
+  const question = await stream.message();
+  t.match(question, { method: 'elicitation/create' });
+
+  deployment.gateway.signal('SIGHUP');
+  await until(() => deployment.gateway.logs.some(({ msg }) => msg === 'reloaded'), 'the end of the reload');
+  const { requestState } = held.result ?? {};
+  const retry = { requestState, inputResponses: { 1: { action: 'decline' } } };
+  const retried = await afterReload(() => call(caller, 2, retry));
+  t.match(retried.error, { code: -32602, message: /call again without requestState/ });
+  await until(() => asking.requestsOf('notifications/cancelled').length === 1, 'its backend is told');
+  t.equal(asking.calls.length, 1, 'and is not asked again');
+
+  // What its client answers from now on would come to the successor, which knows nothing of the call.
+  const said = [await stream.message(), await stream.message()];
+  t.match(
+    said.map((message) => (message as Answer).error?.message ?? message.method),
+    ['notifications/cancelled', /being replaced: call again/],
+  );
+  const late = JSON.stringify({ jsonrpc: '2.0', id: question.id, result: { action: 'decline' } });
+  await afterReload(() => session.send(late));
+  t.equal(modern.calls.length, 1, 'the backend is not asked again');
+  const again = await EventReader.open(session.caller, { session: session.id, accept: BOTH_FORMS, body });
+  const asked = await again.message();
+  await session.send(JSON.stringify({ jsonrpc: '2.0', id: asked.id, result: { action: 'decline' } }));
+  t.match(await again.message(), { id: 7, result: { content: [{ text: 'done' }] } }, 'and a new call goes through');
+  t.equal(modern.calls.length, 3);
 });

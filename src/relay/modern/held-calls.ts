@@ -37,11 +37,17 @@ export class HeldCalls {
     totalMax: limits.heldCallsMax,
     perKeyMax: limits.heldCallsPerSubjectMax,
   });
+  #isClosed = false;
 
   constructor(options: HeldCallsOptions) {
     this.deadlines = options.deadlines;
     this.#options = options;
     this.#states = new RequestStates(options.secret);
+  }
+
+  /** Whether this process holds no more of them: no retry would come here. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   get count(): number {
@@ -50,7 +56,7 @@ export class HeldCalls {
 
   /** @returns `undefined` where there is no room for one more of the subject's. */
   tryHold(plan: HeldCallPlan): HeldCall | undefined {
-    if (!this.#counts.tryAdd(plan.account.subject)) return undefined;
+    if (this.#isClosed || !this.#counts.tryAdd(plan.account.subject)) return undefined;
     const call = new HeldCall(this, plan);
     this.#calls.set(call.key, call);
     return call;
@@ -58,6 +64,7 @@ export class HeldCalls {
 
   /** Nobody will find them here any more: their backends are told that nobody waits. */
   giveUpAll(): void {
+    this.#isClosed = true;
     for (const call of [...this.#calls.values()]) call.giveUpHeld();
   }
 

@@ -54,6 +54,11 @@ const TOO_MANY_HELD: RpcError = {
   message: 'The client cannot be asked: too many calls wait for input already',
 };
 
+const ENDING: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The client cannot be asked: this process is about to end',
+};
+
 export interface ModernFormParts {
   readonly ids: OwnIds;
   readonly heldCalls: HeldCalls;
@@ -95,7 +100,8 @@ export class ModernForm implements RequestForm, AskedAside {
   /** For `RelayedRequest`. */
   ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined {
     this.#held ??= this.#hold(plan, request);
-    return this.#held === undefined ? TOO_MANY_HELD : this.#held.ask(id, message);
+    if (this.#held !== undefined) return this.#held.ask(id, message);
+    return this.#parts.heldCalls.isClosed ? ENDING : TOO_MANY_HELD;
   }
 
   /** For `RelayedRequest`. */
