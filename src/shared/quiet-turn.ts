@@ -9,7 +9,7 @@ export async function untilQuietTurn(): Promise<void> {
   for (let turns = 0; turns < limits.quietTurnsTriedMax; turns++) {
     const beganAtMs = performance.now();
     await endOfTurn();
-    if (performance.now() - beganAtMs < limits.quietTurnMsMax) return;
+    if (1_000 * (performance.now() - beganAtMs) < limits.quietTurnMicrosecondsMax) return;
   }
 }
 

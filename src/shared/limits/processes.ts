@@ -47,8 +47,8 @@ export const processLimits = {
   retiredLookMs: 250,
   /** between two looks of a worker that drains, after a notice, whether a connection is left → none */
   drainLookMs: 50,
-  /** a turn of the event loop in which next to nothing came, to close a listener in → the next one is tried */
-  quietTurnMsMax: 0.1,
+  /** a turn of the event loop, in microseconds, in which next to nothing came, to close a listener in → the next one is tried */
+  quietTurnMicrosecondsMax: 100,
   /** turns of a busy worker that are tried → the listener closes in the last of them */
   quietTurnsTriedMax: 200,
   /** a worker, for the one that it replaced to hear so, when it has cancellations for it → they are dropped */
