@@ -110,7 +110,7 @@ function curatedContext(
 }
 
 /** Of a large message it is there while the message is handed on; a small one is soon scanned again. */
-function tapeOf(body: Buffer, { tape }: ClientMessage): JsonScanner | undefined {
+export function tapeOf(body: Buffer, { tape }: ClientMessage): JsonScanner | undefined {
   if (tape !== undefined) return tape;
   return body.length <= limits.readAtOnceBytesMax && ownTape.scan(body, ARGUMENT_DEPTH) ? ownTape : undefined;
 }

@@ -14,15 +14,17 @@ import { refusals, rpcCodes } from '../shared/refusals.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
-import { accept, answer, answerError, methodNotFound, refuse, resultMessage } from './answers.js';
+import { accept, answer, answerError, methodNotFound, refuse, resultMessage, unknownTool } from './answers.js';
 import { answerBatch } from './batch.js';
 import type { Caller } from './caller.js';
 import { onClientNotice } from './client-notices.js';
 import type { Exchange } from './exchange.js';
 import { backendOfMethod, unheardBackends } from './experimental.js';
+import { answerToolError, findTools, readQuestion } from './find-tools.js';
 import { Gate } from './gate.js';
 import { ListInFlight, listAll } from './listing.js';
 import type { ListMerger } from './list-merge/list-merger.js';
+import { CALL_TOOL, FIND_TOOLS } from './list-merge/search-tool-names.js';
 import { trySetLogLevel } from './log-level.js';
 import { MethodSearch } from './method-search.js';
 import { metadataFor } from './passthrough.js';
@@ -31,8 +33,10 @@ import { RelayedRequest } from './relayed-request.js';
 import { answerOwnError, LEGACY_FORM, type RequestForm } from './request-form.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
 import { hasRoom } from './request-room.js';
+import { isForSearchTool, searchToolsMessage } from './search-tools.js';
 import type { Session } from './session.js';
 import { isSessionTarget, readTarget, silenceMsMax, type Target, type TargetMethod } from './targets.js';
+import { unwrapCall } from './wrapped-call.js';
 
 const SUBSCRIPTIONS_FULL = { code: rpcCodes.refused, message: 'Too many subscriptions in this session' };
 const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list could not be merged' };
@@ -98,6 +102,10 @@ export class Dispatcher {
   request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const { method } = message;
     if (method !== 'ping') session.onReady();
+    if (isForSearchTool(caller.virtualHost, exchange.request.body, message, CALL_TOOL)) {
+      this.#unwrap(caller, session, exchange, message);
+      return;
+    }
     if (isSessionTarget(method)) {
       this.relayRequest(method, caller, session, exchange, message, LEGACY_FORM);
       return;
@@ -121,6 +129,20 @@ export class Dispatcher {
       default:
         this.#relayExperimental(caller, session, exchange, message);
     }
+  }
+
+  /** Other messages of the session are served while a large one is read again, as in `#postLarge`. */
+  #unwrap(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    const number = session.readings.begin(exchange.isPart);
+    unwrapCall(caller.subject, exchange, message, (call) => {
+      if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
+      else if (typeof call === 'string') answerToolError(exchange, message, call, LEGACY_FORM);
+      else {
+        const obeying = { ...caller, virtualHost: session.virtualHost ?? caller.virtualHost };
+        this.relayRequest('tools/call', obeying, session, exchange, call, LEGACY_FORM, true);
+      }
+      session.readings.end(number);
+    });
   }
 
   /** A method that MCP does not have. */
@@ -184,8 +206,13 @@ export class Dispatcher {
       answerOwnError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' }, form);
       return;
     }
-    if (!hasRoom(session, exchange, id)) return;
     const { virtualHost } = caller;
+    if (virtualHost.exposure === 'search' && kind.name === 'tools') {
+      exchange.watcher?.onOutcome('ok', '', -1);
+      answer(exchange, searchToolsMessage(id, form));
+      return;
+    }
+    if (!hasRoom(session, exchange, id)) return;
     const work = new ListInFlight(id, exchange, form);
     session.begin(work);
     listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
@@ -210,7 +237,10 @@ export class Dispatcher {
     exchange: Exchange,
     message: ClientMessage,
     form: RequestForm,
+    isWrapped = false,
   ): void {
+    const isSearched = caller.virtualHost.exposure === 'search' && method === 'tools/call';
+    if (isSearched && this.#isAnswered(caller, session, exchange, message, form, isWrapped)) return;
     const { target, name } = readTarget(method, caller.virtualHost, exchange.request.body, message);
     if ('error' in target) {
       exchange.watcher?.onIdentified(method, '', name);
@@ -219,6 +249,48 @@ export class Dispatcher {
       return;
     }
     this.#relayTo(target, session, exchange, message, name, form);
+  }
+
+  /** Where tools are searched for: whether the call is for us, or through `call_tool` for a tool that is not there. */
+  #isAnswered(
+    caller: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+    isWrapped: boolean,
+  ): boolean {
+    const { virtualHost } = caller;
+    const { body } = exchange.request;
+    if (isForSearchTool(virtualHost, body, message, FIND_TOOLS)) {
+      this.#findTools(caller, session, exchange, message, form);
+      return true;
+    }
+    if (!isWrapped) return false;
+    const { target, name } = readTarget('tools/call', virtualHost, body, message);
+    if (!('error' in target) || target.error.message !== unknownTool(name).message) return false;
+    exchange.watcher?.onIdentified(message.method, '', name);
+    const text = `There is no tool with this name: ${name}. Use ${FIND_TOOLS} to find the tools that there are.`;
+    answerToolError(exchange, message, text, form);
+    return true;
+  }
+
+  #findTools(
+    { virtualHost }: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+  ): void {
+    exchange.watcher?.onIdentified(message.method, '', FIND_TOOLS);
+    const id = idOf(exchange, message);
+    const question = readQuestion(exchange.request.body, message);
+    if (typeof question === 'string') return answerToolError(exchange, message, question, form);
+    if (!hasRoom(session, exchange, id)) return;
+    const work = new ListInFlight(id, exchange, form);
+    session.begin(work);
+    const onUnreachable = (tools: readonly string[]): void => this.#reportUnreachable(virtualHost, tools);
+    findTools(this.#context, this.#merger, { session, virtualHost, exchange, work, question, onUnreachable });
   }
 
   #relayTo(

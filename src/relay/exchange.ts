@@ -66,8 +66,9 @@ export interface ExchangeRequest {
    * value, … in the order received. Never anything else.
    */
   readonly passthroughHeaders: readonly string[];
-  readonly mirror: MirrorHeaders;
-  /** The whole request body; empty when there is none. Owned by the exchange, must not be changed. */
+  /** With the body it changes where a call becomes another one (wrapped-call.ts). */
+  mirror: MirrorHeaders;
+  /** The whole request body; empty when there is none. Owned by the exchange, must not be changed but as above. */
   readonly body: Buffer;
 }
 

@@ -10,7 +10,7 @@ import type { Exchange } from './exchange.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import type { ThreadFailure } from './list-merge/list-pool.js';
 import type { ReadPage } from './list-merge/answer-reading.js';
-import type { AnswerFrame, BackendPages } from './list-merge/merge.js';
+import type { AnswerFrame, BackendPages, ListDress } from './list-merge/merge.js';
 import type { MergedList } from './list-merge/merged-list.js';
 import { metadataFor } from './passthrough.js';
 import { answerOwnError, type RequestForm } from './request-form.js';
@@ -61,8 +61,17 @@ export class ListInFlight extends RequestInFlight {
 
   /** Everybody has answered: the list will be here soon, in this form. @param ttlMs how long it may be kept. */
   onMerging(ttlMs: number): AnswerFrame {
+    return this.#frameWith(this.#form.listDress(ttlMs));
+  }
+
+  /** The same of what is found in it. */
+  onFinding(): AnswerFrame {
+    return this.#frameWith(this.#form.resultDress());
+  }
+
+  #frameWith(dress: ListDress | undefined): AnswerFrame {
     this.#isMerging = true;
-    return answerFrame(this.#exchange, this.id, this.#isStreaming, this.#form.listDress(ttlMs));
+    return answerFrame(this.#exchange, this.id, this.#isStreaming, dress);
   }
 
   /** Without an id, behind which nothing could be kept: a list that did not arrive is asked for again. */
@@ -99,6 +108,14 @@ export class ListInFlight extends RequestInFlight {
   }
 }
 
+/** What all backends have answered. */
+export interface ReadLists {
+  readonly parts: readonly BackendPages<ReadPage>[];
+  readonly unavailable: readonly UnavailableBackend[];
+  /** How long all of it may be kept. */
+  readonly ttlMs: number;
+}
+
 /**
  * `done` is called once: when each backend has answered or failed and the list is merged. For a caller who is gone by then, or
  * whose session is, nothing is merged; nor where no backend declares such lists.
@@ -106,8 +123,24 @@ export class ListInFlight extends RequestInFlight {
 export function listAll(
   context: UpstreamContext,
   merger: ListMerger,
-  { kind, session, virtualHost, exchange, work }: ListPlan,
+  plan: ListPlan,
   done: (list: MergedList | ThreadFailure | 'unheard' | 'undeclared') => void,
+): void {
+  const { kind, session, virtualHost, work } = plan;
+  readLists(context, merger, plan, (lists) => {
+    if (typeof lists === 'string') return done(lists);
+    const { parts, unavailable, ttlMs } = lists;
+    const frame = work.onMerging(ttlMs);
+    merger.merge(session.identity.subject, { kind, rules: virtualHost, parts, unavailable, frame }, done);
+  });
+}
+
+/** The same of the lists as they came: whoever gets them merges their pages, or drops them. */
+export function readLists(
+  context: UpstreamContext,
+  merger: ListMerger,
+  { kind, session, virtualHost, exchange, work }: ListPlan,
+  done: (lists: ReadLists | 'unheard' | 'undeclared') => void,
 ): void {
   const { subject } = session.identity;
   const parts: BackendPages<ReadPage>[] = [];
@@ -130,8 +163,7 @@ export function listAll(
       return;
     }
     const isAll = unavailable.length === 0 && leastTtlMs !== Infinity;
-    const frame = work.onMerging(isAll ? leastTtlMs : 0);
-    merger.merge(subject, { kind, rules: virtualHost, parts, unavailable, frame }, done);
+    done({ parts, unavailable, ttlMs: isAll ? leastTtlMs : 0 });
   };
   const leaveOut = (backend: CompiledBackend, fault: UpstreamFault): void => {
     unavailable.push(missingBackend(backend.name, fault));

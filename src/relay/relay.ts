@@ -22,7 +22,8 @@ import { eraOfMessage, type ServedEras } from './era.js';
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { SESSION_ENDED } from './listing.js';
-import { ListCache, listsChangedBy } from './list-merge/list-cache.js';
+import { listsChangedBy } from './list-merge/kept-lists.js';
+import { ListCache } from './list-merge/list-cache.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import type { Caller } from './caller.js';
 import { Dispatcher, idOf } from './dispatcher.js';
@@ -149,7 +150,7 @@ export class Relay {
       endpoints: new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
       answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
       nowMs,
-      onChanged: lists && ((backend, method) => lists.onChanged(backend, listsChangedBy(method))),
+      onChanged: (backend, method) => this.#merger.onChanged(backend, listsChangedBy(method)),
       onAvailable: (backend) => log.onAvailable(backend),
       onUnavailable: (backend, fault) => {
         this.#lastFaults.note(backend, fault, 'opening');
@@ -210,7 +211,7 @@ export class Relay {
 
   /** Lists of backends are others now, as far as is known. */
   forgetLists(): void {
-    this.#merger.cache?.clear();
+    this.#merger.forgetLists();
   }
 
   get sessionCount(): number {

@@ -22,6 +22,8 @@ export interface RequestForm {
 
   /** What a merged list says of itself. @param ttlMs how long it may be kept. */
   listDress(ttlMs: number): ListDress | undefined;
+  /** What a result of ours that may not be kept says of itself. */
+  resultDress(): ListDress | undefined;
   /** Why the request is nothing for this backend, whose session is open. */
   obstacleAt(upstream: UpstreamSession): RpcError | undefined;
   /**
@@ -82,6 +84,7 @@ export const LEGACY_FORM: RequestForm = Object.freeze({
   asking: undefined,
   askingObstacle: undefined,
   listDress: () => undefined,
+  resultDress: () => undefined,
   sentToken: undefined,
   obstacleAt: () => undefined,
   outgoing: (message: OutgoingMessage) => message,

@@ -399,10 +399,15 @@ export class UpstreamSession {
    */
   shown(metadata: RequestMetadata): string {
     const { capabilities, clientInfo } = this.#introduction;
-    const headers = this.#credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers;
+    const headers = this.shownHeaders(metadata);
     const { era, protocolVersion } = this.record ?? {};
     const hash = createHash('sha256').update(JSON.stringify([era, protocolVersion, capabilities.length, headers]));
     return hash.update(capabilities).update(clientInfo).digest('base64');
+  }
+
+  /** The headers that make the difference, as far as they are known by now. */
+  shownHeaders(metadata: RequestMetadata): readonly string[] {
+    return this.#credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers;
   }
 
   /** A request in the session has failed; for the log. */

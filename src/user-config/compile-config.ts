@@ -10,19 +10,21 @@ import type {
   CompiledBackend,
   CompiledUserConfig,
   CompiledVirtualHost,
+  Exposure,
 } from './compiled-config.js';
 import type { BackendConfig, UserConfig } from './user-config-schema.js';
 
 export function compileUserConfig(config: UserConfig, upstreamMode: UpstreamOptions['mode']): CompiledUserConfig {
   const virtualHosts = new Map<string, CompiledVirtualHost>();
-  for (const [id, { backends }] of config.virtual_hosts) {
-    virtualHosts.set(id, compileVirtualHost(id, backends, upstreamMode));
+  for (const [id, { backends, exposure }] of config.virtual_hosts) {
+    virtualHosts.set(id, compileVirtualHost(id, exposure, backends, upstreamMode));
   }
   return { virtualHosts };
 }
 
 function compileVirtualHost(
   id: string,
+  exposure: Exposure,
   configs: ReadonlyMap<string, BackendConfig>,
   upstreamMode: UpstreamOptions['mode'],
 ): CompiledVirtualHost {
@@ -40,7 +42,8 @@ function compileVirtualHost(
   const isEachPrefixAName = backendsByNameLength.every(({ name, prefix }) => prefix === `${name}-`);
   const backendsByPrefixLength = isEachPrefixAName ? backendsByNameLength : byLength(backends.values(), 'prefix');
   const backendsByUriName = new Map(backendsByNameLength.map((backend) => [backend.uriName, backend]));
-  return { id, backends, backendsByNameLength, backendsByPrefixLength, backendsByUriName, passthroughHeaders };
+  const lookUps = { backendsByNameLength, backendsByPrefixLength, backendsByUriName };
+  return { id, exposure, backends, ...lookUps, passthroughHeaders };
 }
 
 /** Sorting is stable: those of one length stay in the config's order. */

@@ -38,8 +38,12 @@ export interface CompiledBackend {
   readonly curation: Curation;
 }
 
+/** What `tools/list` shows: all tools, or two with which the others are found and called. */
+export type Exposure = 'all' | 'search';
+
 export interface CompiledVirtualHost {
   readonly id: string;
+  readonly exposure: Exposure;
   readonly backends: ReadonlyMap<string, CompiledBackend>;
   /** The same backends, longest name first (names of one length: in order of the config): the first that fits wins. */
   readonly backendsByNameLength: readonly CompiledBackend[];

@@ -8,12 +8,13 @@ import type {
   CompiledBackend,
   CompiledUserConfig,
   CompiledVirtualHost,
+  Exposure,
 } from './compiled-config.js';
 import { addEntry, entriesOf, openItems, type CuratedEntry, type Curation, type OpenItems } from './curation.js';
 
 /** What follows is about the last virtual host, and in it about the last backend. */
 type ConfigRow =
-  | readonly ['virtual host', string]
+  | readonly ['virtual host', id: string, exposure: Exposure]
   | readonly [
       'backend',
       name: string,
@@ -45,8 +46,9 @@ const CURATED = ['tools', 'prompts'] as const;
 export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
   const lines: string[] = [];
   const add = (row: ConfigRow): void => void lines.push(JSON.stringify(row));
-  for (const { id, backends, backendsByNameLength, backendsByPrefixLength } of virtualHosts.values()) {
-    add(['virtual host', id]);
+  for (const { id, exposure, backends, ...orders } of virtualHosts.values()) {
+    const { backendsByNameLength, backendsByPrefixLength } = orders;
+    add(['virtual host', id, exposure]);
     const places = new Map<CompiledBackend, number>();
     for (const backend of backends.values()) {
       const { name, prefix, uriName, hasTwin, target, transport, obstacle, auth } = backend;
@@ -128,7 +130,7 @@ export class ConfigReader {
   #take(row: ConfigRow): void {
     switch (row[0]) {
       case 'virtual host':
-        this.#openVirtualHost(row[1]);
+        this.#openVirtualHost(row[1], row[2]);
         break;
       case 'backend':
         this.#openBackend(row);
@@ -163,10 +165,11 @@ export class ConfigReader {
     host.backendsByPrefixLength.push(backend);
   }
 
-  #openVirtualHost(id: string): void {
+  #openVirtualHost(id: string, exposure: Exposure): void {
     const backendsByNameLength: CompiledBackend[] = [];
     this.#virtualHost = {
       id,
+      exposure,
       backends: new Map(),
       backendsByNameLength,
       backendsByPrefixLength: backendsByNameLength,

@@ -15,6 +15,9 @@ export const meanings: Readonly<Record<string, JsonSchema>> = {
   'virtual_hosts.*.backends': {
     description: 'By the name that is the prefix of what the backend offers: <name>-<tool>.',
   },
+  'virtual_hosts.*.exposure': {
+    description: 'search: tools/list has find_tools and call_tool alone, with which all others are found and called.',
+  },
   'virtual_hosts.*.backends.*.name': { description: 'Means nothing: the name is the key of the backend.' },
   'virtual_hosts.*.backends.*.url': {
     description: 'The MCP endpoint. http: needs --upstream-connection-mode plain-text-or-tls.',

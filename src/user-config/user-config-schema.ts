@@ -85,6 +85,7 @@ const virtualHostSchema = z.object(
     backends: namedMembers(z.string().min(1, 'a backend name must not be empty'), backendSchema).check(
       ({ value, issues }) => void issues.push(...samePrefixes(value)),
     ),
+    exposure: z.enum(['all', 'search'], 'must be all or search').default('all'),
   },
   'must be an object',
 );

@@ -26,6 +26,7 @@ import './prompts-resources.rows.js';
 import './protocol.rows.js';
 import './relaying.rows.js';
 import './resumption.rows.js';
+import './search.rows.js';
 import './sessions.rows.js';
 import './states.rows.js';
 import './streams.rows.js';

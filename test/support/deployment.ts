@@ -86,11 +86,14 @@ export class Deployment {
   }
 
   /** Writes a config of one virtual host and answers a caller of it. */
-  async caller(backends: Readonly<Record<string, BackendMembers>> = {}): Promise<ConfiguredCaller> {
+  async caller(
+    backends: Readonly<Record<string, BackendMembers>> = {},
+    host: Readonly<Record<string, unknown>> = {},
+  ): Promise<ConfiguredCaller> {
     const subject = this.newSubject();
     const virtualHostId = this.newVirtualHostId();
     const caller = new ConfiguredCaller(this, subject, virtualHostId, await this.token(subject));
-    await caller.configure(backends);
+    await caller.configure(backends, host);
     return caller;
   }
 }
@@ -109,9 +112,13 @@ export class ConfiguredCaller extends McpCaller {
   }
 
   /** Replaces the whole config with one virtual host of these backends. */
-  async configure(backends: Readonly<Record<string, BackendMembers>>): Promise<void> {
+  /** @param host further members of the virtual host. */
+  async configure(
+    backends: Readonly<Record<string, BackendMembers>>,
+    host: Readonly<Record<string, unknown>> = {},
+  ): Promise<void> {
     await this.deployment.writeConfig(this.subject, {
-      virtual_hosts: { [this.virtualHostId]: { backends: completeBackends(backends) } },
+      virtual_hosts: { [this.virtualHostId]: { backends: completeBackends(backends), ...host } },
     });
   }
 }

@@ -3,14 +3,15 @@
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import { limits } from '../../shared/limits.js';
 import { compileUserConfig } from '../../user-config/compile-config.js';
-import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import type { CompiledVirtualHost, Exposure } from '../../user-config/compiled-config.js';
 import { nextConfigNumber, numberConfig } from '../../user-config/config-order.js';
 import { RecentMap } from '../../shared/recent-map.js';
 import { mapsAsObjects } from '../../user-config/named-members.js';
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 
 interface Compiled {
-  /** What it was compiled from. */
+  /** What it was compiled from, as the next two. */
+  readonly exposure: Exposure;
   readonly backends: ReadonlyMap<string, BackendConfig>;
   readonly text: string;
   readonly virtualHost: CompiledVirtualHost;
@@ -28,16 +29,17 @@ export class VirtualHosts {
     this.#upstreamMode = upstreamMode;
   }
 
-  compile(id: string, backends: ReadonlyMap<string, BackendConfig>): CompiledVirtualHost {
-    const known = this.#compiled.get(id);
+  compile(id: string, backends: ReadonlyMap<string, BackendConfig>, exposure: Exposure = 'all'): CompiledVirtualHost {
+    const found = this.#compiled.get(id);
+    const known = found?.exposure === exposure ? found : undefined;
     if (known?.backends === backends) return known.virtualHost;
     const text = JSON.stringify([...backends], mapsAsObjects);
     if (known?.text === text) return known.virtualHost;
-    const config = { virtual_hosts: new Map([[id, { backends: new Map(backends) }]]) };
+    const config = { virtual_hosts: new Map([[id, { backends: new Map(backends), exposure }]]) };
     const compiled = compileUserConfig(config, this.#upstreamMode);
     numberConfig(compiled, nextConfigNumber());
     const virtualHost = compiled.virtualHosts.get(id)!;
-    this.#compiled.set(id, { backends, text, virtualHost });
+    this.#compiled.set(id, { exposure, backends, text, virtualHost });
     return virtualHost;
   }
 }

@@ -1,26 +1,34 @@
 // What the list thread does, and what it keeps meanwhile: the pieces of answers until they are complete, pages until they
-// are merged, merged lists until they are given away. So the event loop never holds more of a list than a part, and its
+// are merged, merged lists until they are given away, and catalogues for as long as they are asked. So the event loop never holds more of a list than a part, and its
 // garbage collector, which counts such memory, is not called in by every list.
 import { listKinds } from '../../protocol/list-kinds.js';
 import { readListAnswer, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import { isGranted } from './grant.js';
-import { decodeRules } from '../../user-config/list-rules.js';
-import { mergeLists } from './merge.js';
+import { decodeRules, type ListRules } from '../../user-config/list-rules.js';
+import { CALL_TOOL, FIND_TOOLS } from './search-tool-names.js';
+import { mergedItems, mergeLists, type BackendPages } from './merge.js';
 import {
+  inOwnMemory,
   joined,
   receivedPage,
   type AppendTask,
+  type CatalogueOutcome,
+  type CatalogueTask,
   type DropTask,
+  type FindOutcome,
+  type FindTask,
   type GrantTask,
   type MergeOutcome,
   type MergeTask,
   type NextOutcome,
   type NextTask,
+  type PagesTask,
   type ReadOutcome,
   type ReadTask,
   type SentPage,
 } from './thread-tasks.js';
+import { ToolCatalogue } from './tool-catalogue.js';
 
 interface KeptList {
   readonly bytes: Buffer;
@@ -34,6 +42,7 @@ export class ListKeeper {
   readonly #answers = new Map<number, Uint8Array[]>();
   readonly #pages = new Map<number, ListPage>();
   readonly #lists = new Map<number, KeptList>();
+  readonly #catalogues = new Map<number, ToolCatalogue>();
   /** What nobody has a use for since garbage was collected last. */
   #garbageBytes = 0;
 
@@ -61,17 +70,47 @@ export class ListKeeper {
     return { kind: 'page', itemCount: page.spans.length / SPAN_LENGTH, nextCursor, isComplete, ttlMs };
   }
 
-  merge({ key, kind, rules: rulesText, parts: sentParts, unavailable, frame }: MergeTask): MergeOutcome {
+  merge(task: MergeTask): MergeOutcome {
+    const { key, kind, unavailable, frame } = task;
+    const { bytes, unreachable } = this.#withPages(task, (rules, parts) =>
+      mergeLists({ kind: listKinds[kind], rules, parts, unavailable, frame }),
+    );
+    this.#lists.set(key, { bytes, at: 0 });
+    return { bytes: bytes.length, unreachable };
+  }
+
+  catalogue(task: CatalogueTask): CatalogueOutcome {
+    const { key, kind, unavailable } = task;
+    return this.#withPages(task, (rules, parts) => {
+      const { items, unreachable } = mergedItems({ kind: listKinds[kind], rules, parts });
+      const isOwnName = (name: string): boolean => name === FIND_TOOLS || name === CALL_TOOL;
+      const named = items.filter((item) => !isOwnName(item.key));
+      const shadowed = items.filter((item) => isOwnName(item.key)).map((item) => item.key);
+      const catalogue = new ToolCatalogue(named, unavailable);
+      this.#catalogues.set(key, catalogue);
+      return { bytes: catalogue.size, unreachable: [...shadowed, ...unreachable] };
+    });
+  }
+
+  find({ key, query, count, frame }: FindTask): FindOutcome {
+    const catalogue = this.#catalogues.get(key);
+    if (catalogue === undefined) throw new Error('a catalogue was lost');
+    return { memory: inOwnMemory(catalogue.answer(query, count, frame)) };
+  }
+
+  #withPages<Made>(
+    { rules: rulesText, parts: sentParts }: PagesTask,
+    make: (rules: ListRules, parts: readonly BackendPages[]) => Made,
+  ): Made {
     this.#tidy();
     const rules = decodeRules(rulesText);
     const parts = sentParts.map(({ backend, pages }) => ({
       backend: rules.backendsByNameLength[backend]!,
       pages: pages.map((page) => this.#takePage(page)),
     }));
-    const { bytes, unreachable } = mergeLists({ kind: listKinds[kind], rules, parts, unavailable, frame });
+    const made = make(rules, parts);
     for (const { pages } of parts) for (const page of pages) this.#garbageBytes += page.bytes.length;
-    this.#lists.set(key, { bytes, at: 0 });
-    return { bytes: bytes.length, unreachable };
+    return made;
   }
 
   grant({ kind, rules, pages, uri }: GrantTask): boolean {
@@ -96,9 +135,11 @@ export class ListKeeper {
     for (const key of keys) {
       for (const piece of this.#answers.get(key) ?? []) this.#garbageBytes += piece.length;
       this.#garbageBytes += (this.#pages.get(key)?.bytes.length ?? 0) + (this.#lists.get(key)?.bytes.length ?? 0);
+      this.#garbageBytes += this.#catalogues.get(key)?.size ?? 0;
       this.#answers.delete(key);
       this.#pages.delete(key);
       this.#lists.delete(key);
+      this.#catalogues.delete(key);
     }
   }
 

@@ -1,22 +1,39 @@
 // Reads and merges lists: small ones at once on the event loop, large ones in the list thread, so that the loop
 // keeps serving (limits.ts says from which size on, and why). Both ways give the same bytes.
-import type { ListKind } from '../../protocol/list-kinds.js';
+import type { ListKind, ListKindName } from '../../protocol/list-kinds.js';
 import type { ListPage } from '../../protocol/list-page.js';
 import type { Accounts } from '../../shared/accounts.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { AnswerReading, type ReadPage } from './answer-reading.js';
+import { Catalogues } from './catalogues.js';
 import type { ListCache } from './list-cache.js';
 import { ListMemory } from './list-memory.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { isGranted, type GrantJob } from './grant.js';
+import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import { NO_CURATION } from '../../user-config/curation.js';
 import { encodeRules, type ListRules } from '../../user-config/list-rules.js';
 import { mergeLists, type MergeJob } from './merge.js';
 import { LargeList, SmallList, type MergedList } from './merged-list.js';
 import { PartMemory } from './part-memory.js';
-import { handOver, sentPage, type MergeTask, type SentPage } from './thread-tasks.js';
+import {
+  handOver,
+  joined,
+  sentPage,
+  type CatalogueOutcome,
+  type FindTask,
+  type Handover,
+  type MergeTask,
+  type PagesTask,
+  type SentPage,
+} from './thread-tasks.js';
+
+/** A catalogue that the thread keeps. */
+export interface MadeCatalogue extends CatalogueOutcome {
+  readonly key: number;
+}
 
 export class ListMerger {
   readonly #pool: ListPool;
@@ -27,11 +44,25 @@ export class ListMerger {
 
   /** What is answered from memory; `undefined` where nothing is. */
   readonly cache: ListCache | undefined;
+  readonly catalogues: Catalogues;
 
   constructor(deadlines: DeadlineWheel, accounts: Accounts, logger: Logger, cache?: ListCache) {
     this.cache = cache;
+    this.catalogues = new Catalogues(deadlines, (subject, key) => this.dropCatalogue(subject, key));
     this.#pool = new ListPool(deadlines, logger);
     this.#memory = new ListMemory(accounts);
+  }
+
+  /** @param kinds of lists at this backend that are others now; all without it. */
+  onChanged(backend: CompiledBackend, kinds: readonly ListKindName[] | undefined): void {
+    this.cache?.onChanged(backend, kinds);
+    this.catalogues.onChanged(backend, kinds);
+  }
+
+  /** Any list may be another now. */
+  forgetLists(): void {
+    this.cache?.clear();
+    this.catalogues.clear();
   }
 
   /** Every page that comes of it goes to `merge` or to `dropPages`. */
@@ -61,6 +92,42 @@ export class ListMerger {
       const parts = { pool: this.#pool, memory: this.#memory, partMemory: this.#partMemory };
       done(new LargeList(parts, { subject, key, form: job.frame.form, ...outcome }));
     });
+  }
+
+  /**
+   * Makes a catalogue of the pages' tools. The pages are not wanted any more after it; the catalogue is in the list thread until it
+   * is dropped.
+   */
+  catalogue(
+    subject: string,
+    job: Omit<MergeJob<ReadPage>, 'frame'>,
+    done: (catalogue: MadeCatalogue | ThreadFailure) => void,
+  ): void {
+    const keptPages = job.parts.flatMap(({ pages }) => pages.filter(isKept));
+    const key = this.#pool.mintKey();
+    const views: ArrayBufferView[] = [];
+    const task = this.#pagesTask(key, job, views);
+    this.#pool.run(subject, 'catalogue', handOver(task, views), limits.listTaskMsMax, (outcome) => {
+      if (typeof outcome === 'string') {
+        this.dropPages(subject, keptPages);
+        this.dropCatalogue(subject, key);
+        done(outcome);
+        return;
+      }
+      for (const page of keptPages) this.#memory.give(subject, page.bytes);
+      done({ key, ...outcome });
+    });
+  }
+
+  /** The answer to a question about a catalogue. */
+  find(subject: string, task: FindTask, done: (answer: Buffer | ThreadFailure) => void): void {
+    this.#pool.run(subject, 'find', handOver(task), limits.listTaskMsMax, (outcome) =>
+      done(typeof outcome === 'string' ? outcome : joined([outcome.memory])),
+    );
+  }
+
+  dropCatalogue(subject: string, key: number): void {
+    this.#pool.drop(subject, [key], () => {});
   }
 
   /**
@@ -97,14 +164,19 @@ export class ListMerger {
     return this.#pool.close();
   }
 
-  #task(key: number, { kind, rules, parts, unavailable, frame }: MergeJob<ReadPage>) {
+  #task(key: number, job: MergeJob<ReadPage>): Handover<MergeTask> {
     const views: ArrayBufferView[] = [];
+    return handOver({ ...this.#pagesTask(key, job, views), frame: job.frame }, views);
+  }
+
+  /** @param views takes the memory that goes with it. */
+  #pagesTask(key: number, job: Omit<MergeJob<ReadPage>, 'frame'>, views: ArrayBufferView[]): PagesTask {
+    const { kind, rules, parts, unavailable } = job;
     const sentParts = parts.map(({ backend, pages }) => ({
       backend: rules.backendsByNameLength.indexOf(backend),
       pages: pages.map((page) => sentOrKept(page, views)),
     }));
-    const rulesText = this.#rulesText(rules);
-    return handOver<MergeTask>({ key, kind: kind.name, rules: rulesText, parts: sentParts, unavailable, frame }, views);
+    return { key, kind: kind.name, rules: this.#rulesText(rules), parts: sentParts, unavailable };
   }
 
   #rulesText(rules: ListRules): string {

@@ -2,7 +2,7 @@
 import { constants, getPriority, setPriority } from 'node:os';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { ListKeeper } from './list-keeper.js';
-import type { NextOutcome, ThreadTask } from './thread-tasks.js';
+import type { FindOutcome, NextOutcome, ThreadTask } from './thread-tasks.js';
 
 // On Linux a thread has a priority of its own: where both want one core, the event loop goes first. Elsewhere this would
 // be the whole process's.
@@ -28,6 +28,10 @@ export default function runTask(task: ThreadTask): unknown {
       return keeper.merge(task.task);
     case 'grant':
       return keeper.grant(task.task);
+    case 'catalogue':
+      return keeper.catalogue(task.task);
+    case 'find':
+      return withMemory(keeper.find(task.task));
     case 'next':
       return withMemory(keeper.next(task.task));
     case 'drop':
@@ -35,7 +39,7 @@ export default function runTask(task: ThreadTask): unknown {
   }
 }
 
-/** Hands the memory back, instead of a copy. */
-function withMemory(outcome: NextOutcome): unknown {
+/** Hands the memory over, instead of a copy. */
+function withMemory(outcome: NextOutcome | FindOutcome): unknown {
   return move({ [transferableSymbol]: [outcome.memory.buffer], [valueSymbol]: outcome });
 }

@@ -56,14 +56,9 @@ export interface MergeResult {
   readonly unreachable: readonly string[];
 }
 
-export function mergeLists({ kind, rules, parts, unavailable, frame }: MergeJob): MergeResult {
-  const items: MergedItem[] = [];
-  const unreachable: string[] = [];
-  for (const part of parts) {
-    if (kind.isNamed) collectNamed(rules, kind, part, items, unreachable);
-    else collectResources(kind, part, items);
-  }
-  items.sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
+export function mergeLists(job: MergeJob): MergeResult {
+  const { kind, unavailable, frame } = job;
+  const { items, unreachable } = mergedItems(job);
   const { dress } = frame;
   const { _meta: missing } = unavailableMeta(unavailable);
   const meta = dress === undefined ? missing : { ...dress.meta, ...missing };
@@ -72,7 +67,22 @@ export function mergeLists({ kind, rules, parts, unavailable, frame }: MergeJob)
   return { bytes: frame.form === 'event' ? encodeEvent(message) : message, unreachable };
 }
 
-interface MergedItem {
+/** What of the lists callers may see, in the order in which they see it. */
+export function mergedItems({ kind, rules, parts }: Pick<MergeJob, 'kind' | 'rules' | 'parts'>): {
+  readonly items: readonly MergedItem[];
+  readonly unreachable: readonly string[];
+} {
+  const items: MergedItem[] = [];
+  const unreachable: string[] = [];
+  for (const part of parts) {
+    if (kind.isNamed) collectNamed(rules, kind, part, items, unreachable);
+    else collectResources(kind, part, items);
+  }
+  items.sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
+  return { items, unreachable };
+}
+
+export interface MergedItem {
   /** The caller's. */
   readonly key: string;
   readonly bytes: Buffer;
@@ -195,7 +205,7 @@ function nameOf(bytes: Buffer, spans: Int32Array, row: number): string | undefin
 
 function writeItems(head: string, items: readonly MergedItem[], tail: string): Buffer {
   let length = Buffer.byteLength(head) + Math.max(0, items.length - 1) + Buffer.byteLength(tail);
-  for (const { start, end, insertions } of items) length += end - start + bytesOf(insertions);
+  for (const item of items) length += itemBytes(item);
   const message = Buffer.allocUnsafe(length);
   let at = message.write(head);
   for (const [index, item] of items.entries()) {
@@ -206,8 +216,13 @@ function writeItems(head: string, items: readonly MergedItem[], tail: string): B
   return message;
 }
 
+/** As its callers have it. */
+export function itemBytes({ start, end, insertions }: MergedItem): number {
+  return end - start + bytesOf(insertions);
+}
+
 /** @returns where the item ends in the message. */
-function writeItem(message: Buffer, from: number, { bytes, start, end, insertions }: MergedItem): number {
+export function writeItem(message: Buffer, from: number, { bytes, start, end, insertions }: MergedItem): number {
   let at = from;
   let done = start;
   const put = (insertion: Insertion): void => {

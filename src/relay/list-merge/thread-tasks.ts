@@ -17,6 +17,8 @@ export interface ThreadTasks {
   readonly read: { readonly task: ReadTask; readonly outcome: ReadOutcome };
   readonly merge: { readonly task: MergeTask; readonly outcome: MergeOutcome };
   readonly grant: { readonly task: GrantTask; readonly outcome: boolean };
+  readonly catalogue: { readonly task: CatalogueTask; readonly outcome: CatalogueOutcome };
+  readonly find: { readonly task: FindTask; readonly outcome: FindOutcome };
   readonly next: { readonly task: NextTask; readonly outcome: NextOutcome };
   readonly drop: { readonly task: DropTask; readonly outcome: undefined };
 }
@@ -52,8 +54,8 @@ export type ReadOutcome =
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 
-/** Merge pages into a list, which is kept under the key; the pages are not kept any longer. */
-export interface MergeTask {
+/** Pages of all backends that become one thing, which is kept under the key; the pages are not kept any longer. */
+export interface PagesTask {
   readonly key: number;
   readonly kind: ListKindName;
   /** Encoded. */
@@ -61,7 +63,34 @@ export interface MergeTask {
   /** `backend` is its place in the rules; a page is the key of a kept one, or comes with the task. */
   readonly parts: readonly { readonly backend: number; readonly pages: readonly (number | SentPage)[] }[];
   readonly unavailable: readonly UnavailableBackend[];
+}
+
+/** Merge pages into a list. */
+export interface MergeTask extends PagesTask {
   readonly frame: AnswerFrame;
+}
+
+/** Make of them what can be looked through; it is kept until it is dropped. */
+export type CatalogueTask = PagesTask;
+
+export interface CatalogueOutcome {
+  /** Of memory. */
+  readonly bytes: number;
+  readonly unreachable: readonly string[];
+}
+
+/** Look through what is kept under the key. */
+export interface FindTask {
+  readonly key: number;
+  readonly query: string;
+  /** How many tools at most. */
+  readonly count: number;
+  readonly frame: AnswerFrame;
+}
+
+export interface FindOutcome {
+  /** The whole answer. */
+  readonly memory: Uint8Array;
 }
 
 /** Say whether pages grant a URI; they are kept as before. */

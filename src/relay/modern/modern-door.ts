@@ -14,8 +14,12 @@ import type { Caller } from '../caller.js';
 import { idOf, type Dispatcher } from '../dispatcher.js';
 import type { ServedEras } from '../era.js';
 import type { Exchange } from '../exchange.js';
+import { answerToolError } from '../find-tools.js';
 import { Session } from '../session.js';
+import { CALL_TOOL } from '../list-merge/search-tool-names.js';
+import { isForSearchTool } from '../search-tools.js';
 import { isTargetMethod } from '../targets.js';
+import { unwrapCall } from '../wrapped-call.js';
 import { discover } from './discover.js';
 import { envelopeFault, versionIn } from './envelope-check.js';
 import { declaresTasks, isTasksMethod, TASKS_REQUIRED } from './tasks-extension.js';
@@ -69,7 +73,7 @@ export class ModernDoor {
     if (message.kind !== 'request') accept(exchange);
     else {
       const error = exchange.isAborted ? CANCELLED : errorOf(exchange, message, envelope);
-      if (error === undefined) this.#serve(caller, exchange, message, envelope);
+      if (error === undefined) this.#take(caller, exchange, message, envelope);
       else refuseAs(exchange, message, error, ENVELOPE_STATUS);
     }
   }
@@ -100,7 +104,28 @@ export class ModernDoor {
     else refuseAs(exchange, message, versionUnsupported(requested), ENVELOPE_STATUS);
   }
 
-  #serve(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+  /** A call in a wrapping is served as what is in it. */
+  #take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+    if (!isForSearchTool(caller.virtualHost, exchange.request.body, message, CALL_TOOL))
+      return this.#serve(caller, exchange, message, envelope, false);
+    unwrapCall(caller.subject, exchange, message, (call) => {
+      if (typeof call === 'string') answerToolError(exchange, message, call, this.#formOf(exchange, message));
+      else this.#serve(caller, exchange, call, call.envelope ?? envelope, true);
+    });
+  }
+
+  #formOf(exchange: Exchange, message: ClientMessage): ModernForm {
+    const { context, heldCalls } = this.#parts;
+    return new ModernForm({ ids: context.ids, heldCalls }, exchange, message);
+  }
+
+  #serve(
+    caller: Caller,
+    exchange: Exchange,
+    message: ClientMessage,
+    envelope: ModernEnvelope,
+    isWrapped: boolean,
+  ): void {
     const { context, leases, dispatcher, heldCalls, eras } = this.#parts;
     if (isHoldable(message.method) && heldCalls.tryGoOn(caller, exchange, message)) return;
     if (message.method === 'subscriptions/listen') {
@@ -128,10 +153,11 @@ export class ModernDoor {
       });
       return;
     }
-    const form = new ModernForm({ ids: context.ids, heldCalls }, exchange, message);
+    const form = this.#formOf(exchange, message);
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, obeying, lease, exchange, message, form);
-    else if (isTargetMethod(method)) dispatcher.relayRequest(method, obeying, lease, exchange, message, form);
+    else if (isTargetMethod(method))
+      dispatcher.relayRequest(method, obeying, lease, exchange, message, form, isWrapped);
   }
 }
 

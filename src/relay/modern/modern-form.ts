@@ -27,7 +27,7 @@ import { headersHash } from './headers-hash.js';
 import { argumentsHash } from './request-state.js';
 import { logSeverityIn } from './envelope-check.js';
 import { capabilityMissing, modernError, statusOf, statusOfBackends } from './modern-errors.js';
-import { isTaskHandle, listDress, modernErrorEdit, resultEdits } from './modern-results.js';
+import { isTaskHandle, listDress, modernErrorEdit, resultDress, resultEdits } from './modern-results.js';
 
 /** Those whose answer may be that input is required (M22). */
 const HOLDABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
@@ -87,6 +87,10 @@ export class ModernForm implements RequestForm, AskedAside {
 
   listDress(ttlMs: number): ListDress {
     return listDress(ttlMs);
+  }
+
+  resultDress(): ListDress {
+    return resultDress();
   }
 
   get asking(): AskedAside {

@@ -21,6 +21,11 @@ export function listDress(ttlMs: number): ListDress {
   return { members: `"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"private",`, meta: RESULT_META };
 }
 
+/** Of a tool that is ours. */
+export function resultDress(): ListDress {
+  return { members: `${RESULT_TYPE},`, meta: RESULT_META };
+}
+
 const RESULT_TYPE = '"resultType":"complete"';
 /** Of the methods whose results may be kept, and of which a legacy backend says nothing: that they may not (M19). */
 const UNCACHED: ReadonlyMap<string, string> = new Map([

@@ -75,6 +75,34 @@ export const listLimits = {
   listCacheBytesPerSubjectMax: 4 * MIB,
   /** what each of them counts for on top of its bytes → as above */
   listCacheEntryBytes: KIB,
+  /**
+   * how long `find_tools` goes by tools that were read before, unless their backend says that they have changed, which it can only where
+   * somebody hears it → they are read anew
+   */
+  catalogueAgeMs: 60_000,
+  /** the same while a backend's tools are missing → they are read anew */
+  partialCatalogueAgeMs: 5_000,
+  /**
+   * what is kept in memory of one worker for `find_tools`: tools, and what is looked through of them → what is kept for the subject that has
+   * most goes, the oldest first, and is read anew when it is asked for
+   */
+  catalogueBytesMax: 128 * MIB,
+  /** the same of one subject; what is larger is made for each question anew → its oldest goes */
+  catalogueBytesPerSubjectMax: 32 * MIB,
+  /** characters of a tool's title, and of its description, that `find_tools` looks through → the rest finds nothing */
+  toolTextCharsMax: 2_000,
+  /** the arguments of `find_tools` → the result is an error that says so */
+  findToolsArgumentsBytesMax: 16 * KIB,
+  /** characters of a `query` of `find_tools` → the result is an error that says so */
+  toolQueryCharsMax: 1_000,
+  /** different words of a query that are looked for → further ones find nothing */
+  toolQueryWordsMax: 24,
+  /** tools that are ranked for one question: those that have most of its words → the others are not found */
+  toolCandidatesMax: 200,
+  /** tools that one `find_tools` may ask for → the result is an error that says so */
+  foundToolsMax: 50,
+  /** bytes of the tools that one `find_tools` finds → what comes behind, and a tool that is larger itself, is left out */
+  foundToolsBytesMax: 256 * KIB,
   /** tasks in the list thread: one is done, one is ready → further ones wait, each subject's in turn */
   listTasksInThreadMax: 2,
   /** a task waiting for the list thread and in it → the list fails with a JSON-RPC error, or its answer is cut */

@@ -12,23 +12,30 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/list-merge/list-cache'],
     [
       {
-        slip: 'a list is found by another subject',
-        text: 'this.#bySubject.get(identity.subject)?.entries.get(this.#keyOf(identity))',
-        becomes: '[...this.#bySubject.values()][0]?.entries.get(this.#keyOf(identity))',
-      },
-      {
         slip: 'a list is found by who shows something else',
-        text: '`${id} ${kind} ${shown}`',
-        becomes: '`${id} ${kind}`',
+        text: '`${this.#configs.of(backend)} ${kind} ${shown}`',
+        becomes: '`${this.#configs.of(backend)} ${kind}`',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/list-merge/kept-lists.ts',
+    ['relay/list-merge/list-cache'],
+    [
+      {
+        slip: 'a list is found by another subject',
+        after: 'find(subject: string, key: string): Value | undefined {',
+        text: 'this.#bySubject.get(subject)?.entries.get(key)',
+        becomes: '[...this.#bySubject.values()][0]?.entries.get(key)',
       },
       {
         slip: 'a list is kept that has changed while it was read',
-        text: 'this.isStale ? undefined : pages',
-        becomes: 'pages',
+        text: 'this.isStale ? undefined : { key',
+        becomes: 'false ? undefined : { key',
       },
       {
         slip: 'one subject has all of the memory',
-        text: 'while (own.bytes + bytes > limits.listCacheBytesPerSubjectMax && this.#dropOldest(own));',
+        text: 'while (own.bytes + bytes > this.#rules.bytesPerSubjectMax && this.#dropOldest(own));',
         becomes: '',
       },
       {

@@ -2,7 +2,9 @@
 import t, { type Test } from 'tap';
 import type { ListKindName } from '../../../src/protocol/list-kinds.js';
 import type { ListPage } from '../../../src/protocol/list-page.js';
-import { ListCache, listsChangedBy, type ListIdentity } from '../../../src/relay/list-merge/list-cache.js';
+import { Catalogues, type CatalogueIdentity } from '../../../src/relay/list-merge/catalogues.js';
+import { ListCache, type ListIdentity } from '../../../src/relay/list-merge/list-cache.js';
+import { listsChangedBy } from '../../../src/relay/list-merge/kept-lists.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../../upstream/scripted-context.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
@@ -122,3 +124,41 @@ t.test('a subject has a share: its own oldest lists go, and what is larger than 
   keep('2', undefined, 'small');
   t.same(found('small'), ['1', '2']);
 });
+
+t.test(
+  'catalogues: a share for each subject and for all, a shorter time for what is not complete, and whoever goes is told of',
+  (t) => {
+    const context = new ScriptedContext(t);
+    const dropped: string[] = [];
+    const catalogues = new Catalogues(context.deadlines, (subject, key) => dropped.push(`${subject} ${key}`));
+    const virtualHost = virtualHostOf({ b: { url }, c: { url: 'https://c.example/mcp' } });
+    const identityOf = (subject: string, shown = 'x'): CatalogueIdentity => ({ subject, virtualHost, shown });
+    const each = limits.catalogueBytesPerSubjectMax - limits.listCacheEntryBytes;
+    const keep = (subject: string, key: number, bytes = each, isComplete = true): boolean =>
+      catalogues.keep(catalogues.begin(subject, virtualHost), identityOf(subject), key, bytes, isComplete);
+    t.equal(keep('alice', 1), true);
+    t.equal(catalogues.find(identityOf('alice')), 1);
+    t.equal(catalogues.find(identityOf('bob')), undefined, 'another subject’s');
+    t.equal(catalogues.find(identityOf('alice', 'y')), undefined, 'another credential');
+    t.equal(catalogues.find({ ...identityOf('alice'), virtualHost: virtualHostOf({}) }), undefined, 'another config');
+    t.equal(keep('alice', 2, each + 1), false, 'larger than the share');
+    const others = limits.catalogueBytesMax / limits.catalogueBytesPerSubjectMax - 1;
+    for (let n = 0; n < others; n += 1) keep(`s${n}`, n);
+    t.same(dropped, []);
+    keep('small', 9, 1_000);
+    t.same(dropped, ['alice 1'], 'who has most makes room');
+    keep('small', 10, 1_000, false);
+    t.same(dropped, ['alice 1', 'small 9'], 'the one before');
+    context.advance(limits.partialCatalogueAgeMs);
+    t.equal(catalogues.find(identityOf('small')), undefined, 'some tools were missing');
+    t.equal(catalogues.find(identityOf('s0')), 0);
+    const late = catalogues.begin('late', virtualHost);
+    catalogues.onChanged(virtualHost.backends.get('c')!, ['tools']);
+    t.equal(catalogues.find(identityOf('s0')), undefined, 'one of its backends has other tools');
+    t.equal(catalogues.keep(late, identityOf('late'), 11, 1, true), false, 'read before it was known');
+    keep('s0', 12);
+    context.advance(limits.catalogueAgeMs);
+    t.equal(catalogues.find(identityOf('s0')), undefined, 'too old');
+    t.end();
+  },
+);

@@ -1,0 +1,63 @@
+// Which catalogues of tools the list thread keeps, and for whom: by subject, by the virtual host as it was compiled last, and by what
+// each backend was shown. Never another subject's.
+import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { KeptLists, type KeptRead } from './kept-lists.js';
+import { ObjectNumbers } from './object-numbers.js';
+
+/** What a catalogue is kept for. */
+export interface CatalogueIdentity {
+  readonly subject: string;
+  readonly virtualHost: CompiledVirtualHost;
+  /** What the backends are shown, and are told of the client. */
+  readonly shown: string;
+}
+
+export class Catalogues {
+  /** Keys of the thread. */
+  readonly #kept: KeptLists<number>;
+  readonly #configs = new ObjectNumbers<CompiledVirtualHost>();
+
+  constructor(deadlines: DeadlineWheel, onDropped: (subject: string, key: number) => void) {
+    const {
+      catalogueAgeMs: ageMs,
+      catalogueBytesMax: bytesMax,
+      catalogueBytesPerSubjectMax: bytesPerSubjectMax,
+    } = limits;
+    const rules = { ageMs, bytesMax, bytesPerSubjectMax, onDropped };
+    this.#kept = new KeptLists(rules, deadlines, () => deadlines.nowMs());
+  }
+
+  find(identity: CatalogueIdentity): number | undefined {
+    return this.#kept.find(identity.subject, this.#keyOf(identity));
+  }
+
+  /** The lists are asked for now. */
+  begin(subject: string, { backends }: CompiledVirtualHost): KeptRead<number> {
+    return this.#kept.begin({ subject, kind: 'tools', backends: backends.values() });
+  }
+
+  /** @param isComplete whether no backend's tools are missing. @returns whether it is kept. */
+  keep(read: KeptRead<number>, identity: CatalogueIdentity, key: number, bytes: number, isComplete: boolean): boolean {
+    const ageMs = isComplete ? limits.catalogueAgeMs : limits.partialCatalogueAgeMs;
+    return read.keep(this.#keyOf(identity), key, bytes + limits.listCacheEntryBytes, ageMs);
+  }
+
+  /** The thread has it no more. */
+  remove(identity: CatalogueIdentity): void {
+    this.#kept.remove(identity.subject, this.#keyOf(identity));
+  }
+
+  onChanged(...changed: Parameters<KeptLists<number>['onChanged']>): void {
+    this.#kept.onChanged(...changed);
+  }
+
+  clear(): void {
+    this.#kept.clear();
+  }
+
+  #keyOf({ virtualHost, shown }: CatalogueIdentity): string {
+    return `${this.#configs.of(virtualHost)} ${shown}`;
+  }
+}

@@ -1,0 +1,188 @@
+// Virtual hosts whose tools are searched for: two tools are listed, one finds the others and one calls them, in either era, and
+// everything that holds for a call holds for one through it.
+import t from 'tap';
+import { backendFor, forEachDeployment } from '../support/deployment.js';
+import { JsonText, memberText } from '../support/json-text.js';
+import type { HttpAnswer } from '../support/raw-http.js';
+import { answerText, rpc } from '../support/mcp-caller.js';
+import { modernBackendFor } from '../support/modern-backend.js';
+import { ask, callTool, envelope } from '../support/modern-caller.js';
+
+const SEARCH = { exposure: 'search' };
+
+interface Found {
+  readonly content: readonly { readonly type: string; readonly text: string }[];
+  readonly structuredContent: { readonly tools: readonly { readonly name: string }[] };
+  readonly isError?: boolean;
+  readonly _meta?: Readonly<Record<string, unknown>>;
+}
+
+function found(answer: HttpAnswer): Found {
+  return rpc(answer).result as Found;
+}
+
+function namesIn(answer: HttpAnswer): string[] {
+  return found(answer).structuredContent.tools.map(({ name }) => name);
+}
+
+function errorText(answer: HttpAnswer): string {
+  const { isError, content } = found(answer);
+  return isError === true ? (content[0]?.text ?? '') : `no error: ${answer.text}`;
+}
+
+const issue = new JsonText(
+  '{ "n" : 1.0, "name" :"createIssue" ,"description":"Opens a \\u0074icket in the tracker","inputSchema":{"type":"object"} }',
+);
+
+await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
+  await t.test('two tools are listed, and what one finds the other calls, byte for byte', async (t) => {
+    const forge = await backendFor(t, {
+      tools: [issue, { name: 'list_pulls', description: 'Lists pull requests' }, 'secret', 'old'],
+    });
+    const files = await backendFor(t, { tools: [{ name: 'read_file', description: 'Reads a file' }, 'find_tools'] });
+    const config = {
+      forge: {
+        url: forge.url,
+        allowed_tool_names: ['createIssue', 'list_pulls', 'old'],
+        tools: { old: { name: 'say', description: 'Greets', fixed_arguments: { v: 7 } } },
+      },
+      files: { url: files.url, prefix: '' },
+    };
+    const caller = await deployment.caller(config, SEARCH);
+    const session = await caller.openSession();
+    t.same(await session.toolNames(), ['call_tool', 'find_tools']);
+    const answer = await session.call('find_tools', '{"query":"open an issue"}');
+    t.equal(namesIn(answer)[0], 'forge-createIssue');
+    const shown = issue.text.replace('"createIssue"', '"forge-createIssue"');
+    t.equal(memberText(answerText(answer), 'result', 'structuredContent'), `{"tools":[${shown}]}`);
+    t.equal(found(answer).content[0]?.text, `{"tools":[${shown}]}`, 'the same as text');
+    const rows: readonly (readonly [string, readonly string[]])[] = [
+      ['tickets', ['forge-createIssue']],
+      ['PULL request', ['forge-list_pulls']],
+      ['greet', ['forge-say']],
+      ['files', ['read_file']],
+      ['secret old', []],
+      ['find tools', []],
+    ];
+    for (const [query, names] of rows)
+      t.same(namesIn(await session.call('find_tools', JSON.stringify({ query }))), names, query);
+    t.match(found(await session.call('find_tools', '{"query":"secret"}')).content[1]?.text, /No tool matches/);
+    t.same(namesIn(await session.call('find_tools', '{"query":"lists reads opens","limit":1}')).length, 1);
+    const args = '{ "t":1.50,"t":"\\u0041" }';
+    for (const wrapped of [
+      `{"name":"call_tool","arguments":{"name":"forge-say","arguments":${args}}}`,
+      `{ "_meta":{"progressToken":"p"} , "arguments" : { "arguments":${args} ,"name":"forge-say" } , "name" : "call\\u005ftool" }`,
+      `{"arguments":{"name":"forge-say","arguments":${args}},"name":"call_tool","x":[1]}`,
+    ]) {
+      const text = `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":${wrapped}}`;
+      t.match(rpc(await session.send(text)), { id: 9, result: { content: [{ type: 'text' }] } });
+      t.equal(forge.calls.at(-1)?.name, 'old');
+      // On the side of the name, as ever.
+      const fixed = [args.replace('{', '{"v":7,'), args.replace(/}$/, ',"v":7}')];
+      t.ok(fixed.includes(forge.calls.at(-1)?.argumentsText ?? ''), forge.calls.at(-1)?.argumentsText ?? 'none');
+    }
+    await session.call('call_tool', '{"name":"read_file"}');
+    t.equal(files.calls.at(-1)?.argumentsText, undefined);
+    await session.call('read_file', '{"v":1.0}');
+    t.equal(files.calls.at(-1)?.argumentsText, '{"v":1.0}', 'by its own name too');
+    const large = `{"v":"${'x'.repeat(3_000_000)}"}`;
+    await session.call('call_tool', `{"name":"read_file","arguments":${large}}`);
+    t.ok(files.calls.at(-1)?.argumentsText === large, 'large arguments');
+    await session.call('call_tool', '{"name":"find_tools","arguments":{"query":"file"}}');
+    t.equal(files.calls.length, 3, 'no backend’s tool takes the place of ours');
+  });
+
+  await t.test('what cannot be is told in words for the model, and reaches nobody', async (t) => {
+    const backend = await backendFor(t, { tools: ['a'] });
+    const url = 'http://127.0.0.1:9/mcp';
+    const caller = await deployment.caller(
+      { b: { url: backend.url, allowed_tool_names: ['a'] }, gone: { url } },
+      SEARCH,
+    );
+    const session = await caller.openSession();
+    t.match(errorText(await session.call('call_tool', '{"name":"b-c"}')), /b-c.*find_tools/);
+    t.match(errorText(await session.call('call_tool', '{"name":"call_tool","arguments":{}}')), /itself/);
+    for (const args of ['{}', '[]', '{"name":1}', '{"name":"b-a","_meta":{}}', '{"name":"b-a","name":"b-a"}'])
+      t.match(errorText(await session.call('call_tool', args)), /call_tool takes name/, args);
+    for (const args of ['{"query":""}', '{"query":"a","limit":51}', '{"query":"a","x":1}', '{"limit":1}', '[]'])
+      t.match(errorText(await session.call('find_tools', args)), /find_tools takes query/, args);
+    t.match(rpc(await session.call('b-c')), { error: { code: -32602, message: 'Unknown tool: b-c' } });
+    t.equal(backend.calls.length, 0);
+    const { content, _meta } = found(await session.call('find_tools', '{"query":"a"}'));
+    t.match(_meta, { 'switchyard/unavailable': [{ backend: 'gone' }] });
+    t.match(content[1]?.text, /missing now: gone/);
+  });
+
+  await t.test('tools are read once, until a backend says that they have changed, or the config has', async (t) => {
+    const tools: string[] = ['a-one'];
+    const backend = await backendFor(t, {
+      tools,
+      capabilities: { tools: { listChanged: true } },
+      onCall: async (call) => {
+        tools.push('a-two');
+        await call.notify('notifications/tools/list_changed', {});
+        return { content: [] };
+      },
+    });
+    const caller = await deployment.caller({ b: { url: backend.url } }, SEARCH);
+    const session = await caller.openSession();
+    const find = async (): Promise<string[]> => namesIn(await session.call('find_tools', '{"query":"one two"}'));
+    t.same([await find(), await find()], [['b-a-one'], ['b-a-one']]);
+    t.equal(backend.requestsOf('tools/list').length, 1);
+    await session.call('call_tool', '{"name":"b-a-one"}');
+    t.same((await find()).sort(), ['b-a-one', 'b-a-two']);
+    await caller.configure({ b: { url: backend.url, allowed_tool_names: ['a-two'] } }, SEARCH);
+    t.same(await find(), ['b-a-two'], 'at once');
+    await caller.configure({ b: { url: backend.url } });
+    t.same(await session.toolNames(), ['b-a-one', 'b-a-two']);
+    t.match(rpc(await session.call('find_tools')), { error: { message: 'Unknown tool: find_tools' } });
+  });
+
+  await t.test('callers of one virtual host’s backends find what each may see, and nothing of another’s', async (t) => {
+    const backend = await backendFor(t, { tools: ['both', 'mine'] });
+    const alice = await deployment.caller({ b: { url: backend.url } }, SEARCH);
+    const bob = await deployment.caller({ b: { url: backend.url, allowed_tool_names: ['both'] } }, SEARCH);
+    const query = '{"query":"both mine"}';
+    const [one, other] = [await alice.openSession(), await bob.openSession()];
+    t.same(namesIn(await one.call('find_tools', query)).sort(), ['b-both', 'b-mine']);
+    t.same(namesIn(await other.call('find_tools', query)), ['b-both']);
+  });
+
+  await t.test('in a batch, and of MCP 2026-07-28', async (t) => {
+    const legacy = await backendFor(t, {
+      tools: [{ name: 'add', description: 'Adds numbers' }],
+      onCall: async (call) => {
+        const token = memberText(call.request.text, 'params', '_meta', 'progressToken');
+        if (token !== undefined)
+          await call.notify('notifications/progress', { progressToken: JSON.parse(token) as unknown, progress: 1 });
+      },
+    });
+    const modern = await modernBackendFor(t, { tools: ['subtract'] });
+    const caller = await deployment.caller({ l: { url: legacy.url }, m: { url: modern.url } }, SEARCH);
+    const list = rpc(await ask(caller, 'tools/list')).result;
+    t.match(list, { resultType: 'complete', ttlMs: 0, cacheScope: 'private', tools: [{ name: 'call_tool' }, {}] });
+    const answer = await callTool(caller, 'find_tools', '{"query":"add numbers, or subtract"}');
+    t.same(namesIn(answer).sort(), ['l-add', 'm-subtract'], answer.text);
+    t.match(found(answer), { resultType: 'complete' });
+    for (const name of ['l-add', 'm-subtract'])
+      t.match(rpc(await callTool(caller, 'call_tool', `{"name":"${name}","arguments":{"v":2.0}}`)).result, {
+        resultType: 'complete',
+      });
+    t.equal(legacy.calls.at(-1)?.argumentsText, '{"v":2.0}');
+    t.same([...modern.refusals], [], 'its headers say what its body says');
+    t.match(rpc(await callTool(caller, 'call_tool', '{"name":"x"}')).result, { isError: true, resultType: 'complete' });
+    const progress = envelope('{}', '"progressToken":"p"');
+    const told = await callTool(caller, 'call_tool', '{"name":"l-add"}', { meta: progress });
+    t.match(told.text, /"progressToken":"p"/, 'progress comes as to any call');
+    t.equal(legacy.calls.at(-1)?.argumentsText, undefined);
+    const params = '{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}';
+    const session = await caller.openSession({ params });
+    const part = (id: number, name: string): string =>
+      `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"call_tool","arguments":{"name":"${name}","arguments":{"v":${id}.0}}}}`;
+    const batch = await session.send(`[${part(1, 'l-add')},${part(2, 'm-subtract')},${part(3, 'x')}]`, {
+      protocolVersion: '2025-03-26',
+    });
+    t.match(batch.text, /"v\\?":1\.0/);
+    t.equal(legacy.calls.at(-1)?.argumentsText, '{"v":1.0}');
+  });
+});
