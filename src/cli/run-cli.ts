@@ -84,8 +84,8 @@ async function perform(action: CliAction, connection: ControlPlaneConnection, te
       return { answer, text: compositionsView(answer, terminal) };
     }
     case 'compositions create': {
-      const { name, description, servers, subjects, team, isForced } = action;
-      const body = { name, description, servers, subjects, team };
+      const { name, description, exposure, servers, subjects, team, isForced } = action;
+      const body = { name, description, exposure, servers, subjects, team };
       const answer = await connection.request('POST', `/compositions${forceQuery(isForced)}`, body);
       return { answer, text: compositionView(answer) };
     }

@@ -145,6 +145,15 @@ export const serversUpdateOptionTable = {
   ...serversAddOptionTable,
 } as const satisfies OptionTable;
 
+const exposureOptions = {
+  exposure: {
+    placeholder: '<all|search>',
+    meaning: 'what its tools/list shows: all tools, or two with which the others are found and called',
+    fallback: undefined,
+    parse: values.oneOf('all', 'search'),
+  },
+} as const satisfies OptionTable;
+
 export const compositionsUpdateOptionTable = {
   name: { placeholder: '<text>', meaning: 'its new name', fallback: undefined, parse: values.parseText },
   tools: {
@@ -160,6 +169,7 @@ export const compositionsUpdateOptionTable = {
     parse: values.parseTexts,
   },
   ...descriptionOptions,
+  ...exposureOptions,
   ...teamOptions,
   ...forceOptions,
   ...requestOptionTable,
@@ -167,6 +177,7 @@ export const compositionsUpdateOptionTable = {
 
 export const compositionsCreateOptionTable = {
   ...descriptionOptions,
+  ...exposureOptions,
   ...teamOptions,
   ...forceOptions,
   subjects: {

@@ -64,6 +64,7 @@ export type CliAction =
       readonly command: 'compositions create';
       readonly name: string;
       readonly description: string | undefined;
+      readonly exposure: 'all' | 'search' | undefined;
       readonly servers: readonly { readonly name: string; readonly tools: readonly string[] }[];
       /** `undefined`: the token's own. */
       readonly subjects: readonly string[] | undefined;
@@ -163,17 +164,20 @@ function readAction(
       const named = reader.value('tools');
       const grouped = named && groupTools(named);
       for (const fault of grouped?.faults ?? []) reader.fault('tools', fault);
-      const { name, description, tools: _tools, subjects, team: _team, force, ...values } = reader.finish();
-      const change = known({ name, description, subjects, ...teamOf(reader.finish()) });
+      const { name, description, exposure, tools: _tools, subjects, team: _team, force, ...values } = reader.finish();
+      const change = known({ name, description, exposure, subjects, ...teamOf(reader.finish()) });
       return { values, action: { command, composition: first, change, servers: grouped?.servers, isForced: force } };
     }
     case 'compositions create': {
       const { servers, faults } = groupTools(operands.slice(1));
       const values = read(compositionsCreateOptionTable, faults);
-      const { description, subjects } = values;
+      const { description, exposure, subjects } = values;
       return {
         values,
-        action: { command, name: first, description, servers, subjects, ...teamOf(values), isForced: values.force },
+        action: {
+          ...{ command, name: first, description, exposure, servers, subjects },
+          ...{ ...teamOf(values), isForced: values.force },
+        },
       };
     }
     case 'servers show':
@@ -201,7 +205,7 @@ const CHANGES_OF_SERVER = [
   'auth',
   'auth-headers',
 ] as const;
-const CHANGES_OF_COMPOSITION = ['name', 'tools', 'description', 'subjects', 'team'] as const;
+const CHANGES_OF_COMPOSITION = ['name', 'tools', 'description', 'exposure', 'subjects', 'team'] as const;
 
 /** An empty text takes the team away. */
 function teamOf({ team }: { readonly team: string | undefined }): { readonly team?: string | null } {

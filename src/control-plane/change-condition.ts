@@ -43,19 +43,19 @@ export function serverTag(server: SaidOfServer): string {
 
 type SaidOfComposition = Pick<
   Composition,
-  'id' | 'name' | 'description' | 'subjects' | 'team' | 'updatedAt' | 'servers'
+  'id' | 'name' | 'description' | 'exposure' | 'subjects' | 'team' | 'updatedAt' | 'servers'
 >;
 
 /** A server that was given another name is the same server: names of servers say nothing here. */
 export function compositionTag(composition: SaidOfComposition): string {
-  const { id, name, description, subjects, team, updatedAt, servers } = composition;
+  const { id, name, description, exposure = 'all', subjects, team, updatedAt, servers } = composition;
   const said = servers.map(({ tools, prompts = [], resources = [], curation = null }) => [
     tools,
     prompts,
     resources,
     curation,
   ]);
-  return tagOf([id, name, description, subjects, team ?? null, updatedAt, said]);
+  return tagOf([id, name, description, exposure, subjects, team ?? null, updatedAt, said]);
 }
 
 function tagOf(said: readonly unknown[]): string {

@@ -74,6 +74,16 @@ t.test('each command with what it asks for', async (t) => {
       },
     ],
     [
+      'compositions update c --exposure search',
+      {
+        command: 'compositions update',
+        composition: 'c',
+        change: { exposure: 'search' },
+        servers: undefined,
+        isForced: false,
+      },
+    ],
+    [
       'compositions update c --team=',
       { command: 'compositions update', composition: 'c', change: { team: null }, servers: undefined, isForced: false },
     ],
@@ -93,6 +103,7 @@ t.test('tools are gathered by server, in order; a tool may have a colon in its n
     command: 'compositions create',
     name: 'c',
     description: undefined,
+    exposure: undefined,
     servers: [
       { name: 's', tools: ['a', 'c:d'] },
       { name: 't', tools: ['b'] },

@@ -90,6 +90,7 @@ export interface Composition {
   readonly name: string;
   readonly description: string;
   readonly servers: readonly ComposedServer[];
+  readonly exposure?: 'all' | 'search';
   readonly subjects: readonly string[];
   readonly owner?: string;
   readonly team?: string;

@@ -1,6 +1,7 @@
 // What people may say of a composition, checked and with its defaults. That its servers exist is for the registry to say.
 import { limits } from '../../shared/limits.js';
 import { encodeStoreKey } from '../../store/store-key.js';
+import type { Exposure } from '../../user-config/compiled-config.js';
 import { teamFault } from '../caller.js';
 import { curationFault } from '../curation.js';
 import { CompositionFault } from './composition-fault.js';
@@ -9,9 +10,10 @@ import { isPattern } from './tool-patterns.js';
 
 export interface CheckedComposition {
   readonly name: string;
-  /** This and the subjects are `undefined` when nothing was said of them. */
+  /** This, the exposure and the subjects are `undefined` when nothing was said of them. */
   readonly description: string | undefined;
   readonly servers: readonly ComposedServer[];
+  readonly exposure: Exposure | undefined;
   readonly subjects: readonly string[] | undefined;
   readonly team: string | null | undefined;
 }
@@ -23,7 +25,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Throws a `CompositionFault` that names the first member at fault. */
 export function checkCompositionInput(input: CompositionInput): CheckedComposition {
-  const { name, description, servers, subjects, team } = input;
+  const { name, description, servers, exposure, subjects, team } = input;
   checkName(name);
   if (description !== undefined) checkDescription(description);
   const teamWords = teamFault(team);
@@ -32,6 +34,7 @@ export function checkCompositionInput(input: CompositionInput): CheckedCompositi
     name,
     description,
     servers: servers.map((server, index) => checkServer(server, `servers.${index}`)),
+    exposure,
     subjects: subjects && checkSubjects(subjects),
     team,
   };

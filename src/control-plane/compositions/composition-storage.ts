@@ -1,6 +1,7 @@
 // Compositions in the record store: each is a record by id, and is found by another by its name, case folded. Both
 // change together or not at all, which is what makes names unique for all control planes.
 import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
+import type { Exposure } from '../../user-config/compiled-config.js';
 import type { WrittenCuration } from '../curation.js';
 import { jobAdded, type PublicationJob } from './publication-job.js';
 
@@ -20,6 +21,8 @@ export interface StoredComposition {
   readonly name: string;
   readonly description: string;
   readonly servers: readonly StoredComposedServer[];
+  /** There when it is not that all tools are shown. */
+  readonly exposure?: Exposure | undefined;
   readonly subjects: readonly string[];
   /** Who wrote it last; compositions of earlier versions say nothing of it. */
   readonly maker?: string;

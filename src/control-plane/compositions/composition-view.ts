@@ -41,7 +41,7 @@ export class CompositionView {
   }
 
   async #describe(composition: StoredComposition): Promise<Composition> {
-    const { id, name, description, subjects, owner, team, createdAt, updatedAt } = composition;
+    const { id, name, description, exposure, subjects, owner, team, createdAt, updatedAt } = composition;
     const ownership = { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) };
     const matches = matchServers(composition, this.#servers);
     const missing = await Promise.all(matches.map((match) => this.#findMissing(match)));
@@ -50,7 +50,8 @@ export class CompositionView {
       return { ...given, name: nameOf(match) };
     });
     return {
-      ...{ id, name, description, servers, subjects, ...ownership, createdAt, updatedAt },
+      ...{ id, name, description, servers, ...(exposure && { exposure }), subjects, ...ownership },
+      ...{ createdAt, updatedAt },
       missingTools: missing.flat(),
     };
   }

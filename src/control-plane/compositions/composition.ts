@@ -1,5 +1,6 @@
 // A composition as everyone but its own storage sees it: a virtual server of chosen tools of several servers, for the
 // subjects that it names (decisions 3). Plain data, JSON-ready.
+import type { Exposure } from '../../user-config/compiled-config.js';
 import type { WrittenCuration } from '../curation.js';
 
 export interface ComposedServer {
@@ -27,6 +28,8 @@ export interface Composition {
   readonly name: string;
   readonly description: string;
   readonly servers: readonly ComposedServer[];
+  /** What its `tools/list` shows; absent: all of its tools. */
+  readonly exposure?: Exposure | undefined;
   /** Who may use it. */
   readonly subjects: readonly string[];
   /** Who created it, where roles are taken from tokens. */
@@ -46,6 +49,8 @@ export interface CompositionInput {
   readonly description?: string | undefined;
   /** `*` alone stands for all tools. */
   readonly servers: readonly (Omit<ComposedServer, 'tools'> & { readonly tools: readonly string[] | string })[];
+  /** Absent: `all` for a new composition, unchanged for a known one. */
+  readonly exposure?: Exposure | undefined;
   /** Absent: the caller for a new composition, unchanged for a known one. */
   readonly subjects?: readonly string[] | undefined;
   /** Absent: the caller's only team for a new composition, unchanged for a known one. `null`: none. */

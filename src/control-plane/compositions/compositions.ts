@@ -7,6 +7,7 @@ import type { Logger } from '../../shared/logger.js';
 import type { ComposerShares } from '../../config/control-plane-options.js';
 import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
+import type { Exposure } from '../../user-config/compiled-config.js';
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import type { Registry } from '../registry/registry.js';
 import { walkRecords } from '../../store/record-walk.js';
@@ -50,6 +51,7 @@ export interface CompositionsOptions {
 export interface ComposedHost {
   readonly id: string;
   readonly backends: ReadonlyMap<string, BackendConfig>;
+  readonly exposure: Exposure;
 }
 
 export class Compositions {
@@ -110,7 +112,8 @@ export class Compositions {
     if (composition === undefined || !composition.subjects.includes(subject)) return undefined;
     await this.#directory.sync();
     const matches = await this.#names.resolved(matchServers(composition, this.#directory.servers));
-    return { id: composition.id, backends: composeBackends(matches) };
+    const { id, exposure = 'all' } = composition;
+    return { id, backends: composeBackends(matches), exposure };
   }
 
   /**
@@ -124,7 +127,7 @@ export class Compositions {
     note = new ChangeNote(),
     caller?: Caller,
   ): Promise<Composition> {
-    const { subjects = [callerSubject], description = '', team, ...checked } = checkCompositionInput(input);
+    const { exposure, subjects = [callerSubject], description = '', team, ...checked } = checkCompositionInput(input);
     refuseGivenAway(caller, team);
     await this.#directory.sync();
     const { compositionsMax } = this.#shares;
@@ -136,7 +139,15 @@ export class Compositions {
     const servers = await this.#resolve(checked.servers, []);
     if (input.isForced !== true) await this.#refuseUnknownTools(servers, []);
     const ownership = ownershipOfNew(caller, team);
-    const said = { ...checked, description, servers, subjects, maker: callerSubject, ...ownership };
+    const said = {
+      ...checked,
+      description,
+      servers,
+      ...shownAs(exposure),
+      subjects,
+      maker: callerSubject,
+      ...ownership,
+    };
     const composition = await this.#measured({ id, ...said, createdAt: now, updatedAt: now });
     await this.#refuseUnpublishable(composition, []);
     const job = createJob({ subjects });
@@ -148,7 +159,7 @@ export class Compositions {
   }
 
   /**
-   * Published when this resolves, unless the wait is over before. A description and subjects that are left out stay. Servers that the registry has no
+   * Published when this resolves, unless the wait is over before. A description, an exposure and subjects that are left out stay. Servers that the registry has no
    * more may stay. Faults: `not-found`, `invalid`, `name-taken`, `changed-meanwhile`, `not-owned`.
    */
   async replace(
@@ -170,9 +181,17 @@ export class Compositions {
       refuseChanged(snapshot.composition, condition);
       const servers = await this.#resolve(checked.servers, known.servers);
       if (input.isForced !== true) await this.#refuseUnknownTools(servers, known.servers);
-      const { subjects = known.subjects, description = known.description } = checked;
+      const { exposure = known.exposure, subjects = known.subjects, description = known.description } = checked;
       const ownership = ownershipAfter(snapshot.composition, team);
-      const said = { ...checked, description, servers, subjects, maker: callerSubject, ...ownership };
+      const said = {
+        ...checked,
+        description,
+        servers,
+        ...shownAs(exposure),
+        subjects,
+        maker: callerSubject,
+        ...ownership,
+      };
       const next = await this.#measured({ ...known, ...said, updatedAt: new Date().toISOString() });
       await this.#refuseUnpublishable(next, known.subjects);
       const publication = createJob({ subjects: [...new Set([...known.subjects, ...subjects])] });
@@ -322,7 +341,7 @@ export class Compositions {
     const matches = await this.#names.resolved(matchServers(composition, servers));
     const clash = findClash(matches);
     if (clash !== '') refuse('servers', `have what cannot be together: ${clash}`);
-    const json = virtualHostJson(matches);
+    const json = virtualHostJson(matches, composition);
     for (const [index, subject] of composition.subjects.entries()) {
       const obstacle =
         findShareObstacle(subject, composition, compositions, this.#shares) ??
@@ -335,7 +354,7 @@ export class Compositions {
   async #measured(composition: StoredComposition): Promise<StoredComposition> {
     await this.#directory.sync();
     const matches = matchServers(composition, this.#directory.servers);
-    const json = virtualHostJson(await this.#names.resolved(matches));
+    const json = virtualHostJson(await this.#names.resolved(matches), composition);
     return { ...composition, hostBytes: Buffer.byteLength(json) };
   }
 
@@ -344,4 +363,9 @@ export class Compositions {
     const [described] = await this.#view.describe([composition]);
     return described!;
   }
+}
+
+/** What is not said of it is that all is shown. */
+function shownAs(exposure: Exposure | undefined): { readonly exposure: Exposure | undefined } {
+  return { exposure: exposure === 'all' ? undefined : exposure };
 }

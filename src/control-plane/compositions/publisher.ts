@@ -196,7 +196,7 @@ export class Publisher {
   async #write(composition: StoredComposition): Promise<string> {
     const { servers } = this.#parts.directory;
     const { version } = servers;
-    const json = virtualHostJson(await this.#parts.names.resolved(matchServers(composition, servers)));
+    const json = virtualHostJson(await this.#parts.names.resolved(matchServers(composition, servers)), composition);
     this.#written.set(composition, { version, json });
     return json;
   }
@@ -208,8 +208,8 @@ export class Publisher {
   }
 }
 
-export function virtualHostJson(matches: readonly Match[]): string {
-  return JSON.stringify({ backends: Object.fromEntries(composeBackends(matches)) }, mapsAsObjects);
+export function virtualHostJson(matches: readonly Match[], { exposure }: Pick<StoredComposition, 'exposure'>): string {
+  return JSON.stringify({ backends: Object.fromEntries(composeBackends(matches)), exposure }, mapsAsObjects);
 }
 
 function isSame(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean {

@@ -258,6 +258,12 @@ const compositionSaid = {
   name: { ...name, description: 'Unique without regard to case.' },
   description,
   servers: { type: 'array', items: composedServer },
+  exposure: {
+    type: 'string',
+    enum: ['all', 'search'],
+    description:
+      'What its `tools/list` shows: all of its tools, or find_tools and call_tool alone, with which programs find and call the others. Left out of a new composition, or of what is read: all.',
+  },
   subjects: {
     type: 'array',
     maxItems: limits.compositionSubjectsMax,
@@ -280,7 +286,7 @@ const composition = exactly(
       description: 'Tools that it names and cannot serve now.',
     },
   },
-  ['owner', 'team'],
+  ['exposure', 'owner', 'team'],
 );
 
 const jsonRpcMessage = {

@@ -249,7 +249,7 @@ export class McpEndpoints {
 
   async #findComposition(reference: string, subject: string): Promise<CompiledVirtualHost | undefined> {
     const host = await this.#options.compositions.findHost(reference, subject);
-    return host && this.#virtualHosts.compile(host.id, host.backends);
+    return host && this.#virtualHosts.compile(host.id, host.backends, host.exposure);
   }
 }
 

@@ -128,6 +128,16 @@ void t.test('servers update, enable, disable, rename: what is not named stays, a
   t.equal((await run('servers', 'rename', name, 'x')).code, exit.notFound);
 });
 
+void t.test('--exposure search: of a new composition, and until it is said otherwise', async (t) => {
+  const backend = await backendFor(t, { tools: ['one'] });
+  const [server, name] = [newName('server'), newName('composition')];
+  await done('servers', 'add', server, backend.url);
+  const created = await done('compositions', 'create', name, `${server}:one`, '--exposure', 'search');
+  t.match(created, /\nexposure +search\n/);
+  t.match(await done('compositions', 'update', name, '--description', 'Other.'), /\nexposure +search\n/);
+  t.notMatch(await done('compositions', 'update', name, '--exposure', 'all'), /exposure/);
+});
+
 void t.test('compositions update: the same composition, so its URL stays', async (t) => {
   const backend = await backendFor(t, { tools: ['one', 'two'] });
   const [server, other, name] = [newName('server'), newName('server'), newName('composition')];

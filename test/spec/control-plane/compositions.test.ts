@@ -77,6 +77,39 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.same(await toolsOnDataplane(dataplane, controlPlane, caller.subject, id), [`${server}-one`]);
   });
 
+  await t.test('exposure: its tools are searched for on the dataplane and here, until it is changed', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const server = await registerBackend(t, caller, ['one', 'two']);
+    const said = { name: newName('many'), servers: [{ name: server, tools: ['one'] }] };
+    const composition = await compose(caller, { ...said, exposure: 'search' });
+    const { id } = composition;
+    t.equal(composition['exposure'], 'search');
+    const listed = (): Promise<string[] | number> => toolsOnDataplane(dataplane, controlPlane, caller.subject, id);
+    t.same(await listed(), ['call_tool', 'find_tools']);
+    const path = `/compositions/${String(id)}`;
+    t.match((await caller.put(path, said)).json(), { exposure: 'search' }, 'what is not said stays');
+    const call = async (name: string, args: Json): Promise<Json> => {
+      const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
+      const headers = [['accept', 'application/json']] as const;
+      const answer = await caller.send('POST', `/servers/${String(id)}/mcp`, { body, headers });
+      return (answer.json() as { result: Json }).result;
+    };
+    t.match(await call('find_tools', { query: 'one or two' }), {
+      structuredContent: { tools: [{ name: `${server}-one` }] },
+    });
+    const found = (await call('find_tools', { query: 'one or two' }))['structuredContent'] as { tools: unknown[] };
+    t.equal(found.tools.length, 1, 'nothing that is not of the composition');
+    t.match(await call('call_tool', { name: `${server}-one`, arguments: { v: 7 } }), { structuredContent: { v: 7 } });
+    t.match(await call('call_tool', { name: `${server}-two` }), { isError: true });
+    const patch = async (exposure: unknown): Promise<HttpAnswer> =>
+      caller.send('PATCH', path, { body: { exposure }, headers: [['content-type', 'application/merge-patch+json']] });
+    t.notOk('exposure' in ((await patch(null)).json() as Json));
+    t.same(await listed(), [`${server}-one`]);
+    t.equal((await patch('some')).status, 422);
+    t.match((await patch('search')).json(), { exposure: 'search' });
+    t.same(await listed(), ['call_tool', 'find_tools']);
+  });
+
   await t.test('subjects: each of them and nobody else may use it', async (t) => {
     const caller = await controlPlane.caller(t);
     const server = await registerBackend(t, caller, ['one', 'two']);

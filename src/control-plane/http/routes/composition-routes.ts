@@ -64,6 +64,6 @@ function referenceOf({ params }: FastifyRequest): string {
 
 /** The schema has seen to the types; what else a composition has is not people's to say. */
 function inputOf(request: FastifyRequest): CompositionInput {
-  const { name, description, servers, subjects, team } = request.body as CompositionInput;
-  return { name, description, servers, subjects, team, isForced: isForced(request) };
+  const { name, description, servers, exposure, subjects, team } = request.body as CompositionInput;
+  return { name, description, servers, exposure, subjects, team, isForced: isForced(request) };
 }

@@ -75,15 +75,15 @@ const BLANK_SERVER: Omit<ServerInput, 'name' | 'url'> = {
   ...{ description: '', tags: [], enabled: true, auth: null, curation: null, team: null },
   transport: 'STREAMABLEHTTP',
 };
-const BLANK_COMPOSITION = { description: '', subjects: [], team: null } as const;
+const BLANK_COMPOSITION = { description: '', exposure: 'all', subjects: [], team: null } as const;
 
 function saidOfServer(server: ServerRecord): object {
   const { name, url, description, tags, transport, enabled, auth, curation, team } = server;
   return present({ name, url, description, tags, transport, enabled, auth, curation, team });
 }
 
-function saidOfComposition({ name, description, servers, subjects, team }: Composition): object {
-  return present({ name, description, servers, subjects, team });
+function saidOfComposition({ name, description, servers, exposure, subjects, team }: Composition): object {
+  return present({ name, description, servers, exposure, subjects, team });
 }
 
 function present(members: Readonly<Record<string, unknown>>): object {
