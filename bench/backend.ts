@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
 import { Confirmations } from './confirmations.js';
+import { TOKEN_ANSWER, TOKEN_PATH, WANTED_LINES } from './credentials.js';
 import { MODERN_VERSION } from './modern-message.js';
 import { resourceAnswerTail, resourceUri } from './resource.js';
 import { listAnswer, toolTexts } from './tool-list.js';
@@ -91,7 +92,10 @@ function contentLength(head: string): number {
 function answer(head: string, body: string, socket: Socket): string {
   const [method, path = ''] = head.slice(0, head.indexOf('\r\n')).split(' ');
   if (method === 'DELETE') return emptyAnswer('200 OK');
+  if (path === TOKEN_PATH) return messageAnswer(TOKEN_ANSWER, 'json');
   const [, backend, style, toolCount, offer = ''] = path.split('/');
+  const wanted = WANTED_LINES[offer];
+  if (wanted !== undefined && !head.includes(wanted)) return emptyAnswer('401 Unauthorized');
   if (method === 'GET' && offer === 'changes') return STANDING_STREAM;
   if (method !== 'POST') return emptyAnswer('405 Method Not Allowed');
   if (backend === undefined || (style !== 'json' && style !== 'event-stream')) return emptyAnswer('404 Not Found');

@@ -1,11 +1,12 @@
 // The gateway under test: the production build, its user configs in an embedded store made for the bench.
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { StoreOptions } from '../src/config/dataplane-options.js';
 import { createLogger } from '../src/shared/logger.js';
 import { openStore } from '../src/store/open-store.js';
 import { backendUrl, type Backends } from './backends.js';
+import { authOf, SECRET, SECRET_FILE } from './credentials.js';
 import type { ChildProcesses } from './child-processes.js';
 import { freePort, waitUntilAnswering } from './loopback.js';
 import type { BenchRedis } from './redis.js';
@@ -29,6 +30,8 @@ export interface GatewaySetup {
   readonly program?: string;
   /** For Node itself; the workers inherit it. */
   readonly nodeWords?: readonly string[];
+  /** Lists of backends are answered from memory. */
+  readonly isListing?: boolean;
 }
 
 export interface StartedGateway extends Target {
@@ -42,12 +45,14 @@ export class Gateways {
   readonly #storePath: string;
   readonly #keyPath: string;
   readonly #configs: readonly UserConfig[];
+  readonly #secretsPath: string;
 
   private constructor(children: ChildProcesses, directory: string, configs: readonly UserConfig[]) {
     this.#children = children;
     this.#configs = configs;
     this.#storePath = join(directory, 'store');
     this.#keyPath = join(directory, 'public-key.pem');
+    this.#secretsPath = join(directory, 'secrets');
   }
 
   static async prepare(
@@ -58,6 +63,8 @@ export class Gateways {
   ): Promise<Gateways> {
     const gateways = new Gateways(children, directory, userConfigs(backends, users));
     writeFileSync(gateways.#keyPath, users.publicKey);
+    mkdirSync(gateways.#secretsPath);
+    writeFileSync(join(gateways.#secretsPath, SECRET_FILE), SECRET);
     await writeUserConfigs({ kind: 'embedded', path: gateways.#storePath }, gateways.#configs);
     return gateways;
   }
@@ -68,7 +75,7 @@ export class Gateways {
   }
 
   async start(setup: GatewaySetup): Promise<StartedGateway> {
-    const { name, workers, program = ownProgram, nodeWords = [], directory, redis } = setup;
+    const { name, workers, program = ownProgram, nodeWords = [], directory, redis, isListing = false } = setup;
     const { place = workers === 1 ? 'gateway' : 'two-workers' } = setup;
     const address = `127.0.0.1:${await freePort()}`;
     const child = await this.#children.start({
@@ -83,7 +90,10 @@ export class Gateways {
         ...['--upstream-connection-mode', 'plain-text-or-tls', '--log-level', 'warn'],
       ],
       // Not on the command line, where an earlier build would refuse it.
-      environment: { SWITCHYARD_ADMIN_ADDRESS: 'off' },
+      environment: {
+        ...{ SWITCHYARD_ADMIN_ADDRESS: 'off', SWITCHYARD_SECRETS_DIRECTORY: this.#secretsPath },
+        ...(isListing && { SWITCHYARD_LIST_CACHE: '1h' }),
+      },
     });
     await waitUntilAnswering(name, `http://${address}/gw-rs/health`);
     return {
@@ -125,7 +135,8 @@ async function writeUserConfigs(options: StoreOptions, configs: readonly UserCon
 function virtualHostConfig(backends: Backends, virtualHost: VirtualHostName): unknown {
   const entries = virtualHosts[virtualHost].backends.map((name) => {
     const url = backendUrl(backends, virtualHost, name);
-    return [name, { name, url, transport: 'STREAMABLEHTTP', passthrough_headers: [], allowed_tool_names: [] }] as const;
+    const members = { name, url, transport: 'STREAMABLEHTTP', passthrough_headers: [], allowed_tool_names: [] };
+    return [name, { ...members, ...authOf(virtualHosts[virtualHost].offer, new URL(url).origin) }] as const;
   });
   return { backends: Object.fromEntries(entries) };
 }

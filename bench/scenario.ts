@@ -27,6 +27,9 @@ export const scenarioNames = [
   'session-process',
   'session-store',
   'adopt',
+  'call-headers',
+  'call-token',
+  'list-kept',
 ] as const;
 
 export type ScenarioName = (typeof scenarioNames)[number];

@@ -62,6 +62,14 @@ const bridge = {
   quickConnectionCounts: [64],
 } as const satisfies Partial<Scenario>;
 
+/** What a caller pays whose backends want to see something that the gateway knows. */
+const credentialed = {
+  ...bridge,
+  yardstick: 'unasked',
+  goal: 1.03,
+  measures: [gateway, { ...gateway, target: 'unasked', createScript: callScript('calls') }],
+} as const satisfies Partial<Scenario>;
+
 export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   call: { ...call, name: 'call' },
   'call-sse': {
@@ -248,6 +256,18 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
     ],
     connectionCounts: [1, 16],
     quickConnectionCounts: [16],
+  },
+  'call-headers': { ...credentialed, name: 'call-headers', createScript: callScript('headers') },
+  'call-token': { ...credentialed, name: 'call-token', createScript: callScript('tokens') },
+  'list-kept': {
+    ...call,
+    name: 'list-kept',
+    unit: 'list',
+    goal: 2,
+    measures: [{ ...gateway, place: 'remembering' }, nginx],
+    connectionCounts: [4],
+    quickConnectionCounts: [4],
+    createScript: listScript('kept-lists'),
   },
 };
 

@@ -39,6 +39,8 @@ export async function startStand(setup: StandSetup): Promise<BenchParts> {
   const starts: Readonly<Record<Exclude<PlaceName, PeerName>, () => Promise<Target> | Target>> = {
     gateway: () => gateways.start({ name: 'gateway', workers: 1, nodeWords }),
     'two-workers': () => gateways.start({ name: 'gateway-of-two', workers: 2, nodeWords }),
+    remembering: () =>
+      gateways.start({ name: 'gateway-with-lists', place: 'remembering', workers: 1, nodeWords, isListing: true }),
     before: () => gateways.start({ name: 'gateway-before', workers: 1, ...before(programBefore) }),
     'two-workers-before': () => gateways.start({ name: 'gateway-of-two-before', workers: 2, ...before(programBefore) }),
     'gateway-without-directory': () => gateways.start({ ...ofOne('gateway-without-directory'), directory: 'none' }),

@@ -16,6 +16,7 @@ export const targetNames = [
   'unbridged',
   'no directory',
   'a read',
+  'unasked',
 ] as const;
 
 /** Another gateway, by the name that it was given. */
@@ -27,6 +28,7 @@ export type TargetName = (typeof targetNames)[number] | PeerName;
 export const placeNames = [
   'gateway',
   'two-workers',
+  'remembering',
   'before',
   'two-workers-before',
   'nginx',

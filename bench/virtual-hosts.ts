@@ -12,6 +12,9 @@ export const virtualHostNames = [
   'changes',
   'modern',
   'promises',
+  'headers',
+  'tokens',
+  'kept-lists',
 ] as const;
 
 export type VirtualHostName = (typeof virtualHostNames)[number];
@@ -23,9 +26,9 @@ export interface BenchVirtualHost {
   readonly toolsPerBackend: number;
   /**
    * What the backends declare beside tools: resources, or that their list of tools changes, which they tell on a GET stream, or
-   * have none to tell it on (`promises`). Those that are `modern` speak MCP 2026-07-28, and nothing else.
+   * have none to tell it on (`promises`). Or what they want to see: a header (`headers`), or an access token (`tokens`). Those that are `modern` speak MCP 2026-07-28, and nothing else.
    */
-  readonly offer: 'none' | 'resources' | 'changes' | 'modern' | 'promises';
+  readonly offer: 'none' | 'resources' | 'changes' | 'modern' | 'promises' | 'headers' | 'tokens';
 }
 
 export const virtualHosts: Readonly<Record<VirtualHostName, BenchVirtualHost>> = {
@@ -85,6 +88,27 @@ export const virtualHosts: Readonly<Record<VirtualHostName, BenchVirtualHost>> =
     style: 'json',
     toolsPerBackend: 1,
     offer: 'promises',
+  },
+  headers: {
+    id: 'a6e0c4d82b9f4175863d0a7e5c1f9b24',
+    backends: calledBackendNames,
+    style: 'json',
+    toolsPerBackend: 1,
+    offer: 'headers',
+  },
+  tokens: {
+    id: '2f8b7d1a5e0c4936bd4a6f9c3e7180d5',
+    backends: calledBackendNames,
+    style: 'json',
+    toolsPerBackend: 1,
+    offer: 'tokens',
+  },
+  'kept-lists': {
+    id: 'd51c9e7f3a084b62a1f7c05e8b9d4263',
+    backends: calledBackendNames,
+    style: 'json',
+    toolsPerBackend: 100,
+    offer: 'none',
   },
 };
 

@@ -1,0 +1,25 @@
+// What backends of a bench want to see, and where an access token is had: known to them and to the gateway's configs.
+
+/** In the secrets directory. */
+export const SECRET_FILE = 'bench-secret';
+export const SECRET = 'a secret of forty characters for a bench';
+export const SECRET_HEADER = 'x-api-key';
+export const ACCESS_TOKEN = 'an-access-token-of-a-bench';
+export const TOKEN_PATH = '/token';
+
+/** What an authorization server says, by whose word the token is good for longer than a bench takes. */
+export const TOKEN_ANSWER = JSON.stringify({ access_token: ACCESS_TOKEN, token_type: 'Bearer', expires_in: 86_400 });
+
+/** By what a backend offers: the line of a request's head without which it does not answer. */
+export const WANTED_LINES: Readonly<Record<string, string>> = {
+  headers: `\r\n${SECRET_HEADER}: ${SECRET}\r\n`,
+  tokens: `\r\nauthorization: Bearer ${ACCESS_TOKEN}\r\n`,
+};
+
+/** The `auth` of such a backend in a user config. @param origin where the token is had. */
+export function authOf(offer: string, origin: string): object {
+  if (offer === 'headers') return { auth: { type: 'headers', headers: { [SECRET_HEADER]: { file: SECRET_FILE } } } };
+  if (offer !== 'tokens') return {};
+  const client = { client_id: 'bench', client_secret: { file: SECRET_FILE } };
+  return { auth: { type: 'oauth2-client-credentials', token_endpoint: `${origin}${TOKEN_PATH}`, ...client } };
+}
