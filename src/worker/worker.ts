@@ -46,7 +46,7 @@ import { hopSocketPath, Hops } from './hop/hops.js';
 import { OwnerWaits } from './hop/owner-waits.js';
 import { isMintedForm, mintSessionId } from './session-id.js';
 import { Edge } from './edge/edge.js';
-import { loadUws } from './edge/uws.js';
+import { loadUwsLibrary } from './edge/uws.js';
 import { ForgetAnnouncer } from './forget-announcer.js';
 import { Overload } from '../process/overload.js';
 import { OverloadDoor } from '../process/overload-door.js';
@@ -88,7 +88,7 @@ export class Worker {
   static async start(start: StartMessage, primary: PrimaryChannel): Promise<Worker> {
     const { slot, slotCount, options, hopDirectory, hopSecret } = start;
     const logger = createLogger(options.logLevel, { role: 'worker', slot });
-    const uws = await loadUws();
+    const library = await loadUwsLibrary();
     const storeCounts = new StoreCounts();
     const onObstacle = (obstacle: string): void => primary.send({ kind: 'store', obstacle });
     const store = await openStore(options.store, logger, onObstacle, storeCounts);
@@ -169,7 +169,7 @@ export class Worker {
       pipeline.onPassedBack(hop, exchange),
     );
     const endpoints = await loadEndpoints(start, store, announcer, logger);
-    const edge = new Edge(uws, options, deadlines, memories, pipeline, endpoints, logger);
+    const edge = new Edge(library, options, deadlines, memories, pipeline, endpoints, logger);
     await hopListener.prepare();
     // Within one turn of the event loop: the other workers find this one as soon as a caller can have an id of its making,
     // and one that cannot listen takes no slot from a predecessor.

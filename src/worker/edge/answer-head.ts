@@ -1,5 +1,5 @@
 // Writes the head of an answer. Within a `cork`, like everything that follows. Hot.
-import type { HttpResponse } from 'uWebSockets.js';
+import type { HttpResponse } from './http-library.js';
 import { statusLine } from './status-line.js';
 
 export const NO_HEADERS: readonly string[] = Object.freeze([]);

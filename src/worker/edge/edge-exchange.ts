@@ -11,7 +11,6 @@
 // The head of a stream, or of a body in parts, goes out with its first bytes. A worker that drains waits for `done`: what
 // the library still holds would be lost with the process.
 import assert from 'node:assert';
-import type { HttpResponse } from 'uWebSockets.js';
 import type { BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange.js';
 import { ExchangeHooks } from '../../relay/exchange-hooks.js';
 import { AnswerRoom } from '../../shared/answer-room.js';
@@ -20,6 +19,7 @@ import type { RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
 import { NO_HEADERS, STREAM_HEADERS, writeHead, writeHeaders } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
+import type { HttpResponse } from './http-library.js';
 import { IncomingRequest } from './incoming-request.js';
 import { PartWriter, type Handover } from './part-writer.js';
 import { ReaderWatch } from './reader-watch.js';

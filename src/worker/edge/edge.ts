@@ -1,7 +1,6 @@
-// The listeners of one worker: routes of uWebSockets.js on the shared port, plain and TLS, and their drain. It hands
+// The listeners of one worker: routes of an HTTP library on the shared port, plain and TLS, and their drain. It hands
 // MCP requests to the pipeline and the optional feature's requests to their endpoints, and answers the rest itself.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import type { DataplaneOptions, ListenAddress } from '../../config/dataplane-options.js';
 import type { ExchangeRequest } from '../../relay/exchange.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -14,9 +13,9 @@ import { untilQuietTurn } from '../../shared/quiet-turn.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { EdgeContext } from './edge-context.js';
 import { EdgeExchange } from './edge-exchange.js';
+import type { HttpApp, HttpLibrary, HttpListener, HttpRequest, HttpResponse } from './http-library.js';
 import { readHead } from './request-head.js';
 import { RequestIds } from '../../shared/request-ids.js';
-import type { Uws } from './uws.js';
 
 /** Who takes what the edge has received. */
 export interface EdgeHandler {
@@ -37,12 +36,13 @@ export interface EdgeHandler {
 }
 
 export class Edge {
-  readonly #uws: Uws;
+  readonly #library: HttpLibrary;
   readonly #options: DataplaneOptions;
   readonly #handler: EdgeHandler;
   readonly #endpoints: readonly Endpoint[];
   readonly #context: EdgeContext;
-  #listenSockets: us_listen_socket[] = [];
+  /** Each ends the taking of connections of a listener. */
+  #closers: (() => void)[] = [];
   /** Open ones: counted only where a drain waits for them. */
   #connectionCount = 0;
   #isDrainAnnounced = false;
@@ -50,7 +50,7 @@ export class Edge {
   #isDrained = false;
 
   constructor(
-    uws: Uws,
+    library: HttpLibrary,
     options: DataplaneOptions,
     deadlines: DeadlineWheel,
     memories: MessageMemories,
@@ -58,7 +58,7 @@ export class Edge {
     endpoints: readonly Endpoint[],
     logger: Logger,
   ) {
-    this.#uws = uws;
+    this.#library = library;
     this.#options = options;
     this.#handler = handler;
     this.#endpoints = endpoints;
@@ -82,10 +82,9 @@ export class Edge {
   /** Opens every listener; rejects with the address that cannot be listened on. */
   async listen(): Promise<void> {
     const { address, tls } = this.#options;
-    await this.#listenOn(this.#uws.App(), false, address);
+    await this.#listenOn(this.#library.createListener(), false, address);
     if (tls === undefined) return;
-    const app = this.#uws.SSLApp({ cert_file_name: tls.certificatePath, key_file_name: tls.privateKeyPath });
-    await this.#listenOn(app, true, tls.address);
+    await this.#listenOn(this.#library.createListener(tls), true, tls.address);
   }
 
   /**
@@ -138,26 +137,21 @@ export class Edge {
   async #closeListeners(): Promise<void> {
     this.#context.isDraining = true;
     await untilQuietTurn();
-    for (const socket of this.#listenSockets) this.#uws.us_listen_socket_close(socket);
-    this.#listenSockets = [];
+    for (const close of this.#closers) close();
+    this.#closers = [];
   }
 
-  #listenOn(app: TemplatedApp, isTls: boolean, { host, port }: ListenAddress): Promise<void> {
-    this.#route(app, isTls);
-    if (this.#options.drainNoticeMs > 0) app.filter((_, change) => void (this.#connectionCount += change));
-    return new Promise((resolve, reject) => {
-      app.listen(host, port, (socket) => {
-        if (socket === false) {
-          reject(new Error(`cannot listen on ${host}:${port}: the address is in use or not of this machine`));
-          return;
-        }
-        this.#listenSockets.push(socket);
-        resolve();
-      });
-    });
+  async #listenOn(listener: HttpListener, isTls: boolean, { host, port }: ListenAddress): Promise<void> {
+    this.#route(listener.app, isTls);
+    if (this.#options.drainNoticeMs > 0) listener.onConnection((change) => void (this.#connectionCount += change));
+    const close = await listener.listen(host, port);
+    if (close === undefined) {
+      throw new Error(`cannot listen on ${host}:${port}: the address is in use or not of this machine`);
+    }
+    this.#closers.push(close);
   }
 
-  #route(app: TemplatedApp, isTls: boolean): void {
+  #route(app: HttpApp, isTls: boolean): void {
     const { pathPrefix } = this.#options;
     app.any(`${pathPrefix}/servers/:virtualHostId/mcp`, (res, req) => this.#onMcp(res, req, isTls));
     app.get(`${pathPrefix}/health`, (res) => this.#onHealth(res, false));
@@ -179,7 +173,7 @@ export class Edge {
     });
   }
 
-  #routeMetadata(app: TemplatedApp, isTls: boolean): void {
+  #routeMetadata(app: HttpApp, isTls: boolean): void {
     const onMetadata = (res: HttpResponse, req: HttpRequest): void =>
       this.#handler.onMetadata(this.#exchangeOfAny(res, req, isTls), req.getMethod() === 'options');
     for (const path of ['', `${this.#options.pathPrefix}/servers/:virtualHostId/mcp`]) {

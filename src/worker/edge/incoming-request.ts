@@ -1,11 +1,11 @@
 // The request of an exchange as it comes in: what the head says is there from the start, the rest once the caller is let in
 // and the body has come to its end. Hot: one object per request.
-import type { HttpResponse } from 'uWebSockets.js';
 import type { AnswerForms, ExchangeRequest } from '../../relay/exchange.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
 import { NO_HEADERS } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
+import type { HttpResponse } from './http-library.js';
 import { RequestBody, type BodyOutcome, type BodyReceiver } from './request-body.js';
 import type { RequestHead } from './request-head.js';
 

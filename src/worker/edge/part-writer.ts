@@ -1,7 +1,7 @@
 // Hands over an answer of a known length, whole or in parts, as fast as its caller takes it. What does not fit waits where it
 // is: its memory is the answer's until the library has taken all of it. Hot for large answers only.
-import type { HttpResponse } from 'uWebSockets.js';
 import { largeMemory } from '../../shared/large-memory.js';
+import type { HttpResponse } from './http-library.js';
 
 const NOTHING = new Uint8Array(0);
 

@@ -1,10 +1,10 @@
 // The body of one request as it comes in: kept while somebody may want it, dropped from the moment at which nobody will.
 // Hot: one object per request, and most bodies are one chunk.
-import type { HttpResponse } from 'uWebSockets.js';
 import { BodyCollector } from '../../protocol/body-collector.js';
 import { limits } from '../../shared/limits.js';
 import type { MessageHold, MessageMemory, RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
+import type { HttpResponse } from './http-library.js';
 
 /**
  * How the body came to its end: whole, over the limit and thrown away (413), or thrown away because there was no room for

@@ -1,8 +1,8 @@
 // The head of a request, copied out of uWebSockets.js while its handler runs: afterwards nothing of it can be read.
 // Hot: one pass over the headers, which also finds those that must not come twice.
-import type { HttpRequest } from 'uWebSockets.js';
 import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange.js';
 import { joined, mirrorIn, mirrorOfVersion } from '../../relay/mirror-headers.js';
+import type { HttpRequest } from './http-library.js';
 
 export interface RequestHead {
   /** The path's virtual host id, percent-decoded; `undefined` when it cannot be decoded. */

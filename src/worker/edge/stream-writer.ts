@@ -1,9 +1,9 @@
 // Writes the events of one stream as fast as its caller takes them. The library says only whether it holds anything
 // back, and finds out only with the next write: so it is given slices, the rest waits here, and a comment line between
 // two events stands in where there is nothing to write. Hot: an event of usual size is one write.
-import type { HttpResponse } from 'uWebSockets.js';
 import { keepAliveComment } from '../../protocol/event-stream.js';
 import { limits } from '../../shared/limits.js';
+import type { HttpResponse } from './http-library.js';
 
 /**
  * As much as the library is given at once. With the head of its chunk, and that of the response, it fits into the 16 KiB

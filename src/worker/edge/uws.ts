@@ -1,7 +1,8 @@
 // The one door to uWebSockets.js. The package is a native binary that fits certain Node.js versions only, and is not in
-// the npm registry under its own name: when it does not load, this says exactly what to do.
+// the npm registry under its own name: when it does not load, this says why, and exactly what to do.
 
 import type * as uWebSockets from 'uWebSockets.js';
+import type { HttpLibrary } from './http-library.js';
 
 export type Uws = typeof uWebSockets;
 
@@ -9,6 +10,9 @@ export type Uws = typeof uWebSockets;
 interface Configurable {
   _cfg(setting: 'silent'): void;
 }
+
+/** Of what a loader says about one failure. */
+const CAUSE_CHARS_MAX = 300;
 
 /** Loads the library and keeps it from announcing itself in a response header. Rejects with words for a person. */
 export async function loadUws(): Promise<Uws> {
@@ -18,10 +22,42 @@ export async function loadUws(): Promise<Uws> {
     return uws;
   } catch (cause) {
     throw new Error(
-      `uWebSockets.js does not load on Node.js ${process.versions.node} (${process.platform}-${process.arch}). ` +
-        'Use Node.js 20 or 22, or install the build of uWebSockets.js for this Node.js under the same name: ' +
-        'npm install uWebSockets.js@github:uNetworking/uWebSockets.js#<version>',
+      `uWebSockets.js does not load on Node.js ${process.versions.node} (${process.platform}-${process.arch}): ` +
+        `${causeInWords(cause)}. Use --listener node, or Node.js 20 or 22, or install a build of uWebSockets.js for this ` +
+        'Node.js under the same name: npm install uWebSockets.js@github:uNetworking/uWebSockets.js#<version>',
       { cause },
     );
   }
+}
+
+/** The first line that says something, as in `GLIBC_2.38 not found`; a loader may say it in the cause of what it throws. */
+export function causeInWords(error: unknown): string {
+  const words: string[] = [];
+  for (let one = error, depth = 0; one instanceof Error && depth < 3; one = one.cause, depth++) {
+    words.push(one.message.split('\n')[0] ?? '');
+  }
+  const text = words.length > 0 ? words.join(': ') : String(error);
+  return text.replace(/\.$/, '').slice(0, CAUSE_CHARS_MAX);
+}
+
+export async function loadUwsLibrary(): Promise<HttpLibrary> {
+  const uws = await loadUws();
+  return {
+    createListener: (tls) => {
+      const app =
+        tls === undefined
+          ? uws.App()
+          : uws.SSLApp({ cert_file_name: tls.certificatePath, key_file_name: tls.privateKeyPath });
+      const listen = (host: string, port: number): Promise<(() => void) | undefined> =>
+        new Promise((resolve) => {
+          app.listen(host, port, (socket) => {
+            resolve(socket === false ? undefined : () => uws.us_listen_socket_close(socket));
+          });
+        });
+      const onConnection = (onChange: (change: number) => void): void => {
+        app.filter((_, change) => onChange(change));
+      };
+      return { app, onConnection, listen };
+    },
+  };
 }

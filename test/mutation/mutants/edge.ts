@@ -296,7 +296,7 @@ export const edgeMutants: readonly Mutant[] = [
       },
       {
         slip: 'connections are taken while draining',
-        text: 'for (const socket of this.#listenSockets) this.#uws.us_listen_socket_close(socket);',
+        text: 'for (const close of this.#closers) close();',
         becomes: '',
         noticedBy: ['spec/drain', 'integration/drain'],
       },
