@@ -60,6 +60,7 @@ async function runDataplane(words: CommandWords): Promise<number> {
   if (isCheckAlone(words)) return sayWhatWouldBe(dataplaneOptionTable, words, options, dataplaneListeners(options));
   const { runPrimary } = await import('./primary/run-primary.js');
   const { checkEmbedded } = await import('./store/check-embedded.js');
+  const { chooseListener } = await import('./worker/edge/choose-listener.js');
   return runPrimary(options, {
     readOptions: () => loadDataplaneOptions(words),
     isOnTerminal: process.stdin.isTTY || process.stdout.isTTY,
@@ -70,6 +71,7 @@ async function runDataplane(words: CommandWords): Promise<number> {
       if (store.kind === 'embedded') await checkEmbedded(store.path);
     },
     serviceManager: serviceManager(),
+    chooseListener,
   });
 }
 

@@ -177,6 +177,8 @@ export interface DataplaneOptions {
   /** What clients without a token are told. */
   readonly protectedResource: ProtectedResourceOptions;
   readonly address: ListenAddress;
+  /** Of the workers' HTTP libraries; `auto`: the one that loads. */
+  readonly listener: 'auto' | 'uws' | 'node';
   readonly tls:
     { readonly address: ListenAddress; readonly certificatePath: string; readonly privateKeyPath: string } | undefined;
   /** For operators; never one of the other addresses. */

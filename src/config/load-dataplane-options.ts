@@ -73,6 +73,7 @@ function arrange(values: Values): DataplaneOptions {
   const workerMemoryBytes = values['worker-memory'] ?? defaultWorkerMemoryBytes(workerCount);
   return {
     address: values.address,
+    listener: values.listener,
     tls: arrangeTls(values),
     adminAddress: values['admin-address'],
     metrics: values.metrics && values['admin-address'] !== undefined,

@@ -1,7 +1,7 @@
 // The primary's life: claim the addresses, start the fleet, reload it on SIGHUP, wait for another signal or a fault, drain.
 // It never sees a request.
 //
-// Exit status: 0 drained after a signal; 69 an address cannot be had; 70 no worker starts; 73 no directory for the
+// Exit status: 0 drained after a signal; 69 an address cannot be had, or the listener that was asked for; 70 no worker starts; 73 no directory for the
 // hop sockets, or a damaged store; 129, 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short and killed the workers.
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
@@ -40,6 +40,10 @@ export interface PrimaryEntry {
   /** Rejects, in words for a person, when workers should not open the store. */
   readonly checkStore: (store: StoreOptions) => Promise<void>;
   readonly serviceManager: ServiceManager;
+  /** Which HTTP library the workers listen with, and what that changes. Throws a StartFault when there is none. */
+  readonly chooseListener: (
+    options: DataplaneOptions,
+  ) => Promise<{ readonly options: DataplaneOptions; readonly warnings: readonly string[] }>;
 }
 
 /** Resolves with the program's exit status, when no worker is left. */
@@ -51,9 +55,11 @@ export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry)
   let claimed: ClaimedAddresses | undefined;
   let hopDirectory: HopDirectory | undefined;
   try {
-    claimed = await claimAddresses(options);
+    const chosen = await entry.chooseListener(options);
+    for (const warning of chosen.warnings) logger.warn(warning);
+    claimed = await claimAddresses(chosen.options);
     await checkStore(options, entry);
-    hopDirectory = await HopDirectory.make(options.workerCount, logger);
+    hopDirectory = await HopDirectory.make(chosen.options.workerCount, logger);
     const means = { entry, hopDirectory: hopDirectory.path, signals, logger };
     return await superviseFleet(claimed.options, means, (reload) => (onHangup = reload));
   } catch (error) {
@@ -218,9 +224,15 @@ async function tryReload(fleet: Fleet, current: DataplaneOptions, entry: Primary
   } catch (error) {
     return (error instanceof Error ? error.message : String(error)).replaceAll('\n', ' ');
   }
-  // What a running gateway cannot change: its addresses, and the number of slots that sessions are spread over.
-  const { address, tls, workerCount } = current;
-  return fleet.reload({ ...read, address, tls: read.tls && tls && { ...read.tls, address: tls.address }, workerCount });
+  // What a running gateway cannot change: its addresses, how it listens, and the number of slots that sessions are spread over.
+  const { address, tls, workerCount, listener } = current;
+  return fleet.reload({
+    ...read,
+    address,
+    tls: read.tls && tls && { ...read.tls, address: tls.address },
+    workerCount,
+    listener,
+  });
 }
 
 /** The workers' figures and the primary's own. */

@@ -46,7 +46,7 @@ import { hopSocketPath, Hops } from './hop/hops.js';
 import { OwnerWaits } from './hop/owner-waits.js';
 import { isMintedForm, mintSessionId } from './session-id.js';
 import { Edge } from './edge/edge.js';
-import { loadUwsLibrary } from './edge/uws.js';
+import { loadLibrary } from './edge/choose-listener.js';
 import { ForgetAnnouncer } from './forget-announcer.js';
 import { Overload } from '../process/overload.js';
 import { OverloadDoor } from '../process/overload-door.js';
@@ -88,7 +88,7 @@ export class Worker {
   static async start(start: StartMessage, primary: PrimaryChannel): Promise<Worker> {
     const { slot, slotCount, options, hopDirectory, hopSecret } = start;
     const logger = createLogger(options.logLevel, { role: 'worker', slot });
-    const library = await loadUwsLibrary();
+    const library = await loadLibrary(options.listener);
     const storeCounts = new StoreCounts();
     const onObstacle = (obstacle: string): void => primary.send({ kind: 'store', obstacle });
     const store = await openStore(options.store, logger, onObstacle, storeCounts);

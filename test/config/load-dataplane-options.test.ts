@@ -38,6 +38,7 @@ t.test('the defaults are those of the decisions', async (t) => {
     traces: undefined,
     requestIds: 'make',
     slowReaderTimeoutMs: 60_000,
+    listener: 'auto',
     reloadTimeoutMs: 600_000,
     drainNoticeMs: 0,
     sessionDirectory: 'process',

@@ -31,6 +31,7 @@ process.exitCode = await runPrimary(options, {
   bootstrapModule,
   workerEnvironment: path === undefined ? workerEnvironment : { ...workerEnvironment, PATH: path },
   serviceManager: { notifySocket, watchdogMs },
+  chooseListener: async (read) => ({ options: read, warnings: [] }),
   checkStore: async () => {
     if (storeDamage !== undefined) throw new Error(storeDamage);
   },

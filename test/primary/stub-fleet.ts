@@ -70,6 +70,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
     traces: undefined,
     requestIds: 'make',
     slowReaderTimeoutMs: 60_000,
+    listener: 'uws',
     logLevel: 'debug',
     accessLog: false,
     reloadTimeoutMs: 60_000,

@@ -108,6 +108,9 @@ function commandLine(setup: GatewaySetup): string[] {
   const { address = '127.0.0.1:0', workerCount = 1 } = setup;
   const line = ['--address', address, '--number-of-cpus', String(workerCount)];
   line.push(...storeOptionWords(setup.storeOptions), ...(setup.keyOptions ?? []));
+  // `npm test` tries what is said of the gateway over the other HTTP library with this.
+  const { TEST_LISTENER: listener } = process.env;
+  if (listener !== undefined) line.push('--listener', listener);
   if (setup.upstreamConnectionMode !== undefined) line.push('--upstream-connection-mode', setup.upstreamConnectionMode);
   return [...line, ...(setup.options ?? [])];
 }

@@ -30,6 +30,12 @@ export const adminOptions = {
 } as const satisfies OptionTable;
 
 export const tlsListenerOptions = {
+  listener: {
+    placeholder: '<library>',
+    meaning: 'HTTP library of the workers: uws (uWebSockets.js), node (node:http), or uws where it loads and else node',
+    fallback: 'auto',
+    parse: values.oneOf('auto', 'uws', 'node'),
+  },
   'tls-address': {
     placeholder: '<host:port>',
     meaning: 'TLS listener; needs a certificate and its key',

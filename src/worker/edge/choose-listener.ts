@@ -1,0 +1,46 @@
+// Which HTTP library the workers listen with, decided once, before any of them starts: so there is one warning, not one a
+// worker, and every worker has the same.
+import type { DataplaneOptions } from '../../config/dataplane-options.js';
+import { StartFault } from '../../process/start-fault.js';
+import { exitStatus } from '../../shared/exit-status.js';
+import type { HttpLibrary } from './http-library.js';
+import { canSharePort, nodeLibrary } from './node-server.js';
+import { loadUws, loadUwsLibrary } from './uws.js';
+
+export interface ListenerChoice {
+  /** As they are after the choice: `auto` is none any more. */
+  readonly options: DataplaneOptions;
+  readonly warnings: readonly string[];
+}
+
+/** @throws {StartFault} when uWebSockets.js is asked for by name, and does not load. */
+export async function chooseListener(options: DataplaneOptions): Promise<ListenerChoice> {
+  const obstacle = options.listener === 'node' ? undefined : await obstacleOfUws();
+  if (options.listener !== 'node' && obstacle === undefined) {
+    return { options: { ...options, listener: 'uws' }, warnings: [] };
+  }
+  if (options.listener === 'uws') throw new StartFault(exitStatus.unavailable, obstacle ?? '', undefined);
+  const warnings = obstacle === undefined ? [] : [`listening with node:http, which is slower: ${obstacle}`];
+  const workerCount = canSharePort() ? options.workerCount : 1;
+  if (workerCount < options.workerCount) {
+    warnings.push(
+      `one worker instead of ${options.workerCount}, and no reload: Node.js ${process.versions.node} cannot share a port ` +
+        'between processes with node:http, Node.js 22.12 and 24 can',
+    );
+  }
+  return { options: { ...options, listener: 'node', workerCount }, warnings };
+}
+
+/** For a worker, whose listener is chosen. */
+export async function loadLibrary(listener: DataplaneOptions['listener']): Promise<HttpLibrary> {
+  return listener === 'node' ? nodeLibrary : loadUwsLibrary();
+}
+
+async function obstacleOfUws(): Promise<string | undefined> {
+  try {
+    await loadUws();
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

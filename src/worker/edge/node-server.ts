@@ -1,0 +1,171 @@
+// `node:http` in the shape that the edge uses of uWebSockets.js, for where that does not load. What that library refuses by
+// itself is refused here as well: heads that are too large, HTTP/1.0, pipelining, slow heads and bodies.
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { Server as NetServer, type Socket } from 'node:net';
+import { limits } from '../../shared/limits.js';
+import { refusals } from '../../shared/refusals.js';
+import type { HttpApp, HttpHandler, HttpLibrary, HttpListener, TlsFiles } from './http-library.js';
+import { NodeRequest, NodeResponse } from './node-exchange.js';
+import { statusLine } from './status-line.js';
+
+const OPTIONS: ServerOptions = {
+  maxHeaderSize: limits.requestHeaderBytesMax,
+  headersTimeout: limits.nodeSilenceMsMax,
+  requestTimeout: limits.nodeRequestMsMax,
+  keepAliveTimeout: limits.nodeSilenceMsMax,
+  connectionsCheckingInterval: limits.nodeSilenceMsMax / 4,
+  // The edge looks at the host itself, and says what is wrong with it.
+  requireHostHeader: false,
+};
+
+/** Whether several processes can listen on one port: `reusePort` of `listen`. */
+export function canSharePort(version: string = process.versions.node, platform: string = process.platform): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isKnown = major >= 24 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
+  return isKnown && (platform === 'linux' || platform === 'freebsd');
+}
+
+export const nodeLibrary: HttpLibrary = {
+  createListener: (tls) => new NodeListener(tls),
+};
+
+interface Route {
+  /** `undefined`: any. */
+  readonly method: string | undefined;
+  readonly path: RegExp;
+  readonly handler: HttpHandler;
+}
+
+class NodeListener implements HttpListener, HttpApp {
+  readonly #server: Server;
+  readonly #routes: Route[] = [];
+  /** The request of each connection that is not answered. */
+  readonly #current = new WeakMap<Socket, NodeResponse>();
+
+  constructor(tls: TlsFiles | undefined) {
+    const onRequest = (req: IncomingMessage, res: ServerResponse): void => this.#onRequest(req, res);
+    this.#server =
+      tls === undefined
+        ? createServer(OPTIONS, onRequest)
+        : createTlsServer(
+            {
+              ...OPTIONS,
+              cert: readFileSync(tls.certificatePath),
+              key: readFileSync(tls.privateKeyPath),
+              handshakeTimeout: limits.nodeSilenceMsMax,
+            },
+            onRequest,
+          );
+    // No header is dropped in silence: their bytes are bounded.
+    this.#server.maxHeadersCount = 0;
+    this.#server.setTimeout(limits.nodeSilenceMsMax, (socket: Socket) => this.#onSilence(socket));
+    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+      this.#onUnreadable(error, socket as Socket),
+    );
+  }
+
+  get app(): HttpApp {
+    return this;
+  }
+
+  any(pattern: string, handler: HttpHandler): this {
+    return this.#add(undefined, pattern, handler);
+  }
+
+  get(pattern: string, handler: HttpHandler): this {
+    return this.#add('get', pattern, handler);
+  }
+
+  head(pattern: string, handler: HttpHandler): this {
+    return this.#add('head', pattern, handler);
+  }
+
+  post(pattern: string, handler: HttpHandler): this {
+    return this.#add('post', pattern, handler);
+  }
+
+  options(pattern: string, handler: HttpHandler): this {
+    return this.#add('options', pattern, handler);
+  }
+
+  listen(host: string, port: number): Promise<(() => void) | undefined> {
+    const server = this.#server;
+    return new Promise((resolve) => {
+      server.once('error', () => resolve(undefined));
+      const options = { host, port, exclusive: true, reusePort: canSharePort() };
+      server.listen(options, () => {
+        // The server's own `close` ends connections on which a request may be on its way.
+        resolve(() => NetServer.prototype.close.call(server));
+      });
+    });
+  }
+
+  #add(method: string | undefined, pattern: string, handler: HttpHandler): this {
+    const escaped = pattern.replace(/[.+?^${}()|[\]\\]/g, '\\$&');
+    const source = escaped.replace(/\*$/, '.*').replace(/:[^/]+/g, '([^/]+)');
+    this.#routes.push({ method, path: new RegExp(`^${source}$`, 's'), handler });
+    return this;
+  }
+
+  #onRequest(req: IncomingMessage, res: ServerResponse): void {
+    const { socket, url = '' } = req;
+    // Neither of two that are pipelined is answered: what waits for the first to be answered would have no bound.
+    if (this.#current.has(socket)) {
+      socket.destroy();
+      return;
+    }
+    if (req.httpVersion !== '1.1' || !(url.startsWith('/') || url === '*')) return void refuse(socket, 505);
+    if (req.rawHeaders.length > 2 * limits.nodeHeadersMax) return void refuse(socket, 431);
+    const method = (req.method ?? '').toLowerCase();
+    const query = url.indexOf('?');
+    const path = query < 0 ? url : url.slice(0, query);
+    const response = new NodeResponse(req, res, () => this.#current.delete(socket));
+    this.#current.set(socket, response);
+    for (const route of this.#routes) {
+      if (route.method !== undefined && route.method !== method) continue;
+      const match = route.path.exec(path);
+      if (match === null) continue;
+      route.handler(response, new NodeRequest(req, method, match[1]));
+      return;
+    }
+    socket.destroy();
+  }
+
+  /** Nothing came or went for a while. Who waits for an answer is not silent. */
+  #onSilence(socket: Socket): void {
+    const response = this.#current.get(socket);
+    if (response === undefined || response.isBodyLate) socket.destroy();
+  }
+
+  #onUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+    const isSilent = error.code === 'ECONNRESET' || error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+    if (isSilent || !socket.writable || this.#current.has(socket)) {
+      socket.destroy();
+      return;
+    }
+    switch (error.code) {
+      case 'HPE_HEADER_OVERFLOW':
+        return refuse(socket, 431);
+      case 'HPE_INVALID_VERSION':
+        return refuse(socket, 505);
+      case 'HPE_UNEXPECTED_CONTENT_LENGTH':
+      case 'HPE_INVALID_TRANSFER_ENCODING':
+        return refuse(socket, refusals.headAmbiguous.status, refusals.headAmbiguous.body);
+      default:
+        return refuse(socket, 400);
+    }
+  }
+}
+
+/** Answers what is no request to the edge, and ends the connection. */
+function refuse(socket: Socket, status: number, body = ''): void {
+  const head = [
+    `HTTP/1.1 ${statusLine(status)}`,
+    ...(body === '' ? [] : ['content-type: application/json']),
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
