@@ -160,6 +160,13 @@ export class NodeResponse implements HttpResponse {
     this.#req.socket.destroy();
   }
 
+  /** The rest of the request cannot be read. @returns false when the answer has begun; else nothing more is written here. */
+  leave(): boolean {
+    if (this.#res.headersSent) return false;
+    this.#onClose();
+    return true;
+  }
+
   #sendHead(): void {
     if (this.#res.headersSent) return;
     const space = this.#status.indexOf(' ');

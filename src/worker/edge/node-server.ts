@@ -16,8 +16,6 @@ const OPTIONS: ServerOptions = {
   requestTimeout: limits.nodeRequestMsMax,
   keepAliveTimeout: limits.nodeSilenceMsMax,
   connectionsCheckingInterval: limits.nodeSilenceMsMax / 4,
-  // The edge looks at the host itself, and says what is wrong with it.
-  requireHostHeader: false,
 };
 
 /** Whether several processes can listen on one port: `reusePort` of `listen`. */
@@ -90,6 +88,13 @@ class NodeListener implements HttpListener, HttpApp {
     return this.#add('options', pattern, handler);
   }
 
+  onConnection(onChange: (change: number) => void): void {
+    this.#server.on('connection', (socket: Socket) => {
+      onChange(1);
+      socket.once('close', () => onChange(-1));
+    });
+  }
+
   listen(host: string, port: number): Promise<(() => void) | undefined> {
     const server = this.#server;
     return new Promise((resolve) => {
@@ -141,7 +146,9 @@ class NodeListener implements HttpListener, HttpApp {
 
   #onUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
     const isSilent = error.code === 'ECONNRESET' || error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    if (isSilent || !socket.writable || this.#current.has(socket)) {
+    const response = this.#current.get(socket);
+    const isBegun = response !== undefined && !response.leave();
+    if (isSilent || !socket.writable || isBegun) {
       socket.destroy();
       return;
     }
