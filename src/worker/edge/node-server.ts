@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { createServer as createTlsServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
 import { limits } from '../../shared/limits.js';
-import { refusals } from '../../shared/refusals.js';
+import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { HttpApp, HttpHandler, HttpLibrary, HttpListener, TlsFiles } from './http-library.js';
 import { NodeRequest, NodeResponse } from './node-exchange.js';
 import { statusLine } from './status-line.js';
@@ -157,22 +157,32 @@ class NodeListener implements HttpListener, HttpApp {
         return refuse(socket, 431);
       case 'HPE_INVALID_VERSION':
         return refuse(socket, 505);
+      case 'HPE_INVALID_METHOD':
+        return isRequestLine(error) ? refuse(socket, 405, refusals.methodNotAllowed) : refuse(socket, 400);
       case 'HPE_UNEXPECTED_CONTENT_LENGTH':
       case 'HPE_INVALID_TRANSFER_ENCODING':
-        return refuse(socket, refusals.headAmbiguous.status, refusals.headAmbiguous.body);
+        return refuse(socket, refusals.headAmbiguous.status, refusals.headAmbiguous);
       default:
         return refuse(socket, 400);
     }
   }
 }
 
+/** Whether what could not be read begins as a request of HTTP/1.1 does, with a method that nobody knows. */
+function isRequestLine({ rawPacket }: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }): boolean {
+  const start = rawPacket?.toString('latin1', 0, limits.requestHeaderBytesMax) ?? '';
+  return /^[!#$%&'*+\-.^_`|~\w]+ \S+ HTTP\/1\.1\r\n/.test(start);
+}
+
 /** Answers what is no request to the edge, and ends the connection. */
-function refuse(socket: Socket, status: number, body = ''): void {
+function refuse(socket: Socket, status: number, refusal?: Refusal): void {
+  const { body = '', headers = [] } = refusal ?? {};
   const head = [
     `HTTP/1.1 ${statusLine(status)}`,
-    ...(body === '' ? [] : ['content-type: application/json']),
+    ...(refusal === undefined ? [] : [`content-type: ${refusal.contentType}`]),
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ];
+  for (let index = 0; index < headers.length; index += 2) head.push(`${headers[index]}: ${headers[index + 1]}`);
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
