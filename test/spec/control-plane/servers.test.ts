@@ -14,6 +14,7 @@ const RECORD_MEMBERS = [
     'description',
     'enabled',
     'era',
+    'eras',
     'id',
     'lastError',
     'lastRefreshAt',
