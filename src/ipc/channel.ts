@@ -77,6 +77,7 @@ type Checks<Kind extends string> = Readonly<Record<Kind, (fields: Fields) => boo
 const fromWorkerChecks: Checks<FromWorker['kind']> = {
   listening: () => true,
   'start-failed': (fields) => typeof fields.reason === 'string',
+  left: () => true,
   drained: () => true,
   heartbeat: () => true,
   report: ({ ticket, series }) => typeof ticket === 'number' && Array.isArray(series) && series.every(isSeries),

@@ -21,8 +21,8 @@ export interface StartMessage {
 export type ToWorker =
   | StartMessage
   /**
-   * A new worker has the slot: stop accepting, finish what is in flight and pass on to it what still comes, then answer
-   * `drained`. Sessions go on there, so none is ended. `stop` follows.
+   * A new worker has the slot: stop accepting and answer `left`, finish what is in flight and pass on to it what still comes,
+   * then answer `drained`. Sessions go on there, so none is ended. `stop` follows.
    */
   | { readonly kind: 'retire' }
   /** A drain will come: the health check says so from now on, and everything is served as before. */
@@ -52,6 +52,8 @@ export type FromWorker =
   | { readonly kind: 'listening' }
   /** The worker cannot start; it exits by itself after this. One line, for a person. */
   | { readonly kind: 'start-failed'; readonly reason: string }
+  /** New connections come to the new worker of the slot alone. */
+  | { readonly kind: 'left' }
   | { readonly kind: 'drained' }
   /** The event loop turns: a worker that listens and does not say so for too long hangs (heartbeat.ts). */
   | { readonly kind: 'heartbeat' }

@@ -169,7 +169,10 @@ export class Fleet {
     this.#slots[number] = successor;
     this.#others.delete(successor);
     this.#onState();
-    if (predecessor !== undefined) void this.#retire(predecessor, plan.start.options.reloadTimeoutMs);
+    if (predecessor === undefined) return undefined;
+    void this.#retire(predecessor, plan.start.options.reloadTimeoutMs);
+    // Until then a connection may come to it: what is reloaded shows in all of them after that.
+    await this.#until(() => this.#isEnding || predecessor.hasLeft);
     return undefined;
   }
 
@@ -251,6 +254,7 @@ export class Fleet {
       case 'forgotten':
         return this.#forgetRounds.forgotten(worker, message.ticket);
       case 'start-failed':
+      case 'left':
       case 'drained':
       case 'store':
       case 'keys': // the slot's own

@@ -70,6 +70,7 @@ export class Slot {
   #timer: NodeJS.Timeout | undefined;
   #listeningSinceMs = 0;
   #startFailure: string | undefined;
+  #hasLeft = false;
   #failedStartsInARow = 0;
   #restartsInARow = 0;
   /** As the worker has said of itself. */
@@ -96,6 +97,11 @@ export class Slot {
   /** The process that serves requests, or may soon; `undefined` when there is none. */
   get servingWorker(): ChildProcess | undefined {
     return this.#state === 'stopping' ? undefined : this.#worker;
+  }
+
+  /** Whether no more connections come to its worker, which was told to retire. */
+  get hasLeft(): boolean {
+    return this.#hasLeft || this.#state !== 'draining';
   }
 
   /** Whether so many starts in a row have failed that nobody should wait for this slot. It is tried on, all the same. */
@@ -250,6 +256,10 @@ export class Slot {
         return;
       case 'start-failed':
         this.#startFailure = message.reason;
+        return;
+      case 'left':
+        this.#hasLeft = true;
+        this.#observer.onState();
         return;
       case 'drained':
         this.#advance('drained');

@@ -22,7 +22,7 @@ async function onMessage(message: ToWorker): Promise<void> {
       await start(message);
       break;
     case 'retire':
-      await worker?.retire();
+      await worker?.retire(() => primary.send({ kind: 'left' }));
       primary.send({ kind: 'drained' });
       break;
     case 'announce-drain':

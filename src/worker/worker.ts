@@ -232,15 +232,18 @@ export class Worker {
     return this.#parts.edge.drain();
   }
 
-  /** A successor has this worker's slot. Resolves when all that came here is answered, and nothing more can come. */
-  async retire(): Promise<void> {
+  /**
+   * A successor has this worker's slot. Resolves when all that came here is answered, and nothing more can come.
+   * @param onLeft called when no more connections come here.
+   */
+  async retire(onLeft: () => void): Promise<void> {
     const { pipeline, hopListener, passedBack, relay, edge, logger } = this.#parts;
     pipeline.retire();
     relay.retire();
     passedBack.listen().catch((error: unknown) => {
       logger.warn({ err: error }, 'the successor cannot pass cancellations on to this worker');
     });
-    await Promise.all([edge.retire(), hopListener.leave()]);
+    await Promise.all([edge.retire(onLeft), hopListener.leave()]);
   }
 
   /** Ends every session and tells the backends, for so long at most. */

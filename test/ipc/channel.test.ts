@@ -40,6 +40,7 @@ const toWorker = [
 const fromWorker = [
   { kind: 'listening' },
   { kind: 'start-failed', reason: '' },
+  { kind: 'left' },
   { kind: 'drained' },
   { kind: 'heartbeat' },
   { kind: 'store', obstacle: '' },

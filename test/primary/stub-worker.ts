@@ -105,6 +105,7 @@ function main(journal: string): void {
       return;
     }
     note(message.kind, message);
+    if (message.kind === 'retire') primary.send({ kind: 'left' });
     if ((message.kind === 'drain' || message.kind === 'retire') && plan.drain !== 'ignore')
       primary.send({ kind: 'drained' });
     if (message.kind === 'report') {

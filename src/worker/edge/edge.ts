@@ -116,10 +116,12 @@ export class Edge {
   /**
    * Takes no more connections, and resolves when none is left: over those that were kept requests may come as long as
    * the library keeps them. All are served.
+   * @param onLeft called when no more connections come.
    */
-  async retire(): Promise<void> {
+  async retire(onLeft: () => void): Promise<void> {
     this.#isRetired = true;
     await this.#closeListeners();
+    onLeft();
     this.#leaveStreams();
     await sleep(limits.keptConnectionMsMax);
     while (this.#context.openCount > 0) {
