@@ -27,7 +27,7 @@ import { headersHash } from './headers-hash.js';
 import { argumentsHash } from './request-state.js';
 import { logSeverityIn } from './envelope-check.js';
 import { capabilityMissing, modernError, statusOf, statusOfBackends } from './modern-errors.js';
-import { isTaskHandle, listDress, modernErrorEdit, resultDress, resultEdits } from './modern-results.js';
+import { isTaskHandle, listDress, modernErrorEdit, passedEdits, resultDress, resultEdits } from './modern-results.js';
 
 /** Those whose answer may be that input is required (M22). */
 const HOLDABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
@@ -217,7 +217,7 @@ export class ModernForm implements RequestForm, AskedAside {
   }
 
   answerEdits(bytes: Buffer, message: BackendMessage, { isModern }: UpstreamSession): readonly Edit[] {
-    if (isModern) return NO_EDITS;
+    if (isModern) return message.isError ? NO_EDITS : passedEdits(bytes, message, this.#message.method);
     if (!message.isError) return resultEdits(bytes, message, this.#message.method);
     const edit = modernErrorEdit(bytes, message);
     return edit === undefined ? NO_EDITS : [edit];

@@ -7,6 +7,7 @@ import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { Edit } from '../edits.js';
 import type { ListDress } from '../list-merge/merge.js';
+import { NO_EDITS } from '../request-form.js';
 
 /** `_meta` of every result that is ours (M18). */
 export const RESULT_META: Readonly<Record<string, unknown>> = Object.freeze({
@@ -27,6 +28,8 @@ export function resultDress(): ListDress {
 }
 
 const RESULT_TYPE = '"resultType":"complete"';
+const FIRST_TYPE = Buffer.from('{"resultType":');
+const LAST_TYPE = Buffer.from(',"resultType":"complete"}');
 /** Of the methods whose results may be kept, and of which a legacy backend says nothing: that they may not (M19). */
 const UNCACHED: ReadonlyMap<string, string> = new Map([
   ['ttlMs', '"ttlMs":0'],
@@ -51,10 +54,67 @@ export function resultEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessag
   for (const [name, member] of method === 'resources/read' ? MEMBERS_OF_READ : ALWAYS_THERE)
     if (!mayHaveMember(result, name)) missing.push(member);
   const edits = otherTypes(result, bodyStart);
+  if (method === 'resources/read') edits.push(...otherScopes(result, bodyStart));
   if (missing.length === 0) return edits;
   const start = bodyStart + 1;
   return [{ start, end: start, putIn: Buffer.from(missing.join() + (isEmpty(result) ? '' : ',')) }, ...edits];
 }
+
+/**
+ * What a modern backend's result lacks: the type, which clients of this revision must find (M18, N06). One that is there stands as it
+ * is, also where nobody knows it. And no memory that others share may keep what was read: allow-lists are each user's (M30).
+ */
+export function passedEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): readonly Edit[] {
+  if (bytes[bodyStart] !== BRACE) return NO_EDITS;
+  const result = bytes.subarray(bodyStart, bodyEnd);
+  const hasType = hasTypeAtAnEnd(result) || mayHaveMember(result, 'resultType');
+  const scopes = method === 'resources/read' ? otherScopes(result, bodyStart) : NO_EDITS;
+  if (hasType) return scopes;
+  const start = bodyStart + 1;
+  return [{ start, end: start, putIn: Buffer.from(RESULT_TYPE + (isEmpty(result) ? '' : ',')) }, ...scopes];
+}
+
+/** Where nearly all servers write it, so that nothing has to be read: as the first member, or as the last one. */
+function hasTypeAtAnEnd(result: Buffer): boolean {
+  const last = Math.max(0, result.length - LAST_TYPE.length);
+  return result.subarray(0, FIRST_TYPE.length).equals(FIRST_TYPE) || result.subarray(last).equals(LAST_TYPE);
+}
+
+/**
+ * The scope `private` in place of any other. In what is too large to be read at once one that says `"public"` is found by its bytes, which
+ * no string can have in it; of those the first ones, and one that stands deeper as well, where it means nothing.
+ */
+function otherScopes(result: Buffer, bodyStart: number): readonly Edit[] {
+  if (!result.includes(SCOPE_KEY)) return NO_EDITS;
+  const edits: Edit[] = [];
+  const put = (start: number, end: number): void => {
+    edits.push({ start: bodyStart + start, end: bodyStart + end, putIn: PRIVATE });
+  };
+  if (result.length > limits.readAtOnceBytesMax) {
+    for (let at = result.indexOf(SCOPE_KEY); at !== -1; at = result.indexOf(SCOPE_KEY, at + 1)) {
+      if (edits.length >= limits.scopesChangedMax) break;
+      const start = at + SCOPE_KEY.length;
+      const [written] = PUBLIC_BEHIND.exec(result.toString('latin1', start, start + SCOPE_LOOK_BYTES)) ?? [];
+      if (written !== undefined) put(start + written.length - PUBLIC_BYTES, start + written.length);
+    }
+  } else if (scanner.scan(result, 1)) {
+    const past = scanner.next(0);
+    for (let node = 1; node < past; node = scanner.next(node)) {
+      const [start, end] = [scanner.start(node), scanner.end(node)];
+      const isScope = result.subarray(scanner.keyStart(node), scanner.keyEnd(node)).equals(SCOPE_NAME);
+      if (isScope && !result.subarray(start, end).equals(PRIVATE)) put(start, end);
+    }
+  }
+  return edits;
+}
+
+const SCOPE_KEY = '"cacheScope"';
+const SCOPE_NAME = Buffer.from('cacheScope');
+const PRIVATE = Buffer.from('"private"');
+const PUBLIC_BEHIND = /^\s*:\s*"public"/;
+const PUBLIC_BYTES = '"public"'.length;
+/** White space is written by no server here, and by some people a little. */
+const SCOPE_LOOK_BYTES = 64;
 
 /** In place of each type that is not the usual one, and is a word. What is too large to be read is left as it is. */
 function otherTypes(result: Buffer, bodyStart: number): Edit[] {

@@ -34,4 +34,9 @@ export const messageLimits = {
    * `answer-invalid`
    */
   uriNodesMax: 32_768,
+  /**
+   * places in a large result of a read that say how it may be kept and are made to say `private` → the rest stays: only the first one means
+   * anything
+   */
+  scopesChangedMax: 16,
 } as const;

@@ -5,7 +5,6 @@ import { backendFor } from '../../support/deployment.js';
 import { eraOfMessage, wantedBy } from '../../../src/relay/era.js';
 import { NO_MIRROR } from '../../../src/relay/exchange.js';
 import { readEvents } from '../../support/event-stream.js';
-import { JsonText } from '../../support/json-text.js';
 import { modernBackendFor, RefusedWith } from '../../support/modern-backend.js';
 import { until } from '../../support/until.js';
 import { answerOf, WiredRelay, type RpcAnswer } from '../wired-relay.js';
@@ -253,70 +252,6 @@ t.test('whoever goes away has cancelled', async (t) => {
   list.abort();
   await until(() => backend.requestsOf('tools/list')[0]?.connection.destroyed === true, 'the list to be given up');
   t.equal(backend.sessions.size, 1, 'the lease stays for the next request');
-});
-
-t.test('codes and members of before are put into those of now', async (t) => {
-  const results: unknown[] = [{}, { resultType: 'complete', content: [] }, { text: '"resultType"' }];
-  const backend = await backendFor(t, {
-    tools: ['echo'],
-    onCall: (received) => results.shift() ?? received.fail({ code: -32002, message: 'no -32002', data: { uri: 'u' } }),
-  });
-  const caller = new WiredRelay(t).caller({ b: backend.url });
-  const texts: string[] = [];
-  for (let i = 0; i < 4; i += 1) {
-    const exchange = post(caller, 'tools/call', { params: { name: 'b-echo', arguments: {} } });
-    await answerOf(exchange);
-    t.equal(exchange.answer?.status, 200);
-    texts.push(String(exchange.answer?.body));
-  }
-  t.strictSame(
-    texts.slice(0, 3).map((text) => (JSON.parse(text) as RpcAnswer).result),
-    [
-      { resultType: 'complete' },
-      { resultType: 'complete', content: [] },
-      { resultType: 'complete', text: '"resultType"' },
-    ],
-  );
-  t.notOk(/resultType.*resultType/.test(texts[1] ?? ''), 'not twice');
-  t.match(JSON.parse(texts[3] ?? ''), { error: { code: -32602, message: 'no -32002', data: { uri: 'u' } } });
-});
-
-t.test('a backend of before cannot ask for a retry by what it calls its result', async (t) => {
-  const types = [
-    '"input_required"',
-    ' "complete"',
-    '"input\\u005frequired"',
-    '"input_required","resultType":"partial"',
-  ];
-  const backend = await backendFor(t, {
-    tools: ['echo'],
-    onCall: ({ argumentsText }) => {
-      const { type } = JSON.parse(argumentsText ?? '{}') as { type: string };
-      return new JsonText(`{"requestState":"s","resultType":${type},"structuredContent":{"resultType":"mine"}}`);
-    },
-  });
-  const caller = new WiredRelay(t).caller({ b: backend.url });
-  for (const type of types) {
-    const answer = await answerOf(post(caller, 'tools/call', { params: { name: 'b-echo', arguments: { type } } }));
-    t.match(answer, { result: { resultType: 'complete', structuredContent: { resultType: 'mine' } } }, type);
-  }
-});
-
-t.test('what was read may not be kept, unless its backend says otherwise', async (t) => {
-  const dress = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
-  const contents = [{ uri: 'x://y', text: '"ttlMs"' }];
-  const results: object[] = [{ contents }, { ttlMs: 5, contents, cacheScope: 'public' }, { contents, ttlMs: 7 }];
-  const backend = await backendFor(t, {
-    capabilities: { resources: {} },
-    methods: { 'resources/read': () => results.shift() },
-  });
-  const caller = new WiredRelay(t).caller({ b: backend.url });
-  const read = async (): Promise<unknown> =>
-    (await answerOf(post(caller, 'resources/read', { params: { uri: 'b+x://y' } }))).result;
-  const told = [{ uri: 'b+x://y', text: '"ttlMs"' }];
-  t.strictSame(await read(), { ...dress, contents: told });
-  t.strictSame(await read(), { ...dress, ttlMs: 5, cacheScope: 'public', contents: told });
-  t.strictSame(await read(), { ...dress, ttlMs: 7, contents: told });
 });
 
 t.test('an error of a modern backend goes out with the status that its code has', async (t) => {

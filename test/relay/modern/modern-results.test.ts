@@ -1,0 +1,122 @@
+// What results say of themselves when they leave for a client of MCP 2026-07-28: those of legacy backends, and those of modern ones.
+import t from 'tap';
+import { limits } from '../../../src/shared/limits.js';
+import { backendFor } from '../../support/deployment.js';
+import { JsonText } from '../../support/json-text.js';
+import { modernBackendFor } from '../../support/modern-backend.js';
+import { answerOf, WiredRelay, type RpcAnswer } from '../wired-relay.js';
+import { post } from './modern-request.js';
+
+t.test('codes and members of before are put into those of now', async (t) => {
+  const results: unknown[] = [{}, { resultType: 'complete', content: [] }, { text: '"resultType"' }];
+  const backend = await backendFor(t, {
+    tools: ['echo'],
+    onCall: (received) => results.shift() ?? received.fail({ code: -32002, message: 'no -32002', data: { uri: 'u' } }),
+  });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  const texts: string[] = [];
+  for (let i = 0; i < 4; i += 1) {
+    const exchange = post(caller, 'tools/call', { params: { name: 'b-echo', arguments: {} } });
+    await answerOf(exchange);
+    t.equal(exchange.answer?.status, 200);
+    texts.push(String(exchange.answer?.body));
+  }
+  t.strictSame(
+    texts.slice(0, 3).map((text) => (JSON.parse(text) as RpcAnswer).result),
+    [
+      { resultType: 'complete' },
+      { resultType: 'complete', content: [] },
+      { resultType: 'complete', text: '"resultType"' },
+    ],
+  );
+  t.notOk(/resultType.*resultType/.test(texts[1] ?? ''), 'not twice');
+  t.match(JSON.parse(texts[3] ?? ''), { error: { code: -32602, message: 'no -32002', data: { uri: 'u' } } });
+});
+
+t.test('a backend of before cannot ask for a retry by what it calls its result', async (t) => {
+  const types = [
+    '"input_required"',
+    ' "complete"',
+    '"input\\u005frequired"',
+    '"input_required","resultType":"partial"',
+  ];
+  const backend = await backendFor(t, {
+    tools: ['echo'],
+    onCall: ({ argumentsText }) => {
+      const { type } = JSON.parse(argumentsText ?? '{}') as { type: string };
+      return new JsonText(`{"requestState":"s","resultType":${type},"structuredContent":{"resultType":"mine"}}`);
+    },
+  });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  for (const type of types) {
+    const answer = await answerOf(post(caller, 'tools/call', { params: { name: 'b-echo', arguments: { type } } }));
+    t.match(answer, { result: { resultType: 'complete', structuredContent: { resultType: 'mine' } } }, type);
+  }
+});
+
+t.test('what was read may not be kept, unless its backend says otherwise, and by nobody else', async (t) => {
+  const dress = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
+  const contents = [{ uri: 'x://y', text: '"ttlMs"' }];
+  const results: object[] = [{ contents }, { ttlMs: 5, contents, cacheScope: 'public' }, { contents, ttlMs: 7 }];
+  const backend = await backendFor(t, {
+    capabilities: { resources: {} },
+    methods: { 'resources/read': () => results.shift() },
+  });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  const read = async (): Promise<unknown> =>
+    (await answerOf(post(caller, 'resources/read', { params: { uri: 'b+x://y' } }))).result;
+  const told = [{ uri: 'b+x://y', text: '"ttlMs"' }];
+  t.strictSame(await read(), { ...dress, contents: told });
+  t.strictSame(await read(), { ...dress, ttlMs: 5, contents: told });
+  t.strictSame(await read(), { ...dress, ttlMs: 7, contents: told });
+});
+
+t.test('a modern backend’s result without a type is complete, and nothing else of it changes', async (t) => {
+  const rows: readonly (readonly [string, string])[] = [
+    ['{}', '{"resultType":"complete"}'],
+    ['{ "content" : [1e1] }', '{"resultType":"complete", "content" : [1e1] }'],
+    [
+      '{"structuredContent":{"resultType":"mine"},"content":[]}',
+      '{"resultType":"complete","structuredContent":{"resultType":"mine"},"content":[]}',
+    ],
+    ['{"content":[],"resultType":"complete"}', '{"content":[],"resultType":"complete"}'],
+    ['{"content":[], "resultType" : "complete" ,"a":1}', '{"content":[], "resultType" : "complete" ,"a":1}'],
+    ['{"taskId":"x","resultType":"task"}', '{"taskId":"x","resultType":"task"}'],
+    ['{"resultType":"partial"}', '{"resultType":"partial"}'],
+    ['[]', '[]'],
+  ];
+  const left = rows.map(([result]) => new JsonText(result));
+  const backend = await modernBackendFor(t, { onCall: () => left.shift() });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  for (const [result, expected] of rows) {
+    const exchange = post(caller, 'tools/call', { params: { name: 'b-echo', arguments: {} } });
+    await answerOf(exchange);
+    t.equal(String(exchange.answer?.body), `{"jsonrpc":"2.0","id":1,"result":${expected}}`, result);
+  }
+});
+
+t.test('what a modern backend lets anybody keep may be kept by its reader alone', async (t) => {
+  const text = 'x'.repeat(limits.readAtOnceBytesMax);
+  const rows: readonly (readonly [string, string])[] = [
+    ['"ttlMs":5,"cacheScope":"public"', '"ttlMs":5,"cacheScope":"private"'],
+    ['"cache\\u0053cope":1,"cacheScope" : "private"', '"cache\\u0053cope":1,"cacheScope" : "private"'],
+    ['"cacheScope":"public","cacheScope":{}', '"cacheScope":"private","cacheScope":"private"'],
+    [
+      `"contents":[{"text":"${text}"}],"cacheScope": "public"`,
+      `"contents":[{"text":"${text}"}],"cacheScope": "private"`,
+    ],
+    [`"a":"${text}\\"cacheScope\\":\\"public\\""`, `"a":"${text}\\"cacheScope\\":\\"public\\""`],
+  ];
+  const left = rows.map(([members]) => new JsonText(`{"resultType":"complete",${members}}`));
+  const backend = await modernBackendFor(t, {
+    capabilities: { resources: {} },
+    methods: { 'resources/read': () => left.shift() },
+  });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  for (const [members, expected] of rows) {
+    const exchange = post(caller, 'resources/read', { params: { uri: 'b+x://y' } });
+    await answerOf(exchange);
+    const told = (exchange.answer?.body ?? exchange.written).toString();
+    t.ok(told === `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",${expected}}}`, members.slice(0, 60));
+  }
+});
