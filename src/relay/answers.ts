@@ -4,6 +4,7 @@ import { encodeEvent } from '../protocol/event-stream.js';
 import { limits } from '../shared/limits.js';
 import type { Refusal } from '../shared/refusals.js';
 import { rpcCodes } from '../shared/refusals.js';
+import { copied, joined, joinedForNow, LENT_BYTES_MAX } from '../shared/short-memory.js';
 import type { Exchange } from './exchange.js';
 import type { AnswerFrame, ListDress } from './list-merge/merge.js';
 import { EventPieces, PartPieces } from './piece-source.js';
@@ -102,6 +103,18 @@ export function answer(exchange: Exchange, message: Buffer, sessionId?: string):
   if (isEvent && message.length > limits.readAtOnceBytesMax && sessionId === undefined)
     answerInParts(exchange, [message]);
   else answerInForm(exchange, isEvent ? encodeEvent(message) : message, sessionId);
+}
+
+/** The same with bytes that are valid only now. */
+export function answerPassing(exchange: Exchange, message: Buffer): void {
+  const isLent = exchange.takesLent && message.length <= LENT_BYTES_MAX && !takesEventsOnly(exchange);
+  answer(exchange, isLent ? message : copied(message));
+}
+
+/** The same for an answer of parts that are put together. */
+export function answerJoined(exchange: Exchange, parts: readonly Buffer[]): void {
+  const isLent = exchange.takesLent && !takesEventsOnly(exchange);
+  answer(exchange, (isLent ? joinedForNow(parts) : undefined) ?? joined(parts));
 }
 
 /** The same for a large answer, of parts that are not copied together. */

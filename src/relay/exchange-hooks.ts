@@ -3,6 +3,11 @@
 import type { Exchange, ExchangeEnding } from './exchange.js';
 
 export abstract class ExchangeHooks {
+  /** Unless an implementation says otherwise. */
+  get takesLent(): boolean {
+    return false;
+  }
+
   onDrain: Exchange['onDrain'] = undefined;
   onAbort: Exchange['onAbort'] = undefined;
   watcher: Exchange['watcher'] = undefined;

@@ -96,6 +96,9 @@ export interface Exchange {
     headers?: readonly string[],
   ): void;
 
+  /** Whether `respond` is done with the memory of a body of up to `LENT_BYTES_MAX` when it returns. */
+  readonly takesLent: boolean;
+
   /** Opens an event stream answer: status 200, `text/event-stream`. The exchange itself sends keep-alive comments. */
   openStream(sessionId?: string): void;
   /** Opens an answer of a known length that is given in parts, cut anywhere: status 200. */

@@ -10,6 +10,8 @@ import { copied, joined } from '../shared/short-memory.js';
 import {
   answer,
   answerInParts,
+  answerJoined,
+  answerPassing,
   answerWithStatus,
   CANCELLED,
   errorMessage,
@@ -165,7 +167,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
       tellOutcome(this.#exchange.watcher, this.#plan.message.method, bytes, message, this.#sentAtMs);
       // Parts are put together, which copies them.
       const status = message.isError ? form.answerStatus(bytes, message, upstream) : 200;
-      this.#finish(isInPlace && parts === undefined ? copied(bytes) : bytes, parts, status);
+      this.#finish(bytes, parts, status, isInPlace && parts === undefined);
     }
     if (this.#request?.isSent === true) this.#plan.exchange.releaseBody();
   }
@@ -489,8 +491,9 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
   /**
    * @param parts what the caller gets in place of the message.
    * @param status of HTTP, where nothing was said before.
+   * @param isPassing the message is valid only now.
    */
-  #finish(message: Buffer, parts?: readonly Buffer[], status = 200): void {
+  #finish(message: Buffer, parts?: readonly Buffer[], status = 200, isPassing = false): void {
     if (this.#isDone) return;
     if (this.#isAsking) this.#plan.session.backendRequests.endOf(this);
     this.#isDone = true;
@@ -501,12 +504,18 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     this.#unheard?.close();
     const exchange = this.#exchange;
     this.#plan.session.finish(this);
-    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts ?? [message], this.#callersId);
-    else if (parts === undefined || status !== 200)
-      answerWithStatus(exchange, parts === undefined ? message : joined(parts), status);
-    else if (message.length > limits.readAtOnceBytesMax) answerInParts(exchange, parts);
-    else answer(exchange, joined(parts));
+    const isPlain = status === 200 && !this.#isEventDue;
+    if (isPlain && isPassing) answerPassing(exchange, message);
+    else if (isPlain && parts !== undefined && message.length <= limits.readAtOnceBytesMax)
+      answerJoined(exchange, parts);
+    else if (isPlain && parts !== undefined) answerInParts(exchange, parts);
+    else this.#finishOtherwise(exchange, parts ?? [isPassing ? copied(message) : message], status);
     this.#plan.form.onOver();
+  }
+
+  #finishOtherwise(exchange: Exchange, parts: readonly Buffer[], status: number): void {
+    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts, this.#callersId);
+    else answerWithStatus(exchange, joined(parts), status);
   }
 
   /** Whether the answer is the last event of a stream, or of one that can be gone on with. */

@@ -9,6 +9,11 @@ const SHARED_BY_NODE_BYTES = Buffer.poolSize >>> 1;
 /** Offsets as those of what Node.js shares. */
 const ALIGNMENT = 8;
 
+/** What fits into the memory that is lent. */
+export const LENT_BYTES_MAX = 14 * 1024;
+
+const lent = Buffer.alloc(LENT_BYTES_MAX);
+
 let stretch = Buffer.alloc(0);
 let usedBytes = 0;
 
@@ -37,6 +42,20 @@ export function joined(parts: readonly Buffer[]): Buffer {
     at += part.length;
   }
   return whole;
+}
+
+/**
+ * For whoever is done with the message when its function returns.
+ * @returns valid until the next call; `undefined` when it is more than `LENT_BYTES_MAX`.
+ */
+export function joinedForNow(parts: readonly Buffer[]): Buffer | undefined {
+  let at = 0;
+  for (const part of parts) {
+    if (at + part.length > LENT_BYTES_MAX) return undefined;
+    lent.set(part, at);
+    at += part.length;
+  }
+  return lent.subarray(0, at);
 }
 
 export function copied(bytes: Buffer): Buffer {

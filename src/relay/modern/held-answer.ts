@@ -7,6 +7,7 @@ export class HeldAnswer implements Exchange {
   readonly request: ExchangeRequest;
   readonly isAborted: boolean;
   readonly isPart = false;
+  readonly takesLent = true;
   onDrain: Exchange['onDrain'] = undefined;
   onAbort: Exchange['onAbort'] = undefined;
   onDone: Exchange['onDone'] = undefined;

@@ -11,6 +11,7 @@ import { taggedNotification } from './tagged-notification.js';
 /** For the session, which takes it for a client's GET. */
 export class ListenStream implements Exchange {
   readonly isPart = false;
+  readonly takesLent = false;
   onDrain: Exchange['onDrain'] = undefined;
   onAbort: Exchange['onAbort'] = undefined;
   onDone: Exchange['onDone'] = undefined;

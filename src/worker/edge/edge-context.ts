@@ -9,6 +9,8 @@ export interface EdgeContext {
   readonly isTraced: boolean;
   readonly deadlines: DeadlineWheel;
   readonly bodyBytesMax: number;
+  /** Whether the HTTP library is done with the memory of an answer when it returns. */
+  readonly isCopiedAtOnce: boolean;
   /** What large requests take, and large answers that their callers are slow to read. */
   readonly requestMemory: MessageMemory;
   readonly answerMemory: MessageMemory;

@@ -17,6 +17,7 @@ import { AnswerRoom } from '../../shared/answer-room.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import type { RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
+import { LENT_BYTES_MAX } from '../../shared/short-memory.js';
 import { NO_HEADERS, STREAM_HEADERS, writeHead, writeHeaders } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
 import type { HttpResponse } from './http-library.js';
@@ -30,7 +31,7 @@ type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 
 const NO_BODY = Buffer.alloc(0);
 /** With their head they fit into the 16 KiB that the library gathers, and into the kernel's buffer. More must go by `tryEnd`. */
-const FLUSHED_BYTES_MAX = 14 * 1024;
+const FLUSHED_BYTES_MAX = LENT_BYTES_MAX;
 
 export class EdgeExchange extends ExchangeHooks implements Exchange {
   readonly head: RequestHead;
@@ -81,6 +82,11 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
 
   get request(): ExchangeRequest {
     return this.incoming.request;
+  }
+
+  /** A response of what may be ambiguous is given later. */
+  override get takesLent(): boolean {
+    return this.#context.isCopiedAtOnce && !this.head.isAmbiguous;
   }
 
   /** Headers for an origin that may read the answer: name, value, … */

@@ -69,6 +69,7 @@ export class Edge {
       requestMemory: memories.requests,
       answerMemory: memories.answers,
       bodyBytesMax: options.bodyBytesMax,
+      isCopiedAtOnce: library.copiesAtOnce,
       slowReaderTimeoutMs: options.slowReaderTimeoutMs,
       streamKeepAliveMs: options.answers.streamKeepAliveMs,
       logger,

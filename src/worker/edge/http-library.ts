@@ -59,5 +59,7 @@ export interface HttpListener {
 }
 
 export interface HttpLibrary {
+  /** Whether bytes that it is given may change when its function has returned. */
+  readonly copiesAtOnce: boolean;
   createListener(tls?: TlsFiles): HttpListener;
 }

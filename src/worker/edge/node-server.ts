@@ -26,6 +26,7 @@ export function canSharePort(version: string = process.versions.node, platform: 
 }
 
 export const nodeLibrary: HttpLibrary = {
+  copiesAtOnce: false,
   createListener: (tls) => new NodeListener(tls),
 };
 

@@ -43,6 +43,7 @@ export function causeInWords(error: unknown): string {
 export async function loadUwsLibrary(): Promise<HttpLibrary> {
   const uws = await loadUws();
   return {
+    copiesAtOnce: true,
     createListener: (tls) => {
       const app =
         tls === undefined

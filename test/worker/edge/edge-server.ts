@@ -35,6 +35,7 @@ export async function startEdge(
     requestIds: new RequestIds('off'),
     isTraced: false,
     bodyBytesMax: 1_000,
+    isCopiedAtOnce: true,
     slowReaderTimeoutMs: 60_000,
     streamKeepAliveMs: 14_000,
     logger: createLogger('silent', {}),
