@@ -229,7 +229,6 @@ function findTarget(
   unknown: RpcError,
 ): TargetReading | undefined {
   const { uriPlaces, taskPlaces, capability: needed } = rulesOf(method, message);
-  const gate = { method, capability: needed, unknown };
   if (message.isUri) {
     const route = routeUri(virtualHost, text);
     // The bound of lists, where URIs have no prefix.
@@ -238,7 +237,7 @@ function findTarget(
       backend: route.backend,
       outgoing: withBareTask(bareUriBody(body, message, route), message, route.backend),
       bareName: method === 'resources/read' ? route.bareUri : '',
-      gate: { ...gate, uri: route.bareUri },
+      gate: { method, capability: needed, uri: route.bareUri, unknown },
       uriPlaces,
       taskPlaces,
     };
@@ -248,10 +247,11 @@ function findTarget(
   if (route === undefined) return undefined;
   const outgoing = outgoingTo(body, message, route);
   const name = method === 'prompts/get' ? route.bareName : '';
-  if ('code' in outgoing) return { target: { error: outgoing, capability: gate.capability }, name };
+  if ('code' in outgoing) return { target: { error: outgoing, capability: needed }, name };
   const { backend } = route;
   const bareName = isTaskMethod(method) ? route.bareName : name;
-  const target = { backend, outgoing, bareName, gate: { ...gate, uri: undefined }, uriPlaces, taskPlaces };
+  const gate = { method, capability: needed, uri: undefined, unknown };
+  const target = { backend, outgoing, bareName, gate, uriPlaces, taskPlaces };
   return { target, name };
 }
 
