@@ -236,12 +236,22 @@ export class Session {
   /** As it is now: what another process needs to go on with it. */
   record(): SessionRecord {
     const { protocolVersion, introduction } = this.identity;
+    const { clientInfo, capabilities } = introduction;
+    const logLevel = this.#logLevel;
     const upstreams = this.upstreams.recorded();
     const subscriptions = this.#subscriptions?.recorded() ?? {};
     const allowLists = allowListHashes(this.virtualHost?.backends, Object.keys(subscriptions));
     const askingSecret = this.offersAnything ? this.backendRequests.secret : undefined;
-    const written = { protocolVersion, ...introduction, logLevel: this.#logLevel, askingSecret };
-    return { ...written, upstreams, subscriptions, allowLists };
+    return {
+      protocolVersion,
+      clientInfo,
+      capabilities,
+      logLevel,
+      upstreams,
+      subscriptions,
+      allowLists,
+      askingSecret,
+    };
   }
 
   /**

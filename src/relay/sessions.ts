@@ -70,18 +70,16 @@ export class Sessions {
     introduction,
     begun,
     leasedForMs,
-    ...plan
+    era = leasedForMs === undefined ? 'legacy' : 'modern',
   }: SessionPlan): Session | Refusal {
     const bytes = sessionBytesOf(virtualHost, introduction);
     let refusal = fullSessionShare(account, bytes);
     while (refusal !== undefined && this.onFull?.(account) === true) refusal = fullSessionShare(account, bytes);
     if (refusal !== undefined) return refusal;
     const id = begun?.id ?? this.#options.mintId();
-    const era = plan.era ?? (leasedForMs === undefined ? 'legacy' : 'modern');
-    const identity = {
-      ...{ id, subject: account.subject, virtualHostId: virtualHost.id, protocolVersion, era },
-      introduction: this.#introductions.of(introduction),
-    };
+    const { subject } = account;
+    const said = this.#introductions.of(introduction);
+    const identity = { id, subject, virtualHostId: virtualHost.id, protocolVersion, era, introduction: said };
     const session = new Session(this.#context, identity, account, this.#options.means);
     const { directory } = this.#options;
     if (directory !== undefined && leasedForMs === undefined) {

@@ -55,13 +55,15 @@ export class Notices {
       trace: none,
       head: none,
     };
-    const handler = { onHead: ignore, onData: ignore, onEnd: () => finish(true), onFault: () => finish(false) };
+    const onEnd = (): void => finish(true);
     let call = this.#http.dispatch(request, {
-      ...handler,
+      onHead: ignore,
+      onData: ignore,
+      onEnd,
       onFault: (fault) => {
         const http = this.#forSecondTry(method, fault);
         if (http === undefined) finish(false);
-        else call = http.dispatch(request, handler);
+        else call = http.dispatch(request, { onHead: ignore, onData: ignore, onEnd, onFault: () => finish(false) });
       },
     });
   }

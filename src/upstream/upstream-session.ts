@@ -487,7 +487,10 @@ export class UpstreamSession {
     this.#handshake = open(
       this.#context,
       {
-        ...{ subject: this.subject, target, endpoint: this.#endpoint, introduction: this.#introduction },
+        subject: this.subject,
+        target,
+        endpoint: this.#endpoint,
+        introduction: this.#introduction,
         headers: this.#credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,
         isUnauthorizedFault: this.#credentials !== undefined,
         era: this.#era,

@@ -32,31 +32,23 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
     return { first: typeof head === 'string' ? Buffer.from(head, 'latin1') : head, rest: undefined };
   const { start, end } = leftOut ?? NOTHING_LEFT_OUT;
   const bodyBytes = body.length - (end - start) + putIn.length;
-  const length = String(bodyBytes);
   const isLarge = bodyBytes > limits.upstreamCopiedBodyBytesMax;
   // What stands before the change is short in most messages, and then goes with the head.
   const beginningBytes = start + putIn.length;
   const isBeginningLarge = beginningBytes > limits.upstreamCopiedBodyBytesMax;
   const copiedBytes = !isLarge ? bodyBytes : isBeginningLarge ? 0 : beginningBytes;
-  // By itself, or every head would be one of its own.
-  const idBytes = requestId === '' ? 0 : ID_HEADER.length + requestId.length;
   const traceLines = trace === undefined ? '' : linesOf(trace);
   const saidLines = said === undefined ? '' : linesOfHead(said);
   if (saidLines === undefined) return undefined;
-  const linesBytes = idBytes + traceLines.length + saidLines.length;
-  const first = Buffer.allocUnsafe(head.length + length.length + linesBytes + 4 + copiedBytes);
+  // By themselves, or every head would be one of its own.
+  const idLine = requestId === '' ? '' : ID_HEADER + requestId;
+  const lines = `${bodyBytes}${idLine}${traceLines}${saidLines}\r\n\r\n`;
+  const first = Buffer.allocUnsafe(head.length + lines.length + copiedBytes);
   let at = typeof head === 'string' ? first.write(head, 'latin1') : head.copy(first);
-  at += first.write(length, at, 'latin1');
-  if (idBytes > 0) {
-    at += first.write(ID_HEADER, at, 'latin1');
-    at += first.write(requestId, at, 'latin1');
-  }
-  if (traceLines !== '') at += first.write(traceLines, at, 'latin1');
-  if (saidLines !== '') at += first.write(saidLines, at, 'latin1');
-  at += first.write('\r\n\r\n', at, 'latin1');
+  at += first.write(lines, at, 'latin1');
   if (isLarge && isBeginningLarge) return { first, rest: [body.subarray(0, start), putIn, body.subarray(end)] };
   at += body.copy(first, at, 0, start);
-  at += putIn.copy(first, at);
+  if (putIn.length > 0) at += putIn.copy(first, at);
   if (isLarge) return { first, rest: [body.subarray(end)] };
   body.copy(first, at, end);
   return { first, rest: undefined };

@@ -108,7 +108,6 @@ export function readRequestHead(payload: Buffer): RequestHead {
   const mirror = mirrorOf(mirrorLength === 0 ? NO_STRINGS : more.slice(0, mirrorLength));
   const passthroughHeaders = mirrorLength === 0 ? more : more.slice(mirrorLength);
   const hop = { subject, virtualHostId };
-  const trace = { traceparent, tracestate };
   return {
     hop,
     bodyBytes,
@@ -116,7 +115,8 @@ export function readRequestHead(payload: Buffer): RequestHead {
     sessionId,
     lastEventId,
     requestId,
-    ...trace,
+    traceparent,
+    tracestate,
     answerForms,
     mirror,
     passthroughHeaders,

@@ -1,7 +1,7 @@
 // The owner's end of one link: checks the secret, puts the requests together and hands each to the relay as an exchange.
 import { timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { Exchange } from '../../relay/exchange.js';
+import type { Exchange, ExchangeRequest } from '../../relay/exchange.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { MessageMemory } from '../../shared/message-memory.js';
@@ -165,8 +165,7 @@ export class HopIntake implements HopSocketHandler {
   /** A caller that is gone before its body was here is delivered all the same: being gone is not a cancellation (S12). */
   #deliver({ stream, head, body, isAborted }: ArrivingRequest): void {
     const { subject } = head.hop;
-    const { hop: _, bodyBytes: __, ...rest } = head;
-    const request = { ...rest, body: body.bytes };
+    const request = requestOf(head, body.bytes);
     const exchange = new HopExchange(this.#socket, stream, request, this.#forget, this.#answerMemory, subject);
     if (!this.#exchanges.add(exchange)) throw new HopFault('stream in use');
     this.#onExchange(head.hop, exchange);
@@ -178,4 +177,20 @@ export class HopIntake implements HopSocketHandler {
     if (request === undefined) this.#exchanges.get(stream)?.abort();
     else request.isAborted = true;
   }
+}
+
+/** Member by member: a spread costs more than the rest of a head's reading. */
+function requestOf(head: RequestHead, body: Buffer): ExchangeRequest {
+  return {
+    method: head.method,
+    sessionId: head.sessionId,
+    lastEventId: head.lastEventId,
+    requestId: head.requestId,
+    traceparent: head.traceparent,
+    tracestate: head.tracestate,
+    answerForms: head.answerForms,
+    mirror: head.mirror,
+    passthroughHeaders: head.passthroughHeaders,
+    body,
+  };
 }
