@@ -363,8 +363,8 @@ export const relayMutants: readonly Mutant[] = [
       },
       {
         slip: 'the allow-list of resources is not asked',
-        text: 'gate: { ...gate, uri: route.bareUri },',
-        becomes: 'gate: { ...gate, uri: undefined },',
+        text: 'gate: { method, capability: needed, uri: route.bareUri, unknown },',
+        becomes: 'gate: { method, capability: needed, uri: undefined, unknown },',
       },
       {
         slip: 'a URI has the bound of a name',
