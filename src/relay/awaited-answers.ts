@@ -60,12 +60,21 @@ export class AwaitedAnswers {
     metadata: RequestMetadata,
     onInput: InputTaker | undefined,
   ): AwaitedAnswer {
-    const { upstream, backendId, tokenKey } = asked;
+    const { upstream, backendId, asksForTask, tokenKey } = asked;
     const id = this.#plan.ids.next(asked);
     const key = idKey(id, 0, id.length);
     const request: AwaitedAnswer = {
-      ...{ ...asked, id, key, askedIn: upstream.record, stream, metadata, onInput },
+      upstream,
+      backendId,
+      asksForTask,
+      tokenKey,
+      id,
+      key,
+      askedIn: upstream.record,
       backendIdKey: idKey(backendId, 0, backendId.length),
+      stream,
+      metadata,
+      onInput,
       bytes: bytesOf(backendId.length, tokenKey),
       deadline: this.#plan.deadlines.after(this.#plan.answerTimeoutMs, () => this.#onTimeUp(request)),
     };

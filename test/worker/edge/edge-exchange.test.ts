@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import type { HttpResponse } from 'uWebSockets.js';
-import { answerInParts } from '../../../src/relay/answers.js';
+import { answerInParts, answerJoined } from '../../../src/relay/answers.js';
 import type { AnswerForms } from '../../../src/relay/exchange.js';
 import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
@@ -45,6 +45,26 @@ async function answerOf(socket: Socket): Promise<{ head: string; body: Buffer }>
   socket.resume();
   await until(() => bytes >= wantedBytes, 'the whole answer');
   return { head: head ?? '', body: Buffer.concat(chunks).subarray((head ?? '').length + 4) };
+}
+
+/** Reads so many answers of known lengths. */
+async function bodiesOf(socket: Socket, count: number): Promise<Buffer[]> {
+  const bodies: Buffer[] = [];
+  let rest = Buffer.alloc(0);
+  socket.on('data', (chunk: Buffer) => {
+    rest = Buffer.concat([rest, chunk]);
+    for (;;) {
+      const headEnd = rest.indexOf('\r\n\r\n') + 4;
+      if (headEnd === 3) return;
+      const end = headEnd + Number(/\r\ncontent-length: (\d+)/i.exec(rest.toString('latin1', 0, headEnd))?.[1]);
+      if (!(rest.length >= end)) return;
+      bodies.push(rest.subarray(headEnd, end));
+      rest = rest.subarray(end);
+    }
+  });
+  socket.resume();
+  await until(() => bodies.length === count, 'all answers');
+  return bodies;
 }
 
 function patterned(bytes: number): Buffer {
@@ -148,6 +168,22 @@ t.test('an answer given as a whole waits for a slow caller too', async (t) => {
   await until(() => edge.context.openCount === 1, 'the request');
   t.ok((await answerOf(socket)).body.equals(large));
   await until(() => edge.context.openCount === 0, 'the end of the exchange');
+});
+
+t.test('answers of which only the latest is in the memory that is lent reach callers that read late', async (t) => {
+  const bodies = Array.from({ length: 400 }, (_, index) => Buffer.alloc(13_000 + index, `${index};`));
+  let count = 0;
+  const edge = await startEdge(t, (exchange) => {
+    const body = bodies[count++]!;
+    answerJoined(exchange, [body.subarray(0, 5_000), body.subarray(5_000)]);
+  });
+  // Each has asked for more than the kernel keeps for it, and is answered before any of them reads.
+  const callers = bodies.slice(0, 4).map(() => ask(t, edge));
+  for (const caller of callers) caller.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(99));
+  await until(() => count === bodies.length || callers.some((caller) => caller.closed), 'all answers');
+  const all = await Promise.all(callers.map((caller) => bodiesOf(caller, 100)));
+  const got = all.flat().map((body) => body.toString('latin1'));
+  t.same(got.sort(), bodies.map((body) => body.toString('latin1')).sort());
 });
 
 t.test('while draining the connection closes after a body', async (t) => {
