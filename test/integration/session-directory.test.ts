@@ -1,11 +1,12 @@
 // Sessions whose process is gone: the next one goes on with them, and no backend is asked for anything.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ownerOf } from '../../src/worker/session-id.js';
 import { childPids } from '../support/child-pids.js';
 import { backendFor, startDeployment, type ConfiguredCaller, type Deployment } from '../support/deployment.js';
 import { McpCaller, McpSession, rpc } from '../support/mcp-caller.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
 const WORKERS = 2;
@@ -56,14 +57,21 @@ async function whenUp<Answer>(request: () => Promise<Answer>): Promise<Answer> {
 
 async function startWithSessions(t: Test, options: readonly string[] = []) {
   const backend = await backendFor(t, { withSessions: true, capabilities: { tools: {}, logging: {} } });
-  const deployment = await startDeployment(t, { workerCount: WORKERS, options });
+  const environment = { TMPDIR: createScratchDirectory(t) };
+  const deployment = await startDeployment(t, { workerCount: WORKERS, options, environment });
   const caller = await deployment.caller({ one: { url: backend.url } });
   const sessions = await openSessions(caller, 2);
-  return { backend, deployment, caller, sessions };
+  return { backend, deployment, caller, sessions, runDirectory: environment.TMPDIR };
+}
+
+/** What is in the folder, and in those in it. */
+function filesIn(folder: string): Buffer[] {
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
+  return paths.filter((path) => statSync(path).isFile()).map((path) => readFileSync(path));
 }
 
 t.test('sessions outlive every worker, and backends notice nothing', async (t) => {
-  const { backend, deployment, caller, sessions } = await startWithSessions(t);
+  const { backend, deployment, caller, sessions, runDirectory } = await startWithSessions(t);
   for (const [id, session] of sessions.entries()) t.ok(await isEchoed(session, id));
   const openedBefore = backend.requestsOf('initialize').length;
   await killWorkers(deployment);
@@ -75,6 +83,16 @@ t.test('sessions outlive every worker, and backends notice nothing', async (t) =
   t.same(new Set(await Promise.all(calls)), new Set([true]), 'every session goes on');
   t.equal(backend.requestsOf('initialize').length, openedBefore, 'no upstream session was opened');
   t.equal(backend.sessions.size, sessions.length, 'and none ended');
+  const files = filesIn(runDirectory);
+  t.ok(
+    files.some((bytes) => bytes.some((byte) => byte !== 0)),
+    'they are written down',
+  );
+  for (const secret of [...backend.sessions, ...sessions.map(({ id }) => id), caller.token, caller.subject])
+    t.notOk(
+      files.some((bytes) => bytes.includes(secret)),
+      'and show no id, no token, no subject',
+    );
 
   await t.test('another subject is told what it would be told of no session', async (t) => {
     const stranger = await deployment.caller({ one: { url: backend.url } });
@@ -118,8 +136,7 @@ t.test('in the store they outlive the gateway, and show nothing of themselves th
   }
   t.equal(backend.requestsOf('initialize').length, openedBefore);
   if (storeOptions.kind !== 'embedded') throw new Error('the store is another one');
-  const folder = join(storeOptions.path, 'sessions');
-  const files = readdirSync(folder).map((name) => readFileSync(join(folder, name)));
+  const files = filesIn(join(storeOptions.path, 'sessions'));
   t.ok(
     files.some((bytes) => bytes.length > 8_192),
     'something is written there',
