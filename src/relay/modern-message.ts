@@ -2,7 +2,7 @@
 // client has answered where the backend has asked for more. Nothing else of its bytes changes. Warm: of such backends alone.
 import { Buffer } from 'node:buffer';
 import { stringValue } from '../protocol/json-member.js';
-import { readClientMessage, type ClientMessage } from '../protocol/json-rpc.js';
+import type { ClientMessage } from '../protocol/json-rpc.js';
 import { JsonScanner } from '../protocol/json-scanner.js';
 import {
   CLIENT_CAPABILITIES_KEY,
@@ -13,7 +13,8 @@ import {
 import { limits } from '../shared/limits.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import { withEdits } from './bare-body.js';
-import { partsOf, type Edit } from './edits.js';
+import type { Edit } from './edits.js';
+import { wholeMessage } from './whole-message.js';
 
 /** What goes into the message. */
 export interface ModernAdditions {
@@ -42,12 +43,8 @@ export function modernMessage(
   additions: ModernAdditions,
 ): OutgoingMessage | undefined {
   if (!overlaps(outgoing, message)) return edited(outgoing, outgoing.body, message, additions);
-  if (outgoing.body.length > limits.readAtOnceBytesMax) return undefined;
-  const { body, leftOut, putIn, ...rest } = outgoing;
-  const whole = Buffer.concat(partsOf(body, [{ start: 0, end: 0, ...leftOut, putIn: putIn ?? Buffer.alloc(0) }]));
-  const reading = readClientMessage(whole);
-  if (typeof reading === 'string' || reading.kind === 'batch') return undefined;
-  return edited({ ...rest, body: whole }, whole, reading, additions);
+  const whole = wholeMessage(outgoing);
+  return whole && edited(whole.outgoing, whole.outgoing.body, whole.message, additions);
 }
 
 function edited(

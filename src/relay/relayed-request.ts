@@ -379,7 +379,9 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
 
   #outgoing(): OutgoingMessage | undefined {
     const { form, upstream, bareName, message } = this.#plan;
-    const traced = tracedMessage(this.#plan, form.outgoing(this.#plan.outgoing, upstream, bareName), this.id);
+    const formed = form.outgoing(this.#plan.outgoing, upstream, bareName);
+    if (formed === undefined) return undefined;
+    const traced = tracedMessage(this.#plan, formed, this.id);
     // Who has said so itself needs nothing put in.
     if (!upstream.isModern || message.envelope !== undefined) return traced;
     return (this.#modern ??= new ModernLeg(this.#plan, this)).outgoing(traced);

@@ -29,8 +29,9 @@ export interface RequestForm {
   /**
    * What goes to this backend, whose session is open, of what would go to any.
    * @param bareName what the request is about, as the backend calls it; `''` where the method has none.
+   * @returns `undefined` where a large message would have to be changed within what was changed already.
    */
-  outgoing(message: OutgoingMessage, upstream: UpstreamSession, bareName: string): OutgoingMessage;
+  outgoing(message: OutgoingMessage, upstream: UpstreamSession, bareName: string): OutgoingMessage | undefined;
   /** The id under which it has gone there. */
   sentId(callers: IdSpan): IdSpan;
   /** Whether the caller is told of what its backend says on the call's stream. @param message a notification. */

@@ -144,6 +144,7 @@ class Opening implements Handshake, RequestHandler {
 
   #confirm(result: HandshakeResult): void {
     const remainingMs = this.#plan.dueMs - this.#context.nowMs();
+    let isVersionRefused = false;
     const settle = (fault: UpstreamFault | undefined): void => {
       this.#noticeDeadline?.cancel();
       this.#notice = undefined;
@@ -151,7 +152,7 @@ class Opening implements Handshake, RequestHandler {
         this.#handler.onOpen(result);
       } else {
         this.#endSession(result.record.sessionId, result.record.protocolVersion);
-        this.#handler.onFault(fault, false);
+        this.#handler.onFault(fault, isVersionRefused);
       }
     };
     this.#noticeDeadline = this.#context.deadlines.after(remainingMs, () => {
@@ -162,6 +163,8 @@ class Opening implements Handshake, RequestHandler {
     const { subject, target } = this.#plan;
     const handler: UpstreamHandler = {
       onHead: (status, _contentType, _sessionId, _bodyBytes, location) => {
+        // There are servers of 2026-07-28 that agree to `initialize`, for its client to leave, and refuse all that names that version.
+        isVersionRefused = status === 400;
         if (status >= 400) refusal = httpStatusFault(status);
         else if (status >= 300) refusal = redirectFault(status, location, target);
       },

@@ -20,9 +20,9 @@ import {
 import { until } from '../support/until.js';
 
 export const RESOURCE = 'test://doc';
-export const BACKEND_ERAS = ['legacy', 'modern', 'dual'] as const;
+const BACKEND_ERAS = ['legacy', 'modern', 'dual'] as const;
 
-export type BackendEra = (typeof BACKEND_ERAS)[number];
+type BackendEra = (typeof BACKEND_ERAS)[number];
 
 const STEP_MS = 5;
 const capabilities = { tools: {}, prompts: {}, resources: { subscribe: true } };
@@ -51,7 +51,7 @@ const prompt = { messages: [{ role: 'user' as const, content: { type: 'text' as 
 const contents = { contents: [{ uri: RESOURCE, text: 'the document' }] };
 
 /** What a backend has done, whichever way it was asked. */
-class Deeds {
+export class Deeds {
   /** By tool: how many times its work was done to the end. */
   readonly done = new Map<string, number>();
   waiting = 0;
@@ -74,16 +74,36 @@ class Deeds {
   }
 }
 
-export class EraBackend {
-  readonly era: BackendEra;
+/** A backend under way, of whichever SDK. */
+export interface EraBackend {
+  readonly url: string;
+  readonly deeds: Deeds;
+  /** Tells everybody who wants to know that the resource has changed, again and again, until somebody has heard. */
+  touch(isHeard: () => boolean): Promise<void>;
+  close(): void;
+}
+
+/** A kind of backend; the page calls it by its label. */
+export interface BackendKind {
+  readonly label: string;
+  /** Of what it cannot do, why. */
+  readonly cannot?: Readonly<Record<string, string>>;
+  start(): Promise<EraBackend>;
+}
+
+export const BACKEND_KINDS: readonly BackendKind[] = BACKEND_ERAS.map((era) => ({
+  label: era,
+  start: () => startEraBackend(era),
+}));
+
+class SdkBackend implements EraBackend {
   readonly url: string;
   readonly deeds: Deeds;
   readonly #sessions: LegacySessions;
   readonly #handler: McpHttpHandler;
   readonly #close: () => void;
 
-  constructor(era: BackendEra, url: string, parts: Parts, close: () => void) {
-    this.era = era;
+  constructor(url: string, parts: Parts, close: () => void) {
     this.url = url;
     this.deeds = parts.deeds;
     this.#sessions = parts.sessions;
@@ -91,7 +111,6 @@ export class EraBackend {
     this.#close = close;
   }
 
-  /** Tells everybody who wants to know that the resource has changed; resolves when there is somebody, and again each time. */
   async touch(isHeard: () => boolean): Promise<void> {
     const tell = (): boolean => {
       this.#handler.notify.resourceUpdated(RESOURCE);
@@ -113,7 +132,7 @@ interface Parts {
   readonly handler: McpHttpHandler;
 }
 
-export async function startEraBackend(era: BackendEra): Promise<EraBackend> {
+async function startEraBackend(era: BackendEra): Promise<EraBackend> {
   const deeds = new Deeds();
   const sessions = new LegacySessions(deeds);
   const handler = createMcpHandler(() => modernServer(deeds), { legacy: 'reject' });
@@ -123,7 +142,7 @@ export async function startEraBackend(era: BackendEra): Promise<EraBackend> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  return new EraBackend(era, `http://127.0.0.1:${port}/mcp`, { deeds, sessions, handler }, () => {
+  return new SdkBackend(`http://127.0.0.1:${port}/mcp`, { deeds, sessions, handler }, () => {
     server.closeAllConnections();
     server.close();
   });

@@ -9,9 +9,9 @@ import {
   ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 
-export const CLIENT_ERAS = ['legacy', 'modern', 'auto'] as const;
+const CLIENT_ERAS = ['legacy', 'modern', 'auto'] as const;
 
-export type ClientEra = (typeof CLIENT_ERAS)[number];
+type ClientEra = (typeof CLIENT_ERAS)[number];
 
 export interface CallOptions {
   readonly onProgress?: () => void;
@@ -38,7 +38,20 @@ const ANSWER = { action: 'accept' as const, content: { answer: 'yes' } };
 const COMPLETION = { role: 'assistant' as const, model: 'm', content: { type: 'text' as const, text: 'text' } };
 const CALL_MS_MAX = 15_000;
 
-export async function connectEraClient(era: ClientEra, url: string, token: string | undefined): Promise<EraClient> {
+/** A kind of client; the page calls it by its label. */
+export interface ClientKind {
+  readonly label: string;
+  /** Of what it cannot do, why. */
+  readonly cannot?: Readonly<Record<string, string>>;
+  connect(url: string, token: string | undefined): Promise<EraClient>;
+}
+
+export const CLIENT_KINDS: readonly ClientKind[] = CLIENT_ERAS.map((era) => ({
+  label: era,
+  connect: (url, token) => connectEraClient(era, url, token),
+}));
+
+async function connectEraClient(era: ClientEra, url: string, token: string | undefined): Promise<EraClient> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   return era === 'legacy' ? connectLegacy(url, headers) : connectModern(era, url, headers);
 }

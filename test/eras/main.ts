@@ -1,5 +1,6 @@
-// `npm run eras`: the SDKs' clients with the SDKs' backends through the gateway, in every pair of eras, and the table of what
-// came of it in docs/eras.md. Exit status 1 when a cell is not ok.
+// `npm run eras`: the SDKs' clients with the SDKs' backends through the gateway, in every pair of eras, and the table of what came of
+// it in docs/eras.md. `npm run matrix`: the same with the SDKs of Python and Go. Exit status 1 when a cell is not ok, and not known
+// for what the SDK itself cannot do.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -7,15 +8,27 @@ import { runProgram } from '../../bench/program.js';
 import { Scope } from '../attack/scope.js';
 import { startDeployment } from '../support/deployment.js';
 import { projectRoot } from '../support/gateway.js';
-import { fillMatrix } from './matrix.js';
-import { isAllGood, tableOf, withTable } from './table.js';
+import { BACKEND_KINDS } from './backends.js';
+import { CLIENT_KINDS } from './clients.js';
+import { fillMatrix, PAIRS, pairsOf, type WantedPair } from './matrix.js';
+import { foreignBackends, foreignClients } from './sdks/kinds.js';
+import { prepareSdks } from './sdks/preparation.js';
+import { isAsExpected, OTHER_SDKS, OWN_SDKS, tableOf, withTable } from './table.js';
 
-const usage = `Usage: npm run eras [-- --direct --workers n]
-  --direct     the clients on the backends themselves, without the gateway; the page is left as it is
-  --workers n  of the gateway; 2 when not given`;
+const KEPT = join(projectRoot, 'node_modules', '.cache', 'switchyard-sdks');
+const usage = `Usage: npm run eras [-- --direct --workers n --only words]
+       npm run matrix [-- --scratch directory --direct --workers n --only words]
+  --other-languages    with the SDKs of Python and Go, each with all others: what npm run matrix is
+  --scratch directory  where these are made ready; ${KEPT} when not given
+  --direct             the clients on the backends themselves, without the gateway; the page is left as it is
+  --only words         pairs whose labels have these words in them, as "Go auto > Python"; the page is left as it is
+  --workers n          of the gateway; 2 when not given`;
 
 interface Options {
   readonly isDirect: boolean;
+  readonly hasOthers: boolean;
+  readonly scratch: string;
+  readonly only: string;
   readonly workers: number;
 }
 
@@ -24,27 +37,45 @@ await runProgram(usage, parse, run);
 function parse(words: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...words],
-    options: { direct: { type: 'boolean', default: false }, workers: { type: 'string', default: '2' } },
+    options: {
+      direct: { type: 'boolean', default: false },
+      'other-languages': { type: 'boolean', default: false },
+      scratch: { type: 'string', default: KEPT },
+      only: { type: 'string', default: '' },
+      workers: { type: 'string', default: '2' },
+    },
   });
   const workers = Number(values.workers);
   if (!Number.isInteger(workers) || workers < 1) throw new Error('--workers takes a whole number from 1');
-  return { isDirect: values.direct, workers };
+  const { direct: isDirect, 'other-languages': hasOthers, scratch, only } = values;
+  return { isDirect, hasOthers, scratch, only, workers };
 }
 
-async function run({ isDirect, workers }: Options): Promise<number> {
+async function run({ isDirect, hasOthers, scratch, only, workers }: Options): Promise<number> {
   const scope = new Scope();
   try {
+    const { pairs: all, head } = hasOthers ? await withOthers(scratch) : { pairs: PAIRS, head: '' };
+    const pairs = all.filter(({ client, backend }) => `${client.label} > ${backend.label}`.includes(only));
     const deployment = isDirect ? undefined : await startDeployment(scope, { workerCount: workers });
-    const pairs = await fillMatrix(async ({ url }) => {
+    const filled = await fillMatrix(async ({ url }) => {
       if (deployment === undefined) return { url, token: undefined, backendName: undefined };
       const caller = await deployment.caller({ one: { url } });
       return { url: caller.origin + caller.path, token: caller.token, backendName: 'one' };
-    });
-    process.stdout.write(`${tableOf(pairs)}\n`);
+    }, pairs);
+    process.stdout.write(`${tableOf(filled)}\n`);
     const page = join(projectRoot, 'docs', 'eras.md');
-    if (!isDirect) writeFileSync(page, withTable(readFileSync(page, 'utf8'), pairs));
-    return isAllGood(pairs) ? 0 : 1;
+    const place = hasOthers ? OTHER_SDKS : OWN_SDKS;
+    if (!isDirect && only === '') writeFileSync(page, withTable(readFileSync(page, 'utf8'), place, filled, head));
+    return isAsExpected(pairs, filled) ? 0 : 1;
   } finally {
     await scope.end();
   }
+}
+
+/** Every kind with every other, but those that the first table has. */
+async function withOthers(scratch: string): Promise<{ readonly pairs: readonly WantedPair[]; readonly head: string }> {
+  const programs = await prepareSdks(scratch);
+  const [clients, backends] = [foreignClients(programs), foreignBackends(programs)];
+  const pairs = [...pairsOf(clients, [...BACKEND_KINDS, ...backends]), ...pairsOf(CLIENT_KINDS, backends)];
+  return { pairs, head: `With ${programs.versions.join(', ')}.\n\n` };
 }

@@ -1,13 +1,31 @@
-// The matrix as the page shows it: a row for each pair of client and backend, a column for each thing to do; what does not work is
-// told below.
-import { FEATURES, type Pair } from './matrix.js';
+// The matrices as the page shows them: a row for each pair of client and backend, a column for each thing to do; what does not work
+// is told below.
+import type { ClientKind } from './clients.js';
+import { FEATURES, GOOD, type Pair, type WantedPair } from './matrix.js';
 
-const START = '<!-- matrix: npm run eras writes what is between here -->';
-const END = '<!-- and here -->';
-export const GOOD = 'ok';
+/** A table's place on the page. */
+export interface Place {
+  readonly start: string;
+  readonly end: string;
+}
 
-export function isAllGood(pairs: readonly Pair[]): boolean {
-  return pairs.every(({ cells }) => FEATURES.every((feature) => cells[feature] === GOOD));
+export const OWN_SDKS: Place = {
+  start: '<!-- matrix: npm run eras writes what is between here -->',
+  end: '<!-- and here -->',
+};
+export const OTHER_SDKS: Place = {
+  start: '<!-- matrix of other languages: npm run matrix writes what is between here -->',
+  end: '<!-- and here, of other languages -->',
+};
+
+/** Every cell is good, or what an SDK is known not to do. */
+export function isAsExpected(wanted: readonly WantedPair[], pairs: readonly Pair[]): boolean {
+  const known = new Set(wanted.flatMap(({ client, backend }) => [client, backend].flatMap(excusesOf)));
+  return pairs.every(({ cells }) => FEATURES.every((feature) => [GOOD, ...known].includes(cells[feature])));
+}
+
+function excusesOf({ cannot = {} }: Pick<ClientKind, 'cannot'>): readonly string[] {
+  return Object.values(cannot);
 }
 
 export function tableOf(pairs: readonly Pair[]): string {
@@ -29,23 +47,32 @@ export function tableOf(pairs: readonly Pair[]): string {
   return [lines.join('\n'), ...(notes.length > 0 ? [notes.join('\n')] : [])].join('\n\n');
 }
 
-/** The page with this table in place of its own. */
-export function withTable(page: string, pairs: readonly Pair[]): string {
-  const [before, rest] = page.split(START);
-  const after = rest?.split(END)[1];
+/** The page with this table in place of its own. @param head what is said before it. */
+export function withTable(page: string, { start, end }: Place, pairs: readonly Pair[], head = ''): string {
+  const [before, rest] = page.split(start);
+  const after = rest?.split(end)[1];
   if (before === undefined || after === undefined) throw new Error('docs/eras.md has no place for the table');
-  return `${before}${START}\n\n${tableOf(pairs)}\n\n${END}${after}`;
+  return `${before}${start}\n\n${head}${tableOf(pairs)}\n\n${end}${after}`;
 }
 
 /** The pairs that the page's table has, with what it says of each cell. */
-export function pairsOn(page: string): readonly Pair[] {
-  const rows = page.split(START)[1]?.split(END)[0]?.split('\n') ?? [];
-  const cells = rows.filter((row) => row.startsWith('| ')).map((row) => row.split('|').slice(1, -1));
+export function pairsOn(page: string, place: Place): readonly Pair[] {
+  const rows = partOf(page, place).filter((row) => row.startsWith('| '));
+  const cells = rows.map((row) => row.split('|').slice(1, -1));
   const [[, , , ...features] = [], , ...pairs] = cells.map((row) => row.map((cell) => cell.trim()));
-  return pairs.map(([client, backend, version = '', ...columns]) => ({
-    client: client as Pair['client'],
-    backend: backend as Pair['backend'],
+  return pairs.map(([client = '', backend = '', version = '', ...columns]) => ({
+    client,
+    backend,
     version,
     cells: Object.fromEntries(columns.map((cell, index) => [features[index], cell])) as Pair['cells'],
   }));
+}
+
+/** The numbers of the reasons that stand below the page's table. */
+export function reasonsOn(page: string, place: Place): readonly string[] {
+  return partOf(page, place).flatMap((row) => /^(\d+)\. ./.exec(row)?.[1] ?? []);
+}
+
+function partOf(page: string, { start, end }: Place): readonly string[] {
+  return page.split(start)[1]?.split(end)[0]?.split('\n') ?? [];
 }

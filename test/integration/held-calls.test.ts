@@ -104,9 +104,16 @@ t.test('a question of a backend is answered from whichever worker the retry come
     arguments: { a: 2 },
   });
   t.match(others, { id: 3, error: { code: -32602 } });
-  t.equal(answered.length, calls, 'the backend hears of neither');
+  const foreigner = await deployment.caller({ b: { url: backend.url } });
+  const foreign = await call(foreigner, 3, { requestState: asked.result?.requestState, inputResponses: { 1: {} } });
+  t.match(foreign, { id: 3, error: { code: -32602 } }, 'of another subject');
+  t.equal(answered.length, calls, 'the backend hears of none of them');
+  t.equal(backend.calls.length, calls + 1, 'and nothing is begun for them');
   const own = await call(caller, 4, { requestState: asked.result?.requestState, inputResponses: { 1: {} } });
   t.match(own, { id: 4, result: { resultType: 'complete' } }, 'and its own caller may go on still');
+  const replayed = await call(caller, 5, { requestState: asked.result?.requestState, inputResponses: { 1: {} } });
+  t.match(replayed, { id: 5, error: { code: -32602 } }, 'once');
+  t.equal(backend.calls.length, calls + 1, 'each call was carried out once');
 });
 
 /** A connection that still waits in the queue of the old listener is reset with it, and nobody has read from it. */

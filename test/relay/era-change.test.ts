@@ -328,6 +328,52 @@ t.test('a call that its backend has begun with is not begun anew in the other er
   t.same(again.executed, [], 'nor where its client makes it again');
 });
 
+t.test('a call that a backend with sessions holds is not begun anew where it has none any more', async (t) => {
+  const backend = await ChangingBackend.start(t, 'legacy');
+  let begun = 0;
+  backend.onCall = (request) => {
+    begun += 1;
+    const params = { message: 'who?', requestedSchema: {} };
+    void request.eventStream().event({ jsonrpc: '2.0', id: 'q', method: 'elicitation/create', params });
+    return true;
+  };
+  const modern = new WiredRelay(t).caller({ one: backend.url });
+  const params = { name: 'one-x', arguments: {} };
+  const meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } };
+  const { result } = await answerOf(post(modern, 'tools/call', { params, meta }));
+  t.match(result, { resultType: 'input_required' });
+  backend.change(MODERN_ALONE);
+  backend.onCall = undefined;
+  backend.raw.closeConnections();
+  const { requestState } = result as { requestState: string };
+  const retry = { ...params, requestState, inputResponses: { 1: { action: 'decline' } } };
+  for (const what of ['the retry', 'and once more'])
+    t.ok((await answerOf(post(modern, 'tools/call', { params: retry, meta }))).error, what);
+  t.same([begun, backend.executed], [1, []]);
+  t.match(await answerOf(post(modern, 'tools/call', { params, meta })), text('modern'), 'a new call is served');
+});
+
+for (const { from, to } of DIRECTIONS) {
+  for (const client of ['legacy', 'modern'] as const) {
+    t.test(`${from} becomes ${to} with a call of a ${client} client under way: nobody begins it anew`, async (t) => {
+      const backend = await ChangingBackend.start(t, from);
+      const caller = await callerOf(new WiredRelay(t).caller({ one: backend.url }), client);
+      await caller.call();
+      let begun = 0;
+      backend.onCall = ({ connection }) => {
+        begun += 1;
+        backend.change(to === 'legacy' ? NO_SESSION : MODERN_ALONE);
+        connection.destroy();
+        return true;
+      };
+      t.ok((await caller.call()).error, 'its answer is lost');
+      t.same([begun, backend.executed], [1, [from]]);
+      backend.onCall = undefined;
+      t.match(await caller.call(), text(to), 'the next one goes there');
+    });
+  }
+}
+
 for (const { from, to } of DIRECTIONS) {
   t.test(`${from} becomes ${to} while it is listened to: it is listened to in that era`, async (t) => {
     const backend = await ChangingBackend.start(t, from);

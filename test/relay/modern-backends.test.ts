@@ -500,6 +500,8 @@ t.test('a backend that asks without end is asked no more', async (t) => {
     reply(caller, questions[round - 1]!, '"result":{"action":"decline"}');
   }
   t.match((await answerOf(exchange)).error?.message, /has asked for more 8 times/);
+  const calls = backend.requests.filter(({ text }) => text.includes('tools/call'));
+  t.equal(calls.length, limits.inputRoundsMax + 1, 'the call, and once more with each answer');
 });
 
 t.test('several questions go out at once; a call that ends takes them back', async (t) => {

@@ -78,7 +78,8 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test('versions: the cells that a client can meet at once (M09, M10, M11)', async (t) => {
-    const caller = await callerOf(t);
+    const backend = await backendFor(t);
+    const caller = await deployment.caller({ one: { url: backend.url } });
     const discovered = rpc(await ask(caller, 'server/discover')).result as { supportedVersions: string[] };
     const both = await ask(caller, 'server/discover', { meta: withVersion(UNKNOWN), version: UNKNOWN });
     isRefused(t, both, 400, -32022, 'header and body name what nobody knows');
@@ -102,7 +103,11 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       ['a level that is none', { meta: envelope('{}', `"${META}logLevel":"loud"`) }, -32602],
       ['a version that is a number', { meta: envelope().replace(`"${MODERN_VERSION}"`, '20260728') }, -32602],
     ] as const;
-    for (const [why, parts, code] of cells) isRefused(t, await ask(caller, 'server/discover', parts), 400, code, why);
+    for (const [why, parts, code] of cells) {
+      isRefused(t, await ask(caller, 'server/discover', parts), 400, code, why);
+      isRefused(t, await callTool(caller, 'one-echo', '{}', { id: '7', ...parts }), 400, code, `${why}, of a call`);
+    }
+    t.equal(backend.calls.length, 0, 'none of the calls was carried out');
     const modest = await ask(caller, 'server/discover', {
       meta: `{"${META}protocolVersion":"${MODERN_VERSION}","${META}clientCapabilities":{}}`,
     });

@@ -234,3 +234,19 @@ t.test('what was lost without a session is opened in the client’s era again', 
   upstream.whenOpen(NO_METADATA, () => undefined);
   t.equal(scene.sent.at(-1), 'initialize');
 });
+
+t.test(
+  'a backend that agrees to sessions, and then refuses what names their version, is asked in the other era',
+  async (t) => {
+    const scene = new Scene(t);
+    // The first may ask before it opens; this is what others do meanwhile.
+    scene.open('legacy');
+    const upstream = scene.open('legacy');
+    scene.result({ protocolVersion: '2025-11-25', capabilities: {} });
+    t.equal(scene.sent.at(-1), 'notifications/initialized');
+    scene.context.http.last.head(400, 'text/plain').data('Unsupported protocol version').end();
+    t.equal(scene.sent.at(-1), 'server/discover');
+    scene.result(DISCOVERED);
+    t.same([scene.told, upstream.isModern], [['open'], true]);
+  },
+);

@@ -14,13 +14,13 @@ import type { IdSpan } from '../../upstream/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/upstream-session.js';
 import { modernHead } from '../../upstream/modern-request.js';
 import type { RpcError } from '../answers.js';
-import { withEdits } from '../bare-body.js';
 import { partsOf, type Edit } from '../edits.js';
 import type { ListDress } from '../list-merge/merge.js';
 import type { Exchange } from '../exchange.js';
 import type { RelayedRequestPlan } from '../relayed-request-plan.js';
 import { NO_EDITS, type AskedAside, type HoldableRequest, type RequestForm } from '../request-form.js';
 import { argumentsIn } from './call-arguments.js';
+import { legacyMessage } from './legacy-message.js';
 import { idOf, type HeldCall, type PresentCaller } from './held-call.js';
 import { CALL_OVER, nameIn, type HeldCalls } from './held-calls.js';
 import { headersHash } from './headers-hash.js';
@@ -148,17 +148,14 @@ export class ModernForm implements RequestForm, AskedAside {
     return this.#own;
   }
 
-  outgoing(message: OutgoingMessage, { isModern }: UpstreamSession, bareName: string): OutgoingMessage {
+  outgoing(message: OutgoingMessage, { isModern }: UpstreamSession, bareName: string): OutgoingMessage | undefined {
     if (isModern) {
       this.#own = undefined;
       return { ...message, head: modernHead(this.#message.method, bareName, this.#exchange.request.mirror.params) };
     }
-    const { idStart, idEnd, progressTokenStart, progressTokenEnd } = this.#message;
     // Anew for each try: no id is used twice in an upstream session (S32).
-    const putIn = (this.#own = this.#parts.ids.next());
-    const edits: Edit[] = [{ start: idStart, end: idEnd, putIn }];
-    if (progressTokenStart !== -1) edits.push({ start: progressTokenStart, end: progressTokenEnd, putIn });
-    return withEdits(message, edits);
+    this.#own = this.#parts.ids.next();
+    return legacyMessage(message, this.#message, this.#own);
   }
 
   /** Who waits for the answer now. */

@@ -8,6 +8,27 @@ const STREAMS = ['relay/session-stream'];
 
 export const relayMutants: readonly Mutant[] = [
   ...mutantsOf(
+    'src/relay/modern/legacy-message.ts',
+    ['relay/modern/legacy-message'],
+    [
+      {
+        slip: 'a comma is left behind what was cut out',
+        text: 'end: behind + 1, putIn',
+        becomes: 'end: behind, putIn',
+      },
+      {
+        slip: 'the last member leaves its comma',
+        text: 'start: body[before] === COMMA ? before : start',
+        becomes: 'start',
+      },
+      {
+        slip: 'what was changed already is changed over',
+        text: 'if (!overlaps(outgoing, edits))',
+        becomes: 'if (!overlaps(outgoing, edits) || edits.length > 0)',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/relay/list-merge/list-cache.ts',
     ['relay/list-merge/list-cache'],
     [

@@ -128,6 +128,27 @@ t.test('a state that belongs to nothing is not carried out', async (t) => {
   t.equal(held.scene.http.calls.length, sentCount, 'the backend hears of none of them');
 });
 
+t.test('a backend that asks without end is asked no more, and its call was begun once', async (t) => {
+  const held = new HeldScene(t);
+  let { exchange } = held.begin();
+  const call = held.scene.http.last;
+  const { length: before } = held.scene.http.calls;
+  for (let round = 1; round <= limits.heldCallRoundsMax; round += 1) {
+    call.data(ASKED.replace('"q"', `"q${round}"`));
+    const { result } = await answerOf(exchange);
+    const [name = ''] = Object.keys(result?.inputRequests ?? {});
+    exchange = held.post(round, { inputResponses: { [name]: { roots: [] } }, requestState: result?.requestState });
+    held.scene.http.last.empty();
+  }
+  call.data(ASKED.replace('"q"', '"last"'));
+  t.match(JSON.parse(held.scene.http.last.text), { id: 'last', error: { code: -32603 } });
+  held.scene.http.last.empty();
+  call.data(`data: {"jsonrpc":"2.0","id":${JSON.stringify(sentId(call))},"result":{"content":[]}}\n\n`);
+  t.match(await answerOf(exchange), { id: limits.heldCallRoundsMax, result: { resultType: 'complete' } });
+  const sent = held.scene.http.calls.slice(before).map(({ text }) => JSON.parse(text) as Message);
+  t.notOk(sent.some(({ method }) => method === 'tools/call'));
+});
+
 t.test('what the client has not declared is not asked of it, and it is told what it lacks', async (t) => {
   const ends = [
     [
@@ -184,4 +205,5 @@ t.test('a client that does not come back has its call cancelled', async (t) => {
   t.match(told.join('\n'), /notifications\/cancelled/);
   const late = await answerOf(held.post(2, { inputResponses: {}, requestState: asked.result?.requestState }));
   t.match(late, { error: { code: -32602 } });
+  t.equal(held.scene.http.calls.filter(({ text }) => text.includes('tools/call')).length, 1, 'nor is it begun again');
 });

@@ -126,6 +126,12 @@ t.test('leases of a thousand subjects are bounded, end when idle, and leave othe
   t.equal(await outcomeOf(during), 'served');
   t.ok(wired.relay.sessionCount <= 600, `${wired.relay.sessionCount} of 600`);
   t.strictSame(new Set(outcomes), new Set(['served', '503 Too many sessions']));
+  const servedCount = outcomes.filter((outcome) => outcome === 'served').length;
+  t.equal(
+    backend.calls.length,
+    servedCount + 2,
+    'what was served was carried out once, and nothing of what was refused',
+  );
   await until(() => {
     // It is in use, and stays.
     call(victim);

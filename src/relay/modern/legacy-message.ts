@@ -1,0 +1,94 @@
+// A request of a client without a session, as a backend wants it that has some: under an id and a progress token of ours, and without the
+// envelope. Servers that speak both eras, or know of both, go by it before they look at the session that the request is in.
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
+import type { OutgoingMessage } from '../../upstream/http-upstream.js';
+import { withEdits } from '../bare-body.js';
+import type { Edit } from '../edits.js';
+import { wholeMessage } from '../whole-message.js';
+
+const NOTHING = Buffer.alloc(0);
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const SPACE = 0x20;
+
+/**
+ * @param outgoing the client's message as it has been changed so far. @param own JSON: the id, and the progress token where there is one.
+ * @returns `undefined` where a large message would have to be changed within what was changed already.
+ */
+export function legacyMessage(
+  outgoing: OutgoingMessage,
+  message: ClientMessage,
+  own: Buffer,
+): OutgoingMessage | undefined {
+  const edits = editsOf(outgoing.body, message, own);
+  if (!overlaps(outgoing, edits)) return withEdits(outgoing, edits);
+  const whole = wholeMessage(outgoing);
+  return whole && withEdits(whole.outgoing, editsOf(whole.outgoing.body, whole.message, own));
+}
+
+function overlaps({ leftOut }: OutgoingMessage, edits: readonly Edit[]): boolean {
+  return leftOut !== undefined && edits.some(({ start, end }) => start < leftOut.end && leftOut.start < end);
+}
+
+function editsOf(body: Buffer, message: ClientMessage, putIn: Buffer): Edit[] {
+  const { idStart, idEnd, progressTokenStart, progressTokenEnd, envelope } = message;
+  const edits: Edit[] = [{ start: idStart, end: idEnd, putIn }];
+  if (progressTokenStart !== -1) edits.push({ start: progressTokenStart, end: progressTokenEnd, putIn });
+  if (envelope !== undefined) cutEnvelope(body, envelope, edits);
+  return edits;
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Members that stand beside each other are one cut: each cut takes one comma with it. */
+function cutEnvelope(body: Buffer, envelope: ModernEnvelope, edits: Edit[]): void {
+  const values: Span[] = [
+    { start: envelope.protocolVersionStart, end: envelope.protocolVersionEnd },
+    { start: envelope.capabilitiesStart, end: envelope.capabilitiesEnd },
+    { start: envelope.clientInfoStart, end: envelope.clientInfoEnd },
+    { start: envelope.logLevelStart, end: envelope.logLevelEnd },
+  ];
+  let cut: Span | undefined;
+  for (const value of values.filter(({ start }) => start !== -1).sort((one, other) => one.start - other.start)) {
+    const start = memberStart(body, value.start);
+    const isBeside = cut !== undefined && nextMember(body, cut.end) === start;
+    if (cut !== undefined && !isBeside) edits.push(withComma(body, cut));
+    cut = { start: isBeside && cut !== undefined ? cut.start : start, end: value.end };
+  }
+  if (cut !== undefined) edits.push(withComma(body, cut));
+}
+
+/** Where the key begins of the member that has its value here. None of these keys has a quote in it. */
+function memberStart(body: Buffer, valueStart: number): number {
+  const keyEnd = body.lastIndexOf(QUOTE, valueStart - 1);
+  return body.lastIndexOf(QUOTE, keyEnd - 1);
+}
+
+/** Where the key begins of the member behind the one that ends here; -1 behind the last one. */
+function nextMember(body: Buffer, end: number): number {
+  const at = pastBlanks(body, end);
+  return body[at] === COMMA ? pastBlanks(body, at + 1) : -1;
+}
+
+function withComma(body: Buffer, { start, end }: Span): Edit {
+  const behind = pastBlanks(body, end);
+  if (body[behind] === COMMA) return { start, end: behind + 1, putIn: NOTHING };
+  let before = start - 1;
+  while (isBlank(body[before])) before -= 1;
+  return { start: body[before] === COMMA ? before : start, end, putIn: NOTHING };
+}
+
+function pastBlanks(body: Buffer, from: number): number {
+  let at = from;
+  while (isBlank(body[at])) at += 1;
+  return at;
+}
+
+/** In JSON that was read already, nothing else is as low. */
+function isBlank(byte: number | undefined): boolean {
+  return byte !== undefined && byte <= SPACE;
+}

@@ -1,0 +1,103 @@
+// Makes the programs on the SDKs of Python and Go ready to be run: a virtual environment for each version of the one, a binary of the
+// other, in a folder of their own that is used again while what they are made of is the same.
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { projectRoot } from '../../support/gateway.js';
+
+export interface SdkPrograms {
+  /** The command to which era, URL and token are added. */
+  clientOf(sdk: string): readonly string[];
+  /** The command to which the era is added. */
+  backendOf(sdk: string): readonly string[];
+  /** What is tried here, with versions. */
+  readonly versions: readonly string[];
+}
+
+const run = promisify(execFile);
+const SOURCES = join(projectRoot, 'test', 'eras', 'sdks');
+const PYTHON = join(SOURCES, 'python');
+const GO = join(SOURCES, 'go');
+const OUTPUT_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** @param directory where they are kept; rejects where Python or Go, or a package of theirs, is not to be had. */
+export async function prepareSdks(directory: string): Promise<SdkPrograms> {
+  mkdirSync(directory, { recursive: true });
+  const pythons = { 'Python 1': await environment(directory, '1'), 'Python 2': await environment(directory, '2') };
+  const binary = await goProgram(directory);
+  const commandOf = (sdk: string, role: 'client' | 'backend'): readonly string[] => {
+    const python = Object.entries(pythons).find(([name]) => name === sdk)?.[1];
+    return python === undefined ? [binary, role] : [python, join(PYTHON, `${role}${sdk.at(-1)}.py`)];
+  };
+  return {
+    clientOf: (sdk) => commandOf(sdk, 'client'),
+    backendOf: (sdk) => commandOf(sdk, 'backend'),
+    versions: [...versionsOfOwn(), ...versionsOfOthers()],
+  };
+}
+
+/** As they are written down beside the programs. */
+export function versionsOfOthers(): readonly string[] {
+  const python = ['1', '2'].map((major) => readFileSync(join(PYTHON, requirementsOf(major)), 'utf8').split('==')[1]);
+  const go = /go-sdk v(\S+)/.exec(readFileSync(join(GO, 'go.mod'), 'utf8'))?.[1];
+  return [...python.map((version) => `Python ${version?.trim()}`), `Go ${go}`];
+}
+
+function versionsOfOwn(): readonly string[] {
+  return ['sdk', 'client', 'server'].map((name) => {
+    const manifest = join(projectRoot, 'node_modules', '@modelcontextprotocol', name, 'package.json');
+    return `@modelcontextprotocol/${name} ${(JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version}`;
+  });
+}
+
+function requirementsOf(major: string): string {
+  return `requirements-${major}.txt`;
+}
+
+/** @returns the interpreter of a virtual environment that has this version of the SDK. */
+async function environment(directory: string, major: string): Promise<string> {
+  const place = join(directory, `python-${major}`);
+  const interpreter = join(place, 'bin', 'python');
+  const requirements = join(PYTHON, requirementsOf(major));
+  await once(join(directory, `python-${major}.made-of`), readFileSync(requirements, 'utf8'), async () => {
+    rmSync(place, { recursive: true, force: true });
+    await command('python3', ['-m', 'venv', place]);
+    await command(interpreter, ['-m', 'pip', 'install', '--quiet', '--requirement', requirements]);
+  });
+  return interpreter;
+}
+
+async function goProgram(directory: string): Promise<string> {
+  const binary = join(directory, 'go-sdk');
+  const files = readdirSync(GO).sort();
+  const sources = files.map((name) => readFileSync(join(GO, name), 'utf8')).join('\0');
+  await once(join(directory, 'go-sdk.made-of'), createHash('sha256').update(sources).digest('hex'), async () => {
+    const caches = { GOMODCACHE: join(directory, 'go-modules'), GOCACHE: join(directory, 'go-build') };
+    // What it has fetched can be removed like anything else.
+    const environment = { ...process.env, ...caches, GOFLAGS: '-mod=readonly -modcacherw' };
+    await command('go', ['build', '-o', binary, '.'], { cwd: GO, env: environment });
+  });
+  return binary;
+}
+
+async function once(stamp: string, madeOf: string, make: () => Promise<void>): Promise<void> {
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === madeOf) return;
+  await make();
+  writeFileSync(stamp, madeOf);
+}
+
+async function command(
+  program: string,
+  words: readonly string[],
+  options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
+): Promise<void> {
+  try {
+    await run(program, [...words], { ...options, maxBuffer: OUTPUT_BYTES_MAX });
+  } catch (error) {
+    const { code, stderr = '' } = error as NodeJS.ErrnoException & { stderr?: string };
+    if (code === 'ENOENT') throw new Error(`${program} is wanted for the SDKs of other languages, and is not there`);
+    throw new Error(`${program} ${words.slice(0, 2).join(' ')} has failed: ${stderr.trim().split('\n').at(-1) ?? ''}`);
+  }
+}
