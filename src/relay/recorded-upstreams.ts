@@ -8,22 +8,21 @@ import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
 import type { Session } from './session.js';
 
-/** None unless it is open, and can be gone on with elsewhere: one that is on a stream is where its stream is. */
-export function recordOf({ record, backend }: UpstreamSession): readonly UpstreamRecord[] {
+/** `undefined` unless it is open, and can be gone on with elsewhere: one that is on a stream is where its stream is. */
+export function recordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
   const { name, target, transport } = backend;
-  if (record === undefined || transport === 'SSE') return [];
+  if (record === undefined || transport === 'SSE') return undefined;
   const { sessionId, protocolVersion, capabilities } = record;
-  const experimental = record.experimental && { experimental: record.experimental.map((each) => each.name) };
-  return [{ backendName: name, ...target, sessionId, protocolVersion, capabilities, ...experimental }];
+  const experimental = record.experimental?.map((each) => each.name);
+  const { origin, path } = target;
+  return { backendName: name, origin, path, sessionId, protocolVersion, capabilities, experimental };
 }
 
 /** What the client was told once, with `initialize`, is not in it. */
 function restored({ sessionId, protocolVersion, capabilities, experimental }: UpstreamRecord): UpstreamSessionRecord {
   const names = experimental?.map((name) => ({ name, value: '{}' }));
-  return {
-    era: eraOfVersion(protocolVersion),
-    ...{ sessionId, protocolVersion, capabilities, experimental: names, instructions: undefined },
-  };
+  const era = eraOfVersion(protocolVersion);
+  return { era, sessionId, protocolVersion, capabilities, experimental: names, instructions: undefined };
 }
 
 /**

@@ -110,7 +110,12 @@ export class SessionUpstreams {
 
   /** What another process needs to go on with them. */
   recorded(): UpstreamRecord[] {
-    return [...this.#byBackend.values()].flatMap(recordOf);
+    const records: UpstreamRecord[] = [];
+    for (const upstream of this.#byBackend.values()) {
+      const record = recordOf(upstream);
+      if (record !== undefined) records.push(record);
+    }
+    return records;
   }
 
   /** @returns all of them, to be closed; none are left. */

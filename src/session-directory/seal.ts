@@ -27,9 +27,17 @@ export interface SessionKeys {
 }
 
 export function sessionKeys(sessionId: string): SessionKeys {
-  const halves = hash('sha512', FORM + sessionId, 'buffer');
-  return { place: halves.subarray(0, KEY_BYTES), cipher: halves.subarray(KEY_BYTES) };
+  if (sessionId !== lastId) {
+    const halves = hash('sha512', FORM + sessionId, 'buffer');
+    lastKeys = { place: halves.subarray(0, KEY_BYTES), cipher: halves.subarray(KEY_BYTES) };
+    lastId = sessionId;
+  }
+  return lastKeys;
 }
+
+/** Of the session that was asked for last: what is done to one is done in several steps. */
+let lastId = '';
+let lastKeys: SessionKeys = { place: Buffer.alloc(KEY_BYTES), cipher: Buffer.alloc(KEY_BYTES) };
 
 export function seal(keys: SessionKeys, owner: SessionOwner, bytes: Buffer): Buffer {
   const nonce = nonces.next();

@@ -31,7 +31,7 @@ export interface UpstreamRecord {
   /** As bits of `capability`. */
   readonly capabilities: number;
   /** The names of what else the backend declared; absent for nothing, and where an earlier version has written it. */
-  readonly experimental?: readonly string[];
+  readonly experimental?: readonly string[] | undefined;
 }
 
 /** Latin-1 gives each byte a character, so that JSON brings all of them back. */

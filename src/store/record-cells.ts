@@ -40,6 +40,9 @@ interface CellFile {
 const heads = Buffer.alloc(BUCKET_BYTES);
 const head = Buffer.alloc(HEAD_BYTES);
 const expiry = Buffer.alloc(VERSION_AT);
+/** Which bucket of which file is in `heads`, until something is written. */
+let headsFile: CellFile | undefined;
+let headsBucket = -1;
 const manyHeads = Buffer.alloc(CELLS_MIN * HEAD_BYTES);
 const headsView = viewOf(heads);
 const manyHeadsView = viewOf(manyHeads);
@@ -90,7 +93,10 @@ export class RecordCells {
     return count === length ? bytes : undefined;
   }
 
-  /** @throws when there is no room: nothing of it is there then. */
+  /**
+   * Right behind `collect` of that key: what that has seen of the last file it looked at is not read again.
+   * @throws when there is no room: nothing of it is there then.
+   */
   put(key: Buffer, version: number, body: Buffer, expiresAtMs: number): void {
     for (let number = 0; number < FILES_MAX; number += 1) {
       const file = this.#files[number] ?? this.#make();
@@ -160,12 +166,16 @@ function bucketOf(file: CellFile, key: Buffer): number {
 
 /** Into `heads`: what the file does not have yet is free. */
 function readBucket(file: CellFile, key: Buffer): void {
-  const count = readSync(file.descriptor, heads, 0, BUCKET_BYTES, bucketOf(file, key) * BUCKET_BYTES);
+  const bucket = bucketOf(file, key);
+  const count = readSync(file.descriptor, heads, 0, BUCKET_BYTES, bucket * BUCKET_BYTES);
   heads.fill(0, count);
+  headsFile = file;
+  headsBucket = bucket;
 }
 
+/** In the bucket as it was read to find out what is there of that key, if that was the last that was read. */
 function freeCell(file: CellFile, key: Buffer): number | undefined {
-  readBucket(file, key);
+  if (headsFile !== file || headsBucket !== bucketOf(file, key)) readBucket(file, key);
   const nowMs = Date.now();
   for (let count = 0; count < CELLS_PER_BUCKET; count += 1) {
     const index = (firstCell + count) % CELLS_PER_BUCKET;
@@ -197,6 +207,7 @@ function isEmpty(file: CellFile): boolean {
 }
 
 function writeAll(file: CellFile, bytes: Buffer, at: number): void {
+  headsFile = undefined;
   const count = writeSync(file.descriptor, bytes, 0, bytes.length, at);
   if (count < bytes.length) throw new Error('no room for the record of a session');
 }
