@@ -72,6 +72,8 @@ export interface RelayOptions {
   /** For answers to backends and what they are told during calls; the same when not given. */
   readonly replies?: HttpUpstream;
   readonly deadlines: DeadlineWheel;
+  /** What is known of backends already; nothing when not given. */
+  readonly endpoints?: Endpoints;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
   readonly eras: EraOptions;
@@ -147,7 +149,8 @@ export class Relay {
         ),
         mode,
       },
-      endpoints: new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
+      endpoints:
+        options.endpoints ?? new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
       answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
       nowMs,
       onChanged: (backend, method) => this.#merger.onChanged(backend, listsChangedBy(method)),

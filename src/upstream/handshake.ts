@@ -5,7 +5,7 @@ import type { BackendMessage } from '../protocol/json-rpc.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { UpstreamTarget } from '../user-config/upstream-target.js';
-import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
+import { LATEST_PROTOCOL_VERSION, MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { plainRequest, type HttpUpstream, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
 import { CONTENT_HEADERS, type Endpoint } from './reach/endpoint.js';
@@ -27,6 +27,8 @@ export interface HandshakeResult {
   readonly headers: readonly string[];
   /** There for a server of the transport of 2024-11-05: what all of the session is on. */
   readonly stream?: SseStream;
+  /** Of a backend without sessions: whether it says that it has some for who speaks a version before. */
+  readonly speaksLegacy?: boolean;
 }
 
 export interface HandshakeHandler {
@@ -219,6 +221,8 @@ function readRecord(bytes: Buffer, message: BackendMessage, sessionId: string): 
   if (message.isError) return initializeFault(bytes.subarray(message.bodyStart, message.bodyEnd));
   const result = readInitializeResult(bytes.subarray(message.bodyStart, message.bodyEnd));
   if (result === undefined) return upstreamFault('answer-invalid');
+  // There are servers that take `initialize` and answer that they have no sessions.
+  if (result.protocolVersion === MODERN_PROTOCOL_VERSION) return upstreamFault('version-later');
   if (!PROTOCOL_VERSIONS.has(result.protocolVersion)) return upstreamFault('version-unsupported');
   return { era: 'legacy', sessionId, ...result };
 }

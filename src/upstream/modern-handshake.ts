@@ -32,28 +32,38 @@ const ERALESS_STATUSES: ReadonlySet<string> = new Set(['401', '403', '407', '408
 const MODERN_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 
 class Discovery implements Handshake, RequestHandler {
+  readonly #context: UpstreamContext;
+  readonly #plan: HandshakePlan;
   readonly #handler: HandshakeHandler;
   readonly #headers = modernHeaders();
-  readonly #request: RpcRequest;
+  #request: RpcRequest;
+  /** The backend has refused the version, and named it among those that it speaks. */
+  #isNamed = false;
+  #isSecondTry = false;
 
   constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
+    this.#context = context;
+    this.#plan = plan;
     this.#handler = handler;
-    const id = context.ids.next();
-    this.#request = new RpcRequest(
-      context.http,
-      context.deadlines,
+    this.#request = this.#ask();
+  }
+
+  #ask(): RpcRequest {
+    const { subject, target, endpoint, headers, introduction, dueMs, isUnauthorizedFault } = this.#plan;
+    const { ids, http, deadlines } = this.#context;
+    const id = ids.next();
+    return new RpcRequest(
+      http,
+      deadlines,
       {
-        subject: plan.subject,
-        target: plan.target,
-        endpoint: plan.endpoint,
-        headers: withHeaders(this.#headers, plan.headers),
-        ...modernRequest(id, 'server/discover', '', envelopeOf(plan.introduction)),
+        ...{ subject, target, endpoint, isUnauthorizedFault },
+        headers: withHeaders(this.#headers, headers),
+        ...modernRequest(id, 'server/discover', '', envelopeOf(introduction)),
         id: { bytes: id, start: 0, end: id.length },
-        deadlineMs: plan.dueMs - context.nowMs(),
+        deadlineMs: dueMs - this.#context.nowMs(),
         isSilenceDeadline: false,
         carriesSession: false,
         answerBytesMax: limits.initializeAnswerBytesMax,
-        isUnauthorizedFault: plan.isUnauthorizedFault,
       },
       this,
     );
@@ -74,13 +84,16 @@ class Discovery implements Handshake, RequestHandler {
   }
 
   onFault(fault: UpstreamFault): void {
-    this.#handler.onFault(fault, isOfOtherEra(fault));
+    if (!this.#tryAgain()) this.#handler.onFault(fault, isOfOtherEra(fault));
   }
 
   /** Servers answer with errors that belong to no request when they do not even look at it. */
   faultOfError(error: Buffer): UpstreamFault | undefined {
     const { code, versions } = readSaidError(error);
-    if (code === modernCodes.versionUnsupported) return versionsFault(versions);
+    if (code === modernCodes.versionUnsupported) {
+      this.#isNamed = versions.includes(MODERN_PROTOCOL_VERSION);
+      return versionsFault(versions);
+    }
     return MODERN_CODES.has(code) ? upstreamFault('discover-refused') : undefined;
   }
 
@@ -92,7 +105,11 @@ class Discovery implements Handshake, RequestHandler {
       // Tasks are an extension since, and another one than those that clients know.
       const capabilities = result.capabilities & ~TASK_CAPABILITIES;
       const form = { era: 'modern', sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION } as const;
-      this.#handler.onOpen({ record: { ...form, capabilities, experimental, instructions }, headers: this.#headers });
+      this.#handler.onOpen({
+        record: { ...form, capabilities, experimental, instructions },
+        headers: this.#headers,
+        speaksLegacy: result.supportedVersions.some((version) => PROTOCOL_VERSIONS.has(version)),
+      });
     } else this.#onVersions(result.supportedVersions);
   }
 
@@ -106,12 +123,22 @@ class Discovery implements Handshake, RequestHandler {
     }
   }
 
-  /** It does not speak this version, but these: one of them may have sessions (N05). */
+  /** It does not speak this version, but these: one of them may have sessions, or be this one after all (N05). */
   #onVersions(versions: readonly string[]): void {
+    this.#isNamed = versions.includes(MODERN_PROTOCOL_VERSION);
+    if (this.#tryAgain()) return;
     this.#handler.onFault(
       versionsFault(versions),
       versions.some((version) => PROTOCOL_VERSIONS.has(version)),
     );
+  }
+
+  /** Once, as servers do that are being replaced by newer ones. */
+  #tryAgain(): boolean {
+    if (!this.#isNamed || this.#isSecondTry) return false;
+    this.#isSecondTry = true;
+    this.#request = this.#ask();
+    return true;
   }
 }
 

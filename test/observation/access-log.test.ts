@@ -39,6 +39,7 @@ class Scene {
       accounts: createAccounts(),
       http: this.http,
       deadlines: this.#context.deadlines,
+      endpoints: this.#context.endpoints,
       upstream: this.#context.options,
       eras: ERAS,
       answers: this.#context.answers,

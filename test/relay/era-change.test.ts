@@ -52,7 +52,7 @@ class ChangingBackend {
   }
 
   static async start(t: Test, era: Era, hasSessions = true): Promise<ChangingBackend> {
-    const raw = await startRawBackend(() => undefined);
+    const raw = await startRawBackend(() => undefined, { hearsDiscovery: true });
     t.teardown(() => raw.close());
     return new ChangingBackend(era, hasSessions, raw);
   }

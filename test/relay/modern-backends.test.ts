@@ -37,17 +37,20 @@ async function rawModern(
   answer: (message: Message, request: ReceivedRequest) => unknown,
   capabilities: object = { tools: {} },
 ): Promise<RawBackend> {
-  const backend = await startRawBackend((request) => {
-    const message = JSON.parse(request.text) as Message;
-    const { id } = message;
-    if (message.method === 'initialize') {
-      request.json({ jsonrpc: '2.0', id, error: UNSUPPORTED }, { status: 400 });
-      return;
-    }
-    const isOpening = message.method === 'server/discover';
-    const result = isOpening ? { supportedVersions: ['2026-07-28'], capabilities } : answer(message, request);
-    if (result !== undefined) request.json({ jsonrpc: '2.0', id, result });
-  });
+  const backend = await startRawBackend(
+    (request) => {
+      const message = JSON.parse(request.text) as Message;
+      const { id } = message;
+      if (message.method === 'initialize') {
+        request.json({ jsonrpc: '2.0', id, error: UNSUPPORTED }, { status: 400 });
+        return;
+      }
+      const isOpening = message.method === 'server/discover';
+      const result = isOpening ? { supportedVersions: ['2026-07-28'], capabilities } : answer(message, request);
+      if (result !== undefined) request.json({ jsonrpc: '2.0', id, result });
+    },
+    { hearsDiscovery: true },
+  );
   t.teardown(() => backend.close());
   return backend;
 }
@@ -70,8 +73,8 @@ t.test('a session of a client begins with a backend that has none, and lists wha
   t.match(result, { protocolVersion: '2025-11-25', instructions: '# one\n\nBe kind.' });
   t.match(result?.['capabilities'], { tools: {}, prompts: {}, resources: {} });
   t.match((await caller.list()).result, { tools: [{ name: 'one-echo' }] });
-  t.same(server.methods, ['initialize', 'server/discover', 'tools/list']);
-  const [, , list] = server.requests;
+  t.same(server.methods, ['server/discover', 'tools/list'], 'it is asked what it speaks');
+  const [, list] = server.requests;
   t.match(list?.headers, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' });
   t.notOk(list?.headers['mcp-session-id'] ?? list?.headers['mcp-name']);
   // What other lists say of themselves is not said of ours.
@@ -295,7 +298,7 @@ t.test('all pages of such a backend are read: an empty cursor is one (N10)', asy
   const caller = new WiredRelay(t).caller({ one: backend.url });
   await caller.open();
   t.match((await caller.list()).result, { tools: [{ name: 'one-a' }, { name: 'one-b' }, { name: 'one-c' }] });
-  const sent = backend.requests.slice(2).map(({ text }) => JSON.parse(text) as Message);
+  const sent = backend.requests.slice(1).map(({ text }) => JSON.parse(text) as Message);
   for (const { params } of sent)
     t.match(params['_meta'], {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -328,7 +331,7 @@ t.test('calls, reads, prompts and completions go there with what a session would
   t.match(read.result, { contents: [{ uri: 'one+test://r', text: 'R' }] });
   t.match((await answerOf(caller.post('prompts/get', { name: 'one-p' }, 3))).result, { messages: [{}] });
   t.match((await answerOf(caller.post('prompts/get', { name: 'one-none' }, 4))).error, { code: -32_602 });
-  const heads = server.requests.slice(2).map(({ headers }) => [headers['mcp-method'], headers['mcp-name']]);
+  const heads = server.requests.slice(1).map(({ headers }) => [headers['mcp-method'], headers['mcp-name']]);
   t.same(heads, [
     ['tools/call', 'echo'],
     ['resources/read', 'test://r'],
@@ -539,11 +542,11 @@ t.test('a cancelled call is hung up on, and a broken stream is not sent again', 
   const caller = new WiredRelay(t).caller({ one: backend.url });
   await caller.open();
   const exchange = caller.post('tools/call', { name: 'one-x' }, 1);
-  const { connection } = await backend.request(2);
+  const { connection } = await backend.request(1);
   const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
   caller.request({ body: Buffer.from(JSON.stringify(notice)) });
   t.match((await answerOf(exchange)).error?.message, 'Request cancelled');
   await until(() => connection.destroyed || connection.readableEnded, 'the end of the stream');
   t.match((await caller.call('one-break')).error?.message, /stream ended without an answer|connection lost/);
-  t.equal(backend.requests.length, 4, 'neither a notice, nor a GET, nor a second try');
+  t.equal(backend.requests.length, 3, 'neither a notice, nor a GET, nor a second try');
 });

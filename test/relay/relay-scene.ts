@@ -40,6 +40,7 @@ export class RelayScene {
     this.relay = new Relay({
       http: this.http,
       deadlines: this.context.deadlines,
+      endpoints: this.context.endpoints,
       upstream: this.context.options,
       eras: ERAS,
       answers: this.context.answers,

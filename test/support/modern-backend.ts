@@ -75,7 +75,7 @@ export class ModernBackend {
 
   constructor(options: ModernBackendOptions) {
     this.#options = options;
-    this.raw = new RawBackend((request) => this.#onRequest(request), {});
+    this.raw = new RawBackend((request) => this.#onRequest(request), { hearsDiscovery: true });
   }
 
   get url(): string {

@@ -16,6 +16,11 @@ export interface RawBackendOptions {
   readonly tls?: { readonly key: string; readonly cert: string };
   /** False: the handler is called when the head has arrived, and the body is thrown away. For answers that come early. */
   readonly readsBodies?: boolean;
+  /**
+   * True: `server/discover` is the handler's affair, too. Without it the backend is one of before: it refuses that as the SDK's servers do, and tests
+   * see nothing of a question that each endpoint is asked once in a while.
+   */
+  readonly hearsDiscovery?: boolean;
 }
 
 export interface AnswerOptions {
@@ -118,6 +123,10 @@ export class RawBackend {
     const connectionNumber = this.#connectionCount;
     const reader = new RequestReader(this.#options.readsBodies ?? true, (message) => {
       const request = new ReceivedRequest(message, socket, this.requests.length, connectionNumber);
+      if (this.#options.hearsDiscovery !== true && request.headers['mcp-method'] === 'server/discover') {
+        request.json(NO_SESSION, { status: 400 });
+        return;
+      }
       this.requests.push(request);
       void this.#handle(request);
     });
@@ -133,6 +142,8 @@ export class RawBackend {
     }
   }
 }
+
+const NO_SESSION = { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'Bad Request: no valid session ID' } };
 
 /** One request, and every way to answer it. */
 export class ReceivedRequest {

@@ -28,8 +28,9 @@ class Scene {
   readonly context: ScriptedContext;
   readonly told: string[] = [];
 
-  constructor(t: Test) {
+  constructor(t: Test, asksEras = false) {
     this.context = new ScriptedContext(t);
+    this.context.asksEras = asksEras;
   }
 
   open(era: Era): UpstreamSession {
@@ -225,13 +226,15 @@ t.test('a session that is closed meanwhile gives up what is under way', async (t
   t.same(scene.sent, ['initialize', 'server/discover'], 'and nobody is told');
 });
 
-t.test('what was lost without a session is opened in the client’s era again', async (t) => {
+t.test('of what was lost without a session the era is found out again', async (t) => {
   const scene = new Scene(t);
   const upstream = scene.open('legacy');
   scene.error(UNSUPPORTED);
   scene.result(DISCOVERED);
   upstream.markLost(upstream.record);
   upstream.whenOpen(NO_METADATA, () => undefined);
+  t.equal(scene.sent.at(-1), 'server/discover');
+  scene.error({ code: -32_601, message: 'x' });
   t.equal(scene.sent.at(-1), 'initialize');
 });
 
@@ -250,3 +253,128 @@ t.test(
     t.same([scene.told, upstream.isModern], [['open'], true]);
   },
 );
+
+t.test('a backend is asked once in a while what it speaks, and not by each session (N11)', async (t) => {
+  const scene = new Scene(t, true);
+  scene.open('legacy');
+  t.same(scene.sent, ['server/discover']);
+  scene.open('legacy');
+  t.same(scene.sent, ['server/discover', 'initialize'], 'nobody waits for what another asks');
+  scene.initialized();
+  t.same(scene.told, ['open']);
+  const legacy = new Scene(t, true);
+  legacy.open('legacy');
+  legacy.error({ code: -32_601, message: 'x' }, 200);
+  legacy.initialized();
+  const asked = ['server/discover', 'initialize', 'notifications/initialized'];
+  t.same([legacy.sent, legacy.told], [asked, ['open']]);
+  legacy.open('legacy');
+  legacy.initialized();
+  t.same(legacy.sent.slice(asked.length), asked.slice(1));
+  legacy.context.advance(limits.eraKnownMs);
+  legacy.open('legacy');
+  t.equal(legacy.sent.at(-1), 'server/discover', 'it may have been replaced');
+});
+
+t.test('a backend that has no sessions for anybody is spoken to without one', async (t) => {
+  const scene = new Scene(t, true);
+  const upstream = scene.open('legacy');
+  scene.result(DISCOVERED);
+  t.same([scene.sent, scene.told], [['server/discover'], ['open']]);
+  t.ok(upstream.isModern);
+  scene.open('legacy');
+  t.same(scene.sent, ['server/discover', 'server/discover'], 'and so is it the next time');
+});
+
+t.test('a backend that speaks both is spoken to in the client’s era, where that works', async (t) => {
+  const both = { ...DISCOVERED, supportedVersions: ['2025-06-18', '2026-07-28'] };
+  const scene = new Scene(t, true);
+  const upstream = scene.open('legacy');
+  scene.result(both);
+  scene.initialized();
+  t.same(scene.sent, ['server/discover', 'initialize', 'notifications/initialized']);
+  t.match(upstream.record, { era: 'legacy' });
+  scene.open('modern');
+  t.equal(scene.sent.at(-1), 'server/discover');
+
+  for (const isRefusal of [true, false]) {
+    const boasting = new Scene(t, true);
+    const opened = boasting.open('legacy');
+    boasting.result(both);
+    if (isRefusal) boasting.error({ code: -32_601, message: 'x' });
+    else boasting.context.http.last.empty(500);
+    t.same([boasting.sent, boasting.told], [['server/discover', 'initialize'], ['open']]);
+    t.ok(opened.isModern);
+  }
+});
+
+t.test('who does not say what it speaks is spoken to as the client speaks, without waiting for long', async (t) => {
+  for (const status of [403, 429, 500, 503]) {
+    const scene = new Scene(t, true);
+    scene.open('legacy');
+    scene.context.http.last.empty(status);
+    scene.initialized();
+    t.same(scene.sent, ['server/discover', 'initialize', 'notifications/initialized'], String(status));
+    t.same(scene.told, ['open']);
+  }
+  const silent = new Scene(t, true);
+  silent.open('legacy');
+  silent.context.advance(limits.eraAskedMsMax + 20);
+  t.same(silent.sent, ['server/discover', 'initialize']);
+  silent.error(UNSUPPORTED);
+  t.equal(silent.sent.at(-1), 'server/discover', 'it may be slow, and say so now');
+
+  const neither = new Scene(t, true);
+  neither.open('legacy');
+  neither.error({ code: -32_601, message: 'x' });
+  neither.error({ code: -32_601, message: 'x' });
+  t.same([neither.sent, neither.told], [['server/discover', 'initialize'], ['initialize-unknown']]);
+});
+
+t.test('who cannot be asked is not asked twice, and by the next session again', async (t) => {
+  const faults = [
+    (scene: Scene) => scene.context.http.last.empty(401),
+    (scene: Scene) => scene.context.http.last.fault('connection-refused'),
+    (scene: Scene) => scene.context.http.last.fault('name-not-resolved'),
+  ];
+  for (const fault of faults) {
+    const scene = new Scene(t, true);
+    scene.open('legacy');
+    fault(scene);
+    t.same([scene.sent, scene.told.length], [['server/discover'], 1]);
+    t.not(scene.told[0], 'open');
+  }
+  const scene = new Scene(t, true);
+  scene.open('legacy').close(NO_METADATA);
+  scene.open('legacy');
+  t.same(scene.sent, ['server/discover', 'server/discover']);
+  scene.context.http.last.empty(401);
+  scene.open('legacy');
+  t.equal(scene.sent.length, 3);
+  t.equal(scene.sent.at(-1), 'server/discover');
+});
+
+t.test('a version that is refused and named at once is tried once more (N05)', async (t) => {
+  for (const id of [REQUEST_ID, null]) {
+    const scene = new Scene(t);
+    scene.open('modern');
+    scene.error(UNSUPPORTED, 400, id);
+    t.same(scene.sent, ['server/discover', 'server/discover']);
+    scene.result(DISCOVERED);
+    t.same(scene.told, ['open']);
+    const refusing = new Scene(t);
+    refusing.open('modern');
+    refusing.error(UNSUPPORTED, 400, id);
+    refusing.error(UNSUPPORTED, 400, id);
+    t.same([refusing.sent.length, refusing.told], [2, ['version-unsupported']]);
+  }
+});
+
+t.test('who takes initialize and answers that there are no sessions is asked in the other era', async (t) => {
+  const scene = new Scene(t);
+  const upstream = scene.open('legacy');
+  scene.result({ protocolVersion: '2026-07-28', capabilities: {} });
+  t.equal(scene.sent.at(-1), 'server/discover');
+  scene.result(DISCOVERED);
+  t.ok(upstream.isModern);
+});

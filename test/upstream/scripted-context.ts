@@ -10,6 +10,8 @@ import { SecretKeys } from '../../src/secrets/secret-keys.js';
 import { UserTokens } from '../../src/upstream/credentials/user-tokens.js';
 import { Tokens } from '../../src/upstream/credentials/tokens.js';
 import { Endpoints } from '../../src/upstream/reach/endpoints.js';
+import type { Endpoint } from '../../src/upstream/reach/endpoint.js';
+import type { UpstreamTarget } from '../../src/user-config/upstream-target.js';
 import type { UpstreamContext } from '../../src/upstream/upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../src/upstream/upstream-fault.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
@@ -52,6 +54,8 @@ export class ScriptedContext implements UpstreamContext {
   /** Those of a directory, when a test has one. */
   credentials: OAuthSourceMeans;
   readonly answerMemory: MessageMemory;
+  /** Backends are asked what they speak; without this each was a moment ago. */
+  asksEras = false;
   #nowMs = 1_000;
 
   /** @param t the wheel ends with the test. */
@@ -61,6 +65,7 @@ export class ScriptedContext implements UpstreamContext {
     this.notices = new Notices(this.http, this.deadlines);
     this.replies = this.notices;
     const nowMs = (): number => this.#nowMs;
+    const isAsking = (): boolean => this.asksEras;
     this.credentials = {
       secrets: new Secrets(undefined, nowMs),
       tokens: new Tokens({ http: this.http, deadlines: this.deadlines }, { nowMs, random: () => this.random }),
@@ -73,11 +78,17 @@ export class ScriptedContext implements UpstreamContext {
       ),
       mode: this.options.mode,
     };
-    this.endpoints = new Endpoints({
+    this.endpoints = new (class extends Endpoints {
+      override of(target: UpstreamTarget): Endpoint {
+        const endpoint = super.of(target);
+        if (!isAsking()) endpoint.eras.tryAsk(nowMs());
+        return endpoint;
+      }
+    })({
       http: this.http,
       deadlines: this.deadlines,
       connectTimeoutMs: this.options.connectTimeoutMs,
-      nowMs: () => this.#nowMs,
+      nowMs,
       random: () => this.random,
     });
     t.teardown(() => this.deadlines.stop());

@@ -5,11 +5,27 @@ import { limits } from '../../shared/limits.js';
 
 export class EraMemory {
   readonly #refusedAtMs: Record<Era, number> = { legacy: -Infinity, modern: -Infinity };
+  #askedAtMs = -Infinity;
 
   /** The era to ask in first. @param preferred that of the client, in which nothing has to be bridged. */
   firstOf(preferred: Era, nowMs: number): Era {
     const other = otherEra(preferred);
     return this.#isRefused(preferred, nowMs) && !this.#isRefused(other, nowMs) ? other : preferred;
+  }
+
+  /**
+   * Whether the backend is to be asked what it speaks, before it is spoken to as clients with sessions do: by one opening in a while, not by
+   * each, and not where it is known. Whoever is told so asks.
+   */
+  tryAsk(nowMs: number): boolean {
+    if (nowMs - this.#askedAtMs < limits.eraKnownMs || this.#isRefused('modern', nowMs)) return false;
+    this.#askedAtMs = nowMs;
+    return true;
+  }
+
+  /** Nothing came of it: the next opening asks. */
+  onUnasked(): void {
+    this.#askedAtMs = -Infinity;
   }
 
   /** The backend has shown that it does not speak the era. */
@@ -26,6 +42,7 @@ export class EraMemory {
   forget(): void {
     this.onSpoken('legacy');
     this.onSpoken('modern');
+    this.onUnasked();
   }
 
   #isRefused(era: Era, nowMs: number): boolean {

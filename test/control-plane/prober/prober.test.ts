@@ -40,7 +40,7 @@ async function startMcp(t: Test, options: McpBackendOptions): Promise<McpBackend
 }
 
 async function startRaw(t: Test, handler: RawHandler): Promise<RawBackend> {
-  const backend = await startRawBackend(handler);
+  const backend = await startRawBackend(handler, { hearsDiscovery: true });
   t.teardown(() => backend.close());
   return backend;
 }
