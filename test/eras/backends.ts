@@ -86,7 +86,7 @@ export interface EraBackend {
 /** A kind of backend; the page calls it by its label. */
 export interface BackendKind {
   readonly label: string;
-  /** Of what it cannot do, why. */
+  /** Of what it cannot do, why: told where it has failed. */
   readonly cannot?: Readonly<Record<string, string>>;
   start(): Promise<EraBackend>;
 }

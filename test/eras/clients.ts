@@ -41,7 +41,7 @@ const CALL_MS_MAX = 15_000;
 /** A kind of client; the page calls it by its label. */
 export interface ClientKind {
   readonly label: string;
-  /** Of what it cannot do, why. */
+  /** Of what it cannot do, why: told where it has failed. */
   readonly cannot?: Readonly<Record<string, string>>;
   connect(url: string, token: string | undefined): Promise<EraClient>;
 }

@@ -36,6 +36,7 @@ interface Stage {
 
 export const GOOD = 'ok';
 const PROGRESS_COUNT = 3;
+const TRIAL_MS_MAX = 20_000;
 /** Pairs at once: each mostly waits. */
 const LANES = 3;
 
@@ -128,8 +129,14 @@ async function tryPair(
   try {
     for (const feature of wanted) {
       const excuse = kind.cannot?.[feature] ?? backendCannot?.[feature];
-      const outcome = excuse === undefined ? features[feature]({ client, backend, name, uri }) : undefined;
-      cells.set(feature, (await outcome?.then(() => GOOD, wordsOf)) ?? String(excuse));
+      const outcome = inTime(features[feature]({ client, backend, name, uri }));
+      cells.set(
+        feature,
+        await outcome.then(
+          () => GOOD,
+          (error: unknown) => excuse ?? wordsOf(error),
+        ),
+      );
     }
     for (const [feature, tool] of Object.entries(DOING_ONCE))
       if (cells.get(feature as Feature) === GOOD) expectOnce(tool, backend.deeds);
@@ -137,6 +144,19 @@ async function tryPair(
     await client.close();
   }
   return { version: client.version ?? 'none', cells: Object.fromEntries(cells) as Pair['cells'] };
+}
+
+/** What never comes is not waited for as long as what is late. */
+async function inTime(trial: Promise<void>): Promise<void> {
+  let late: NodeJS.Timeout | undefined;
+  const lateness = new Promise<never>((_, reject) => {
+    late = setTimeout(() => reject(new Error(`nothing came of it in ${TRIAL_MS_MAX / 1_000} s`)), TRIAL_MS_MAX);
+  });
+  try {
+    await Promise.race([trial, lateness]);
+  } finally {
+    clearTimeout(late);
+  }
 }
 
 const DOING_ONCE: Readonly<Partial<Record<Feature, string>>> = {

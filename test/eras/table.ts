@@ -1,7 +1,6 @@
 // The matrices as the page shows them: a row for each pair of client and backend, a column for each thing to do; what does not work
 // is told below.
-import type { ClientKind } from './clients.js';
-import { FEATURES, GOOD, type Pair, type WantedPair } from './matrix.js';
+import { FEATURES, GOOD, type Pair } from './matrix.js';
 
 /** A table's place on the page. */
 export interface Place {
@@ -17,16 +16,6 @@ export const OTHER_SDKS: Place = {
   start: '<!-- matrix of other languages: npm run matrix writes what is between here -->',
   end: '<!-- and here, of other languages -->',
 };
-
-/** Every cell is good, or what an SDK is known not to do. */
-export function isAsExpected(wanted: readonly WantedPair[], pairs: readonly Pair[]): boolean {
-  const known = new Set(wanted.flatMap(({ client, backend }) => [client, backend].flatMap(excusesOf)));
-  return pairs.every(({ cells }) => FEATURES.every((feature) => [GOOD, ...known].includes(cells[feature])));
-}
-
-function excusesOf({ cannot = {} }: Pick<ClientKind, 'cannot'>): readonly string[] {
-  return Object.values(cannot);
-}
 
 export function tableOf(pairs: readonly Pair[]): string {
   const reasons: string[] = [];

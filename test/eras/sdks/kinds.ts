@@ -26,7 +26,7 @@ const CLIENT_ROWS: readonly ClientRow[] = [
 const BACKEND_ROWS = [
   { sdk: 'Python 1', era: 'legacy' },
   ...['modern', 'dual'].map((era) => ({ sdk: 'Python 2', era })),
-  ...['legacy', 'modern', 'dual'].map((era) => ({ sdk: 'Go', era })),
+  ...['legacy', 'modern', 'dual', 'stateless'].map((era) => ({ sdk: 'Go', era })),
 ];
 
 const labelOf = ({ sdk, era }: { readonly sdk: string; readonly era: string }): string => `${sdk} ${era}`;

@@ -108,9 +108,13 @@ func handlerOf(server *mcp.Server, isStateless bool) http.Handler {
 	)
 }
 
-// runBackend serves legacy with sessions, modern without; dual has both, told apart by the version that a request names.
+// runBackend serves legacy with sessions, modern without; dual has both, told apart by the version that a request names. Stateless is
+// one handler that serves both without sessions.
 func runBackend(era string) {
 	withSessions, stateless := newServer(), newServer(modern)
+	if era == "stateless" {
+		era, stateless = "modern", newServer()
+	}
 	old, current := handlerOf(withSessions, false), handlerOf(stateless, true)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		isModern := request.Header.Get("Mcp-Protocol-Version") == modern
