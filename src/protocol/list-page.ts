@@ -6,6 +6,7 @@ import { ABSENT, findMember, isString, stringValue } from './json-member.js';
 import { messageTape as tape, readBackendMessage, sameId } from './json-rpc.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import type { ListKind } from './list-kinds.js';
+import { hasMirrors, readMirrors, type MirroredParam, type PageMirrors, type ToolMirrors } from './tool-mirrors.js';
 
 /** One page of a list. */
 export interface ListPage {
@@ -48,6 +49,8 @@ export type ListAnswer =
       readonly isComplete: boolean;
       /** How long it may be kept, as the backend says (M19): 0 where it does not. */
       readonly ttlMs: number;
+      /** There where a tool has parameters with headers. */
+      readonly mirrors: PageMirrors | undefined;
     }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
@@ -66,13 +69,14 @@ const metaTape = new JsonScanner();
 
 /**
  * @param id of the request, as JSON.
+ * @param isModern whether tools are left out whose headers make no sense (N03): to servers of before the word means nothing.
  * @returns `invalid` for what does not answer the request, or answers with anything but items that each have one key.
  */
-export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind): ListAnswer {
+export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, isModern = false): ListAnswer {
   const message = readBackendMessage(bytes, ANSWER_DEPTH);
   if (message?.kind !== 'response' || message.idStart === -1) return INVALID;
   if (!sameId(bytes, message.idStart, message.idEnd, id, 0, id.length)) return INVALID;
-  return message.isError ? readError(bytes) : readPage(bytes, kind);
+  return message.isError ? readError(bytes) : readPage(bytes, kind, isModern);
 }
 
 function readError(bytes: Buffer): ListAnswer {
@@ -84,7 +88,7 @@ function readError(bytes: Buffer): ListAnswer {
   };
 }
 
-function readPage(bytes: Buffer, kind: ListKind): ListAnswer {
+function readPage(bytes: Buffer, kind: ListKind, isModern: boolean): ListAnswer {
   const result = findMember(tape, bytes, 0, 'result');
   if (tape.kind(result) !== jsonKind.object) return INVALID;
   const list = findMember(tape, bytes, result, kind.member);
@@ -96,8 +100,31 @@ function readPage(bytes: Buffer, kind: ListKind): ListAnswer {
   if (spans === undefined) return INVALID;
   const isLast = cursor === ABSENT || tape.kind(cursor) === jsonKind.null;
   const nextCursor = isLast ? undefined : stringValue(bytes, tape.start(cursor), tape.end(cursor));
-  return { kind: 'page', page: { bytes, spans }, nextCursor, isComplete, ttlMs };
+  if (kind.name !== 'tools' || !hasMirrors(bytes))
+    return { kind: 'page', page: { bytes, spans }, nextCursor, isComplete, ttlMs, mirrors: undefined };
+  const { left, mirrors } = mirrorsOn(bytes, spans, isModern);
+  return { kind: 'page', page: { bytes, spans: left }, nextCursor, isComplete, ttlMs, mirrors };
 }
+
+/** @returns the rows of the tools that are listed, and what is known of their headers. */
+function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean): { left: Int32Array; mirrors: PageMirrors } {
+  const left: number[] = [];
+  const tools: ToolMirrors[] = [];
+  const invalid: string[] = [];
+  for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
+    const item = bytes.subarray(spans[row + span.start], spans[row + span.end]);
+    const params = hasMirrors(item) ? readMirrors(item) : NO_PARAMS;
+    const isLeftOut = typeof params === 'string' && isModern;
+    if (!isLeftOut) for (let at = row; at < row + SPAN_LENGTH; at++) left.push(spans[at]!);
+    if (params.length === 0) continue;
+    const name = stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!);
+    if (typeof params !== 'string') tools.push([name, params]);
+    else if (isLeftOut && invalid.length < limits.invalidMirrorsLoggedMax) invalid.push(`${name}: ${params}`);
+  }
+  return { left: Int32Array.from(left), mirrors: { tools, invalid } };
+}
+
+const NO_PARAMS: readonly MirroredParam[] = [];
 
 function ttlIn(bytes: Buffer, node: number): number {
   if (node < 0 || tape.kind(node) !== jsonKind.number || tokenBytes(node) > NUMBER_BYTES_MAX) return 0;

@@ -23,6 +23,7 @@ import { backendOfMethod, unheardBackends } from './experimental.js';
 import { answerToolError, findTools, readQuestion } from './find-tools.js';
 import { Gate } from './gate.js';
 import { ListInFlight, listAll } from './listing.js';
+import { MirrorRefresh } from './mirror-refresh.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import { CALL_TOOL, FIND_TOOLS } from './list-merge/search-tool-names.js';
 import { trySetLogLevel } from './log-level.js';
@@ -51,6 +52,7 @@ export type ModernTaker = (
 export class Dispatcher {
   readonly #context: UpstreamContext;
   readonly #merger: ListMerger;
+  readonly #mirrorRefresh: MirrorRefresh;
   readonly #logger: Logger;
   /** Given a message that has come in a session and says that it needs none; without it there is no such thing. */
   onModern: ModernTaker | undefined = undefined;
@@ -60,6 +62,7 @@ export class Dispatcher {
   constructor(context: UpstreamContext, merger: ListMerger, logger: Logger) {
     this.#context = context;
     this.#merger = merger;
+    this.#mirrorRefresh = new MirrorRefresh(context, merger);
     this.#logger = logger;
   }
 
@@ -318,6 +321,7 @@ export class Dispatcher {
       outgoing,
       bareName,
       ids: this.#context.ids,
+      mirrorRefresh: this.#mirrorRefresh,
       gate: gate && new Gate(this.#context, this.#merger, session, gate),
       onSettled,
       uriPlaces,

@@ -1,22 +1,47 @@
 // One request of a session on its way to a backend of MCP 2026-07-28: what its head says, what of the caller's session goes into its bytes,
 // and what an answer means that is none yet. Warm: of such backends alone.
 import { Buffer } from 'node:buffer';
+import { errorCodeIn } from '../protocol/answer-outcome.js';
 import { readMember } from '../protocol/json-member-text.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import { LOG_LEVEL_KEY } from '../protocol/modern-envelope.js';
 import type { Reading } from '../protocol/reading-queue.js';
 import { readResultType } from '../protocol/result-type.js';
+import { rpcCodes } from '../shared/refusals.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import { modernHead } from '../upstream/modern-request.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
+import type { RpcError } from './answers.js';
+import type { MirrorReading } from './mirror-refresh.js';
+import { headersOf, valuesIn } from './mirrored-params.js';
 import { InputRounds, type InputOwner } from './input-rounds.js';
 import { modernMessage } from './modern-message.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import type { Session } from './session.js';
 
+export const NOT_CHANGED: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The request cannot be changed for its backend: put _meta first; no requestState, inputResponses',
+};
+
+const PARAMS_TOO_LONG: RpcError = {
+  code: rpcCodes.invalidParams,
+  message: 'Arguments too long for the headers that the tool wants them in',
+};
+
+export const NAME_TOO_LONG: RpcError = {
+  code: rpcCodes.invalidParams,
+  message: 'Name or URI too long for the header that its backend wants it in',
+};
+
+const NO_PARAMS: readonly string[] = [];
+
 /** The methods in whose answers a backend may ask for more (M22). */
 const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+/** As requests are whose head does not agree with their body. */
+const REFUSED = 400;
 
 export interface ModernLegOwner extends InputOwner {
   /** The answer is one, after all. */
@@ -29,6 +54,12 @@ export class ModernLeg {
   #reading: Reading | undefined;
   /** Made when the backend first asks for more. */
   #rounds: InputRounds | undefined;
+  /** Those of the parameters that the head has said. */
+  #sentParams = NO_PARAMS;
+  /** The backend has refused them, and says anew what it wants. */
+  #refresh: MirrorReading | undefined;
+  #isRefreshed = false;
+  #isOver = false;
 
   constructor(plan: RelayedRequestPlan, owner: ModernLegOwner) {
     this.#plan = plan;
@@ -46,21 +77,34 @@ export class ModernLeg {
     return id === undefined ? callers : { bytes: id, start: 0, end: id.length };
   }
 
-  /** @returns `undefined` where the message is too large for what would have to be changed in it. */
-  outgoing(message: OutgoingMessage): OutgoingMessage | undefined {
+  /** @returns an error where the message is too large for what would have to be changed in it, or for its head. */
+  outgoing(message: OutgoingMessage): OutgoingMessage | RpcError {
     const { session, upstream, bareName, message: call } = this.#plan;
     const envelope = envelopeIn(session, upstream);
     const changed = modernMessage(message, call, { envelope, round: this.#rounds?.round });
-    return changed && { ...changed, head: modernHead(call.method, bareName) };
+    if (changed === undefined) return NOT_CHANGED;
+    const params = this.#params;
+    if (params === undefined) return PARAMS_TOO_LONG;
+    this.#sentParams = params;
+    return { ...changed, head: modernHead(call.method, bareName, params) };
+  }
+
+  /** What the head says of the arguments (N03): nothing of a message that is too large to be read at once. */
+  get #params(): readonly string[] | undefined {
+    const { upstream, bareName, message: call, outgoing } = this.#plan;
+    const known = call.method === 'tools/call' ? upstream.mirrorsOf(bareName) : undefined;
+    const values = known && valuesIn(outgoing, known);
+    return known === undefined || values === undefined ? NO_PARAMS : headersOf(known, values);
   }
 
   /**
    * Looks whether an answer is the answer.
+   * @param status of HTTP.
    * @returns false when it is; otherwise the owner hears what becomes of it.
    */
-  takes(bytes: Buffer, message: BackendMessage): boolean {
+  takes(bytes: Buffer, message: BackendMessage, status: number): boolean {
     const { upstream, message: call } = this.#plan;
-    if (message.isError) return false;
+    if (message.isError) return status === REFUSED && this.#tryRefresh(bytes, message);
     const result = bytes.subarray(message.bodyStart, message.bodyEnd);
     let isWithin = true;
     let isWhole = false;
@@ -76,6 +120,22 @@ export class ModernLeg {
     return !isWhole;
   }
 
+  /** Who has refused the headers with this status has not begun with the request: it goes out once more, with others (N04). */
+  #tryRefresh(bytes: Buffer, message: BackendMessage): boolean {
+    const { upstream, metadata, mirrorRefresh, message: call } = this.#plan;
+    if (this.#isRefreshed || call.method !== 'tools/call') return false;
+    if (errorCodeIn(bytes, message.bodyStart, message.bodyEnd) !== rpcCodes.headerMismatch) return false;
+    this.#isRefreshed = true;
+    this.#refresh = mirrorRefresh.read(upstream, metadata, () => {
+      if (this.#isOver) return;
+      const params = this.#params;
+      if (params === undefined || params.join('\n') === this.#sentParams.join('\n'))
+        this.#owner.onWhole(bytes, message);
+      else this.#owner.onInput();
+    });
+    return true;
+  }
+
   /** The client's answers do not come here any more. */
   onRetired(): void {
     this.#rounds?.onRetired();
@@ -83,6 +143,8 @@ export class ModernLeg {
 
   /** Nobody waits for the request any more. */
   end(): void {
+    this.#isOver = true;
+    this.#refresh?.abort();
     this.#reading?.cancel();
     this.#rounds?.end();
   }

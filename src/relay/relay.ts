@@ -154,6 +154,7 @@ export class Relay {
       answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
       nowMs,
       onChanged: (backend, method) => this.#merger.onChanged(backend, listsChangedBy(method)),
+      onToolsLeftOut: (backend, tools) => log.onToolsLeftOut(backend, tools),
       onAvailable: (backend) => log.onAvailable(backend),
       onUnavailable: (backend, fault) => {
         this.#lastFaults.note(backend, fault, 'opening');

@@ -7,6 +7,7 @@ import type { RequestMetadata } from '../upstream/request-metadata.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { Exchange } from './exchange.js';
 import type { Gate } from './gate.js';
+import type { MirrorRefresh } from './mirror-refresh.js';
 import type { RequestForm } from './request-form.js';
 import type { Session } from './session.js';
 
@@ -27,6 +28,7 @@ export interface RelayedRequestPlan {
   readonly taskPlaces: number;
   readonly metadata: RequestMetadata;
   readonly ids: OwnIds;
+  readonly mirrorRefresh: MirrorRefresh;
   readonly deadlines: DeadlineWheel;
   /** Called when the backend has answered with a result, or it is known that it will not; perhaps again. */
   readonly onSettled?: ((isDone: boolean) => void) | undefined;

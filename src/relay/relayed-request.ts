@@ -24,7 +24,7 @@ import { withEdit } from './bare-body.js';
 import { CallerStream, type StreamOwner } from './caller-stream.js';
 import type { Exchange } from './exchange.js';
 import { metadataFor } from './passthrough.js';
-import { ModernLeg, type ModernLegOwner } from './modern-leg.js';
+import { ModernLeg, NAME_TOO_LONG, NOT_CHANGED, type ModernLegOwner } from './modern-leg.js';
 import { failureOf } from './request-failure.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import { RequestInFlight } from './request-in-flight.js';
@@ -34,16 +34,13 @@ import { bareTaskEdit } from './task-ids.js';
 import { tellOutcome } from './told-outcome.js';
 import { UnheardCall } from './unheard-call.js';
 import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
+import { isNameTooLong } from '../upstream/modern-request.js';
 import type { IdSpan, RequestHandler, RpcRequest } from '../upstream/rpc-request.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
 
 const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client is gone' };
-const NOT_CHANGED: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The request cannot be changed for its backend: put _meta first; no requestState, inputResponses',
-};
 const JSON_ALONE: RpcError = {
   code: rpcCodes.internalError,
   message: 'The client takes no event stream: it cannot be asked',
@@ -145,7 +142,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     }
     // What it says may be needed until the client has answered.
     const kept = isInPlace ? Buffer.from(bytes) : bytes;
-    if (!this.#modern.takes(kept, message)) this.onWhole(kept, message);
+    if (!this.#modern.takes(kept, message, this.#request?.status ?? 0)) this.onWhole(kept, message);
   }
 
   /** For `ModernLeg`, as the next two. */
@@ -350,7 +347,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     }
     // Whoever speaks it after all has refused the request for another reason.
     if (upstream.record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
-    const obstacle = this.#plan.form.obstacleAt(upstream);
+    const obstacle = this.#plan.form.obstacleAt(upstream, this.#plan.bareName);
     if (obstacle !== undefined) {
       this.#refuse(obstacle);
       return;
@@ -360,7 +357,7 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     this.#sentIn = upstream.record;
     if (this.#exchange.watcher !== undefined) this.#sentAtMs = performance.now();
     const outgoing = this.#outgoing();
-    if (outgoing === undefined) return this.#refuse(NOT_CHANGED);
+    if ('code' in outgoing) return this.#refuse(outgoing);
     this.#request = upstream.request(outgoing, this.#sentId, metadata, idleTimeoutMs, true, this);
     this.#unheard?.onSent(this.#request);
     // In the upstream session in which it goes out now: what was asked in one before is no excuse.
@@ -377,10 +374,11 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     this.#finish(resultMessage(this.#callersId, '{}'));
   }
 
-  #outgoing(): OutgoingMessage | undefined {
+  #outgoing(): OutgoingMessage | RpcError {
     const { form, upstream, bareName, message } = this.#plan;
+    if (upstream.isModern && isNameTooLong(bareName)) return NAME_TOO_LONG;
     const formed = form.outgoing(this.#plan.outgoing, upstream, bareName);
-    if (formed === undefined) return undefined;
+    if (formed === undefined) return NOT_CHANGED;
     const traced = tracedMessage(this.#plan, formed, this.id);
     // Who has said so itself needs nothing put in.
     if (!upstream.isModern || message.envelope !== undefined) return traced;

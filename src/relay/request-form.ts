@@ -25,7 +25,7 @@ export interface RequestForm {
   /** What a result of ours that may not be kept says of itself. */
   resultDress(): ListDress | undefined;
   /** Why the request is nothing for this backend, whose session is open. */
-  obstacleAt(upstream: UpstreamSession): RpcError | undefined;
+  obstacleAt(upstream: UpstreamSession, bareName: string): RpcError | undefined;
   /**
    * What goes to this backend, whose session is open, of what would go to any.
    * @param bareName what the request is about, as the backend calls it; `''` where the method has none.

@@ -10,6 +10,9 @@ export class BackendLog {
   /** Backends last heard of as unavailable, with the reason that was logged. */
   readonly #reasons = new WeakMap<CompiledBackend, string>();
 
+  /** Tools of which was last said that they are left out. */
+  readonly #leftOut = new WeakMap<CompiledBackend, string>();
+
   /** When a failed request was last logged of a backend, and how many have failed since. */
   readonly #failures = new WeakMap<CompiledBackend, { loggedAtMs: number; unloggedCount: number }>();
   readonly #nowMs: () => number;
@@ -30,6 +33,14 @@ export class BackendLog {
     this.#failures.set(backend, { loggedAtMs: nowMs, unloggedCount: 0 });
     const others = last === undefined || last.unloggedCount === 0 ? {} : { notLogged: last.unloggedCount };
     this.#logger.warn({ backend: backend.name, reason: loggedReason(fault), ...others }, 'request to backend failed');
+  }
+
+  /** Again when they are others. */
+  onToolsLeftOut(backend: CompiledBackend, tools: readonly string[]): void {
+    const text = tools.join();
+    if (this.#leftOut.get(backend) === text) return;
+    this.#leftOut.set(backend, text);
+    this.#logger.warn({ backend: backend.name, tools }, 'tools left out of a list: their x-mcp-header makes no sense');
   }
 
   onAvailable(backend: CompiledBackend): void {

@@ -4,6 +4,7 @@ import { TASKS_EXTENSION } from '../protocol/capabilities.js';
 import { isObject } from '../protocol/modern-error.js';
 import { CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, PROTOCOL_VERSION_KEY } from '../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../protocol/protocol-versions.js';
+import { limits } from '../shared/limits.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import type { ModernHead, OutgoingMessage } from './http-upstream.js';
 
@@ -45,6 +46,15 @@ export function modernRequest(id: Buffer, method: string, members: string, envel
 export function modernHead(method: string, name: string, params = NO_PARAMS): ModernHead {
   return { method: headText(method), name: name === '' ? '' : headText(name), params };
 }
+
+/** Whether it can stand in a head with what else is there. Short names are looked at no further. */
+export function isNameTooLong(name: string): boolean {
+  const max = limits.mirroredNameBytesMax;
+  return name.length > max / ENCODED_BYTES_TIMES && headText(name).length > max;
+}
+
+/** Three bytes of UTF-8 are four of base64. */
+const ENCODED_BYTES_TIMES = 8;
 
 const PLAIN = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
 const ENCODED = /^=\?base64\?.*\?=$/i;

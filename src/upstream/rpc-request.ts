@@ -130,6 +130,11 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     else if (this.#plan.isSilenceDeadline) this.#deadline.cancel();
   }
 
+  /** Of HTTP, of what has come; 0 before. */
+  get status(): number {
+    return this.#status;
+  }
+
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void {
     if (this.#state !== 'waiting') return;
     this.#touch();

@@ -31,6 +31,8 @@ export interface UpstreamContext {
   nowMs(): number;
   /** A backend has said that a list of its is another now, or has forgotten a session: then `method` is `''`. */
   readonly onChanged?: ((backend: CompiledBackend, method: string) => void) | undefined;
+  /** For the log: tools of a backend are not listed, each with the reason. */
+  readonly onToolsLeftOut?: (backend: CompiledBackend, tools: readonly string[]) => void;
   /** For the log: a backend could be opened, or could not. */
   onAvailable(backend: CompiledBackend): void;
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void;

@@ -32,6 +32,8 @@ import type { SseStream } from './sse/sse-stream.js';
 import { answerMessage, cancelledNotice, NOT_OFFERED, plainOwnRequest, type AnswerError } from './own-messages.js';
 import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
 import { KeptRecord } from './kept-record.js';
+import { KnownMirrors } from './known-mirrors.js';
+import type { MirroredParam, ToolMirrors } from '../protocol/tool-mirrors.js';
 import { RepeatedNotice } from './repeated-notice.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
 import type { RequestMetadata } from './request-metadata.js';
@@ -68,6 +70,9 @@ export class UpstreamSession {
   /** The caller's, in which its backend is asked first. */
   readonly #era: Era;
   readonly #kept: KeptRecord;
+  readonly #memory: WordMemory;
+  /** Made for the first tool that has some. */
+  #mirrors: KnownMirrors | undefined;
   #backend: CompiledBackend;
   readonly #endpoint: Endpoint;
   readonly #credentials: Credentials | undefined;
@@ -108,6 +113,7 @@ export class UpstreamSession {
     this.#introduction = introduction;
     this.#era = era;
     this.#kept = new KeptRecord(memory);
+    this.#memory = memory;
   }
 
   get backend(): CompiledBackend {
@@ -151,6 +157,17 @@ export class UpstreamSession {
   /** Whether a bit of `capability` is among these. */
   declares(bit: number): boolean {
     return ((this.knownCapabilities ?? 0) & bit) !== 0;
+  }
+
+  /** The backend has listed its tools. @param tools those that have parameters with headers. */
+  learnMirrors(tools: readonly ToolMirrors[]): void {
+    if (tools.length > 0) this.#mirrors ??= new KnownMirrors(this.#memory);
+    this.#mirrors?.learn(tools);
+  }
+
+  /** @param tool as the backend calls it. @returns its parameters with headers; `undefined` where none are known. */
+  mirrorsOf(tool: string): readonly MirroredParam[] | undefined {
+    return this.#mirrors?.of(tool);
   }
 
   /** Whether its backend keeps a session that only a word of ours ends. */
@@ -430,6 +447,7 @@ export class UpstreamSession {
     if (hasToBeTold) this.#sayFarewell(metadata, onTold);
     this.#dropRecord();
     this.#kept.dropAll();
+    this.#mirrors?.drop();
     this.#tell(upstreamFault('session-ended', true));
   }
 

@@ -217,7 +217,7 @@ t.test('opening, handshake failed: unavailable, and everybody hears why', async 
     ],
     ['answer-timeout', ({ context }) => context.advance(context.options.initializeTimeoutMs + 100)],
     // `initialized` belongs to it: a backend that does not take it has no session with us.
-    ['http-status', ({ context }) => (context.http.last.json(initializeResult()), context.http.last.empty(400))],
+    ['http-status', ({ context }) => (context.http.last.json(initializeResult()), context.http.last.empty(500))],
     [
       'connection-lost',
       ({ context }) => (context.http.last.json(initializeResult()), context.http.last.fault('connection-lost')),
@@ -242,7 +242,7 @@ t.test('a handshake that came to nothing ends the session that the backend made 
 
   const unconfirmed = sceneIn(t, 'opening');
   unconfirmed.context.http.last.json(initializeResult(), 'S-9');
-  unconfirmed.context.http.last.empty(400);
+  unconfirmed.context.http.last.empty(500);
   t.same(unconfirmed.sent, ['initialize', 'notifications/initialized', 'DELETE']);
   t.equal(unconfirmed.context.http.last.header('mcp-protocol-version'), '2025-06-18');
 });

@@ -1,6 +1,7 @@
 // One answer to a request for a list on its way to become a page. A small one is read at once, on the event loop; the pieces of a
 // large one go to the list thread as they come, and what is made of them stays there.
 import type { ListKind } from '../../protocol/list-kinds.js';
+import type { PageMirrors } from '../../protocol/tool-mirrors.js';
 import { readListAnswer, type ListAnswer, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import type { ShareBound } from '../../shared/share.js';
@@ -24,6 +25,7 @@ export type ReadAnswer =
       readonly nextCursor: string | undefined;
       readonly isComplete: boolean;
       readonly ttlMs: number;
+      readonly mirrors: PageMirrors | undefined;
     };
 
 /** Why an answer is not read. A bound: the share that has no room for it. */
@@ -34,15 +36,17 @@ export class AnswerReading {
   readonly #memory: ListMemory;
   readonly #subject: string;
   readonly #kind: ListKind;
+  readonly #isModern: boolean;
   #key: number | undefined;
   #bytes = 0;
   #failure: ReadFailure | undefined;
 
-  constructor(pool: ListPool, memory: ListMemory, subject: string, kind: ListKind) {
+  constructor(pool: ListPool, memory: ListMemory, subject: string, kind: ListKind, isModern: boolean) {
     this.#pool = pool;
     this.#memory = memory;
     this.#subject = subject;
     this.#kind = kind;
+    this.#isModern = isModern;
   }
 
   /**
@@ -82,7 +86,7 @@ export class AnswerReading {
   ): void {
     const isWhole = this.#key === undefined && this.#failure === undefined;
     if (isWhole && bytesOf(pieces) <= inlineBytesMax) {
-      done(readListAnswer(joined(pieces), id, this.#kind));
+      done(readListAnswer(joined(pieces), id, this.#kind, this.#isModern));
       return;
     }
     const owned = this.#take(pieces);
@@ -90,7 +94,9 @@ export class AnswerReading {
       done(this.#failure ?? 'failed');
       return;
     }
-    const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString(), kind: this.#kind.name };
+    const isModern = this.#isModern;
+    const kind = this.#kind.name;
+    const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString(), kind, isModern };
     this.#pool.run(this.#subject, 'read', handOver(task, owned), withinMs, (outcome) =>
       this.#onRead(this.#failure ?? outcome, done),
     );
@@ -113,8 +119,8 @@ export class AnswerReading {
     }
     const bound = this.#countItems(outcome.itemCount);
     if (bound === undefined) {
-      const { nextCursor, isComplete, ttlMs } = outcome;
-      done({ kind: 'page', page: { key: this.#keyed(), bytes: this.#bytes }, nextCursor, isComplete, ttlMs });
+      const { nextCursor, isComplete, ttlMs, mirrors } = outcome;
+      done({ kind: 'page', page: { key: this.#keyed(), bytes: this.#bytes }, nextCursor, isComplete, ttlMs, mirrors });
     } else {
       this.drop();
       done(bound);

@@ -63,11 +63,11 @@ export class ListKeeper {
     this.#answers.delete(task.key);
     this.#garbageBytes += answer.length;
     if (answer.length !== task.bytes) throw new Error('pieces of an answer were lost');
-    const outcome = readListAnswer(answer, Buffer.from(task.id), listKinds[task.kind]);
+    const outcome = readListAnswer(answer, Buffer.from(task.id), listKinds[task.kind], task.isModern);
     if (outcome.kind !== 'page') return outcome;
     this.#pages.set(task.key, outcome.page);
-    const { page, nextCursor, isComplete, ttlMs } = outcome;
-    return { kind: 'page', itemCount: page.spans.length / SPAN_LENGTH, nextCursor, isComplete, ttlMs };
+    const { page, nextCursor, isComplete, ttlMs, mirrors } = outcome;
+    return { kind: 'page', itemCount: page.spans.length / SPAN_LENGTH, nextCursor, isComplete, ttlMs, mirrors };
   }
 
   merge(task: MergeTask): MergeOutcome {

@@ -66,8 +66,8 @@ export class ListMerger {
   }
 
   /** Every page that comes of it goes to `merge` or to `dropPages`. */
-  startReading(subject: string, kind: ListKind): AnswerReading {
-    return new AnswerReading(this.#pool, this.#memory, subject, kind);
+  startReading(subject: string, kind: ListKind, isModern = false): AnswerReading {
+    return new AnswerReading(this.#pool, this.#memory, subject, kind, isModern);
   }
 
   /** @param done called once, from within when the list is small. */

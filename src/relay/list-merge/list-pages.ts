@@ -3,6 +3,7 @@
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
 import { readListAnswer } from '../../protocol/list-page.js';
+import type { PageMirrors, ToolMirrors } from '../../protocol/tool-mirrors.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
@@ -31,6 +32,8 @@ export class ListPages implements RequestHandler {
   readonly #done: ListPagesReader;
   readonly #dueMs: number;
   #pages: ReadPage[] = [];
+  /** Of the tools on them. */
+  #mirrors: ToolMirrors[] = [];
   /** What of them may still stay on the event loop: there they count in no share. */
   #inlineBytesLeft: number = limits.listBytesInlineMax;
   #request: RpcRequest | undefined;
@@ -114,12 +117,17 @@ export class ListPages implements RequestHandler {
   }
 
   onAnswer(bytes: Buffer): void {
-    if (bytes.length <= this.#inlineBytesLeft) this.#onRead(readListAnswer(bytes, this.#id, this.#kind));
+    if (bytes.length <= this.#inlineBytesLeft)
+      this.#onRead(readListAnswer(bytes, this.#id, this.#kind, this.#sentIn?.era === 'modern'));
     else this.onUnread([bytes], true);
   }
 
   onUnread(pieces: readonly Buffer[], isLast: boolean): void {
-    const reading = (this.#reading ??= this.#merger.startReading(this.#upstream.subject, this.#kind));
+    const reading = (this.#reading ??= this.#merger.startReading(
+      this.#upstream.subject,
+      this.#kind,
+      this.#sentIn?.era === 'modern',
+    ));
     if (!isLast) {
       // So the event loop reads a part of each list in turn, and serves others in between.
       const request = this.#request;
@@ -164,8 +172,14 @@ export class ListPages implements RequestHandler {
     else if (!answer.isComplete && this.#sentIn?.era === 'modern') this.#onIncomplete(answer);
     else {
       this.#ttlMs = Math.min(this.#ttlMs, this.#sentIn?.era === 'modern' ? answer.ttlMs : 0);
+      if (answer.mirrors !== undefined) this.#take(answer.mirrors);
       this.#onPage(answer.page, answer.nextCursor);
     }
+  }
+
+  #take({ tools, invalid }: PageMirrors): void {
+    this.#mirrors.push(...tools);
+    if (invalid.length > 0) this.#context.onToolsLeftOut?.(this.#upstream.backend, invalid);
   }
 
   /** To servers of before the word that says so means nothing. */
@@ -184,8 +198,10 @@ export class ListPages implements RequestHandler {
       return;
     }
     this.#cursor = nextCursor;
-    if (nextCursor === undefined) this.#finish(this.#pages, undefined, this.#ttlMs);
-    else this.#readPage();
+    if (nextCursor === undefined) {
+      if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors);
+      this.#finish(this.#pages, undefined, this.#ttlMs);
+    } else this.#readPage();
   }
 
   /** Tools are asked for whatever is declared: there are servers that have them and do not say so. */
@@ -227,6 +243,7 @@ export class ListPages implements RequestHandler {
   }
 
   #dropPages(): void {
+    this.#mirrors = [];
     this.#merger.dropPages(this.#upstream.subject, this.#pages);
     this.#pages = [];
     this.#inlineBytesLeft = limits.listBytesInlineMax;

@@ -1,6 +1,7 @@
 // What goes to the list thread and what comes back, in words that both sides understand. Large memory is handed over, not
 // copied: whoever has sent it has lost it. What the thread keeps between tasks has a key, given by the event loop.
 import type { ListKindName } from '../../protocol/list-kinds.js';
+import type { PageMirrors } from '../../protocol/tool-mirrors.js';
 import type { ListPage } from '../../protocol/list-page.js';
 import type { UnavailableBackend } from '../unavailable.js';
 import type { AnswerFrame } from './merge.js';
@@ -41,6 +42,7 @@ export interface ReadTask extends AppendTask {
   /** Of the request, as JSON. */
   readonly id: string;
   readonly kind: ListKindName;
+  readonly isModern?: boolean;
 }
 
 export type ReadOutcome =
@@ -50,6 +52,7 @@ export type ReadOutcome =
       readonly nextCursor: string | undefined;
       readonly isComplete: boolean;
       readonly ttlMs: number;
+      readonly mirrors: PageMirrors | undefined;
     }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };

@@ -114,9 +114,9 @@ export class ModernDoor {
     });
   }
 
-  #formOf(exchange: Exchange, message: ClientMessage): ModernForm {
+  #formOf(exchange: Exchange, message: ClientMessage, isWrapped = false): ModernForm {
     const { context, heldCalls } = this.#parts;
-    return new ModernForm({ ids: context.ids, heldCalls }, exchange, message);
+    return new ModernForm({ ids: context.ids, heldCalls }, exchange, message, isWrapped);
   }
 
   #serve(
@@ -153,7 +153,7 @@ export class ModernDoor {
       });
       return;
     }
-    const form = this.#formOf(exchange, message);
+    const form = this.#formOf(exchange, message, isWrapped);
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, obeying, lease, exchange, message, form);
     else if (isTargetMethod(method))

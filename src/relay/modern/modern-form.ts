@@ -6,6 +6,7 @@ import { capability } from '../../protocol/capabilities.js';
 import { readMember } from '../../protocol/json-member-text.js';
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import { severityOf } from '../../protocol/log-levels.js';
+import type { MirroredParam } from '../../protocol/tool-mirrors.js';
 import { taskPlace } from '../../protocol/task-places.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { OutgoingMessage } from '../../upstream/http-upstream.js';
@@ -19,14 +20,16 @@ import type { ListDress } from '../list-merge/merge.js';
 import type { Exchange } from '../exchange.js';
 import type { RelayedRequestPlan } from '../relayed-request-plan.js';
 import { NO_EDITS, type AskedAside, type HoldableRequest, type RequestForm } from '../request-form.js';
+import { disagreement, headersOf, valuesIn } from '../mirrored-params.js';
 import { argumentsIn } from './call-arguments.js';
 import { legacyMessage } from './legacy-message.js';
 import { idOf, type HeldCall, type PresentCaller } from './held-call.js';
 import { CALL_OVER, nameIn, type HeldCalls } from './held-calls.js';
 import { headersHash } from './headers-hash.js';
+import { headerText } from './mirror-check.js';
 import { argumentsHash } from './request-state.js';
 import { logSeverityIn } from './envelope-check.js';
-import { capabilityMissing, modernError, statusOf, statusOfBackends } from './modern-errors.js';
+import { capabilityMissing, headerMismatch, modernError, statusOf, statusOfBackends } from './modern-errors.js';
 import { isTaskHandle, listDress, modernErrorEdit, passedEdits, resultDress, resultEdits } from './modern-results.js';
 
 /** Those whose answer may be that input is required (M22). */
@@ -69,6 +72,7 @@ export class ModernForm implements RequestForm, AskedAside {
   readonly #parts: ModernFormParts;
   readonly #exchange: Exchange;
   readonly #message: ClientMessage;
+  readonly #isWrapped: boolean;
   /** Of a large message, whose arguments are found while it is read. */
   readonly #args: Buffer | undefined;
   /** JSON: the id, and the token where the caller has given one. */
@@ -78,7 +82,9 @@ export class ModernForm implements RequestForm, AskedAside {
   /** What its backend has asked for and was refused: capabilities as a client declares them. */
   #lacking: Record<string, unknown> | undefined;
 
-  constructor(parts: ModernFormParts, exchange: Exchange, message: ClientMessage) {
+  /** @param isWrapped whether its head is that of another tool's call, in which the message is. */
+  constructor(parts: ModernFormParts, exchange: Exchange, message: ClientMessage, isWrapped = false) {
+    this.#isWrapped = isWrapped;
     this.#parts = parts;
     this.#exchange = exchange;
     this.#message = message;
@@ -136,22 +142,45 @@ export class ModernForm implements RequestForm, AskedAside {
     return this.#held === undefined ? first : idOf(this.#held.caller);
   }
 
-  /** Nobody but us gives a state for a backend with sessions: one that does not open is of a call that is over. */
-  obstacleAt({ isModern }: UpstreamSession): RpcError | undefined {
+  /**
+   * Nobody but us gives a state for a backend with sessions: one that does not open is of a call that is over. And whoever routes by
+   * the parameters that a head says must not be told others than the tool (M13); those of a large body are its backend's to check.
+   */
+  obstacleAt(upstream: UpstreamSession, bareName: string): RpcError | undefined {
+    const { isModern } = upstream;
     const { envelope } = this.#message;
     const isRetry =
       envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
-    return isRetry && !isModern ? CALL_OVER : undefined;
+    if (isRetry && !isModern) return CALL_OVER;
+    const known = this.#isWrapped ? undefined : this.#mirrorsAt(upstream, bareName);
+    if (known === undefined) return undefined;
+    const { body, mirror } = this.#exchange.request;
+    const values = valuesIn({ body }, known);
+    const fault = values && disagreement(known, values, mirror.params, headerText);
+    return fault === undefined ? undefined : headerMismatch(fault);
+  }
+
+  #mirrorsAt(upstream: UpstreamSession, bareName: string): readonly MirroredParam[] | undefined {
+    return this.#message.method === 'tools/call' ? upstream.mirrorsOf(bareName) : undefined;
+  }
+
+  /** As they came, but for arguments that the config fixes. */
+  #paramsOf(message: OutgoingMessage, upstream: UpstreamSession, bareName: string): readonly string[] {
+    const { params } = this.#exchange.request.mirror;
+    const known = this.#mirrorsAt(upstream, bareName);
+    const values = known && valuesIn(message, known);
+    return (known && values && headersOf(known, values, params)) ?? params;
   }
 
   get sentToken(): Buffer | undefined {
     return this.#own;
   }
 
-  outgoing(message: OutgoingMessage, { isModern }: UpstreamSession, bareName: string): OutgoingMessage | undefined {
-    if (isModern) {
+  outgoing(message: OutgoingMessage, upstream: UpstreamSession, bareName: string): OutgoingMessage | undefined {
+    if (upstream.isModern) {
       this.#own = undefined;
-      return { ...message, head: modernHead(this.#message.method, bareName, this.#exchange.request.mirror.params) };
+      const params = this.#paramsOf(message, upstream, bareName);
+      return { ...message, head: modernHead(this.#message.method, bareName, params) };
     }
     // Anew for each try: no id is used twice in an upstream session (S32).
     this.#own = this.#parts.ids.next();

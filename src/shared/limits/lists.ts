@@ -43,6 +43,12 @@ export const listLimits = {
    * What searches a longer text may take its length for each character of the URI.
    */
   templateTextCharsMax: 250,
+  /** a tool with `x-mcp-header`, whose schema is read for it → its parameters are not said again in headers */
+  mirroredToolBytesMax: 64 * KIB,
+  /** what is kept of such tools for an upstream session, in characters → the headers of further ones are not known */
+  mirrorsCharsMax: 32 * KIB,
+  /** tools that a log line names as left out for their headers, of each page → further ones are not named */
+  invalidMirrorsLoggedMax: 20,
   /** a backend's `nextCursor`, which the next request carries → fault `answer-invalid` */
   cursorBytesMax: 64 * KIB,
   /** tools that a log line names as unreachable → further ones are not named */

@@ -26,6 +26,11 @@ export const requestLimits = {
    */
   mirroredParamBytesMax: 8 * KIB,
   /**
+   * what a request to a backend of MCP 2026-07-28 is about, as its head says it again: it need not fit there with what else is → error of
+   * JSON-RPC
+   */
+  mirroredNameBytesMax: 8 * KIB,
+  /**
    * different `host` headers whose verdict is remembered, per worker: callers make them up → all are forgotten and
    * judged again
    */

@@ -1,0 +1,118 @@
+// The parameters of a call that its head says again: read out of the arguments as they go to the backend, and held against the headers with
+// which a call has come (M13). Warm: of calls to tools with such parameters alone.
+import { Buffer } from 'node:buffer';
+import { jsonKind, JsonScanner } from '../protocol/json-scanner.js';
+import { stringValue } from '../protocol/json-member.js';
+import type { MirroredParam } from '../protocol/tool-mirrors.js';
+import { limits } from '../shared/limits.js';
+import type { OutgoingMessage } from '../upstream/http-upstream.js';
+import { headText } from '../upstream/modern-request.js';
+import { partsOf } from './edits.js';
+
+const scanner = new JsonScanner();
+const WHOLE = /^-?\d+$/;
+/** `params` and `arguments` are so deep in a message. */
+const ARGUMENTS_DEPTH = 2;
+
+/** What a call says, in the order of its tool's parameters; `undefined` for one that it does not say, or not as a word or a number. */
+export type MirroredValues = readonly (string | undefined)[];
+
+/** @returns `undefined` for a message that is too large to be read at once. */
+export function valuesIn(message: OutgoingMessage, params: readonly MirroredParam[]): MirroredValues | undefined {
+  const { body, leftOut, putIn = NOTHING } = message;
+  if (body.length + putIn.length > limits.readAtOnceBytesMax) return undefined;
+  const bytes = leftOut === undefined ? body : Buffer.concat(partsOf(body, [{ ...leftOut, putIn }]));
+  const depth = ARGUMENTS_DEPTH + Math.max(...params.map(({ path }) => path.length));
+  if (!scanner.scan(bytes, depth)) return undefined;
+  return params.map(({ path }) => {
+    let node = 0;
+    for (const name of ['params', 'arguments', ...path]) {
+      node = memberOf(bytes, node, name);
+      if (node < 0) return undefined;
+    }
+    return textOf(bytes, node);
+  });
+}
+
+/**
+ * @param passed what the call has come with, of which what the tool does not name goes on.
+ * @returns headers: name, value, …; `undefined` when they are too long to be sent.
+ */
+export function headersOf(
+  params: readonly MirroredParam[],
+  values: MirroredValues,
+  passed: readonly string[] = NO_HEADERS,
+): readonly string[] | undefined {
+  const headers: string[] = [];
+  let bytes = 0;
+  params.forEach(({ header }, index) => {
+    const value = values[index];
+    if (value === undefined) return;
+    const written = headText(value);
+    bytes += header.length + written.length;
+    headers.push(header, written);
+  });
+  for (let at = 0; at + 1 < passed.length; at += 2)
+    if (!params.some(({ header }) => header === passed[at])) headers.push(passed[at]!, passed[at + 1]!);
+  return bytes > limits.mirroredParamBytesMax ? undefined : headers;
+}
+
+const NO_HEADERS: readonly string[] = [];
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * @param decode what a header's value means, `undefined` for none.
+ * @returns which header does not agree with the arguments, if one does not.
+ */
+export function disagreement(
+  params: readonly MirroredParam[],
+  values: MirroredValues,
+  passed: readonly string[],
+  decode: (value: string) => string | undefined,
+): string | undefined {
+  for (const [index, { header }] of params.entries()) {
+    const value = values[index];
+    const at = passed.findIndex((item, place) => place % 2 === 0 && item === header);
+    const said = at === -1 ? undefined : passed[at + 1];
+    if (value === undefined && said === undefined) continue;
+    if (said === undefined) return `${header} is missing`;
+    const decoded = decode(said);
+    if (decoded === undefined) return `${header} is no valid base64 of UTF-8`;
+    if (value === undefined || !isSame(value, decoded)) return `${header} says something else than the body`;
+  }
+  return undefined;
+}
+
+/** Whole numbers may be written in several ways. */
+function isSame(value: string, said: string): boolean {
+  if (value === said) return true;
+  return WHOLE.test(value) && /^-?\d+(?:\.0+)?$/.test(said) && Number(value) === Number(said);
+}
+
+/** Two of one name are none: nobody knows which of them the backend takes. */
+function memberOf(bytes: Buffer, node: number, name: string): number {
+  if (scanner.kind(node) !== jsonKind.object) return -1;
+  let found = -1;
+  const past = scanner.next(node);
+  for (let member = node + 1; member < past; member = scanner.next(member)) {
+    if (stringValue(bytes, scanner.keyStart(member) - 1, scanner.keyEnd(member) + 1) !== name) continue;
+    if (found !== -1) return -1;
+    found = member;
+  }
+  return found;
+}
+
+function textOf(bytes: Buffer, node: number): string | undefined {
+  const [start, end] = [scanner.start(node), scanner.end(node)];
+  const kind = scanner.kind(node);
+  if (kind === jsonKind.string) return stringValue(bytes, start, end);
+  const text = bytes.toString('latin1', start, Math.min(end, start + NUMBER_CHARS_MAX));
+  if (kind === jsonKind.boolean) return text;
+  if (kind !== jsonKind.number) return undefined;
+  if (WHOLE.test(text)) return text;
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? String(value) : undefined;
+}
+
+/** No number is written longer that could be a whole one. */
+const NUMBER_CHARS_MAX = 64;

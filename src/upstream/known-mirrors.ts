@@ -1,0 +1,44 @@
+// Which parameters of a backend's tools its calls say again in headers, as the backend has last listed them to this upstream session: nobody
+// else's list tells. In the memory of the session; there only where a tool has such parameters.
+import { limits } from '../shared/limits.js';
+import type { MirroredParam, ToolMirrors } from '../protocol/tool-mirrors.js';
+import type { WordMemory } from './upstream-session-record.js';
+
+export class KnownMirrors {
+  readonly #memory: WordMemory;
+  #byTool: ReadonlyMap<string, readonly MirroredParam[]> = new Map();
+  #bytes = 0;
+
+  constructor(memory: WordMemory) {
+    this.#memory = memory;
+  }
+
+  /** @param tools all that have such parameters now. */
+  learn(tools: readonly ToolMirrors[]): void {
+    this.drop();
+    const kept: ToolMirrors[] = [];
+    let text = '';
+    for (const tool of tools) {
+      const words = JSON.stringify(tool);
+      if (text.length + words.length > limits.mirrorsCharsMax) break;
+      text += words;
+      kept.push(tool);
+    }
+    const bytes = this.#memory.tryKeepText(text);
+    if (bytes === undefined) return;
+    this.#bytes = bytes;
+    // Of two of one name a list has the first.
+    this.#byTool = new Map(kept.reverse());
+  }
+
+  /** @param tool as the backend calls it. */
+  of(tool: string): readonly MirroredParam[] | undefined {
+    return this.#byTool.get(tool);
+  }
+
+  drop(): void {
+    this.#memory.drop(this.#bytes);
+    this.#bytes = 0;
+    this.#byTool = new Map();
+  }
+}

@@ -1,0 +1,196 @@
+// Parameters of tools that calls say again in headers: learnt from the lists of backends of MCP 2026-07-28, written for clients with a session,
+// and held against the body for those without one.
+import t, { type Test } from 'tap';
+import { limits } from '../../src/shared/limits.js';
+import { backendFor } from '../support/deployment.js';
+import { Failure } from '../support/mcp-backend.js';
+import {
+  modernBackendFor,
+  RefusedWith,
+  type ModernBackend,
+  type ModernBackendOptions,
+} from '../support/modern-backend.js';
+import { encodeMirrored } from '../support/modern-ladder.js';
+import { post } from './modern/modern-request.js';
+import { answerOf, WiredRelay } from './wired-relay.js';
+
+const ROUTE = {
+  name: 'route',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      region: { type: 'string', 'x-mcp-header': 'Region' },
+      place: { type: 'object', properties: { größe: { type: 'integer', 'x-mcp-header': 'Size' } } },
+      isDry: { type: 'boolean', 'x-mcp-header': 'Dry-Run' },
+      text: { type: 'string', default: { 'x-mcp-header': 7 } },
+    },
+  },
+};
+
+/** Its tool can be called once the backend lists this schema. */
+function routing(t: Test, options: ModernBackendOptions = {}): Promise<ModernBackend> {
+  return modernBackendFor(t, { tools: [ROUTE, 'echo'], ...options });
+}
+
+const VALUES: readonly (readonly [string, string | undefined])[] = [
+  ['{"region":"us west","place":{"größe":42},"isDry":false,"text":"t"}', undefined],
+  ['{"region":" padded\\u00fc\\n","place":{"größe":7.0}}', undefined],
+  ['{"region":"","isDry":true}', undefined],
+  ['{"region":"=?base64?eA==?=","place":{"größe":-9007199254740993}}', undefined],
+  ['{"region":null,"place":{}}', undefined],
+  ['{}', undefined],
+];
+
+t.test('arguments of a client with a session are said again in headers (N03)', async (t) => {
+  const backend = await routing(t);
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  await caller.open();
+  await caller.list();
+  for (const [args] of VALUES) {
+    const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"b-route","arguments":${args}}}`;
+    const answer = await answerOf(caller.request({ body: Buffer.from(body) }));
+    t.equal(answer.error, undefined, args);
+    t.equal(backend.calls.at(-1)?.argumentsText, args, 'the backend holds the headers against them');
+  }
+  t.same(backend.refusals, []);
+  t.equal(backend.calls[0]?.received.headers['mcp-param-size'], '42');
+  t.equal(backend.calls[3]?.received.headers['mcp-param-size'], '-9007199254740993', 'not a digit is lost');
+  t.equal(backend.calls[0]?.received.headers['mcp-param-text'], undefined);
+  await caller.call('b-echo', { region: 'eu' });
+  t.equal(backend.calls.at(-1)?.received.headers['mcp-param-region'], undefined, 'another tool has none');
+  const padding = { name: 'zz', description: 'x'.repeat(limits.listBytesInlineMax), inputSchema: {} };
+  const large = await routing(t, { tools: [ROUTE, padding] });
+  const other = new WiredRelay(t).caller({ b: large.url });
+  await other.open();
+  await other.list();
+  t.equal((await other.call('b-route', { region: 'eu' })).error, undefined);
+  t.same([large.calls.length, large.refusals], [1, []], 'learnt from a list that the list thread has read');
+  const { error } = await caller.call('b-route', { region: 'x'.repeat(limits.mirroredParamBytesMax) });
+  t.match(error, { code: -32_602, message: /too long/ });
+});
+
+t.test('a refused header has the list read again, and the call goes out once more (N04)', async (t) => {
+  const backend = await routing(t);
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  await caller.open();
+  t.match((await caller.call('b-route', { region: 'eu' })).result, { content: [{ text: '{"region":"eu"}' }] });
+  t.same([backend.refusals.length, backend.requestsOf('tools/list').length, backend.calls.length], [1, 1, 1]);
+  await caller.call('b-route', { region: 'us' });
+  t.same([backend.refusals.length, backend.requestsOf('tools/list').length, backend.calls.length], [1, 1, 2]);
+});
+
+t.test('it goes out once more only where that helps, and where it was not carried out', async (t) => {
+  const mismatch = { code: -32_020, message: 'Header mismatch' };
+  const stubborn = await routing(t, { onCall: () => new RefusedWith({ status: 400, ...mismatch }) });
+  const failing = await routing(t, { onCall: () => new Failure(mismatch) });
+  const caller = new WiredRelay(t).caller({ a: stubborn.url, b: failing.url });
+  await caller.open();
+  await caller.list();
+  for (const [name, backend, lists] of [
+    ['a-route', stubborn, 2],
+    ['b-route', failing, 1],
+  ] as const) {
+    t.match((await caller.call(name, { region: 'eu' })).error, mismatch);
+    t.same([backend.calls.length, backend.requestsOf('tools/list').length], [1, lists], name);
+  }
+});
+
+t.test('tools whose headers make no sense are not listed, and the log says which (N03)', async (t) => {
+  const property = (said: unknown): object => ({ type: 'string', 'x-mcp-header': said });
+  const schema = (properties: object): object => ({ type: 'object', properties });
+  const invalid: Readonly<Record<string, object>> = {
+    empty: schema({ a: property('') }),
+    number: schema({ a: property(7) }),
+    space: schema({ a: property('My Region') }),
+    colon: schema({ a: property('a:b') }),
+    foreign: schema({ a: property('Région') }),
+    control: schema({ a: property('a\tb') }),
+    twice: schema({ a: property('Same'), b: property('sAME') }),
+    float: schema({ a: { type: 'number', 'x-mcp-header': 'A' } }),
+    object: schema({ a: { type: 'object', 'x-mcp-header': 'A' } }),
+    untyped: schema({ a: { 'x-mcp-header': 'A' } }),
+    root: { type: 'object', 'x-mcp-header': 'A' },
+    items: schema({ a: { type: 'array', items: property('A') } }),
+    either: schema({ a: { anyOf: [property('A')] } }),
+    many: schema(
+      Object.fromEntries(
+        Array.from({ length: limits.mirroredParamsMax + 1 }, (_, at) => [`p${at}`, property(`p${at}`)]),
+      ),
+    ),
+  };
+  const valid = {
+    plain: schema({ a: { type: 'string' } }),
+    nested: schema({ properties: { type: 'object', properties: { items: property('A') } } }),
+    value: schema({ a: { type: 'object', default: { 'x-mcp-header': 7 }, enum: [{ 'x-mcp-header': '' }] } }),
+  };
+  const tools = Object.entries({ ...invalid, ...valid }).map(([name, inputSchema]) => ({ name, inputSchema }));
+  const padding = { name: 'zz', description: 'x'.repeat(limits.listBytesInlineMax), inputSchema: schema({}) };
+  for (const more of [[], [padding]]) {
+    const modern = await modernBackendFor(t, { tools: [...tools, ...more] });
+    const legacy = await backendFor(t, { tools });
+    const wired = new WiredRelay(t);
+    const caller = wired.caller({ m: modern.url, l: legacy.url });
+    await caller.open();
+    const names = (((await caller.list()).result?.['tools'] ?? []) as { name: string }[]).map(({ name }) => name);
+    const listed = Object.keys(valid).concat(more.length > 0 ? 'zz' : []);
+    const expected = [...listed.map((name) => `m-${name}`), ...tools.map(({ name }) => `l-${name}`)];
+    t.same(names.sort(), expected.sort(), 'to servers of before the word means nothing');
+    const lines = wired.logLines.filter((line) => line.includes('x-mcp-header'));
+    t.equal(lines.length, 1);
+    for (const name of Object.keys(invalid)) t.ok(lines[0]?.includes(`"${name}: `), name);
+    await caller.list();
+    t.equal(wired.logLines.filter((line) => line.includes('x-mcp-header')).length, 1, 'once');
+  }
+});
+
+t.test(
+  'headers of a client without a session are held against the arguments of tools that name them (M13)',
+  async (t) => {
+    const legacy = await backendFor(t, { tools: [ROUTE] });
+    const modern = await routing(t);
+    const caller = new WiredRelay(t).caller({ m: modern.url, l: legacy.url });
+    const args = { region: 'ü', place: { größe: 42 } };
+    const right = ['mcp-param-region', encodeMirrored('ü'), 'mcp-param-size', '42'];
+    const call = (name: string, params: readonly string[]): ReturnType<typeof post> =>
+      post(caller, 'tools/call', { params: { name, arguments: args }, headers: { params } });
+    t.equal((await answerOf(call('l-route', ['mcp-param-region', 'eu']))).error, undefined, 'nobody has read the list');
+    await answerOf(post(caller, 'tools/list'));
+    const wrong: readonly (readonly string[])[] = [
+      [],
+      ['mcp-param-region', encodeMirrored('ü')],
+      ['mcp-param-region', 'u', 'mcp-param-size', '42'],
+      ['mcp-param-region', '=?base64?w7?=', 'mcp-param-size', '42'],
+      ['mcp-param-region', encodeMirrored('ü'), 'mcp-param-size', '42.5'],
+      [...right, 'mcp-param-dry-run', 'true'],
+    ];
+    const [called, passed] = [legacy.calls.length, modern.calls.length];
+    for (const name of ['l-route', 'm-route']) {
+      for (const params of wrong) {
+        const exchange = call(name, params);
+        t.match((await answerOf(exchange)).error, { code: -32_020, message: /mcp-param-/ }, params.join());
+        t.equal(exchange.answer?.status, 400);
+      }
+    }
+    t.same([legacy.calls.length, modern.calls.length], [called, passed], 'no backend is asked');
+    for (const name of ['l-route', 'm-route'])
+      for (const size of ['42', '42.0', '042'])
+        t.equal((await answerOf(call(name, [...right.slice(0, 3), size]))).error, undefined, size);
+    await answerOf(call('m-route', [...right, 'mcp-param-other', 'o']));
+    t.match(modern.calls.at(-1)?.received.headers, { 'mcp-param-other': 'o', 'mcp-param-size': '42' });
+    t.same(modern.refusals, []);
+  },
+);
+
+t.test('a name that is too long for a head is told so', async (t) => {
+  const modern = await modernBackendFor(t, {
+    capabilities: { resources: {} },
+    methods: { 'resources/read': () => ({ contents: [] }) },
+  });
+  const caller = new WiredRelay(t).caller({ b: modern.url });
+  await caller.open();
+  const read = async (uri: string): Promise<unknown> =>
+    (await answerOf(caller.post('resources/read', { uri: `b+x:${uri}` }, 3))).error;
+  t.equal(await read('y'.repeat(limits.mirroredNameBytesMax - 2)), undefined);
+  t.match(await read('y'.repeat(limits.mirroredNameBytesMax - 1)), { code: -32_602, message: /too long/ });
+  t.match(await read('ü'.repeat(limits.mirroredNameBytesMax / 2)), { code: -32_602, message: /too long/ });
+});
