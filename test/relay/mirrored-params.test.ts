@@ -1,7 +1,9 @@
 // Parameters of tools that calls say again in headers: learnt from the lists of backends of MCP 2026-07-28, written for clients with a session,
 // and held against the body for those without one.
 import t, { type Test } from 'tap';
+import { readMirrors, type ToolMirrors } from '../../src/protocol/tool-mirrors.js';
 import { limits } from '../../src/shared/limits.js';
+import { KnownMirrors } from '../../src/upstream/known-mirrors.js';
 import { backendFor } from '../support/deployment.js';
 import { Failure } from '../support/mcp-backend.js';
 import {
@@ -180,6 +182,65 @@ t.test(
     t.same(modern.refusals, []);
   },
 );
+
+t.test('arguments that the config fixes are said again too, whatever the client has said', async (t) => {
+  const backend = await routing(t);
+  const config = { url: backend.url, tools: { route: { fixed_arguments: { region: 'eu' } } } };
+  const caller = new WiredRelay(t).caller({ b: config });
+  await caller.open();
+  await caller.list();
+  t.equal((await caller.call('b-route', { isDry: true })).error, undefined);
+  await answerOf(post(caller, 'tools/list'));
+  const headers = { params: ['mcp-param-dry-run', 'true'] };
+  const params = { name: 'b-route', arguments: { isDry: true } };
+  t.equal((await answerOf(post(caller, 'tools/call', { params, headers }))).error, undefined);
+  t.equal(backend.calls.length, 2);
+  for (const { received } of backend.calls)
+    t.match(received.headers, { 'mcp-param-region': 'eu', 'mcp-param-dry-run': 'true' });
+  t.same(backend.refusals, []);
+});
+
+t.test('what is kept of such tools, read of them and said of them has bounds', async (t) => {
+  const kept: number[] = [];
+  const memory = {
+    tryKeepText: ({ length }: string): number | undefined =>
+      kept.length > 1 ? undefined : (kept.push(length), length),
+    drop: (bytes: number): void => void (bytes > 0 && kept.pop()),
+  };
+  const mirrors = new KnownMirrors(memory);
+  const half = (name: string): ToolMirrors => [
+    name,
+    [{ header: 'mcp-param-a', path: ['x'.repeat(limits.mirrorsCharsMax / 2)] }],
+  ];
+  const small = (name: string): ToolMirrors => [name, [{ header: 'mcp-param-a', path: ['a'] }]];
+  mirrors.learn([small('one'), half('two'), half('three')]);
+  t.same(
+    ['one', 'two', 'three'].map((name) => mirrors.of(name) !== undefined),
+    [true, true, false],
+  );
+  mirrors.learn([small('four'), ['four', []]]);
+  t.same([mirrors.of('one'), mirrors.of('four')?.length, kept.length], [undefined, 1, 1], 'in place of those before');
+  mirrors.drop();
+  t.same([mirrors.of('four'), kept], [undefined, []]);
+  kept.push(1, 1);
+  mirrors.learn([small('five')]);
+  t.equal(mirrors.of('five'), undefined, 'the session has no memory left');
+
+  const large = { ...ROUTE, description: 'x'.repeat(limits.mirroredToolBytesMax) };
+  t.strictSame(readMirrors(Buffer.from(JSON.stringify(large))), []);
+  const inputSchema = { 'x-mcp-header': 'A' };
+  const tools = Array.from({ length: limits.invalidMirrorsLoggedMax + 1 }, (_, at) => ({
+    name: `t${at}`,
+    inputSchema,
+  }));
+  const backend = await modernBackendFor(t, { tools });
+  const wired = new WiredRelay(t);
+  const caller = wired.caller({ b: backend.url });
+  await caller.open();
+  t.same((await caller.list()).result, { tools: [] });
+  const [line = ''] = wired.logLines.filter((text) => text.includes('x-mcp-header'));
+  t.equal((JSON.parse(line) as { tools: string[] }).tools.length, limits.invalidMirrorsLoggedMax);
+});
 
 t.test('a name that is too long for a head is told so', async (t) => {
   const modern = await modernBackendFor(t, {

@@ -22,6 +22,8 @@ export interface RpcAnswer {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
+export type WiredBackends = Readonly<Record<string, string | { readonly url: string; readonly tools?: object }>>;
+
 export class WiredRelay {
   readonly relay: Relay;
   readonly logLines: string[] = [];
@@ -75,8 +77,8 @@ export class WiredRelay {
     });
   }
 
-  /** @param backends URLs by name; one virtual host is made of them, always the same one. */
-  caller(backends: Readonly<Record<string, string>>, subject = 'alice'): WiredCaller {
+  /** @param backends URLs by name, or all that a config says; one virtual host is made of them, always the same one. */
+  caller(backends: WiredBackends, subject = 'alice'): WiredCaller {
     const key = JSON.stringify(backends);
     const virtualHost = this.#virtualHosts.get(key) ?? compile(backends);
     this.#virtualHosts.set(key, virtualHost);
@@ -135,8 +137,11 @@ export async function answerOf(exchange: RecordedExchange): Promise<RpcAnswer> {
   return JSON.parse(text ?? '') as RpcAnswer;
 }
 
-function compile(backends: Readonly<Record<string, string>>): CompiledVirtualHost {
-  const members = Object.entries(backends).map(([name, url]) => [name, { url }]);
+function compile(backends: WiredBackends): CompiledVirtualHost {
+  const members = Object.entries(backends).map(([name, said]) => [
+    name,
+    typeof said === 'string' ? { url: said } : said,
+  ]);
   const text = JSON.stringify({ virtual_hosts: { vh: { backends: Object.fromEntries(members) as unknown } } });
   const decoding = decodeUserConfig(Buffer.from(text));
   if (!decoding.ok) throw new Error(decoding.issues);

@@ -29,7 +29,10 @@ export function resultDress(): ListDress {
 
 const RESULT_TYPE = '"resultType":"complete"';
 const FIRST_TYPE = Buffer.from('{"resultType":');
-const LAST_TYPE = Buffer.from(',"resultType":"complete"}');
+/** With `_meta` behind it, in which servers say who they are. */
+const TAIL_BYTES = 512;
+const OPEN = Buffer.from('{');
+const COMMA = 0x2c;
 /** Of the methods whose results may be kept, and of which a legacy backend says nothing: that they may not (M19). */
 const UNCACHED: ReadonlyMap<string, string> = new Map([
   ['ttlMs', '"ttlMs":0'],
@@ -74,10 +77,16 @@ export function passedEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessag
   return [{ start, end: start, putIn: Buffer.from(RESULT_TYPE + (isEmpty(result) ? '' : ',')) }, ...scopes];
 }
 
-/** Where nearly all servers write it, so that nothing has to be read: as the first member, or as the last one. */
+/**
+ * Where nearly all servers write it, so that no more has to be read: as the first member, or near the end. What follows there is an object
+ * with the brace before it alone when it is this one's own.
+ */
 function hasTypeAtAnEnd(result: Buffer): boolean {
-  const last = Math.max(0, result.length - LAST_TYPE.length);
-  return result.subarray(0, FIRST_TYPE.length).equals(FIRST_TYPE) || result.subarray(last).equals(LAST_TYPE);
+  if (result.subarray(0, FIRST_TYPE.length).equals(FIRST_TYPE)) return true;
+  const tail = result.subarray(Math.max(0, result.length - TAIL_BYTES));
+  const at = tail.lastIndexOf(RESULT_TYPE_KEY);
+  if (at < 1 || (tail[at - 1] !== COMMA && tail[at - 1] !== BRACE)) return false;
+  return scanner.scan(Buffer.concat([OPEN, tail.subarray(at)]), 1);
 }
 
 /**

@@ -968,4 +968,57 @@ export const relayedMutants: readonly Mutant[] = [
       },
     ],
   ),
+  ...mutantsOf(
+    'src/relay/modern-leg.ts',
+    ['relay/mirrored-params'],
+    [
+      {
+        slip: 'a call that was answered goes out once more',
+        text: 'return status === REFUSED && this.#tryRefresh(bytes, message);',
+        becomes: 'return this.#tryRefresh(bytes, message);',
+      },
+      {
+        slip: 'it goes out once more as it was',
+        text: "params === undefined || params.join('\\n') === this.#sentParams.join('\\n')",
+        becomes: 'params === undefined',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/mirrored-params.ts',
+    ['relay/mirrored-params'],
+    [
+      {
+        slip: 'a missing header agrees',
+        text: 'if (said === undefined) return `${header} is missing`;',
+        becomes: 'if (said === undefined) continue;',
+      },
+      {
+        slip: 'a header without its argument agrees',
+        text: 'if (value === undefined || !isSame(value, decoded))',
+        becomes: 'if (value !== undefined && !isSame(value, decoded))',
+      },
+      {
+        slip: 'what the tool does not name is kept back',
+        text: 'headers.push(passed[at]!, passed[at + 1]!);',
+        becomes: 'continue;',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/modern/modern-results.ts',
+    ['relay/modern/modern-results'],
+    [
+      {
+        slip: 'a type within something deeper is taken for the result’s own',
+        text: 'return scanner.scan(Buffer.concat([OPEN, tail.subarray(at)]), 1);',
+        becomes: 'return true;',
+      },
+      {
+        slip: 'in a large result the scope stays',
+        text: 'if (written !== undefined) put(',
+        becomes: 'if (written === undefined) put(',
+      },
+    ],
+  ),
 ];

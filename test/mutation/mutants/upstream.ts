@@ -236,4 +236,40 @@ export const upstreamMutants: readonly Mutant[] = [
       becomes: '',
     },
   ]),
+  ...mutantsOf(
+    'src/upstream/era-opening.ts',
+    ['upstream/era-opening'],
+    [
+      {
+        slip: 'who says that it has no sessions is initialized',
+        text: 'if (result.speaksLegacy === true) {',
+        becomes: 'if (result.speaksLegacy !== undefined) {',
+      },
+      {
+        slip: 'a refused token is taken for an answer to what it speaks',
+        text: ' || isUnauthorized(fault)',
+        becomes: '',
+      },
+      {
+        slip: 'what was asked and not answered is asked by nobody again',
+        text: '    if (this.#isAsking) this.#plan.endpoint.eras.onUnasked();',
+        becomes: '',
+      },
+      {
+        slip: 'who says nothing is waited for',
+        text: 'Math.min(this.#plan.dueMs, nowMs + limits.eraAskedMsMax)',
+        becomes: 'this.#plan.dueMs',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/upstream/reach/era-memory.ts',
+    ['upstream/era-opening'],
+    [{ slip: 'each session asks', text: '    this.#askedAtMs = nowMs;', becomes: '' }],
+  ),
+  ...mutantsOf(
+    'src/upstream/modern-handshake.ts',
+    ['upstream/era-opening'],
+    [{ slip: 'a version is tried without end', text: '    this.#isSecondTry = true;', becomes: '' }],
+  ),
 ];

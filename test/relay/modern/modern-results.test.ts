@@ -79,6 +79,16 @@ t.test('a modern backend’s result without a type is complete, and nothing else
       '{"structuredContent":{"resultType":"mine"},"content":[]}',
       '{"resultType":"complete","structuredContent":{"resultType":"mine"},"content":[]}',
     ],
+    [
+      '{"content":[],"structuredContent":{"resultType":"complete","_meta":{}}}',
+      '{"resultType":"complete","content":[],"structuredContent":{"resultType":"complete","_meta":{}}}',
+    ],
+    [
+      '{"content":["}}"],"resultType":"complete","_meta":{"a":{"b":1}}}',
+      '{"content":["}}"],"resultType":"complete","_meta":{"a":{"b":1}}}',
+    ],
+    ['{"content":[{"resultType":"complete"}]}', '{"resultType":"complete","content":[{"resultType":"complete"}]}'],
+    ['{"a":"\\"resultType"}', '{"resultType":"complete","a":"\\"resultType"}'],
     ['{"content":[],"resultType":"complete"}', '{"content":[],"resultType":"complete"}'],
     ['{"content":[], "resultType" : "complete" ,"a":1}', '{"content":[], "resultType" : "complete" ,"a":1}'],
     ['{"taskId":"x","resultType":"task"}', '{"taskId":"x","resultType":"task"}'],
@@ -107,13 +117,19 @@ t.test('what a modern backend lets anybody keep may be kept by its reader alone'
     ],
     [`"a":"${text}\\"cacheScope\\":\\"public\\""`, `"a":"${text}\\"cacheScope\\":\\"public\\""`],
   ];
-  const left = rows.map(([members]) => new JsonText(`{"resultType":"complete",${members}}`));
+  const many = (count: number, scope: string): string => `,"cacheScope":"${scope}"`.repeat(count);
+  const bounded = [
+    `"a":"${text}"${many(17, 'public')}`,
+    `"a":"${text}"${many(16, 'private')}${many(1, 'public')}`,
+  ] as const;
+  t.equal(limits.scopesChangedMax, 16);
+  const left = [...rows, bounded].map(([members]) => new JsonText(`{"resultType":"complete",${members}}`));
   const backend = await modernBackendFor(t, {
     capabilities: { resources: {} },
     methods: { 'resources/read': () => left.shift() },
   });
   const caller = new WiredRelay(t).caller({ b: backend.url });
-  for (const [members, expected] of rows) {
+  for (const [members, expected] of [...rows, bounded]) {
     const exchange = post(caller, 'resources/read', { params: { uri: 'b+x://y' } });
     await answerOf(exchange);
     const told = (exchange.answer?.body ?? exchange.written).toString();
