@@ -143,7 +143,10 @@ await forEachDeployment(t, {}, async (t, deployment) => {
 
 await t.test('401: no decoder key is configured', async (t) => {
   const gateway = await startGateway(t, { storeOptions: { kind: 'embedded', path: createScratchDirectory(t) } });
-  const warnings = gateway.logs.filter(({ level }) => level === 40);
+  // Where uWebSockets.js does not load there is a warning of that, too.
+  const warnings = gateway.logs.filter(
+    ({ level, msg }) => level === 40 && !/^listening with node:http/.test(String(msg)),
+  );
   t.equal(warnings.length, 1, 'it starts, and warns once');
   const { privateKey, algorithm, publicKeyPem } = otherKeys.rsa;
   const tokens = [
