@@ -3,12 +3,15 @@ import type { Experiment } from './experiment.js';
 import * as asking from './experiments/asking.js';
 import * as backends from './experiments/backends.js';
 import * as controlPlane from './experiments/control-plane.js';
+import * as controlPlaneOperations from './experiments/control-plane-operations.js';
 import * as controlPlaneStreams from './experiments/control-plane-streams.js';
+import * as heads from './experiments/heads.js';
 import * as http from './experiments/http.js';
 import * as names from './experiments/names.js';
 import * as processes from './experiments/processes.js';
 import * as proxies from './experiments/proxies.js';
 import * as shares from './experiments/shares.js';
+import * as starts from './experiments/starts.js';
 
 export const experiments: readonly Experiment[] = [
   // The HTTP face.
@@ -19,6 +22,10 @@ export const experiments: readonly Experiment[] = [
   http.smuggling,
   http.smugglingByCoding,
   http.pipelining,
+  heads.headRequests,
+  heads.splitRequests,
+  heads.refusedHeads,
+  heads.largeInitialize,
   // Hostile and broken backends.
   backends.fatInitialize,
   backends.hungBackend,
@@ -44,10 +51,17 @@ export const experiments: readonly Experiment[] = [
   processes.workerKilled,
   processes.runDirectoryRemoved,
   processes.massEnd,
+  starts.workerStopped,
+  starts.secondGateway,
   // The control plane.
   controlPlane.fatServer,
   controlPlane.manySubjects,
   controlPlane.silentConnections,
+  controlPlaneOperations.fatMembers,
+  controlPlaneOperations.oddVersions,
+  controlPlaneOperations.switchedOff,
+  controlPlaneOperations.fullDisk,
+  controlPlaneOperations.unreadLog,
   controlPlaneStreams.manyAsks,
   controlPlaneStreams.unreadStreams,
   // A proxy in between.

@@ -57,3 +57,19 @@ t.test('topics of a decision', async (t) => {
   t.ok(cited.length > 2, 'the sources were read');
   t.strictSame(unresolved(cited, topics), []);
 });
+
+t.test('tests and experiments that show a defect', async (t) => {
+  const rows = readFileSync(join(root, 'test/attack/README.md'), 'utf8').matchAll(
+    /^\| [^|]+ \| `(test\/[^`]+)` *\| ([^|]+?) *\| (?:`([a-z-]+)`|none) *\|$/gm,
+  );
+  const named = Array.from(rows, ([, file = '', title = '', experiment]) => ({ file, title, experiment }));
+  t.ok(named.length > 30, 'the table was read');
+  const experiments = files
+    .filter((file) => file.startsWith('test/attack/experiments/'))
+    .map((file) => readFileSync(join(root, file), 'utf8'))
+    .join('');
+  for (const { file, title, experiment } of named) {
+    t.ok(readFileSync(join(root, file), 'utf8').includes(title), `${file}: ${title}`);
+    if (experiment !== undefined) t.ok(experiments.includes(`name: '${experiment}'`), experiment);
+  }
+});

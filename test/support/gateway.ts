@@ -213,6 +213,11 @@ export class Gateway {
     return childPids(this.pid);
   }
 
+  /** Nobody reads its standard output any more. */
+  closeOutput(): void {
+    this.#child.stdout.destroy();
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }

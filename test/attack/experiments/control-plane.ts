@@ -103,15 +103,16 @@ export class Api {
   /** On the store of the gateway. */
   static async start({ scope, deployment }: Stage): Promise<Api> {
     const { storeOptions, key } = deployment;
-    return Api.#of(await startControlPlane(scope, { storeOptions, key }));
+    return Api.of(await startControlPlane(scope, { storeOptions, key }));
   }
 
   /** On a store of its own, so that its servers are all that there are. */
   static async startAlone({ scope, deployment: { key } }: Stage): Promise<Api> {
-    return Api.#of(await startControlPlane(scope, { key }));
+    return Api.of(await startControlPlane(scope, { key }));
   }
 
-  static async #of(controlPlane: ControlPlane): Promise<Api> {
+  /** Of one that was started for something of its own. */
+  static async of(controlPlane: ControlPlane): Promise<Api> {
     return new Api(controlPlane, await controlPlane.token('attacker@example.com'));
   }
 

@@ -3,6 +3,7 @@ import { encodeRequest, send, type RawConnection } from '../../support/raw-http.
 import { inParallel } from '../../support/in-parallel.js';
 import { expect, tally, type Experiment } from '../experiment.js';
 import type { Stage } from '../stage.js';
+import { statusOf } from './heads.js';
 
 const MIB = 1_048_576;
 /** Names of what every object has, and methods of others' protocols. */
@@ -125,15 +126,6 @@ export const tokenSpellings: Experiment = {
     return seen;
   },
 };
-
-/** The status of an answer, or the fact that none came. */
-async function statusOf(answer: Promise<{ readonly status: number }>): Promise<string> {
-  try {
-    return String((await answer).status);
-  } catch {
-    return 'cut off';
-  }
-}
 
 /** Framings of which two readers could think differently; `{length}` is that of what is hidden in the body. */
 const AMBIGUOUS: readonly string[] = [
