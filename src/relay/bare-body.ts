@@ -37,11 +37,11 @@ export function withEdit(message: OutgoingMessage, edit: Edit | undefined): Outg
 /** The same with several, in any order. They become one change, and what lies within it is not to be changed again. */
 export function withEdits(message: OutgoingMessage, edits: readonly Edit[]): OutgoingMessage {
   if (edits.length === 0) return message;
-  const { body, leftOut, putIn = NOTHING } = message;
+  const { body, leftOut, putIn = NOTHING, requestId, trace, head } = message;
   const parts = partsOf(body, leftOut === undefined ? edits : [{ ...leftOut, putIn }, ...edits]);
   const start = parts[0]!.length;
   const end = body.length - parts[parts.length - 1]!.length;
-  return { ...message, leftOut: { start, end }, putIn: Buffer.concat(parts.slice(1, -1)) };
+  return { body, leftOut: { start, end }, putIn: Buffer.concat(parts.slice(1, -1)), requestId, trace, head };
 }
 
 const NOTHING = Buffer.alloc(0);

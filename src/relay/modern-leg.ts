@@ -8,7 +8,7 @@ import { LOG_LEVEL_KEY } from '../protocol/modern-envelope.js';
 import type { Reading } from '../protocol/reading-queue.js';
 import { readResultType } from '../protocol/result-type.js';
 import { rpcCodes } from '../shared/refusals.js';
-import type { OutgoingMessage } from '../upstream/http-upstream.js';
+import { withHead, type OutgoingMessage } from '../upstream/http-upstream.js';
 import { modernHead } from '../upstream/modern-request.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
@@ -86,7 +86,7 @@ export class ModernLeg {
     const params = this.#params;
     if (params === undefined) return PARAMS_TOO_LONG;
     this.#sentParams = params;
-    return { ...changed, head: modernHead(call.method, bareName, params) };
+    return withHead(changed, modernHead(call.method, bareName, params));
   }
 
   /** What the head says of the arguments (N03): nothing of a message that is too large to be read at once. */

@@ -55,7 +55,9 @@ class EraOpening implements Handshake, HandshakeHandler {
     const nowMs = context.nowMs();
     const { eras } = plan.endpoint;
     this.#context = context;
-    this.#plan = { ...plan, dueMs: nowMs + context.options.initializeTimeoutMs };
+    const { subject, target, endpoint, headers, introduction, isUnauthorizedFault } = plan;
+    const dueMs = nowMs + context.options.initializeTimeoutMs;
+    this.#plan = { subject, target, endpoint, headers, introduction, isUnauthorizedFault, dueMs };
     this.#handler = handler;
     this.#era = eras.firstOf(plan.era, nowMs);
     this.#isAsking = plan.era === 'legacy' && this.#era === 'legacy' && eras.tryAsk(nowMs);

@@ -43,6 +43,11 @@ export interface OutgoingMessage {
   readonly head?: ModernHead | undefined;
 }
 
+export function withHead(message: OutgoingMessage, head: ModernHead): OutgoingMessage {
+  const { body, leftOut, putIn, requestId, trace } = message;
+  return { body, leftOut, putIn, requestId, trace, head };
+}
+
 /** Every member is always there, in this order: requests are told apart by what is in them, never by their shape. */
 export interface UpstreamRequest {
   /** On whose behalf: shares of connections and the turns of those who wait go by it. */
@@ -69,7 +74,15 @@ export function plainRequest(
 ): UpstreamRequest {
   const none = undefined;
   return {
-    ...{ subject, target, method, headers, body, leftOut: none, putIn: none, requestId: none, trace: none },
+    subject,
+    target,
+    method,
+    headers,
+    body,
+    leftOut: none,
+    putIn: none,
+    requestId: none,
+    trace: none,
     head: none,
   };
 }

@@ -9,7 +9,7 @@ import { severityOf } from '../../protocol/log-levels.js';
 import type { MirroredParam } from '../../protocol/tool-mirrors.js';
 import { taskPlace } from '../../protocol/task-places.js';
 import { rpcCodes } from '../../shared/refusals.js';
-import type { OutgoingMessage } from '../../upstream/http-upstream.js';
+import { withHead, type OutgoingMessage } from '../../upstream/http-upstream.js';
 import type { OwnIds } from '../../upstream/own-ids.js';
 import type { IdSpan } from '../../upstream/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/upstream-session.js';
@@ -180,7 +180,7 @@ export class ModernForm implements RequestForm, AskedAside {
     if (upstream.isModern) {
       this.#own = undefined;
       const params = this.#paramsOf(message, upstream, bareName);
-      return { ...message, head: modernHead(this.#message.method, bareName, params) };
+      return withHead(message, modernHead(this.#message.method, bareName, params));
     }
     // Anew for each try: no id is used twice in an upstream session (S32).
     this.#own = this.#parts.ids.next();
