@@ -15,7 +15,7 @@ import type { UpstreamContext } from './upstream-context.js';
 import { isReachFault, isUnauthorized, type UpstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
 import { limits } from '../shared/limits.js';
 
-export interface EraOpeningPlan extends Omit<HandshakePlan, 'dueMs'> {
+export interface EraOpeningPlan extends Omit<HandshakePlan, 'dueMs' | 'wayOf'> {
   /** The client's. */
   readonly era: Era;
 }
