@@ -1,5 +1,5 @@
 // One request of a session on its way to a backend of MCP 2026-07-28: what its head says, what of the caller's session goes into its bytes,
-// and what an answer means that is none yet. Warm: of such backends alone.
+// and what an answer means that is none yet. The head alone of a call that came through `call_tool` without a session. Warm: of such backends alone.
 import { Buffer } from 'node:buffer';
 import { errorCodeIn } from '../protocol/answer-outcome.js';
 import { readMember } from '../protocol/json-member-text.js';
@@ -80,13 +80,19 @@ export class ModernLeg {
   /** @returns an error where the message is too large for what would have to be changed in it, or for its head. */
   outgoing(message: OutgoingMessage): OutgoingMessage | RpcError {
     const { session, upstream, bareName, message: call } = this.#plan;
-    const envelope = envelopeIn(session, upstream);
-    const changed = modernMessage(message, call, { envelope, round: this.#rounds?.round });
+    const changed = this.#hasEnvelope
+      ? message
+      : modernMessage(message, call, { envelope: envelopeIn(session, upstream), round: this.#rounds?.round });
     if (changed === undefined) return NOT_CHANGED;
     const params = this.#params;
     if (params === undefined) return PARAMS_TOO_LONG;
     this.#sentParams = params;
     return withHead(changed, modernHead(call.method, bareName, params));
+  }
+
+  /** Of a client that needs no session: it is asked by the answer itself, and only the head of its call is ours. */
+  get #hasEnvelope(): boolean {
+    return this.#plan.message.envelope !== undefined;
   }
 
   /** What the head says of the arguments (N03): nothing of a message that is too large to be read at once. */
@@ -105,6 +111,7 @@ export class ModernLeg {
   takes(bytes: Buffer, message: BackendMessage, status: number): boolean {
     const { upstream, message: call } = this.#plan;
     if (message.isError) return status === REFUSED && this.#tryRefresh(bytes, message);
+    if (this.#hasEnvelope) return false;
     const result = bytes.subarray(message.bodyStart, message.bodyEnd);
     let isWithin = true;
     let isWhole = false;

@@ -380,8 +380,8 @@ export class RelayedRequest extends RequestInFlight implements RequestHandler, M
     const formed = form.outgoing(this.#plan.outgoing, upstream, bareName);
     if (formed === undefined) return NOT_CHANGED;
     const traced = tracedMessage(this.#plan, formed, this.id);
-    // Who has said so itself needs nothing put in.
-    if (!upstream.isModern || message.envelope !== undefined) return traced;
+    // Who has said so itself needs nothing put in; but what stood in a wrapping has no head of its own.
+    if (!upstream.isModern || (message.envelope !== undefined && !form.isWrapped)) return traced;
     return (this.#modern ??= new ModernLeg(this.#plan, this)).outgoing(traced);
   }
 

@@ -17,6 +17,8 @@ export interface RequestForm {
   readonly asking: AskedAside | undefined;
   /** Why the client cannot be asked that way, if so. */
   readonly askingObstacle: RpcError | undefined;
+  /** Whether it came within a call of another tool, whose head says nothing of its arguments: what a head must say is ours to find out. */
+  readonly isWrapped: boolean;
   /** In place of the caller's progress token, where the backend has been told another: JSON. */
   readonly sentToken: Buffer | undefined;
 
@@ -86,6 +88,7 @@ export const LEGACY_FORM: RequestForm = Object.freeze({
   askingObstacle: undefined,
   listDress: () => undefined,
   resultDress: () => undefined,
+  isWrapped: false,
   sentToken: undefined,
   obstacleAt: () => undefined,
   outgoing: (message: OutgoingMessage) => message,

@@ -81,6 +81,11 @@ t.test('a server that wants a header is registered, composed and called with it'
     params: { name: 'closed-open' },
   });
   t.match(rpc(aggregate).result, { content: [{ type: 'text' }] });
+  const searched = { name: 'searched', exposure: 'search', servers: [{ name: 'closed', tools: ['open'] }] };
+  const { id: searchedId } = (await api.post('/compositions', searched)).json() as { id: string };
+  const searching = new McpCaller(gateway.origin, `/gw-rs/servers/${searchedId}/mcp`, caller.token);
+  const through = await (await searching.openSession()).call('call_tool', '{"name":"closed-open"}');
+  t.match(rpc(through).result, { content: [{ type: 'text' }] }, 'and through call_tool');
 
   await t.test('a new secret is obeyed in the session that is open', async (t) => {
     accepted = SECOND;

@@ -1,6 +1,6 @@
 // Backends that want an access token, and a real authorization server: tokens for the client's own credentials, and tokens in
 // exchange for the caller's. Two users with grants of their own are at one backend under load, while tokens expire, are revoked
-// and callers change theirs; the backend verifies each, and compares whose it is.
+// and callers change theirs; the backend compares whose each is, also of those that it refuses, and verifies them.
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { createPublicKey, randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,8 +16,10 @@ import { writeConfig } from '../support/config-writer.js';
 import { startGateway, verifyWith } from '../support/gateway.js';
 import { createKeyPair } from '../support/keys.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
-import { McpCaller, rpc, type McpSession } from '../support/mcp-caller.js';
+import { rpc, type McpCaller, type McpSession } from '../support/mcp-caller.js';
+import { NamedCaller, WHO_HEADER } from '../support/named-caller.js';
 import type { ReceivedRequest } from '../support/raw-backend.js';
+import type { HttpAnswer } from '../support/raw-http.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { mint } from '../support/tokens.js';
 
@@ -43,20 +45,31 @@ const revoked = new Set<string>();
 /** Of requests with revoked tokens. */
 let refusedCount = 0;
 let foreignCount = 0;
+/** Requests of users that were held against the token that came with them. */
+let comparedCount = 0;
 const backend = await startMcpBackend({ tools: ['who'], withSessions: true, onRequest: check });
 t.teardown(() => backend.close());
+
+/** Before it is judged: a token that has expired, or was revoked, tells whose it is just the same. */
+function compare(request: ReceivedRequest, token: string): void {
+  const { sub } = decodeJwt(token);
+  // The callers say who they are; the machine's calls say nothing.
+  const [, who] = /"who":"(\w+)"/.exec(request.body.toString()) ?? [];
+  const user = request.headers[WHO_HEADER];
+  const isUsers = sub !== 'machine' && user !== undefined;
+  if (who !== undefined || isUsers) comparedCount += 1;
+  if ((who !== undefined && who !== sub) || (isUsers && user !== sub)) foreignCount += 1;
+}
 
 async function check(request: ReceivedRequest): Promise<boolean> {
   const token = (request.headers['authorization'] ?? '').replace('Bearer ', '');
   try {
+    compare(request, token);
     const { payload } = await jwtVerify(token, keySet, { issuer: server.issuer, audience: backend.url });
     const { sub = '', scope, jti = '' } = payload;
     shown.set(token, sub);
     if (revoked.has(jti)) refusedCount += 1;
     if (scope !== SCOPE || revoked.has(jti)) throw new Error('not allowed');
-    // The callers say who they are; the machine's calls say nothing.
-    const [, who] = /"who":"(\w+)"/.exec(request.body.toString()) ?? [];
-    if (who !== undefined && who !== sub) foreignCount += 1;
     return false;
   } catch {
     request.empty(401);
@@ -89,8 +102,12 @@ const exchange = {
   ...{ client_authentication: 'post', ...client },
 };
 const { url } = backend;
-const configOf = (backends: object): object => ({ virtual_hosts: { v: { backends } } });
-const both = configOf({ machine: { url, auth: machine }, own: { url, auth: exchange } });
+const configOf = (backends: object, host: object = {}): object => ({ virtual_hosts: { v: { backends, ...host } } });
+const passed = { url, passthrough_headers: [WHO_HEADER] };
+const both = configOf(
+  { machine: { ...passed, auth: machine }, own: { ...passed, auth: exchange } },
+  { exposure: 'search' },
+);
 for (const user of ['alice', 'bob']) await writeConfig(storeOptions, user, both);
 const gateway = await startGateway(t, {
   ...{ storeOptions, workerCount: 2, upstreamConnectionMode: 'plain-text-or-tls' as const },
@@ -103,24 +120,32 @@ const answers: string[] = [];
 async function openSession(user: string): Promise<{ caller: McpCaller; session: McpSession }> {
   const token = await tokenOf(user);
   callerTokens.push(token);
-  const caller = new McpCaller(gateway.origin, PATH, token);
+  const caller = new NamedCaller(gateway.origin, PATH, token, user);
   return { caller, session: await caller.openSession() };
 }
 
 t.test('two users at one backend never have each other’s token, whatever becomes of theirs', async (t) => {
   let failures = 0;
   let calls = 0;
+  let foreignAnswers = 0;
   const expiries = (user: string): number => [...shown.values()].filter((sub) => sub === user).length;
   const isEnough = (): boolean => [...['alice', 'bob'].map(expiries), expiries('machine')].every((count) => count >= 4);
   const endMs = performance.now() + 100_000;
   const load = async (user: string): Promise<void> => {
     const { caller, session } = await openSession(user);
     for (let i = 0; !(isEnough() && refusedCount > 0) && performance.now() < endMs; i++) {
-      const call = i % 2 === 0 ? session.call('own-who', `{"who":"${user}"}`) : session.call('machine-who');
-      const answer = await call;
+      const args = `{"who":"${user}"}`;
+      // By its own name, and through another tool.
+      const own = (): Promise<HttpAnswer> =>
+        i % 4 === 0
+          ? session.call('own-who', args)
+          : session.call('call_tool', `{"name":"own-who","arguments":${args}}`);
+      const answer = await (i % 2 === 0 ? own() : session.call('machine-who'));
       answers.push(answer.body.toString());
       calls += 1;
-      if (rpc(answer).result === undefined) failures += 1;
+      const { result } = rpc(answer);
+      if (result === undefined) failures += 1;
+      else if (i % 2 === 0 && !JSON.stringify(result).includes(JSON.stringify(args).slice(1, -1))) foreignAnswers += 1;
       if (i % 40 === 39) {
         caller.token = await tokenOf(user);
         callerTokens.push(caller.token);
@@ -132,7 +157,9 @@ t.test('two users at one backend never have each other’s token, whatever becom
   };
   await Promise.all(['alice', 'bob', 'alice', 'bob'].map(load));
   t.ok(isEnough(), `tokens have expired, in ${calls} calls`);
-  t.equal(foreignCount, 0, 'no call was made with another user’s token');
+  t.equal(foreignCount, 0, 'nothing was asked with another user’s token, good or not');
+  t.ok(comparedCount > calls / 2, `which was looked at ${comparedCount} times`);
+  t.equal(foreignAnswers, 0, 'nor has anybody had another’s answer');
   t.equal(failures, 0, 'and none has failed');
   t.ok(refusedCount > 0, 'although some were revoked, and refused at first');
   t.same([...new Set(shown.values())].sort(), ['alice', 'bob', 'machine']);
@@ -141,6 +168,21 @@ t.test('two users at one backend never have each other’s token, whatever becom
     'nobody’s token of the gateway reached the backend',
   );
   t.ok(server.requests.count < calls / 2, `${server.requests.count} tokens were asked for`);
+});
+
+t.test('a token of somebody else’s would have been noticed, one that is no good any more as well', async (t) => {
+  const [bobs = ''] =
+    [...shown].find(([token, sub]) => sub === 'bob' && revoked.has(String(decodeJwt(token).jti))) ?? [];
+  const before = foreignCount;
+  for (const [user, body] of [
+    ['alice', '{}'],
+    ['bob', '{"who":"alice"}'],
+  ] as const) {
+    const headers = { authorization: `Bearer ${bobs}`, [WHO_HEADER]: user };
+    t.equal((await fetch(url, { method: 'POST', headers, body })).status, 401);
+  }
+  t.equal(foreignCount, before + 2);
+  foreignCount = before;
 });
 
 t.test('what a secret is not meant for does not get it, nor what it is good for', async (t) => {

@@ -1,6 +1,6 @@
 // Backends that want each user's own consent, a real authorization server where it is given, and the control plane whose pages lead
 // there. Two users with grants of their own are at one backend under load, while tokens expire and are revoked and refresh tokens are
-// good once; the backend verifies each token, and compares whose it is.
+// good once; the backend compares whose each token is, also of those that it refuses, and verifies them.
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -31,6 +31,7 @@ import { createKeyPair } from '../support/keys.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 import { INITIALIZE_PARAMS, McpCaller, rpc, type McpSession, type RpcMessage } from '../support/mcp-caller.js';
 import { callTool } from '../support/modern-caller.js';
+import { NamedCaller, WHO_HEADER } from '../support/named-caller.js';
 import type { ReceivedRequest } from '../support/raw-backend.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -55,11 +56,22 @@ const shown = new Map<string, string>();
 const revoked = new Set<string>();
 let refusedCount = 0;
 let foreignCount = 0;
+/** Of requests that were held against the token that came with them: their users, one after the other. */
+const compared: string[] = [];
 /** What the backend says of itself as a resource. */
 const metadata = { resource: '', authorization_servers: [server.issuer] };
 const backend = await startMcpBackend({ tools: ['who'], withSessions: true, onRequest: check });
 t.teardown(() => backend.close());
 metadata.resource = backend.url;
+
+/** Before it is judged: a token that has expired, or was revoked, tells whose it is just the same. Users are at the backend as `alice-there`. */
+function compare(request: ReceivedRequest, token: string): void {
+  const { sub = '' } = decodeJwt(token);
+  const [, who] = /"who":"([\w-]+)"/.exec(request.body.toString()) ?? [];
+  const user = request.headers[WHO_HEADER];
+  if (user !== undefined) compared.push(user);
+  if ((who !== undefined && who !== sub) || (user !== undefined && user !== sub.split('-')[0])) foreignCount += 1;
+}
 
 async function check(request: ReceivedRequest): Promise<boolean> {
   const { origin } = new URL(backend.url);
@@ -70,12 +82,11 @@ async function check(request: ReceivedRequest): Promise<boolean> {
   }
   const token = (request.headers['authorization'] ?? '').replace('Bearer ', '');
   try {
+    compare(request, token);
     const { payload } = await jwtVerify(token, keySet, { issuer: server.issuer, audience: backend.url });
     const { sub = '', scope, jti = '' } = payload;
     shown.set(token, sub);
     if (scope !== SCOPE || revoked.has(jti)) throw new Error('not allowed');
-    const [, who] = /"who":"([\w-]+)"/.exec(request.body.toString()) ?? [];
-    if (who !== undefined && who !== sub) foreignCount += 1;
     return false;
   } catch {
     refusedCount += 1;
@@ -115,17 +126,22 @@ async function setStage(t: Test, storeOptions: StoreOptions, workerCount: number
   const open = async (user: string, params = URL_PARAMS): Promise<McpSession> => {
     const token = await tokenOf(user);
     callerTokens.push(token);
-    return new McpCaller(gateway.origin, PATH, token).openSession({ params });
+    return new NamedCaller(gateway.origin, PATH, token, user).openSession({ params });
   };
   return { storeOptions, gateway, controlPlane, open };
 }
 
-const configOf = (auth: object, url = backend.url): object => ({
-  virtual_hosts: { v: { backends: { b: { url, auth: { type: 'oauth2-user', ...auth } } } } },
-});
+const configOf = (auth: object, host: object = {}): object => {
+  const said = { url: backend.url, passthrough_headers: [WHO_HEADER], auth: { type: 'oauth2-user', ...auth } };
+  return { virtual_hosts: { v: { backends: { b: said }, ...host } } };
+};
 
-async function callOf(session: McpSession, who?: string): Promise<RpcMessage> {
-  const answer = await session.call('b-who', who === undefined ? '{}' : `{"who":"${who}"}`);
+/** @param isThrough whether it goes through `call_tool`. */
+async function callOf(session: McpSession, who?: string, isThrough = false): Promise<RpcMessage> {
+  const args = who === undefined ? '{}' : `{"who":"${who}"}`;
+  const answer = await (isThrough
+    ? session.call('call_tool', `{"name":"b-who","arguments":${args}}`)
+    : session.call('b-who', args));
   answers.push(answer.text);
   return rpc(answer);
 }
@@ -140,7 +156,7 @@ function linkIn({ error }: RpcMessage): string {
 
 /** A session of a user who has connected the backend as another user there. */
 async function connected(stage: Stage, user: string, who = `${user}-there`): Promise<McpSession> {
-  await writeConfig(stage.storeOptions, user, configOf({}));
+  await writeConfig(stage.storeOptions, user, configOf({}, { exposure: 'search' }));
   const session = await stage.open(user);
   const { status, text } = await new ConsentBrowser(who).connect(linkIn(await callOf(session)));
   if (status !== 200) throw new Error(text);
@@ -156,8 +172,10 @@ async function load(t: Test, stage: Stage): Promise<void> {
   const before = new Set(shown.keys());
   const requestsBefore = server.requests.token;
   let calls = 0;
+  let foreignAnswers = 0;
   const failures: string[] = [];
   let isRevoked = false;
+  compared.length = 0;
   const tokens = (user: string): number =>
     [...shown].filter(([token, sub]) => sub === `${user}-there` && !before.has(token)).length;
   const isEnough = (): boolean => isRevoked && users.every((user) => tokens(user) >= 4);
@@ -165,9 +183,11 @@ async function load(t: Test, stage: Stage): Promise<void> {
   await Promise.all(
     sessions.map(async ({ user, session }, index) => {
       for (let i = 0; !isEnough() && performance.now() < endMs; i++) {
-        const { result, error } = await callOf(session, `${user}-there`);
+        const who = `${user}-there`;
+        const { result, error } = await callOf(session, who, i % 2 === 1);
         calls += 1;
         if (result === undefined) failures.push(error?.message ?? '');
+        else if (!JSON.stringify(result).includes(who)) foreignAnswers += 1;
         if (index > 0 || isRevoked || tokens('alice') < 2) continue;
         for (const token of shown.keys()) revoked.add(String(decodeJwt(token).jti));
         isRevoked = true;
@@ -175,7 +195,11 @@ async function load(t: Test, stage: Stage): Promise<void> {
     }),
   );
   t.ok(isEnough(), `tokens have expired and were revoked, in ${calls} calls`);
-  t.equal(foreignCount, 0, 'no call was made with another user’s token');
+  t.equal(foreignCount, 0, 'nothing was asked with another user’s token, good or not');
+  t.ok(compared.length >= calls, `which was looked at ${compared.length} times, of ${calls} calls`);
+  const turns = compared.filter((user, index) => index > 0 && user !== compared[index - 1]).length;
+  t.ok(turns > calls / 10, `while now the one and now the other asked: ${turns} times`);
+  t.equal(foreignAnswers, 0, 'nor has anybody had another’s answer');
   // A worker may have just heard of the next token when that is revoked with the one that it has shown: it tries twice.
   t.ok(failures.length <= sessions.length, `at most one call of each session has failed: ${failures.length}`);
   t.same(
@@ -187,6 +211,13 @@ async function load(t: Test, stage: Stage): Promise<void> {
   const issued = server.requests.token - requestsBefore;
   t.ok(issued <= tokens('alice') + tokens('bob') + 2, `each refresh token was used once: ${issued} requests`);
 
+  // While the other one goes on.
+  let isOver = false;
+  const others = sessions
+    .filter(({ user }) => user === 'alice')
+    .map(async ({ session }) => {
+      while (!isOver) await callOf(session, 'alice-there', true);
+    });
   await server.revoke('bob-there');
   for (const token of shown.keys()) revoked.add(String(decodeJwt(token).jti));
   const bob = sessions[1]?.session;
@@ -197,7 +228,26 @@ async function load(t: Test, stage: Stage): Promise<void> {
   await until(async () => (await callOf(alice, 'alice-there')).result !== undefined, 'nobody else is');
   await new ConsentBrowser('bob-again').connect(linkIn(await callOf(bob)));
   t.match((await callOf(bob, 'bob-again')).result, {}, 'and the session goes on with another consent');
+  isOver = true;
+  await Promise.all(others);
   t.equal(foreignCount, 0);
+  await checkCount(t);
+}
+
+/** A token of somebody else's would have been noticed, one that is no good any more as well. */
+async function checkCount(t: Test): Promise<void> {
+  const isBad = (token: string): boolean => revoked.has(String(decodeJwt(token).jti));
+  const [bobs = ''] = [...shown].find(([token, sub]) => sub === 'bob-there' && isBad(token)) ?? [];
+  const wrong = [
+    ['alice', '{}'],
+    ['bob', '{"who":"bob-again"}'],
+  ] as const;
+  for (const [user, body] of wrong) {
+    const headers = { authorization: `Bearer ${bobs}`, [WHO_HEADER]: user };
+    t.equal((await fetch(backend.url, { method: 'POST', headers, body })).status, 401);
+  }
+  t.equal(foreignCount, wrong.length);
+  foreignCount = 0;
 }
 
 const redis = await startRedis(t);

@@ -77,10 +77,13 @@ export class WiredRelay {
     });
   }
 
-  /** @param backends URLs by name, or all that a config says; one virtual host is made of them, always the same one. */
-  caller(backends: WiredBackends, subject = 'alice'): WiredCaller {
-    const key = JSON.stringify(backends);
-    const virtualHost = this.#virtualHosts.get(key) ?? compile(backends);
+  /**
+   * @param backends URLs by name, or all that a config says; one virtual host is made of them, always the same one.
+   * @param host what else the config says of the virtual host.
+   */
+  caller(backends: WiredBackends, subject = 'alice', host: object = {}): WiredCaller {
+    const key = JSON.stringify([backends, host]);
+    const virtualHost = this.#virtualHosts.get(key) ?? compile(backends, host);
     this.#virtualHosts.set(key, virtualHost);
     return new WiredCaller(this.relay, subject, virtualHost);
   }
@@ -137,12 +140,13 @@ export async function answerOf(exchange: RecordedExchange): Promise<RpcAnswer> {
   return JSON.parse(text ?? '') as RpcAnswer;
 }
 
-function compile(backends: WiredBackends): CompiledVirtualHost {
+function compile(backends: WiredBackends, host: object): CompiledVirtualHost {
   const members = Object.entries(backends).map(([name, said]) => [
     name,
     typeof said === 'string' ? { url: said } : said,
   ]);
-  const text = JSON.stringify({ virtual_hosts: { vh: { backends: Object.fromEntries(members) as unknown } } });
+  const vh = { ...host, backends: Object.fromEntries(members) as unknown };
+  const text = JSON.stringify({ virtual_hosts: { vh } });
   const decoding = decodeUserConfig(Buffer.from(text));
   if (!decoding.ok) throw new Error(decoding.issues);
   const config = compileUserConfig(decoding.config, 'plain-text-or-tls');

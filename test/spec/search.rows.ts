@@ -1,12 +1,15 @@
 // Virtual hosts whose tools are searched for: two tools are listed, one finds the others and one calls them, in either era, and
 // everything that holds for a call holds for one through it.
 import t from 'tap';
-import { backendFor, forEachDeployment } from '../support/deployment.js';
+import { backendFor, forEachDeployment, type ConfiguredCaller } from '../support/deployment.js';
+import { EventReader } from '../support/event-reader.js';
 import { JsonText, memberText } from '../support/json-text.js';
-import type { HttpAnswer } from '../support/raw-http.js';
-import { answerText, rpc } from '../support/mcp-caller.js';
+import type { McpBackend } from '../support/mcp-backend.js';
+import { encodeRequest, RawConnection, type HttpAnswer } from '../support/raw-http.js';
+import { answerText, BOTH_FORMS, INITIALIZE_PARAMS, rpc, type RequestParts } from '../support/mcp-caller.js';
 import { modernBackendFor } from '../support/modern-backend.js';
-import { ask, callTool, envelope } from '../support/modern-caller.js';
+import { ask, callTool, envelope, modernParts } from '../support/modern-caller.js';
+import { until } from '../support/until.js';
 
 const SEARCH = { exposure: 'search' };
 
@@ -29,6 +32,21 @@ function errorText(answer: HttpAnswer): string {
   const { isError, content } = found(answer);
   return isError === true ? (content[0]?.text ?? '') : `no error: ${answer.text}`;
 }
+
+/** A request whose answer nobody waits for. */
+async function sendAndKeep(caller: ConfiguredCaller, request: RequestParts): Promise<RawConnection> {
+  const connection = await RawConnection.open(caller.origin);
+  connection.write(encodeRequest(caller.origin, caller.request(request)));
+  return connection;
+}
+
+/** What a backend was answered: every response that it was sent. */
+function responsesTo(backend: McpBackend): string[] {
+  const texts = backend.raw.requests.map(({ text }) => text);
+  return texts.filter((text) => text !== '' && memberText(text, 'method') === undefined);
+}
+
+const never = async (): Promise<never> => new Promise(() => {});
 
 const issue = new JsonText(
   '{ "n" : 1.0, "name" :"createIssue" ,"description":"Opens a \\u0074icket in the tracker","inputSchema":{"type":"object"} }',
@@ -81,6 +99,12 @@ await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
       const fixed = [args.replace('{', '{"v":7,'), args.replace(/}$/, ',"v":7}')];
       t.ok(fixed.includes(forge.calls.at(-1)?.argumentsText ?? ''), forge.calls.at(-1)?.argumentsText ?? 'none');
     }
+    const forged = forge.calls.length;
+    for (const name of ['forge-secret', 'forge-old', 'forge-list_PULLS'])
+      t.match(errorText(await session.call('call_tool', JSON.stringify({ name }))), /There is no tool/, name);
+    const closed = '{"name":"forge-say","arguments":{"V":8}}';
+    t.match(rpc(await session.call('call_tool', closed)).error, { code: -32602, message: 'Argument not accepted: V' });
+    t.equal(forge.calls.length, forged, 'what is not allowed, renamed or fixed is so here as well');
     await session.call('call_tool', '{"name":"read_file"}');
     t.equal(files.calls.at(-1)?.argumentsText, undefined);
     await session.call('read_file', '{"v":1.0}');
@@ -146,6 +170,67 @@ await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
     const [one, other] = [await alice.openSession(), await bob.openSession()];
     t.same(namesIn(await one.call('find_tools', query)).sort(), ['b-both', 'b-mine']);
     t.same(namesIn(await other.call('find_tools', query)), ['b-both']);
+  });
+
+  await t.test('a call through another is told of, asks, becomes a task and is cancelled as any', async (t) => {
+    const question =
+      '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"\\u0041","requestedSchema":{"type":"object","properties":{}}}}';
+    const backend: McpBackend = await backendFor(t, {
+      framing: 'chunked',
+      tools: ['ask', 'wait', 'work'],
+      capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } } } },
+      onCall: async (call) => {
+        if (call.name === 'wait') await never();
+        if (call.name === 'work') return new JsonText('{"task":{"taskId":"t-1","status":"working","ttl":1.0}}');
+        const token = memberText(call.request.text, 'params', '_meta', 'progressToken');
+        await call.notify('notifications/progress', { progressToken: JSON.parse(token ?? '') as unknown, progress: 1 });
+        await call.send(new JsonText(question));
+        await until(() => responsesTo(backend).length > 0, 'the answer');
+        return { content: [] };
+      },
+    });
+    const caller = await deployment.caller({ b: { url: backend.url } }, SEARCH);
+    const params = INITIALIZE_PARAMS.replace('"capabilities":{}', '"capabilities":{"elicitation":{"form":{}}}');
+    const session = await caller.openSession({ params });
+    const body = (name: string, more = ''): string =>
+      `{"jsonrpc":"2.0","id":"c1","method":"tools/call","params":{"name":"call_tool","arguments":{"name":"b-${name}"}${more}}}`;
+    const inSession = (text: string): RequestParts => ({ session: session.id, accept: BOTH_FORMS, body: text });
+    const stream = await EventReader.open(caller, inSession(body('ask', ',"_meta":{"progressToken":"p\\u0031"}')));
+    t.match(await stream.next(), /"progressToken":"p1"/, 'progress');
+    const asked = (await stream.next()) ?? '';
+    const id = memberText(asked, 'id') ?? '';
+    t.equal(asked, question.replace('"q1"', id), 'a question in the middle');
+    const result = '{"action":"accept","content":{"n":1.0}}';
+    t.equal((await session.send(`{"jsonrpc":"2.0","id":${id},"result":${result}}`)).status, 202);
+    t.match(await stream.rest(), [/"id":"c1","result":\{"content":\[\]/]);
+    t.equal(memberText(responsesTo(backend)[0] ?? '', 'result'), result);
+
+    const work = await session.send(body('work', ',"task":{"ttl":1.0}'));
+    t.match(work.text, '"result":{"task":{"taskId":"b-t-1","status":"working","ttl":1.0}}', 'a task');
+    t.equal(memberText(backend.calls.at(-1)?.request.text ?? '', 'params', 'task'), '{"ttl":1.0}');
+
+    const connection = await sendAndKeep(caller, inSession(body('wait')));
+    t.teardown(() => connection.close());
+    const waiting = (): number => backend.calls.filter(({ name }) => name === 'wait').length;
+    await until(() => waiting() === 1, 'the call at the backend');
+    const cancelled = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c1","reason":"r"}}';
+    t.equal((await session.send(cancelled)).status, 202);
+    await until(() => backend.requestsOf('notifications/cancelled').length === 1, 'the cancellation at the backend');
+    const told = backend.requestsOf('notifications/cancelled')[0]?.text ?? '';
+    t.equal(memberText(told, 'params', 'requestId'), memberText(backend.calls.at(-1)?.request.text ?? '', 'id'));
+
+    // In the era without sessions who goes away has cancelled.
+    const modern = await modernBackendFor(t, { tools: ['wait'], onCall: never });
+    await caller.configure({ b: { url: backend.url }, m: { url: modern.url } }, SEARCH);
+    const wrapping = (name: string): string => `"name":"call_tool","arguments":{"name":"${name}"}`;
+    const leaving = await sendAndKeep(caller, modernParts('tools/call', { params: wrapping('b-wait') }));
+    await until(() => waiting() === 2, 'the call at the backend');
+    leaving.close();
+    await until(() => backend.requestsOf('notifications/cancelled').length === 2, 'the cancellation');
+    const hanging = await sendAndKeep(caller, modernParts('tools/call', { params: wrapping('m-wait') }));
+    await until(() => modern.calls.length === 1, 'the call at the other backend');
+    hanging.close();
+    await modern.calls[0]?.gone();
   });
 
   await t.test('in a batch, and of MCP 2026-07-28', async (t) => {

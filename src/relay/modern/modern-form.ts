@@ -72,7 +72,7 @@ export class ModernForm implements RequestForm, AskedAside {
   readonly #parts: ModernFormParts;
   readonly #exchange: Exchange;
   readonly #message: ClientMessage;
-  readonly #isWrapped: boolean;
+  readonly isWrapped: boolean;
   /** Of a large message, whose arguments are found while it is read. */
   readonly #args: Buffer | undefined;
   /** JSON: the id, and the token where the caller has given one. */
@@ -84,7 +84,7 @@ export class ModernForm implements RequestForm, AskedAside {
 
   /** @param isWrapped whether its head is that of another tool's call, in which the message is. */
   constructor(parts: ModernFormParts, exchange: Exchange, message: ClientMessage, isWrapped = false) {
-    this.#isWrapped = isWrapped;
+    this.isWrapped = isWrapped;
     this.#parts = parts;
     this.#exchange = exchange;
     this.#message = message;
@@ -152,7 +152,7 @@ export class ModernForm implements RequestForm, AskedAside {
     const isRetry =
       envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
     if (isRetry && !isModern) return CALL_OVER;
-    const known = this.#isWrapped ? undefined : this.#mirrorsAt(upstream, bareName);
+    const known = this.isWrapped ? undefined : this.#mirrorsAt(upstream, bareName);
     if (known === undefined) return undefined;
     const { body, mirror } = this.#exchange.request;
     const values = valuesIn({ body }, known);
