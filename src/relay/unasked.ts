@@ -3,7 +3,7 @@
 import { capability } from '../protocol/capabilities.js';
 import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
 import type { Unhonoured } from '../protocol/listen-acknowledgement.js';
-import type { Deadline } from '../shared/deadline-wheel.js';
+import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { clientsNotification } from './backend-notifications.js';
 import { backendTurns } from './backend-turns.js';
@@ -13,8 +13,9 @@ import { Reopening } from './reopening.js';
 import type { SessionShare } from '../upstream/session-share.js';
 import type { Session } from './session.js';
 import { SessionStream } from './session-stream.js';
-import { BackendStream } from '../upstream/backend-stream.js';
-import { ModernListening } from '../upstream/modern-listening.js';
+import type { UpstreamCall, UpstreamHandler } from '../upstream/http-upstream.js';
+import { BackendStream, type BackendStreamPlan } from '../upstream/backend-stream.js';
+import { ModernListening, type ModernListeningPlan } from '../upstream/modern-listening.js';
 import { filterJson, listChanges } from './modern/listen-filter.js';
 import { untaggedNotification } from './modern/tagged-notification.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
@@ -35,17 +36,108 @@ const SPEAKING =
   capability.resourcesSubscribe |
   capability.tasks;
 
-interface Heard {
-  readonly stream: BackendStream | ModernListening;
-  /** Headers of the client's last GET for the backend. */
-  metadata: RequestMetadata;
+/** What is done about what the backends say: `Unasked` itself, for each of them. */
+interface Listener {
+  readonly deadlines: DeadlineWheel;
+  readonly memory: SessionShare;
+  filterFor(upstream: UpstreamSession): string;
+  onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void;
+  onModernMessage(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): void;
 }
 
-export class Unasked {
+/** A backend that is listened to. One object for each, because they are many. */
+abstract class Heard {
+  abstract readonly stream: BackendStream | ModernListening;
+  protected readonly listener: Listener;
+  protected readonly upstream: UpstreamSession;
+  /** Headers of the client's last GET for the backend. */
+  metadata: RequestMetadata;
+  readonly #record: UpstreamSession['record'];
+
+  constructor(listener: Listener, upstream: UpstreamSession, metadata: RequestMetadata) {
+    this.listener = listener;
+    this.upstream = upstream;
+    this.metadata = metadata;
+    this.#record = upstream.record;
+  }
+
+  get deadlines(): DeadlineWheel {
+    return this.listener.deadlines;
+  }
+
+  get memory(): SessionShare {
+    return this.listener.memory;
+  }
+
+  protected markLost(): void {
+    this.upstream.markLost(this.#record);
+  }
+
+  /** Whether there is a session to be lost: without an id of one the backend has no such stream. */
+  protected get hasSession(): boolean {
+    return this.#record?.sessionId !== '';
+  }
+}
+
+/** A backend with sessions has one stream for all that it says. */
+class HeardSession extends Heard implements BackendStreamPlan {
+  readonly stream = new BackendStream(this);
+
+  ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall {
+    return this.upstream.listen(lastEventId, this.metadata, handler);
+  }
+
+  onAnswered(): void {
+    this.upstream.endHold();
+  }
+
+  onMessage(bytes: Buffer, message: BackendMessage): void {
+    this.listener.onMessage(this.upstream, this.metadata, bytes, message);
+  }
+
+  onSessionLost(): void {
+    if (this.hasSession) this.markLost();
+  }
+}
+
+/** One without is told what is wanted of it. */
+class HeardModern extends Heard implements ModernListeningPlan {
+  readonly stream = new ModernListening(this);
+
+  filter(): string {
+    return this.listener.filterFor(this.upstream);
+  }
+
+  ask(filter: string, handler: UpstreamHandler): UpstreamCall {
+    return this.upstream.listenFor(filter, this.metadata, handler);
+  }
+
+  onAsking(): void {
+    this.upstream.hold();
+  }
+
+  onSettled(): void {
+    this.upstream.endHold();
+  }
+
+  onLost(): void {
+    this.markLost();
+  }
+
+  onMessage(bytes: Buffer, message: BackendMessage): void {
+    this.listener.onModernMessage(this.upstream, bytes, message);
+  }
+}
+
+export class Unasked implements Listener {
   readonly stream: SessionStream;
   readonly #context: UpstreamContext;
   readonly #session: Session;
-  readonly #memory: SessionShare;
+  readonly memory: SessionShare;
+  get deadlines(): DeadlineWheel {
+    return this.#context.deadlines;
+  }
+
   /** Made for the first backend that has something to say. */
   #heard: Map<UpstreamSession, Heard> | undefined;
   /** Made for the first backend that loses its session. */
@@ -57,7 +149,7 @@ export class Unasked {
   constructor(context: UpstreamContext, session: Session, memory: SessionShare) {
     this.#context = context;
     this.#session = session;
-    this.#memory = memory;
+    this.memory = memory;
     const onClosed = (): void => {
       this.#linger();
       // A client that has listened has all of its idle time before it, as after a call.
@@ -118,48 +210,15 @@ export class Unasked {
     if (!this.#maySpeak(upstream)) return;
     // As if it were being opened: what is opened from within ends it.
     upstream.hold();
-    const metadataNow = (): RequestMetadata => this.#heard?.get(upstream)?.metadata ?? metadata;
-    const stream = upstream.isModern
-      ? this.#listenModern(upstream, metadataNow)
-      : this.#listenLegacy(upstream, metadataNow);
+    const Kind = upstream.isModern ? HeardModern : HeardSession;
+    const heard = new Kind(this, upstream, metadata);
     this.#heard ??= new Map();
-    this.#heard.set(upstream, { stream, metadata });
+    this.#heard.set(upstream, heard);
     this.#reopenings?.get(upstream)?.onOpened();
   }
 
-  /** A backend with sessions has one stream for all that it says. */
-  #listenLegacy(upstream: UpstreamSession, metadataNow: () => RequestMetadata): BackendStream {
-    const { record } = upstream;
-    return new BackendStream({
-      deadlines: this.#context.deadlines,
-      memory: this.#memory,
-      ask: (lastEventId, handler) => upstream.listen(lastEventId, metadataNow(), handler),
-      onAnswered: () => upstream.endHold(),
-      onMessage: (bytes, message) => this.#onMessage(upstream, metadataNow(), bytes, message),
-      // Without an id of a session there is none to lose: the backend has no such stream.
-      onSessionLost: () => {
-        if (record?.sessionId !== '') upstream.markLost(record);
-      },
-    });
-  }
-
-  /** One without is told what is wanted of it. */
-  #listenModern(upstream: UpstreamSession, metadataNow: () => RequestMetadata): ModernListening {
-    const { record } = upstream;
-    return new ModernListening({
-      deadlines: this.#context.deadlines,
-      memory: this.#memory,
-      filter: () => this.#filterFor(upstream),
-      ask: (filter, handler) => upstream.listenFor(filter, metadataNow(), handler),
-      onAsking: () => upstream.hold(),
-      onSettled: () => upstream.endHold(),
-      onLost: () => upstream.markLost(record),
-      onMessage: (bytes, message) => this.#onModernMessage(upstream, bytes, message),
-    });
-  }
-
   /** What the session wants to hear of a backend without sessions; `''` for nothing. */
-  #filterFor(upstream: UpstreamSession): string {
+  filterFor(upstream: UpstreamSession): string {
     const wanted = this.#session.wantedChanges;
     const changes = listChanges.filter(({ bit }) => (wanted & bit) !== 0 && upstream.declares(bit));
     const isSubscribable = upstream.declares(capability.resourcesSubscribe);
@@ -248,7 +307,7 @@ export class Unasked {
     this.#reopenings = undefined;
   }
 
-  #onModernMessage(upstream: UpstreamSession, bytes: Buffer, { method }: BackendMessage): void {
+  onModernMessage(upstream: UpstreamSession, bytes: Buffer, { method }: BackendMessage): void {
     upstream.hear(method);
     const isChange = CHANGES.has(method);
     // Nothing else was asked for.
@@ -261,7 +320,7 @@ export class Unasked {
     if (parts !== undefined) this.stream.tell(parts);
   }
 
-  #onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void {
+  onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void {
     const { backendRequests } = this.#session;
     upstream.hear(message.method);
     if (message.kind === 'request') backendRequests.ask(this.stream, upstream, metadata, bytes, message);

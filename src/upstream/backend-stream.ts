@@ -36,8 +36,10 @@ type State = 'asking' | 'streaming' | 'waiting' | 'over';
 export class BackendStream implements UpstreamHandler {
   readonly #plan: BackendStreamPlan;
   #state: State = 'asking';
-  #call: UpstreamCall;
-  #parser: EventStreamParser;
+  /** `undefined` once it is over. */
+  #call: UpstreamCall | undefined;
+  /** For as long as it streams. */
+  #parser: EventStreamParser | undefined;
   readonly #reconnection = new Reconnection();
   #delay: Deadline | undefined;
   #isOffered = false;
@@ -46,8 +48,9 @@ export class BackendStream implements UpstreamHandler {
 
   constructor(plan: BackendStreamPlan) {
     this.#plan = plan;
-    this.#parser = this.#newParser();
-    this.#call = plan.ask('', this);
+    const call = plan.ask('', this);
+    // It may have been refused at once.
+    if (this.#state !== 'over') this.#call = call;
   }
 
   /** Closed, or refused for good. Within a message the stream may be closed. */
@@ -64,7 +67,9 @@ export class BackendStream implements UpstreamHandler {
   close(): void {
     if (!this.#transition(this.#state, 'over')) return;
     this.#delay?.cancel();
-    this.#call.abort();
+    this.#call?.abort();
+    this.#call = undefined;
+    this.#parser = undefined;
     this.#count(0);
   }
 
@@ -73,11 +78,12 @@ export class BackendStream implements UpstreamHandler {
     const isStream = status === 200 && contentType === 'text/event-stream';
     this.#plan.onAnswered(isStream);
     if (isStream) {
-      this.#transition('asking', 'streaming');
       this.#isOffered = true;
+      if (this.#transition('asking', 'streaming'))
+        this.#parser = new EventStreamParser((data) => this.#onEvent(data), limits.backendStreamEventBytesMax);
     } else if (status >= 500 || status === 429 || status === 409) {
       // 409: the session has such a stream already, of a process that served it before, as a rule.
-      this.#call.abort();
+      this.#call?.abort();
       this.#wait();
     } else {
       this.#refuse();
@@ -87,12 +93,13 @@ export class BackendStream implements UpstreamHandler {
   }
 
   onData(chunk: Buffer): void {
-    if (this.#state !== 'streaming') return;
-    const isSound = this.#parser.push(chunk);
+    const parser = this.#parser;
+    if (this.#state !== 'streaming' || parser === undefined) return;
+    const isSound = parser.push(chunk);
     if (this.isOver) return;
-    if (isSound && this.#count(this.#parser.keptBytes)) return;
+    if (isSound && this.#count(parser.keptBytes)) return;
     // What follows an event that is too large comes with the next stream; one for which there is no room now comes again.
-    this.#call.abort();
+    this.#call?.abort();
     this.#wait();
   }
 
@@ -136,16 +143,12 @@ export class BackendStream implements UpstreamHandler {
     const hasEnded = this.#transition('streaming', 'waiting');
     if (!hasEnded && !this.#transition('asking', 'waiting')) return;
     this.#count(0);
-    this.#reconnection.takeOver(this.#parser);
+    if (this.#parser !== undefined) this.#reconnection.takeOver(this.#parser);
+    this.#parser = undefined;
     this.#delay = this.#plan.deadlines.after(this.#reconnection.nextDelayMs(hasEnded), () => {
       if (!this.#transition('waiting', 'asking')) return;
-      this.#parser = this.#newParser();
       this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);
     });
-  }
-
-  #newParser(): EventStreamParser {
-    return new EventStreamParser((data) => this.#onEvent(data), limits.backendStreamEventBytesMax);
   }
 
   /** The one writer of the state. */

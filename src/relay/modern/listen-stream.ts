@@ -21,7 +21,6 @@ export class ListenStream implements Exchange {
   /** Of the caller's request, as JSON. */
   readonly #id: string;
   readonly #onEnd: () => void;
-  readonly #parser = new EventStreamParser((data) => this.#onEvent(data), limits.sessionStreamWaitingBytesMax);
   /** What was said before the acknowledgement; `undefined` from then on. */
   #early: Buffer[] | undefined = [];
 
@@ -50,9 +49,11 @@ export class ListenStream implements Exchange {
     if (this.#exchange.write(Buffer.concat(events))) this.onDrain?.();
   }
 
+  /** @param bytes whole events: of one that is cut nothing would be kept. */
   write(bytes: Uint8Array): boolean {
     this.#isFull = false;
-    this.#parser.push(Buffer.from(bytes));
+    const parser = new EventStreamParser((data) => this.#onEvent(data), limits.sessionStreamWaitingBytesMax);
+    parser.push(Buffer.from(bytes));
     return !this.#isFull;
   }
 

@@ -4,7 +4,7 @@
 //
 //   opening ── every backend has answered, or the patience is over ──> told
 //   opening, told ── the caller goes away, the session's stream ends, drain ──> over
-import { readClientMessage, readBackendMessage, type ClientMessage } from '../../protocol/json-rpc.js';
+import { readClientMessage, readBackendMessage } from '../../protocol/json-rpc.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { refusals } from '../../shared/refusals.js';
@@ -15,7 +15,7 @@ import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { answer, refuse, resultMessage } from '../answers.js';
 import { backendTurns } from '../backend-turns.js';
 import type { Caller } from '../caller.js';
-import { idOf, type Dispatcher } from '../dispatcher.js';
+import type { Dispatcher } from '../dispatcher.js';
 import { encodeEvent } from '../../protocol/event-stream.js';
 import type { Exchange } from '../exchange.js';
 import { metadataFor } from '../passthrough.js';
@@ -37,7 +37,8 @@ export interface ListeningPlan {
   /** Its own. */
   readonly session: Session;
   readonly exchange: Exchange;
-  readonly message: ClientMessage;
+  /** The caller's, as JSON. */
+  readonly idJson: string;
   readonly filter: ListenFilter;
   /** Without it the config that it began with is obeyed to its end. */
   readonly readHost: ReadHost | undefined;
@@ -46,10 +47,8 @@ export interface ListeningPlan {
 }
 
 export class Listening extends RequestInFlight {
-  readonly id: IdSpan;
   readonly isCancellable = false;
   readonly #plan: ListeningPlan;
-  readonly #idJson: string;
   readonly #stream: ListenStream;
   #state: State = 'opening';
   #patience: Deadline | undefined;
@@ -66,12 +65,16 @@ export class Listening extends RequestInFlight {
 
   constructor(plan: ListeningPlan) {
     super();
-    const { exchange, message, filter } = plan;
+    const { exchange, idJson, filter } = plan;
     this.#plan = plan;
-    this.id = idOf(exchange, message);
-    this.#idJson = this.id.bytes.toString('utf8', this.id.start, this.id.end);
     this.#left = [...filter.uris];
-    this.#stream = new ListenStream(exchange, filter, this.#idJson, () => this.#finish());
+    this.#stream = new ListenStream(exchange, filter, idJson, () => this.#finish());
+  }
+
+  /** Made for who asks: the request's body is not kept for it. */
+  get id(): IdSpan {
+    const bytes = Buffer.from(this.#plan.idJson);
+    return { bytes, start: 0, end: bytes.length };
   }
 
   start(): void {
@@ -159,6 +162,7 @@ export class Listening extends RequestInFlight {
   #acknowledge(): void {
     if (!this.#transition('opening', 'told')) return;
     this.#patience?.cancel();
+    this.#patience = undefined;
     const { filter, exchange } = this.#plan;
     const changes = filter.changes.filter((change) => this.#isHeard(change));
     const unhonoured = this.#unhonouredUris;
@@ -167,7 +171,7 @@ export class Listening extends RequestInFlight {
     exchange.watcher?.onOutcome('ok', '', -1);
     this.#stream.begin(
       Buffer.from(
-        `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":${filterJson(honoured)},"_meta":{"${SUBSCRIPTION_ID_KEY}":${this.#idJson}}}}`,
+        `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":${filterJson(honoured)},"_meta":{"${SUBSCRIPTION_ID_KEY}":${this.#plan.idJson}}}}`,
       ),
     );
     // Who is not there yet may have something to say later.
@@ -225,7 +229,7 @@ export class Listening extends RequestInFlight {
     if (this.#state === 'over') return;
     this.#transition(this.#state, 'over');
     const { exchange } = this.#plan;
-    const meta = JSON.stringify({ ...RESULT_META, [SUBSCRIPTION_ID_KEY]: 0 }).replace(/0}$/, `${this.#idJson}}`);
+    const meta = JSON.stringify({ ...RESULT_META, [SUBSCRIPTION_ID_KEY]: 0 }).replace(/0}$/, `${this.#plan.idJson}}`);
     const result = resultMessage(this.id, `{"resultType":"complete","_meta":${meta}}`);
     exchange.onDrain = undefined;
     exchange.onAbort = undefined;

@@ -75,11 +75,14 @@ export class Listenings {
     }
     session.wantedChanges = filter.changes.reduce((bits, { bit }) => bits | bit, 0);
     session.applyConfig(virtualHost, exchange.request);
+    const idJson = id.bytes.toString('utf8', id.start, id.end);
+    // It may be open for hours: what is read of the request's body was read here.
+    exchange.releaseBody();
     const onOver = (): void => {
       this.#counts.remove(subject);
       void sessions.end(session);
     };
-    new Listening({ context, dispatcher, caller, session, exchange, message, filter, readHost, onOver }).start();
+    new Listening({ context, dispatcher, caller, session, exchange, idJson, filter, readHost, onOver }).start();
   }
 }
 

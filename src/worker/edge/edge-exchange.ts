@@ -24,7 +24,7 @@ import type { HttpResponse } from './http-library.js';
 import { IncomingRequest } from './incoming-request.js';
 import { PartWriter, type Handover } from './part-writer.js';
 import { ReaderWatch } from './reader-watch.js';
-import type { RequestHead } from './request-head.js';
+import { forgetHeaders, type RequestHead } from './request-head.js';
 import { StreamWriter } from './stream-writer.js';
 
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
@@ -156,6 +156,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
 
   openStream(sessionId?: string): void {
     if (!this.#begin(200) || !this.#transition('open', 'streaming')) return;
+    forgetHeaders(this.head);
     this.#stream = new StreamWriter(this.#res, () => {
       this.#writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
       this.#writeCloseHeader();

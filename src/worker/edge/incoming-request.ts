@@ -80,14 +80,16 @@ export class IncomingRequest implements BodyReceiver {
   /** For `RequestBody`. */
   onBody(outcome: BodyOutcome, bytes: Buffer): void {
     this.#request.body = bytes;
-    this.#onReceived?.(outcome);
+    const onReceived = this.#onReceived;
+    this.#onReceived = undefined;
+    onReceived?.(outcome);
   }
 
   /** As `Exchange.releaseBody`. */
   releaseBody(): void {
-    if (this.#request.body.length < limits.largeMemoryFromBytes) return;
-    largeMemory.giveBack(this.#request.body);
+    const { body } = this.#request;
     this.#request.body = NO_BODY;
+    if (body.length >= limits.largeMemoryFromBytes) largeMemory.giveBack(body);
   }
 
   /** The request is about to be answered: what is still to come of it is read, and dropped. */

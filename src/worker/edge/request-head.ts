@@ -2,6 +2,7 @@
 // Hot: one pass over the headers, which also finds those that must not come twice.
 import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange.js';
 import { joined, mirrorIn, mirrorOfVersion } from '../../relay/mirror-headers.js';
+import { NO_HEADERS } from './answer-head.js';
 import type { HttpRequest } from './http-library.js';
 
 export interface RequestHead {
@@ -25,11 +26,12 @@ export interface RequestHead {
   mirror: MirrorHeaders;
   /** There are more `mcp-param-*` than are taken, or longer ones; `mirror` has none then. */
   isMirrorTooLarge: boolean;
-  /** Every header as received: lower-case name, value, name, value, … */
-  readonly headers: string[];
+  /** Every header as received: lower-case name, value, name, value, …; none once a stream has begun. */
+  headers: readonly string[];
 }
 
 export function readHead(req: HttpRequest): RequestHead {
+  const headers: string[] = [];
   const head: RequestHead = {
     virtualHostId: decodeSegment(req.getParameter(0) ?? ''),
     host: '',
@@ -47,20 +49,30 @@ export function readHead(req: HttpRequest): RequestHead {
     isAmbiguous: false,
     mirror: NO_MIRROR,
     isMirrorTooLarge: false,
-    headers: [],
+    headers,
   };
   current = head;
+  currentHeaders = headers;
   seen = 0;
   hasMirror = false;
   req.forEach(takeHeader);
-  const mirror = hasMirror ? mirrorIn(head.headers, head.protocolVersion) : mirrorOfVersion(head.protocolVersion);
+  const mirror = hasMirror ? mirrorIn(headers, head.protocolVersion) : mirrorOfVersion(head.protocolVersion);
   if (mirror === undefined) head.isMirrorTooLarge = true;
   else head.mirror = mirror;
   return head;
 }
 
-/** The head that `takeHeader` fills; `forEach` is synchronous, so one function serves every request. */
+/** Of a request whose answer may go on for hours: what nobody asks for once it has begun, and the token above all. */
+export function forgetHeaders(head: RequestHead): void {
+  head.headers = NO_HEADERS;
+  head.authorization = '';
+  head.accept = '';
+  head.host = '';
+}
+
+/** The head that `takeHeader` fills, and its headers; `forEach` is synchronous, so one function serves every request. */
 let current: RequestHead;
+let currentHeaders: string[];
 
 /** Whether a header came that says again what the body says. */
 let hasMirror = false;
@@ -81,7 +93,7 @@ function single(header: number, present: string, value: string): string {
 }
 
 function takeHeader(name: string, value: string): void {
-  current.headers.push(name, value);
+  currentHeaders.push(name, value);
   switch (name) {
     case 'host':
       current.host = single(HOST, current.host, value);

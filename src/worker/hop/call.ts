@@ -84,9 +84,13 @@ export class HopCall implements RoomWaiter {
     if (this.#exchange.isAborted) this.#onAbort();
   }
 
-  /** Nothing reads the request's body here once all of it is in frames: it begins when there is an owner for them. */
+  /**
+   * Nothing reads the request's body here once all of it is in frames: it begins when there is an owner for them. A refusal has
+   * the id that is in a small one.
+   */
   #releaseSent(): void {
-    if (this.#outflow.isEmpty) this.#exchange.releaseBody();
+    const isLarge = this.#exchange.request.body.length >= limits.largeMemoryFromBytes;
+    if (isLarge && this.#outflow.isEmpty) this.#exchange.releaseBody();
   }
 
   /**

@@ -118,13 +118,13 @@ export const affinityMutants: readonly Mutant[] = [
     },
     {
       slip: 'a body that was sent keeps its memory',
-      text: 'if (this.#outflow.isEmpty) this.#exchange.releaseBody();',
+      text: 'if (isLarge && this.#outflow.isEmpty) this.#exchange.releaseBody();',
       becomes: '',
     },
     {
       slip: 'a body that is being sent gives its memory away',
-      text: 'if (this.#outflow.isEmpty) this.#exchange.releaseBody();',
-      becomes: 'this.#exchange.releaseBody();',
+      text: 'if (isLarge && this.#outflow.isEmpty) this.#exchange.releaseBody();',
+      becomes: 'if (isLarge) this.#exchange.releaseBody();',
     },
   ]),
   ...mutantsOf(

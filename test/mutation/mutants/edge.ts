@@ -116,6 +116,7 @@ export const edgeMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf('src/worker/edge/edge-exchange.ts', EXCHANGE, [
+    { slip: 'a stream keeps the token that opened it', text: '    forgetHeaders(this.head);', becomes: '' },
     { slip: 'an aborted exchange goes on counting', text: '    this.#context.openCount -= 1;', becomes: '' },
     {
       slip: 'room for an answer is never given back',

@@ -748,7 +748,7 @@ export const relayMutants: readonly Mutant[] = [
     { slip: 'a stream that is closed is opened again', text: '    this.#delay?.cancel();', becomes: '' },
     {
       slip: 'a stream that is closed goes on at the backend',
-      text: '    this.#call.abort();',
+      text: '    this.#call?.abort();',
       after: 'this.#delay?.cancel();',
       becomes: '',
     },
@@ -765,8 +765,8 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'a stream is read on with a parser that has given up',
-      text: '      this.#parser = this.#newParser();',
-      becomes: '',
+      text: "      if (this.#transition('asking', 'streaming'))",
+      becomes: "      if (this.#transition('asking', 'streaming') && this.#parser === undefined)",
     },
   ]),
   ...mutantsOf(
@@ -923,7 +923,7 @@ export const relayedMutants: readonly Mutant[] = [
       },
       {
         slip: 'a lost session is not noticed',
-        text: "        if (record?.sessionId !== '') upstream.markLost(record);",
+        text: '    if (this.hasSession) this.markLost();',
         becomes: '',
       },
       {

@@ -171,6 +171,8 @@ t.test('its caller ends it, and with it the sessions at backends', async (t) => 
 t.test('a drain ends it with a result', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.listen({ toolsListChanged: true }, 7);
+  t.equal(exchange.isBodyReleased, true, 'it may be open for hours');
+  exchange.request.body.fill('x');
   scene.greet('b');
   scene.greet('c');
   scene.begin('b');

@@ -20,10 +20,11 @@ const PART_BYTES = 300_000;
 const large = patterned(LARGE_BYTES);
 
 /** A caller that has asked, and reads nothing yet. */
-function ask(t: Test, { port }: EdgeServer): Socket {
+/** @param headers more of them, each with its line's end. */
+function ask(t: Test, { port }: EdgeServer, headers = ''): Socket {
   const socket = connect(port, '127.0.0.1').pause();
   t.teardown(() => socket.destroy());
-  socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  socket.write(`GET / HTTP/1.1\r\nhost: a\r\n${headers}\r\n`);
   return socket;
 }
 
@@ -297,6 +298,22 @@ t.test('a body that is held when its request is refused is read, and dropped', a
   t.equal((await answerOf(socket)).body.toString(), 'no');
   await until(() => socket.writableLength === 0, 'the rest of the body to be read');
   t.equal(exchange?.incoming.receivedBytes, 0);
+});
+
+t.test('a stream, which may be open for hours, does not keep the token that its caller came with', async (t) => {
+  let streaming: EdgeExchange | undefined;
+  const token = 'Bearer a.b.c';
+  const edge = await startEdge(t, (exchange) => {
+    t.equal(exchange.head.authorization, token);
+    t.ok(exchange.head.headers.includes(token));
+    exchange.openStream();
+    exchange.write(Buffer.from(': here\n\n'));
+    streaming = exchange;
+  });
+  ask(t, edge, `authorization: ${token}\r\n`);
+  await until(() => streaming !== undefined, 'the stream');
+  t.notOk(JSON.stringify(streaming?.head).includes(token));
+  streaming?.end();
 });
 
 t.test('an event in parts is not broken by comment lines, however slow its caller is', async (t) => {
