@@ -18,6 +18,8 @@ import { openRecordStore } from '../../src/store/open-record-store.js';
 import { openStore } from '../../src/store/open-store.js';
 import { Secrets } from '../../src/upstream/secrets.js';
 import type { UserAuth } from '../../src/user-config/auth.js';
+import { startNameServer } from '../support/name-server.js';
+import { REFUSED_HOSTS, REFUSED_NAMES } from '../support/refused-hosts.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const BROWSER = 'browser';
@@ -39,6 +41,10 @@ const said: Record<string, unknown> = {};
 const answered = { registrations: 0, elsewhere: 0 };
 /** Of its 401. */
 let challenge = '';
+/** What the backend says of itself as a resource. */
+let resourceSaid: object | undefined;
+/** Where it sends whoever asks the authorization server for its metadata. */
+let redirection = '';
 const server = createServer((request, response) => answer(request, response));
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 t.teardown(async () => {
@@ -55,6 +61,9 @@ function answer({ url = '', method }: IncomingMessage, response: ServerResponse)
     json(201, { client_id: `client-${answered.registrations}`, token_endpoint_auth_method: 'none' });
   } else if (url === '/token')
     json(200, { access_token: 'a', token_type: 'bearer', refresh_token: 'r', expires_in: 60, ...said });
+  else if (url.startsWith('/.well-known/oauth-protected-resource') && resourceSaid !== undefined)
+    json(200, { resource: origin, ...resourceSaid });
+  else if (redirection !== '') response.writeHead(302, { location: redirection }).end();
   else if (url === '/.well-known/oauth-authorization-server')
     json(200, {
       ...{ issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` },
@@ -67,9 +76,8 @@ function answer({ url = '', method }: IncomingMessage, response: ServerResponse)
   else response.writeHead(404).end();
 }
 
-function connectIn(mode: 'tls-only' | 'plain-text-or-tls'): Connect {
+function connectIn(mode: 'tls-only' | 'plain-text-or-tls', names = new Names()): Connect {
   const secrets = new Secrets(undefined, () => 0);
-  const names = new Names();
   return new Connect({
     connectUrl: 'http://gateway.example',
     keys,
@@ -185,6 +193,60 @@ t.test('of what servers say so much is read, and what is not right is not believ
   challenge = '';
   t.match(await faultOf(connectIn('tls-only').preview('b', ticket('frank'))), /^502 .*--upstream-connection-mode/);
 });
+
+t.test(
+  'nothing is asked at a refused address, whoever names it: configs, tickets, metadata, names, redirections',
+  async (t) => {
+    const nameServer = await startNameServer(REFUSED_NAMES);
+    const names = new Names({ nameServers: [nameServer.address] });
+    t.teardown(() => {
+      names.close();
+      nameServer.close();
+    });
+    const guarded = connectIn('plain-text-or-tls', names);
+    let users = 0;
+    /** Of a whole consent, by somebody new: links are counted. */
+    const wordsOf = async (auth: Partial<UserAuth>, at: string, changes: object): Promise<string> => {
+      Object.assign(said, changes);
+      users += 1;
+      const subject = `visitor-${users}`;
+      const sealed = { subject, backendName: 'b', origin: at, path: '/mcp', auth: { type: 'oauth2-user', ...auth } };
+      const words = await faultOf(
+        (async (): Promise<void> => {
+          const address = new URL(await guarded.begin('b', sealTicket(keys, sealed, Date.now()) ?? '', BROWSER));
+          const state = address.searchParams.get('state') ?? '';
+          await guarded.end(new URLSearchParams({ code: 'c', state, iss: origin }), BROWSER);
+        })(),
+      );
+      for (const name of Object.keys(changes)) Reflect.deleteProperty(said, name);
+      return words;
+    };
+    const NOT_ALLOWED = '502 A server names an address that is not allowed.';
+    t.equal(await wordsOf({}, origin, {}), 'none');
+    for (const host of [...REFUSED_HOSTS, ...Object.keys(REFUSED_NAMES)]) {
+      const url = `http://${host}`;
+      t.equal(await wordsOf({}, new URL(url).origin, {}), NOT_ALLOWED, `a backend at ${host}`);
+      t.equal(await wordsOf({ issuer: url }, origin, {}), NOT_ALLOWED, `an issuer in auth at ${host}`);
+      resourceSaid = { authorization_servers: [url] };
+      t.equal(await wordsOf({}, origin, {}), NOT_ALLOWED, `authorization_servers of the backend’s metadata at ${host}`);
+      resourceSaid = undefined;
+      for (const name of ['token_endpoint', 'registration_endpoint']) {
+        // The gateway registers itself once for each backend and issuer.
+        const issuer = name === 'registration_endpoint' ? `${origin}/` : origin;
+        t.equal(await wordsOf({}, origin, { issuer, [name]: `${url}/x` }), NOT_ALLOWED, `${name} at ${host}`);
+      }
+      // A browser goes there, and knows itself what its names mean.
+      if (!(host in REFUSED_NAMES))
+        t.equal(await wordsOf({}, origin, { authorization_endpoint: `${url}/x` }), NOT_ALLOWED, `the page at ${host}`);
+    }
+    for (const target of [`${origin}/elsewhere`, 'http://169.254.169.254/latest']) {
+      redirection = target;
+      t.match(await wordsOf({}, origin, {}), /says nothing of itself/, 'a redirection is not followed');
+    }
+    redirection = '';
+    t.equal(answered.elsewhere, 0);
+  },
+);
 
 t.test('a token that cannot be shown, or a refresh token that cannot be kept, is no grant', async (t) => {
   const endWith = async (changes: object): Promise<string> => {

@@ -157,6 +157,11 @@ t.test('composing and registering', async (t) => {
     t.match(settings, `${controlPlane.origin}/servers/${id}/mcp`);
     t.match(settings, 'mcp-remote');
     t.notMatch(await page.content(), caller.token ?? '', 'no token is on the page');
+    await page.getByLabel(/^Many tools/).check();
+    await page.getByText('its tools are searched for').waitFor();
+    await page.getByRole('button', { name: 'Publish' }).click();
+    await page.getByText('its tools are searched for').waitFor({ state: 'detached' });
+    t.match((await ask('all', 'tools/list'))['tools'], [{ name: 'call_tool' }, { name: 'find_tools' }]);
   });
 
   await t.test('what was typed survives somebody else’s change, which is told', async (t) => {

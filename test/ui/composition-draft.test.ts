@@ -65,7 +65,9 @@ t.test('a resource that is picked by its name is picked, and can be taken out', 
 
 t.test('what is sent', async (t) => {
   const draft = { ...BLANK_COMPOSITION, name: ' desk ', subjects: ' alice \n\nbob\nalice' };
-  t.same(compositionRequest(draft), { name: 'desk', description: '', servers: [], subjects: ['alice', 'bob'] });
+  t.same(compositionRequest(draft), {
+    ...{ name: 'desk', description: '', servers: [], exposure: 'all', subjects: ['alice', 'bob'] },
+  });
   t.notOk('subjects' in compositionRequest({ ...draft, subjects: '\n' }), 'the caller alone');
   t.equal(compositionRequest({ ...draft, team: ' ops ' }).team, 'ops');
   t.equal(compositionRequest({ ...draft, team: '' }).team, null, 'none');
@@ -182,10 +184,11 @@ t.test('the difference to what is published', async (t) => {
   });
   const after = {
     ...withPicked(withItem(renamed, 'files', 'tools', item('list'), true), 'files', 'resources', ['x:y']),
-    ...{ description: 'new', subjects: 'bob', team: 'ops' },
+    ...{ description: 'new', exposure: 'search' as const, subjects: 'bob', team: 'ops' },
   };
   t.same(differencesOf(before, after), [
     { sign: '~', words: 'the description' },
+    { sign: '~', words: 'its tools are searched for' },
     { sign: '~', words: 'team: none → ops' },
     { sign: '+', words: 'tool files: list' },
     { sign: '+', words: 'resource files: x:y' },
@@ -194,6 +197,9 @@ t.test('the difference to what is published', async (t) => {
     { sign: '~', words: 'files: its names begin with nothing' },
     { sign: '~', words: 'files: tool read is called look, fixes root = "/"' },
   ]);
+  const searched = compositionDraftOf({ ...published, exposure: 'search' });
+  t.same(differencesOf(searched, before), [{ sign: '~', words: 'all of its tools are listed' }]);
+  t.equal(compositionRequest(searched).exposure, 'search', 'and what was published stays');
 });
 
 t.test('settings to copy have the address, and a place for a token instead of one', async (t) => {

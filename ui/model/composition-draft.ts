@@ -9,6 +9,8 @@ export interface CompositionDraft {
   readonly name: string;
   readonly description: string;
   readonly servers: readonly ComposedServer[];
+  /** What clients are shown: all tools, or two to find and call them with. */
+  readonly exposure: 'all' | 'search';
   /** One a line. */
   readonly subjects: string;
   /** `undefined`: nothing was said of it. Empty: none. */
@@ -16,26 +18,28 @@ export interface CompositionDraft {
 }
 
 export const BLANK_COMPOSITION: CompositionDraft = {
-  ...{ name: '', description: '', servers: [], subjects: '', team: undefined },
+  ...{ name: '', description: '', servers: [], exposure: 'all', subjects: '', team: undefined },
 };
 
-export function compositionDraftOf({ name, description, servers, subjects, team }: Composition): CompositionDraft {
-  return { name, description, servers, subjects: subjects.join('\n'), team };
+export function compositionDraftOf(composition: Composition): CompositionDraft {
+  const { name, description, servers, exposure = 'all', subjects, team } = composition;
+  return { name, description, servers, exposure, subjects: subjects.join('\n'), team };
 }
 
 export interface CompositionRequest {
   readonly name: string;
   readonly description: string;
   readonly servers: readonly ComposedServer[];
+  readonly exposure: 'all' | 'search';
   /** Left out: the caller alone. */
   readonly subjects?: readonly string[];
   readonly team?: string | null;
 }
 
 export function compositionRequest(draft: CompositionDraft): CompositionRequest {
-  const { name, description, servers, subjects, team } = draft;
+  const { name, description, servers, exposure, subjects, team } = draft;
   const named = subjectsIn(subjects);
-  const said = { name: name.trim(), description, servers, ...(named.length > 0 && { subjects: named }) };
+  const said = { name: name.trim(), description, servers, exposure, ...(named.length > 0 && { subjects: named }) };
   return { ...said, ...(team !== undefined && { team: team.trim() === '' ? null : team.trim() }) };
 }
 
@@ -115,6 +119,10 @@ export function differencesOf(before: CompositionDraft, after: CompositionDraft)
   const told: Difference[] = [];
   if (before.name !== after.name) told.push({ sign: '~', words: `name: ${before.name} → ${after.name}` });
   if (before.description !== after.description) told.push({ sign: '~', words: 'the description' });
+  if (before.exposure !== after.exposure) {
+    const words = after.exposure === 'search' ? 'its tools are searched for' : 'all of its tools are listed';
+    told.push({ sign: '~', words });
+  }
   if (after.team !== undefined && (before.team ?? '') !== after.team.trim()) {
     const [was, is] = [before.team ?? '', after.team.trim()];
     told.push({ sign: '~', words: `team: ${was === '' ? 'none' : was} → ${is === '' ? 'none' : is}` });

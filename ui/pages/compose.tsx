@@ -144,6 +144,14 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         </Loaded>
         <SeenList seen={seen} />
       </div>
+      <label class="choice">
+        <input
+          type="checkbox"
+          checked={draft.exposure === 'search'}
+          onChange={({ currentTarget }) => setDraft({ ...draft, exposure: currentTarget.checked ? 'search' : 'all' })}
+        />
+        Many tools: clients list two, find_tools and call_tool, and search for the others
+      </label>
       <Field
         label="Subjects"
         rows={3}

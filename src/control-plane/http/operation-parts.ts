@@ -86,6 +86,15 @@ export const resourceMetadata = {
   refusals: [404],
 } as const;
 
+export const aggregateQuery = {
+  exposure: {
+    type: 'string',
+    enum: ['all', 'search'],
+    description:
+      'What `tools/list` shows: all tools, as without it, or find_tools and call_tool alone, with which programs find and call the others. A session has it in the URL of each of its requests.',
+  },
+};
+
 export const forceQuery = {
   force: { type: 'boolean', description: 'Whether tools that their server does not have may be named all the same.' },
 };

@@ -2,6 +2,7 @@
 import type { Operation } from './operation.js';
 import { viewOperations } from './view-operations.js';
 import {
+  aggregateQuery,
   changeRefusals,
   compositionChanged,
   serverChanged,
@@ -431,6 +432,7 @@ export const operations = {
     path: '/mcp',
     tag: 'mcp',
     summary: 'The stream of a session',
+    query: aggregateQuery,
     headers: streamHeaders,
     answers: [mcpStream],
     refusals: [404],
@@ -442,6 +444,7 @@ export const operations = {
     path: '/mcp',
     tag: 'mcp',
     summary: 'All active servers as one MCP server',
+    query: aggregateQuery,
     headers: messageHeaders,
     description:
       'Tools are named `<server name>-<tool>`. `tools/list` and `tools/call` work with and without a session.',
@@ -456,6 +459,7 @@ export const operations = {
     path: '/mcp',
     tag: 'mcp',
     summary: 'End a session',
+    query: aggregateQuery,
     headers: sessionHeaders,
     answers: [mcpEnded],
     refusals: [404],

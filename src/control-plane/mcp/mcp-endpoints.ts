@@ -38,7 +38,7 @@ import type { Logger } from '../../shared/logger.js';
 import { PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { RequestWatch } from '../../observation/request-watch.js';
-import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import type { CompiledVirtualHost, Exposure } from '../../user-config/compiled-config.js';
 import type { CurrentHost } from '../../user-config/current-host.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Directory } from '../mirror/directory.js';
@@ -68,8 +68,8 @@ export interface McpEndpointsOptions {
 
 const relayedMethods = ['POST', 'DELETE', 'GET'] as const;
 const METHOD_NOT_ALLOWED: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'GET, POST, DELETE'] };
-/** No composition's id is like it. */
-const AGGREGATE_ID = 'aggregate';
+/** No composition's id is like these. A session belongs to the form in which it was opened: it would have other tools in the other one. */
+const AGGREGATE_IDS: Readonly<Record<Exposure, string>> = { all: 'aggregate', search: 'aggregate?exposure=search' };
 /** 256 random bits, as characters that a session id may have (S20). */
 const SESSION_ID_BYTES = 32;
 
@@ -117,10 +117,16 @@ export class McpEndpoints {
     this.#virtualHosts = new VirtualHosts(upstream.mode);
   }
 
-  /** Any method on `/mcp`. */
-  handleAggregate(subject: string, request: IncomingMessage, response: ServerResponse, requestId = ''): void {
+  /** Any method on `/mcp`. @param exposure what its `tools/list` is to show. */
+  handleAggregate(
+    subject: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    requestId = '',
+    exposure: Exposure = 'all',
+  ): void {
     const exchange = this.#exchangeOf(request, response, requestId);
-    void this.#serve(subject, AGGREGATE_ID, request, exchange, () => this.#findAggregate());
+    void this.#serve(subject, AGGREGATE_IDS[exposure], request, exchange, () => this.#findAggregate(exposure));
   }
 
   /** Any method on `/servers/{reference}/mcp`; the reference is a composition's id or name, percent-decoded. */
@@ -231,9 +237,10 @@ export class McpEndpoints {
   }
 
   async #hostNow(subject: string, virtualHostId: string): Promise<CurrentHost> {
-    const isAggregate = virtualHostId === AGGREGATE_ID;
     try {
-      return (await (isAggregate ? this.#findAggregate() : this.#findComposition(virtualHostId, subject))) ?? 'gone';
+      if (virtualHostId === AGGREGATE_IDS.all) return await this.#findAggregate('all');
+      if (virtualHostId === AGGREGATE_IDS.search) return await this.#findAggregate('search');
+      return (await this.#findComposition(virtualHostId, subject)) ?? 'gone';
     } catch {
       // Whoever asks next is told.
       return 'unknown';
@@ -241,10 +248,10 @@ export class McpEndpoints {
   }
 
   /** The store is asked for each request, so that it serves what the registry has now, whoever changed it. */
-  async #findAggregate(): Promise<CompiledVirtualHost> {
+  async #findAggregate(exposure: Exposure): Promise<CompiledVirtualHost> {
     const { directory } = this.#options;
     await directory.sync();
-    return this.#virtualHosts.compile(AGGREGATE_ID, directory.servers.backends);
+    return this.#virtualHosts.compile(AGGREGATE_IDS[exposure], directory.servers.backends, exposure);
   }
 
   async #findComposition(reference: string, subject: string): Promise<CompiledVirtualHost | undefined> {

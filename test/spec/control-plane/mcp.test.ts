@@ -83,6 +83,34 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.match(await client.callTool({ name: `${name}-echo`, arguments: { x: 1 } }), { structuredContent: { x: 1 } });
   });
 
+  await t.test('/mcp?exposure=search: two tools, with which those of all servers are found and called', async (t) => {
+    const caller = await controlPlane.caller(t);
+    const name = await register(t, caller, ['zebra', 'other']);
+    const path = '/mcp?exposure=search';
+    t.same(await toolNames(caller, path), ['call_tool', 'find_tools']);
+    t.ok((await toolNames(caller, '/mcp?exposure=all')).includes(`${name}-zebra`));
+    const call = async (at: string, tool: string, args: unknown, headers: HeaderList = []): Promise<Json> => {
+      const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: args } };
+      return (await caller.send('POST', at, { body, headers: [...jsonHeaders, ...headers] })).json() as Json;
+    };
+    const found = await call(path, 'find_tools', { query: `${name} zebra`, limit: 1 });
+    t.match(found, { result: { structuredContent: { tools: [{ name: `${name}-zebra` }] } } });
+    const wrapped = { name: `${name}-zebra`, arguments: { a: [1] } };
+    t.match(await call(path, 'call_tool', wrapped), { result: { structuredContent: { a: [1] } } });
+    t.match(await call('/mcp', 'call_tool', wrapped), { error: { message: 'Unknown tool: call_tool' } });
+    const opening = await rpc(caller, path, 'initialize', {
+      ...{ protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'spec', version: '1' } },
+    });
+    const session: [string, string] = ['mcp-session-id', opening.header('mcp-session-id') ?? ''];
+    t.match(await call(path, 'call_tool', wrapped, [session]), { result: { structuredContent: { a: [1] } } });
+    const ping = { body: { jsonrpc: '2.0', id: 2, method: 'ping' }, headers: [session] };
+    t.equal((await caller.send('POST', '/mcp', ping)).status, 404, 'a session is of the form in which it was opened');
+    t.equal((await caller.send('DELETE', path, { headers: [session] })).status, 200);
+    const unknown = await rpc(caller, '/mcp?exposure=some', 'tools/list');
+    t.equal(unknown.status, 422);
+    t.match(unknown.text, /exposure must be one of all, search/);
+  });
+
   await t.test('tasks pass through /mcp and compositions, with the ids of their servers', async (t) => {
     const caller = await controlPlane.caller(t);
     const task = { taskId: 't', status: 'working' };

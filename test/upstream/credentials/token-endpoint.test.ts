@@ -1,12 +1,17 @@
 // A token endpoint on bare sockets that answers as none should: whatever it says, who asks hears that there is no token, and the
-// process goes on.
+// process goes on. And none is asked where nothing may be asked.
 import t from 'tap';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { Names } from '../../../src/names/names.js';
+import type { UserGrant } from '../../../src/secrets/user-grants.js';
 import { requestToken, type IssuedToken } from '../../../src/upstream/credentials/token-endpoint.js';
+import { refreshGrant } from '../../../src/upstream/credentials/user-refresh.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
 import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../../../src/upstream/upstream-fault.js';
 import type { HttpUpstream } from '../../../src/upstream/http-upstream.js';
+import { startNameServer } from '../../support/name-server.js';
 import { startRawBackend } from '../../support/raw-backend.js';
+import { REFUSED_HOSTS, REFUSED_NAMES } from '../../support/refused-hosts.js';
 import { until } from '../../support/until.js';
 import { ScriptedUpstream, type ScriptedCall } from '../scripted-upstream.js';
 
@@ -73,6 +78,27 @@ t.test('whatever it answers, there is no token, and the next answer is read', as
     endpoint.handler = (request) => request.bytes(Buffer.from(bytes, 'latin1'));
     const token = { headers: ['authorization', 'Bearer one'], lifetimeMs: 60_000 };
     t.match(await ask(http, endpoint.url), token, `an answer ${name}`);
+  }
+});
+
+t.test('no token is asked for at a refused address, by its URL or by what its name means', async (t) => {
+  const nameServer = await startNameServer(REFUSED_NAMES);
+  const names = new Names({ nameServers: [nameServer.address] });
+  const http = new Http1Upstream({ connectTimeoutMs: 10_000, names });
+  t.teardown(async () => {
+    await http.close();
+    names.close();
+    nameServer.close();
+  });
+  const refused = { kind: 'address-refused', isUnsent: true };
+  for (const host of [...REFUSED_HOSTS, ...Object.keys(REFUSED_NAMES)]) {
+    const tokenEndpoint = `http://${host}/token`;
+    t.match(await ask(http, tokenEndpoint), refused, `the token_endpoint of auth at ${host}`);
+    const grant = {
+      ...{ subject: 'alice', issuer: `http://${host}`, tokenEndpoint, resource: 'https://tools.example' },
+      ...{ client: { id: 'c', authentication: 'none' }, refreshToken: 'r' },
+    } as UserGrant;
+    t.match(await refreshGrant({ http, deadlines }, grant, undefined, 0), refused, `a grant's at ${host}`);
   }
 });
 

@@ -9,6 +9,7 @@ import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
 import { limits } from '../../../src/shared/limits.js';
 import { startNameServer, type NameRecord, type NameServer } from '../../support/name-server.js';
 import { startRawBackend, type RawBackend } from '../../support/raw-backend.js';
+import { REFUSED_HOSTS, REFUSED_NAMES } from '../../support/refused-hosts.js';
 import { until } from '../../support/until.js';
 
 interface Scene {
@@ -103,19 +104,11 @@ t.test('a look-up that only waited for its turn says nothing of the host', async
 });
 
 t.test('addresses are looked at before they are connected to, however they are written', async (t) => {
-  const scene = await start(t, {
-    'metadata.test': { addresses: ['169.254.169.254'] },
-    'two-faced.test': { addresses: ['127.0.0.1', 'fe80::1'] },
-    'honest.test': { addresses: ['127.0.0.1'] },
-  });
+  const scene = await start(t, { ...REFUSED_NAMES, 'honest.test': { addresses: ['127.0.0.1'] } });
   const refused = [
-    'http://169.254.169.254',
-    'https://[fe80::1]:8443',
-    'http://[::ffff:169.254.1.1]',
-    'http://0.0.0.0:1',
-    'http://0xa9fea9fe',
-    scene.originAt('metadata.test'),
-    scene.originAt('two-faced.test'),
+    ...REFUSED_HOSTS.map((host) => new URL(`http://${host}`).origin),
+    ...['https://[fe80::1]:8443', 'http://[::ffff:169.254.1.1]', 'http://0.0.0.0:1', 'http://0xa9fea9fe'],
+    ...Object.keys(REFUSED_NAMES).map((name) => scene.originAt(name)),
     scene.originAt('two-faced.test').replace('http:', 'https:'),
   ];
   for (const origin of refused) t.equal(await scene.outcomeOf(origin), 'address-refused', origin);

@@ -2,6 +2,7 @@
 // the caller is known.
 import type { FastifyInstance, HTTPMethods } from 'fastify';
 import type { McpEndpoints } from '../../mcp/mcp-endpoints.js';
+import type { Exposure } from '../../../user-config/compiled-config.js';
 import { roleOf, routePath } from '../operation.js';
 import { operations } from '../operations.js';
 
@@ -19,10 +20,12 @@ export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Prom
       ...options,
       url: routePath(operations.postAggregate),
       config: { role: roleOf(operations.postAggregate) },
+      schema: { querystring: { type: 'object', properties: operations.postAggregate.query } },
       handler: async (request, reply) => {
+        const { exposure } = request.query as { exposure?: Exposure };
         reply.hijack();
         request.isRelayed = true;
-        mcp.handleAggregate(request.subject, request.raw, reply.raw, request.id);
+        mcp.handleAggregate(request.subject, request.raw, reply.raw, request.id, exposure);
       },
     });
 
