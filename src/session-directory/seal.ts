@@ -1,7 +1,9 @@
 // How a record is hidden from whoever reads the place where it is kept: nothing but the session's id, which only its client
 // has, finds and opens it, and for its subject and its virtual host alone. Cold: a few times a session.
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
+import { limits } from '../shared/limits.js';
 import { RandomPool } from '../shared/random-pool.js';
+import { RecentMap } from '../shared/recent-map.js';
 
 export interface SessionOwner {
   readonly subject: string;
@@ -19,6 +21,9 @@ const LENGTH_BYTES = 4;
 
 const nonces = new RandomPool(NONCE_BYTES);
 
+/** A session is written, found and removed in several steps, and a short one is soon at its end. */
+const recentKeys = new RecentMap<SessionKeys>(limits.sessionKeysKept, Infinity, () => 0);
+
 /** Two halves of one hash of a session's id: neither tells anything of the other, or of the id. */
 export interface SessionKeys {
   /** Under which its record is found. */
@@ -27,17 +32,13 @@ export interface SessionKeys {
 }
 
 export function sessionKeys(sessionId: string): SessionKeys {
-  if (sessionId !== lastId) {
-    const halves = hash('sha512', FORM + sessionId, 'buffer');
-    lastKeys = { place: halves.subarray(0, KEY_BYTES), cipher: halves.subarray(KEY_BYTES) };
-    lastId = sessionId;
-  }
-  return lastKeys;
+  const known = recentKeys.get(sessionId);
+  if (known !== undefined) return known;
+  const halves = hash('sha512', FORM + sessionId, 'buffer');
+  const keys = { place: halves.subarray(0, KEY_BYTES), cipher: halves.subarray(KEY_BYTES) };
+  recentKeys.set(sessionId, keys);
+  return keys;
 }
-
-/** Of the session that was asked for last: what is done to one is done in several steps. */
-let lastId = '';
-let lastKeys: SessionKeys = { place: Buffer.alloc(KEY_BYTES), cipher: Buffer.alloc(KEY_BYTES) };
 
 export function seal(keys: SessionKeys, owner: SessionOwner, bytes: Buffer): Buffer {
   const nonce = nonces.next();

@@ -53,6 +53,8 @@ export const sessionLimits = {
   sessionWritesMax: 10_000,
   /** of these, those of sessions of one subject: a place of records that is slow must not be full of them → the same */
   sessionWritesPerSubjectMax: 2_500,
+  /** sessions of which a process remembers under what key their record is, those of late → it is worked out again */
+  sessionKeysKept: 1_024,
   /** look-ups of unknown sessions that a worker has under way at once → further ones wait for their turn */
   sessionLookUpsMax: 256,
   /** look-ups of a worker that wait for their turn, which goes from subject to subject → 503 `directory-failed` */
